@@ -1,0 +1,2 @@
+//! The seriatim command.
+fn main() {}
