@@ -1,0 +1,110 @@
+//! Time as the engine sees it: the one room that asks the operating system for it.
+
+use std::fmt;
+use std::ops::Add;
+use std::time::Duration;
+use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+/// An instant as whole milliseconds since the Unix epoch.
+///
+/// Durable instants (a retry, a schedule, an expiry) are of this type. Adding a [`Duration`] rounds it up to the
+/// next millisecond, so that nothing fires early, and stops at the last representable instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The last representable instant.
+    pub const MAX: Timestamp = Timestamp(u64::MAX);
+
+    /// Makes an instant from milliseconds since the Unix epoch.
+    pub const fn from_millis(millis: u64) -> Timestamp {
+        Timestamp(millis)
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub const fn as_millis(self) -> u64 {
+        self.0
+    }
+
+    /// How long after `earlier` this instant is; zero when it is not after it.
+    pub const fn since(self, earlier: Timestamp) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Timestamp {
+    type Output = Timestamp;
+
+    fn add(self, duration: Duration) -> Timestamp {
+        let rounded_up = duration.as_nanos().div_ceil(1_000_000);
+        Timestamp(
+            self.0
+                .saturating_add(u64::try_from(rounded_up).unwrap_or(u64::MAX)),
+        )
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ms", self.0)
+    }
+}
+
+/// Where an engine reads the time.
+///
+/// [`SystemClock`] is the default; `seriatim::testing::ManualClock` stands still until a test moves it. The engine
+/// never lets its own time run backwards: it uses the later of what the clock says and what it last wrote down.
+pub trait Clock: Send + Sync + 'static {
+    /// The present instant.
+    fn now(&self) -> Timestamp;
+
+    /// How long the engine's thread may sleep until `due`, or `None` when only [`Clock::on_change`] can tell.
+    fn wait_until(&self, due: Timestamp) -> Option<Duration>;
+
+    /// Registers what to call when the clock was moved by hand; a clock that moves by itself ignores it.
+    fn on_change(&self, wake: Box<dyn Fn() + Send + Sync>);
+}
+
+/// The operating system's wall clock.
+///
+/// When it steps back, the engine's time stands still until it has caught up: reminders are then late, never early.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that asks for the time"
+    )]
+    fn now(&self) -> Timestamp {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn wait_until(&self, due: Timestamp) -> Option<Duration> {
+        Some(due.since(self.now()))
+    }
+
+    fn on_change(&self, _wake: Box<dyn Fn() + Send + Sync>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_millisecond_is_rounded_up_so_that_nothing_is_early() {
+        let start = Timestamp::from_millis(1_000);
+        assert_eq!(start + Duration::from_micros(1), Timestamp::from_millis(1_001));
+        assert_eq!(start + Duration::from_millis(5), Timestamp::from_millis(1_005));
+    }
+
+    #[test]
+    fn an_endless_delay_ends_at_the_last_instant() {
+        assert_eq!(Timestamp::from_millis(7) + Duration::MAX, Timestamp::MAX);
+    }
+}

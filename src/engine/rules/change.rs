@@ -1,0 +1,71 @@
+//! What a command changes: rows put or deleted, always absolute, so that applying a change twice is harmless.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::engine::rules::record::Content;
+use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::Holding;
+use crate::engine::rules::record::Link;
+use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::Tally;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRecord;
+use crate::message::MessageId;
+use crate::message::SequenceNumber;
+
+/// One row put (`Some`) or deleted (`None`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Change {
+    Numbers(Numbers),
+    Queue(QueueRecord),
+    /// The queue and every row that belongs to it is deleted.
+    QueueGone(QueueId),
+    Tally(QueueId, Tally),
+    Workflow(WorkflowKey, Option<WorkflowRecord>),
+    State(WorkflowKey, Option<Bytes>),
+    Message(MessageKey, Option<MessageRecord>),
+    Content(MessageKey, Option<Content>),
+    /// A place in a workflow's line.
+    Line(WorkflowKey, u64, Option<SequenceNumber>),
+    /// The place of a message that was set aside.
+    Aside(WorkflowKey, u64, Option<SequenceNumber>),
+    /// The follower of a message ID (`None`: of no message, that is the first).
+    Link(WorkflowKey, Option<MessageId>, Option<Link>),
+    /// Which predecessor the message of this rank named, so that old links can be dropped.
+    Trail(WorkflowKey, u64, Option<TrailEntry>),
+    /// An early message of an after-ordered workflow whose predecessor is not stored.
+    Root(WorkflowKey, SequenceNumber, bool),
+    /// A settled range, keyed by its first rank.
+    Mark(WorkflowKey, u64, Option<Mark>),
+    Holding(WorkflowKey, Option<Holding>),
+    /// The workflow that has this number in the ready list.
+    Ready(QueueId, u64, Option<Stream>),
+    Reminder(Reminder, bool),
+    /// A dead letter, listed by reason and by workflow. The rank is 0 where it has none.
+    DeadLetter(DeadLetterKey, bool),
+    Duplicate(QueueId, MessageId, Option<Duplicate>),
+}
+
+/// The predecessor a message named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TrailEntry {
+    pub(crate) after: Option<MessageId>,
+}
+
+/// Where a dead letter is listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DeadLetterKey {
+    pub(crate) workflow: WorkflowKey,
+    pub(crate) rank: u64,
+    pub(crate) sequence: SequenceNumber,
+    pub(crate) reason: String,
+}

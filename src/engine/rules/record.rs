@@ -1,0 +1,354 @@
+//! What is kept of queues, workflows and messages: the rows, without a word on how they are stored.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::message::Headers;
+use crate::message::MessageId;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::message::WorkflowId;
+use crate::queue::QueueOptions;
+
+/// The engine's own number of a queue; never reused, so that a queue made anew under an old name is another queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct QueueId(pub(crate) u32);
+
+/// A message's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct MessageKey {
+    pub(crate) queue: QueueId,
+    pub(crate) sequence: SequenceNumber,
+}
+
+/// Which workflow of a queue: a named one, or the one a message without workflow ID is for itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) enum Stream {
+    Single(SequenceNumber),
+    Named(WorkflowId),
+}
+
+impl Stream {
+    pub(crate) fn workflow_id(&self) -> Option<&WorkflowId> {
+        match self {
+            Stream::Named(id) => Some(id),
+            Stream::Single(_) => None,
+        }
+    }
+}
+
+/// A workflow's key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct WorkflowKey {
+    pub(crate) queue: QueueId,
+    pub(crate) stream: Stream,
+}
+
+/// A queue's name and options.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct QueueRecord {
+    pub(crate) id: QueueId,
+    pub(crate) name: QueueName,
+    pub(crate) options: QueueOptions,
+    pub(crate) created_at: Timestamp,
+    /// The instant of the pending idle reminder, when the queue is deleted on idle.
+    pub(crate) idle_check: Option<Timestamp>,
+}
+
+/// How many messages of a queue are where (the first block), and how many ended how (the second).
+///
+/// Conservation: `accepted` equals the sum of all others, at every commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Messages that could be handed out now or once those before them are settled.
+    pub ready: u64,
+    /// Messages handed out under a lock.
+    pub locked: u64,
+    /// Deferred: a predecessor is missing.
+    pub early: u64,
+    /// Deferred: waiting for the retry after a failure.
+    pub failed: u64,
+    /// Deferred: failed as often as allowed, at the head of a held workflow, without a reminder.
+    pub spent: u64,
+    /// Deferred: set aside by the consumer.
+    pub asked: u64,
+    /// Waiting for their scheduled instant.
+    pub scheduled: u64,
+    /// Dead letters.
+    pub dead_lettered: u64,
+    /// Ended: completed.
+    pub completed: u64,
+    /// Ended: expired and dropped.
+    pub expired: u64,
+    /// Ended: cancelled before their instant.
+    pub cancelled: u64,
+    /// Ended: purged.
+    pub purged: u64,
+    /// All messages ever accepted.
+    pub accepted: u64,
+}
+
+impl Counts {
+    /// How many messages are stored, dead letters included.
+    pub fn stored(&self) -> u64 {
+        self.ready
+            + self.locked
+            + self.early
+            + self.failed
+            + self.spent
+            + self.asked
+            + self.scheduled
+            + self.dead_lettered
+    }
+
+    /// Whether every accepted message is accounted for.
+    pub fn conserved(&self) -> bool {
+        self.accepted == self.stored() + self.completed + self.expired + self.cancelled + self.purged
+    }
+}
+
+/// A queue's counters and the instant of its last use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tally {
+    pub(crate) counts: Counts,
+    pub(crate) used_at: Timestamp,
+}
+
+/// Why a workflow is held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum HoldCause {
+    /// An operator asked for it.
+    Operator,
+    /// The message at its head is spent.
+    Spent(SequenceNumber),
+    /// A missing predecessor has not come in time.
+    Gap,
+    /// A predecessor in an after-ordered workflow ended without being completed.
+    Predecessor(SequenceNumber),
+    /// A message was spent, and everything behind it goes to the dead letters.
+    Quarantine(SequenceNumber),
+    /// Its dead letters are being put back in place; it resumes by itself.
+    Redriving,
+}
+
+/// A hold: a workflow that offers nothing until someone resumes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    /// Why.
+    pub cause: HoldCause,
+    /// Since when.
+    pub since: Timestamp,
+    /// What was said when it was held.
+    pub reason: String,
+}
+
+/// A gap that later messages wait behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GapRecord {
+    /// The last rank before the gap.
+    pub(crate) at: u64,
+    /// When the first message began to wait.
+    pub(crate) since: Timestamp,
+    /// The instant of its reminder, `None` once that has fired before the workflow had come to the gap.
+    pub(crate) due: Option<Timestamp>,
+}
+
+/// What is known of a workflow. Ranks are positions (order by position), ordinals (after-order) or sequence
+/// numbers (order of arrival).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WorkflowRecord {
+    /// The next rank to settle; 0 in order of arrival.
+    pub(crate) cursor: u64,
+    /// The last rank of the unbroken run that begins at the cursor; `cursor - 1` when the next is missing.
+    pub(crate) through: u64,
+    /// After-order: the message ID at rank `through`.
+    pub(crate) tail: Option<MessageId>,
+    /// The highest rank that was ever handed out.
+    pub(crate) high: u64,
+    /// Unsettled messages in the line, handed out or not.
+    pub(crate) line: u64,
+    /// Of these, those with a missing predecessor, and their bytes.
+    pub(crate) early: u64,
+    pub(crate) early_bytes: u64,
+    /// Messages set aside by the consumer, or scheduled in order of arrival.
+    pub(crate) aside: u64,
+    /// Dead letters of this workflow.
+    pub(crate) dead: u64,
+    pub(crate) has_state: bool,
+    pub(crate) hold: Option<Hold>,
+    pub(crate) gap: Option<GapRecord>,
+    /// Its number in the queue's ready list, while its head can be handed out.
+    pub(crate) ticket: Option<u64>,
+    /// The instant of the pending reminder to go on extending, sweeping or redriving.
+    pub(crate) sweep: Option<Timestamp>,
+    /// Whether more early messages may join the run than one command looked at.
+    pub(crate) extending: bool,
+    /// Since when nothing is stored.
+    pub(crate) idle_since: Option<Timestamp>,
+    /// The instant of the pending reminder to forget the workflow.
+    pub(crate) forget: Option<Timestamp>,
+}
+
+/// Where a message is in its life. Whether a `Ready` one is early is said by its rank, not here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Status {
+    Ready,
+    /// Not before `due`.
+    Scheduled {
+        due: Timestamp,
+    },
+    /// Waits for its retry; without `due` it is spent.
+    Failed {
+        due: Option<Timestamp>,
+    },
+    /// Set aside by the consumer; with `due` it comes back by itself.
+    Asked {
+        due: Option<Timestamp>,
+    },
+    /// Handed out; `aside` when it was fetched by number.
+    Locked {
+        aside: bool,
+    },
+    DeadLettered(Box<DeadLetter>),
+}
+
+/// Why a message was moved aside for good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadLetter {
+    /// A short reason, by which dead letters are listed.
+    pub reason: String,
+    /// What else was said.
+    pub description: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// One failed attempt at a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The delivery count of the attempt.
+    pub delivery_count: u32,
+    /// When it was handed out.
+    pub at: Timestamp,
+    /// How long it was held.
+    pub lasted: Duration,
+    /// Why it failed.
+    pub reason: String,
+}
+
+/// What changes of a message during its life.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MessageRecord {
+    pub(crate) stream: Stream,
+    /// Its place in the line; `None` in after-order while its predecessor is not in the run.
+    pub(crate) rank: Option<u64>,
+    /// After-order: the message it follows. `None` also for the first.
+    pub(crate) after: Option<MessageId>,
+    pub(crate) message_id: Option<MessageId>,
+    pub(crate) status: Status,
+    pub(crate) accepted_at: Timestamp,
+    pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) bytes: u64,
+    pub(crate) delivery_count: u32,
+    /// When it was last handed out.
+    pub(crate) handed_out_at: Timestamp,
+    pub(crate) attempts: Vec<Attempt>,
+}
+
+/// What does not change of a message, except that a settle may change its properties.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Content {
+    pub(crate) workflow_id: Option<WorkflowId>,
+    pub(crate) headers: Headers,
+    pub(crate) body: Bytes,
+}
+
+/// The messages that a workflow's holder has out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Holding {
+    pub(crate) out: Vec<SequenceNumber>,
+}
+
+/// How a rank was settled without having been completed in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Settled {
+    /// Completed ahead of an unsettled one; forgotten once the cursor has passed.
+    Completed,
+    /// Set aside by the consumer ahead of an unsettled one; forgotten once the cursor has passed.
+    Aside,
+    DeadLettered,
+    Expired,
+    Cancelled,
+    Purged,
+    /// Given up by the gap policy.
+    Skipped,
+    /// Declared void by an operator.
+    Voided,
+}
+
+/// A range of ranks settled in the same way; kept while a message could still come for one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) how: Settled,
+}
+
+/// After-order: the message that named a predecessor, kept for a while after it is settled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Link {
+    /// `None` when a gap was skipped here and the follower never came.
+    pub(crate) sequence: Option<SequenceNumber>,
+    pub(crate) message_id: Option<MessageId>,
+    /// Its rank, once the chain has reached it.
+    pub(crate) rank: Option<u64>,
+    pub(crate) settled: Option<Settled>,
+}
+
+/// A message ID that is remembered to detect duplicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Duplicate {
+    pub(crate) sequence: SequenceNumber,
+    pub(crate) until: Timestamp,
+}
+
+/// A durable record "at `due`, look at this".
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Reminder {
+    pub(crate) due: Timestamp,
+    pub(crate) queue: QueueId,
+    pub(crate) what: Remind,
+}
+
+/// What a reminder is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Remind {
+    /// A scheduled, failed or set-aside message is due.
+    Due(SequenceNumber),
+    /// A message's time to live is over.
+    Expiry(SequenceNumber),
+    /// A gap has lasted long enough.
+    Gap(Stream),
+    /// There is more to extend, sweep or redrive.
+    Sweep(Stream),
+    /// A workflow may be forgotten.
+    Forget(Stream),
+    /// A message ID need not be remembered any more.
+    Duplicate(MessageId),
+    /// A queue may have been idle for long enough.
+    Idle,
+}
+
+/// The numbers the engine counts up, and its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Numbers {
+    pub(crate) next_sequence: u64,
+    pub(crate) next_ticket: u64,
+    pub(crate) next_queue: u32,
+}

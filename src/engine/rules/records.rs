@@ -1,0 +1,101 @@
+//! What the rules may look up: the face of the store towards the rules, without a word on how it stores.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::change::Change;
+use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Content;
+use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::Holding;
+use crate::engine::rules::record::Link;
+use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::Tally;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRecord;
+use crate::error::Fault;
+use crate::message::MessageId;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+
+/// The answer to a look-up: a row, or the fault that stops the engine.
+pub(crate) type Read<T> = Result<T, Fault>;
+
+/// Rows as they are after every change written so far, whether committed or not.
+///
+/// Every look-up costs at most a few steps down a tree; none scans what is blocked. `write` takes effect at once
+/// for later look-ups, and on disk with the turn's commit.
+pub(crate) trait Records {
+    fn numbers(&self) -> Read<Numbers>;
+    fn queue(&self, id: QueueId) -> Read<Option<Arc<QueueRecord>>>;
+    fn queue_named(&self, name: &QueueName) -> Read<Option<Arc<QueueRecord>>>;
+    /// Up to `limit` queues in order of name, after the given one.
+    fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>>;
+    fn queue_count(&self) -> Read<usize>;
+    fn tally(&self, queue: QueueId) -> Read<Tally>;
+    fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>>;
+    /// Up to `limit` workflows of the queue in order of stream, after the given one.
+    fn workflows(
+        &self,
+        queue: QueueId,
+        after: Option<&Stream>,
+        limit: usize,
+    ) -> Read<Vec<(Stream, WorkflowRecord)>>;
+    fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>>;
+    fn message(&self, key: MessageKey) -> Read<Option<MessageRecord>>;
+    /// The first message of the queue with at least this number.
+    fn message_from(
+        &self,
+        queue: QueueId,
+        from: SequenceNumber,
+    ) -> Read<Option<(SequenceNumber, MessageRecord)>>;
+    fn content(&self, key: MessageKey) -> Read<Option<Content>>;
+    /// The first place in the line with at least this rank.
+    fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
+    /// The first place set aside with at least this rank.
+    fn aside_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
+    fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<Link>>;
+    fn trail(&self, key: &WorkflowKey, rank: u64) -> Read<Option<TrailEntry>>;
+    /// The root with the lowest sequence number.
+    fn root_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>>;
+    /// The settled range with the greatest first rank that is at most `rank`.
+    fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>>;
+    /// The settled range with the smallest first rank that is at least `rank`.
+    fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>>;
+    fn holding(&self, key: &WorkflowKey) -> Read<Option<Holding>>;
+    /// The first holding after the given key (from the start for `None`).
+    fn holding_after(&self, key: Option<&WorkflowKey>) -> Read<Option<(WorkflowKey, Holding)>>;
+    /// The workflow with the lowest number in the queue's ready list.
+    fn ready_first(&self, queue: QueueId) -> Read<Option<(u64, Stream)>>;
+    /// The earliest reminder.
+    fn reminder_first(&self) -> Read<Option<Reminder>>;
+    /// The first dead letter of the workflow with at least this rank and number.
+    fn dead_letter_of(
+        &self,
+        key: &WorkflowKey,
+        from: (u64, SequenceNumber),
+    ) -> Read<Option<(u64, SequenceNumber)>>;
+    /// Up to `limit` dead letters of the queue in order of reason and number, from the given bound.
+    fn dead_letters(
+        &self,
+        queue: QueueId,
+        from: Bound<(&str, SequenceNumber)>,
+        limit: usize,
+    ) -> Read<Vec<(String, SequenceNumber)>>;
+    fn duplicate(&self, queue: QueueId, id: &MessageId) -> Read<Option<Duplicate>>;
+    /// The latest instant that was ever written with a commit.
+    fn time(&self) -> Timestamp;
+
+    /// Puts or deletes a row.
+    fn write(&mut self, change: Change) -> Result<(), Fault>;
+}

@@ -1,0 +1,346 @@
+//! What can go wrong, in three kinds: a refusal is an answer, a fault stops the engine, a misuse names its field.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::message::Position;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+
+/// A value the caller passed that is not allowed, caught before it reaches the engine.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{field} {problem}")]
+pub struct Misuse {
+    field: Cow<'static, str>,
+    problem: Cow<'static, str>,
+}
+
+impl Misuse {
+    /// Names the field and what is wrong with it, as a fragment that follows the field's name.
+    pub fn new(field: impl Into<Cow<'static, str>>, problem: impl Into<Cow<'static, str>>) -> Misuse {
+        Misuse {
+            field: field.into(),
+            problem: problem.into(),
+        }
+    }
+
+    /// The field that is wrong.
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+}
+
+/// The disk, or what is on it, failed: the engine stops, and opening it again is the recovery.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A record's checksum is wrong, or its bytes make no sense.
+    #[error("read a damaged record in table {table}: {detail}")]
+    Damaged {
+        /// The table.
+        table: &'static str,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The store could not read or write.
+    #[error("use the store: {0}")]
+    Store(Arc<redb::Error>),
+    /// The operating system refused a file operation.
+    #[error("use the file: {0}")]
+    File(Arc<std::io::Error>),
+    /// An assertion of the engine did not hold; nothing of that turn was written.
+    #[error("keep its own promises (a defect of seriatim): {0}")]
+    Defect(String),
+}
+
+/// Why an engine cannot answer at all.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum Unavailable {
+    /// The engine was closed.
+    #[error("reach the engine: it is closed")]
+    Closed,
+    /// The engine stopped after a fault; open it again.
+    #[error("reach the engine: it stopped because it failed to {0}")]
+    Stopped(Fault),
+    /// The workflow belongs to another partition. One machine is one partition: not returned yet.
+    #[error("reach the owner of this workflow: it is another partition")]
+    NotOwner,
+}
+
+/// The failure of one kind of operation.
+#[derive(Clone, Debug, Error)]
+pub enum OperationError<R: std::error::Error + 'static> {
+    /// A normal answer: no. Nothing was changed.
+    #[error(transparent)]
+    Refused(R),
+    /// A value that is not allowed; nothing was sent to the engine.
+    #[error(transparent)]
+    Misuse(#[from] Misuse),
+    /// The engine is closed or has stopped. Whether the operation took effect is not known.
+    #[error(transparent)]
+    Unavailable(Unavailable),
+}
+
+impl<R: std::error::Error + 'static> OperationError<R> {
+    /// The refusal, if it is one.
+    pub fn refusal(&self) -> Option<&R> {
+        match self {
+            OperationError::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+}
+
+impl<R: std::error::Error + 'static> From<Unavailable> for OperationError<R> {
+    fn from(unavailable: Unavailable) -> OperationError<R> {
+        OperationError::Unavailable(unavailable)
+    }
+}
+
+/// The failure to send, schedule or cancel.
+pub type SendError = OperationError<SendRefusal>;
+/// The failure to receive or to take a workflow.
+pub type ReceiveError = OperationError<ReceiveRefusal>;
+/// The failure to settle or renew a delivery.
+pub type SettleError = OperationError<SettleRefusal>;
+/// The failure to create, change or delete a queue.
+pub type QueueError = OperationError<QueueRefusal>;
+/// The failure to operate on a workflow, a dead letter or a queue's content.
+pub type OperateError = OperationError<OperateRefusal>;
+
+/// Any failure of any operation.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Opening failed.
+    #[error(transparent)]
+    Open(#[from] Arc<OpenError>),
+    /// Sending failed.
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// Receiving failed.
+    #[error(transparent)]
+    Receive(#[from] ReceiveError),
+    /// Settling failed.
+    #[error(transparent)]
+    Settle(#[from] SettleError),
+    /// Changing a queue failed.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// Operating failed.
+    #[error(transparent)]
+    Operate(#[from] OperateError),
+    /// A value was not allowed.
+    #[error(transparent)]
+    Misuse(#[from] Misuse),
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Error {
+        Error::Open(Arc::new(error))
+    }
+}
+
+/// The failure to open or create an engine's file.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another engine has the file open.
+    #[error("open {path}: {holder} has it open")]
+    Held {
+        /// The file.
+        path: PathBuf,
+        /// Who holds it, as `process 4711` or `this process`.
+        holder: String,
+    },
+    /// The file is not an engine's file; it was not touched.
+    #[error("open {path}: it is not a seriatim file ({detail})")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What told so.
+        detail: String,
+    },
+    /// The file was written by a newer version; it was not touched.
+    #[error("open {path}: it has format {found}, this version reads up to {known}")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The file's format.
+        found: u32,
+        /// The newest format this version knows.
+        known: u32,
+    },
+    /// The disk, or what is on it, failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// Why a send was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum SendRefusal {
+    /// There is no such queue.
+    #[error("send: there is no queue {0}")]
+    QueueNotFound(QueueName),
+    /// Another message waits at this place.
+    #[error("send message {index}: its place is taken by message {by}")]
+    PlaceTaken {
+        /// Which message of the batch, from 0.
+        index: usize,
+        /// The message that has the place.
+        by: SequenceNumber,
+    },
+    /// The position is settled already, and the queue refuses late messages.
+    #[error("send message {index}: its place is settled already")]
+    AlreadySettled {
+        /// Which message of the batch, from 0.
+        index: usize,
+    },
+    /// The place does not fit the queue's order.
+    #[error("send message {index}: {detail}")]
+    PlaceMismatch {
+        /// Which message of the batch, from 0.
+        index: usize,
+        /// What the queue's order asks for.
+        detail: String,
+    },
+    /// The body is larger than the queue allows.
+    #[error("send message {index}: its body has {bytes} bytes, the queue takes {bytes_max}")]
+    BodyTooLarge {
+        /// Which message of the batch, from 0.
+        index: usize,
+        /// Its size.
+        bytes: usize,
+        /// The queue's limit.
+        bytes_max: usize,
+    },
+    /// Too many early messages wait in this workflow.
+    #[error("send message {index}: {early} early messages wait in its workflow")]
+    WorkflowFull {
+        /// Which message of the batch, from 0.
+        index: usize,
+        /// How many wait.
+        early: u64,
+    },
+    /// The queue stores as many messages as it may.
+    #[error("send: the queue is full with {stored} messages")]
+    QueueFull {
+        /// How many it stores.
+        stored: u64,
+    },
+    /// There is no scheduled message with this number, or it is not scheduled any more.
+    #[error("cancel message {0}: it is not scheduled")]
+    NotScheduled(SequenceNumber),
+    /// The sequence numbers of this file are used up.
+    #[error("send: the sequence numbers are used up")]
+    NumbersUsedUp,
+}
+
+/// Why a receive was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum ReceiveRefusal {
+    /// There is no such queue.
+    #[error("receive: there is no queue {0}")]
+    QueueNotFound(QueueName),
+    /// There is no deferred message with this number.
+    #[error("receive message {0}: it is not deferred")]
+    MessageNotFound(SequenceNumber),
+    /// Somebody holds the workflow.
+    #[error("receive: the workflow is locked by another holder")]
+    WorkflowLocked,
+    /// The workflow is held.
+    #[error("receive: the workflow is held")]
+    WorkflowHeld,
+    /// The lock on the taken workflow was lost.
+    #[error("receive: the lock was lost")]
+    LockLost,
+    /// As many messages are handed out as the engine or the holder may have at once.
+    #[error("receive: {0} deliveries are handed out, more are not allowed")]
+    TooManyLocks(usize),
+}
+
+/// Why a settle or a renewal was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum SettleRefusal {
+    /// The lock is not held any more: it ran out, was released, or the engine was opened anew.
+    #[error("settle: the lock was lost")]
+    LockLost,
+    /// There is no such queue any more.
+    #[error("settle: there is no such queue")]
+    QueueNotFound,
+    /// The delivery has no such message, or it is settled already.
+    #[error("settle message {0}: the delivery does not hold it")]
+    MessageNotFound(SequenceNumber),
+    /// A message that should be sent with the settle was refused; the delivery is still held.
+    #[error(transparent)]
+    Send(SendRefusal),
+}
+
+/// Why a queue could not be created, changed or deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum QueueRefusal {
+    /// There is a queue of this name with other options.
+    #[error("create queue {0}: it exists with other options")]
+    QueueExists(QueueName),
+    /// There is no such queue.
+    #[error("find queue {0}")]
+    QueueNotFound(QueueName),
+    /// The order cannot change while messages or workflows are stored.
+    #[error("change the order of queue {0}: it stores messages or workflows; drain or purge it first")]
+    OrderInUse(QueueName),
+    /// There are as many queues as a file may have.
+    #[error("create a queue: there are {0} already")]
+    TooManyQueues(usize),
+}
+
+/// Why an operation on a workflow or dead letter was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum OperateRefusal {
+    /// There is no such queue.
+    #[error("operate: there is no queue {0}")]
+    QueueNotFound(QueueName),
+    /// There is no such workflow.
+    #[error("operate: there is no such workflow")]
+    WorkflowNotFound,
+    /// Somebody holds the workflow.
+    #[error("operate: the workflow is locked by a holder")]
+    WorkflowLocked,
+    /// The workflow is not held.
+    #[error("resume: the workflow is not held")]
+    NotHeld,
+    /// The workflow is not locked.
+    #[error("release: the workflow is not locked")]
+    NotLocked,
+    /// No message waits for a retry at the head of the workflow.
+    #[error("operate: no message waits for a retry at the head")]
+    NothingWaits,
+    /// The workflow has no message at its head.
+    #[error("skip: the workflow has no message at its head")]
+    NoHead,
+    /// The position is not missing: it was settled, or its message is there.
+    #[error("declare position {0} void: it is not missing")]
+    NotMissing(Position),
+    /// The queue's order knows no positions.
+    #[error("declare a gap void: the queue has no positions")]
+    NoPositions,
+    /// There is no such dead letter.
+    #[error("redrive message {0}: it is not a dead letter")]
+    NotDeadLettered(SequenceNumber),
+    /// The workflow has gone past the message's place; give it a new position, or hold the workflow before its place.
+    #[error("redrive message {0}: its workflow has gone past its place")]
+    PlacePassed(SequenceNumber),
+    /// The message could not be sent anew.
+    #[error(transparent)]
+    Send(SendRefusal),
+}

@@ -1,0 +1,127 @@
+//! Every bound and every default, each with its reason.
+
+use std::time::Duration;
+
+/// Longest name of a queue in bytes: a name is also a file name of a definition and a part of a URL.
+pub const QUEUE_NAME_BYTES_MAX: usize = 128;
+
+/// Longest workflow ID in bytes, as Service Bus session IDs.
+pub const WORKFLOW_ID_BYTES_MAX: usize = 128;
+
+/// Longest message ID in bytes, as Service Bus.
+pub const MESSAGE_ID_BYTES_MAX: usize = 128;
+
+/// Longest subject, content type, correlation ID or reply-to in bytes: headers are kept in memory while handed out.
+pub const HEADER_BYTES_MAX: usize = 1024;
+
+/// All names and values of a message's properties together, in bytes, as Service Bus.
+pub const PROPERTIES_BYTES_MAX: usize = 64 * 1024;
+
+/// Longest dead-letter reason, failure reason or hold reason in bytes: it is shown in one line.
+pub const REASON_BYTES_MAX: usize = 1024;
+
+/// Longest dead-letter description in bytes, enough for a stack trace's top.
+pub const DESCRIPTION_BYTES_MAX: usize = 4096;
+
+/// Default of the largest body of a message in bytes; a queue may set another up to [`BODY_BYTES_CEILING`].
+pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// The largest body any queue may allow: a body is written in one commit and read in one piece.
+pub const BODY_BYTES_CEILING: usize = 64 * 1024 * 1024;
+
+/// Largest state of one workflow in bytes, as a premium Service Bus session.
+pub const STATE_BYTES_MAX: usize = 1024 * 1024;
+
+/// Most queues in one file: their options and counters are read at open and kept in memory.
+pub const QUEUES_MAX: usize = 10_000;
+
+/// Most messages in one `send_batch` or one `complete_and_send`: one command must not own a whole turn.
+pub const SEND_BATCH_MAX: usize = 1_024;
+
+/// Most bytes of bodies and headers in one command, so that a turn's memory stays bounded.
+pub const SEND_BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Most deliveries in one receive, whether of many workflows or a run of one.
+pub const RECEIVE_MAX: usize = 1_024;
+
+/// Most deliveries that the holder of a whole workflow has at once: each is listed in the holding's record.
+pub const TAKEN_AHEAD_MAX: usize = 256;
+
+/// Bytes of bodies after which a run or a receive is handed out although more is ready.
+pub const RECEIVE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Most locks in one engine: they live in memory.
+pub const LOCKS_MAX: usize = 65_536;
+
+/// Shortest lock: below it, renewing costs more than handling.
+pub const LOCK_MIN: Duration = Duration::from_secs(1);
+
+/// Longest lock: a holder that died is noticed within half a day.
+pub const LOCK_MAX: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// Default lock.
+pub const LOCK_DEFAULT: Duration = Duration::from_secs(30);
+
+/// Default of the highest delivery count, as Service Bus.
+pub const DELIVERY_COUNT_MAX: u32 = 10;
+
+/// Attempts that stay with a message, newest last: enough to see a pattern, small enough to rewrite each time.
+pub const ATTEMPTS_KEPT: usize = 8;
+
+/// Default wait for a missing position before the gap policy acts.
+pub const GAP_WAIT_DEFAULT: Duration = Duration::from_secs(10 * 60);
+
+/// Default of how many early messages one workflow may have waiting.
+pub const EARLY_MAX: u64 = 1_000_000;
+
+/// Default of how many bytes of early messages one workflow may have waiting.
+pub const EARLY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+
+/// Default of how many messages a queue may store.
+pub const MESSAGES_MAX: u64 = 100_000_000;
+
+/// Default time after which an idle workflow with nothing stored forgets its cursor.
+pub const FORGET_AFTER_DEFAULT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Longest time to live, delay, window or idle time: beyond it, "never" is meant.
+pub const DURATION_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// First sequence number and position that are refused: the top 16 bits are reserved for the partition, and a
+/// number near the end of its range must never wrap.
+pub const NUMBER_END: u64 = 1 << 48;
+
+/// Settled links of an after-ordered workflow that are remembered, so that a resend is recognised.
+pub const LINKS_KEPT: u64 = 1_024;
+
+/// Early messages one command may join to the run at the head; the rest follows in the next turns.
+pub const EXTEND_MAX: usize = 4_096;
+
+/// Messages one sweep (quarantine, redrive, purge, recovery) moves in one turn, so that others are served between.
+pub const SWEEP_MAX: usize = 512;
+
+/// Messages that are looked at, at a queue's head, for one that has not expired.
+pub const EXPIRED_IN_A_ROW_MAX: usize = 1_024;
+
+/// Requests the inbox takes before senders wait: more would only lengthen the queue in memory.
+pub const INBOX_MAX: usize = 4_096;
+
+/// Requests one turn takes from the inbox; a turn's memory and latency stay bounded.
+pub const TURN_MAX: usize = 1_024;
+
+/// Reminders one turn handles before it serves requests.
+pub const REMINDERS_PER_TURN: usize = 1_024;
+
+/// Receivers that may wait at once.
+pub const RECEIVERS_MAX: usize = 65_536;
+
+/// Entries one page of a listing holds at most.
+pub const PAGE_MAX: usize = 1_000;
+
+/// Events a slow reader of the event stream may lag behind before it is told that it missed some.
+pub const EVENTS_KEPT: usize = 4_096;
+
+/// Forward step of the clock that is worth a warning.
+pub const CLOCK_JUMP: Duration = Duration::from_secs(5 * 60);
+
+/// Memory redb may use for pages it has read.
+pub const STORE_CACHE_BYTES: usize = 64 * 1024 * 1024;
