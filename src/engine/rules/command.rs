@@ -1,0 +1,210 @@
+//! What can be asked of the engine, and what it answers.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::record::Content;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::Stream;
+use crate::error::OperateRefusal;
+use crate::error::QueueRefusal;
+use crate::error::ReceiveRefusal;
+use crate::error::SendRefusal;
+use crate::error::SettleRefusal;
+use crate::message::NewMessage;
+use crate::message::Position;
+use crate::message::Properties;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::message::WorkflowId;
+use crate::queue::QueueOptions;
+use crate::token::LockToken;
+
+/// One thing asked of the engine. Tokens and chance come in with it, so that the same commands at the same instants
+/// always give the same state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Command {
+    CreateQueue { name: QueueName, options: Box<QueueOptions> },
+    ChangeQueue { name: QueueName, options: Box<QueueOptions> },
+    DeleteQueue { name: QueueName },
+    Send { queue: QueueName, messages: Vec<NewMessage> },
+    Cancel { queue: QueueName, sequence: SequenceNumber },
+    /// Up to `max` deliveries of different workflows.
+    Receive { queue: QueueName, max: usize, token: LockToken },
+    /// A run of up to `max` consecutive messages of one workflow, the next that has work.
+    ReceiveRun { queue: QueueName, max: usize, token: LockToken },
+    /// Messages that were set aside, all or none.
+    ReceiveDeferred { queue: QueueName, sequences: Vec<SequenceNumber>, token: LockToken },
+    /// A workflow whole: the named one, or the next that has work.
+    Take { queue: QueueName, workflow: Option<WorkflowId>, token: LockToken },
+    /// The next messages of a taken workflow.
+    ReceiveTaken { queue: QueueName, token: LockToken, max: usize },
+    /// Messages of a taken workflow that were set aside, all or none.
+    ReceiveTakenDeferred { queue: QueueName, token: LockToken, sequences: Vec<SequenceNumber> },
+    /// Gives a taken workflow back, its unsettled messages uncounted.
+    CloseTaken { queue: QueueName, token: LockToken },
+    Settle { queue: QueueName, token: LockToken, sequence: SequenceNumber, settlement: Settlement },
+    SettleRun { queue: QueueName, token: LockToken, settlement: RunSettlement },
+    Renew { queue: QueueName, token: LockToken },
+    SetState { queue: QueueName, workflow: WorkflowId, state: Option<Bytes> },
+    SetTakenState { queue: QueueName, token: LockToken, state: Option<Bytes> },
+    Operate { queue: QueueName, workflow: WorkflowId, operation: Operation },
+    Redrive { queue: QueueName, sequence: SequenceNumber, position: Option<Position> },
+    Purge { queue: QueueName, scope: PurgeScope, from: SequenceNumber },
+    /// A reminder is due.
+    Remind(Reminder),
+    /// A lock has run out.
+    ExpireLock { token: LockToken },
+    /// Gives back what was handed out when the file was last closed or lost its process.
+    Recover,
+}
+
+/// How a delivery ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Settlement {
+    Complete(Completion),
+    Abandon { retry: Retry, reason: String, properties: Properties },
+    Defer { until: Option<Timestamp>, properties: Properties },
+    DeadLetter { reason: String, description: String, properties: Properties },
+    /// Given back unstarted: the delivery count is what it was before the hand-out.
+    Release,
+}
+
+/// What happens in the same transaction as a completion.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Completion {
+    pub(crate) state: StateChange,
+    pub(crate) sends: Vec<(QueueName, Vec<NewMessage>)>,
+}
+
+/// What becomes of the workflow's state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) enum StateChange {
+    #[default]
+    Keep,
+    Clear,
+    Set(Bytes),
+}
+
+/// How a run ends: its first messages are completed, the next may end in its own way, the rest is given back
+/// uncounted, or kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunSettlement {
+    pub(crate) completed: usize,
+    pub(crate) completion: Completion,
+    pub(crate) next: Option<Settlement>,
+    pub(crate) keep_rest: bool,
+}
+
+/// When a failed message is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Retry {
+    Now,
+    After(Duration),
+    At(Timestamp),
+    /// After the queue's backoff, with this chance in it.
+    Backoff(u64),
+}
+
+/// What an operator can do to a workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Operation {
+    Hold { reason: String },
+    Resume { redrive: bool },
+    RetryNow,
+    SkipHead { reason: String },
+    /// Gives up missing positions; `None` means all up to the lowest waiting message.
+    VoidGap { range: Option<(Position, Position)> },
+    ReleaseLock,
+}
+
+/// What a purge removes. What is handed out stays.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum PurgeScope {
+    /// Every message of the queue, deferred, scheduled and dead letters included.
+    Everything,
+    /// The queue's dead letters.
+    DeadLetters,
+    /// Every message of one workflow, its dead letters included.
+    Workflow(WorkflowId),
+}
+
+/// The engine's answer to a send of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Receipt {
+    /// It is stored, under this number.
+    Accepted(SequenceNumber),
+    /// It was accepted before, under this number; nothing was stored.
+    Duplicate(SequenceNumber),
+    /// Its place was completed before; nothing was stored.
+    AlreadySettled,
+    /// It is stored as a dead letter: its place was given up before it came.
+    DeadLettered(SequenceNumber),
+}
+
+impl Receipt {
+    /// The number of the stored message, unless its place was completed before.
+    pub fn sequence_number(&self) -> Option<SequenceNumber> {
+        match self {
+            Receipt::Accepted(number) | Receipt::Duplicate(number) | Receipt::DeadLettered(number) => Some(*number),
+            Receipt::AlreadySettled => None,
+        }
+    }
+}
+
+/// How a dead letter came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Redriven {
+    /// To its own place, under its own number.
+    InPlace,
+    /// As a new message, under this number.
+    AsNew(SequenceNumber),
+}
+
+/// A message as it is handed out.
+#[derive(Clone, Debug)]
+pub(crate) struct Handed {
+    pub(crate) token: LockToken,
+    pub(crate) locked_until: Timestamp,
+    pub(crate) sequence: SequenceNumber,
+    pub(crate) record: MessageRecord,
+    pub(crate) content: Content,
+}
+
+/// A workflow as it is taken whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    pub(crate) token: LockToken,
+    pub(crate) locked_until: Timestamp,
+    pub(crate) stream: Stream,
+    pub(crate) state: Option<Bytes>,
+}
+
+/// What one step of a purge did, and where the next begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Purged {
+    pub(crate) count: u64,
+    pub(crate) next: Option<SequenceNumber>,
+}
+
+/// The answer to a command; a refusal is an answer.
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    /// Whether something was created or changed.
+    Queue(Result<bool, QueueRefusal>),
+    Send(Result<Vec<Receipt>, SendRefusal>),
+    Receive(Result<Vec<Handed>, ReceiveRefusal>),
+    Take(Result<Option<Taken>, ReceiveRefusal>),
+    /// Until when what is left is locked.
+    Settle(Result<Option<Timestamp>, SettleRefusal>),
+    Operate(Result<(), OperateRefusal>),
+    Redrive(Result<Redriven, OperateRefusal>),
+    Purge(Result<Purged, OperateRefusal>),
+    /// An internal command was done; whether there is more of it.
+    Done { more: bool },
+}

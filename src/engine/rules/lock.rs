@@ -1,0 +1,103 @@
+//! The locks that are held: who has which workflow, until when. They live in memory only.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::WorkflowKey;
+use crate::message::SequenceNumber;
+use crate::token::LockToken;
+
+/// What a lock was given for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LockKind {
+    /// Messages handed out together; the lock ends with the last of them.
+    Deliveries,
+    /// A workflow taken whole; the lock ends when its holder gives it back.
+    Whole,
+}
+
+/// One lock.
+#[derive(Clone, Debug)]
+pub(crate) struct Lock {
+    pub(crate) workflow: WorkflowKey,
+    pub(crate) kind: LockKind,
+    pub(crate) until: Timestamp,
+    /// The messages its holder has out, in the order of hand-out.
+    pub(crate) out: Vec<SequenceNumber>,
+}
+
+/// All locks, found by token, by workflow and by deadline.
+#[derive(Debug, Default)]
+pub(crate) struct Locks {
+    by_token: BTreeMap<LockToken, Lock>,
+    by_workflow: BTreeMap<WorkflowKey, LockToken>,
+    deadlines: BTreeSet<(Timestamp, LockToken)>,
+}
+
+impl Locks {
+    /// The lock, if it is held at `now`.
+    pub(crate) fn held(&self, token: LockToken, now: Timestamp) -> Option<&Lock> {
+        self.by_token.get(&token).filter(|lock| now < lock.until)
+    }
+
+    /// The lock on a workflow, run out or not.
+    pub(crate) fn of(&self, workflow: &WorkflowKey) -> Option<(LockToken, &Lock)> {
+        let token = *self.by_workflow.get(workflow)?;
+        Some((token, &self.by_token[&token]))
+    }
+
+    /// The lock of this token, run out or not.
+    pub(crate) fn get(&self, token: LockToken) -> Option<&Lock> {
+        self.by_token.get(&token)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_token.len()
+    }
+
+    /// The earliest deadline and its token.
+    pub(crate) fn first_deadline(&self) -> Option<(Timestamp, LockToken)> {
+        self.deadlines.first().copied()
+    }
+
+    /// The locks on workflows of one queue.
+    pub(crate) fn of_queue(&self, queue: QueueId) -> Vec<LockToken> {
+        let of_queue = |(key, _): &(&WorkflowKey, &LockToken)| key.queue == queue;
+        self.by_workflow.iter().filter(of_queue).map(|(_, token)| *token).collect()
+    }
+
+    /// Grants a lock on a workflow nobody holds.
+    pub(crate) fn grant(&mut self, token: LockToken, lock: Lock) {
+        let holder = self.by_workflow.insert(lock.workflow.clone(), token);
+        assert!(holder.is_none(), "a workflow has at most one holder");
+        self.deadlines.insert((lock.until, token));
+        let known = self.by_token.insert(token, lock);
+        assert!(known.is_none(), "a lock token is never given twice");
+    }
+
+    pub(crate) fn end(&mut self, token: LockToken) {
+        let lock = self.by_token.remove(&token).expect("only a lock that is held can end");
+        self.by_workflow.remove(&lock.workflow);
+        self.deadlines.remove(&(lock.until, token));
+    }
+
+    pub(crate) fn renew(&mut self, token: LockToken, until: Timestamp) {
+        let lock = self.by_token.get_mut(&token).expect("only a lock that is held can be renewed");
+        self.deadlines.remove(&(lock.until, token));
+        lock.until = until;
+        self.deadlines.insert((until, token));
+    }
+
+    pub(crate) fn hand_out(&mut self, token: LockToken, sequence: SequenceNumber) {
+        let lock = self.by_token.get_mut(&token).expect("only a holder is handed a message");
+        lock.out.push(sequence);
+    }
+
+    /// Takes a message out of its holder's hands.
+    pub(crate) fn take_back(&mut self, token: LockToken, sequence: SequenceNumber) {
+        let lock = self.by_token.get_mut(&token).expect("only a holder gives a message back");
+        lock.out.retain(|out| *out != sequence);
+    }
+}

@@ -1,0 +1,72 @@
+//! The lock token: proof that its holder holds a delivery.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+/// Proof that you hold a delivery: 16 bytes, of which the first four are the epoch of the open file and the others
+/// are random.
+///
+/// The engine makes it; a caller can neither choose nor guess one. A token from before the file was last opened is
+/// refused as lost.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LockToken([u8; 16]);
+
+impl LockToken {
+    /// Makes a token of an epoch and chance.
+    pub(crate) fn new(epoch: u32, chance: [u8; 12]) -> LockToken {
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&epoch.to_be_bytes());
+        bytes[4..].copy_from_slice(&chance);
+        LockToken(bytes)
+    }
+
+    /// The token of the `index`-th lock of one receive. Only its receiver sees these, so they may be neighbours.
+    pub(crate) fn nth(self, index: usize) -> LockToken {
+        let mut bytes = self.0;
+        let mut low = [0; 4];
+        low.copy_from_slice(&bytes[12..]);
+        let shifted = u32::from_be_bytes(low).wrapping_add(u32::try_from(index).unwrap_or(u32::MAX));
+        bytes[12..].copy_from_slice(&shifted.to_be_bytes());
+        LockToken(bytes)
+    }
+
+    /// The 16 bytes.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for LockToken {
+    /// Writes the token as the text of a UUID.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            if matches!(index, 4 | 6 | 8 | 10) {
+                f.write_str("-")?;
+            }
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for LockToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_one_receive_and_of_different_epochs_differ() {
+        let token = LockToken::new(7, [0xff; 12]);
+        assert_ne!(token, token.nth(1));
+        assert_eq!(token, token.nth(0));
+        assert_ne!(token, LockToken::new(8, [0xff; 12]));
+        assert_eq!(token.to_string(), "00000007-ffff-ffff-ffff-ffffffffffff");
+    }
+}
