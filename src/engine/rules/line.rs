@@ -1,0 +1,219 @@
+//! A message's way through its workflow's line: in, from status to status, and out. Counters and reminders follow.
+
+use crate::clock::Timestamp;
+use crate::engine::rules::change::Change;
+use crate::engine::rules::record::Counts;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::workflow::Workflow;
+use crate::message::SequenceNumber;
+
+impl Workflow {
+    /// Writes a message's new record over its old one; counters and reminders follow.
+    pub(crate) fn restate(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        before: Option<&MessageRecord>,
+        after: &MessageRecord,
+    ) -> Read<()> {
+        if let Some(before) = before {
+            self.count(step, before, -1)?;
+        }
+        self.count(step, after, 1)?;
+        self.reschedule(step, sequence, before.and_then(due_of), due_of(after))?;
+        let expires = |message: &MessageRecord| message.expires_at.filter(|_| !is_dead(message));
+        self.reexpire(step, sequence, before.and_then(expires), expires(after))?;
+        step.write(Change::Message(self.message_key(sequence), Some(after.clone())))
+    }
+
+    /// Removes a message that has come to its end.
+    pub(crate) fn erase(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+    ) -> Read<()> {
+        self.count(step, message, -1)?;
+        self.reschedule(step, sequence, due_of(message), None)?;
+        if !is_dead(message) {
+            self.reexpire(step, sequence, message.expires_at, None)?;
+        }
+        step.write(Change::Message(self.message_key(sequence), None))?;
+        step.write(Change::Content(self.message_key(sequence), None))
+    }
+
+    /// Ends a message as `how` and lets what waits behind it go on.
+    pub(crate) fn end(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+        how: Settled,
+    ) -> Read<()> {
+        self.leave(step, sequence, message)?;
+        self.erase(step, sequence, message)?;
+        let counts = &mut step.tally(self.key.queue)?.counts;
+        match how {
+            Settled::Completed => counts.completed += 1,
+            Settled::Expired => counts.expired += 1,
+            Settled::Cancelled => counts.cancelled += 1,
+            Settled::Purged => counts.purged += 1,
+            other => unreachable!("a message does not end as {other:?}"),
+        }
+        self.pass(step, message, how)
+    }
+
+    /// Puts a message into the line, or beside it.
+    pub(crate) fn join(&mut self, step: &mut Step<'_>, sequence: SequenceNumber, place: LinePlace) -> Read<()> {
+        match place {
+            LinePlace::Line(rank) => {
+                self.record.line += 1;
+                step.write(Change::Line(self.key.clone(), rank, Some(sequence)))
+            }
+            LinePlace::Aside(rank) => {
+                self.record.aside += 1;
+                step.write(Change::Aside(self.key.clone(), rank, Some(sequence)))
+            }
+        }
+    }
+
+    /// Takes a message out of the line, or from beside it.
+    pub(crate) fn leave(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+    ) -> Read<()> {
+        let Some(rank) = message.rank else { return self.unlink_waiting(step, sequence, message) };
+        if self.is_aside(message) {
+            self.record.aside -= 1;
+            step.write(Change::Aside(self.key.clone(), rank, None))
+        } else {
+            self.record.line -= 1;
+            step.write(Change::Line(self.key.clone(), rank, None))
+        }
+    }
+
+    /// Whether a message stands beside the line: set aside by its consumer, or scheduled in order of arrival.
+    pub(crate) fn is_aside(&self, message: &MessageRecord) -> bool {
+        match message.status {
+            Status::Asked { .. } => !self.queue.options.hold_on_defer || self.stands_aside(message),
+            Status::Scheduled { .. } => !self.is_positional(),
+            Status::Locked { aside } => aside,
+            _ => false,
+        }
+    }
+
+    /// Takes a message's status into account, or out of it.
+    fn count(&mut self, step: &mut Step<'_>, message: &MessageRecord, by: i64) -> Read<()> {
+        let early = self.is_early(message);
+        if early {
+            self.record.early = shifted(self.record.early, by);
+            self.record.early_bytes = shifted(self.record.early_bytes, by * message.bytes.cast_signed());
+        }
+        if is_dead(message) {
+            self.record.dead = shifted(self.record.dead, by);
+        }
+        let counts = &mut step.tally(self.key.queue)?.counts;
+        let bucket = bucket_of(counts, &message.status, early);
+        *bucket = shifted(*bucket, by);
+        Ok(())
+    }
+
+    /// Takes an early message into the run: its predecessor is no longer missing.
+    pub(crate) fn count_as_reached(&mut self, step: &mut Step<'_>, message: &MessageRecord) -> Read<()> {
+        if message.status == Status::Ready {
+            self.record.early -= 1;
+            self.record.early_bytes -= message.bytes;
+            let counts = &mut step.tally(self.key.queue)?.counts;
+            counts.early -= 1;
+            counts.ready += 1;
+        }
+        Ok(())
+    }
+
+    fn reschedule(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        before: Option<Timestamp>,
+        after: Option<Timestamp>,
+    ) -> Read<()> {
+        if before == after {
+            return Ok(());
+        }
+        if let Some(due) = before {
+            step.drop_reminder(due, self.key.queue, Remind::Due(sequence))?;
+        }
+        if let Some(due) = after {
+            step.set_reminder(due, self.key.queue, Remind::Due(sequence))?;
+        }
+        Ok(())
+    }
+
+    fn reexpire(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        before: Option<Timestamp>,
+        after: Option<Timestamp>,
+    ) -> Read<()> {
+        if before == after {
+            return Ok(());
+        }
+        if let Some(at) = before {
+            step.drop_reminder(at, self.key.queue, Remind::Expiry(sequence))?;
+        }
+        if let Some(at) = after {
+            step.set_reminder(at, self.key.queue, Remind::Expiry(sequence))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn message_key(&self, sequence: SequenceNumber) -> MessageKey {
+        MessageKey { queue: self.key.queue, sequence }
+    }
+}
+
+/// Where a message stands.
+pub(crate) enum LinePlace {
+    Line(u64),
+    Aside(u64),
+}
+
+pub(crate) fn is_dead(message: &MessageRecord) -> bool {
+    matches!(message.status, Status::DeadLettered(_))
+}
+
+/// When a reminder brings the message back.
+fn due_of(message: &MessageRecord) -> Option<Timestamp> {
+    match message.status {
+        Status::Scheduled { due } => Some(due),
+        Status::Failed { due } | Status::Asked { due } => due,
+        _ => None,
+    }
+}
+
+/// The counter a message counts in.
+fn bucket_of<'a>(counts: &'a mut Counts, status: &Status, early: bool) -> &'a mut u64 {
+    match status {
+        Status::Ready if early => &mut counts.early,
+        Status::Ready => &mut counts.ready,
+        Status::Scheduled { .. } => &mut counts.scheduled,
+        Status::Failed { due: Some(_) } => &mut counts.failed,
+        Status::Failed { due: None } => &mut counts.spent,
+        Status::Asked { .. } => &mut counts.asked,
+        Status::Locked { .. } => &mut counts.locked,
+        Status::DeadLettered(_) => &mut counts.dead_lettered,
+    }
+}
+
+fn shifted(count: u64, by: i64) -> u64 {
+    count.checked_add_signed(by).expect("a counter never falls below zero")
+}

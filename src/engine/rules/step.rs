@@ -1,0 +1,183 @@
+//! One command being applied: the instant, the rows, the locks, and what the command causes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::change::Change;
+use crate::engine::rules::effect::Effect;
+use crate::engine::rules::effect::Event;
+use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::lock::Locks;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::Tally;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::records::Records;
+use crate::error::Fault;
+use crate::limits;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::message::WorkflowId;
+
+/// Why a command ends early: it is refused, which is an answer, or the store failed, which stops the engine.
+#[derive(Debug)]
+pub(crate) enum Stop<R> {
+    Refused(R),
+    Fault(Fault),
+}
+
+/// What a rule arrives at.
+pub(crate) type Ruling<T, R> = Result<T, Stop<R>>;
+
+impl<R> From<Fault> for Stop<R> {
+    fn from(fault: Fault) -> Stop<R> {
+        Stop::Fault(fault)
+    }
+}
+
+/// Ends a rule with a refusal. Only allowed before the first change.
+pub(crate) fn refuse<T, R>(refusal: R) -> Ruling<T, R> {
+    Err(Stop::Refused(refusal))
+}
+
+/// One command being applied.
+pub(crate) struct Step<'a> {
+    pub(crate) now: Timestamp,
+    pub(crate) records: &'a mut dyn Records,
+    pub(crate) locks: &'a mut Locks,
+    pub(crate) effects: Vec<Effect>,
+    numbers: Option<Numbers>,
+    tallies: BTreeMap<QueueId, Tally>,
+    changes: usize,
+}
+
+impl<'a> Step<'a> {
+    pub(crate) fn new(now: Timestamp, records: &'a mut dyn Records, locks: &'a mut Locks) -> Step<'a> {
+        Step {
+            now,
+            records,
+            locks,
+            effects: Vec::new(),
+            numbers: None,
+            tallies: BTreeMap::new(),
+            changes: 0,
+        }
+    }
+
+    /// How many rows the command has changed so far; a refused command has changed none.
+    pub(crate) fn changes(&self) -> usize {
+        self.changes
+    }
+
+    /// Writes the counters the command has touched, and gives up what it causes.
+    pub(crate) fn finish(mut self) -> Read<Vec<Effect>> {
+        if let Some(numbers) = self.numbers.take() {
+            self.records.write(Change::Numbers(numbers))?;
+        }
+        for (queue, tally) in std::mem::take(&mut self.tallies) {
+            assert!(tally.counts.conserved(), "every accepted message is accounted for: {:?}", tally.counts);
+            self.records.write(Change::Tally(queue, tally))?;
+        }
+        Ok(self.effects)
+    }
+
+    pub(crate) fn write(&mut self, change: Change) -> Read<()> {
+        self.changes += 1;
+        self.records.write(change)
+    }
+
+    pub(crate) fn queue_named(&self, name: &QueueName) -> Read<Option<Arc<QueueRecord>>> {
+        self.records.queue_named(name)
+    }
+
+    pub(crate) fn queue(&self, id: QueueId) -> Read<Arc<QueueRecord>> {
+        Ok(self.records.queue(id)?.expect("a workflow's queue exists as long as the workflow"))
+    }
+
+    /// The queue's counters, to be changed.
+    pub(crate) fn tally(&mut self, queue: QueueId) -> Read<&mut Tally> {
+        if !self.tallies.contains_key(&queue) {
+            let tally = self.records.tally(queue)?;
+            self.tallies.insert(queue, tally);
+        }
+        self.changes += 1;
+        let tally = self.tallies.get_mut(&queue).expect("it was just loaded");
+        tally.used_at = self.now;
+        Ok(tally)
+    }
+
+    /// Forgets the counters of a queue that is gone.
+    pub(crate) fn drop_tally(&mut self, queue: QueueId) {
+        self.tallies.remove(&queue);
+    }
+
+    pub(crate) fn numbers(&mut self) -> Read<&mut Numbers> {
+        if self.numbers.is_none() {
+            self.numbers = Some(self.records.numbers()?);
+        }
+        self.changes += 1;
+        Ok(self.numbers.as_mut().expect("they were just loaded"))
+    }
+
+    /// The number the next accepted message gets.
+    pub(crate) fn peek_sequence(&self) -> Read<u64> {
+        let numbers = match self.numbers {
+            Some(numbers) => numbers,
+            None => self.records.numbers()?,
+        };
+        Ok(numbers.next_sequence.max(1))
+    }
+
+    pub(crate) fn next_sequence(&mut self) -> Read<SequenceNumber> {
+        let next = self.peek_sequence()?;
+        assert!(next < limits::NUMBER_END, "a send is refused before the sequence numbers are used up");
+        self.numbers()?.next_sequence = next + 1;
+        Ok(SequenceNumber::new(next))
+    }
+
+    pub(crate) fn next_ticket(&mut self) -> Read<u64> {
+        let numbers = self.numbers()?;
+        numbers.next_ticket += 1;
+        Ok(numbers.next_ticket)
+    }
+
+    pub(crate) fn message(&self, queue: QueueId, sequence: SequenceNumber) -> Read<Option<MessageRecord>> {
+        self.records.message(MessageKey { queue, sequence })
+    }
+
+    /// A message that must be there, because a row points at it.
+    pub(crate) fn message_listed(&self, queue: QueueId, sequence: SequenceNumber) -> Read<MessageRecord> {
+        Ok(self.message(queue, sequence)?.expect("every listed message is stored"))
+    }
+
+    pub(crate) fn set_reminder(&mut self, due: Timestamp, queue: QueueId, what: Remind) -> Read<()> {
+        self.write(Change::Reminder(Reminder { due, queue, what }, true))
+    }
+
+    pub(crate) fn drop_reminder(&mut self, due: Timestamp, queue: QueueId, what: Remind) -> Read<()> {
+        self.write(Change::Reminder(Reminder { due, queue, what }, false))
+    }
+
+    /// Tells whoever listens, after the commit.
+    pub(crate) fn tell(
+        &mut self,
+        queue: &QueueName,
+        workflow: Option<&WorkflowId>,
+        sequence: Option<SequenceNumber>,
+        kind: EventKind,
+    ) {
+        self.effects.push(Effect::Event(Event {
+            at: self.now,
+            queue: queue.clone(),
+            workflow: workflow.cloned(),
+            sequence_number: sequence,
+            kind,
+        }));
+    }
+}

@@ -1,0 +1,240 @@
+//! A workflow while a command works on it: opened, changed, and closed with everything that follows from the change.
+
+use std::sync::Arc;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::change::Change;
+use crate::engine::rules::effect::Effect;
+use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::record::Hold;
+use crate::engine::rules::record::HoldCause;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Step;
+use crate::message::SequenceNumber;
+use crate::queue::Order;
+
+/// A workflow in the hands of one command.
+///
+/// Every change of it ends with [`Workflow::close`], which decides anew what it offers and sets its reminders. A
+/// workflow that is dropped without it would leave rows that contradict each other.
+#[must_use = "a workflow that was opened has to be closed"]
+pub(crate) struct Workflow {
+    pub(crate) queue: Arc<QueueRecord>,
+    pub(crate) key: WorkflowKey,
+    pub(crate) record: WorkflowRecord,
+    stored: Option<WorkflowRecord>,
+}
+
+impl Workflow {
+    pub(crate) fn open(step: &Step<'_>, queue: &Arc<QueueRecord>, stream: Stream) -> Read<Workflow> {
+        let key = WorkflowKey { queue: queue.id, stream };
+        let stored = step.records.workflow(&key)?;
+        let mut workflow = Workflow { queue: queue.clone(), key, record: WorkflowRecord::default(), stored: None };
+        match &stored {
+            Some(record) => workflow.record = record.clone(),
+            None if workflow.is_positional() => {
+                workflow.record.cursor = workflow.first_rank();
+                workflow.record.through = workflow.first_rank() - 1;
+            }
+            None => {}
+        }
+        workflow.stored = stored;
+        Ok(workflow)
+    }
+
+    /// Whether it is known: something is stored of it.
+    pub(crate) fn exists(&self) -> bool {
+        self.stored.is_some()
+    }
+
+    /// Whether its messages have places that can be missing.
+    pub(crate) fn is_positional(&self) -> bool {
+        let ordered = matches!(self.queue.options.order, Order::Position { .. } | Order::After);
+        ordered && matches!(self.key.stream, Stream::Named(_))
+    }
+
+    pub(crate) fn is_chained(&self) -> bool {
+        self.queue.options.order == Order::After && self.is_positional()
+    }
+
+    pub(crate) fn first_rank(&self) -> u64 {
+        match self.queue.options.order {
+            Order::Position { first } => first.get(),
+            _ => 1,
+        }
+    }
+
+    /// Whether a message is deferred because a predecessor is missing.
+    pub(crate) fn is_early(&self, message: &MessageRecord) -> bool {
+        let beyond = message.rank.is_none_or(|rank| rank > self.record.through);
+        message.status == Status::Ready && self.is_positional() && beyond
+    }
+
+    /// The first message of the line, whatever its status.
+    pub(crate) fn head(&self, step: &Step<'_>) -> Read<Option<(u64, SequenceNumber, MessageRecord)>> {
+        self.line_from(step, 0)
+    }
+
+    pub(crate) fn line_from(
+        &self,
+        step: &Step<'_>,
+        rank: u64,
+    ) -> Read<Option<(u64, SequenceNumber, MessageRecord)>> {
+        let Some((rank, sequence)) = step.records.line_from(&self.key, rank)? else { return Ok(None) };
+        Ok(Some((rank, sequence, step.message_listed(self.key.queue, sequence)?)))
+    }
+
+    /// The first message from `rank` on that its order allows to hand out next, if it is ready.
+    pub(crate) fn offer_from(
+        &self,
+        step: &Step<'_>,
+        rank: u64,
+    ) -> Read<Option<(u64, SequenceNumber, MessageRecord)>> {
+        let mut from = rank;
+        while let Some((rank, sequence, message)) = self.line_from(step, from)? {
+            match message.status {
+                Status::Ready if !self.is_early(&message) => return Ok(Some((rank, sequence, message))),
+                Status::Locked { .. } => from = rank + 1,
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Holds the workflow, unless it is held already.
+    pub(crate) fn hold(&mut self, step: &mut Step<'_>, cause: HoldCause, reason: &str) {
+        if self.record.hold.is_some() {
+            return;
+        }
+        let hold = Hold { cause: cause.clone(), since: step.now, reason: reason.to_owned() };
+        self.record.hold = Some(hold);
+        self.tell(step, None, EventKind::Held { cause, reason: reason.to_owned() });
+    }
+
+    pub(crate) fn lift_hold(&mut self, step: &mut Step<'_>) {
+        if self.record.hold.take().is_some() {
+            self.tell(step, None, EventKind::Resumed);
+        }
+    }
+
+    /// Lifts the hold that this message caused.
+    pub(crate) fn lift_hold_of(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) {
+        let cause = self.record.hold.as_ref().map(|hold| &hold.cause);
+        if cause == Some(&HoldCause::Spent(sequence)) {
+            self.lift_hold(step);
+        }
+    }
+
+    pub(crate) fn tell(&self, step: &mut Step<'_>, sequence: Option<SequenceNumber>, kind: EventKind) {
+        step.tell(&self.queue.name, self.key.stream.workflow_id(), sequence, kind);
+    }
+
+    /// Decides anew what the workflow offers, sets its reminders, and writes it down.
+    pub(crate) fn close(mut self, step: &mut Step<'_>) -> Read<()> {
+        self.judge_overdue_gap(step)?;
+        self.plan_gap(step)?;
+        self.plan_sweep(step)?;
+        self.plan_offer(step)?;
+        self.plan_forgetting(step)?;
+        self.assert_invariants(step);
+        let kept = (!self.is_blank()).then(|| self.record.clone());
+        if kept != self.stored {
+            step.write(Change::Workflow(self.key, kept))?;
+        }
+        Ok(())
+    }
+
+    fn plan_offer(&mut self, step: &mut Step<'_>) -> Read<()> {
+        let holder = step.locks.of(&self.key).map(|(token, lock)| (token, lock.kind));
+        let offered = match self.record.hold {
+            Some(_) => None,
+            None => self.offer_from(step, 0)?,
+        };
+        if let (Some(_), Some((token, LockKind::Whole))) = (&offered, holder) {
+            step.effects.push(Effect::TakenWork(token));
+        }
+        match (offered.is_some() && holder.is_none(), self.record.ticket) {
+            (true, None) => {
+                let ticket = step.next_ticket()?;
+                self.record.ticket = Some(ticket);
+                step.write(Change::Ready(self.key.queue, ticket, Some(self.key.stream.clone())))?;
+                step.effects.push(Effect::Work(self.key.queue));
+            }
+            (false, Some(ticket)) => {
+                self.record.ticket = None;
+                step.write(Change::Ready(self.key.queue, ticket, None))?;
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+        Ok(())
+    }
+
+    fn plan_sweep(&mut self, step: &mut Step<'_>) -> Read<()> {
+        let cause = self.record.hold.as_ref().map(|hold| &hold.cause);
+        let out = step.locks.of(&self.key).map_or(0, |(_, lock)| lock.out.len() as u64);
+        let wanted = match cause {
+            Some(HoldCause::Quarantine(_)) => self.record.line > out,
+            Some(HoldCause::Redriving) => true,
+            _ => self.record.extending,
+        };
+        if wanted && self.record.sweep.is_none() {
+            self.record.sweep = Some(step.now);
+            step.set_reminder(step.now, self.key.queue, Remind::Sweep(self.key.stream.clone()))?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is stored of it.
+    pub(crate) fn is_empty(&self) -> bool {
+        let record = &self.record;
+        record.line == 0 && record.aside == 0 && record.dead == 0 && !record.has_state && record.hold.is_none()
+    }
+
+    /// Whether there is nothing to remember of it.
+    fn is_blank(&self) -> bool {
+        self.is_empty() && self.record.sweep.is_none() && (!self.is_positional() || self.record.forget.is_none())
+    }
+
+    fn plan_forgetting(&mut self, step: &mut Step<'_>) -> Read<()> {
+        if !self.is_positional() {
+            return Ok(());
+        }
+        if !self.is_empty() {
+            self.record.idle_since = None;
+            return Ok(());
+        }
+        let since = *self.record.idle_since.get_or_insert(step.now);
+        if self.record.forget.is_none() {
+            self.remind_to_forget(step, since + self.queue.options.forget_after)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn remind_to_forget(&mut self, step: &mut Step<'_>, due: Timestamp) -> Read<()> {
+        self.record.forget = Some(due);
+        step.set_reminder(due, self.key.queue, Remind::Forget(self.key.stream.clone()))
+    }
+
+    fn assert_invariants(&self, step: &Step<'_>) {
+        let record = &self.record;
+        if self.is_positional() {
+            assert!(record.cursor <= record.through + 1, "the run begins at the cursor: {record:?}");
+            assert!(record.early <= record.line, "early messages are in the line: {record:?}");
+        } else {
+            assert!(record.early == 0 && record.gap.is_none(), "without places nothing is early: {record:?}");
+        }
+        let locked = step.locks.of(&self.key).is_some();
+        let offers = record.ticket.is_some();
+        assert!(!(offers && locked), "a workflow with a holder offers nothing: {record:?}");
+        assert!(!(offers && record.hold.is_some()), "a held workflow offers nothing: {record:?}");
+        assert!(!(offers && record.line == 0), "an empty workflow offers nothing: {record:?}");
+    }
+}

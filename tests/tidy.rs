@@ -1,0 +1,97 @@
+//! The house rules that neither the compiler nor a lint can say, as tests; each name is a promise.
+//!
+//! Only the standard library is used, and only text is read: nothing here compiles the crate. The rules about
+//! who may name whom are one table, in `tidy/rooms.rs`. A check is a pure function from sources to violations,
+//! and beside each check a test plants a violation, because a check that cannot fail protects nothing.
+
+#[path = "tidy/functions.rs"]
+mod functions;
+#[path = "tidy/paths.rs"]
+mod paths;
+#[path = "tidy/rooms.rs"]
+mod rooms;
+#[path = "tidy/shape.rs"]
+mod shape;
+#[path = "tidy/source.rs"]
+mod source;
+
+use crate::source::Source;
+
+/// The folders that hold Rust written by hand.
+const RUST: &[&str] = &["src", "tests", "benches", "examples"];
+
+#[test]
+fn the_sources_are_really_read() {
+    let sources = Source::all(RUST, "rs");
+    for path in ["src/lib.rs", "tests/tidy.rs", "tests/tidy/rooms.rs"] {
+        assert!(
+            sources.iter().any(|source| source.path == path),
+            "{path} was not read"
+        );
+    }
+}
+
+#[test]
+fn imports_point_down_and_siblings_do_not_meet() {
+    expect_none(rooms::trespasses(&Source::all(&["src"], "rs"), rooms::TABLE));
+}
+
+#[test]
+fn no_path_climbs_two_modules() {
+    expect_none(shape::double_climbs(&Source::all(RUST, "rs")));
+}
+
+#[test]
+fn every_file_is_named_by_what_it_holds() {
+    expect_none(shape::empty_names(&Source::all(RUST, "rs")));
+}
+
+#[test]
+fn every_file_has_at_most_500_lines() {
+    expect_none(shape::long_files(&Source::all(RUST, "rs")));
+}
+
+#[test]
+fn functions_fit_a_screen() {
+    let measure = functions::measure(&Source::all(&["src"], "rs"));
+    println!("{}", measure.summary());
+    assert!(
+        measure.is_within_share(),
+        "{}\n{}",
+        measure.summary(),
+        measure.long.join("\n")
+    );
+}
+
+#[test]
+fn the_crate_is_written_in_ascii() {
+    expect_none(shape::foreign_letters(
+        &Source::all(&["src"], "rs"),
+        shape::NOT_ASCII,
+    ));
+}
+
+#[test]
+fn mod_files_only_declare_and_lib_holds_no_function() {
+    expect_none(shape::logic_in_declarations(&Source::all(&["src"], "rs")));
+}
+
+#[test]
+fn every_module_begins_with_a_sentence() {
+    expect_none(shape::untold_modules(&Source::all(RUST, "rs")));
+}
+
+#[test]
+fn decisions_are_numbered_and_titled() {
+    expect_none(shape::loose_decisions(&Source::all(&["docs/decisions"], "md")));
+}
+
+/// Fails with one line for each violation.
+fn expect_none(violations: Vec<String>) {
+    assert!(
+        violations.is_empty(),
+        "{} violation(s):\n{}",
+        violations.len(),
+        violations.join("\n")
+    );
+}

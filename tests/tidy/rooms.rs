@@ -1,0 +1,348 @@
+//! Who may name whom: one table, read from the bottom of the house to its roof.
+//!
+//! To add a room, add a row: where it is, what it may not name, what of that it may name after all, and the
+//! sentence that is printed to whoever breaks it. A room that does not exist yet breaks nothing.
+
+use crate::paths;
+use crate::paths::Named;
+use crate::source::Source;
+
+/// A rule about the rooms of the crate.
+pub(crate) struct Row {
+    /// Folders or files; `src/engine/rules` is the folder and also `src/engine/rules.rs`.
+    room: &'static [&'static str],
+    /// Parts of the room to which the rule does not apply.
+    outside: &'static [&'static str],
+    /// Whether unit tests inside the room are bound as well.
+    binds: Binds,
+    /// A path means itself and everything below it. One word means that word in any path:
+    /// `tokio` is found in `tokio::spawn`, `HashMap` in `collections::HashMap`. `crate` alone means any
+    /// path of this crate.
+    may_not_name: &'static [&'static str],
+    /// Paths below the forbidden ones that are allowed.
+    but_may: &'static [&'static [&'static str]],
+    /// Printed on failure.
+    because: &'static str,
+}
+
+#[derive(PartialEq)]
+enum Binds {
+    CodeAndTests,
+    CodeOnly,
+}
+
+/// The words of the house: they are below everything and may only name each other.
+const WORDS: &[&str] = &[
+    "crate::message",
+    "crate::queue",
+    "crate::clock",
+    "crate::limits",
+    "crate::error",
+];
+
+/// The part of the rules that says what is stored; the store knows these words and no verb.
+const STORED: &[&str] = &[
+    "crate::engine::rules::change",
+    "crate::engine::rules::record",
+    "crate::engine::rules::records",
+];
+
+pub(crate) const TABLE: &[Row] = &[
+    Row {
+        room: &[
+            "src/message.rs",
+            "src/queue.rs",
+            "src/clock.rs",
+            "src/limits.rs",
+            "src/error.rs",
+        ],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[WORDS],
+        because: "the words are below everything: they name only each other, each at its own module",
+    },
+    Row {
+        room: &["src/engine/rules"],
+        outside: &[],
+        binds: Binds::CodeAndTests,
+        may_not_name: &["crate::engine", "redb", "tokio", "tracing", "getrandom"],
+        but_may: &[&["crate::engine::rules"]],
+        because: "the rules are pure: they say what is allowed, and know no store, no runtime, no log, no chance",
+    },
+    Row {
+        room: &["src/engine/rules"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["Instant", "SystemTime", "SystemClock"],
+        but_may: &[],
+        because: "the rules have no clock: `now` arrives in the command, so that a replay gives the same state",
+    },
+    Row {
+        room: &["src/engine/rules"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &[
+            "async",
+            "await",
+            "std::fs",
+            "std::io",
+            "std::net",
+            "std::thread",
+            "std::process",
+            "std::env",
+            "println",
+            "eprintln",
+            "print",
+            "eprint",
+        ],
+        but_may: &[],
+        because: "the rules do nothing: they return changes and effects, and the writer carries them out",
+    },
+    Row {
+        room: &["src/engine/rules"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["HashMap", "HashSet", "hash_map", "hash_set", "RandomState"],
+        but_may: &[],
+        because: "the order of a hash map differs from run to run, and the rules must not: use BTreeMap or Vec",
+    },
+    Row {
+        room: &["src/engine/store"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate::engine::rules"],
+        but_may: &[STORED],
+        because: "the store knows rows, no rule: of the rules it may name only change, record and records",
+    },
+    Row {
+        room: &["src/engine/store"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &[
+            "crate::engine::writer",
+            "crate::engine::inbox",
+            "crate::engine::timers",
+            "crate::engine::wakeups",
+            "crate::engine::query",
+            "crate::engine::client",
+        ],
+        but_may: &[],
+        because: "imports point down: the store is called by the rooms around the writer, it calls none of them",
+    },
+    Row {
+        room: &["src/engine"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[WORDS, &["crate::engine"]],
+        because: "imports point down: the engine knows the words and itself, nothing that stands on it",
+    },
+    Row {
+        room: &["src"],
+        outside: &["src/engine"],
+        binds: Binds::CodeAndTests,
+        may_not_name: &["crate::engine::rules", "crate::engine::store"],
+        but_may: &[],
+        because: "the engine's rooms are private: whoever is outside speaks to its client",
+    },
+    Row {
+        room: &["src/processor"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[WORDS, &["crate::engine", "crate::processor"]],
+        because: "siblings do not meet: the processor knows the words and the engine's face",
+    },
+    Row {
+        room: &["src/testing"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[WORDS, &["crate::engine", "crate::processor", "crate::testing"]],
+        because: "the test kit knows what it helps to test: the words, the engine's face and the processor",
+    },
+    Row {
+        room: &["src/demo"],
+        outside: &[],
+        binds: Binds::CodeAndTests,
+        may_not_name: &["crate"],
+        but_may: &[&["crate::demo"]],
+        because: "the demonstration is a user like any other: it knows the public crate, `seriatim::`",
+    },
+    Row {
+        room: &["src/main.rs", "src/cli"],
+        outside: &[],
+        binds: Binds::CodeAndTests,
+        may_not_name: &["crate"],
+        but_may: &[&["crate::cli", "crate::demo"]],
+        because: "the command is a user like any other: it knows the public crate, `seriatim::`",
+    },
+    Row {
+        room: &["src"],
+        outside: &["src/main.rs", "src/cli", "src/demo"],
+        binds: Binds::CodeAndTests,
+        may_not_name: &["crate::cli", "crate::demo", "clap", "indicatif"],
+        but_may: &[],
+        because: "the command line and the demonstration belong to the binary; the library builds without them",
+    },
+    Row {
+        room: &["src/lib.rs"],
+        outside: &[],
+        binds: Binds::CodeAndTests,
+        may_not_name: &["cli", "demo"],
+        but_may: &[],
+        because: "the command line and the demonstration are declared by main.rs, not by the library",
+    },
+];
+
+/// Every place where a source names what its room may not name.
+pub(crate) fn trespasses(sources: &[Source], table: &[Row]) -> Vec<String> {
+    let mut violations = Vec::new();
+    for source in sources {
+        let rows: Vec<&Row> = table.iter().filter(|row| row.holds(&source.path)).collect();
+        for named in paths::named(source) {
+            let broken = rows.iter().filter(|row| row.forbids(&named));
+            violations.extend(broken.map(|row| {
+                let (path, line) = (&source.path, named.line);
+                format!(
+                    "{path}:{line}: names `{}`: {}",
+                    named.segments.join("::"),
+                    row.because
+                )
+            }));
+        }
+    }
+    violations
+}
+
+impl Row {
+    fn holds(&self, path: &str) -> bool {
+        let is_in = |rooms: &[&str]| rooms.iter().any(|room| is_inside(path, room));
+        is_in(self.room) && !is_in(self.outside)
+    }
+
+    fn forbids(&self, named: &Named) -> bool {
+        if named.is_test && self.binds == Binds::CodeOnly {
+            return false;
+        }
+        let is_allowed = self
+            .but_may
+            .iter()
+            .copied()
+            .flatten()
+            .any(|path| is_below(&named.segments, path));
+        !is_allowed
+            && self
+                .may_not_name
+                .iter()
+                .any(|pattern| is_named(&named.segments, pattern))
+    }
+}
+
+fn is_inside(path: &str, room: &str) -> bool {
+    let rest = path.strip_prefix(room);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest == ".rs")
+}
+
+fn is_named(segments: &[String], pattern: &str) -> bool {
+    match pattern {
+        "crate" => segments.len() > 1 && segments[0] == "crate",
+        word if !word.contains("::") => segments.iter().any(|segment| segment == word),
+        path => is_below(segments, path) || is_glob_over(segments, path),
+    }
+}
+
+fn is_below(segments: &[String], path: &str) -> bool {
+    segments.starts_with(&paths::segments(path))
+}
+
+/// Whether the segments are a glob that brings the path into scope.
+fn is_glob_over(segments: &[String], path: &str) -> bool {
+    let above = segments.strip_suffix(&["*".to_owned()]);
+    above.is_some_and(|above| !above.is_empty() && paths::segments(path).starts_with(above))
+}
+
+#[cfg(test)]
+fn found(path: &str, text: &str) -> Vec<String> {
+    trespasses(&[Source::new(path, text)], TABLE)
+}
+
+#[test]
+fn every_row_of_the_table_can_fail() {
+    for row in TABLE {
+        let room = row.room[0];
+        let path = if room.ends_with(".rs") {
+            room.to_owned()
+        } else {
+            format!("{room}/planted.rs")
+        };
+        for pattern in row.may_not_name {
+            let planted = [Source::new(&path, &format!("use {pattern}::Planted;\n"))];
+            let violations = trespasses(&planted, std::slice::from_ref(row));
+            assert_eq!(violations.len(), 1, "{pattern} in {path}: {}", row.because);
+            assert!(
+                violations[0].starts_with(&format!("{path}:1: ")) && violations[0].ends_with(row.because)
+            );
+        }
+        for allowed in row.but_may.iter().copied().flatten() {
+            let honest = [Source::new(&path, &format!("use {allowed}::Honest;\n"))];
+            assert!(
+                trespasses(&honest, std::slice::from_ref(row)).is_empty(),
+                "{allowed} in {path}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_trespass_is_found_however_it_is_written() {
+    for text in [
+        "use crate::engine::{client, store::Store};",
+        "use super::store;",
+        "use super::{rules as r, store as s};",
+        "fn f() -> crate::engine::store::Store {",
+        "use super::*;",
+        "use std::{\n    fs::File,\n    mem,\n};",
+        "use std::time;\nfn now() {\n    time::Instant::now();\n}",
+        "async fn f() {",
+        "let map: HashMap<u8, u8> = x;",
+    ] {
+        assert!(!found("src/engine/rules/mod.rs", text).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn a_word_in_a_comment_or_a_string_is_not_a_trespass() {
+    let text =
+        "//! Pure: no redb, no tokio.\nconst A: &str = \"tokio::spawn\"; // std::fs\npub(crate) fn f() {}\n";
+    assert_eq!(found("src/engine/rules/lock.rs", text), Vec::<String>::new());
+}
+
+#[test]
+fn a_test_may_use_a_hash_map_but_not_the_store() {
+    let module = |line: &str| format!("#[cfg(test)]\nmod tests {{\n    {line}\n}}\n");
+    assert!(
+        found(
+            "src/engine/rules/lock.rs",
+            &module("use std::collections::HashMap;")
+        )
+        .is_empty()
+    );
+    assert!(
+        !found(
+            "src/engine/rules/lock.rs",
+            &module("use crate::engine::store::Store;")
+        )
+        .is_empty()
+    );
+}
+
+#[test]
+fn a_room_ends_at_its_walls() {
+    assert!(is_inside("src/engine/rules.rs", "src/engine/rules"));
+    assert!(is_inside("src/engine/rules/lock.rs", "src/engine/rules"));
+    assert!(!is_inside("src/engine/rules_of_thumb.rs", "src/engine/rules"));
+    assert!(found("src/engine/writer.rs", "use crate::engine::store::Store;").is_empty());
+    assert!(!found("src/remote.rs", "use crate::engine::store::Store;").is_empty());
+}
