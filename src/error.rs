@@ -262,6 +262,9 @@ pub enum ReceiveRefusal {
     /// The lock on the taken workflow was lost.
     #[error("receive: the lock was lost")]
     LockLost,
+    /// The queue has no order, so it has no workflows that could be taken by name.
+    #[error("take a workflow of queue {0}: the queue has no order")]
+    Unordered(QueueName),
     /// As many messages are handed out as the engine or the holder may have at once.
     #[error("receive: {0} deliveries are handed out, more are not allowed")]
     TooManyLocks(usize),
@@ -280,6 +283,9 @@ pub enum SettleRefusal {
     /// The delivery has no such message, or it is settled already.
     #[error("settle message {0}: the delivery does not hold it")]
     MessageNotFound(SequenceNumber),
+    /// The message belongs to no workflow that could keep a state; the delivery is still held.
+    #[error("set the state: the message belongs to no workflow")]
+    NoWorkflow,
     /// A message that should be sent with the settle was refused; the delivery is still held.
     #[error(transparent)]
     Send(SendRefusal),

@@ -182,7 +182,7 @@ impl fmt::Display for Position {
 }
 
 /// Where a message belongs inside its workflow; it must fit the queue's order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Place {
     /// After everything accepted before it.
     #[default]

@@ -44,6 +44,8 @@ pub(crate) enum Change {
     Trail(WorkflowKey, u64, Option<TrailEntry>),
     /// An early message of an after-ordered workflow whose predecessor is not stored.
     Root(WorkflowKey, SequenceNumber, bool),
+    /// An early message of an after-ordered workflow, by its own message ID.
+    Waiting(WorkflowKey, MessageId, Option<SequenceNumber>),
     /// A settled range, keyed by its first rank.
     Mark(WorkflowKey, u64, Option<Mark>),
     Holding(WorkflowKey, Option<Holding>),

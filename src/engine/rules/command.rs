@@ -29,37 +29,112 @@ use crate::token::LockToken;
 /// always give the same state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Command {
-    CreateQueue { name: QueueName, options: Box<QueueOptions> },
-    ChangeQueue { name: QueueName, options: Box<QueueOptions> },
-    DeleteQueue { name: QueueName },
-    Send { queue: QueueName, messages: Vec<NewMessage> },
-    Cancel { queue: QueueName, sequence: SequenceNumber },
+    CreateQueue {
+        name: QueueName,
+        options: Box<QueueOptions>,
+    },
+    ChangeQueue {
+        name: QueueName,
+        options: Box<QueueOptions>,
+    },
+    DeleteQueue {
+        name: QueueName,
+    },
+    Send {
+        queue: QueueName,
+        messages: Vec<NewMessage>,
+    },
+    Cancel {
+        queue: QueueName,
+        sequence: SequenceNumber,
+    },
     /// Up to `max` deliveries of different workflows.
-    Receive { queue: QueueName, max: usize, token: LockToken },
+    Receive {
+        queue: QueueName,
+        max: usize,
+        token: LockToken,
+    },
     /// A run of up to `max` consecutive messages of one workflow, the next that has work.
-    ReceiveRun { queue: QueueName, max: usize, token: LockToken },
+    ReceiveRun {
+        queue: QueueName,
+        max: usize,
+        token: LockToken,
+    },
     /// Messages that were set aside, all or none.
-    ReceiveDeferred { queue: QueueName, sequences: Vec<SequenceNumber>, token: LockToken },
+    ReceiveDeferred {
+        queue: QueueName,
+        sequences: Vec<SequenceNumber>,
+        token: LockToken,
+    },
     /// A workflow whole: the named one, or the next that has work.
-    Take { queue: QueueName, workflow: Option<WorkflowId>, token: LockToken },
+    Take {
+        queue: QueueName,
+        workflow: Option<WorkflowId>,
+        token: LockToken,
+    },
     /// The next messages of a taken workflow.
-    ReceiveTaken { queue: QueueName, token: LockToken, max: usize },
+    ReceiveTaken {
+        queue: QueueName,
+        token: LockToken,
+        max: usize,
+    },
     /// Messages of a taken workflow that were set aside, all or none.
-    ReceiveTakenDeferred { queue: QueueName, token: LockToken, sequences: Vec<SequenceNumber> },
+    ReceiveTakenDeferred {
+        queue: QueueName,
+        token: LockToken,
+        sequences: Vec<SequenceNumber>,
+    },
     /// Gives a taken workflow back, its unsettled messages uncounted.
-    CloseTaken { queue: QueueName, token: LockToken },
-    Settle { queue: QueueName, token: LockToken, sequence: SequenceNumber, settlement: Settlement },
-    SettleRun { queue: QueueName, token: LockToken, settlement: RunSettlement },
-    Renew { queue: QueueName, token: LockToken },
-    SetState { queue: QueueName, workflow: WorkflowId, state: Option<Bytes> },
-    SetTakenState { queue: QueueName, token: LockToken, state: Option<Bytes> },
-    Operate { queue: QueueName, workflow: WorkflowId, operation: Operation },
-    Redrive { queue: QueueName, sequence: SequenceNumber, position: Option<Position> },
-    Purge { queue: QueueName, scope: PurgeScope, from: SequenceNumber },
+    CloseTaken {
+        queue: QueueName,
+        token: LockToken,
+    },
+    Settle {
+        queue: QueueName,
+        token: LockToken,
+        sequence: SequenceNumber,
+        settlement: Settlement,
+    },
+    SettleRun {
+        queue: QueueName,
+        token: LockToken,
+        settlement: RunSettlement,
+    },
+    Renew {
+        queue: QueueName,
+        token: LockToken,
+    },
+    SetState {
+        queue: QueueName,
+        workflow: WorkflowId,
+        state: Option<Bytes>,
+    },
+    SetTakenState {
+        queue: QueueName,
+        token: LockToken,
+        state: Option<Bytes>,
+    },
+    Operate {
+        queue: QueueName,
+        workflow: WorkflowId,
+        operation: Operation,
+    },
+    Redrive {
+        queue: QueueName,
+        sequence: SequenceNumber,
+        position: Option<Position>,
+    },
+    Purge {
+        queue: QueueName,
+        scope: PurgeScope,
+        from: SequenceNumber,
+    },
     /// A reminder is due.
     Remind(Reminder),
     /// A lock has run out.
-    ExpireLock { token: LockToken },
+    ExpireLock {
+        token: LockToken,
+    },
     /// Gives back what was handed out when the file was last closed or lost its process.
     Recover,
 }
@@ -68,9 +143,20 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Settlement {
     Complete(Completion),
-    Abandon { retry: Retry, reason: String, properties: Properties },
-    Defer { until: Option<Timestamp>, properties: Properties },
-    DeadLetter { reason: String, description: String, properties: Properties },
+    Abandon {
+        retry: Retry,
+        reason: String,
+        properties: Properties,
+    },
+    Defer {
+        until: Option<Timestamp>,
+        properties: Properties,
+    },
+    DeadLetter {
+        reason: String,
+        description: String,
+        properties: Properties,
+    },
     /// Given back unstarted: the delivery count is what it was before the hand-out.
     Release,
 }
@@ -114,12 +200,20 @@ pub(crate) enum Retry {
 /// What an operator can do to a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Operation {
-    Hold { reason: String },
-    Resume { redrive: bool },
+    Hold {
+        reason: String,
+    },
+    Resume {
+        redrive: bool,
+    },
     RetryNow,
-    SkipHead { reason: String },
+    SkipHead {
+        reason: String,
+    },
     /// Gives up missing positions; `None` means all up to the lowest waiting message.
-    VoidGap { range: Option<(Position, Position)> },
+    VoidGap {
+        range: Option<(Position, Position)>,
+    },
     ReleaseLock,
 }
 
@@ -151,7 +245,9 @@ impl Receipt {
     /// The number of the stored message, unless its place was completed before.
     pub fn sequence_number(&self) -> Option<SequenceNumber> {
         match self {
-            Receipt::Accepted(number) | Receipt::Duplicate(number) | Receipt::DeadLettered(number) => Some(*number),
+            Receipt::Accepted(number) | Receipt::Duplicate(number) | Receipt::DeadLettered(number) => {
+                Some(*number)
+            }
             Receipt::AlreadySettled => None,
         }
     }
@@ -185,6 +281,15 @@ pub(crate) struct Taken {
     pub(crate) state: Option<Bytes>,
 }
 
+/// What a settle or a renewal did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// Until when the lock is held, if anything of it is left.
+    pub(crate) locked_until: Option<Timestamp>,
+    /// The answers to the messages that were sent with it.
+    pub(crate) receipts: Vec<Receipt>,
+}
+
 /// What one step of a purge did, and where the next begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Purged {
@@ -200,11 +305,12 @@ pub(crate) enum Reply {
     Send(Result<Vec<Receipt>, SendRefusal>),
     Receive(Result<Vec<Handed>, ReceiveRefusal>),
     Take(Result<Option<Taken>, ReceiveRefusal>),
-    /// Until when what is left is locked.
-    Settle(Result<Option<Timestamp>, SettleRefusal>),
+    Settle(Result<Settled, SettleRefusal>),
     Operate(Result<(), OperateRefusal>),
     Redrive(Result<Redriven, OperateRefusal>),
     Purge(Result<Purged, OperateRefusal>),
     /// An internal command was done; whether there is more of it.
-    Done { more: bool },
+    Done {
+        more: bool,
+    },
 }

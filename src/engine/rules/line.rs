@@ -70,7 +70,12 @@ impl Workflow {
     }
 
     /// Puts a message into the line, or beside it.
-    pub(crate) fn join(&mut self, step: &mut Step<'_>, sequence: SequenceNumber, place: LinePlace) -> Read<()> {
+    pub(crate) fn join(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        place: LinePlace,
+    ) -> Read<()> {
         match place {
             LinePlace::Line(rank) => {
                 self.record.line += 1;
@@ -90,7 +95,9 @@ impl Workflow {
         sequence: SequenceNumber,
         message: &MessageRecord,
     ) -> Read<()> {
-        let Some(rank) = message.rank else { return self.unlink_waiting(step, sequence, message) };
+        let Some(rank) = message.rank else {
+            return self.unlink_waiting(step, sequence, message);
+        };
         if self.is_aside(message) {
             self.record.aside -= 1;
             step.write(Change::Aside(self.key.clone(), rank, None))
@@ -103,9 +110,8 @@ impl Workflow {
     /// Whether a message stands beside the line: set aside by its consumer, or scheduled in order of arrival.
     pub(crate) fn is_aside(&self, message: &MessageRecord) -> bool {
         match message.status {
-            Status::Asked { .. } => !self.queue.options.hold_on_defer || self.stands_aside(message),
             Status::Scheduled { .. } => !self.is_positional(),
-            Status::Locked { aside } => aside,
+            Status::Locked { aside } | Status::Asked { aside, .. } => aside,
             _ => false,
         }
     }
@@ -177,7 +183,10 @@ impl Workflow {
     }
 
     pub(crate) fn message_key(&self, sequence: SequenceNumber) -> MessageKey {
-        MessageKey { queue: self.key.queue, sequence }
+        MessageKey {
+            queue: self.key.queue,
+            sequence,
+        }
     }
 }
 
@@ -195,7 +204,7 @@ pub(crate) fn is_dead(message: &MessageRecord) -> bool {
 fn due_of(message: &MessageRecord) -> Option<Timestamp> {
     match message.status {
         Status::Scheduled { due } => Some(due),
-        Status::Failed { due } | Status::Asked { due } => due,
+        Status::Failed { due } | Status::Asked { due, .. } => due,
         _ => None,
     }
 }
@@ -215,5 +224,7 @@ fn bucket_of<'a>(counts: &'a mut Counts, status: &Status, early: bool) -> &'a mu
 }
 
 fn shifted(count: u64, by: i64) -> u64 {
-    count.checked_add_signed(by).expect("a counter never falls below zero")
+    count
+        .checked_add_signed(by)
+        .expect("a counter never falls below zero")
 }

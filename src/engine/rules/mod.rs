@@ -1,6 +1,29 @@
 //! What is allowed to happen. Pure: no clock, no chance, no disk; `now` and tokens come in, changes and effects
 //! come out.
 
+mod apply;
+mod chain;
 pub(crate) mod change;
+pub(crate) mod command;
+pub(crate) mod effect;
+mod fail;
+mod gap;
+mod judge;
+mod line;
+pub(crate) mod lock;
+mod operate;
+mod order;
+mod purge;
+mod queues;
+mod receive;
 pub(crate) mod record;
 pub(crate) mod records;
+mod redrive;
+mod remind;
+mod send;
+mod settle;
+mod step;
+mod taken;
+mod workflow;
+
+pub(crate) use crate::engine::rules::apply::Rules;

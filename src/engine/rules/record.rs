@@ -207,9 +207,10 @@ pub(crate) enum Status {
     Failed {
         due: Option<Timestamp>,
     },
-    /// Set aside by the consumer; with `due` it comes back by itself.
+    /// Set aside by the consumer; with `due` it comes back by itself. Unless `aside`, its workflow waits for it.
     Asked {
         due: Option<Timestamp>,
+        aside: bool,
     },
     /// Handed out; `aside` when it was fetched by number.
     Locked {

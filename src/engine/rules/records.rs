@@ -68,6 +68,10 @@ pub(crate) trait Records {
     fn trail(&self, key: &WorkflowKey, rank: u64) -> Read<Option<TrailEntry>>;
     /// The root with the lowest sequence number.
     fn root_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>>;
+    /// The early message of an after-ordered workflow that has this message ID.
+    fn waiting(&self, key: &WorkflowKey, id: &MessageId) -> Read<Option<SequenceNumber>>;
+    /// Any early message of an after-ordered workflow, always the same for the same rows.
+    fn waiting_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>>;
     /// The settled range with the greatest first rank that is at most `rank`.
     fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>>;
     /// The settled range with the smallest first rank that is at least `rank`.

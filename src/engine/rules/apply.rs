@@ -1,0 +1,228 @@
+//! The rules' one entrance: a command at an instant, against the rows, gives an answer and effects.
+
+use std::collections::BTreeMap;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::command::Settled;
+use crate::engine::rules::effect::Effect;
+use crate::engine::rules::lock::Locks;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::records::Records;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::Stop;
+use crate::error::Fault;
+use crate::error::QueueRefusal;
+use crate::message::QueueName;
+use crate::queue::QueueOptions;
+
+/// What a command led to. Its changes are already written to the rows; its effects wait for the commit.
+pub(crate) struct Outcome {
+    pub(crate) reply: Reply,
+    pub(crate) effects: Vec<Effect>,
+}
+
+/// The rules with what they keep in memory only.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    locks: Locks,
+    /// The last use of queues that left no trace on disk: receives that found nothing, and looks.
+    used_at: BTreeMap<QueueId, Timestamp>,
+}
+
+impl Rules {
+    pub(crate) fn locks(&self) -> &Locks {
+        &self.locks
+    }
+
+    /// Notes that a queue was used, so that it is not taken for idle.
+    pub(crate) fn note_use(&mut self, queue: QueueId, now: Timestamp) {
+        self.used_at.insert(queue, now);
+    }
+
+    /// Applies one command. Deterministic: the same commands at the same instants against the same rows give the
+    /// same rows and the same answers.
+    pub(crate) fn apply(
+        &mut self,
+        now: Timestamp,
+        command: Command,
+        records: &mut dyn Records,
+    ) -> Result<Outcome, Fault> {
+        let used_at = self.note_command(now, &command, records)?;
+        let mut step = Step::new(now, records, &mut self.locks);
+        let reply = step.run(command, used_at)?;
+        let changes = step.changes();
+        assert!(
+            !is_refusal(&reply) || changes == 0,
+            "a refused command changes nothing: {reply:?}"
+        );
+        Ok(Outcome {
+            reply,
+            effects: step.finish()?,
+        })
+    }
+
+    /// Notes receives, and finds the last use of the queue that a reminder is about.
+    fn note_command(
+        &mut self,
+        now: Timestamp,
+        command: &Command,
+        records: &dyn Records,
+    ) -> Result<Timestamp, Fault> {
+        match command {
+            Command::Receive { queue, .. }
+            | Command::ReceiveRun { queue, .. }
+            | Command::Take { queue, .. } => {
+                if let Some(queue) = records.queue_named(queue)?
+                    && queue.options.delete_when_idle.is_some()
+                {
+                    self.note_use(queue.id, now);
+                }
+                Ok(now)
+            }
+            Command::Remind(reminder) => Ok(self.used_at.get(&reminder.queue).copied().unwrap_or_default()),
+            _ => Ok(now),
+        }
+    }
+}
+
+impl Step<'_> {
+    fn run(&mut self, command: Command, used_at: Timestamp) -> Result<Reply, Fault> {
+        Ok(match command {
+            Command::CreateQueue { name, options } => {
+                self.queue_reply(&name, *options, Step::create_queue)?
+            }
+            Command::ChangeQueue { name, options } => {
+                self.queue_reply(&name, *options, Step::change_queue)?
+            }
+            Command::DeleteQueue { name } => Reply::Queue(answer(self.delete_queue(&name))?),
+            Command::Send { queue, messages } => Reply::Send(answer(self.send(&queue, messages))?),
+            Command::Cancel { queue, sequence } => {
+                Reply::Send(answer(self.cancel(&queue, sequence))?.map(|()| Vec::new()))
+            }
+            Command::Receive { queue, max, token } => {
+                Reply::Receive(answer(self.receive(&queue, max, token))?)
+            }
+            Command::ReceiveRun { queue, max, token } => {
+                Reply::Receive(answer(self.receive_run(&queue, max, token))?)
+            }
+            Command::ReceiveDeferred {
+                queue,
+                sequences,
+                token,
+            } => Reply::Receive(answer(self.receive_deferred(&queue, &sequences, token))?),
+            Command::Take {
+                queue,
+                workflow,
+                token,
+            } => Reply::Take(answer(self.take(&queue, workflow, token))?),
+            Command::ReceiveTaken { queue, token, max } => {
+                Reply::Receive(answer(self.receive_taken(&queue, token, max))?)
+            }
+            Command::ReceiveTakenDeferred {
+                queue,
+                token,
+                sequences,
+            } => Reply::Receive(answer(self.receive_taken_deferred(&queue, token, &sequences))?),
+            other => return self.run_holders_command(other, used_at),
+        })
+    }
+
+    fn run_holders_command(&mut self, command: Command, used_at: Timestamp) -> Result<Reply, Fault> {
+        let unit = |()| Settled::default();
+        Ok(match command {
+            Command::CloseTaken { queue, token } => {
+                Reply::Settle(answer(self.close_taken(&queue, token))?.map(unit))
+            }
+            Command::Settle {
+                queue,
+                token,
+                sequence,
+                settlement,
+            } => Reply::Settle(answer(self.settle(&queue, token, sequence, settlement))?),
+            Command::SettleRun {
+                queue,
+                token,
+                settlement,
+            } => Reply::Settle(answer(self.settle_run(&queue, token, settlement))?),
+            Command::Renew { queue, token } => {
+                let renewed = |until| Settled {
+                    locked_until: Some(until),
+                    receipts: Vec::new(),
+                };
+                Reply::Settle(answer(self.renew(&queue, token))?.map(renewed))
+            }
+            Command::SetTakenState { queue, token, state } => {
+                Reply::Settle(answer(self.set_taken_state(&queue, token, state))?.map(unit))
+            }
+            other => return self.run_operators_command(other, used_at),
+        })
+    }
+
+    fn run_operators_command(&mut self, command: Command, used_at: Timestamp) -> Result<Reply, Fault> {
+        Ok(match command {
+            Command::SetState {
+                queue,
+                workflow,
+                state,
+            } => Reply::Operate(answer(self.set_state_of(&queue, workflow, state))?),
+            Command::Operate {
+                queue,
+                workflow,
+                operation,
+            } => Reply::Operate(answer(self.operate(&queue, workflow, operation))?),
+            Command::Redrive {
+                queue,
+                sequence,
+                position,
+            } => Reply::Redrive(answer(self.redrive(&queue, sequence, position))?),
+            Command::Purge { queue, scope, from } => Reply::Purge(answer(self.purge(&queue, scope, from))?),
+            Command::Remind(reminder) => {
+                self.remind(reminder, used_at)?;
+                Reply::Done { more: false }
+            }
+            Command::ExpireLock { token } => {
+                self.expire_lock(token)?;
+                Reply::Done { more: false }
+            }
+            Command::Recover => Reply::Done {
+                more: self.recover()?,
+            },
+            other => unreachable!("every command has its rule: {other:?}"),
+        })
+    }
+
+    fn queue_reply(
+        &mut self,
+        name: &QueueName,
+        options: QueueOptions,
+        rule: impl FnOnce(&mut Self, &QueueName, QueueOptions) -> Ruling<bool, QueueRefusal>,
+    ) -> Result<Reply, Fault> {
+        Ok(Reply::Queue(answer(rule(self, name, options))?))
+    }
+}
+
+/// Parts an answer, which may be a refusal, from a fault.
+fn answer<T, R>(ruling: Ruling<T, R>) -> Result<Result<T, R>, Fault> {
+    match ruling {
+        Ok(done) => Ok(Ok(done)),
+        Err(Stop::Refused(refusal)) => Ok(Err(refusal)),
+        Err(Stop::Fault(fault)) => Err(fault),
+    }
+}
+
+fn is_refusal(reply: &Reply) -> bool {
+    match reply {
+        Reply::Queue(answer) => answer.is_err(),
+        Reply::Send(answer) => answer.is_err(),
+        Reply::Receive(answer) => answer.is_err(),
+        Reply::Take(answer) => answer.is_err(),
+        Reply::Settle(answer) => answer.is_err(),
+        Reply::Operate(answer) => answer.is_err(),
+        Reply::Redrive(answer) => answer.is_err(),
+        Reply::Purge(answer) => answer.is_err(),
+        Reply::Done { .. } => false,
+    }
+}

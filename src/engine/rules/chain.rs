@@ -1,0 +1,206 @@
+//! After-order: each message names its predecessor, and the chain is followed link by link.
+//!
+//! A message gets its rank when the chain has reached it. Until then it is early and waits by its message ID.
+
+use crate::engine::rules::change::Change;
+use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Link;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Settled;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::workflow::Workflow;
+use crate::limits;
+use crate::message::MessageId;
+use crate::message::SequenceNumber;
+
+impl Workflow {
+    /// Lets a message that was just stored wait for the chain to reach it.
+    pub(crate) fn wait_for_chain(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+    ) -> Read<()> {
+        let link = Link {
+            sequence: Some(sequence),
+            message_id: message.message_id.clone(),
+            rank: None,
+            settled: None,
+        };
+        step.write(Change::Link(self.key.clone(), message.after.clone(), Some(link)))?;
+        let id = chained_id(message);
+        step.write(Change::Waiting(self.key.clone(), id.clone(), Some(sequence)))?;
+        self.record.line += 1;
+        if let Some(follower) = self.waiting_follower(step, &id)? {
+            step.write(Change::Root(self.key.clone(), follower, false))?;
+        }
+        let predecessor_waits = match &message.after {
+            Some(predecessor) => step.records.waiting(&self.key, predecessor)?.is_some(),
+            None => false,
+        };
+        if !predecessor_waits {
+            step.write(Change::Root(self.key.clone(), sequence, true))?;
+        }
+        Ok(())
+    }
+
+    /// Takes a message that the chain has not reached out of the waiting ones.
+    pub(crate) fn unlink_waiting(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+    ) -> Read<()> {
+        let id = chained_id(message);
+        self.record.line -= 1;
+        step.write(Change::Waiting(self.key.clone(), id.clone(), None))?;
+        step.write(Change::Root(self.key.clone(), sequence, false))?;
+        if let Some(follower) = self.waiting_follower(step, &id)? {
+            step.write(Change::Root(self.key.clone(), follower, true))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the follower of the chain's tail into the run, if it is known.
+    pub(crate) fn extend_chain(&mut self, step: &mut Step<'_>, next: u64) -> Read<bool> {
+        let tail = self.record.tail.clone();
+        let Some(mut link) = step.records.link(&self.key, tail.as_ref())? else {
+            return Ok(false);
+        };
+        let (Some(sequence), None) = (link.sequence, link.rank) else {
+            return Ok(false);
+        };
+        link.rank = Some(next);
+        self.record.tail = link.message_id.clone();
+        step.write(Change::Link(self.key.clone(), tail.clone(), Some(link.clone())))?;
+        step.write(Change::Trail(
+            self.key.clone(),
+            next,
+            Some(TrailEntry { after: tail }),
+        ))?;
+        match link.settled {
+            Some(how) => self.mark(step, next, next, how)?,
+            None => self.take_into_line(step, sequence, next)?,
+        }
+        self.record.through = next;
+        Ok(true)
+    }
+
+    fn take_into_line(&mut self, step: &mut Step<'_>, sequence: SequenceNumber, rank: u64) -> Read<()> {
+        let mut message = step.message_listed(self.key.queue, sequence)?;
+        self.count_as_reached(step, &message)?;
+        step.write(Change::Waiting(self.key.clone(), chained_id(&message), None))?;
+        step.write(Change::Root(self.key.clone(), sequence, false))?;
+        message.rank = Some(rank);
+        step.write(Change::Message(self.message_key(sequence), Some(message)))?;
+        step.write(Change::Line(self.key.clone(), rank, Some(sequence)))
+    }
+
+    /// Notes how the message that named a predecessor was settled.
+    pub(crate) fn settle_link(
+        &mut self,
+        step: &mut Step<'_>,
+        message: &MessageRecord,
+        how: Settled,
+    ) -> Read<()> {
+        self.restate_link(step, message, Some(how))
+    }
+
+    /// Notes that the message that named a predecessor is back.
+    pub(crate) fn unsettle_link(&mut self, step: &mut Step<'_>, message: &MessageRecord) -> Read<()> {
+        self.restate_link(step, message, None)
+    }
+
+    fn restate_link(
+        &mut self,
+        step: &mut Step<'_>,
+        message: &MessageRecord,
+        settled: Option<Settled>,
+    ) -> Read<()> {
+        let Some(mut link) = step.records.link(&self.key, message.after.as_ref())? else {
+            return Ok(());
+        };
+        if link.message_id == message.message_id {
+            link.settled = settled;
+            step.write(Change::Link(self.key.clone(), message.after.clone(), Some(link)))?;
+        }
+        Ok(())
+    }
+
+    /// Gives up the unknown message that should follow the tail, and goes on with the one that waits longest.
+    pub(crate) fn skip_to_root(&mut self, step: &mut Step<'_>) -> Read<()> {
+        let root = self
+            .next_waiting(step)?
+            .expect("where a gap is, a message waits behind it");
+        let message = step.message_listed(self.key.queue, root)?;
+        let rank = self.record.through + 1;
+        let tail = std::mem::replace(&mut self.record.tail, message.after);
+        let skipped = Link {
+            sequence: None,
+            message_id: None,
+            rank: Some(rank),
+            settled: Some(Settled::Skipped),
+        };
+        step.write(Change::Link(self.key.clone(), tail.clone(), Some(skipped)))?;
+        step.write(Change::Trail(
+            self.key.clone(),
+            rank,
+            Some(TrailEntry { after: tail }),
+        ))?;
+        self.record.through = rank;
+        self.pass_range(step, rank, rank, Settled::Skipped)
+    }
+
+    /// The early message to go on with when a predecessor is given up: the oldest whose own predecessor is unknown.
+    /// Messages that name each other in a circle have none; then any of them.
+    pub(crate) fn next_waiting(&self, step: &Step<'_>) -> Read<Option<SequenceNumber>> {
+        match step.records.root_first(&self.key)? {
+            Some(root) => Ok(Some(root)),
+            None => step.records.waiting_first(&self.key),
+        }
+    }
+
+    /// Drops links that the cursor has left far behind.
+    pub(crate) fn trim_links(&mut self, step: &mut Step<'_>, cursor_before: u64) -> Read<()> {
+        if !self.is_chained() {
+            return Ok(());
+        }
+        let kept_from = |cursor: u64| cursor.saturating_sub(limits::LINKS_KEPT);
+        self.drop_links(step, kept_from(cursor_before), kept_from(self.record.cursor))
+    }
+
+    pub(crate) fn forget_links(&mut self, step: &mut Step<'_>) -> Read<()> {
+        if !self.is_chained() {
+            return Ok(());
+        }
+        let from = self.record.cursor.saturating_sub(limits::LINKS_KEPT);
+        self.drop_links(step, from, self.record.through + 1)
+    }
+
+    fn drop_links(&mut self, step: &mut Step<'_>, from: u64, to: u64) -> Read<()> {
+        for rank in from..to {
+            if let Some(entry) = step.records.trail(&self.key, rank)? {
+                step.write(Change::Link(self.key.clone(), entry.after, None))?;
+                step.write(Change::Trail(self.key.clone(), rank, None))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The message that waits for the one with this ID, as long as the chain has reached neither.
+    fn waiting_follower(&self, step: &Step<'_>, id: &MessageId) -> Read<Option<SequenceNumber>> {
+        let link = step.records.link(&self.key, Some(id))?;
+        Ok(link
+            .filter(|link| link.rank.is_none() && link.settled.is_none())
+            .and_then(|link| link.sequence))
+    }
+}
+
+/// The message ID, which every message of an after-ordered workflow has.
+fn chained_id(message: &MessageRecord) -> MessageId {
+    message
+        .message_id
+        .clone()
+        .expect("a send without message ID is refused in after-order")
+}

@@ -1,0 +1,369 @@
+//! Whether a message may be sent, and what becomes of it: decided before anything is changed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::engine::rules::line::is_dead;
+use crate::engine::rules::record::Link;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::refuse;
+use crate::engine::rules::workflow::Workflow;
+use crate::error::SendRefusal;
+use crate::limits;
+use crate::message::MessageId;
+use crate::message::NewMessage;
+use crate::message::Place;
+use crate::message::Position;
+use crate::message::SequenceNumber;
+use crate::message::WorkflowId;
+use crate::queue::Late;
+use crate::queue::Order;
+
+/// Reason of a dead letter whose place the gap policy or an operator had given up.
+pub(crate) const ARRIVED_AFTER_GAP: &str = "arrived_after_gap";
+/// Reason of a dead letter whose position was completed before it came.
+pub(crate) const ARRIVED_LATE: &str = "arrived_late";
+
+/// What becomes of a message that may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Accept,
+    Duplicate(SequenceNumber),
+    AlreadySettled,
+    DeadLetter(&'static str),
+}
+
+/// What a place is already used for, in the rows or by an earlier message of the same command.
+enum PlaceUse {
+    Free,
+    Pending(SequenceNumber, Option<MessageId>),
+    Completed,
+    GivenUp,
+}
+
+/// Judges the messages of one command, each in the light of those before it.
+#[derive(Default)]
+pub(crate) struct Judge {
+    accepted: u64,
+    ids: BTreeMap<(Arc<str>, MessageId), SequenceNumber>,
+    places: BTreeMap<(WorkflowKey, Place), (SequenceNumber, Option<MessageId>)>,
+    chained: BTreeMap<(WorkflowKey, MessageId), SequenceNumber>,
+    early: BTreeMap<WorkflowKey, (u64, u64)>,
+}
+
+impl Judge {
+    /// Judges messages for one queue.
+    pub(crate) fn judge(
+        &mut self,
+        step: &Step<'_>,
+        queue: &Arc<QueueRecord>,
+        messages: &[NewMessage],
+    ) -> Ruling<Vec<Verdict>, SendRefusal> {
+        let stored_before = step.records.tally(queue.id)?.counts.stored();
+        let mut verdicts = Vec::with_capacity(messages.len());
+        for (index, message) in messages.iter().enumerate() {
+            check_fit(queue, index, message).or_else(refuse)?;
+            let verdict = self.judge_one(step, queue, index, message)?;
+            if matches!(verdict, Verdict::Accept | Verdict::DeadLetter(_)) {
+                self.accepted += 1;
+            }
+            verdicts.push(verdict);
+        }
+        if stored_before + self.accepted > queue.options.messages_max {
+            return refuse(SendRefusal::QueueFull {
+                stored: stored_before,
+            });
+        }
+        if step.peek_sequence()? + self.accepted >= limits::NUMBER_END {
+            return refuse(SendRefusal::NumbersUsedUp);
+        }
+        Ok(verdicts)
+    }
+
+    fn judge_one(
+        &mut self,
+        step: &Step<'_>,
+        queue: &Arc<QueueRecord>,
+        index: usize,
+        message: &NewMessage,
+    ) -> Ruling<Verdict, SendRefusal> {
+        let sequence = SequenceNumber::new(step.peek_sequence()? + self.accepted);
+        if let Some(first) = self.first_with_id(step, queue, message)? {
+            return Ok(Verdict::Duplicate(first));
+        }
+        let verdict = match ordered_workflow(queue, message) {
+            Some(id) => self.judge_place(step, queue, index, message, id, sequence)?,
+            None => Verdict::Accept,
+        };
+        if let (Verdict::Accept, Some(id), Some(_)) =
+            (verdict, &message.message_id, queue.options.duplicate_window)
+        {
+            self.ids
+                .insert((Arc::from(queue.name.as_str()), id.clone()), sequence);
+        }
+        Ok(verdict)
+    }
+
+    /// The message with the same ID that was accepted within the queue's window.
+    fn first_with_id(
+        &self,
+        step: &Step<'_>,
+        queue: &QueueRecord,
+        message: &NewMessage,
+    ) -> Ruling<Option<SequenceNumber>, SendRefusal> {
+        let (Some(id), Some(_)) = (&message.message_id, queue.options.duplicate_window) else {
+            return Ok(None);
+        };
+        if let Some(sequence) = self.ids.get(&(Arc::from(queue.name.as_str()), id.clone())) {
+            return Ok(Some(*sequence));
+        }
+        let known = step.records.duplicate(queue.id, id)?;
+        Ok(known
+            .filter(|known| step.now < known.until)
+            .map(|known| known.sequence))
+    }
+
+    fn judge_place(
+        &mut self,
+        step: &Step<'_>,
+        queue: &Arc<QueueRecord>,
+        index: usize,
+        message: &NewMessage,
+        id: &WorkflowId,
+        sequence: SequenceNumber,
+    ) -> Ruling<Verdict, SendRefusal> {
+        let workflow = Workflow::open(step, queue, Stream::Named(id.clone()))?;
+        let place = (workflow.key.clone(), message.place.clone());
+        let used = match self.places.get(&place) {
+            Some((by, id)) => PlaceUse::Pending(*by, id.clone()),
+            None => workflow.use_of(step, message)?,
+        };
+        match used {
+            PlaceUse::Free => {}
+            PlaceUse::Pending(by, id) => {
+                return self.judge_pending(step, queue, index, message, by, id.as_ref());
+            }
+            PlaceUse::Completed => return judge_late(queue, index, Verdict::AlreadySettled, ARRIVED_LATE),
+            PlaceUse::GivenUp => {
+                let verdict = Verdict::DeadLetter(ARRIVED_AFTER_GAP);
+                return judge_late(queue, index, verdict, ARRIVED_AFTER_GAP);
+            }
+        }
+        if let (true, Some(id)) = (workflow.is_chained(), &message.message_id) {
+            let earlier = self.chained.insert((workflow.key.clone(), id.clone()), sequence);
+            if let Some(by) = earlier {
+                return refuse(SendRefusal::PlaceTaken { index, by });
+            }
+        }
+        self.judge_room(&workflow, index, message)?;
+        self.places.insert(place, (sequence, message.message_id.clone()));
+        Ok(Verdict::Accept)
+    }
+
+    /// The place is pending: the same message again is answered, another one is refused.
+    fn judge_pending(
+        &self,
+        step: &Step<'_>,
+        queue: &QueueRecord,
+        index: usize,
+        message: &NewMessage,
+        by: SequenceNumber,
+        id: Option<&MessageId>,
+    ) -> Ruling<Verdict, SendRefusal> {
+        let same = match (&message.message_id, id) {
+            (Some(new), Some(pending)) => new == pending,
+            (None, None) => {
+                let key = MessageKey {
+                    queue: queue.id,
+                    sequence: by,
+                };
+                step.records
+                    .content(key)?
+                    .is_some_and(|pending| pending.body == message.body)
+            }
+            _ => false,
+        };
+        if same {
+            Ok(Verdict::Duplicate(by))
+        } else {
+            refuse(SendRefusal::PlaceTaken { index, by })
+        }
+    }
+
+    fn judge_room(
+        &mut self,
+        workflow: &Workflow,
+        index: usize,
+        message: &NewMessage,
+    ) -> Ruling<(), SendRefusal> {
+        let is_next = match message.place {
+            Place::Position(position) => position.get() <= workflow.record.through + 1,
+            _ => false,
+        };
+        if is_next {
+            return Ok(());
+        }
+        let options = &workflow.queue.options;
+        let (count, bytes) = self.early.entry(workflow.key.clone()).or_default();
+        *count += 1;
+        *bytes += message.len() as u64;
+        let full = workflow.record.early + *count > options.early_max
+            || workflow.record.early_bytes + *bytes > options.early_bytes_max;
+        if full {
+            return refuse(SendRefusal::WorkflowFull {
+                index,
+                early: workflow.record.early,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The workflow in which a message has a place; `None` when it has only its time of arrival.
+fn ordered_workflow<'a>(queue: &QueueRecord, message: &'a NewMessage) -> Option<&'a WorkflowId> {
+    match queue.options.order {
+        Order::Position { .. } | Order::After => message.workflow_id.as_ref(),
+        Order::None | Order::Arrival => None,
+    }
+}
+
+fn judge_late(
+    queue: &QueueRecord,
+    index: usize,
+    ignored: Verdict,
+    reason: &'static str,
+) -> Ruling<Verdict, SendRefusal> {
+    match queue.options.late {
+        Late::Ignore => Ok(ignored),
+        Late::Refuse => refuse(SendRefusal::AlreadySettled { index }),
+        Late::DeadLetter => Ok(Verdict::DeadLetter(reason)),
+    }
+}
+
+/// Checks what the queue's options say of any message, and that its place fits the queue's order.
+fn check_fit(queue: &QueueRecord, index: usize, message: &NewMessage) -> Result<(), SendRefusal> {
+    let options = &queue.options;
+    if message.body.len() > options.body_bytes_max {
+        let (bytes, bytes_max) = (message.body.len(), options.body_bytes_max);
+        return Err(SendRefusal::BodyTooLarge {
+            index,
+            bytes,
+            bytes_max,
+        });
+    }
+    let mismatch = |detail: &str| {
+        Err(SendRefusal::PlaceMismatch {
+            index,
+            detail: detail.to_owned(),
+        })
+    };
+    match (options.order, &message.place, &message.workflow_id) {
+        (Order::None | Order::Arrival, Place::Arrival, _) => Ok(()),
+        (Order::None | Order::Arrival, _, _) => mismatch("the queue takes no positions and no predecessors"),
+        (_, Place::Arrival, None) => Ok(()),
+        (_, _, None) => mismatch("a place needs a workflow ID"),
+        (Order::Position { first }, Place::Position(position), Some(_)) => {
+            check_first(first, *position, index)
+        }
+        (Order::Position { .. }, _, Some(_)) => mismatch("the queue needs a position"),
+        (Order::After, Place::After(predecessor), Some(_)) => match &message.message_id {
+            None => mismatch("the queue needs a message ID, so that successors can name it"),
+            Some(id) if predecessor.as_ref() == Some(id) => {
+                mismatch("the message names itself as predecessor")
+            }
+            Some(_) => Ok(()),
+        },
+        (Order::After, _, Some(_)) => {
+            mismatch("the queue needs a predecessor, or to be told that it is the first")
+        }
+    }
+}
+
+fn check_first(first: Position, position: Position, index: usize) -> Result<(), SendRefusal> {
+    if position < first {
+        let detail = format!("position {position} is before {first}, the first position of the queue");
+        return Err(SendRefusal::PlaceMismatch { index, detail });
+    }
+    Ok(())
+}
+
+impl Workflow {
+    fn use_of(&self, step: &Step<'_>, message: &NewMessage) -> Ruling<PlaceUse, SendRefusal> {
+        match &message.place {
+            Place::Position(position) => self.use_of_position(step, position.get()),
+            Place::After(predecessor) => {
+                self.use_of_link(step, predecessor.as_ref(), message.message_id.as_ref())
+            }
+            Place::Arrival => Ok(PlaceUse::Free),
+        }
+    }
+
+    fn use_of_position(&self, step: &Step<'_>, rank: u64) -> Ruling<PlaceUse, SendRefusal> {
+        let in_line = step.records.line_from(&self.key, rank)?;
+        let aside = step.records.aside_from(&self.key, rank)?;
+        let here = |entry: Option<(u64, SequenceNumber)>| entry.filter(|(at, _)| *at == rank);
+        if let Some((_, sequence)) = here(in_line).or(here(aside)) {
+            let pending = step.message_listed(self.key.queue, sequence)?;
+            return Ok(PlaceUse::Pending(sequence, pending.message_id));
+        }
+        if let Some(mark) = self.mark_at(step, rank)? {
+            return Ok(if mark.how == Settled::Completed {
+                PlaceUse::Completed
+            } else {
+                PlaceUse::GivenUp
+            });
+        }
+        Ok(if rank < self.record.cursor {
+            PlaceUse::Completed
+        } else {
+            PlaceUse::Free
+        })
+    }
+
+    fn use_of_link(
+        &self,
+        step: &Step<'_>,
+        predecessor: Option<&MessageId>,
+        id: Option<&MessageId>,
+    ) -> Ruling<PlaceUse, SendRefusal> {
+        if let Some(link) = step.records.link(&self.key, predecessor)? {
+            return Ok(use_of_known_link(link, id));
+        }
+        let Some(id) = id else { return Ok(PlaceUse::Free) };
+        if let Some(sequence) = step.records.waiting(&self.key, id)? {
+            let pending: MessageRecord = step.message_listed(self.key.queue, sequence)?;
+            assert!(!is_dead(&pending), "a dead letter waits for no predecessor");
+            return Ok(PlaceUse::Pending(sequence, None));
+        }
+        let passed_over = step
+            .records
+            .link(&self.key, Some(id))?
+            .is_some_and(|link| link.rank.is_some());
+        Ok(if passed_over {
+            PlaceUse::GivenUp
+        } else {
+            PlaceUse::Free
+        })
+    }
+}
+
+/// What the place behind a predecessor is used for, when somebody has followed it.
+fn use_of_known_link(link: Link, id: Option<&MessageId>) -> PlaceUse {
+    match (link.sequence, link.settled) {
+        (None, _) => PlaceUse::GivenUp,
+        (Some(sequence), None) => PlaceUse::Pending(sequence, link.message_id),
+        // Another message followed this predecessor; it may be gone by now, but the place stays taken.
+        (Some(sequence), Some(_)) if link.message_id.as_ref() != id => {
+            PlaceUse::Pending(sequence, link.message_id)
+        }
+        (Some(_), Some(Settled::Completed)) => PlaceUse::Completed,
+        (Some(_), Some(_)) => PlaceUse::GivenUp,
+    }
+}

@@ -1,0 +1,277 @@
+//! What an operator can do to a workflow: hold, resume, retry now, skip, give up a gap, release a lock.
+
+use bytes::Bytes;
+
+use crate::engine::rules::change::Change;
+use crate::engine::rules::command::Operation;
+use crate::engine::rules::command::Retry;
+use crate::engine::rules::command::StateChange;
+use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::record::HoldCause;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::refuse;
+use crate::engine::rules::workflow::Workflow;
+use crate::error::OperateRefusal;
+use crate::message::Position;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::message::WorkflowId;
+use crate::queue::Order;
+use crate::token::LockToken;
+
+/// Reason of a dead letter that an operator skipped.
+const SKIPPED_BY_OPERATOR: &str = "SkippedByOperator";
+
+impl Step<'_> {
+    pub(crate) fn operate(
+        &mut self,
+        name: &QueueName,
+        id: WorkflowId,
+        operation: Operation,
+    ) -> Ruling<(), OperateRefusal> {
+        let Some(queue) = self.queue_named(name)? else {
+            return refuse(OperateRefusal::QueueNotFound(name.clone()));
+        };
+        let mut workflow = Workflow::open(self, &queue, Stream::Named(id))?;
+        let unknown = !workflow.exists() && self.locks.of(&workflow.key).is_none();
+        if unknown && !matches!(operation, Operation::Hold { .. }) {
+            return refuse(OperateRefusal::WorkflowNotFound);
+        }
+        match operation {
+            Operation::Hold { reason } => workflow.hold(self, HoldCause::Operator, &reason),
+            Operation::Resume { redrive } => workflow.resume(self, redrive)?,
+            Operation::RetryNow => workflow.retry_now(self)?,
+            Operation::SkipHead { reason } => workflow.skip_head(self, &reason)?,
+            Operation::VoidGap { range } => workflow.void_gap(self, range)?,
+            Operation::ReleaseLock => workflow.release_lock(self)?,
+        }
+        workflow.close(self)?;
+        Ok(())
+    }
+
+    /// Sets or clears the state of a workflow that nobody holds.
+    pub(crate) fn set_state_of(
+        &mut self,
+        name: &QueueName,
+        id: WorkflowId,
+        state: Option<Bytes>,
+    ) -> Ruling<(), OperateRefusal> {
+        let Some(queue) = self.queue_named(name)? else {
+            return refuse(OperateRefusal::QueueNotFound(name.clone()));
+        };
+        let mut workflow = Workflow::open(self, &queue, Stream::Named(id))?;
+        if self.locks.of(&workflow.key).is_some() {
+            return refuse(OperateRefusal::WorkflowLocked);
+        }
+        workflow.set_state(self, state.map_or(StateChange::Clear, StateChange::Set))?;
+        workflow.close(self)?;
+        Ok(())
+    }
+
+    /// Takes a lock that has run out from its holder: every message it has out has failed.
+    pub(crate) fn expire_lock(&mut self, token: LockToken) -> Read<()> {
+        let Some(lock) = self.locks.get(token).filter(|lock| lock.until <= self.now) else {
+            return Ok(());
+        };
+        let key = lock.workflow.clone();
+        let queue = self.queue(key.queue)?;
+        let mut workflow = Workflow::open(self, &queue, key.stream)?;
+        workflow.take_from_holder(self, "the lock was lost")?;
+        workflow.close(self)?;
+        Ok(())
+    }
+
+    /// Gives back what was handed out when the file was last closed or its process died.
+    pub(crate) fn recover(&mut self) -> Read<bool> {
+        let Some((key, holding)) = self.records.holding_after(None)? else {
+            return Ok(false);
+        };
+        assert_eq!(self.locks.len(), 0, "recovery comes before the first lock");
+        let queue = self.queue(key.queue)?;
+        let mut workflow = Workflow::open(self, &queue, key.stream.clone())?;
+        for sequence in holding.out {
+            workflow.fail(
+                self,
+                sequence,
+                Retry::Now,
+                "the engine stopped while it was handed out",
+            )?;
+        }
+        self.write(Change::Holding(key, None))?;
+        workflow.close(self)?;
+        Ok(true)
+    }
+}
+
+impl Workflow {
+    fn resume(&mut self, step: &mut Step<'_>, redrive: bool) -> Ruling<(), OperateRefusal> {
+        if self.record.hold.is_none() {
+            return refuse(OperateRefusal::NotHeld);
+        }
+        if redrive {
+            let hold = self.record.hold.as_mut().expect("it was just looked at");
+            hold.cause = HoldCause::Redriving;
+            return Ok(());
+        }
+        self.drop_gap(step)?;
+        self.lift_hold(step);
+        if let Some((sequence, head)) = self.waiting_head(step)?
+            && head.status == (Status::Failed { due: None })
+        {
+            self.make_ready(step, sequence, &head)?;
+        }
+        Ok(())
+    }
+
+    /// The head, if it waits for a retry, with or without a reminder.
+    fn waiting_head(
+        &self,
+        step: &Step<'_>,
+    ) -> Ruling<Option<(SequenceNumber, MessageRecord)>, OperateRefusal> {
+        let head = self.head(step)?;
+        let waits = |message: &MessageRecord| matches!(message.status, Status::Failed { .. });
+        Ok(head
+            .filter(|(_, _, message)| waits(message))
+            .map(|(_, sequence, message)| (sequence, message)))
+    }
+
+    fn make_ready(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        before: &MessageRecord,
+    ) -> Ruling<(), OperateRefusal> {
+        let mut message = before.clone();
+        message.status = Status::Ready;
+        Ok(self.restate(step, sequence, Some(before), &message)?)
+    }
+
+    fn retry_now(&mut self, step: &mut Step<'_>) -> Ruling<(), OperateRefusal> {
+        let Some((sequence, head)) = self.waiting_head(step)? else {
+            return refuse(OperateRefusal::NothingWaits);
+        };
+        self.make_ready(step, sequence, &head)?;
+        self.lift_hold_of(step, sequence);
+        Ok(())
+    }
+
+    fn skip_head(&mut self, step: &mut Step<'_>, reason: &str) -> Ruling<(), OperateRefusal> {
+        if step.locks.of(&self.key).is_some() {
+            return refuse(OperateRefusal::WorkflowLocked);
+        }
+        let head = self.head(step)?;
+        let Some((_, sequence, _)) = head.filter(|(_, _, message)| !self.is_early(message)) else {
+            return refuse(OperateRefusal::NoHead);
+        };
+        self.dead_letter_quietly(step, sequence, SKIPPED_BY_OPERATOR, reason)?;
+        self.lift_hold_of(step, sequence);
+        Ok(())
+    }
+
+    fn void_gap(
+        &mut self,
+        step: &mut Step<'_>,
+        range: Option<(Position, Position)>,
+    ) -> Ruling<(), OperateRefusal> {
+        let Some((from, to)) = range else {
+            return self.void_next_gap(step);
+        };
+        if !matches!(self.queue.options.order, Order::Position { .. }) {
+            return refuse(OperateRefusal::NoPositions);
+        }
+        if let Some(there) = self.first_not_missing(step, from, to)? {
+            return refuse(OperateRefusal::NotMissing(there));
+        }
+        self.give_up(step, from.get(), to.get(), Settled::Voided)?;
+        self.tell(
+            step,
+            None,
+            EventKind::GapSkipped {
+                from: from.get(),
+                to: to.get(),
+            },
+        );
+        self.lift_gap_hold(step);
+        Ok(())
+    }
+
+    /// Gives up everything up to the lowest waiting message.
+    fn void_next_gap(&mut self, step: &mut Step<'_>) -> Ruling<(), OperateRefusal> {
+        if self.record.early == 0 || self.record.extending {
+            return refuse(OperateRefusal::NoHead);
+        }
+        self.skip_gap(step)?;
+        self.lift_gap_hold(step);
+        Ok(())
+    }
+
+    fn lift_gap_hold(&mut self, step: &mut Step<'_>) {
+        if self
+            .record
+            .hold
+            .as_ref()
+            .is_some_and(|hold| hold.cause == HoldCause::Gap)
+        {
+            self.lift_hold(step);
+        }
+    }
+
+    fn first_not_missing(
+        &self,
+        step: &Step<'_>,
+        from: Position,
+        to: Position,
+    ) -> Ruling<Option<Position>, OperateRefusal> {
+        if from > to || from.get() < self.record.cursor {
+            return Ok(Some(from));
+        }
+        let stored = step
+            .records
+            .line_from(&self.key, from.get())?
+            .map(|(rank, _)| rank);
+        let aside = step
+            .records
+            .aside_from(&self.key, from.get())?
+            .map(|(rank, _)| rank);
+        let settled = match self.mark_at(step, from.get())? {
+            Some(_) => Some(from.get()),
+            None => step
+                .records
+                .mark_from(&self.key, from.get())?
+                .map(|mark| mark.from),
+        };
+        let first = [stored, aside, settled]
+            .into_iter()
+            .flatten()
+            .min()
+            .filter(|rank| *rank <= to.get());
+        Ok(first.and_then(|rank| Position::new(rank).ok()))
+    }
+
+    fn release_lock(&mut self, step: &mut Step<'_>) -> Ruling<(), OperateRefusal> {
+        if step.locks.of(&self.key).is_none() {
+            return refuse(OperateRefusal::NotLocked);
+        }
+        Ok(self.take_from_holder(step, "an operator released the lock")?)
+    }
+
+    /// Takes the workflow from its holder; every message it has out has failed.
+    fn take_from_holder(&mut self, step: &mut Step<'_>, reason: &str) -> Read<()> {
+        let (token, lock) = step
+            .locks
+            .of(&self.key)
+            .expect("only a holder can lose the workflow");
+        let out = lock.out.clone();
+        self.unlock(step, token)?;
+        for sequence in out {
+            self.fail(step, sequence, Retry::Now, reason)?;
+        }
+        Ok(())
+    }
+}

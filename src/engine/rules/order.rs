@@ -1,0 +1,166 @@
+//! Places in order: the cursor, the unbroken run that begins at it, and the ranks that are settled ahead of it.
+
+use crate::engine::rules::change::Change;
+use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Settled;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::workflow::Workflow;
+use crate::limits;
+
+impl Workflow {
+    /// Lets the workflow go on past a message that was settled or set aside.
+    pub(crate) fn pass(&mut self, step: &mut Step<'_>, message: &MessageRecord, how: Settled) -> Read<()> {
+        if !self.is_positional() {
+            return Ok(());
+        }
+        if self.is_chained() && how != Settled::Aside {
+            self.settle_link(step, message, how)?;
+        }
+        match message.rank {
+            Some(rank) => self.pass_range(step, rank, rank, how),
+            None => self.extend(step),
+        }
+    }
+
+    /// Lets the workflow go on past ranks that were settled, set aside or given up.
+    pub(crate) fn pass_range(&mut self, step: &mut Step<'_>, from: u64, to: u64, how: Settled) -> Read<()> {
+        let cursor_before = self.record.cursor;
+        let in_turn = from <= self.record.cursor;
+        if !in_turn || is_remembered(how) {
+            self.mark(step, from, to, how)?;
+        }
+        if in_turn && to >= self.record.cursor {
+            self.record.cursor = to + 1;
+        }
+        self.pass_marks(step)?;
+        self.record.through = self.record.through.max(self.record.cursor - 1);
+        self.extend(step)?;
+        self.trim_links(step, cursor_before)
+    }
+
+    /// Moves the cursor past ranks that were settled ahead of their turn.
+    fn pass_marks(&mut self, step: &mut Step<'_>) -> Read<()> {
+        while let Some(mark) = self.mark_at(step, self.record.cursor)? {
+            self.record.cursor = mark.to + 1;
+            if !is_remembered(mark.how) {
+                step.write(Change::Mark(self.key.clone(), mark.from, None))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets early messages join the run as far as there is no gap; at most a limited number in one command.
+    pub(crate) fn extend(&mut self, step: &mut Step<'_>) -> Read<()> {
+        self.record.extending = false;
+        for looked in 0.. {
+            if looked == limits::EXTEND_MAX {
+                self.record.extending = true;
+                break;
+            }
+            if !self.extend_by_one(step)? {
+                break;
+            }
+        }
+        self.pass_marks(step)
+    }
+
+    fn extend_by_one(&mut self, step: &mut Step<'_>) -> Read<bool> {
+        let next = self.record.through + 1;
+        if let Some(mark) = self.mark_at(step, next)? {
+            self.record.through = mark.to;
+            return Ok(true);
+        }
+        if self.is_chained() {
+            return self.extend_chain(step, next);
+        }
+        match self.line_from(step, next)? {
+            Some((rank, _, message)) if rank == next => {
+                self.count_as_reached(step, &message)?;
+                self.record.through = next;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The settled range that a rank is in.
+    pub(crate) fn mark_at(&self, step: &Step<'_>, rank: u64) -> Read<Option<Mark>> {
+        Ok(step
+            .records
+            .mark_upto(&self.key, rank)?
+            .filter(|mark| rank <= mark.to))
+    }
+
+    /// Records ranks as settled, joining ranges that were settled in the same way.
+    pub(crate) fn mark(&mut self, step: &mut Step<'_>, from: u64, to: u64, how: Settled) -> Read<()> {
+        if from == to {
+            self.unmark(step, from)?;
+        }
+        let mut mark = Mark { from, to, how };
+        if let Some(left) = from
+            .checked_sub(1)
+            .map_or(Ok(None), |rank| self.mark_at(step, rank))?
+            && left.how == how
+        {
+            mark.from = left.from;
+        }
+        if let Some(right) = self.mark_at(step, to + 1)?
+            && right.how == how
+        {
+            mark.to = right.to;
+            step.write(Change::Mark(self.key.clone(), right.from, None))?;
+        }
+        step.write(Change::Mark(self.key.clone(), mark.from, Some(mark)))
+    }
+
+    /// Takes a rank out of the range it is in: its message is back.
+    pub(crate) fn unmark(&mut self, step: &mut Step<'_>, rank: u64) -> Read<()> {
+        let Some(mark) = self.mark_at(step, rank)? else {
+            return Ok(());
+        };
+        let left = (mark.from < rank).then(|| Mark { to: rank - 1, ..mark });
+        step.write(Change::Mark(self.key.clone(), mark.from, left))?;
+        if rank < mark.to {
+            let right = Mark {
+                from: rank + 1,
+                ..mark
+            };
+            step.write(Change::Mark(self.key.clone(), right.from, Some(right)))?;
+        }
+        Ok(())
+    }
+
+    /// Gives up every rank from `from` to `to` that is neither stored nor settled.
+    pub(crate) fn give_up(&mut self, step: &mut Step<'_>, from: u64, to: u64, how: Settled) -> Read<()> {
+        let mut next = from;
+        while next <= to {
+            if let Some(mark) = self.mark_at(step, next)? {
+                next = mark.to + 1;
+                continue;
+            }
+            let upto = step
+                .records
+                .mark_from(&self.key, next)?
+                .map_or(to, |mark| to.min(mark.from - 1));
+            self.pass_range(step, next, upto, how)?;
+            next = upto + 1;
+        }
+        Ok(())
+    }
+
+    /// Drops everything that is remembered of settled ranks.
+    pub(crate) fn forget_places(&mut self, step: &mut Step<'_>) -> Read<()> {
+        while let Some(mark) = step.records.mark_from(&self.key, 0)? {
+            step.write(Change::Mark(self.key.clone(), mark.from, None))?;
+        }
+        self.forget_links(step)
+    }
+}
+
+/// Whether a settled rank is remembered after the cursor has passed: it was never handled, so a message that comes
+/// for it must not be ignored as a resend.
+pub(crate) fn is_remembered(how: Settled) -> bool {
+    !matches!(how, Settled::Completed | Settled::Aside)
+}

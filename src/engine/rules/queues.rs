@@ -1,0 +1,123 @@
+//! Queues: created, changed, deleted, and deleted by themselves when they are idle.
+
+use crate::clock::Timestamp;
+use crate::engine::rules::change::Change;
+use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Remind;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::refuse;
+use crate::error::QueueRefusal;
+use crate::limits;
+use crate::message::QueueName;
+use crate::queue::QueueOptions;
+
+impl Step<'_> {
+    /// Creates a queue; false when there is one with the same options already.
+    pub(crate) fn create_queue(
+        &mut self,
+        name: &QueueName,
+        options: QueueOptions,
+    ) -> Ruling<bool, QueueRefusal> {
+        if let Some(queue) = self.queue_named(name)? {
+            return match queue.options == options {
+                true => Ok(false),
+                false => refuse(QueueRefusal::QueueExists(name.clone())),
+            };
+        }
+        let count = self.records.queue_count()?;
+        if count >= limits::QUEUES_MAX {
+            return refuse(QueueRefusal::TooManyQueues(count));
+        }
+        let numbers = self.numbers()?;
+        numbers.next_queue += 1;
+        let id = QueueId(numbers.next_queue);
+        let record = QueueRecord {
+            id,
+            name: name.clone(),
+            options,
+            created_at: self.now,
+            idle_check: None,
+        };
+        self.tally(id)?;
+        self.write_queue(record)?;
+        Ok(true)
+    }
+
+    /// Changes the options of a queue; false when they are the same.
+    pub(crate) fn change_queue(
+        &mut self,
+        name: &QueueName,
+        options: QueueOptions,
+    ) -> Ruling<bool, QueueRefusal> {
+        let Some(queue) = self.queue_named(name)? else {
+            return refuse(QueueRefusal::QueueNotFound(name.clone()));
+        };
+        if queue.options == options {
+            return Ok(false);
+        }
+        let in_use = self.records.tally(queue.id)?.counts.stored() > 0
+            || !self.records.workflows(queue.id, None, 1)?.is_empty();
+        if queue.options.order != options.order && in_use {
+            return refuse(QueueRefusal::OrderInUse(name.clone()));
+        }
+        if let Some(check) = queue.idle_check {
+            self.drop_reminder(check, queue.id, Remind::Idle)?;
+        }
+        self.tally(queue.id)?;
+        self.write_queue(QueueRecord {
+            options,
+            ..(*queue).clone()
+        })?;
+        Ok(true)
+    }
+
+    fn write_queue(&mut self, mut record: QueueRecord) -> Read<()> {
+        record.idle_check = record.options.delete_when_idle.map(|idle| self.now + idle);
+        if let Some(check) = record.idle_check {
+            self.set_reminder(check, record.id, Remind::Idle)?;
+        }
+        self.write(Change::Queue(record))
+    }
+
+    /// Deletes a queue with everything in it; deliveries of it can no longer be settled.
+    pub(crate) fn delete_queue(&mut self, name: &QueueName) -> Ruling<bool, QueueRefusal> {
+        let Some(queue) = self.queue_named(name)? else {
+            return refuse(QueueRefusal::QueueNotFound(name.clone()));
+        };
+        self.remove_queue(&queue)?;
+        Ok(true)
+    }
+
+    fn remove_queue(&mut self, queue: &QueueRecord) -> Read<()> {
+        for token in self.locks.of_queue(queue.id) {
+            self.locks.end(token);
+        }
+        self.drop_tally(queue.id);
+        self.tell(&queue.name, None, None, EventKind::QueueDeleted);
+        self.write(Change::QueueGone(queue.id))
+    }
+
+    /// Deletes the queue if it was idle for long enough, or looks again when it could be.
+    pub(crate) fn check_idle(&mut self, id: QueueId, used_at: Timestamp) -> Read<()> {
+        let queue = self.queue(id)?;
+        let Some(idle) = queue.options.delete_when_idle else {
+            return Ok(());
+        };
+        let tally = self.records.tally(id)?;
+        let due = used_at.max(tally.used_at) + idle;
+        let empty = tally.counts.stored() == 0;
+        if due <= self.now && (empty || queue.options.delete_with_messages) {
+            return self.remove_queue(&queue);
+        }
+        let check = due.max(self.now + idle.min(limits::LOCK_MIN));
+        self.set_reminder(check, id, Remind::Idle)?;
+        self.write(Change::Queue(QueueRecord {
+            idle_check: Some(check),
+            ..(*queue).clone()
+        }))
+    }
+}

@@ -1,0 +1,242 @@
+//! Hand-out: a message leaves under a lock, counted before its handler can see it.
+
+use std::sync::Arc;
+
+use crate::engine::rules::change::Change;
+use crate::engine::rules::command::Handed;
+use crate::engine::rules::fail::is_expired;
+use crate::engine::rules::lock::Lock;
+use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::record::Holding;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::refuse;
+use crate::engine::rules::workflow::Workflow;
+use crate::error::ReceiveRefusal;
+use crate::limits;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::token::LockToken;
+
+impl Step<'_> {
+    /// Hands out the heads of up to `max` ready workflows, in the order in which they became ready.
+    pub(crate) fn receive(
+        &mut self,
+        name: &QueueName,
+        max: usize,
+        token: LockToken,
+    ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
+        let queue = self.queue_to_receive(name)?;
+        let mut handed = Vec::new();
+        let mut bytes = 0;
+        while handed.len() < max.min(limits::RECEIVE_MAX) && bytes < limits::RECEIVE_BYTES_MAX {
+            if self.locks.len() >= limits::LOCKS_MAX {
+                break;
+            }
+            let Some(mut workflow) = self.next_ready(&queue)? else {
+                break;
+            };
+            let token = token.nth(handed.len());
+            workflow.lock(self, token, LockKind::Deliveries);
+            let message = workflow.hand_out_run(self, token, 1)?.pop();
+            let message = message.expect("a ready workflow has a message to hand out");
+            bytes += message.content.body.len();
+            handed.push(message);
+            workflow.close(self)?;
+        }
+        Ok(handed)
+    }
+
+    /// Hands out a run of up to `max` consecutive messages of the next ready workflow, under one lock.
+    pub(crate) fn receive_run(
+        &mut self,
+        name: &QueueName,
+        max: usize,
+        token: LockToken,
+    ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
+        let queue = self.queue_to_receive(name)?;
+        if self.locks.len() >= limits::LOCKS_MAX {
+            return refuse(ReceiveRefusal::TooManyLocks(self.locks.len()));
+        }
+        let Some(mut workflow) = self.next_ready(&queue)? else {
+            return Ok(Vec::new());
+        };
+        workflow.lock(self, token, LockKind::Deliveries);
+        let handed = workflow.hand_out_run(self, token, max.min(limits::RECEIVE_MAX))?;
+        workflow.close(self)?;
+        Ok(handed)
+    }
+
+    /// Hands out messages that were set aside, all of them or none.
+    pub(crate) fn receive_deferred(
+        &mut self,
+        name: &QueueName,
+        sequences: &[SequenceNumber],
+        token: LockToken,
+    ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
+        let queue = self.queue_to_receive(name)?;
+        let mut streams: Vec<Stream> = Vec::new();
+        for sequence in sequences {
+            let message = self.deferred(&queue, *sequence)?;
+            let workflow = Workflow::open(self, &queue, message.stream.clone())?;
+            if self.locks.of(&workflow.key).is_some() {
+                return refuse(ReceiveRefusal::WorkflowLocked);
+            }
+            if workflow.record.hold.is_some() {
+                return refuse(ReceiveRefusal::WorkflowHeld);
+            }
+            if !streams.contains(&message.stream) {
+                streams.push(message.stream);
+            }
+        }
+        let mut handed = Vec::new();
+        for sequence in sequences {
+            let message = self.message_listed(queue.id, *sequence)?;
+            if matches!(message.status, Status::Locked { .. }) {
+                continue;
+            }
+            let place = streams.iter().position(|stream| *stream == message.stream);
+            let token = token.nth(place.expect("every stream was listed"));
+            let mut workflow = Workflow::open(self, &queue, message.stream.clone())?;
+            if self.locks.of(&workflow.key).is_none() {
+                workflow.lock(self, token, LockKind::Deliveries);
+            }
+            handed.push(workflow.hand_out(self, token, *sequence, message)?);
+            workflow.close(self)?;
+        }
+        Ok(handed)
+    }
+
+    /// A message that its consumer has set aside.
+    pub(crate) fn deferred(
+        &self,
+        queue: &QueueRecord,
+        sequence: SequenceNumber,
+    ) -> Ruling<MessageRecord, ReceiveRefusal> {
+        let message = self.message(queue.id, sequence)?;
+        match message.filter(|message| matches!(message.status, Status::Asked { .. })) {
+            Some(message) if !is_expired(&message, self.now) => Ok(message),
+            _ => refuse(ReceiveRefusal::MessageNotFound(sequence)),
+        }
+    }
+
+    pub(crate) fn queue_to_receive(&self, name: &QueueName) -> Ruling<Arc<QueueRecord>, ReceiveRefusal> {
+        match self.queue_named(name)? {
+            Some(queue) => Ok(queue),
+            None => refuse(ReceiveRefusal::QueueNotFound(name.clone())),
+        }
+    }
+
+    /// The workflow that has been ready for longest, once expired heads are out of the way.
+    pub(crate) fn next_ready(&mut self, queue: &Arc<QueueRecord>) -> Read<Option<Workflow>> {
+        for _ in 0..limits::EXPIRED_IN_A_ROW_MAX {
+            let Some((ticket, stream)) = self.records.ready_first(queue.id)? else {
+                return Ok(None);
+            };
+            let mut workflow = Workflow::open(self, queue, stream)?;
+            assert_eq!(
+                workflow.record.ticket,
+                Some(ticket),
+                "a ready workflow is listed under its ticket"
+            );
+            let head = workflow.offer_from(self, 0)?;
+            let (_, sequence, message) = head.expect("a ready workflow has a message to hand out");
+            if !is_expired(&message, self.now) {
+                return Ok(Some(workflow));
+            }
+            workflow.expire(self, sequence, &message)?;
+            workflow.close(self)?;
+        }
+        Ok(None)
+    }
+}
+
+impl Workflow {
+    /// Gives a holder the workflow.
+    pub(crate) fn lock(&mut self, step: &mut Step<'_>, token: LockToken, kind: LockKind) {
+        let until = step.now + self.queue.options.lock;
+        step.locks.grant(
+            token,
+            Lock {
+                workflow: self.key.clone(),
+                kind,
+                until,
+                out: Vec::new(),
+            },
+        );
+    }
+
+    /// Hands the workflow's holder up to `max` messages that follow each other.
+    pub(crate) fn hand_out_run(
+        &mut self,
+        step: &mut Step<'_>,
+        token: LockToken,
+        max: usize,
+    ) -> Read<Vec<Handed>> {
+        let mut run = Vec::new();
+        let mut bytes = 0;
+        let mut from = 0;
+        while run.len() < max && bytes < limits::RECEIVE_BYTES_MAX && self.record.hold.is_none() {
+            let Some((rank, sequence, message)) = self.offer_from(step, from)? else {
+                break;
+            };
+            from = rank + 1;
+            if is_expired(&message, step.now) {
+                self.expire(step, sequence, &message)?;
+                continue;
+            }
+            let handed = self.hand_out(step, token, sequence, message)?;
+            bytes += handed.content.body.len();
+            run.push(handed);
+        }
+        Ok(run)
+    }
+
+    /// Hands out one message: counted, noted as handed out, and locked.
+    pub(crate) fn hand_out(
+        &mut self,
+        step: &mut Step<'_>,
+        token: LockToken,
+        sequence: SequenceNumber,
+        before: MessageRecord,
+    ) -> Read<Handed> {
+        let aside = self.is_aside(&before);
+        let mut record = before.clone();
+        record.delivery_count += 1;
+        record.handed_out_at = step.now;
+        record.status = Status::Locked { aside };
+        self.restate(step, sequence, Some(&before), &record)?;
+        if !aside {
+            let rank = record.rank.expect("a message that can be handed out has a rank");
+            self.record.high = self.record.high.max(rank);
+        }
+        step.locks.hand_out(token, sequence);
+        self.write_holding(step, token)?;
+        let content = step.records.content(self.message_key(sequence))?;
+        let content = content.expect("every stored message has its content");
+        let locked_until = step.locks.get(token).expect("the lock was granted before").until;
+        Ok(Handed {
+            token,
+            locked_until,
+            sequence,
+            record,
+            content,
+        })
+    }
+
+    /// Writes down what the holder has out, so that a restart finds it.
+    pub(crate) fn write_holding(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<()> {
+        let out = step
+            .locks
+            .get(token)
+            .map(|lock| lock.out.clone())
+            .unwrap_or_default();
+        let holding = (!out.is_empty()).then_some(Holding { out });
+        step.write(Change::Holding(self.key.clone(), holding))
+    }
+}

@@ -1,0 +1,183 @@
+//! Redrive: a dead letter goes back to its own place while that is still ahead, or becomes a new message.
+
+use std::sync::Arc;
+
+use crate::engine::rules::command::Redriven;
+use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::judge::Judge;
+use crate::engine::rules::judge::Verdict;
+use crate::engine::rules::line::is_dead;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::Stop;
+use crate::engine::rules::step::refuse;
+use crate::engine::rules::workflow::Workflow;
+use crate::error::OperateRefusal;
+use crate::error::SendRefusal;
+use crate::limits;
+use crate::message::NewMessage;
+use crate::message::Place;
+use crate::message::Position;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+
+impl Step<'_> {
+    /// Puts one dead letter back.
+    pub(crate) fn redrive(
+        &mut self,
+        name: &QueueName,
+        sequence: SequenceNumber,
+        position: Option<Position>,
+    ) -> Ruling<Redriven, OperateRefusal> {
+        let Some(queue) = self.queue_named(name)? else {
+            return refuse(OperateRefusal::QueueNotFound(name.clone()));
+        };
+        let Some(message) = self.message(queue.id, sequence)?.filter(is_dead) else {
+            return refuse(OperateRefusal::NotDeadLettered(sequence));
+        };
+        let mut workflow = Workflow::open(self, &queue, message.stream.clone())?;
+        if position.is_none() && workflow.place_is_ahead(self, sequence, &message)? {
+            workflow.put_back(self, sequence, &message)?;
+            workflow.close(self)?;
+            return Ok(Redriven::InPlace);
+        }
+        if workflow.is_positional() && position.is_none() {
+            return refuse(OperateRefusal::PlacePassed(sequence));
+        }
+        self.redrive_as_new(&queue, sequence, &message, position)
+    }
+
+    fn redrive_as_new(
+        &mut self,
+        queue: &Arc<QueueRecord>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+        position: Option<Position>,
+    ) -> Ruling<Redriven, OperateRefusal> {
+        let key = MessageKey {
+            queue: queue.id,
+            sequence,
+        };
+        let content = self
+            .records
+            .content(key)?
+            .expect("every stored message has its content");
+        let new = NewMessage {
+            workflow_id: content.workflow_id,
+            place: position.map_or(Place::Arrival, Place::Position),
+            message_id: message.message_id.clone(),
+            time_to_live: None,
+            schedule_at: None,
+            headers: content.headers,
+            body: content.body,
+        };
+        self.judge_redrive(queue, &new)?;
+        let mut workflow = Workflow::open(self, queue, message.stream.clone())?;
+        workflow.list_dead_letter(self, sequence, message, false)?;
+        workflow.erase(self, sequence, message)?;
+        workflow.close(self)?;
+        self.tally(queue.id)?.counts.accepted -= 1;
+        let new_sequence = self.accept(queue, new)?;
+        let workflow_id = message.stream.workflow_id();
+        self.tell(
+            &queue.name,
+            workflow_id,
+            Some(new_sequence),
+            EventKind::Redriven { in_place: false },
+        );
+        Ok(Redriven::AsNew(new_sequence))
+    }
+
+    /// A redriven message is never taken for a duplicate of itself, so it is judged without its ID.
+    fn judge_redrive(&self, queue: &Arc<QueueRecord>, new: &NewMessage) -> Ruling<(), OperateRefusal> {
+        let anonymous = NewMessage {
+            message_id: None,
+            ..new.clone()
+        };
+        let judged = Judge::default().judge(self, queue, std::slice::from_ref(&anonymous));
+        match judged {
+            Ok(verdicts) if verdicts[0] == Verdict::Accept => Ok(()),
+            Ok(_) => refuse(OperateRefusal::Send(SendRefusal::AlreadySettled { index: 0 })),
+            Err(Stop::Refused(refusal)) => refuse(OperateRefusal::Send(refusal)),
+            Err(Stop::Fault(fault)) => Err(Stop::Fault(fault)),
+        }
+    }
+}
+
+impl Workflow {
+    /// Whether a dead letter can return to its own place: it is free, nothing behind it was handed out, and
+    /// nothing will be before someone resumes the workflow.
+    fn place_is_ahead(
+        &self,
+        step: &Step<'_>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+    ) -> Read<bool> {
+        if matches!(self.key.stream, Stream::Single(_)) {
+            return Ok(true);
+        }
+        if self.record.hold.is_none() {
+            return Ok(false);
+        }
+        if self.is_chained() {
+            let link = step.records.link(&self.key, message.after.as_ref())?;
+            let own = link.filter(|link| link.sequence == Some(sequence));
+            return Ok(own.is_some_and(|link| link.rank.is_none_or(|rank| rank >= self.record.high)));
+        }
+        let rank = message.rank.expect("only in after-order has a message no rank");
+        let taken = |entry: Option<(u64, SequenceNumber)>| entry.is_some_and(|(at, _)| at == rank);
+        let taken = taken(step.records.line_from(&self.key, rank)?)
+            || taken(step.records.aside_from(&self.key, rank)?);
+        Ok(rank >= self.record.high && !taken)
+    }
+
+    /// Puts a dead letter back to its own place.
+    fn put_back(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        before: &MessageRecord,
+    ) -> Read<()> {
+        self.list_dead_letter(step, sequence, before, false)?;
+        let mut message = before.clone();
+        message.status = Status::Ready;
+        message.expires_at = None;
+        if self.is_chained() {
+            let link = step.records.link(&self.key, message.after.as_ref())?;
+            message.rank = message.rank.or(link.and_then(|link| link.rank));
+            self.unsettle_link(step, &message)?;
+        }
+        if let (true, Some(rank)) = (self.is_positional(), message.rank) {
+            self.unmark(step, rank)?;
+        }
+        self.restate(step, sequence, Some(before), &message)?;
+        self.enter(step, sequence, &message)?;
+        self.tell(step, Some(sequence), EventKind::Redriven { in_place: true });
+        Ok(())
+    }
+
+    /// Puts back dead letters of a held workflow whose places are ahead, a limited number at once; true when done.
+    pub(crate) fn put_back_some(&mut self, step: &mut Step<'_>) -> Read<bool> {
+        let first = if self.is_chained() { 0 } else { self.record.high };
+        let mut from = (first, SequenceNumber::new(0));
+        let mut put_back = 0;
+        for _ in 0..limits::SWEEP_MAX {
+            let Some((rank, sequence)) = step.records.dead_letter_of(&self.key, from)? else {
+                return Ok(true);
+            };
+            from = (rank, SequenceNumber::new(sequence.get() + 1));
+            let message = step.message_listed(self.key.queue, sequence)?;
+            if self.place_is_ahead(step, sequence, &message)? {
+                self.put_back(step, sequence, &message)?;
+                put_back += 1;
+            }
+        }
+        Ok(put_back == 0)
+    }
+}

@@ -1,0 +1,216 @@
+//! Acceptance: a message gets its number and its place, in the same transaction in which it is stored.
+
+use std::sync::Arc;
+
+use crate::engine::rules::change::Change;
+use crate::engine::rules::command::Receipt;
+use crate::engine::rules::judge::Judge;
+use crate::engine::rules::judge::Verdict;
+use crate::engine::rules::line::LinePlace;
+use crate::engine::rules::record::Content;
+use crate::engine::rules::record::DeadLetter;
+use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::refuse;
+use crate::engine::rules::workflow::Workflow;
+use crate::error::SendRefusal;
+use crate::message::NewMessage;
+use crate::message::Place;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::queue::Order;
+
+/// Messages that were judged and can no longer be refused.
+pub(crate) struct Judged {
+    queue: Arc<QueueRecord>,
+    messages: Vec<(NewMessage, Verdict)>,
+}
+
+impl Step<'_> {
+    /// Accepts all messages, or refuses all.
+    pub(crate) fn send(
+        &mut self,
+        queue: &QueueName,
+        messages: Vec<NewMessage>,
+    ) -> Ruling<Vec<Receipt>, SendRefusal> {
+        let judged = self.judge(&mut Judge::default(), queue, messages)?;
+        Ok(self.accept_judged(judged)?)
+    }
+
+    pub(crate) fn judge(
+        &self,
+        judge: &mut Judge,
+        name: &QueueName,
+        messages: Vec<NewMessage>,
+    ) -> Ruling<Judged, SendRefusal> {
+        let Some(queue) = self.queue_named(name)? else {
+            return refuse(SendRefusal::QueueNotFound(name.clone()));
+        };
+        let verdicts = judge.judge(self, &queue, &messages)?;
+        Ok(Judged {
+            queue,
+            messages: messages.into_iter().zip(verdicts).collect(),
+        })
+    }
+
+    pub(crate) fn accept_judged(&mut self, judged: Judged) -> Read<Vec<Receipt>> {
+        let Judged { queue, messages } = judged;
+        let mut receipts = Vec::with_capacity(messages.len());
+        for (message, verdict) in messages {
+            receipts.push(match verdict {
+                Verdict::Duplicate(first) => Receipt::Duplicate(first),
+                Verdict::AlreadySettled => Receipt::AlreadySettled,
+                Verdict::Accept => Receipt::Accepted(self.accept(&queue, message)?),
+                Verdict::DeadLetter(reason) => {
+                    Receipt::DeadLettered(self.accept_as_dead_letter(&queue, message, reason)?)
+                }
+            });
+        }
+        Ok(receipts)
+    }
+
+    pub(crate) fn accept(&mut self, queue: &Arc<QueueRecord>, new: NewMessage) -> Read<SequenceNumber> {
+        let sequence = self.next_sequence()?;
+        self.tally(queue.id)?.counts.accepted += 1;
+        self.remember_id(queue, sequence, &new)?;
+        let mut workflow = Workflow::open(self, queue, stream_of(queue, sequence, &new))?;
+        let (message, content) = record_of(self, &workflow, sequence, new);
+        self.write(Change::Content(workflow.message_key(sequence), Some(content)))?;
+        workflow.restate(self, sequence, None, &message)?;
+        workflow.enter(self, sequence, &message)?;
+        workflow.close(self)?;
+        Ok(sequence)
+    }
+
+    fn accept_as_dead_letter(
+        &mut self,
+        queue: &Arc<QueueRecord>,
+        new: NewMessage,
+        reason: &'static str,
+    ) -> Read<SequenceNumber> {
+        let sequence = self.next_sequence()?;
+        self.tally(queue.id)?.counts.accepted += 1;
+        self.remember_id(queue, sequence, &new)?;
+        let mut workflow = Workflow::open(self, queue, stream_of(queue, sequence, &new))?;
+        let (mut message, content) = record_of(self, &workflow, sequence, new);
+        let description = "its place was settled before it came".to_owned();
+        let letter = DeadLetter {
+            reason: reason.to_owned(),
+            description,
+            at: self.now,
+        };
+        message.status = Status::DeadLettered(Box::new(letter));
+        self.write(Change::Content(workflow.message_key(sequence), Some(content)))?;
+        workflow.restate(self, sequence, None, &message)?;
+        workflow.list_dead_letter(self, sequence, &message, true)?;
+        workflow.close(self)?;
+        Ok(sequence)
+    }
+
+    fn remember_id(&mut self, queue: &QueueRecord, sequence: SequenceNumber, new: &NewMessage) -> Read<()> {
+        let (Some(id), Some(window)) = (&new.message_id, queue.options.duplicate_window) else {
+            return Ok(());
+        };
+        if let Some(old) = self.records.duplicate(queue.id, id)? {
+            self.drop_reminder(old.until, queue.id, Remind::Duplicate(id.clone()))?;
+        }
+        let until = self.now + window;
+        self.write(Change::Duplicate(
+            queue.id,
+            id.clone(),
+            Some(Duplicate { sequence, until }),
+        ))?;
+        self.set_reminder(until, queue.id, Remind::Duplicate(id.clone()))
+    }
+
+    /// Stops a scheduled message; its place counts as settled.
+    pub(crate) fn cancel(&mut self, name: &QueueName, sequence: SequenceNumber) -> Ruling<(), SendRefusal> {
+        let Some(queue) = self.queue_named(name)? else {
+            return refuse(SendRefusal::QueueNotFound(name.clone()));
+        };
+        let message = self.message(queue.id, sequence)?;
+        let Some(message) = message.filter(|message| matches!(message.status, Status::Scheduled { .. }))
+        else {
+            return refuse(SendRefusal::NotScheduled(sequence));
+        };
+        let mut workflow = Workflow::open(self, &queue, message.stream.clone())?;
+        workflow.end(self, sequence, &message, Settled::Cancelled)?;
+        workflow.close(self)?;
+        Ok(())
+    }
+}
+
+impl Workflow {
+    /// Puts a message that is not handed out to its place; early ones that waited for it join the run.
+    pub(crate) fn enter(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+    ) -> Read<()> {
+        match message.rank {
+            Some(rank) if self.is_aside(message) => self.join(step, sequence, LinePlace::Aside(rank))?,
+            Some(rank) => self.join(step, sequence, LinePlace::Line(rank))?,
+            None => self.wait_for_chain(step, sequence, message)?,
+        }
+        if self.is_positional() {
+            self.extend(step)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn stream_of(queue: &QueueRecord, sequence: SequenceNumber, new: &NewMessage) -> Stream {
+    match &new.workflow_id {
+        Some(id) if queue.options.order != Order::None => Stream::Named(id.clone()),
+        _ => Stream::Single(sequence),
+    }
+}
+
+fn record_of(
+    step: &Step<'_>,
+    workflow: &Workflow,
+    sequence: SequenceNumber,
+    new: NewMessage,
+) -> (MessageRecord, Content) {
+    let (rank, after) = match new.place {
+        _ if !workflow.is_positional() => (Some(sequence.get()), None),
+        Place::Position(position) => (Some(position.get()), None),
+        Place::After(ref predecessor) => (None, predecessor.clone()),
+        Place::Arrival => unreachable!("a message without a place is refused by an ordered workflow"),
+    };
+    let due = new.schedule_at.filter(|due| *due > step.now);
+    let longest = workflow.queue.options.time_to_live;
+    let time_to_live = [new.time_to_live, longest].into_iter().flatten().min();
+    let bytes = new.len() as u64;
+    let message = MessageRecord {
+        stream: workflow.key.stream.clone(),
+        rank,
+        after,
+        message_id: new.message_id,
+        status: due.map_or(Status::Ready, |due| Status::Scheduled { due }),
+        accepted_at: step.now,
+        expires_at: time_to_live.map(|lasts| due.unwrap_or(step.now) + lasts),
+        bytes,
+        delivery_count: 0,
+        handed_out_at: step.now,
+        attempts: Vec::new(),
+    };
+    (
+        message,
+        Content {
+            workflow_id: new.workflow_id,
+            headers: new.headers,
+            body: new.body,
+        },
+    )
+}

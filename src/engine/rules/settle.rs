@@ -1,0 +1,323 @@
+//! Settling: a holder ends its deliveries. What it sends, the new state and the reminders are one transaction with it.
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::change::Change;
+use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::Receipt;
+use crate::engine::rules::command::RunSettlement;
+use crate::engine::rules::command::Settled as SettledReply;
+use crate::engine::rules::command::Settlement;
+use crate::engine::rules::command::StateChange;
+use crate::engine::rules::judge::Judge;
+use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::send::Judged;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::Stop;
+use crate::engine::rules::step::refuse;
+use crate::engine::rules::workflow::Workflow;
+use crate::error::SettleRefusal;
+use crate::message::Properties;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::token::LockToken;
+
+impl Step<'_> {
+    /// Ends one delivery.
+    pub(crate) fn settle(
+        &mut self,
+        name: &QueueName,
+        token: LockToken,
+        sequence: SequenceNumber,
+        settlement: Settlement,
+    ) -> Ruling<SettledReply, SettleRefusal> {
+        let (mut workflow, out) = self.held_workflow(name, token)?;
+        if !out.contains(&sequence) {
+            return match self.message(workflow.queue.id, sequence)? {
+                Some(_) => refuse(SettleRefusal::LockLost),
+                None => refuse(SettleRefusal::MessageNotFound(sequence)),
+            };
+        }
+        let (settlement, state, judged) = self.judge_settlement(&workflow, settlement)?;
+        workflow.apply_settlement(self, token, sequence, settlement)?;
+        workflow.set_state(self, state)?;
+        self.close_holder(workflow, token)?;
+        let receipts = self.accept_all(judged)?;
+        Ok(SettledReply {
+            locked_until: None,
+            receipts,
+        })
+    }
+
+    /// Completes the first messages of a run, ends the next in its own way, and gives back or keeps the rest.
+    pub(crate) fn settle_run(
+        &mut self,
+        name: &QueueName,
+        token: LockToken,
+        settlement: RunSettlement,
+    ) -> Ruling<SettledReply, SettleRefusal> {
+        let (mut workflow, out) = self.held_workflow(name, token)?;
+        let RunSettlement {
+            completed,
+            completion,
+            next,
+            keep_rest,
+        } = settlement;
+        let needed = completed + usize::from(next.is_some());
+        if needed > out.len() {
+            let last = out.last().copied().unwrap_or(SequenceNumber::new(0));
+            return refuse(SettleRefusal::MessageNotFound(last));
+        }
+        let (_, state, judged) = self.judge_settlement(&workflow, Settlement::Complete(completion))?;
+        for sequence in &out[..completed] {
+            workflow.apply_settlement(
+                self,
+                token,
+                *sequence,
+                Settlement::Complete(Completion::default()),
+            )?;
+        }
+        if !keep_rest {
+            for sequence in &out[needed..] {
+                self.locks.take_back(token, *sequence);
+                workflow.give_back(self, *sequence)?;
+            }
+        }
+        if let Some(next) = next {
+            workflow.apply_settlement(self, token, out[completed], next)?;
+        }
+        workflow.set_state(self, state)?;
+        let locked_until = self.close_holder(workflow, token)?;
+        let receipts = self.accept_all(judged)?;
+        Ok(SettledReply {
+            locked_until,
+            receipts,
+        })
+    }
+
+    /// Judges what a settlement sends and sets, before anything is changed.
+    fn judge_settlement(
+        &self,
+        workflow: &Workflow,
+        settlement: Settlement,
+    ) -> Ruling<(Settlement, StateChange, Vec<Judged>), SettleRefusal> {
+        let Settlement::Complete(completion) = settlement else {
+            return Ok((settlement, StateChange::Keep, Vec::new()));
+        };
+        let stateless = matches!(workflow.key.stream, Stream::Single(_));
+        if stateless && completion.state != StateChange::Keep {
+            return refuse(SettleRefusal::NoWorkflow);
+        }
+        let mut judge = Judge::default();
+        let mut judged = Vec::with_capacity(completion.sends.len());
+        for (queue, messages) in completion.sends {
+            judged.push(
+                self.judge(&mut judge, &queue, messages)
+                    .map_err(|stop| match stop {
+                        Stop::Refused(refusal) => Stop::Refused(SettleRefusal::Send(refusal)),
+                        Stop::Fault(fault) => Stop::Fault(fault),
+                    })?,
+            );
+        }
+        Ok((
+            Settlement::Complete(Completion::default()),
+            completion.state,
+            judged,
+        ))
+    }
+
+    fn accept_all(&mut self, judged: Vec<Judged>) -> Read<Vec<Receipt>> {
+        let mut receipts = Vec::new();
+        for judged in judged {
+            receipts.extend(self.accept_judged(judged)?);
+        }
+        Ok(receipts)
+    }
+
+    /// Ends the lock when nothing is left of it, and closes the workflow.
+    fn close_holder(&mut self, mut workflow: Workflow, token: LockToken) -> Read<Option<Timestamp>> {
+        let lock = self
+            .locks
+            .get(token)
+            .expect("the lock was held when the settle began");
+        let (ended, until) = (
+            lock.kind == LockKind::Deliveries && lock.out.is_empty(),
+            lock.until,
+        );
+        if ended {
+            workflow.unlock(self, token)?;
+        } else {
+            workflow.write_holding(self, token)?;
+        }
+        workflow.close(self)?;
+        Ok((!ended).then_some(until))
+    }
+
+    /// The workflow that a token holds, and what its holder has out.
+    pub(crate) fn held_workflow(
+        &self,
+        name: &QueueName,
+        token: LockToken,
+    ) -> Ruling<(Workflow, Vec<SequenceNumber>), SettleRefusal> {
+        let Some(queue) = self.queue_named(name)? else {
+            return refuse(SettleRefusal::QueueNotFound);
+        };
+        let Some(lock) = self
+            .locks
+            .held(token, self.now)
+            .filter(|lock| lock.workflow.queue == queue.id)
+        else {
+            return refuse(SettleRefusal::LockLost);
+        };
+        let (stream, out) = (lock.workflow.stream.clone(), lock.out.clone());
+        Ok((Workflow::open(self, &queue, stream)?, out))
+    }
+
+    /// Prolongs a lock by the queue's lock time from now.
+    pub(crate) fn renew(&mut self, name: &QueueName, token: LockToken) -> Ruling<Timestamp, SettleRefusal> {
+        let Some(queue) = self.queue_named(name)? else {
+            return refuse(SettleRefusal::QueueNotFound);
+        };
+        if self
+            .locks
+            .held(token, self.now)
+            .is_none_or(|lock| lock.workflow.queue != queue.id)
+        {
+            return refuse(SettleRefusal::LockLost);
+        }
+        let until = self.now + queue.options.lock;
+        self.locks.renew(token, until);
+        Ok(until)
+    }
+
+    /// Sets or clears the state of a workflow that its holder has taken.
+    pub(crate) fn set_taken_state(
+        &mut self,
+        name: &QueueName,
+        token: LockToken,
+        state: Option<Bytes>,
+    ) -> Ruling<(), SettleRefusal> {
+        let (mut workflow, _) = self.held_workflow(name, token)?;
+        if matches!(workflow.key.stream, Stream::Single(_)) {
+            return refuse(SettleRefusal::NoWorkflow);
+        }
+        workflow.set_state(self, state.map_or(StateChange::Clear, StateChange::Set))?;
+        workflow.close(self)?;
+        Ok(())
+    }
+}
+
+impl Workflow {
+    fn apply_settlement(
+        &mut self,
+        step: &mut Step<'_>,
+        token: LockToken,
+        sequence: SequenceNumber,
+        settlement: Settlement,
+    ) -> Read<()> {
+        step.locks.take_back(token, sequence);
+        let held_before = self.record.hold.is_some();
+        match settlement {
+            Settlement::Complete(_) => {
+                let message = step.message_listed(self.key.queue, sequence)?;
+                self.end(step, sequence, &message, Settled::Completed)?;
+            }
+            Settlement::Abandon {
+                retry,
+                reason,
+                properties,
+            } => {
+                let rank = step.message_listed(self.key.queue, sequence)?.rank;
+                self.change_properties(step, sequence, properties)?;
+                self.fail(step, sequence, retry, &reason)?;
+                if self.still_blocks(step, sequence)? {
+                    self.revoke_behind(step, token, rank)?;
+                }
+            }
+            Settlement::Defer { until, properties } => {
+                self.change_properties(step, sequence, properties)?;
+                self.set_aside(step, sequence, until)?;
+            }
+            Settlement::DeadLetter {
+                reason,
+                description,
+                properties,
+            } => {
+                self.change_properties(step, sequence, properties)?;
+                self.dead_letter(step, sequence, &reason, &description)?;
+            }
+            Settlement::Release => self.give_back(step, sequence)?,
+        }
+        if !held_before && self.record.hold.is_some() {
+            self.revoke_behind(step, token, None)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a failed message is still in the line, so that nothing behind it may be handled.
+    fn still_blocks(&self, step: &Step<'_>, sequence: SequenceNumber) -> Read<bool> {
+        let message = step.message(self.key.queue, sequence)?;
+        Ok(message.is_some_and(|message| matches!(message.status, Status::Ready | Status::Failed { .. })))
+    }
+
+    /// Takes back what a holder has ahead of a message that failed: it is offered again after it.
+    fn revoke_behind(&mut self, step: &mut Step<'_>, token: LockToken, rank: Option<u64>) -> Read<()> {
+        let out = step
+            .locks
+            .get(token)
+            .map(|lock| lock.out.clone())
+            .unwrap_or_default();
+        for sequence in out {
+            let before = step.message_listed(self.key.queue, sequence)?;
+            let in_line = before.status == Status::Locked { aside: false };
+            if !in_line || before.rank < rank {
+                continue;
+            }
+            step.locks.take_back(token, sequence);
+            let mut message = before.clone();
+            message.status = Status::Ready;
+            self.restate(step, sequence, Some(&before), &message)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the workflow from its holder.
+    pub(crate) fn unlock(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<()> {
+        step.locks.end(token);
+        step.write(Change::Holding(self.key.clone(), None))
+    }
+
+    pub(crate) fn set_state(&mut self, step: &mut Step<'_>, state: StateChange) -> Read<()> {
+        let state = match state {
+            StateChange::Keep => return Ok(()),
+            StateChange::Clear => None,
+            StateChange::Set(bytes) => Some(bytes),
+        };
+        self.record.has_state = state.is_some();
+        step.write(Change::State(self.key.clone(), state))
+    }
+
+    fn change_properties(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        properties: Properties,
+    ) -> Read<()> {
+        if properties.is_empty() {
+            return Ok(());
+        }
+        let key = self.message_key(sequence);
+        let mut content = step
+            .records
+            .content(key)?
+            .expect("every stored message has its content");
+        content.headers.properties.extend(properties);
+        step.write(Change::Content(key, Some(content)))
+    }
+}

@@ -1,0 +1,149 @@
+//! Workflows taken whole: one holder, its messages in order, several ahead if it likes.
+
+use std::sync::Arc;
+
+use crate::engine::rules::command::Handed;
+use crate::engine::rules::command::Taken;
+use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::refuse;
+use crate::engine::rules::workflow::Workflow;
+use crate::error::ReceiveRefusal;
+use crate::error::SettleRefusal;
+use crate::limits;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::message::WorkflowId;
+use crate::queue::Order;
+use crate::token::LockToken;
+
+impl Step<'_> {
+    /// Gives a consumer a workflow whole: the named one, stored or not, or the next that has work.
+    pub(crate) fn take(
+        &mut self,
+        name: &QueueName,
+        workflow: Option<WorkflowId>,
+        token: LockToken,
+    ) -> Ruling<Option<Taken>, ReceiveRefusal> {
+        let queue = self.queue_to_receive(name)?;
+        if self.locks.len() >= limits::LOCKS_MAX {
+            return refuse(ReceiveRefusal::TooManyLocks(self.locks.len()));
+        }
+        let opened = match workflow {
+            Some(id) => self.workflow_to_take(&queue, id)?,
+            None => match self.next_ready(&queue)? {
+                Some(workflow) => workflow,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(self.take_opened(opened, token)?))
+    }
+
+    fn workflow_to_take(
+        &mut self,
+        queue: &Arc<QueueRecord>,
+        id: WorkflowId,
+    ) -> Ruling<Workflow, ReceiveRefusal> {
+        if queue.options.order == Order::None {
+            return refuse(ReceiveRefusal::Unordered(queue.name.clone()));
+        }
+        let workflow = Workflow::open(self, queue, Stream::Named(id))?;
+        if self.locks.of(&workflow.key).is_some() {
+            return refuse(ReceiveRefusal::WorkflowLocked);
+        }
+        Ok(workflow)
+    }
+
+    fn take_opened(&mut self, mut workflow: Workflow, token: LockToken) -> Ruling<Taken, ReceiveRefusal> {
+        workflow.lock(self, token, LockKind::Whole);
+        let taken = Taken {
+            token,
+            locked_until: self.now + workflow.queue.options.lock,
+            stream: workflow.key.stream.clone(),
+            state: self.records.state(&workflow.key)?,
+        };
+        workflow.close(self)?;
+        Ok(taken)
+    }
+
+    /// Hands the holder of a workflow its next messages.
+    pub(crate) fn receive_taken(
+        &mut self,
+        name: &QueueName,
+        token: LockToken,
+        max: usize,
+    ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
+        let (mut workflow, out) = self.taken(name, token)?;
+        if workflow.record.hold.is_some() {
+            return Ok(Vec::new());
+        }
+        let room = limits::TAKEN_AHEAD_MAX.saturating_sub(out);
+        if room == 0 {
+            return refuse(ReceiveRefusal::TooManyLocks(out));
+        }
+        let handed = workflow.hand_out_run(self, token, max.min(room))?;
+        if !handed.is_empty() {
+            workflow.close(self)?;
+        }
+        Ok(handed)
+    }
+
+    /// Hands the holder of a workflow messages of it that were set aside, all of them or none.
+    pub(crate) fn receive_taken_deferred(
+        &mut self,
+        name: &QueueName,
+        token: LockToken,
+        sequences: &[SequenceNumber],
+    ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
+        let (workflow, out) = self.taken(name, token)?;
+        if out + sequences.len() > limits::TAKEN_AHEAD_MAX {
+            return refuse(ReceiveRefusal::TooManyLocks(out));
+        }
+        for sequence in sequences {
+            if self.deferred(&workflow.queue, *sequence)?.stream != workflow.key.stream {
+                return refuse(ReceiveRefusal::MessageNotFound(*sequence));
+            }
+        }
+        let mut workflow = workflow;
+        let mut handed = Vec::new();
+        for sequence in sequences {
+            let message = self.message_listed(workflow.queue.id, *sequence)?;
+            if handed
+                .iter()
+                .any(|earlier: &Handed| earlier.sequence == *sequence)
+            {
+                continue;
+            }
+            handed.push(workflow.hand_out(self, token, *sequence, message)?);
+        }
+        workflow.close(self)?;
+        Ok(handed)
+    }
+
+    fn taken(&self, name: &QueueName, token: LockToken) -> Ruling<(Workflow, usize), ReceiveRefusal> {
+        let queue = self.queue_to_receive(name)?;
+        let Some(lock) = self
+            .locks
+            .held(token, self.now)
+            .filter(|lock| lock.workflow.queue == queue.id)
+        else {
+            return refuse(ReceiveRefusal::LockLost);
+        };
+        let (out, stream) = (lock.out.len(), lock.workflow.stream.clone());
+        Ok((Workflow::open(self, &queue, stream)?, out))
+    }
+
+    /// Takes a workflow back from its holder in good order: what is unsettled is given back uncounted.
+    pub(crate) fn close_taken(&mut self, name: &QueueName, token: LockToken) -> Ruling<(), SettleRefusal> {
+        let (mut workflow, out) = self.held_workflow(name, token)?;
+        for sequence in out {
+            workflow.give_back(self, sequence)?;
+        }
+        workflow.unlock(self, token)?;
+        workflow.close(self)?;
+        Ok(())
+    }
+}
