@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Add;
 use std::time::Duration;
+use std::time::Instant;
 use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
 
@@ -62,8 +63,11 @@ pub trait Clock: Send + Sync + 'static {
     /// The present instant.
     fn now(&self) -> Timestamp;
 
-    /// How long the engine's thread may sleep until `due`, or `None` when only [`Clock::on_change`] can tell.
-    fn wait_until(&self, due: Timestamp) -> Option<Duration>;
+    /// Time that has passed since some fixed moment; it never runs backwards, whatever the wall clock does.
+    fn elapsed(&self) -> Duration;
+
+    /// Whether the clock stands still until it is moved, so that only [`Clock::on_change`] can tell of time.
+    fn is_manual(&self) -> bool;
 
     /// Registers what to call when the clock was moved by hand; a clock that moves by itself ignores it.
     fn on_change(&self, wake: Box<dyn Fn() + Send + Sync>);
@@ -72,21 +76,32 @@ pub trait Clock: Send + Sync + 'static {
 /// The operating system's wall clock.
 ///
 /// When it steps back, the engine's time stands still until it has caught up: reminders are then late, never early.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemClock;
+#[derive(Clone, Copy, Debug)]
+pub struct SystemClock {
+    started: Instant,
+}
+
+impl Default for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that asks for the time")]
+    fn default() -> SystemClock {
+        SystemClock { started: Instant::now() }
+    }
+}
 
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that asks for the time"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that asks for the time")]
     fn now(&self) -> Timestamp {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
     }
 
-    fn wait_until(&self, due: Timestamp) -> Option<Duration> {
-        Some(due.since(self.now()))
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that asks for the time")]
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    fn is_manual(&self) -> bool {
+        false
     }
 
     fn on_change(&self, _wake: Box<dyn Fn() + Send + Sync>) {}

@@ -265,6 +265,9 @@ pub enum ReceiveRefusal {
     /// The queue has no order, so it has no workflows that could be taken by name.
     #[error("take a workflow of queue {0}: the queue has no order")]
     Unordered(QueueName),
+    /// As many receivers wait as the engine allows.
+    #[error("receive: {0} receivers wait already")]
+    TooManyWaiting(usize),
     /// As many messages are handed out as the engine or the holder may have at once.
     #[error("receive: {0} deliveries are handed out, more are not allowed")]
     TooManyLocks(usize),

@@ -1,4 +1,43 @@
-//! The engine: rules, store and the one thread that writes. Outsiders see only its face.
+//! The engine: rules, store and the one thread that writes. Outsiders see only its face, the client.
 
-pub(crate) mod rules;
-pub(crate) mod store;
+pub(crate) mod client;
+mod inbox;
+mod open;
+mod query;
+mod rules;
+mod store;
+mod timers;
+mod turn;
+mod view;
+mod wakeups;
+mod writer;
+
+pub use crate::engine::client::client::Client;
+pub use crate::engine::client::delivery::Delivery;
+pub use crate::engine::client::events::Events;
+pub use crate::engine::client::events::Missed;
+pub use crate::engine::client::queue::Queue;
+pub use crate::engine::client::received::Received;
+pub use crate::engine::client::run::Run;
+pub use crate::engine::client::taken::TakenWorkflow;
+pub use crate::engine::client::workflow::Workflow;
+pub use crate::engine::open::Durability;
+pub use crate::engine::open::Engine;
+pub use crate::engine::open::EngineBuilder;
+pub use crate::engine::rules::command::Receipt;
+pub use crate::engine::rules::command::Redriven;
+pub use crate::engine::rules::effect::Event;
+pub use crate::engine::rules::effect::EventKind;
+pub use crate::engine::rules::record::Attempt;
+pub use crate::engine::rules::record::Counts;
+pub use crate::engine::rules::record::DeadLetter;
+pub use crate::engine::rules::record::Hold;
+pub use crate::engine::rules::record::HoldCause;
+pub use crate::engine::view::DeadLetterView;
+pub use crate::engine::view::Deferral;
+pub use crate::engine::view::Gap;
+pub use crate::engine::view::MessageStatus;
+pub use crate::engine::view::MessageView;
+pub use crate::engine::view::QueueView;
+pub use crate::engine::view::WorkflowStatus;
+pub use crate::engine::view::WorkflowView;

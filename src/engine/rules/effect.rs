@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::record::HoldCause;
-use crate::engine::rules::record::QueueId;
 use crate::message::QueueName;
 use crate::message::SequenceNumber;
 use crate::message::WorkflowId;
@@ -15,7 +14,7 @@ use crate::token::LockToken;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     /// A workflow of this queue has become ready.
-    Work(QueueId),
+    Work(QueueName),
     /// A workflow that somebody took whole has something for its holder.
     TakenWork(LockToken),
     /// Tell whoever listens.

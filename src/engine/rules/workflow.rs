@@ -195,7 +195,7 @@ impl Workflow {
                     ticket,
                     Some(self.key.stream.clone()),
                 ))?;
-                step.effects.push(Effect::Work(self.key.queue));
+                step.effects.push(Effect::Work(self.queue.name.clone()));
             }
             (false, Some(ticket)) => {
                 self.record.ticket = None;

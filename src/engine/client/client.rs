@@ -1,0 +1,205 @@
+//! The client: a handle for everything that can be asked of an engine.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio::sync::oneshot;
+
+use crate::clock::Timestamp;
+use crate::engine::client::events::Events;
+use crate::engine::client::queue::Queue;
+use crate::engine::inbox::Inbox;
+use crate::engine::inbox::Request;
+use crate::engine::query::Answer;
+use crate::engine::query::Query;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::effect::Event;
+use crate::engine::view::QueueView;
+use crate::error::Fault;
+use crate::error::Misuse;
+use crate::error::OperateError;
+use crate::error::QueueError;
+use crate::error::QueueRefusal;
+use crate::error::Unavailable;
+use crate::limits;
+use crate::message::QueueName;
+use crate::queue::QueueOptions;
+use crate::token::LockToken;
+
+/// A handle for everything that can be asked of an engine. Cheap to clone; the engine stays open as long as there is
+/// one, unless it is closed.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    inbox: Inbox,
+    epoch: u32,
+    events: broadcast::Sender<Event>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let (slot, _) = oneshot::channel();
+        self.inbox.post_at_once(Request::Close { slot });
+    }
+}
+
+impl Client {
+    pub(crate) fn new(inbox: Inbox, epoch: u32, events: broadcast::Sender<Event>) -> Client {
+        Client { shared: Arc::new(Shared { inbox, epoch, events }) }
+    }
+
+    /// Creates a queue, unless there is one of this name with the same options.
+    ///
+    /// # Errors
+    /// [`QueueRefusal::QueueExists`] when there is one with other options; [`Misuse`] for a bad name or option.
+    pub async fn create_queue(
+        &self,
+        name: impl AsRef<str>,
+        options: QueueOptions,
+    ) -> Result<Queue, QueueError> {
+        let name = QueueName::new(name)?;
+        options.check()?;
+        let command = Command::CreateQueue { name: name.clone(), options: Box::new(options) };
+        self.ask_queue(command).await?;
+        Ok(Queue::new(self.clone(), name))
+    }
+
+    /// A handle of a queue, whether it exists or not; operations on one that does not are refused.
+    ///
+    /// # Errors
+    /// [`Misuse`] for a name that no queue can have.
+    pub fn queue(&self, name: impl AsRef<str>) -> Result<Queue, Misuse> {
+        Ok(Queue::new(self.clone(), QueueName::new(name)?))
+    }
+
+    /// Changes the options of a queue. They apply from the next hand-out on; messages keep the expiry they have.
+    ///
+    /// # Errors
+    /// [`QueueRefusal::OrderInUse`] when the order would change while messages or workflows are stored.
+    pub async fn change_queue(
+        &self,
+        name: impl AsRef<str>,
+        options: QueueOptions,
+    ) -> Result<bool, QueueError> {
+        options.check()?;
+        let command = Command::ChangeQueue { name: QueueName::new(name)?, options: Box::new(options) };
+        self.ask_queue(command).await
+    }
+
+    /// Deletes a queue with everything in it; its deliveries can no longer be settled.
+    ///
+    /// # Errors
+    /// [`QueueRefusal::QueueNotFound`].
+    pub async fn delete_queue(&self, name: impl AsRef<str>) -> Result<(), QueueError> {
+        self.ask_queue(Command::DeleteQueue { name: QueueName::new(name)? }).await?;
+        Ok(())
+    }
+
+    async fn ask_queue(&self, command: Command) -> Result<bool, QueueError> {
+        match self.ask(command).await? {
+            Reply::Queue(answer) => answer.map_err(QueueError::Refused),
+            other => unreachable!("a queue command is answered as one: {other:?}"),
+        }
+    }
+
+    /// Up to `limit` queues in order of name, after the given one (from the start for `None`).
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the engine is closed.
+    pub async fn queues(
+        &self,
+        after: Option<&QueueName>,
+        limit: usize,
+    ) -> Result<Vec<QueueView>, Unavailable> {
+        match self.shared.inbox.query(Query::Queues { after: after.cloned(), limit }).await? {
+            Answer::Queues(queues) => Ok(queues),
+            other => unreachable!("a look at queues is answered with queues: {other:?}"),
+        }
+    }
+
+    /// When the next lock runs out or the next reminder is due.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the engine is closed.
+    pub async fn next_due(&self) -> Result<Option<Timestamp>, Unavailable> {
+        match self.shared.inbox.query(Query::NextDue).await? {
+            Answer::NextDue(due) => Ok(due),
+            other => unreachable!("a look at what is due is answered with an instant: {other:?}"),
+        }
+    }
+
+    /// Follows what happens to workflows from now on.
+    pub fn events(&self) -> Events {
+        Events::new(self.shared.events.subscribe())
+    }
+
+    /// Copies the state as it is now to a new file, while the engine goes on; the copy is an engine's file itself.
+    /// Returns how many records it has. While it runs, the engine's file cannot reuse freed space.
+    ///
+    /// # Errors
+    /// [`Fault`] when the target exists or cannot be written, or when a record is damaged.
+    pub async fn backup(&self, target: impl AsRef<Path>) -> Result<u64, OperateError> {
+        let (slot, answer) = oneshot::channel();
+        let target = target.as_ref().to_owned();
+        self.shared.inbox.post(Request::Backup { target, slot }).await?;
+        let copied: Result<u64, Fault> = answer.await.map_err(|_| self.shared.inbox.why_ended())?;
+        copied.map_err(|fault| OperateError::Unavailable(Unavailable::Stopped(fault)))
+    }
+
+    pub(crate) async fn close(&self) {
+        let (slot, closed) = oneshot::channel();
+        if self.shared.inbox.post(Request::Close { slot }).await.is_ok() {
+            let _ = closed.await;
+        }
+    }
+
+    pub(crate) async fn ask(&self, command: Command) -> Result<Reply, Unavailable> {
+        self.shared.inbox.ask(command, None).await
+    }
+
+    /// Asks for work, and waits for it up to `wait`.
+    pub(crate) async fn ask_for_work(&self, command: Command, wait: Duration) -> Result<Reply, Unavailable> {
+        self.shared.inbox.ask(command, Some(wait.min(limits::DURATION_MAX))).await
+    }
+
+    /// Looks something up in a queue.
+    pub(crate) async fn look(&self, queue: &QueueName, query: Query) -> Result<Answer, QueueError> {
+        match self.shared.inbox.query(query).await? {
+            Answer::NoQueue => Err(QueueError::Refused(QueueRefusal::QueueNotFound(queue.clone()))),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Posts a command whose answer nobody waits for.
+    pub(crate) fn give_back(&self, command: Command) {
+        self.shared.inbox.post_at_once(Request::GiveBack(command));
+    }
+
+    /// A new lock token. The operating system's chance makes it unguessable.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the operating system gives no chance, which leaves nothing to go on with.
+    pub(crate) fn token(&self) -> Result<LockToken, Unavailable> {
+        let mut chance = [0; 12];
+        fill(&mut chance)?;
+        Ok(LockToken::new(self.shared.epoch, chance))
+    }
+
+    /// Chance for a backoff.
+    pub(crate) fn entropy(&self) -> Result<u64, Unavailable> {
+        let mut chance = [0; 8];
+        fill(&mut chance)?;
+        Ok(u64::from_le_bytes(chance))
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "tokens and backoff are drawn here, and enter the rules as data")]
+fn fill(chance: &mut [u8]) -> Result<(), Unavailable> {
+    getrandom::fill(chance).map_err(|error| Unavailable::Stopped(Fault::Defect(format!("draw chance: {error}"))))
+}

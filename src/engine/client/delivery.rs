@@ -1,0 +1,244 @@
+//! A delivery: a message handed out under a lock, to be settled.
+
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::engine::client::client::Client;
+use crate::engine::client::received::Received;
+use crate::engine::client::settling::Abandon;
+use crate::engine::client::settling::Completion;
+use crate::engine::client::settling::Ending;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Completion as CompletionCommand;
+use crate::engine::rules::command::Handed;
+use crate::engine::rules::command::Receipt;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::command::Retry;
+use crate::engine::rules::command::Settled;
+use crate::engine::rules::command::Settlement;
+use crate::error::SettleError;
+use crate::message::Properties;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::token::LockToken;
+
+/// A message handed out under a lock.
+///
+/// Settle it: complete, abandon, defer or dead-letter it, or release it unstarted. After a settle that succeeded,
+/// further ones are refused. A settle is durable before the next message of the workflow is handed out.
+///
+/// # Dropping
+/// A delivery that is dropped without being settled is given back at once as a failed attempt.
+#[must_use = "a delivery that is dropped counts as a failed attempt"]
+pub struct Delivery {
+    message: Received,
+    hold: DeliveryHold,
+    locked_until: Timestamp,
+}
+
+/// What it takes to settle a delivery; dropped unsettled, it gives the message back.
+struct DeliveryHold {
+    client: Client,
+    queue: QueueName,
+    token: LockToken,
+    sequence: SequenceNumber,
+    settled: bool,
+}
+
+impl Drop for DeliveryHold {
+    fn drop(&mut self) {
+        if !self.settled {
+            let settlement = dropped();
+            let (queue, token, sequence) = (self.queue.clone(), self.token, self.sequence);
+            self.client.give_back(Command::Settle { queue, token, sequence, settlement });
+        }
+    }
+}
+
+/// How a delivery ends that is dropped unsettled.
+pub(crate) fn dropped() -> Settlement {
+    let reason = "it was dropped without being settled".to_owned();
+    Settlement::Abandon { retry: Retry::Now, reason, properties: Properties::new() }
+}
+
+impl Delivery {
+    pub(crate) fn new(client: Client, queue: QueueName, handed: Handed) -> Delivery {
+        let (token, sequence, locked_until) = (handed.token, handed.sequence, handed.locked_until);
+        let hold = DeliveryHold { client, queue, token, sequence, settled: false };
+        Delivery { message: Received::new(handed), hold, locked_until }
+    }
+
+    /// The message.
+    pub fn message(&self) -> &Received {
+        &self.message
+    }
+
+    /// The queue it came from.
+    pub fn queue(&self) -> &QueueName {
+        &self.hold.queue
+    }
+
+    /// Its number.
+    pub fn sequence_number(&self) -> SequenceNumber {
+        self.hold.sequence
+    }
+
+    /// Until when it is locked, as far as this handle knows.
+    pub fn locked_until(&self) -> Timestamp {
+        self.locked_until
+    }
+
+    /// The lock token, to be shown to others as a fencing token.
+    pub fn lock_token(&self) -> LockToken {
+        self.hold.token
+    }
+
+    /// Ends it well.
+    ///
+    /// # Errors
+    /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when it is not held any more.
+    pub async fn complete(&mut self) -> Result<(), SettleError> {
+        self.settle(Settlement::Complete(CompletionCommand::default())).await?;
+        Ok(())
+    }
+
+    /// Ends it well; messages to send and the new workflow state are one transaction with it.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete`]; [`SettleRefusal::Send`](crate::SettleRefusal::Send) when one of the messages was
+    /// refused: then nothing has happened, and the delivery is still held.
+    pub async fn complete_with(&mut self, completion: Completion) -> Result<Vec<Receipt>, SettleError> {
+        let completion = completion.check()?;
+        Ok(self.settle(Settlement::Complete(completion)).await?.receipts)
+    }
+
+    /// Gives it back as a failed attempt, to be tried again at once.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete`].
+    pub async fn abandon(&mut self) -> Result<(), SettleError> {
+        self.end(Ending::Abandon(Abandon::now())).await
+    }
+
+    /// Gives it back as a failed attempt, to be tried again after a delay. Nothing behind it in its workflow is
+    /// handed out meanwhile.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete`].
+    pub async fn abandon_after(
+        &mut self,
+        delay: Duration,
+        reason: impl Into<String>,
+    ) -> Result<(), SettleError> {
+        self.end(Ending::Abandon(Abandon::after(delay).reason(reason))).await
+    }
+
+    /// Gives it back as a failed attempt, with everything that can be said of it.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete`].
+    pub async fn abandon_with(&mut self, abandon: Abandon) -> Result<(), SettleError> {
+        self.end(Ending::Abandon(abandon)).await
+    }
+
+    /// Sets it aside until it is fetched by its sequence number; the workflow goes on without it.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete`].
+    pub async fn defer(&mut self) -> Result<(), SettleError> {
+        self.end(Ending::Defer(None)).await
+    }
+
+    /// Sets it aside until an instant, or until it is fetched by its sequence number before.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete`].
+    pub async fn defer_until(&mut self, until: Timestamp) -> Result<(), SettleError> {
+        self.end(Ending::Defer(Some(until))).await
+    }
+
+    /// Moves it aside for good, with a reason by which dead letters are listed.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete`].
+    pub async fn dead_letter(
+        &mut self,
+        reason: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Result<(), SettleError> {
+        self.end(Ending::DeadLetter { reason: reason.into(), description: description.into() }).await
+    }
+
+    /// Gives it back unstarted: the delivery count is what it was before the hand-out.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete`].
+    pub async fn release(&mut self) -> Result<(), SettleError> {
+        self.end(Ending::Release).await
+    }
+
+    /// Ends it in any way but well.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete`].
+    pub async fn end(&mut self, ending: Ending) -> Result<(), SettleError> {
+        let settlement = ending.check(&self.hold.client)?;
+        self.settle(settlement).await?;
+        Ok(())
+    }
+
+    async fn settle(&mut self, settlement: Settlement) -> Result<Settled, SettleError> {
+        let DeliveryHold { client, queue, token, sequence, .. } = &self.hold;
+        let (queue, token, sequence) = (queue.clone(), *token, *sequence);
+        let settled = settled(client.ask(Command::Settle { queue, token, sequence, settlement }).await?)?;
+        self.hold.settled = true;
+        Ok(settled)
+    }
+
+    /// Prolongs the lock by the queue's lock time from now, and says until when.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete`].
+    pub async fn renew(&mut self) -> Result<Timestamp, SettleError> {
+        self.locked_until = self.renewal().renew().await?;
+        Ok(self.locked_until)
+    }
+
+    /// A handle that can only renew the lock, for a task beside the one that handles the message.
+    pub fn renewal(&self) -> Renewal {
+        let DeliveryHold { client, queue, token, .. } = &self.hold;
+        Renewal { client: client.clone(), queue: queue.clone(), token: *token }
+    }
+}
+
+/// A handle that can only renew a lock.
+#[derive(Clone)]
+pub struct Renewal {
+    client: Client,
+    queue: QueueName,
+    token: LockToken,
+}
+
+impl Renewal {
+    pub(crate) fn new(client: Client, queue: QueueName, token: LockToken) -> Renewal {
+        Renewal { client, queue, token }
+    }
+
+    /// Prolongs the lock by the queue's lock time from now, and says until when.
+    ///
+    /// # Errors
+    /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when it is not held any more.
+    pub async fn renew(&self) -> Result<Timestamp, SettleError> {
+        let command = Command::Renew { queue: self.queue.clone(), token: self.token };
+        let settled = settled(self.client.ask(command).await?)?;
+        Ok(settled.locked_until.unwrap_or_default())
+    }
+}
+
+/// The answer to a settle.
+pub(crate) fn settled(reply: Reply) -> Result<Settled, SettleError> {
+    match reply {
+        Reply::Settle(answer) => answer.map_err(SettleError::Refused),
+        other => unreachable!("a settle is answered as one: {other:?}"),
+    }
+}

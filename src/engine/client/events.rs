@@ -1,0 +1,42 @@
+//! The stream of what happens to workflows.
+
+use thiserror::Error;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::engine::rules::effect::Event;
+
+/// What happens to workflows, from the moment of subscription on: blocked, held, gaps, dead letters, redrives.
+///
+/// Events are told after they are on disk. They are not stored: who does not listen has to look.
+pub struct Events {
+    receiver: broadcast::Receiver<Event>,
+}
+
+/// A reader that was too slow has missed this many events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("read events: {0} were missed")]
+pub struct Missed(pub u64);
+
+impl Events {
+    pub(crate) fn new(receiver: broadcast::Receiver<Event>) -> Events {
+        Events { receiver }
+    }
+
+    /// Waits for the next event; `None` once the engine is closed.
+    ///
+    /// # Errors
+    /// [`Missed`] when the reader was too slow; it goes on with the oldest event that is still kept.
+    pub async fn next(&mut self) -> Option<Result<Event, Missed>> {
+        match self.receiver.recv().await {
+            Ok(event) => Some(Ok(event)),
+            Err(RecvError::Lagged(missed)) => Some(Err(Missed(missed))),
+            Err(RecvError::Closed) => None,
+        }
+    }
+
+    /// The next event, if there is one already.
+    pub fn try_next(&mut self) -> Option<Event> {
+        self.receiver.try_recv().ok()
+    }
+}

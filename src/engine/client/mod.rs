@@ -1,0 +1,12 @@
+//! The waist: everything the outside can ask of the engine.
+
+#[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
+pub(crate) mod client;
+pub(crate) mod delivery;
+pub(crate) mod events;
+pub(crate) mod queue;
+pub(crate) mod received;
+pub(crate) mod run;
+pub(crate) mod settling;
+pub(crate) mod taken;
+pub(crate) mod workflow;

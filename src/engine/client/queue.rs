@@ -1,0 +1,307 @@
+//! A handle of one queue: send, receive, take, look, purge.
+
+use std::time::Duration;
+
+use crate::engine::client::client::Client;
+use crate::engine::client::delivery::Delivery;
+use crate::engine::client::run::Run;
+use crate::engine::client::taken::TakenWorkflow;
+use crate::engine::client::workflow::Workflow;
+use crate::engine::query::Answer;
+use crate::engine::query::Query;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::PurgeScope;
+use crate::engine::rules::command::Receipt;
+use crate::engine::rules::command::Redriven;
+use crate::engine::rules::command::Reply;
+use crate::engine::view::DeadLetterView;
+use crate::engine::view::MessageView;
+use crate::engine::view::QueueView;
+use crate::error::Misuse;
+use crate::error::OperateError;
+use crate::error::QueueError;
+use crate::error::ReceiveError;
+use crate::error::SendError;
+use crate::limits;
+use crate::message::Message;
+use crate::message::NewMessage;
+use crate::message::Position;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::message::WorkflowId;
+
+/// A handle of one queue. Cheap to clone; it does not keep the queue from being deleted.
+#[derive(Clone)]
+pub struct Queue {
+    client: Client,
+    name: QueueName,
+}
+
+impl Queue {
+    pub(crate) fn new(client: Client, name: QueueName) -> Queue {
+        Queue { client, name }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &QueueName {
+        &self.name
+    }
+
+    /// The client it belongs to.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Sends a message. When this returns, the message is on disk.
+    ///
+    /// # Errors
+    /// [`SendRefusal`](crate::SendRefusal); [`Misuse`] names a field that is not allowed.
+    pub async fn send(&self, message: Message) -> Result<Receipt, SendError> {
+        let receipts = self.send_checked(vec![message.check()?]).await?;
+        Ok(receipts.into_iter().next().expect("every message has its receipt"))
+    }
+
+    /// Sends up to 1,024 messages in one transaction: all are accepted, or none.
+    ///
+    /// # Errors
+    /// As [`Queue::send`]; the refusal says which message it was.
+    pub async fn send_batch(
+        &self,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> Result<Vec<Receipt>, SendError> {
+        let mut checked = Vec::new();
+        for message in messages {
+            checked.push(message.check()?);
+            if checked.len() > limits::SEND_BATCH_MAX {
+                let problem = format!("has more than {} messages", limits::SEND_BATCH_MAX);
+                return Err(Misuse::new("batch", problem).into());
+            }
+        }
+        let bytes: usize = checked.iter().map(NewMessage::len).sum();
+        if bytes > limits::SEND_BATCH_BYTES_MAX {
+            let problem = format!("has {bytes} bytes, at most {} are allowed", limits::SEND_BATCH_BYTES_MAX);
+            return Err(Misuse::new("batch", problem).into());
+        }
+        self.send_checked(checked).await
+    }
+
+    async fn send_checked(&self, messages: Vec<NewMessage>) -> Result<Vec<Receipt>, SendError> {
+        receipts(self.client.ask(Command::Send { queue: self.name.clone(), messages }).await?)
+    }
+
+    /// Stops a scheduled message; its place counts as settled.
+    ///
+    /// # Errors
+    /// [`SendRefusal::NotScheduled`](crate::SendRefusal::NotScheduled) when it is not scheduled, or not any more.
+    pub async fn cancel(&self, number: SequenceNumber) -> Result<(), SendError> {
+        receipts(self.client.ask(Command::Cancel { queue: self.name.clone(), sequence: number }).await?)?;
+        Ok(())
+    }
+
+    /// Receives the next message of a workflow nobody holds, waiting for one up to `wait`.
+    ///
+    /// # Errors
+    /// [`ReceiveRefusal::QueueNotFound`](crate::ReceiveRefusal::QueueNotFound).
+    pub async fn receive(&self, wait: Duration) -> Result<Option<Delivery>, ReceiveError> {
+        Ok(self.receive_many(1, wait).await?.pop())
+    }
+
+    /// Receives up to `max` messages of different workflows, waiting up to `wait` for the first.
+    ///
+    /// # Errors
+    /// As [`Queue::receive`].
+    pub async fn receive_many(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
+        let command = Command::Receive { queue: self.name.clone(), max, token: self.client.token()? };
+        deliveries(&self.client, &self.name, self.client.ask_for_work(command, wait).await?)
+    }
+
+    /// Receives a run of up to `max` consecutive messages of one workflow, waiting up to `wait` for the first.
+    ///
+    /// # Errors
+    /// As [`Queue::receive`].
+    pub async fn receive_run(&self, max: usize, wait: Duration) -> Result<Option<Run>, ReceiveError> {
+        let command = Command::ReceiveRun { queue: self.name.clone(), max, token: self.client.token()? };
+        match self.client.ask_for_work(command, wait).await? {
+            Reply::Receive(Ok(handed)) => Ok(Run::new(self.client.clone(), self.name.clone(), handed)),
+            Reply::Receive(Err(refusal)) => Err(ReceiveError::Refused(refusal)),
+            other => unreachable!("a receive is answered as one: {other:?}"),
+        }
+    }
+
+    /// Receives messages that were set aside, by number: all of them or none.
+    ///
+    /// # Errors
+    /// [`ReceiveRefusal::MessageNotFound`](crate::ReceiveRefusal::MessageNotFound) when one is not set aside;
+    /// [`ReceiveRefusal::WorkflowLocked`](crate::ReceiveRefusal::WorkflowLocked) when its workflow has a holder.
+    pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
+        if numbers.len() > limits::RECEIVE_MAX {
+            return Err(Misuse::new("numbers", format!("are more than {}", limits::RECEIVE_MAX)).into());
+        }
+        let (queue, sequences) = (self.name.clone(), numbers.to_vec());
+        let command = Command::ReceiveDeferred { queue, sequences, token: self.client.token()? };
+        deliveries(&self.client, &self.name, self.client.ask(command).await?)
+    }
+
+    /// Takes a workflow whole, by name, whether or not something of it is stored.
+    ///
+    /// # Errors
+    /// [`ReceiveRefusal::WorkflowLocked`](crate::ReceiveRefusal::WorkflowLocked) when somebody holds it.
+    pub async fn take_workflow(&self, id: impl AsRef<str>) -> Result<TakenWorkflow, ReceiveError> {
+        let (queue, workflow) = (self.name.clone(), Some(WorkflowId::new(id)?));
+        let command = Command::Take { queue, workflow, token: self.client.token()? };
+        let taken = self.taken(self.client.ask(command).await?)?;
+        Ok(taken.expect("a workflow that is named is taken, or refused"))
+    }
+
+    /// Takes the next workflow that has work, waiting for one up to `wait`.
+    ///
+    /// # Errors
+    /// As [`Queue::receive`].
+    pub async fn take_next_workflow(&self, wait: Duration) -> Result<Option<TakenWorkflow>, ReceiveError> {
+        let (queue, token) = (self.name.clone(), self.client.token()?);
+        let command = Command::Take { queue, workflow: None, token };
+        self.taken(self.client.ask_for_work(command, wait).await?)
+    }
+
+    fn taken(&self, reply: Reply) -> Result<Option<TakenWorkflow>, ReceiveError> {
+        match reply {
+            Reply::Take(answer) => {
+                let taken = answer.map_err(ReceiveError::Refused)?;
+                Ok(taken.map(|taken| TakenWorkflow::new(self.client.clone(), self.name.clone(), taken)))
+            }
+            other => unreachable!("taking a workflow is answered as that: {other:?}"),
+        }
+    }
+
+    /// A handle of one workflow of this queue.
+    ///
+    /// # Errors
+    /// [`Misuse`] for an ID that no workflow can have.
+    pub fn workflow(&self, id: impl AsRef<str>) -> Result<Workflow, Misuse> {
+        Ok(Workflow::new(self.client.clone(), self.name.clone(), WorkflowId::new(id)?))
+    }
+
+    /// Its options, and how many messages are where.
+    ///
+    /// # Errors
+    /// [`QueueRefusal::QueueNotFound`](crate::QueueRefusal::QueueNotFound).
+    pub async fn view(&self) -> Result<QueueView, QueueError> {
+        match self.client.look(&self.name, Query::Queue { name: self.name.clone() }).await? {
+            Answer::Queue(view) => Ok(*view),
+            other => unreachable!("a look at a queue is answered with a queue: {other:?}"),
+        }
+    }
+
+    /// Up to `limit` messages of any status, in order of number, from the given one on. Looking changes nothing.
+    ///
+    /// # Errors
+    /// As [`Queue::view`].
+    pub async fn peek(&self, from: SequenceNumber, limit: usize) -> Result<Vec<MessageView>, QueueError> {
+        let query = Query::Messages { queue: self.name.clone(), from, limit };
+        match self.client.look(&self.name, query).await? {
+            Answer::Messages(messages) => Ok(messages),
+            other => unreachable!("a look at messages is answered with messages: {other:?}"),
+        }
+    }
+
+    /// Up to `limit` dead letters in order of reason and number, after the given one.
+    ///
+    /// # Errors
+    /// As [`Queue::view`].
+    pub async fn dead_letters(
+        &self,
+        after: Option<&DeadLetterView>,
+        limit: usize,
+    ) -> Result<Vec<DeadLetterView>, QueueError> {
+        let after = after.map(|last| (last.letter.reason.clone(), last.sequence_number));
+        let query = Query::DeadLetters { queue: self.name.clone(), after, limit };
+        match self.client.look(&self.name, query).await? {
+            Answer::DeadLetters(letters) => Ok(letters),
+            other => unreachable!("a look at dead letters is answered with them: {other:?}"),
+        }
+    }
+
+    /// Puts a dead letter back: to its own place while its workflow is held before it, else as a new message. The
+    /// answer says which.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::PlacePassed`](crate::OperateRefusal::PlacePassed) when the workflow has gone past its place.
+    pub async fn redrive(&self, number: SequenceNumber) -> Result<Redriven, OperateError> {
+        self.redrive_to(number, None).await
+    }
+
+    /// Puts a dead letter back as a new message at a position of its workflow.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::Send`](crate::OperateRefusal::Send) when the position is taken or settled.
+    pub async fn redrive_as(&self, number: SequenceNumber, position: u64) -> Result<Redriven, OperateError> {
+        self.redrive_to(number, Some(Position::new(position)?)).await
+    }
+
+    async fn redrive_to(
+        &self,
+        sequence: SequenceNumber,
+        position: Option<Position>,
+    ) -> Result<Redriven, OperateError> {
+        match self.client.ask(Command::Redrive { queue: self.name.clone(), sequence, position }).await? {
+            Reply::Redrive(answer) => answer.map_err(OperateError::Refused),
+            other => unreachable!("a redrive is answered as one: {other:?}"),
+        }
+    }
+
+    /// Removes every message for good, deferred, scheduled and dead letters included, except what is handed out.
+    /// Returns how many. Other work goes on between its steps.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::QueueNotFound`](crate::OperateRefusal::QueueNotFound).
+    pub async fn purge(&self) -> Result<u64, OperateError> {
+        purge(&self.client, &self.name, PurgeScope::Everything).await
+    }
+
+    /// Removes every dead letter for good. Returns how many.
+    ///
+    /// # Errors
+    /// As [`Queue::purge`].
+    pub async fn purge_dead_letters(&self) -> Result<u64, OperateError> {
+        purge(&self.client, &self.name, PurgeScope::DeadLetters).await
+    }
+}
+
+/// Purges step by step.
+pub(crate) async fn purge(client: &Client, queue: &QueueName, scope: PurgeScope) -> Result<u64, OperateError> {
+    let mut count = 0;
+    let mut from = Some(SequenceNumber::new(0));
+    while let Some(next) = from {
+        let command = Command::Purge { queue: queue.clone(), scope: scope.clone(), from: next };
+        let purged = match client.ask(command).await? {
+            Reply::Purge(answer) => answer.map_err(OperateError::Refused)?,
+            other => unreachable!("a purge is answered as one: {other:?}"),
+        };
+        count += purged.count;
+        from = purged.next;
+    }
+    Ok(count)
+}
+
+/// The answer to a receive, as deliveries.
+pub(crate) fn deliveries(
+    client: &Client,
+    queue: &QueueName,
+    reply: Reply,
+) -> Result<Vec<Delivery>, ReceiveError> {
+    match reply {
+        Reply::Receive(Ok(handed)) => {
+            let delivery = |handed| Delivery::new(client.clone(), queue.clone(), handed);
+            Ok(handed.into_iter().map(delivery).collect())
+        }
+        Reply::Receive(Err(refusal)) => Err(ReceiveError::Refused(refusal)),
+        other => unreachable!("a receive is answered as one: {other:?}"),
+    }
+}
+
+fn receipts(reply: Reply) -> Result<Vec<Receipt>, SendError> {
+    match reply {
+        Reply::Send(answer) => answer.map_err(SendError::Refused),
+        other => unreachable!("a send is answered as one: {other:?}"),
+    }
+}

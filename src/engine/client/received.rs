@@ -1,0 +1,73 @@
+//! A message as its receiver sees it.
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::command::Handed;
+use crate::engine::rules::record::Attempt;
+use crate::engine::rules::record::Stream;
+use crate::error::Misuse;
+use crate::message::Headers;
+use crate::message::MessageId;
+use crate::message::SequenceNumber;
+use crate::message::WorkflowId;
+
+/// A message as it was received.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Received {
+    /// Its number.
+    pub sequence_number: SequenceNumber,
+    /// Its workflow.
+    pub workflow_id: Option<WorkflowId>,
+    /// Its position, where the queue's order has positions, else its ordinal or its sequence number.
+    pub rank: u64,
+    /// The sender's ID.
+    pub message_id: Option<MessageId>,
+    /// How often it was handed out, this time included.
+    pub delivery_count: u32,
+    /// Its last failed attempts, oldest first.
+    pub attempts: Vec<Attempt>,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+    /// Its headers.
+    pub headers: Headers,
+    /// Its body.
+    pub body: Bytes,
+    ordered: bool,
+}
+
+impl Received {
+    pub(crate) fn new(handed: Handed) -> Received {
+        let Handed { sequence, record, content, .. } = handed;
+        Received {
+            sequence_number: sequence,
+            workflow_id: content.workflow_id,
+            rank: record.rank.unwrap_or_default(),
+            message_id: record.message_id,
+            delivery_count: record.delivery_count,
+            attempts: record.attempts,
+            accepted_at: record.accepted_at,
+            expires_at: record.expires_at,
+            headers: content.headers,
+            body: content.body,
+            ordered: matches!(record.stream, Stream::Named(_)),
+        }
+    }
+
+    /// Whether it belongs to a workflow that can keep a state.
+    pub fn has_workflow(&self) -> bool {
+        self.ordered
+    }
+
+    /// The body, read as JSON.
+    ///
+    /// # Errors
+    /// [`Misuse`] when the body is not JSON of this type.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Misuse> {
+        serde_json::from_slice(&self.body).map_err(|error| Misuse::new("body", error.to_string()))
+    }
+}

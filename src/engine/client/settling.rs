@@ -1,0 +1,215 @@
+//! The ways to end a delivery, as a consumer says them.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::engine::client::client::Client;
+use crate::engine::rules::command::Completion as CompletionCommand;
+use crate::engine::rules::command::Retry;
+use crate::engine::rules::command::Settlement;
+use crate::engine::rules::command::StateChange;
+use crate::error::Misuse;
+use crate::error::SettleError;
+use crate::limits;
+use crate::message::Message;
+use crate::message::Properties;
+use crate::message::PropertyValue;
+use crate::message::QueueName;
+use crate::message::properties_len;
+
+/// What happens in the same transaction as a completion: messages that are sent, and the workflow's new state.
+///
+/// ```
+/// use seriatim::{Completion, Message};
+///
+/// let completion = Completion::new().state("shipped").send("invoices", Message::new("order-17"));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Completion {
+    state: StateChange,
+    sends: Vec<(String, Message)>,
+}
+
+impl Completion {
+    /// A completion and nothing else.
+    pub fn new() -> Completion {
+        Completion::default()
+    }
+
+    /// Sets the workflow's state, at most 1 MiB.
+    #[must_use]
+    pub fn state(mut self, state: impl Into<Bytes>) -> Completion {
+        self.state = StateChange::Set(state.into());
+        self
+    }
+
+    /// Clears the workflow's state.
+    #[must_use]
+    pub fn clear_state(mut self) -> Completion {
+        self.state = StateChange::Clear;
+        self
+    }
+
+    /// Sends a message to a queue of the same engine.
+    #[must_use]
+    pub fn send(mut self, queue: impl Into<String>, message: Message) -> Completion {
+        self.sends.push((queue.into(), message));
+        self
+    }
+
+    pub(crate) fn check(self) -> Result<CompletionCommand, Misuse> {
+        if let StateChange::Set(state) = &self.state {
+            check_state(state)?;
+        }
+        if self.sends.len() > limits::SEND_BATCH_MAX {
+            return Err(Misuse::new("sends", format!("are more than {}", limits::SEND_BATCH_MAX)));
+        }
+        let mut sends: Vec<(QueueName, Vec<_>)> = Vec::new();
+        for (queue, message) in self.sends {
+            let (queue, message) = (QueueName::new(queue)?, message.check()?);
+            match sends.last_mut() {
+                Some((last, messages)) if *last == queue => messages.push(message),
+                _ => sends.push((queue, vec![message])),
+            }
+        }
+        Ok(CompletionCommand { state: self.state, sends })
+    }
+}
+
+/// How a failed delivery is tried again: when, why, and with which properties.
+#[derive(Clone, Debug)]
+pub struct Abandon {
+    when: When,
+    reason: String,
+    properties: Properties,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum When {
+    Now,
+    After(Duration),
+    At(Timestamp),
+    Backoff,
+}
+
+impl Abandon {
+    fn when(when: When) -> Abandon {
+        Abandon { when, reason: String::new(), properties: Properties::new() }
+    }
+
+    /// Try again at once.
+    pub fn now() -> Abandon {
+        Abandon::when(When::Now)
+    }
+
+    /// Try again after a delay. Nothing behind it in its workflow is handed out before it is settled.
+    pub fn after(delay: Duration) -> Abandon {
+        Abandon::when(When::After(delay))
+    }
+
+    /// Try again at an instant.
+    pub fn at(instant: Timestamp) -> Abandon {
+        Abandon::when(When::At(instant))
+    }
+
+    /// Try again after the queue's backoff, which grows with the delivery count.
+    pub fn with_backoff() -> Abandon {
+        Abandon::when(When::Backoff)
+    }
+
+    /// Says why it failed; kept with the message's attempts.
+    #[must_use]
+    pub fn reason(mut self, reason: impl Into<String>) -> Abandon {
+        self.reason = reason.into();
+        self
+    }
+
+    /// Sets a property of the message.
+    #[must_use]
+    pub fn property(mut self, name: impl Into<String>, value: impl Into<PropertyValue>) -> Abandon {
+        self.properties.insert(name.into(), value.into());
+        self
+    }
+
+    fn check(self, client: &Client) -> Result<Settlement, SettleError> {
+        check_properties(&self.properties)?;
+        let retry = match self.when {
+            When::Now => Retry::Now,
+            When::After(delay) => Retry::After(delay.min(limits::DURATION_MAX)),
+            When::At(instant) => Retry::At(instant),
+            When::Backoff => Retry::Backoff(client.entropy()?),
+        };
+        let reason = shortened(self.reason, limits::REASON_BYTES_MAX);
+        Ok(Settlement::Abandon { retry, reason, properties: self.properties })
+    }
+}
+
+/// How one delivery ends.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Ending {
+    /// It failed and is tried again.
+    Abandon(Abandon),
+    /// It is set aside, until it is asked for by number or until the instant.
+    Defer(Option<Timestamp>),
+    /// It is moved aside for good.
+    DeadLetter {
+        /// A short reason, by which dead letters are listed.
+        reason: String,
+        /// What else there is to say.
+        description: String,
+    },
+    /// It was not started: it goes back as if it had not been handed out.
+    Release,
+}
+
+impl Ending {
+    pub(crate) fn check(self, client: &Client) -> Result<Settlement, SettleError> {
+        match self {
+            Ending::Abandon(abandon) => abandon.check(client),
+            Ending::Defer(until) => Ok(Settlement::Defer { until, properties: Properties::new() }),
+            Ending::DeadLetter { reason, description } => {
+                if reason.is_empty() {
+                    return Err(Misuse::new("reason", "is empty").into());
+                }
+                Ok(Settlement::DeadLetter {
+                    reason: shortened(reason, limits::REASON_BYTES_MAX),
+                    description: shortened(description, limits::DESCRIPTION_BYTES_MAX),
+                    properties: Properties::new(),
+                })
+            }
+            Ending::Release => Ok(Settlement::Release),
+        }
+    }
+}
+
+pub(crate) fn check_state(state: &Bytes) -> Result<(), Misuse> {
+    match state.len() {
+        length if length > limits::STATE_BYTES_MAX => {
+            let problem = format!("has {length} bytes, at most {} are allowed", limits::STATE_BYTES_MAX);
+            Err(Misuse::new("state", problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_properties(properties: &Properties) -> Result<(), Misuse> {
+    match properties_len(properties) {
+        length if length > limits::PROPERTIES_BYTES_MAX => {
+            let problem = format!("have {length} bytes, at most {} are allowed", limits::PROPERTIES_BYTES_MAX);
+            Err(Misuse::new("properties", problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Cuts a text at a character's end: an error text of a handler may be of any length, and is no reason to refuse.
+pub(crate) fn shortened(mut text: String, bytes_max: usize) -> String {
+    if text.len() > bytes_max {
+        let end = (0..=bytes_max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+    }
+    text
+}

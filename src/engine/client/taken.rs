@@ -1,0 +1,141 @@
+//! A workflow taken whole: its messages in order, several ahead if its holder likes.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::engine::client::client::Client;
+use crate::engine::client::delivery::Delivery;
+use crate::engine::client::delivery::Renewal;
+use crate::engine::client::delivery::settled;
+use crate::engine::client::queue::deliveries;
+use crate::engine::client::settling::check_state;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Taken;
+use crate::error::ReceiveError;
+use crate::error::SettleError;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::message::WorkflowId;
+use crate::token::LockToken;
+
+/// A workflow that one consumer has taken whole: nobody else is offered anything of it meanwhile.
+///
+/// Each of its deliveries is settled for itself. In an ordered queue, when one fails, those received behind it are
+/// taken back: their settle is refused as lost, and they are offered again after it.
+///
+/// # Dropping
+/// Dropping it gives the workflow back, and what is unsettled as if it had not been handed out.
+#[must_use = "a taken workflow that is dropped is given back"]
+pub struct TakenWorkflow {
+    client: Client,
+    queue: QueueName,
+    token: LockToken,
+    workflow_id: Option<WorkflowId>,
+    state: Option<Bytes>,
+    locked_until: Timestamp,
+    closed: bool,
+}
+
+impl TakenWorkflow {
+    pub(crate) fn new(client: Client, queue: QueueName, taken: Taken) -> TakenWorkflow {
+        TakenWorkflow {
+            client,
+            queue,
+            token: taken.token,
+            workflow_id: taken.stream.workflow_id().cloned(),
+            state: taken.state,
+            locked_until: taken.locked_until,
+            closed: false,
+        }
+    }
+
+    /// Its ID; `None` for a message without workflow ID, which is a workflow of its own.
+    pub fn workflow_id(&self) -> Option<&WorkflowId> {
+        self.workflow_id.as_ref()
+    }
+
+    /// Its state when it was taken, or as this handle has set it since.
+    pub fn state(&self) -> Option<&Bytes> {
+        self.state.as_ref()
+    }
+
+    /// Until when it is locked, as far as this handle knows.
+    pub fn locked_until(&self) -> Timestamp {
+        self.locked_until
+    }
+
+    /// The lock token, to be shown to others as a fencing token.
+    pub fn lock_token(&self) -> LockToken {
+        self.token
+    }
+
+    /// Receives up to `max` of its next messages, waiting up to `wait` for the first.
+    ///
+    /// # Errors
+    /// [`ReceiveRefusal::LockLost`](crate::ReceiveRefusal::LockLost) when the workflow is not held any more.
+    pub async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
+        let command = Command::ReceiveTaken { queue: self.queue.clone(), token: self.token, max };
+        deliveries(&self.client, &self.queue, self.client.ask_for_work(command, wait).await?)
+    }
+
+    /// Receives messages of it that were set aside, all of them or none.
+    ///
+    /// # Errors
+    /// As [`TakenWorkflow::receive`];
+    /// [`ReceiveRefusal::MessageNotFound`](crate::ReceiveRefusal::MessageNotFound).
+    pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
+        let (queue, token, sequences) = (self.queue.clone(), self.token, numbers.to_vec());
+        let command = Command::ReceiveTakenDeferred { queue, token, sequences };
+        deliveries(&self.client, &self.queue, self.client.ask(command).await?)
+    }
+
+    /// Sets the workflow's state, or clears it.
+    ///
+    /// # Errors
+    /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when the workflow is not held any more.
+    pub async fn set_state(&mut self, state: Option<Bytes>) -> Result<(), SettleError> {
+        if let Some(state) = &state {
+            check_state(state)?;
+        }
+        let (queue, token) = (self.queue.clone(), self.token);
+        let command = Command::SetTakenState { queue, token, state: state.clone() };
+        settled(self.client.ask(command).await?)?;
+        self.state = state;
+        Ok(())
+    }
+
+    /// Prolongs the lock by the queue's lock time from now, and says until when.
+    ///
+    /// # Errors
+    /// As [`TakenWorkflow::set_state`].
+    pub async fn renew(&mut self) -> Result<Timestamp, SettleError> {
+        self.locked_until = self.renewal().renew().await?;
+        Ok(self.locked_until)
+    }
+
+    /// A handle that can only renew the lock.
+    pub fn renewal(&self) -> Renewal {
+        Renewal::new(self.client.clone(), self.queue.clone(), self.token)
+    }
+
+    /// Gives the workflow back, and what is unsettled as if it had not been handed out.
+    ///
+    /// # Errors
+    /// As [`TakenWorkflow::set_state`].
+    pub async fn close(mut self) -> Result<(), SettleError> {
+        let command = Command::CloseTaken { queue: self.queue.clone(), token: self.token };
+        self.closed = true;
+        settled(self.client.ask(command).await?)?;
+        Ok(())
+    }
+}
+
+impl Drop for TakenWorkflow {
+    fn drop(&mut self) {
+        if !self.closed {
+            self.client.give_back(Command::CloseTaken { queue: self.queue.clone(), token: self.token });
+        }
+    }
+}

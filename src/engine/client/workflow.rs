@@ -1,0 +1,177 @@
+//! A handle of one workflow: its state, and what an operator can do to it.
+
+use bytes::Bytes;
+
+use crate::engine::client::client::Client;
+use crate::engine::client::queue::purge;
+use crate::engine::client::settling::check_state;
+use crate::engine::client::settling::shortened;
+use crate::engine::query::Answer;
+use crate::engine::query::Query;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Operation;
+use crate::engine::rules::command::PurgeScope;
+use crate::engine::rules::command::Reply;
+use crate::engine::view::MessageView;
+use crate::engine::view::WorkflowView;
+use crate::error::OperateError;
+use crate::error::QueueError;
+use crate::limits;
+use crate::message::Position;
+use crate::message::QueueName;
+use crate::message::WorkflowId;
+
+/// A handle of one workflow. Cheap to clone; it holds nothing.
+#[derive(Clone)]
+pub struct Workflow {
+    client: Client,
+    queue: QueueName,
+    id: WorkflowId,
+}
+
+impl Workflow {
+    pub(crate) fn new(client: Client, queue: QueueName, id: WorkflowId) -> Workflow {
+        Workflow { client, queue, id }
+    }
+
+    /// Its ID.
+    pub fn id(&self) -> &WorkflowId {
+        &self.id
+    }
+
+    /// What it does, or why it does nothing; `None` when nothing is stored of it.
+    ///
+    /// # Errors
+    /// [`QueueRefusal::QueueNotFound`](crate::QueueRefusal::QueueNotFound).
+    pub async fn view(&self) -> Result<Option<WorkflowView>, QueueError> {
+        let query = Query::Workflow { queue: self.queue.clone(), id: self.id.clone() };
+        match self.client.look(&self.queue, query).await? {
+            Answer::Workflow(view) => Ok(view.map(|view| *view)),
+            other => unreachable!("a look at a workflow is answered with one: {other:?}"),
+        }
+    }
+
+    /// Up to `limit` messages of its line in order, from a position (or sequence number, or ordinal) on.
+    ///
+    /// # Errors
+    /// As [`Workflow::view`].
+    pub async fn messages(&self, from: u64, limit: usize) -> Result<Vec<MessageView>, QueueError> {
+        let query = Query::Line { queue: self.queue.clone(), id: self.id.clone(), from, limit };
+        match self.client.look(&self.queue, query).await? {
+            Answer::Messages(messages) => Ok(messages),
+            other => unreachable!("a look at messages is answered with messages: {other:?}"),
+        }
+    }
+
+    /// Its state.
+    ///
+    /// # Errors
+    /// As [`Workflow::view`].
+    pub async fn state(&self) -> Result<Option<Bytes>, QueueError> {
+        let query = Query::State { queue: self.queue.clone(), id: self.id.clone() };
+        match self.client.look(&self.queue, query).await? {
+            Answer::State(state) => Ok(state),
+            other => unreachable!("a look at a state is answered with a state: {other:?}"),
+        }
+    }
+
+    /// Sets its state, or clears it. Its holder sets it with the completion instead.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::WorkflowLocked`](crate::OperateRefusal::WorkflowLocked) when somebody holds it.
+    pub async fn set_state(&self, state: Option<Bytes>) -> Result<(), OperateError> {
+        if let Some(state) = &state {
+            check_state(state)?;
+        }
+        let command = Command::SetState { queue: self.queue.clone(), workflow: self.id.clone(), state };
+        operated(self.client.ask(command).await?)
+    }
+
+    /// Holds it: nothing of it is offered until it is resumed. Who has something of it can settle that.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::QueueNotFound`](crate::OperateRefusal::QueueNotFound).
+    pub async fn hold(&self, reason: impl Into<String>) -> Result<(), OperateError> {
+        let reason = shortened(reason.into(), limits::REASON_BYTES_MAX);
+        self.operate(Operation::Hold { reason }).await
+    }
+
+    /// Resumes it; a spent message at its head is tried again.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::NotHeld`](crate::OperateRefusal::NotHeld).
+    pub async fn resume(&self) -> Result<(), OperateError> {
+        self.operate(Operation::Resume { redrive: false }).await
+    }
+
+    /// Puts all its dead letters whose places are ahead back in place, then resumes it.
+    ///
+    /// # Errors
+    /// As [`Workflow::resume`].
+    pub async fn resume_and_redrive(&self) -> Result<(), OperateError> {
+        self.operate(Operation::Resume { redrive: true }).await
+    }
+
+    /// Tries the failed message at its head again now, not at its time.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::NothingWaits`](crate::OperateRefusal::NothingWaits).
+    pub async fn retry_now(&self) -> Result<(), OperateError> {
+        self.operate(Operation::RetryNow).await
+    }
+
+    /// Dead-letters the message at its head and goes on with the next.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::NoHead`](crate::OperateRefusal::NoHead) when there is none;
+    /// [`OperateRefusal::WorkflowLocked`](crate::OperateRefusal::WorkflowLocked) when it is handed out.
+    pub async fn skip_head(&self, reason: impl Into<String>) -> Result<(), OperateError> {
+        let reason = shortened(reason.into(), limits::DESCRIPTION_BYTES_MAX);
+        self.operate(Operation::SkipHead { reason }).await
+    }
+
+    /// Declares that missing positions will never come; a message that comes for one later is dead-lettered.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::NotMissing`](crate::OperateRefusal::NotMissing) names the first that is not missing.
+    pub async fn declare_void(&self, from: u64, to: u64) -> Result<(), OperateError> {
+        let range = Some((Position::new(from)?, Position::new(to)?));
+        self.operate(Operation::VoidGap { range }).await
+    }
+
+    /// Gives up everything that is missing before the lowest waiting message.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::NoHead`](crate::OperateRefusal::NoHead) when nothing waits behind a gap.
+    pub async fn skip_gap(&self) -> Result<(), OperateError> {
+        self.operate(Operation::VoidGap { range: None }).await
+    }
+
+    /// Takes it from its holder; what that has out counts as failed and is offered again.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::NotLocked`](crate::OperateRefusal::NotLocked).
+    pub async fn release_lock(&self) -> Result<(), OperateError> {
+        self.operate(Operation::ReleaseLock).await
+    }
+
+    /// Removes its messages for good, dead letters included, except what is handed out. Returns how many.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::QueueNotFound`](crate::OperateRefusal::QueueNotFound).
+    pub async fn purge(&self) -> Result<u64, OperateError> {
+        purge(&self.client, &self.queue, PurgeScope::Workflow(self.id.clone())).await
+    }
+
+    async fn operate(&self, operation: Operation) -> Result<(), OperateError> {
+        let (queue, workflow) = (self.queue.clone(), self.id.clone());
+        operated(self.client.ask(Command::Operate { queue, workflow, operation }).await?)
+    }
+}
+
+fn operated(reply: Reply) -> Result<(), OperateError> {
+    match reply {
+        Reply::Operate(answer) => answer.map_err(OperateError::Refused),
+        other => unreachable!("an operation is answered as one: {other:?}"),
+    }
+}

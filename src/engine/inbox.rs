@@ -1,0 +1,163 @@
+//! The bounded queue of requests to the one thread that writes, and their reply slots.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
+
+use crate::engine::query::Answer;
+use crate::engine::query::Query;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Handed;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::command::Settlement;
+use crate::error::Fault;
+use crate::error::Unavailable;
+use crate::limits;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::token::LockToken;
+
+/// Something asked of the thread that writes.
+pub(crate) enum Request {
+    Command {
+        command: Command,
+        slot: ReplySlot,
+        /// How long the command may wait for work, if it is one that can.
+        wait: Option<Duration>,
+    },
+    Query {
+        query: Query,
+        slot: oneshot::Sender<Result<Answer, Unavailable>>,
+    },
+    Backup {
+        target: PathBuf,
+        slot: oneshot::Sender<Result<u64, Fault>>,
+    },
+    /// A command whose answer nobody waits for.
+    GiveBack(Command),
+    /// Look at the clock again.
+    Wake,
+    Close {
+        slot: oneshot::Sender<()>,
+    },
+}
+
+/// Where a command's answer goes.
+pub(crate) type ReplySlot = oneshot::Sender<Result<Parcel, Unavailable>>;
+
+/// A request, and its place in the inbox until the thread has taken it.
+pub(crate) struct Posted {
+    pub(crate) request: Request,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+/// The handle by which requests get to the thread that writes. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Inbox {
+    sender: mpsc::Sender<Posted>,
+    places: Arc<Semaphore>,
+    ended: Arc<OnceLock<Unavailable>>,
+}
+
+/// The thread's end of the inbox.
+pub(crate) struct Intake {
+    pub(crate) receiver: mpsc::Receiver<Posted>,
+    ended: Arc<OnceLock<Unavailable>>,
+}
+
+/// Makes an inbox.
+pub(crate) fn inbox() -> (Inbox, Intake) {
+    let (sender, receiver) = mpsc::channel();
+    let ended = Arc::new(OnceLock::new());
+    let places = Arc::new(Semaphore::new(limits::INBOX_MAX));
+    (Inbox { sender, places, ended: ended.clone() }, Intake { receiver, ended })
+}
+
+impl Intake {
+    /// Tells everybody who asks from now on why there is no answer.
+    pub(crate) fn end(&self, why: Unavailable) {
+        let _ = self.ended.set(why);
+    }
+}
+
+impl Inbox {
+    /// Posts a request, waiting for a place if the inbox is full.
+    pub(crate) async fn post(&self, request: Request) -> Result<(), Unavailable> {
+        let place = self.places.clone().acquire_owned().await.map_err(|_| self.why_ended())?;
+        self.sender.send(Posted { request, _place: Some(place) }).map_err(|_| self.why_ended())
+    }
+
+    /// Posts a command and waits for its answer.
+    pub(crate) async fn ask(&self, command: Command, wait: Option<Duration>) -> Result<Reply, Unavailable> {
+        let (slot, answer) = oneshot::channel();
+        self.post(Request::Command { command, slot, wait }).await?;
+        let parcel = answer.await.map_err(|_| self.why_ended())??;
+        Ok(parcel.open())
+    }
+
+    /// Asks to look something up.
+    pub(crate) async fn query(&self, query: Query) -> Result<Answer, Unavailable> {
+        let (slot, answer) = oneshot::channel();
+        self.post(Request::Query { query, slot }).await?;
+        answer.await.map_err(|_| self.why_ended())?
+    }
+
+    /// Posts without waiting for a place: for what is given back, of which there is never more than was handed out.
+    pub(crate) fn post_at_once(&self, request: Request) {
+        let _ = self.sender.send(Posted { request, _place: None });
+    }
+
+    pub(crate) fn why_ended(&self) -> Unavailable {
+        self.ended.get().cloned().unwrap_or(Unavailable::Closed)
+    }
+}
+
+/// An answer on its way. If nobody opens it, because its receiver has gone, the messages in it are given back
+/// uncounted.
+pub(crate) struct Parcel {
+    reply: Option<Reply>,
+    queue: Option<QueueName>,
+    inbox: Inbox,
+}
+
+impl Parcel {
+    pub(crate) fn new(reply: Reply, queue: Option<QueueName>, inbox: Inbox) -> Parcel {
+        Parcel { reply: Some(reply), queue, inbox }
+    }
+
+    fn open(mut self) -> Reply {
+        self.reply.take().expect("a parcel is opened once")
+    }
+
+    fn give_back(&self, queue: &QueueName, handed: &Handed) {
+        let command = release(queue, handed.token, handed.sequence);
+        self.inbox.post_at_once(Request::GiveBack(command));
+    }
+}
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        let Some(queue) = &self.queue else { return };
+        match &self.reply {
+            // Last first, so that none of a run waits behind one that was given back before it.
+            Some(Reply::Receive(Ok(handed))) => {
+                handed.iter().rev().for_each(|handed| self.give_back(queue, handed));
+            }
+            Some(Reply::Take(Ok(Some(taken)))) => {
+                let command = Command::CloseTaken { queue: queue.clone(), token: taken.token };
+                self.inbox.post_at_once(Request::GiveBack(command));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn release(queue: &QueueName, token: LockToken, sequence: SequenceNumber) -> Command {
+    Command::Settle { queue: queue.clone(), token, sequence, settlement: Settlement::Release }
+}

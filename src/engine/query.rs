@@ -1,0 +1,324 @@
+//! Read-only looks: peek, list, count. Bounded pages, answered between turns, so that they see what was committed.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::lock::Locks;
+use crate::engine::rules::record::HoldCause;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::records::Records;
+use crate::engine::view::DeadLetterView;
+use crate::engine::view::Deferral;
+use crate::engine::view::Gap;
+use crate::engine::view::MessageStatus;
+use crate::engine::view::MessageView;
+use crate::engine::view::QueueView;
+use crate::engine::view::WorkflowStatus;
+use crate::engine::view::WorkflowView;
+use crate::limits;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::message::WorkflowId;
+use crate::queue::Order;
+
+/// Something to look up.
+#[derive(Clone, Debug)]
+pub(crate) enum Query {
+    Queues { after: Option<QueueName>, limit: usize },
+    Queue { name: QueueName },
+    Workflows { queue: QueueName, after: Option<Stream>, limit: usize },
+    Workflow { queue: QueueName, id: WorkflowId },
+    Messages { queue: QueueName, from: SequenceNumber, limit: usize },
+    /// The line of one workflow from a rank on.
+    Line { queue: QueueName, id: WorkflowId, from: u64, limit: usize },
+    DeadLetters { queue: QueueName, after: Option<(String, SequenceNumber)>, limit: usize },
+    State { queue: QueueName, id: WorkflowId },
+    /// When the next thing is due, and whether anything of a queue is ready.
+    NextDue,
+}
+
+/// What was found; `NoQueue` when the queue does not exist.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    NoQueue,
+    Queues(Vec<QueueView>),
+    Queue(Box<QueueView>),
+    Workflows(Vec<(Stream, WorkflowView)>),
+    Workflow(Option<Box<WorkflowView>>),
+    Messages(Vec<MessageView>),
+    DeadLetters(Vec<DeadLetterView>),
+    State(Option<Bytes>),
+    NextDue(Option<Timestamp>),
+}
+
+/// Looks something up.
+pub(crate) fn look(query: Query, records: &dyn Records, locks: &Locks) -> Read<Answer> {
+    let look = |queue| Look { queue, records, locks };
+    let named = |name: &QueueName| records.queue_named(name);
+    let (queue, query) = match query {
+        Query::Queues { after, limit } => return queues(records, after.as_ref(), limit),
+        Query::NextDue => return Ok(Answer::NextDue(next_due(records, locks)?)),
+        Query::Queue { ref name } => (named(name)?, query),
+        Query::Workflows { ref queue, .. }
+        | Query::Workflow { ref queue, .. }
+        | Query::Messages { ref queue, .. }
+        | Query::Line { ref queue, .. }
+        | Query::DeadLetters { ref queue, .. }
+        | Query::State { ref queue, .. } => (named(queue)?, query),
+    };
+    match queue {
+        Some(queue) => look(queue).answer(query),
+        None => Ok(Answer::NoQueue),
+    }
+}
+
+fn queues(records: &dyn Records, after: Option<&QueueName>, limit: usize) -> Read<Answer> {
+    let page = records.queues(after, limit.min(limits::PAGE_MAX))?;
+    let views: Read<Vec<QueueView>> = page.iter().map(|queue| queue_view(records, queue)).collect();
+    Ok(Answer::Queues(views?))
+}
+
+/// When a lock runs out or a reminder is due, whichever is first.
+pub(crate) fn next_due(records: &dyn Records, locks: &Locks) -> Read<Option<Timestamp>> {
+    let reminder = records.reminder_first()?.map(|reminder| reminder.due);
+    let lock = locks.first_deadline().map(|(due, _)| due);
+    Ok([reminder, lock].into_iter().flatten().min())
+}
+
+fn queue_view(records: &dyn Records, queue: &QueueRecord) -> Read<QueueView> {
+    Ok(QueueView {
+        name: queue.name.clone(),
+        options: queue.options.clone(),
+        counts: records.tally(queue.id)?.counts,
+        created_at: queue.created_at,
+    })
+}
+
+/// A look into one queue.
+struct Look<'a> {
+    queue: Arc<QueueRecord>,
+    records: &'a dyn Records,
+    locks: &'a Locks,
+}
+
+impl Look<'_> {
+    fn answer(&self, query: Query) -> Read<Answer> {
+        Ok(match query {
+            Query::Queue { .. } => Answer::Queue(Box::new(queue_view(self.records, &self.queue)?)),
+            Query::Workflows { after, limit, .. } => Answer::Workflows(self.workflows(after.as_ref(), limit)?),
+            Query::Workflow { id, .. } => Answer::Workflow(self.workflow(id)?),
+            Query::Messages { from, limit, .. } => Answer::Messages(self.messages(from, limit)?),
+            Query::Line { id, from, limit, .. } => Answer::Messages(self.line(id, from, limit)?),
+            Query::DeadLetters { after, limit, .. } => Answer::DeadLetters(self.dead_letters(after, limit)?),
+            Query::State { id, .. } => Answer::State(self.records.state(&self.key(Stream::Named(id)))?),
+            Query::Queues { .. } | Query::NextDue => unreachable!("these look into no queue"),
+        })
+    }
+
+    fn key(&self, stream: Stream) -> WorkflowKey {
+        WorkflowKey { queue: self.queue.id, stream }
+    }
+
+    fn workflows(&self, after: Option<&Stream>, limit: usize) -> Read<Vec<(Stream, WorkflowView)>> {
+        let page = self.records.workflows(self.queue.id, after, limit.min(limits::PAGE_MAX))?;
+        let view = |(stream, record): (Stream, WorkflowRecord)| {
+            let view = self.workflow_view(&self.key(stream.clone()), &record)?;
+            Ok((stream, view))
+        };
+        page.into_iter().map(view).collect()
+    }
+
+    fn workflow(&self, id: WorkflowId) -> Read<Option<Box<WorkflowView>>> {
+        let key = self.key(Stream::Named(id));
+        match self.records.workflow(&key)? {
+            Some(record) => Ok(Some(Box::new(self.workflow_view(&key, &record)?))),
+            None => Ok(None),
+        }
+    }
+
+    fn workflow_view(&self, key: &WorkflowKey, record: &WorkflowRecord) -> Read<WorkflowView> {
+        Ok(WorkflowView {
+            workflow_id: key.stream.workflow_id().cloned(),
+            status: self.workflow_status(key, record)?,
+            next_position: matches!(self.queue.options.order, Order::Position { .. }).then_some(record.cursor),
+            messages: record.line,
+            early: record.early,
+            set_aside: record.aside,
+            dead_letters: record.dead,
+            has_state: record.has_state,
+            gap: self.gap(key, record)?,
+        })
+    }
+
+    fn workflow_status(&self, key: &WorkflowKey, record: &WorkflowRecord) -> Read<WorkflowStatus> {
+        if let Some(hold) = &record.hold {
+            return Ok(WorkflowStatus::Held(hold.clone()));
+        }
+        if let Some((_, lock)) = self.locks.of(key) {
+            return Ok(WorkflowStatus::Locked { until: lock.until });
+        }
+        let Some((rank, sequence)) = self.records.line_from(key, 0)? else { return Ok(WorkflowStatus::Idle) };
+        let Some(head) = self.records.message(MessageKey { queue: key.queue, sequence })? else {
+            return Ok(WorkflowStatus::Idle);
+        };
+        Ok(match head.status {
+            Status::Scheduled { due } => WorkflowStatus::Scheduled { until: due },
+            Status::Failed { due } => {
+                let reason = head.attempts.last().map(|attempt| attempt.reason.clone()).unwrap_or_default();
+                WorkflowStatus::Blocked { sequence_number: sequence, until: due, reason }
+            }
+            Status::Asked { due, .. } => {
+                WorkflowStatus::Blocked { sequence_number: sequence, until: due, reason: "set aside".to_owned() }
+            }
+            _ if self.is_beyond(record, rank) => WorkflowStatus::WaitingForPredecessor,
+            _ => WorkflowStatus::Ready,
+        })
+    }
+
+    fn is_beyond(&self, record: &WorkflowRecord, rank: u64) -> bool {
+        let positional = matches!(self.queue.options.order, Order::Position { .. } | Order::After);
+        positional && rank > record.through
+    }
+
+    fn gap(&self, key: &WorkflowKey, record: &WorkflowRecord) -> Read<Option<Gap>> {
+        let Some(gap) = &record.gap else { return Ok(None) };
+        let held = record.hold.as_ref().is_some_and(|hold| hold.cause == HoldCause::Gap);
+        let by_position = matches!(self.queue.options.order, Order::Position { .. });
+        let waiting = match by_position {
+            true => self.records.line_from(key, record.through + 1)?.map(|(rank, _)| rank),
+            false => None,
+        };
+        Ok(Some(Gap {
+            first_missing: by_position.then_some(record.through + 1),
+            first_waiting: waiting,
+            since: gap.since,
+            due: gap.due.filter(|_| !held),
+        }))
+    }
+
+    fn messages(&self, from: SequenceNumber, limit: usize) -> Read<Vec<MessageView>> {
+        let mut page = Page::new(limit);
+        let mut next = from;
+        while page.has_room() {
+            let Some((sequence, record)) = self.records.message_from(self.queue.id, next)? else { break };
+            page.add(self.message_view(sequence, record)?);
+            next = SequenceNumber::new(sequence.get() + 1);
+        }
+        Ok(page.views)
+    }
+
+    fn line(&self, id: WorkflowId, from: u64, limit: usize) -> Read<Vec<MessageView>> {
+        let key = self.key(Stream::Named(id));
+        let mut page = Page::new(limit);
+        let mut next = from;
+        while page.has_room() {
+            let Some((rank, sequence)) = self.records.line_from(&key, next)? else { break };
+            if let Some(record) = self.records.message(MessageKey { queue: key.queue, sequence })? {
+                page.add(self.message_view(sequence, record)?);
+            }
+            next = rank + 1;
+        }
+        Ok(page.views)
+    }
+
+    fn message_view(&self, sequence: SequenceNumber, record: MessageRecord) -> Read<MessageView> {
+        let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
+        let content = content.expect("every stored message has its content");
+        let by_position = matches!(self.queue.options.order, Order::Position { .. });
+        Ok(MessageView {
+            sequence_number: sequence,
+            position: record.rank.filter(|_| by_position && content.workflow_id.is_some()),
+            after: record.after.clone(),
+            status: self.message_status(&record)?,
+            workflow_id: content.workflow_id,
+            message_id: record.message_id,
+            accepted_at: record.accepted_at,
+            expires_at: record.expires_at,
+            delivery_count: record.delivery_count,
+            attempts: record.attempts,
+            headers: content.headers,
+            body: content.body,
+        })
+    }
+
+    fn message_status(&self, record: &MessageRecord) -> Read<MessageStatus> {
+        let key = self.key(record.stream.clone());
+        Ok(match &record.status {
+            Status::Ready => match self.is_early(&key, record)? {
+                true => MessageStatus::Deferred { why: Deferral::Early, until: None },
+                false => MessageStatus::Ready,
+            },
+            Status::Scheduled { due } => MessageStatus::Scheduled { until: *due },
+            Status::Failed { due } => MessageStatus::Deferred { why: Deferral::Failed, until: *due },
+            Status::Asked { due, .. } => MessageStatus::Deferred { why: Deferral::Asked, until: *due },
+            Status::Locked { .. } => {
+                MessageStatus::Locked { until: self.locks.of(&key).map(|(_, lock)| lock.until).unwrap_or_default() }
+            }
+            Status::DeadLettered(letter) => MessageStatus::DeadLettered((**letter).clone()),
+        })
+    }
+
+    fn is_early(&self, key: &WorkflowKey, record: &MessageRecord) -> Read<bool> {
+        let Some(rank) = record.rank else { return Ok(true) };
+        let Some(workflow) = self.records.workflow(key)? else { return Ok(false) };
+        let named = matches!(key.stream, Stream::Named(_));
+        Ok(named && self.is_beyond(&workflow, rank))
+    }
+
+    fn dead_letters(
+        &self,
+        after: Option<(String, SequenceNumber)>,
+        limit: usize,
+    ) -> Read<Vec<DeadLetterView>> {
+        let from = match &after {
+            Some((reason, sequence)) => Bound::Excluded((reason.as_str(), *sequence)),
+            None => Bound::Unbounded,
+        };
+        let page = self.records.dead_letters(self.queue.id, from, limit.min(limits::PAGE_MAX))?;
+        let mut views = Vec::with_capacity(page.len());
+        for (_, sequence) in page {
+            let Some(record) = self.records.message(MessageKey { queue: self.queue.id, sequence })? else { continue };
+            let Status::DeadLettered(letter) = record.status else { continue };
+            views.push(DeadLetterView {
+                sequence_number: sequence,
+                workflow_id: record.stream.workflow_id().cloned(),
+                message_id: record.message_id,
+                delivery_count: record.delivery_count,
+                letter: *letter,
+            });
+        }
+        Ok(views)
+    }
+}
+
+/// A page of messages, bounded in number and bytes.
+struct Page {
+    views: Vec<MessageView>,
+    limit: usize,
+    bytes: usize,
+}
+
+impl Page {
+    fn new(limit: usize) -> Page {
+        Page { views: Vec::new(), limit: limit.min(limits::PAGE_MAX), bytes: 0 }
+    }
+
+    fn has_room(&self) -> bool {
+        self.views.len() < self.limit && self.bytes < limits::RECEIVE_BYTES_MAX
+    }
+
+    fn add(&mut self, view: MessageView) {
+        self.bytes += view.body.len();
+        self.views.push(view);
+    }
+}

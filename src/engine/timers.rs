@@ -1,0 +1,25 @@
+//! The next instant at which something is due, as the time the hot loop may sleep.
+
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::clock::Timestamp;
+
+/// How long the loop may sleep; `None` until something comes.
+///
+/// Sleeping uses the monotonic clock. Whether something is due is decided afterwards, by the engine's time, so a
+/// sleep that ends too soon fires nothing early.
+pub(crate) fn patience(
+    clock: &dyn Clock,
+    due: Option<Timestamp>,
+    receiver: Option<Duration>,
+) -> Option<Duration> {
+    if clock.is_manual() {
+        let passed = due.is_some_and(|due| due <= clock.now())
+            || receiver.is_some_and(|until| until <= clock.elapsed());
+        return passed.then_some(Duration::ZERO);
+    }
+    let until_due = due.map(|due| due.since(clock.now()));
+    let until_receiver = receiver.map(|until| until.saturating_sub(clock.elapsed()));
+    [until_due, until_receiver].into_iter().flatten().min()
+}

@@ -1,0 +1,256 @@
+//! What happens inside one turn: due reminders, lost locks, requests, and the receivers that wait for what they bring.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::clock::Timestamp;
+use crate::engine::inbox::Inbox;
+use crate::engine::inbox::Parcel;
+use crate::engine::inbox::ReplySlot;
+use crate::engine::query::next_due;
+use crate::engine::rules::Rules;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::effect::Effect;
+use crate::engine::rules::effect::Event;
+use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::records::Records;
+use crate::engine::wakeups::Waiter;
+use crate::engine::wakeups::WaitsFor;
+use crate::engine::wakeups::Wakeups;
+use crate::error::Fault;
+use crate::error::ReceiveRefusal;
+use crate::limits;
+use crate::message::QueueName;
+
+/// A command, with whoever waits for its answer.
+pub(crate) struct Asked {
+    pub(crate) command: Command,
+    pub(crate) slot: Option<ReplySlot>,
+    pub(crate) wait: Option<Duration>,
+}
+
+impl Asked {
+    /// A command whose answer nobody waits for.
+    pub(crate) fn unattended(command: Command) -> Asked {
+        Asked { command, slot: None, wait: None }
+    }
+}
+
+/// An answer that waits for the commit.
+pub(crate) struct Unsealed {
+    reply: Reply,
+    queue: Option<QueueName>,
+}
+
+impl Unsealed {
+    pub(crate) fn seal(self, inbox: &Inbox) -> Parcel {
+        Parcel::new(self.reply, self.queue, inbox.clone())
+    }
+}
+
+/// What a turn led to. Nothing of it may leave the house before the commit.
+#[derive(Default)]
+pub(crate) struct Applied {
+    pub(crate) answers: Vec<(ReplySlot, Unsealed)>,
+    pub(crate) events: Vec<Event>,
+    /// When the next lock runs out or the next reminder is due.
+    pub(crate) next_due: Option<Timestamp>,
+    /// Whether the last command was an internal one with more to do.
+    pub(crate) more: bool,
+}
+
+impl Applied {
+    /// The answer to a receiver that has waited long enough.
+    pub(crate) fn nothing_for(command: &Command) -> Unsealed {
+        let reply = match command {
+            Command::Take { .. } => Reply::Take(Ok(None)),
+            _ => Reply::Receive(Ok(Vec::new())),
+        };
+        Unsealed { reply, queue: None }
+    }
+}
+
+/// The commands of a turn as bytes, from which the hash of the batch is made.
+#[derive(Default)]
+pub(crate) struct Batch {
+    bytes: Vec<u8>,
+}
+
+impl Batch {
+    fn add(&mut self, now: Timestamp, command: &Command) -> Result<(), Fault> {
+        let bytes = std::mem::take(&mut self.bytes);
+        let encoded = postcard::to_extend(&(now, command), bytes);
+        self.bytes = encoded.map_err(|error| Fault::Defect(format!("encode a command: {error}")))?;
+        Ok(())
+    }
+
+    /// The hash of this batch behind the one before it.
+    pub(crate) fn hash(&self, previous: u64) -> u64 {
+        xxh3_64_with_seed(&self.bytes, previous)
+    }
+}
+
+/// A turn in the making.
+pub(crate) struct TurnRules<'a> {
+    now: Timestamp,
+    elapsed: Duration,
+    rules: &'a mut Rules,
+    wakeups: &'a mut Wakeups,
+    records: &'a mut dyn Records,
+    applied: Applied,
+    batch: Batch,
+    /// Whose receivers may find something now.
+    woken: BTreeSet<WaitsFor>,
+}
+
+impl<'a> TurnRules<'a> {
+    pub(crate) fn new(
+        now: Timestamp,
+        elapsed: Duration,
+        rules: &'a mut Rules,
+        wakeups: &'a mut Wakeups,
+        records: &'a mut dyn Records,
+    ) -> TurnRules<'a> {
+        TurnRules {
+            now,
+            elapsed,
+            rules,
+            wakeups,
+            records,
+            applied: Applied::default(),
+            batch: Batch::default(),
+            woken: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(Applied, Batch), Fault> {
+        self.applied.next_due = next_due(self.records, self.rules.locks())?;
+        Ok((self.applied, self.batch))
+    }
+
+    /// Applies what is due: locks that have run out, then reminders, a limited number of both.
+    pub(crate) fn apply_due(&mut self) -> Result<(), Fault> {
+        for _ in 0..limits::REMINDERS_PER_TURN {
+            match self.rules.locks().first_deadline() {
+                Some((due, token)) if due <= self.now => drop(self.apply(Command::ExpireLock { token })?),
+                _ => break,
+            }
+        }
+        for _ in 0..limits::REMINDERS_PER_TURN {
+            match self.records.reminder_first()? {
+                Some(reminder) if reminder.due <= self.now => drop(self.apply(Command::Remind(reminder))?),
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies what was asked, and serves the receivers that wait for what it brought.
+    pub(crate) fn apply_asked(&mut self, asked: Vec<Asked>) -> Result<(), Fault> {
+        for asked in asked {
+            self.apply_one(asked)?;
+        }
+        while let Some(waits_for) = self.woken.pop_first() {
+            self.serve_waiting(&waits_for)?;
+        }
+        Ok(())
+    }
+
+    fn apply_one(&mut self, asked: Asked) -> Result<(), Fault> {
+        let Asked { command, slot, wait } = asked;
+        if slot.as_ref().is_some_and(ReplySlot::is_closed) && WaitsFor::of(&command).is_some() {
+            return Ok(());
+        }
+        let queue = queue_of(&command);
+        let again = wait.filter(|wait| !wait.is_zero()).map(|wait| (wait, command.clone()));
+        let reply = self.apply(command)?;
+        let Some(slot) = slot else {
+            self.applied.more = matches!(reply, Reply::Done { more: true });
+            return Ok(());
+        };
+        if let (true, Some((wait, command))) = (found_nothing(&reply), again)
+            && let Some(waits_for) = WaitsFor::of(&command)
+        {
+            self.park(waits_for, Waiter { command, slot, until: self.elapsed.saturating_add(wait) });
+            return Ok(());
+        }
+        self.applied.answers.push((slot, Unsealed { reply, queue }));
+        Ok(())
+    }
+
+    fn park(&mut self, waits_for: WaitsFor, waiter: Waiter) {
+        let waiting = self.wakeups.len();
+        if waiting < limits::RECEIVERS_MAX {
+            self.wakeups.park(waits_for, waiter);
+            return;
+        }
+        let refusal = ReceiveRefusal::TooManyWaiting(waiting);
+        let reply = match waiter.command {
+            Command::Take { .. } => Reply::Take(Err(refusal)),
+            _ => Reply::Receive(Err(refusal)),
+        };
+        self.applied.answers.push((waiter.slot, Unsealed { reply, queue: None }));
+    }
+
+    /// Serves receivers in the order in which they came, as long as there is something for them.
+    fn serve_waiting(&mut self, waits_for: &WaitsFor) -> Result<(), Fault> {
+        while let Some(waiter) = self.wakeups.next(waits_for) {
+            let reply = self.apply(waiter.command.clone())?;
+            if found_nothing(&reply) {
+                self.wakeups.put_back(waits_for.clone(), waiter);
+                return Ok(());
+            }
+            let queue = queue_of(&waiter.command);
+            self.applied.answers.push((waiter.slot, Unsealed { reply, queue }));
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, command: Command) -> Result<Reply, Fault> {
+        self.batch.add(self.now, &command)?;
+        let ended = match &command {
+            Command::ExpireLock { token } | Command::CloseTaken { token, .. } => Some(*token),
+            _ => None,
+        };
+        let outcome = self.rules.apply(self.now, command, self.records)?;
+        self.woken.extend(ended.map(WaitsFor::Taken));
+        for effect in outcome.effects {
+            match effect {
+                Effect::Work(queue) => drop(self.woken.insert(WaitsFor::Queue(queue))),
+                Effect::TakenWork(token) => drop(self.woken.insert(WaitsFor::Taken(token))),
+                Effect::Event(event) => {
+                    if event.kind == EventKind::QueueDeleted {
+                        self.woken.insert(WaitsFor::Queue(event.queue.clone()));
+                    }
+                    self.applied.events.push(event);
+                }
+            }
+        }
+        Ok(outcome.reply)
+    }
+}
+
+/// Whether a receive found nothing, so that it may wait.
+fn found_nothing(reply: &Reply) -> bool {
+    match reply {
+        Reply::Receive(Ok(handed)) => handed.is_empty(),
+        Reply::Take(Ok(taken)) => taken.is_none(),
+        _ => false,
+    }
+}
+
+/// The queue whose messages an answer may carry.
+fn queue_of(command: &Command) -> Option<QueueName> {
+    match command {
+        Command::Receive { queue, .. }
+        | Command::ReceiveRun { queue, .. }
+        | Command::ReceiveDeferred { queue, .. }
+        | Command::Take { queue, .. }
+        | Command::ReceiveTaken { queue, .. }
+        | Command::ReceiveTakenDeferred { queue, .. } => Some(queue.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,185 @@
+//! What a look shows: queues, workflows and messages as an operator sees them, with why and until when.
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::record::Attempt;
+use crate::engine::rules::record::Counts;
+use crate::engine::rules::record::DeadLetter;
+use crate::engine::rules::record::Hold;
+use crate::message::Headers;
+use crate::message::MessageId;
+use crate::message::QueueName;
+use crate::message::SequenceNumber;
+use crate::message::WorkflowId;
+use crate::queue::QueueOptions;
+
+/// A queue.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct QueueView {
+    /// Its name.
+    pub name: QueueName,
+    /// Its options.
+    pub options: QueueOptions,
+    /// How many messages are where, and how many ended how.
+    pub counts: Counts,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+/// A workflow.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct WorkflowView {
+    /// Its ID; `None` for a message without one.
+    pub workflow_id: Option<WorkflowId>,
+    /// What it does, or why it does nothing.
+    pub status: WorkflowStatus,
+    /// The next position to settle, in order by position.
+    pub next_position: Option<u64>,
+    /// Unsettled messages that stand in its line, handed out ones included.
+    pub messages: u64,
+    /// Of these, those whose predecessor is missing.
+    pub early: u64,
+    /// Messages set aside by a consumer, or scheduled in order of arrival.
+    pub set_aside: u64,
+    /// Its dead letters.
+    pub dead_letters: u64,
+    /// Whether it keeps a state.
+    pub has_state: bool,
+    /// The gap later messages wait behind.
+    pub gap: Option<Gap>,
+}
+
+/// What a workflow does, or why it does nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub enum WorkflowStatus {
+    /// Its next message can be handed out.
+    Ready,
+    /// Somebody holds it.
+    Locked {
+        /// Until when, if the holder does not renew.
+        until: Timestamp,
+    },
+    /// Its head waits, and with it everything behind.
+    Blocked {
+        /// The message at its head.
+        sequence_number: SequenceNumber,
+        /// Until when; `None` until somebody acts.
+        until: Option<Timestamp>,
+        /// Why.
+        reason: String,
+    },
+    /// Its head is scheduled.
+    Scheduled {
+        /// Until when.
+        until: Timestamp,
+    },
+    /// The next message has not come; later ones wait.
+    WaitingForPredecessor,
+    /// Somebody has to resume it.
+    Held(Hold),
+    /// It has nothing to hand out.
+    Idle,
+}
+
+/// A gap that later messages wait behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Gap {
+    /// The first missing position, in order by position.
+    pub first_missing: Option<u64>,
+    /// The lowest position that waits, in order by position.
+    pub first_waiting: Option<u64>,
+    /// Since when messages wait.
+    pub since: Timestamp,
+    /// When the queue's gap policy acts; `None` when it already has, or as soon as the workflow comes to the gap.
+    pub due: Option<Timestamp>,
+}
+
+/// A message.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct MessageView {
+    /// Its number.
+    pub sequence_number: SequenceNumber,
+    /// Its position, in order by position.
+    pub position: Option<u64>,
+    /// The message it follows, in after-order.
+    pub after: Option<MessageId>,
+    /// Where it is in its life.
+    pub status: MessageStatus,
+    /// Its workflow.
+    pub workflow_id: Option<WorkflowId>,
+    /// The sender's ID.
+    pub message_id: Option<MessageId>,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+    /// How often it was handed out.
+    pub delivery_count: u32,
+    /// Its last failed attempts, oldest first.
+    pub attempts: Vec<Attempt>,
+    /// Its headers.
+    pub headers: Headers,
+    /// Its body.
+    pub body: Bytes,
+}
+
+/// Where a message is in its life.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub enum MessageStatus {
+    /// It can be handed out, now or once those before it are settled.
+    Ready,
+    /// It is handed out.
+    Locked {
+        /// Until when, if its holder does not renew.
+        until: Timestamp,
+    },
+    /// It is set aside.
+    Deferred {
+        /// Why.
+        why: Deferral,
+        /// Until when; `None` until its predecessor comes or somebody acts.
+        until: Option<Timestamp>,
+    },
+    /// It is kept back.
+    Scheduled {
+        /// Until when.
+        until: Timestamp,
+    },
+    /// It was moved aside for good.
+    DeadLettered(DeadLetter),
+}
+
+/// Why a message is deferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Deferral {
+    /// A predecessor is missing.
+    Early,
+    /// It waits for its retry.
+    Failed,
+    /// The consumer set it aside.
+    Asked,
+}
+
+/// A dead letter in a listing.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DeadLetterView {
+    /// Its number.
+    pub sequence_number: SequenceNumber,
+    /// Its workflow.
+    pub workflow_id: Option<WorkflowId>,
+    /// The sender's ID.
+    pub message_id: Option<MessageId>,
+    /// How often it was handed out.
+    pub delivery_count: u32,
+    /// Why it was moved aside, and when.
+    pub letter: DeadLetter,
+}
