@@ -1,0 +1,14 @@
+//! The history of a git repository as messages that arrive out of order and must be applied in order.
+//!
+//! Each change of a path on the first-parent mainline is one message, the path is the workflow, the n-th change
+//! of the path is the position, and messages arrive in the order in which people wrote them. After everything
+//! was applied, the state of all workflows must equal the tree of the mainline's head.
+
+mod entry;
+mod error;
+mod limits;
+mod tokens;
+mod tree;
+
+pub(crate) use crate::demo::git::entry::Entry;
+pub(crate) use crate::demo::git::error::GitError;
