@@ -7,6 +7,7 @@
 mod entry;
 mod error;
 mod limits;
+mod path_text;
 mod tokens;
 mod tree;
 
