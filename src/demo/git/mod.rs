@@ -6,6 +6,7 @@
 
 mod entry;
 mod error;
+mod key;
 mod limits;
 mod path_text;
 mod tokens;
@@ -13,3 +14,5 @@ mod tree;
 
 pub(crate) use crate::demo::git::entry::Entry;
 pub(crate) use crate::demo::git::error::GitError;
+pub(crate) use crate::demo::git::key::check_workflow_ids;
+pub(crate) use crate::demo::git::key::workflow_id;
