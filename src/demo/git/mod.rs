@@ -4,6 +4,8 @@
 //! of the path is the position, and messages arrive in the order in which people wrote them. After everything
 //! was applied, the state of all workflows must equal the tree of the mainline's head.
 
+mod body;
+mod change;
 mod entry;
 mod error;
 mod key;
@@ -12,6 +14,8 @@ mod path_text;
 mod tokens;
 mod tree;
 
+pub(crate) use crate::demo::git::body::ChangeBody;
+pub(crate) use crate::demo::git::change::Change;
 pub(crate) use crate::demo::git::entry::Entry;
 pub(crate) use crate::demo::git::error::GitError;
 pub(crate) use crate::demo::git::key::check_workflow_ids;
