@@ -10,6 +10,7 @@ mod entry;
 mod error;
 mod key;
 mod limits;
+mod log;
 mod path_text;
 mod tokens;
 mod tree;
