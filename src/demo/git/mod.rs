@@ -4,6 +4,7 @@
 //! of the path is the position, and messages arrive in the order in which people wrote them. After everything
 //! was applied, the state of all workflows must equal the tree of the mainline's head.
 
+mod arrival;
 mod body;
 mod change;
 mod entry;
@@ -15,6 +16,9 @@ mod path_text;
 mod tokens;
 mod tree;
 
+pub(crate) use crate::demo::git::arrival::EarlyArrivals;
+pub(crate) use crate::demo::git::arrival::arrival_order;
+pub(crate) use crate::demo::git::arrival::count_early;
 pub(crate) use crate::demo::git::body::ChangeBody;
 pub(crate) use crate::demo::git::change::Change;
 pub(crate) use crate::demo::git::entry::Entry;
