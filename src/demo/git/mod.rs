@@ -7,12 +7,15 @@
 mod arrival;
 mod body;
 mod change;
+mod command;
 mod entry;
 mod error;
 mod key;
 mod limits;
 mod log;
 mod path_text;
+#[cfg(test)]
+mod scratch;
 mod tokens;
 mod tree;
 
