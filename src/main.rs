@@ -1,2 +1,6 @@
 //! The seriatim command.
+
+#[cfg(feature = "cli")]
+mod demo;
+
 fn main() {}
