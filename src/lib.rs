@@ -2,15 +2,16 @@
 
 pub mod clock;
 mod engine;
-pub mod error;
+mod error;
 pub mod limits;
 mod message;
 mod queue;
+pub mod testing;
 mod token;
 
-pub use crate::clock::*;
-pub use crate::engine::rules::record::*;
+pub use crate::clock::{Clock, SystemClock, Timestamp};
+pub use crate::engine::*;
 pub use crate::error::*;
 pub use crate::message::*;
 pub use crate::queue::*;
-pub use crate::token::*;
+pub use crate::token::LockToken;

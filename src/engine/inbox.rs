@@ -76,7 +76,14 @@ pub(crate) fn inbox() -> (Inbox, Intake) {
     let (sender, receiver) = mpsc::channel();
     let ended = Arc::new(OnceLock::new());
     let places = Arc::new(Semaphore::new(limits::INBOX_MAX));
-    (Inbox { sender, places, ended: ended.clone() }, Intake { receiver, ended })
+    (
+        Inbox {
+            sender,
+            places,
+            ended: ended.clone(),
+        },
+        Intake { receiver, ended },
+    )
 }
 
 impl Intake {
@@ -89,8 +96,18 @@ impl Intake {
 impl Inbox {
     /// Posts a request, waiting for a place if the inbox is full.
     pub(crate) async fn post(&self, request: Request) -> Result<(), Unavailable> {
-        let place = self.places.clone().acquire_owned().await.map_err(|_| self.why_ended())?;
-        self.sender.send(Posted { request, _place: Some(place) }).map_err(|_| self.why_ended())
+        let place = self
+            .places
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(|_| self.why_ended())?;
+        self.sender
+            .send(Posted {
+                request,
+                _place: Some(place),
+            })
+            .map_err(|_| self.why_ended())
     }
 
     /// Posts a command and waits for its answer.
@@ -110,7 +127,10 @@ impl Inbox {
 
     /// Posts without waiting for a place: for what is given back, of which there is never more than was handed out.
     pub(crate) fn post_at_once(&self, request: Request) {
-        let _ = self.sender.send(Posted { request, _place: None });
+        let _ = self.sender.send(Posted {
+            request,
+            _place: None,
+        });
     }
 
     pub(crate) fn why_ended(&self) -> Unavailable {
@@ -128,7 +148,11 @@ pub(crate) struct Parcel {
 
 impl Parcel {
     pub(crate) fn new(reply: Reply, queue: Option<QueueName>, inbox: Inbox) -> Parcel {
-        Parcel { reply: Some(reply), queue, inbox }
+        Parcel {
+            reply: Some(reply),
+            queue,
+            inbox,
+        }
     }
 
     fn open(mut self) -> Reply {
@@ -147,10 +171,16 @@ impl Drop for Parcel {
         match &self.reply {
             // Last first, so that none of a run waits behind one that was given back before it.
             Some(Reply::Receive(Ok(handed))) => {
-                handed.iter().rev().for_each(|handed| self.give_back(queue, handed));
+                handed
+                    .iter()
+                    .rev()
+                    .for_each(|handed| self.give_back(queue, handed));
             }
             Some(Reply::Take(Ok(Some(taken)))) => {
-                let command = Command::CloseTaken { queue: queue.clone(), token: taken.token };
+                let command = Command::CloseTaken {
+                    queue: queue.clone(),
+                    token: taken.token,
+                };
                 self.inbox.post_at_once(Request::GiveBack(command));
             }
             _ => {}
@@ -159,5 +189,10 @@ impl Drop for Parcel {
 }
 
 fn release(queue: &QueueName, token: LockToken, sequence: SequenceNumber) -> Command {
-    Command::Settle { queue: queue.clone(), token, sequence, settlement: Settlement::Release }
+    Command::Settle {
+        queue: queue.clone(),
+        token,
+        sequence,
+        settlement: Settlement::Release,
+    }
 }

@@ -14,11 +14,15 @@ mod writer;
 
 pub use crate::engine::client::client::Client;
 pub use crate::engine::client::delivery::Delivery;
+pub use crate::engine::client::delivery::Renewal;
 pub use crate::engine::client::events::Events;
 pub use crate::engine::client::events::Missed;
 pub use crate::engine::client::queue::Queue;
 pub use crate::engine::client::received::Received;
 pub use crate::engine::client::run::Run;
+pub use crate::engine::client::settling::Abandon;
+pub use crate::engine::client::settling::Completion;
+pub use crate::engine::client::settling::Ending;
 pub use crate::engine::client::taken::TakenWorkflow;
 pub use crate::engine::client::workflow::Workflow;
 pub use crate::engine::open::Durability;

@@ -34,15 +34,43 @@ use crate::queue::Order;
 /// Something to look up.
 #[derive(Clone, Debug)]
 pub(crate) enum Query {
-    Queues { after: Option<QueueName>, limit: usize },
-    Queue { name: QueueName },
-    Workflows { queue: QueueName, after: Option<Stream>, limit: usize },
-    Workflow { queue: QueueName, id: WorkflowId },
-    Messages { queue: QueueName, from: SequenceNumber, limit: usize },
+    Queues {
+        after: Option<QueueName>,
+        limit: usize,
+    },
+    Queue {
+        name: QueueName,
+    },
+    Workflows {
+        queue: QueueName,
+        after: Option<WorkflowId>,
+        limit: usize,
+    },
+    Workflow {
+        queue: QueueName,
+        id: WorkflowId,
+    },
+    Messages {
+        queue: QueueName,
+        from: SequenceNumber,
+        limit: usize,
+    },
     /// The line of one workflow from a rank on.
-    Line { queue: QueueName, id: WorkflowId, from: u64, limit: usize },
-    DeadLetters { queue: QueueName, after: Option<(String, SequenceNumber)>, limit: usize },
-    State { queue: QueueName, id: WorkflowId },
+    Line {
+        queue: QueueName,
+        id: WorkflowId,
+        from: u64,
+        limit: usize,
+    },
+    DeadLetters {
+        queue: QueueName,
+        after: Option<(String, SequenceNumber)>,
+        limit: usize,
+    },
+    State {
+        queue: QueueName,
+        id: WorkflowId,
+    },
     /// When the next thing is due, and whether anything of a queue is ready.
     NextDue,
 }
@@ -53,7 +81,7 @@ pub(crate) enum Answer {
     NoQueue,
     Queues(Vec<QueueView>),
     Queue(Box<QueueView>),
-    Workflows(Vec<(Stream, WorkflowView)>),
+    Workflows(Vec<WorkflowView>),
     Workflow(Option<Box<WorkflowView>>),
     Messages(Vec<MessageView>),
     DeadLetters(Vec<DeadLetterView>),
@@ -63,7 +91,11 @@ pub(crate) enum Answer {
 
 /// Looks something up.
 pub(crate) fn look(query: Query, records: &dyn Records, locks: &Locks) -> Read<Answer> {
-    let look = |queue| Look { queue, records, locks };
+    let look = |queue| Look {
+        queue,
+        records,
+        locks,
+    };
     let named = |name: &QueueName| records.queue_named(name);
     let (queue, query) = match query {
         Query::Queues { after, limit } => return queues(records, after.as_ref(), limit),
@@ -115,7 +147,7 @@ impl Look<'_> {
     fn answer(&self, query: Query) -> Read<Answer> {
         Ok(match query {
             Query::Queue { .. } => Answer::Queue(Box::new(queue_view(self.records, &self.queue)?)),
-            Query::Workflows { after, limit, .. } => Answer::Workflows(self.workflows(after.as_ref(), limit)?),
+            Query::Workflows { after, limit, .. } => Answer::Workflows(self.workflows(after, limit)?),
             Query::Workflow { id, .. } => Answer::Workflow(self.workflow(id)?),
             Query::Messages { from, limit, .. } => Answer::Messages(self.messages(from, limit)?),
             Query::Line { id, from, limit, .. } => Answer::Messages(self.line(id, from, limit)?),
@@ -126,16 +158,21 @@ impl Look<'_> {
     }
 
     fn key(&self, stream: Stream) -> WorkflowKey {
-        WorkflowKey { queue: self.queue.id, stream }
+        WorkflowKey {
+            queue: self.queue.id,
+            stream,
+        }
     }
 
-    fn workflows(&self, after: Option<&Stream>, limit: usize) -> Read<Vec<(Stream, WorkflowView)>> {
-        let page = self.records.workflows(self.queue.id, after, limit.min(limits::PAGE_MAX))?;
-        let view = |(stream, record): (Stream, WorkflowRecord)| {
-            let view = self.workflow_view(&self.key(stream.clone()), &record)?;
-            Ok((stream, view))
-        };
-        page.into_iter().map(view).collect()
+    /// Named workflows only: those before the first name are messages for themselves.
+    fn workflows(&self, after: Option<WorkflowId>, limit: usize) -> Read<Vec<WorkflowView>> {
+        let after = after.map_or(Stream::Single(SequenceNumber::new(u64::MAX)), Stream::Named);
+        let page = self
+            .records
+            .workflows(self.queue.id, Some(&after), limit.min(limits::PAGE_MAX))?;
+        page.into_iter()
+            .map(|(stream, record)| self.workflow_view(&self.key(stream), &record))
+            .collect()
     }
 
     fn workflow(&self, id: WorkflowId) -> Read<Option<Box<WorkflowView>>> {
@@ -150,7 +187,8 @@ impl Look<'_> {
         Ok(WorkflowView {
             workflow_id: key.stream.workflow_id().cloned(),
             status: self.workflow_status(key, record)?,
-            next_position: matches!(self.queue.options.order, Order::Position { .. }).then_some(record.cursor),
+            next_position: matches!(self.queue.options.order, Order::Position { .. })
+                .then_some(record.cursor),
             messages: record.line,
             early: record.early,
             set_aside: record.aside,
@@ -167,19 +205,35 @@ impl Look<'_> {
         if let Some((_, lock)) = self.locks.of(key) {
             return Ok(WorkflowStatus::Locked { until: lock.until });
         }
-        let Some((rank, sequence)) = self.records.line_from(key, 0)? else { return Ok(WorkflowStatus::Idle) };
-        let Some(head) = self.records.message(MessageKey { queue: key.queue, sequence })? else {
+        let Some((rank, sequence)) = self.records.line_from(key, 0)? else {
+            return Ok(WorkflowStatus::Idle);
+        };
+        let Some(head) = self.records.message(MessageKey {
+            queue: key.queue,
+            sequence,
+        })?
+        else {
             return Ok(WorkflowStatus::Idle);
         };
         Ok(match head.status {
             Status::Scheduled { due } => WorkflowStatus::Scheduled { until: due },
             Status::Failed { due } => {
-                let reason = head.attempts.last().map(|attempt| attempt.reason.clone()).unwrap_or_default();
-                WorkflowStatus::Blocked { sequence_number: sequence, until: due, reason }
+                let reason = head
+                    .attempts
+                    .last()
+                    .map(|attempt| attempt.reason.clone())
+                    .unwrap_or_default();
+                WorkflowStatus::Blocked {
+                    sequence_number: sequence,
+                    until: due,
+                    reason,
+                }
             }
-            Status::Asked { due, .. } => {
-                WorkflowStatus::Blocked { sequence_number: sequence, until: due, reason: "set aside".to_owned() }
-            }
+            Status::Asked { due, .. } => WorkflowStatus::Blocked {
+                sequence_number: sequence,
+                until: due,
+                reason: "set aside".to_owned(),
+            },
             _ if self.is_beyond(record, rank) => WorkflowStatus::WaitingForPredecessor,
             _ => WorkflowStatus::Ready,
         })
@@ -192,10 +246,16 @@ impl Look<'_> {
 
     fn gap(&self, key: &WorkflowKey, record: &WorkflowRecord) -> Read<Option<Gap>> {
         let Some(gap) = &record.gap else { return Ok(None) };
-        let held = record.hold.as_ref().is_some_and(|hold| hold.cause == HoldCause::Gap);
+        let held = record
+            .hold
+            .as_ref()
+            .is_some_and(|hold| hold.cause == HoldCause::Gap);
         let by_position = matches!(self.queue.options.order, Order::Position { .. });
         let waiting = match by_position {
-            true => self.records.line_from(key, record.through + 1)?.map(|(rank, _)| rank),
+            true => self
+                .records
+                .line_from(key, record.through + 1)?
+                .map(|(rank, _)| rank),
             false => None,
         };
         Ok(Some(Gap {
@@ -210,7 +270,9 @@ impl Look<'_> {
         let mut page = Page::new(limit);
         let mut next = from;
         while page.has_room() {
-            let Some((sequence, record)) = self.records.message_from(self.queue.id, next)? else { break };
+            let Some((sequence, record)) = self.records.message_from(self.queue.id, next)? else {
+                break;
+            };
             page.add(self.message_view(sequence, record)?);
             next = SequenceNumber::new(sequence.get() + 1);
         }
@@ -222,8 +284,13 @@ impl Look<'_> {
         let mut page = Page::new(limit);
         let mut next = from;
         while page.has_room() {
-            let Some((rank, sequence)) = self.records.line_from(&key, next)? else { break };
-            if let Some(record) = self.records.message(MessageKey { queue: key.queue, sequence })? {
+            let Some((rank, sequence)) = self.records.line_from(&key, next)? else {
+                break;
+            };
+            if let Some(record) = self.records.message(MessageKey {
+                queue: key.queue,
+                sequence,
+            })? {
                 page.add(self.message_view(sequence, record)?);
             }
             next = rank + 1;
@@ -232,12 +299,17 @@ impl Look<'_> {
     }
 
     fn message_view(&self, sequence: SequenceNumber, record: MessageRecord) -> Read<MessageView> {
-        let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
+        let content = self.records.content(MessageKey {
+            queue: self.queue.id,
+            sequence,
+        })?;
         let content = content.expect("every stored message has its content");
         let by_position = matches!(self.queue.options.order, Order::Position { .. });
         Ok(MessageView {
             sequence_number: sequence,
-            position: record.rank.filter(|_| by_position && content.workflow_id.is_some()),
+            position: record
+                .rank
+                .filter(|_| by_position && content.workflow_id.is_some()),
             after: record.after.clone(),
             status: self.message_status(&record)?,
             workflow_id: content.workflow_id,
@@ -255,22 +327,37 @@ impl Look<'_> {
         let key = self.key(record.stream.clone());
         Ok(match &record.status {
             Status::Ready => match self.is_early(&key, record)? {
-                true => MessageStatus::Deferred { why: Deferral::Early, until: None },
+                true => MessageStatus::Deferred {
+                    why: Deferral::Early,
+                    until: None,
+                },
                 false => MessageStatus::Ready,
             },
             Status::Scheduled { due } => MessageStatus::Scheduled { until: *due },
-            Status::Failed { due } => MessageStatus::Deferred { why: Deferral::Failed, until: *due },
-            Status::Asked { due, .. } => MessageStatus::Deferred { why: Deferral::Asked, until: *due },
-            Status::Locked { .. } => {
-                MessageStatus::Locked { until: self.locks.of(&key).map(|(_, lock)| lock.until).unwrap_or_default() }
-            }
+            Status::Failed { due } => MessageStatus::Deferred {
+                why: Deferral::Failed,
+                until: *due,
+            },
+            Status::Asked { due, .. } => MessageStatus::Deferred {
+                why: Deferral::Asked,
+                until: *due,
+            },
+            Status::Locked { .. } => MessageStatus::Locked {
+                until: self
+                    .locks
+                    .of(&key)
+                    .map(|(_, lock)| lock.until)
+                    .unwrap_or_default(),
+            },
             Status::DeadLettered(letter) => MessageStatus::DeadLettered((**letter).clone()),
         })
     }
 
     fn is_early(&self, key: &WorkflowKey, record: &MessageRecord) -> Read<bool> {
         let Some(rank) = record.rank else { return Ok(true) };
-        let Some(workflow) = self.records.workflow(key)? else { return Ok(false) };
+        let Some(workflow) = self.records.workflow(key)? else {
+            return Ok(false);
+        };
         let named = matches!(key.stream, Stream::Named(_));
         Ok(named && self.is_beyond(&workflow, rank))
     }
@@ -284,11 +371,21 @@ impl Look<'_> {
             Some((reason, sequence)) => Bound::Excluded((reason.as_str(), *sequence)),
             None => Bound::Unbounded,
         };
-        let page = self.records.dead_letters(self.queue.id, from, limit.min(limits::PAGE_MAX))?;
+        let page = self
+            .records
+            .dead_letters(self.queue.id, from, limit.min(limits::PAGE_MAX))?;
         let mut views = Vec::with_capacity(page.len());
         for (_, sequence) in page {
-            let Some(record) = self.records.message(MessageKey { queue: self.queue.id, sequence })? else { continue };
-            let Status::DeadLettered(letter) = record.status else { continue };
+            let Some(record) = self.records.message(MessageKey {
+                queue: self.queue.id,
+                sequence,
+            })?
+            else {
+                continue;
+            };
+            let Status::DeadLettered(letter) = record.status else {
+                continue;
+            };
             views.push(DeadLetterView {
                 sequence_number: sequence,
                 workflow_id: record.stream.workflow_id().cloned(),
@@ -310,7 +407,11 @@ struct Page {
 
 impl Page {
     fn new(limit: usize) -> Page {
-        Page { views: Vec::new(), limit: limit.min(limits::PAGE_MAX), bytes: 0 }
+        Page {
+            views: Vec::new(),
+            limit: limit.min(limits::PAGE_MAX),
+            bytes: 0,
+        }
     }
 
     fn has_room(&self) -> bool {

@@ -35,7 +35,11 @@ pub(crate) struct Asked {
 impl Asked {
     /// A command whose answer nobody waits for.
     pub(crate) fn unattended(command: Command) -> Asked {
-        Asked { command, slot: None, wait: None }
+        Asked {
+            command,
+            slot: None,
+            wait: None,
+        }
     }
 }
 
@@ -165,7 +169,9 @@ impl<'a> TurnRules<'a> {
             return Ok(());
         }
         let queue = queue_of(&command);
-        let again = wait.filter(|wait| !wait.is_zero()).map(|wait| (wait, command.clone()));
+        let again = wait
+            .filter(|wait| !wait.is_zero())
+            .map(|wait| (wait, command.clone()));
         let reply = self.apply(command)?;
         let Some(slot) = slot else {
             self.applied.more = matches!(reply, Reply::Done { more: true });
@@ -174,7 +180,14 @@ impl<'a> TurnRules<'a> {
         if let (true, Some((wait, command))) = (found_nothing(&reply), again)
             && let Some(waits_for) = WaitsFor::of(&command)
         {
-            self.park(waits_for, Waiter { command, slot, until: self.elapsed.saturating_add(wait) });
+            self.park(
+                waits_for,
+                Waiter {
+                    command,
+                    slot,
+                    until: self.elapsed.saturating_add(wait),
+                },
+            );
             return Ok(());
         }
         self.applied.answers.push((slot, Unsealed { reply, queue }));
@@ -192,7 +205,9 @@ impl<'a> TurnRules<'a> {
             Command::Take { .. } => Reply::Take(Err(refusal)),
             _ => Reply::Receive(Err(refusal)),
         };
-        self.applied.answers.push((waiter.slot, Unsealed { reply, queue: None }));
+        self.applied
+            .answers
+            .push((waiter.slot, Unsealed { reply, queue: None }));
     }
 
     /// Serves receivers in the order in which they came, as long as there is something for them.
@@ -204,7 +219,9 @@ impl<'a> TurnRules<'a> {
                 return Ok(());
             }
             let queue = queue_of(&waiter.command);
-            self.applied.answers.push((waiter.slot, Unsealed { reply, queue }));
+            self.applied
+                .answers
+                .push((waiter.slot, Unsealed { reply, queue }));
         }
         Ok(())
     }

@@ -24,7 +24,11 @@ impl WaitsFor {
         match command {
             Command::Receive { queue, .. }
             | Command::ReceiveRun { queue, .. }
-            | Command::Take { queue, workflow: None, .. } => Some(WaitsFor::Queue(queue.clone())),
+            | Command::Take {
+                queue,
+                workflow: None,
+                ..
+            } => Some(WaitsFor::Queue(queue.clone())),
             Command::ReceiveTaken { token, .. } => Some(WaitsFor::Taken(*token)),
             _ => None,
         }
@@ -104,6 +108,9 @@ impl Wakeups {
 
     pub(crate) fn take_all(&mut self) -> Vec<Waiter> {
         self.count = 0;
-        std::mem::take(&mut self.waiting).into_values().flatten().collect()
+        std::mem::take(&mut self.waiting)
+            .into_values()
+            .flatten()
+            .collect()
     }
 }

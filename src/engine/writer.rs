@@ -76,7 +76,9 @@ impl Writer {
             }
             if !gathered.closing.is_empty() {
                 self.stop(Unavailable::Closed);
-                gathered.closing.into_iter().for_each(|slot| drop(slot.send(())));
+                for slot in gathered.closing {
+                    let _ = slot.send(());
+                }
                 return;
             }
         }
@@ -140,7 +142,11 @@ impl Writer {
         let mut gathered = Gathered::default();
         let first = match self.patience() {
             Some(patience) => self.intake.receiver.recv_timeout(patience),
-            None => self.intake.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            None => self
+                .intake
+                .receiver
+                .recv()
+                .map_err(|_| RecvTimeoutError::Disconnected),
         };
         match first {
             Ok(posted) => gathered.add(posted.request),
@@ -192,7 +198,9 @@ impl Writer {
             Err(fault) => return drop(slot.send(Err(fault))),
         };
         let copy = move || drop(slot.send(snapshot.write_to(&target, &|_| {})));
-        let thread = std::thread::Builder::new().name("seriatim-backup".to_owned()).spawn(copy);
+        let thread = std::thread::Builder::new()
+            .name("seriatim-backup".to_owned())
+            .spawn(copy);
         if let Err(error) = thread {
             tracing::error!(%error, "the backup thread could not start");
         }
@@ -217,7 +225,11 @@ impl Gathered {
     fn add(&mut self, request: Request) {
         match request {
             Request::Command { command, slot, wait } => {
-                self.asked.push(Asked { command, slot: Some(slot), wait });
+                self.asked.push(Asked {
+                    command,
+                    slot: Some(slot),
+                    wait,
+                });
             }
             Request::Query { query, slot } => self.queries.push((query, slot)),
             Request::Backup { target, slot } => self.backups.push((target, slot)),
@@ -234,7 +246,9 @@ fn refuse(request: Request, why: &Unavailable) {
         Request::Command { slot, .. } => refuse_command(slot, why),
         Request::Query { slot, .. } => drop(slot.send(Err(why.clone()))),
         Request::Backup { .. } | Request::GiveBack(_) | Request::Wake => {}
-        Request::Close { slot } => drop(slot.send(())),
+        Request::Close { slot } => {
+            let _ = slot.send(());
+        }
     }
 }
 

@@ -51,7 +51,9 @@ impl Drop for Shared {
 
 impl Client {
     pub(crate) fn new(inbox: Inbox, epoch: u32, events: broadcast::Sender<Event>) -> Client {
-        Client { shared: Arc::new(Shared { inbox, epoch, events }) }
+        Client {
+            shared: Arc::new(Shared { inbox, epoch, events }),
+        }
     }
 
     /// Creates a queue, unless there is one of this name with the same options.
@@ -65,7 +67,10 @@ impl Client {
     ) -> Result<Queue, QueueError> {
         let name = QueueName::new(name)?;
         options.check()?;
-        let command = Command::CreateQueue { name: name.clone(), options: Box::new(options) };
+        let command = Command::CreateQueue {
+            name: name.clone(),
+            options: Box::new(options),
+        };
         self.ask_queue(command).await?;
         Ok(Queue::new(self.clone(), name))
     }
@@ -88,7 +93,10 @@ impl Client {
         options: QueueOptions,
     ) -> Result<bool, QueueError> {
         options.check()?;
-        let command = Command::ChangeQueue { name: QueueName::new(name)?, options: Box::new(options) };
+        let command = Command::ChangeQueue {
+            name: QueueName::new(name)?,
+            options: Box::new(options),
+        };
         self.ask_queue(command).await
     }
 
@@ -97,7 +105,10 @@ impl Client {
     /// # Errors
     /// [`QueueRefusal::QueueNotFound`].
     pub async fn delete_queue(&self, name: impl AsRef<str>) -> Result<(), QueueError> {
-        self.ask_queue(Command::DeleteQueue { name: QueueName::new(name)? }).await?;
+        self.ask_queue(Command::DeleteQueue {
+            name: QueueName::new(name)?,
+        })
+        .await?;
         Ok(())
     }
 
@@ -117,7 +128,15 @@ impl Client {
         after: Option<&QueueName>,
         limit: usize,
     ) -> Result<Vec<QueueView>, Unavailable> {
-        match self.shared.inbox.query(Query::Queues { after: after.cloned(), limit }).await? {
+        match self
+            .shared
+            .inbox
+            .query(Query::Queues {
+                after: after.cloned(),
+                limit,
+            })
+            .await?
+        {
             Answer::Queues(queues) => Ok(queues),
             other => unreachable!("a look at queues is answered with queues: {other:?}"),
         }
@@ -165,7 +184,10 @@ impl Client {
 
     /// Asks for work, and waits for it up to `wait`.
     pub(crate) async fn ask_for_work(&self, command: Command, wait: Duration) -> Result<Reply, Unavailable> {
-        self.shared.inbox.ask(command, Some(wait.min(limits::DURATION_MAX))).await
+        self.shared
+            .inbox
+            .ask(command, Some(wait.min(limits::DURATION_MAX)))
+            .await
     }
 
     /// Looks something up in a queue.
@@ -199,7 +221,11 @@ impl Client {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "tokens and backoff are drawn here, and enter the rules as data")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tokens and backoff are drawn here, and enter the rules as data"
+)]
 fn fill(chance: &mut [u8]) -> Result<(), Unavailable> {
-    getrandom::fill(chance).map_err(|error| Unavailable::Stopped(Fault::Defect(format!("draw chance: {error}"))))
+    getrandom::fill(chance)
+        .map_err(|error| Unavailable::Stopped(Fault::Defect(format!("draw chance: {error}"))))
 }

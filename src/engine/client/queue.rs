@@ -17,6 +17,7 @@ use crate::engine::rules::command::Reply;
 use crate::engine::view::DeadLetterView;
 use crate::engine::view::MessageView;
 use crate::engine::view::QueueView;
+use crate::engine::view::WorkflowView;
 use crate::error::Misuse;
 use crate::error::OperateError;
 use crate::error::QueueError;
@@ -58,7 +59,10 @@ impl Queue {
     /// [`SendRefusal`](crate::SendRefusal); [`Misuse`] names a field that is not allowed.
     pub async fn send(&self, message: Message) -> Result<Receipt, SendError> {
         let receipts = self.send_checked(vec![message.check()?]).await?;
-        Ok(receipts.into_iter().next().expect("every message has its receipt"))
+        Ok(receipts
+            .into_iter()
+            .next()
+            .expect("every message has its receipt"))
     }
 
     /// Sends up to 1,024 messages in one transaction: all are accepted, or none.
@@ -79,14 +83,24 @@ impl Queue {
         }
         let bytes: usize = checked.iter().map(NewMessage::len).sum();
         if bytes > limits::SEND_BATCH_BYTES_MAX {
-            let problem = format!("has {bytes} bytes, at most {} are allowed", limits::SEND_BATCH_BYTES_MAX);
+            let problem = format!(
+                "has {bytes} bytes, at most {} are allowed",
+                limits::SEND_BATCH_BYTES_MAX
+            );
             return Err(Misuse::new("batch", problem).into());
         }
         self.send_checked(checked).await
     }
 
     async fn send_checked(&self, messages: Vec<NewMessage>) -> Result<Vec<Receipt>, SendError> {
-        receipts(self.client.ask(Command::Send { queue: self.name.clone(), messages }).await?)
+        receipts(
+            self.client
+                .ask(Command::Send {
+                    queue: self.name.clone(),
+                    messages,
+                })
+                .await?,
+        )
     }
 
     /// Stops a scheduled message; its place counts as settled.
@@ -94,7 +108,14 @@ impl Queue {
     /// # Errors
     /// [`SendRefusal::NotScheduled`](crate::SendRefusal::NotScheduled) when it is not scheduled, or not any more.
     pub async fn cancel(&self, number: SequenceNumber) -> Result<(), SendError> {
-        receipts(self.client.ask(Command::Cancel { queue: self.name.clone(), sequence: number }).await?)?;
+        receipts(
+            self.client
+                .ask(Command::Cancel {
+                    queue: self.name.clone(),
+                    sequence: number,
+                })
+                .await?,
+        )?;
         Ok(())
     }
 
@@ -111,8 +132,16 @@ impl Queue {
     /// # Errors
     /// As [`Queue::receive`].
     pub async fn receive_many(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
-        let command = Command::Receive { queue: self.name.clone(), max, token: self.client.token()? };
-        deliveries(&self.client, &self.name, self.client.ask_for_work(command, wait).await?)
+        let command = Command::Receive {
+            queue: self.name.clone(),
+            max,
+            token: self.client.token()?,
+        };
+        deliveries(
+            &self.client,
+            &self.name,
+            self.client.ask_for_work(command, wait).await?,
+        )
     }
 
     /// Receives a run of up to `max` consecutive messages of one workflow, waiting up to `wait` for the first.
@@ -120,7 +149,11 @@ impl Queue {
     /// # Errors
     /// As [`Queue::receive`].
     pub async fn receive_run(&self, max: usize, wait: Duration) -> Result<Option<Run>, ReceiveError> {
-        let command = Command::ReceiveRun { queue: self.name.clone(), max, token: self.client.token()? };
+        let command = Command::ReceiveRun {
+            queue: self.name.clone(),
+            max,
+            token: self.client.token()?,
+        };
         match self.client.ask_for_work(command, wait).await? {
             Reply::Receive(Ok(handed)) => Ok(Run::new(self.client.clone(), self.name.clone(), handed)),
             Reply::Receive(Err(refusal)) => Err(ReceiveError::Refused(refusal)),
@@ -138,7 +171,11 @@ impl Queue {
             return Err(Misuse::new("numbers", format!("are more than {}", limits::RECEIVE_MAX)).into());
         }
         let (queue, sequences) = (self.name.clone(), numbers.to_vec());
-        let command = Command::ReceiveDeferred { queue, sequences, token: self.client.token()? };
+        let command = Command::ReceiveDeferred {
+            queue,
+            sequences,
+            token: self.client.token()?,
+        };
         deliveries(&self.client, &self.name, self.client.ask(command).await?)
     }
 
@@ -148,7 +185,11 @@ impl Queue {
     /// [`ReceiveRefusal::WorkflowLocked`](crate::ReceiveRefusal::WorkflowLocked) when somebody holds it.
     pub async fn take_workflow(&self, id: impl AsRef<str>) -> Result<TakenWorkflow, ReceiveError> {
         let (queue, workflow) = (self.name.clone(), Some(WorkflowId::new(id)?));
-        let command = Command::Take { queue, workflow, token: self.client.token()? };
+        let command = Command::Take {
+            queue,
+            workflow,
+            token: self.client.token()?,
+        };
         let taken = self.taken(self.client.ask(command).await?)?;
         Ok(taken.expect("a workflow that is named is taken, or refused"))
     }
@@ -159,7 +200,11 @@ impl Queue {
     /// As [`Queue::receive`].
     pub async fn take_next_workflow(&self, wait: Duration) -> Result<Option<TakenWorkflow>, ReceiveError> {
         let (queue, token) = (self.name.clone(), self.client.token()?);
-        let command = Command::Take { queue, workflow: None, token };
+        let command = Command::Take {
+            queue,
+            workflow: None,
+            token,
+        };
         self.taken(self.client.ask_for_work(command, wait).await?)
     }
 
@@ -178,7 +223,11 @@ impl Queue {
     /// # Errors
     /// [`Misuse`] for an ID that no workflow can have.
     pub fn workflow(&self, id: impl AsRef<str>) -> Result<Workflow, Misuse> {
-        Ok(Workflow::new(self.client.clone(), self.name.clone(), WorkflowId::new(id)?))
+        Ok(Workflow::new(
+            self.client.clone(),
+            self.name.clone(),
+            WorkflowId::new(id)?,
+        ))
     }
 
     /// Its options, and how many messages are where.
@@ -186,9 +235,38 @@ impl Queue {
     /// # Errors
     /// [`QueueRefusal::QueueNotFound`](crate::QueueRefusal::QueueNotFound).
     pub async fn view(&self) -> Result<QueueView, QueueError> {
-        match self.client.look(&self.name, Query::Queue { name: self.name.clone() }).await? {
+        match self
+            .client
+            .look(
+                &self.name,
+                Query::Queue {
+                    name: self.name.clone(),
+                },
+            )
+            .await?
+        {
             Answer::Queue(view) => Ok(*view),
             other => unreachable!("a look at a queue is answered with a queue: {other:?}"),
+        }
+    }
+
+    /// Up to `limit` of its workflows in order of ID, after the given one: what each does, or why it does nothing.
+    ///
+    /// # Errors
+    /// As [`Queue::view`].
+    pub async fn workflows(
+        &self,
+        after: Option<&WorkflowId>,
+        limit: usize,
+    ) -> Result<Vec<WorkflowView>, QueueError> {
+        let query = Query::Workflows {
+            queue: self.name.clone(),
+            after: after.cloned(),
+            limit,
+        };
+        match self.client.look(&self.name, query).await? {
+            Answer::Workflows(workflows) => Ok(workflows),
+            other => unreachable!("a look at workflows is answered with workflows: {other:?}"),
         }
     }
 
@@ -197,7 +275,11 @@ impl Queue {
     /// # Errors
     /// As [`Queue::view`].
     pub async fn peek(&self, from: SequenceNumber, limit: usize) -> Result<Vec<MessageView>, QueueError> {
-        let query = Query::Messages { queue: self.name.clone(), from, limit };
+        let query = Query::Messages {
+            queue: self.name.clone(),
+            from,
+            limit,
+        };
         match self.client.look(&self.name, query).await? {
             Answer::Messages(messages) => Ok(messages),
             other => unreachable!("a look at messages is answered with messages: {other:?}"),
@@ -214,7 +296,11 @@ impl Queue {
         limit: usize,
     ) -> Result<Vec<DeadLetterView>, QueueError> {
         let after = after.map(|last| (last.letter.reason.clone(), last.sequence_number));
-        let query = Query::DeadLetters { queue: self.name.clone(), after, limit };
+        let query = Query::DeadLetters {
+            queue: self.name.clone(),
+            after,
+            limit,
+        };
         match self.client.look(&self.name, query).await? {
             Answer::DeadLetters(letters) => Ok(letters),
             other => unreachable!("a look at dead letters is answered with them: {other:?}"),
@@ -243,7 +329,15 @@ impl Queue {
         sequence: SequenceNumber,
         position: Option<Position>,
     ) -> Result<Redriven, OperateError> {
-        match self.client.ask(Command::Redrive { queue: self.name.clone(), sequence, position }).await? {
+        match self
+            .client
+            .ask(Command::Redrive {
+                queue: self.name.clone(),
+                sequence,
+                position,
+            })
+            .await?
+        {
             Reply::Redrive(answer) => answer.map_err(OperateError::Refused),
             other => unreachable!("a redrive is answered as one: {other:?}"),
         }
@@ -268,11 +362,19 @@ impl Queue {
 }
 
 /// Purges step by step.
-pub(crate) async fn purge(client: &Client, queue: &QueueName, scope: PurgeScope) -> Result<u64, OperateError> {
+pub(crate) async fn purge(
+    client: &Client,
+    queue: &QueueName,
+    scope: PurgeScope,
+) -> Result<u64, OperateError> {
     let mut count = 0;
     let mut from = Some(SequenceNumber::new(0));
     while let Some(next) = from {
-        let command = Command::Purge { queue: queue.clone(), scope: scope.clone(), from: next };
+        let command = Command::Purge {
+            queue: queue.clone(),
+            scope: scope.clone(),
+            from: next,
+        };
         let purged = match client.ask(command).await? {
             Reply::Purge(answer) => answer.map_err(OperateError::Refused)?,
             other => unreachable!("a purge is answered as one: {other:?}"),

@@ -76,8 +76,16 @@ impl TakenWorkflow {
     /// # Errors
     /// [`ReceiveRefusal::LockLost`](crate::ReceiveRefusal::LockLost) when the workflow is not held any more.
     pub async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
-        let command = Command::ReceiveTaken { queue: self.queue.clone(), token: self.token, max };
-        deliveries(&self.client, &self.queue, self.client.ask_for_work(command, wait).await?)
+        let command = Command::ReceiveTaken {
+            queue: self.queue.clone(),
+            token: self.token,
+            max,
+        };
+        deliveries(
+            &self.client,
+            &self.queue,
+            self.client.ask_for_work(command, wait).await?,
+        )
     }
 
     /// Receives messages of it that were set aside, all of them or none.
@@ -87,7 +95,11 @@ impl TakenWorkflow {
     /// [`ReceiveRefusal::MessageNotFound`](crate::ReceiveRefusal::MessageNotFound).
     pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
         let (queue, token, sequences) = (self.queue.clone(), self.token, numbers.to_vec());
-        let command = Command::ReceiveTakenDeferred { queue, token, sequences };
+        let command = Command::ReceiveTakenDeferred {
+            queue,
+            token,
+            sequences,
+        };
         deliveries(&self.client, &self.queue, self.client.ask(command).await?)
     }
 
@@ -100,7 +112,11 @@ impl TakenWorkflow {
             check_state(state)?;
         }
         let (queue, token) = (self.queue.clone(), self.token);
-        let command = Command::SetTakenState { queue, token, state: state.clone() };
+        let command = Command::SetTakenState {
+            queue,
+            token,
+            state: state.clone(),
+        };
         settled(self.client.ask(command).await?)?;
         self.state = state;
         Ok(())
@@ -125,7 +141,10 @@ impl TakenWorkflow {
     /// # Errors
     /// As [`TakenWorkflow::set_state`].
     pub async fn close(mut self) -> Result<(), SettleError> {
-        let command = Command::CloseTaken { queue: self.queue.clone(), token: self.token };
+        let command = Command::CloseTaken {
+            queue: self.queue.clone(),
+            token: self.token,
+        };
         self.closed = true;
         settled(self.client.ask(command).await?)?;
         Ok(())
@@ -135,7 +154,10 @@ impl TakenWorkflow {
 impl Drop for TakenWorkflow {
     fn drop(&mut self) {
         if !self.closed {
-            self.client.give_back(Command::CloseTaken { queue: self.queue.clone(), token: self.token });
+            self.client.give_back(Command::CloseTaken {
+                queue: self.queue.clone(),
+                token: self.token,
+            });
         }
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::record::Content;
@@ -76,7 +75,6 @@ pub(crate) trait Records {
     fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>>;
     /// The settled range with the smallest first rank that is at least `rank`.
     fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>>;
-    fn holding(&self, key: &WorkflowKey) -> Read<Option<Holding>>;
     /// The first holding after the given key (from the start for `None`).
     fn holding_after(&self, key: Option<&WorkflowKey>) -> Read<Option<(WorkflowKey, Holding)>>;
     /// The workflow with the lowest number in the queue's ready list.
@@ -97,8 +95,6 @@ pub(crate) trait Records {
         limit: usize,
     ) -> Read<Vec<(String, SequenceNumber)>>;
     fn duplicate(&self, queue: QueueId, id: &MessageId) -> Read<Option<Duplicate>>;
-    /// The latest instant that was ever written with a commit.
-    fn time(&self) -> Timestamp;
 
     /// Puts or deletes a row.
     fn write(&mut self, change: Change) -> Result<(), Fault>;

@@ -1,0 +1,204 @@
+//! A gate before the file: until the file is known to be ours, nothing is written to it.
+//!
+//! redb may repair a file as soon as it opens it. Behind the gate it repairs a copy in memory; once the format has been
+//! read and accepted, what it wrote goes to the file in the same order, and from then on straight through. A file that
+//! is refused is left as it was.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+
+use redb::BackendError;
+use redb::StorageBackend;
+use redb::backends::FileBackend;
+
+/// What the held-back copy is kept in pieces of.
+const PIECE: usize = 4096;
+
+/// One operation that is held back.
+#[derive(Debug)]
+enum Operation {
+    Write { offset: u64, data: Vec<u8> },
+    SetLen(u64),
+    Sync,
+}
+
+/// What was written behind the closed gate: in order, and as the file would look.
+#[derive(Debug, Default)]
+struct HeldBack {
+    operations: Vec<Operation>,
+    pieces: BTreeMap<u64, Vec<u8>>,
+    len: Option<u64>,
+}
+
+/// A file behind a gate.
+#[derive(Clone, Debug)]
+pub(crate) struct Gate {
+    file: Arc<FileBackend>,
+    open: Arc<AtomicBool>,
+    held_back: Arc<Mutex<HeldBack>>,
+}
+
+impl Gate {
+    /// A closed gate before a file.
+    pub(crate) fn closed(file: FileBackend) -> Gate {
+        Gate {
+            file: Arc::new(file),
+            open: Arc::default(),
+            held_back: Arc::default(),
+        }
+    }
+
+    /// Opens the gate: what was held back goes to the file, in order.
+    pub(crate) fn open(&self) -> io::Result<()> {
+        let mut held_back = self.held_back();
+        for operation in held_back.operations.drain(..) {
+            match operation {
+                Operation::Write { offset, data } => self.file.write(offset, &data)?,
+                Operation::SetLen(len) => self.file.set_len(len)?,
+                Operation::Sync => self.file.sync_data()?,
+            }
+        }
+        held_back.pieces.clear();
+        self.open.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire)
+    }
+
+    fn held_back(&self) -> MutexGuard<'_, HeldBack> {
+        self.held_back.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A piece as the file would have it; beyond the file's end it is zero.
+    fn piece_of_file(&self, index: u64) -> io::Result<Vec<u8>> {
+        let mut piece = vec![0; PIECE];
+        let offset = index * PIECE as u64;
+        let available = self.file.len()?.saturating_sub(offset).min(PIECE as u64);
+        let available = usize::try_from(available).unwrap_or(PIECE);
+        if available > 0 {
+            self.file.read(offset, &mut piece[..available])?;
+        }
+        Ok(piece)
+    }
+
+    /// Calls `work` with each piece that a range touches, where in the piece, and where in the range.
+    fn for_each_piece(
+        offset: u64,
+        len: usize,
+        mut work: impl FnMut(u64, std::ops::Range<usize>, std::ops::Range<usize>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut done = 0;
+        while done < len {
+            let at = offset + done as u64;
+            let index = at / PIECE as u64;
+            let within = usize::try_from(at % PIECE as u64).unwrap_or(0);
+            let count = (PIECE - within).min(len - done);
+            work(index, within..within + count, done..done + count)?;
+            done += count;
+        }
+        Ok(())
+    }
+}
+
+impl StorageBackend for Gate {
+    fn len(&self) -> io::Result<u64> {
+        match self.held_back().len {
+            Some(len) if !self.is_open() => Ok(len),
+            _ => self.file.len(),
+        }
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        if self.is_open() {
+            return self.file.read(offset, out);
+        }
+        if offset + out.len() as u64 > self.len()? {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let held_back = self.held_back();
+        Gate::for_each_piece(offset, out.len(), |index, within, place| {
+            match held_back.pieces.get(&index) {
+                Some(piece) => out[place].copy_from_slice(&piece[within]),
+                None => out[place].copy_from_slice(&self.piece_of_file(index)?[within]),
+            }
+            Ok(())
+        })
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        if self.is_open() {
+            return self.file.set_len(len);
+        }
+        let mut held_back = self.held_back();
+        held_back.operations.push(Operation::SetLen(len));
+        held_back.pieces.retain(|index, _| index * (PIECE as u64) < len);
+        held_back.len = Some(len);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        if self.is_open() {
+            return self.file.sync_data();
+        }
+        self.held_back().operations.push(Operation::Sync);
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        if self.is_open() {
+            return self.file.write(offset, data);
+        }
+        let mut held_back = self.held_back();
+        Gate::for_each_piece(offset, data.len(), |index, within, place| {
+            let mut piece = match held_back.pieces.remove(&index) {
+                Some(piece) => piece,
+                None => self.piece_of_file(index)?,
+            };
+            piece[within].copy_from_slice(&data[place]);
+            held_back.pieces.insert(index, piece);
+            Ok(())
+        })?;
+        held_back.operations.push(Operation::Write {
+            offset,
+            data: data.to_vec(),
+        });
+        Ok(())
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.file.close()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.try_lock_range(start, end)
+    }
+
+    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.try_lock_shared_range(start, end)
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.lock_range(start, end)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.lock_shared_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.unlock_range(start, end)
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.query_lock_range(start, end)
+    }
+}

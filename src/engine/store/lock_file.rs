@@ -1,0 +1,86 @@
+//! The lock beside the file: one engine at a time, and it says who.
+
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::fs::TryLockError;
+use std::io::Read;
+use std::io::Seek;
+use std::io::SeekFrom;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::error::Fault;
+use crate::error::OpenError;
+
+/// The longest text a lock file is read for: a process number.
+const HOLDER_BYTES_MAX: u64 = 32;
+
+/// The lock of an open engine. The file stays; the lock goes with the process, however it ends.
+pub(crate) struct LockFile {
+    file: File,
+}
+
+impl LockFile {
+    /// Takes the lock of the engine's file.
+    ///
+    /// # Errors
+    /// [`OpenError::Held`] names the holder.
+    pub(crate) fn take(path: &Path) -> Result<LockFile, OpenError> {
+        let lock_path = sibling(path, ".lock");
+        let opened = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&lock_path);
+        let mut file = opened.map_err(file_fault)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(held(path, &mut file)),
+            Err(TryLockError::Error(error)) => return Err(file_fault(error).into()),
+        }
+        write_holder(&mut file).map_err(file_fault)?;
+        Ok(LockFile { file })
+    }
+}
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
+fn write_holder(file: &mut File) -> std::io::Result<()> {
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(std::process::id().to_string().as_bytes())
+}
+
+/// The refusal that names who has the file open.
+fn held(path: &Path, file: &mut File) -> OpenError {
+    let mut text = String::new();
+    let read = file.take(HOLDER_BYTES_MAX).read_to_string(&mut text);
+    let holder = match text.trim().parse::<u32>() {
+        Ok(id) if read.is_ok() && id == std::process::id() => "this process".to_owned(),
+        Ok(id) if read.is_ok() => format!("process {id}"),
+        _ => "another process".to_owned(),
+    };
+    OpenError::Held {
+        path: path.to_owned(),
+        holder,
+    }
+}
+
+/// The path of a file beside the engine's file.
+pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// A failure of the operating system as a fault.
+pub(crate) fn file_fault(error: std::io::Error) -> Fault {
+    Fault::File(Arc::new(error))
+}

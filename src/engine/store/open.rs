@@ -1,0 +1,218 @@
+//! Opening a file: locked first, looked at before anything is written, refused untouched if it is not ours.
+
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::panic::catch_unwind;
+use std::path::Path;
+use std::sync::Arc;
+
+use redb::Builder;
+use redb::Database;
+use redb::DatabaseError;
+use redb::ReadableDatabase;
+use redb::StorageBackend;
+use redb::TableError;
+use redb::backends::FileBackend;
+use redb::backends::InMemoryBackend;
+
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Tally;
+use crate::engine::store::codec;
+use crate::engine::store::create::create;
+use crate::engine::store::create::write_format;
+use crate::engine::store::gate::Gate;
+use crate::engine::store::key::Key;
+use crate::engine::store::key::Parts;
+use crate::engine::store::lock_file::LockFile;
+use crate::engine::store::lock_file::file_fault;
+use crate::engine::store::schema;
+use crate::engine::store::seal::damaged;
+use crate::engine::store::seal::unseal;
+use crate::engine::store::shelf::Shelf;
+use crate::engine::store::shelf::store_fault;
+use crate::engine::store::store::BATCH_ROW;
+use crate::engine::store::store::EPOCH_ROW;
+use crate::engine::store::store::FORMAT_ROW;
+use crate::engine::store::store::Kept;
+use crate::engine::store::store::NUMBERS_ROW;
+use crate::engine::store::store::Store;
+use crate::engine::store::store::begin;
+use crate::engine::store::store::panic_text;
+use crate::error::Fault;
+use crate::error::OpenError;
+use crate::limits;
+
+/// The bytes every redb file begins with.
+const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoreOptions {
+    pub(crate) cache_bytes: usize,
+    /// Two-phase commit: bit rot cannot silently roll back the last commit.
+    pub(crate) strict: bool,
+    pub(crate) quick_repair: bool,
+}
+
+impl Store {
+    /// Opens the store of a file, or creates it.
+    pub(crate) fn open(path: &Path, options: StoreOptions) -> Result<Store, OpenError> {
+        let lock = LockFile::take(path)?;
+        match path.try_exists() {
+            Ok(true) => {}
+            Ok(false) => create(path, options)?,
+            Err(error) => return Err(file_fault(error).into()),
+        }
+        let opened = catch_unwind(|| open_file(path, options));
+        let foreign = |panic: Box<dyn std::any::Any + Send>| foreign(path, panic_text(&*panic));
+        let database = opened.unwrap_or_else(|panic| Err(foreign(panic)))?;
+        Ok(Store::begin_epoch(database, options, Some(lock))?)
+    }
+
+    /// A store that keeps its state in memory only.
+    pub(crate) fn in_memory(options: StoreOptions) -> Result<Store, OpenError> {
+        Store::with_backend(InMemoryBackend::new(), options)
+    }
+
+    /// A new store on any backend.
+    pub(crate) fn with_backend(
+        backend: impl StorageBackend,
+        options: StoreOptions,
+    ) -> Result<Store, OpenError> {
+        let database = builder(options)
+            .create_with_backend(backend)
+            .map_err(store_fault)?;
+        write_format(&database, options)?;
+        Ok(Store::begin_epoch(database, options, None)?)
+    }
+
+    /// Raises the epoch, durably, and loads what is kept in memory.
+    fn begin_epoch(
+        database: Database,
+        options: StoreOptions,
+        lock: Option<LockFile>,
+    ) -> Result<Store, Fault> {
+        let transaction = begin(&database, options)?;
+        let meta = Shelf::new(&transaction, schema::META);
+        let row = |name: &str| Key::default().text(name);
+        let last_epoch: u32 = meta.get(&row(EPOCH_ROW))?.unwrap_or(0);
+        let epoch = last_epoch
+            .checked_add(1)
+            .ok_or_else(|| damaged(&schema::META, "the epochs are used up"))?;
+        meta.set(&row(EPOCH_ROW), Some(&epoch))?;
+        let mut kept = Kept {
+            numbers: meta.get(&row(NUMBERS_ROW))?.unwrap_or_default(),
+            batch: meta.get(&row(BATCH_ROW))?.unwrap_or_default(),
+            ..Kept::default()
+        };
+        load_queues(&Shelf::new(&transaction, schema::QUEUES), &mut kept)?;
+        load_tallies(&Shelf::new(&transaction, schema::TALLIES), &mut kept)?;
+        drop(meta);
+        transaction.commit().map_err(store_fault)?;
+        Ok(Store {
+            database,
+            options,
+            epoch,
+            kept,
+            failed: None,
+            _lock: lock,
+        })
+    }
+}
+
+fn builder(options: StoreOptions) -> Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    builder
+}
+
+/// Opens a file that is there, behind a gate that opens only when the file is ours.
+fn open_file(path: &Path, options: StoreOptions) -> Result<Database, OpenError> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(file_fault)?;
+    check_magic(path, &mut file)?;
+    let gate = Gate::closed(FileBackend::new(file).map_err(store_fault)?);
+    let database = match builder(options).create_with_backend(gate.clone()) {
+        Ok(database) => database,
+        Err(DatabaseError::DatabaseAlreadyOpen) => {
+            return Err(OpenError::Held {
+                path: path.to_owned(),
+                holder: "another process".to_owned(),
+            });
+        }
+        Err(error) => return Err(foreign(path, error.to_string())),
+    };
+    check_format(path, &database)?;
+    gate.open().map_err(file_fault)?;
+    Ok(database)
+}
+
+fn check_magic(path: &Path, file: &mut File) -> Result<(), OpenError> {
+    if file.metadata().map_err(file_fault)?.is_dir() {
+        return Err(foreign(path, "it is a folder".to_owned()));
+    }
+    let mut magic = Vec::new();
+    file.take(MAGIC.len() as u64)
+        .read_to_end(&mut magic)
+        .map_err(file_fault)?;
+    if magic != MAGIC {
+        return Err(foreign(path, "it does not begin as one".to_owned()));
+    }
+    Ok(())
+}
+
+fn check_format(path: &Path, database: &Database) -> Result<(), OpenError> {
+    let transaction = database.begin_read().map_err(store_fault)?;
+    let meta = match transaction.open_table(schema::META) {
+        Ok(meta) => meta,
+        Err(TableError::Storage(error)) => return Err(store_fault(error).into()),
+        Err(error) => return Err(foreign(path, error.to_string())),
+    };
+    let key = Key::default().text(FORMAT_ROW);
+    let Some(sealed) = meta.get(key.bytes()).map_err(store_fault)? else {
+        return Err(foreign(path, "it has no format number".to_owned()));
+    };
+    let payload = unseal(&schema::META, key.bytes(), sealed.value())?;
+    let found: u32 =
+        codec::decode(payload).ok_or_else(|| damaged(&schema::META, "the format makes no sense"))?;
+    match found {
+        schema::FORMAT => Ok(()),
+        _ => Err(OpenError::Newer {
+            path: path.to_owned(),
+            found,
+            known: schema::FORMAT,
+        }),
+    }
+}
+
+fn foreign(path: &Path, detail: String) -> OpenError {
+    OpenError::Foreign {
+        path: path.to_owned(),
+        detail,
+    }
+}
+
+fn load_queues(shelf: &Shelf<'_>, kept: &mut Kept) -> Result<(), Fault> {
+    let start = Key::default();
+    let from = std::ops::Bound::Included(&start);
+    for (_, record) in shelf.page::<QueueRecord>(&start, from, limits::QUEUES_MAX)? {
+        kept.names.insert(record.name.clone(), record.id);
+        kept.queues.insert(record.id, Arc::new(record));
+    }
+    Ok(())
+}
+
+fn load_tallies(shelf: &Shelf<'_>, kept: &mut Kept) -> Result<(), Fault> {
+    let start = Key::default();
+    let from = std::ops::Bound::Included(&start);
+    for (key, tally) in shelf.page::<Tally>(&start, from, limits::QUEUES_MAX)? {
+        let id: QueueId = Parts::after(&key, 0).queue().ok_or_else(|| shelf.bad_key())?;
+        kept.tallies.insert(id, tally);
+    }
+    Ok(())
+}

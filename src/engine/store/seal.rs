@@ -1,0 +1,113 @@
+//! A checksum of our own on every record, because redb does not verify its pages when it reads them.
+//!
+//! A sealed value is its payload followed by eight bytes: the XXH3-64 of the table's name, the key and the payload. So
+//! neither a flipped bit nor a record at the wrong place is ever served.
+
+use redb::TableHandle;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::engine::store::schema::Definition;
+use crate::error::Fault;
+
+const SEAL_LEN: usize = 8;
+
+/// Seals a payload for its place.
+pub(crate) fn seal(table: &Definition, key: &[u8], mut payload: Vec<u8>) -> Vec<u8> {
+    let seal = seal_of(table, key, &payload);
+    payload.extend(seal);
+    payload
+}
+
+/// The payload of a sealed value.
+///
+/// # Errors
+/// [`Fault::Damaged`] when the seal does not fit.
+pub(crate) fn unseal<'a>(table: &Definition, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8], Fault> {
+    let split = sealed
+        .len()
+        .checked_sub(SEAL_LEN)
+        .and_then(|at| sealed.split_at_checked(at));
+    match split {
+        Some((payload, seal)) if seal == seal_of(table, key, payload) => Ok(payload),
+        _ => Err(damaged(table, "a checksum does not fit")),
+    }
+}
+
+/// The fault of a record that cannot be what was written.
+pub(crate) fn damaged(table: &Definition, detail: &str) -> Fault {
+    Fault::Damaged {
+        table: table_name(table),
+        detail: detail.to_owned(),
+    }
+}
+
+fn seal_of(table: &Definition, key: &[u8], payload: &[u8]) -> [u8; SEAL_LEN] {
+    let mut hasher = Xxh3::new();
+    hasher.update(table.name().as_bytes());
+    hasher.update(&(key.len() as u64).to_le_bytes());
+    hasher.update(key);
+    hasher.update(payload);
+    hasher.digest().to_le_bytes()
+}
+
+/// A table's name as a text that outlives the definition, which only lends it.
+fn table_name(table: &Definition) -> &'static str {
+    const NAMES: [&str; 20] = [
+        "meta",
+        "queues",
+        "tallies",
+        "workflows",
+        "states",
+        "messages",
+        "contents",
+        "line",
+        "aside",
+        "links",
+        "trails",
+        "roots",
+        "waiting",
+        "marks",
+        "holdings",
+        "ready",
+        "reminders",
+        "dead_by_reason",
+        "dead_by_workflow",
+        "duplicates",
+    ];
+    NAMES
+        .into_iter()
+        .find(|name| *name == table.name())
+        .unwrap_or("unknown")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::store::schema;
+
+    #[test]
+    fn a_flipped_bit_is_refused_not_served() {
+        let sealed = seal(&schema::STATES, b"key", b"payload".to_vec());
+        assert_eq!(unseal(&schema::STATES, b"key", &sealed).unwrap(), b"payload");
+        for bit in 0..sealed.len() * 8 {
+            let mut flipped = sealed.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(unseal(&schema::STATES, b"key", &flipped).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_record_at_the_wrong_place_is_refused() {
+        let sealed = seal(&schema::STATES, b"key", b"payload".to_vec());
+        assert!(unseal(&schema::STATES, b"other", &sealed).is_err());
+        assert!(unseal(&schema::CONTENTS, b"key", &sealed).is_err());
+        assert!(unseal(&schema::STATES, b"key", b"short").is_err());
+    }
+
+    #[test]
+    fn every_table_has_a_name_for_faults() {
+        for table in schema::all() {
+            assert_eq!(table_name(&table), table.name());
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The promises, each proved by a test of its name.
+
+mod promises {
+    mod smoke;
+}
