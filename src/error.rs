@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::message::Position;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
+use crate::id::Position;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
 
 /// A value the caller passed that is not allowed, caught before it reaches the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::error::Misuse;
+use crate::id::Position;
 use crate::limits;
-use crate::message::Position;
 
 /// In which order the messages of one workflow are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

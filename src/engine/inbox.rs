@@ -18,9 +18,9 @@ use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::error::Fault;
 use crate::error::Unavailable;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::limits;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
 use crate::token::LockToken;
 
 /// Something asked of the thread that writes.

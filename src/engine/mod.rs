@@ -1,6 +1,6 @@
 //! The engine: rules, store and the one thread that writes. Outsiders see only its face, the client.
 
-pub(crate) mod client;
+mod client;
 mod inbox;
 mod open;
 mod query;

@@ -25,10 +25,10 @@ use crate::engine::view::MessageView;
 use crate::engine::view::QueueView;
 use crate::engine::view::WorkflowStatus;
 use crate::engine::view::WorkflowView;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::limits;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
 use crate::queue::Order;
 
 /// Something to look up.

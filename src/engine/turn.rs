@@ -22,8 +22,8 @@ use crate::engine::wakeups::WaitsFor;
 use crate::engine::wakeups::Wakeups;
 use crate::error::Fault;
 use crate::error::ReceiveRefusal;
+use crate::id::QueueName;
 use crate::limits;
-use crate::message::QueueName;
 
 /// A command, with whoever waits for its answer.
 pub(crate) struct Asked {

@@ -8,11 +8,11 @@ use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::Hold;
-use crate::message::Headers;
-use crate::message::MessageId;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
+use crate::header::Headers;
+use crate::id::MessageId;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::queue::QueueOptions;
 
 /// A queue.

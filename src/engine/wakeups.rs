@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::engine::inbox::ReplySlot;
 use crate::engine::rules::command::Command;
-use crate::message::QueueName;
+use crate::id::QueueName;
 use crate::token::LockToken;
 
 /// What a receiver waits for.

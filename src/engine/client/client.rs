@@ -24,8 +24,8 @@ use crate::error::OperateError;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::error::Unavailable;
+use crate::id::QueueName;
 use crate::limits;
-use crate::message::QueueName;
 use crate::queue::QueueOptions;
 use crate::token::LockToken;
 

@@ -17,9 +17,9 @@ use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::Settled;
 use crate::engine::rules::command::Settlement;
 use crate::error::SettleError;
-use crate::message::Properties;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
+use crate::header::Properties;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::token::LockToken;
 
 /// A message handed out under a lock.

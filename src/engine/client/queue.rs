@@ -23,13 +23,13 @@ use crate::error::OperateError;
 use crate::error::QueueError;
 use crate::error::ReceiveError;
 use crate::error::SendError;
+use crate::id::Position;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::Message;
 use crate::message::NewMessage;
-use crate::message::Position;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
 
 /// A handle of one queue. Cheap to clone; it does not keep the queue from being deleted.
 #[derive(Clone)]

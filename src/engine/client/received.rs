@@ -8,10 +8,10 @@ use crate::engine::rules::command::Handed;
 use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::Stream;
 use crate::error::Misuse;
-use crate::message::Headers;
-use crate::message::MessageId;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
+use crate::header::Headers;
+use crate::id::MessageId;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 
 /// A message as it was received.
 #[derive(Clone, Debug)]

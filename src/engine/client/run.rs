@@ -16,7 +16,7 @@ use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settled;
 use crate::error::Misuse;
 use crate::error::SettleError;
-use crate::message::QueueName;
+use crate::id::QueueName;
 use crate::token::LockToken;
 
 /// Consecutive messages of one workflow under one lock, to be settled from the first on.

@@ -12,12 +12,12 @@ use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
 use crate::error::Misuse;
 use crate::error::SettleError;
+use crate::header::Properties;
+use crate::header::PropertyValue;
+use crate::header::properties_len;
+use crate::id::QueueName;
 use crate::limits;
 use crate::message::Message;
-use crate::message::Properties;
-use crate::message::PropertyValue;
-use crate::message::QueueName;
-use crate::message::properties_len;
 
 /// What happens in the same transaction as a completion: messages that are sent, and the workflow's new state.
 ///

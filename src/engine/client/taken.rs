@@ -15,9 +15,9 @@ use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Taken;
 use crate::error::ReceiveError;
 use crate::error::SettleError;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::token::LockToken;
 
 /// A workflow that one consumer has taken whole: nobody else is offered anything of it meanwhile.

@@ -16,10 +16,10 @@ use crate::engine::view::MessageView;
 use crate::engine::view::WorkflowView;
 use crate::error::OperateError;
 use crate::error::QueueError;
+use crate::id::Position;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
 use crate::limits;
-use crate::message::Position;
-use crate::message::QueueName;
-use crate::message::WorkflowId;
 
 /// A handle of one workflow. Cheap to clone; it holds nothing.
 #[derive(Clone)]

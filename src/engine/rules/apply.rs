@@ -15,7 +15,7 @@ use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::error::Fault;
 use crate::error::QueueRefusal;
-use crate::message::QueueName;
+use crate::id::QueueName;
 use crate::queue::QueueOptions;
 
 /// What a command led to. Its changes are already written to the rows; its effects wait for the commit.

@@ -10,9 +10,9 @@ use crate::engine::rules::record::Settled;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
+use crate::id::MessageId;
+use crate::id::SequenceNumber;
 use crate::limits;
-use crate::message::MessageId;
-use crate::message::SequenceNumber;
 
 impl Workflow {
     /// Lets a message that was just stored wait for the chain to reach it.

@@ -19,8 +19,8 @@ use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
-use crate::message::MessageId;
-use crate::message::SequenceNumber;
+use crate::id::MessageId;
+use crate::id::SequenceNumber;
 
 /// One row put (`Some`) or deleted (`None`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -16,12 +16,12 @@ use crate::error::QueueRefusal;
 use crate::error::ReceiveRefusal;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
+use crate::header::Properties;
+use crate::id::Position;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::message::NewMessage;
-use crate::message::Position;
-use crate::message::Properties;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
 use crate::queue::QueueOptions;
 use crate::token::LockToken;
 

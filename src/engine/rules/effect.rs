@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::record::HoldCause;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::token::LockToken;
 
 /// Something to do after the commit.

@@ -15,8 +15,8 @@ use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
+use crate::id::SequenceNumber;
 use crate::limits;
-use crate::message::SequenceNumber;
 use crate::queue::Expired;
 use crate::queue::Spent;
 

@@ -16,13 +16,13 @@ use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::SendRefusal;
+use crate::id::MessageId;
+use crate::id::Position;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::limits;
-use crate::message::MessageId;
 use crate::message::NewMessage;
 use crate::message::Place;
-use crate::message::Position;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
 use crate::queue::Late;
 use crate::queue::Order;
 

@@ -11,7 +11,7 @@ use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
-use crate::message::SequenceNumber;
+use crate::id::SequenceNumber;
 
 impl Workflow {
     /// Writes a message's new record over its old one; counters and reminders follow.

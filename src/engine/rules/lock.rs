@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::clock::Timestamp;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
-use crate::message::SequenceNumber;
+use crate::id::SequenceNumber;
 use crate::token::LockToken;
 
 /// What a lock was given for.

@@ -18,10 +18,10 @@ use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::OperateRefusal;
-use crate::message::Position;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
+use crate::id::Position;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::queue::Order;
 use crate::token::LockToken;
 

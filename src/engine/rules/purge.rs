@@ -17,10 +17,10 @@ use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::OperateRefusal;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::limits;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
 
 impl Step<'_> {
     /// Removes some of what the scope names, and says where to go on.

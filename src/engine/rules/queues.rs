@@ -11,8 +11,8 @@ use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
 use crate::error::QueueRefusal;
+use crate::id::QueueName;
 use crate::limits;
-use crate::message::QueueName;
 use crate::queue::QueueOptions;
 
 impl Step<'_> {

@@ -18,9 +18,9 @@ use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::ReceiveRefusal;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::limits;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
 use crate::token::LockToken;
 
 impl Step<'_> {

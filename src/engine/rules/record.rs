@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::message::Headers;
-use crate::message::MessageId;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
+use crate::header::Headers;
+use crate::id::MessageId;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::queue::QueueOptions;
 
 /// The engine's own number of a queue; never reused, so that a queue made anew under an old name is another queue.

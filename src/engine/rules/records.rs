@@ -23,9 +23,9 @@ use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::error::Fault;
-use crate::message::MessageId;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
+use crate::id::MessageId;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
 
 /// The answer to a look-up: a row, or the fault that stops the engine.
 pub(crate) type Read<T> = Result<T, Fault>;

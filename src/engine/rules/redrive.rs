@@ -20,12 +20,12 @@ use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::OperateRefusal;
 use crate::error::SendRefusal;
+use crate::id::Position;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
-use crate::message::Position;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
 
 impl Step<'_> {
     /// Puts one dead letter back.

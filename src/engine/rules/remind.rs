@@ -14,8 +14,8 @@ use crate::engine::rules::record::Stream;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
-use crate::message::MessageId;
-use crate::message::SequenceNumber;
+use crate::id::MessageId;
+use crate::id::SequenceNumber;
 
 impl Step<'_> {
     /// Does what a reminder that is due reminds of. `used_at` is the last use of its queue that is not on disk.

@@ -22,10 +22,10 @@ use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::SendRefusal;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::message::NewMessage;
 use crate::message::Place;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
 use crate::queue::Order;
 
 /// Messages that were judged and can no longer be refused.

@@ -23,9 +23,9 @@ use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::SettleRefusal;
-use crate::message::Properties;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
+use crate::header::Properties;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::token::LockToken;
 
 impl Step<'_> {

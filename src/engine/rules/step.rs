@@ -20,10 +20,10 @@ use crate::engine::rules::record::Tally;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::error::Fault;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::limits;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
 
 /// Why a command ends early: it is refused, which is an answer, or the store failed, which stops the engine.
 #[derive(Debug)]

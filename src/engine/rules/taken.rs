@@ -13,10 +13,10 @@ use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::ReceiveRefusal;
 use crate::error::SettleRefusal;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::limits;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
 use crate::queue::Order;
 use crate::token::LockToken;
 

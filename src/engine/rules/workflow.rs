@@ -18,7 +18,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::message::SequenceNumber;
+use crate::id::SequenceNumber;
 use crate::queue::Order;
 
 /// A workflow in the hands of one command.

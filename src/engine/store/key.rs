@@ -7,9 +7,9 @@ use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::store::codec;
-use crate::message::MessageId;
-use crate::message::SequenceNumber;
-use crate::message::WorkflowId;
+use crate::id::MessageId;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 
 const SINGLE: u8 = 0;
 const NAMED: u8 = 1;

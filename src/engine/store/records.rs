@@ -31,9 +31,9 @@ use crate::engine::store::key::Parts;
 use crate::engine::store::shelf::Shelf;
 use crate::engine::store::turn::Turn;
 use crate::error::Fault;
-use crate::message::MessageId;
-use crate::message::QueueName;
-use crate::message::SequenceNumber;
+use crate::id::MessageId;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
 
 /// How long the part of a key is that names its queue.
 const QUEUE_LEN: usize = 4;

@@ -28,7 +28,7 @@ use crate::engine::store::shelf::store_fault;
 use crate::engine::store::snapshot::Snapshot;
 use crate::engine::store::turn::Turn;
 use crate::error::Fault;
-use crate::message::QueueName;
+use crate::id::QueueName;
 
 /// Names of the rows of the meta table.
 pub(crate) const FORMAT_ROW: &str = "format";

@@ -1,0 +1,209 @@
+//! Names and numbers: of queues, workflows, messages and places.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::error::Misuse;
+use crate::limits;
+
+/// Makes a text newtype: cheap to clone, compared byte for byte, checked when made.
+macro_rules! text_newtype {
+    ($(#[$doc:meta])* $name:ident, $field:literal, $check:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String")]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Makes one from text.
+            ///
+            /// # Errors
+            /// [`Misuse`] when the text is empty, too long or has a forbidden character.
+            pub fn new(text: impl AsRef<str>) -> Result<$name, Misuse> {
+                let text = text.as_ref();
+                let check: fn(&str) -> Result<(), String> = $check;
+                check(text).map_err(|problem| Misuse::new($field, problem))?;
+                Ok($name(Arc::from(text)))
+            }
+
+            /// The text itself.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = Misuse;
+
+            fn try_from(text: String) -> Result<$name, Misuse> {
+                $name::new(text)
+            }
+        }
+
+        impl TryFrom<&str> for $name {
+            type Error = Misuse;
+
+            fn try_from(text: &str) -> Result<$name, Misuse> {
+                $name::new(text)
+            }
+        }
+    };
+}
+
+text_newtype!(
+    /// Name of a queue: 1 to 128 characters `A-Z a-z 0-9 . _ -`, the first a letter or digit.
+    QueueName,
+    "queue name",
+    check_queue_name
+);
+
+text_newtype!(
+    /// The ID of a workflow inside a queue: any UTF-8 text of 1 to 128 bytes, compared byte for byte.
+    WorkflowId,
+    "workflow ID",
+    |text| check_length(text, limits::WORKFLOW_ID_BYTES_MAX)
+);
+
+text_newtype!(
+    /// The sender's ID of a message: any UTF-8 text of 1 to 128 bytes.
+    MessageId,
+    "message ID",
+    |text| check_length(text, limits::MESSAGE_ID_BYTES_MAX)
+);
+
+fn check_length(text: &str, bytes_max: usize) -> Result<(), String> {
+    match text.len() {
+        0 => Err("is empty".to_owned()),
+        length if length > bytes_max => Err(format!("has {length} bytes, at most {bytes_max} are allowed")),
+        _ => Ok(()),
+    }
+}
+
+fn check_queue_name(text: &str) -> Result<(), String> {
+    check_length(text, limits::QUEUE_NAME_BYTES_MAX)?;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if let Some(c) = text.chars().find(|c| !allowed(*c)) {
+        return Err(format!(
+            "has the character {c:?}; letters, digits and . _ - are allowed"
+        ));
+    }
+    if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        return Err("does not begin with a letter or digit".to_owned());
+    }
+    Ok(())
+}
+
+/// The number the engine gives a message at acceptance: unique in its file, increasing, never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SequenceNumber(u64);
+
+impl SequenceNumber {
+    /// Makes a sequence number from its value, as another process or a person gives it.
+    pub const fn new(value: u64) -> SequenceNumber {
+        SequenceNumber(value)
+    }
+
+    /// The value.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for SequenceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The sender's place of a message inside its workflow: 1, 2, 3 and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position(NonZeroU64);
+
+impl Position {
+    /// The usual first position.
+    pub const FIRST: Position = Position(NonZeroU64::MIN);
+
+    /// Makes a position.
+    ///
+    /// # Errors
+    /// [`Misuse`] for zero and for 2^48 and above, which is kept free so that no position can wrap.
+    pub fn new(value: u64) -> Result<Position, Misuse> {
+        let problem = || {
+            Misuse::new(
+                "position",
+                format!("is {value}; it must be 1 to {}", limits::NUMBER_END - 1),
+            )
+        };
+        let value = NonZeroU64::new(value).ok_or_else(problem)?;
+        if value.get() < limits::NUMBER_END {
+            Ok(Position(value))
+        } else {
+            Err(problem())
+        }
+    }
+
+    /// The value.
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_name_is_a_plain_file_name() {
+        for name in ["orders", "a", "0.9_x-y", &"q".repeat(128)] {
+            assert!(QueueName::new(name).is_ok(), "{name}");
+        }
+        for name in [
+            "",
+            "..",
+            ".hidden",
+            "a/b",
+            "a b",
+            "\u{e9}",
+            "-x",
+            &"q".repeat(129),
+        ] {
+            assert!(QueueName::new(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_workflow_id_is_any_text_up_to_128_bytes() {
+        assert!(WorkflowId::new("\0 ../\u{1F600}").is_ok());
+        assert!(WorkflowId::new("").is_err());
+        assert!(WorkflowId::new("\u{1F600}".repeat(33)).is_err());
+    }
+}
