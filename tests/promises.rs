@@ -1,5 +1,6 @@
 //! The promises, each proved by a test of its name.
 
 mod promises {
-    mod smoke;
+    pub(crate) mod house;
+    mod ordering;
 }
