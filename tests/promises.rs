@@ -2,5 +2,8 @@
 
 mod promises {
     pub(crate) mod house;
+
+    mod files;
+    mod guarantees;
     mod ordering;
 }

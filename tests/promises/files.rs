@@ -1,0 +1,178 @@
+//! Opening, refusing, backing up: what happens to files.
+
+use std::path::Path;
+use std::time::Duration;
+
+use seriatim::Engine;
+use seriatim::Message;
+use seriatim::OpenError;
+use seriatim::QueueOptions;
+
+async fn store_with_messages(path: &Path, count: u64) {
+    let engine = Engine::open(path).await.expect("a new file");
+    let queue = engine
+        .client()
+        .create_queue("q", QueueOptions::by_position())
+        .await
+        .expect("a new queue");
+    let messages = (1..=count).map(|n| Message::new(n.to_string()).workflow("w").position(n));
+    queue.send_batch(messages).await.expect("accepted");
+    engine.close().await;
+}
+
+async fn refusal(path: &Path) -> OpenError {
+    let before = std::fs::read(path).expect("the file is there");
+    let error = Engine::open(path).await.err().expect("the file is refused");
+    let after = std::fs::read(path).expect("the file is still there");
+    assert!(before == after, "a refused file is left untouched");
+    error
+}
+
+#[tokio::test]
+async fn a_second_opening_is_told_who_holds_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    let engine = Engine::open(&path).await.unwrap();
+    match Engine::open(&path).await.err().unwrap() {
+        OpenError::Held { holder, .. } => assert_eq!(holder, "this process"),
+        other => panic!("{other}"),
+    }
+    engine.close().await;
+    assert!(Engine::open(&path).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_foreign_file_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    for content in [&b""[..], b"hello", &[0xff; 100_000]] {
+        std::fs::write(&path, content).unwrap();
+        let error = refusal(&path).await;
+        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    }
+    assert!(matches!(
+        Engine::open(folder.path()).await.err().unwrap(),
+        OpenError::Fault(_) | OpenError::Foreign { .. }
+    ));
+}
+
+#[tokio::test]
+async fn a_redb_file_of_somebody_else_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    let database = redb::Database::create(&path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let table: redb::TableDefinition<'_, u64, u64> = redb::TableDefinition::new("theirs");
+    transaction.open_table(table).unwrap().insert(1, 2).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    let error = refusal(&path).await;
+    assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_truncated_file_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    store_with_messages(&path, 200).await;
+    let whole = std::fs::read(&path).unwrap();
+    for tenths in [1, 5, 9] {
+        std::fs::write(&path, &whole[..whole.len() * tenths / 10]).unwrap();
+        let error = refusal(&path).await;
+        assert!(
+            matches!(error, OpenError::Foreign { .. } | OpenError::Fault(_)),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_leftover_of_a_creation_that_crashed_is_no_obstacle() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    std::fs::write(folder.path().join("a.redb.new"), b"half a file").unwrap();
+    store_with_messages(&path, 3).await;
+    assert!(!folder.path().join("a.redb.new").exists());
+}
+
+#[tokio::test]
+async fn a_file_whose_process_died_opens_with_everything_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("a.redb"), folder.path().join("b.redb"));
+    let engine = Engine::open(&path).await.unwrap();
+    let queue = engine
+        .client()
+        .create_queue("q", QueueOptions::default())
+        .await
+        .unwrap();
+    for n in 0..50 {
+        queue
+            .send(Message::new(n.to_string()).workflow("w"))
+            .await
+            .unwrap();
+    }
+    // A copy of the file while it is open is what a kill leaves behind.
+    std::fs::copy(&path, &copy).unwrap();
+    let reopened = Engine::open(&copy).await.unwrap();
+    let view = reopened.client().queue("q").unwrap().view().await.unwrap();
+    assert_eq!(view.counts.ready, 50);
+}
+
+#[tokio::test]
+async fn a_backup_of_a_live_engine_is_an_engines_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("a.redb"), folder.path().join("b.redb"));
+    store_with_messages(&path, 300).await;
+    let engine = Engine::open(&path).await.unwrap();
+    let rows = engine.client().backup(&copy).await.unwrap();
+    assert!(rows > 900, "{rows}");
+    assert!(
+        engine.client().backup(&copy).await.is_err(),
+        "a file that is there is not overwritten"
+    );
+    let queue = engine.client().queue("q").unwrap();
+    queue
+        .receive(Duration::ZERO)
+        .await
+        .unwrap()
+        .unwrap()
+        .complete()
+        .await
+        .unwrap();
+    let backup = Engine::open(&copy).await.unwrap();
+    let counts = backup.client().queue("q").unwrap().view().await.unwrap().counts;
+    assert_eq!(
+        (counts.stored(), counts.completed),
+        (300, 0),
+        "the copy is of its instant"
+    );
+}
+
+#[tokio::test]
+async fn a_flipped_bit_in_the_file_is_never_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    store_with_messages(&path, 40).await;
+    let whole = std::fs::read(&path).unwrap();
+    // A fixed stride through the file, so that a failure names the bit.
+    for bit in (0..whole.len() * 8).step_by(whole.len() * 8 / 120 + 1) {
+        let mut flipped = whole.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(&path, &flipped).unwrap();
+        let Ok(engine) = Engine::open(&path).await else {
+            continue;
+        };
+        let queue = engine.client().queue("q").unwrap();
+        let Ok(messages) = queue.peek(seriatim::SequenceNumber::new(0), 100).await else {
+            continue;
+        };
+        for message in messages {
+            let expected = message
+                .position
+                .map(|position| position.to_string())
+                .unwrap_or_default();
+            assert_eq!(message.body, expected, "bit {bit}");
+        }
+        engine.close().await;
+    }
+}
