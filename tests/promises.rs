@@ -3,6 +3,7 @@
 mod promises {
     pub(crate) mod house;
 
+    mod corners;
     mod files;
     mod guarantees;
     mod ordering;
