@@ -1,5 +1,6 @@
 //! The engine: rules, store and the one thread that writes. Outsiders see only its face, the client.
 
+mod batch;
 mod client;
 mod inbox;
 mod open;

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
-
 use crate::clock::Timestamp;
+use crate::engine::batch::Batch;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::Parcel;
 use crate::engine::inbox::ReplySlot;
@@ -74,26 +73,6 @@ impl Applied {
             _ => Reply::Receive(Ok(Vec::new())),
         };
         Unsealed { reply, queue: None }
-    }
-}
-
-/// The commands of a turn as bytes, from which the hash of the batch is made.
-#[derive(Default)]
-pub(crate) struct Batch {
-    bytes: Vec<u8>,
-}
-
-impl Batch {
-    fn add(&mut self, now: Timestamp, command: &Command) -> Result<(), Fault> {
-        let bytes = std::mem::take(&mut self.bytes);
-        let encoded = postcard::to_extend(&(now, command), bytes);
-        self.bytes = encoded.map_err(|error| Fault::Defect(format!("encode a command: {error}")))?;
-        Ok(())
-    }
-
-    /// The hash of this batch behind the one before it.
-    pub(crate) fn hash(&self, previous: u64) -> u64 {
-        xxh3_64_with_seed(&self.bytes, previous)
     }
 }
 

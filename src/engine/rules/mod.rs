@@ -20,6 +20,8 @@ pub(crate) mod record;
 pub(crate) mod records;
 mod redrive;
 mod remind;
+#[cfg(test)]
+pub(crate) mod samples;
 mod send;
 mod settle;
 mod step;

@@ -49,6 +49,21 @@ impl Snapshot {
         Ok(rows)
     }
 
+    /// A hash of every row, the same for the same rows.
+    #[cfg(test)]
+    pub(crate) fn hash(&self) -> Result<u64, Fault> {
+        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+        for definition in schema::all() {
+            let table = self.transaction.open_table(definition).map_err(store_fault)?;
+            for row in table.iter().map_err(store_fault)? {
+                let (key, sealed) = row.map_err(store_fault)?;
+                hasher.update(unseal(&definition, key.value(), sealed.value())?);
+                hasher.update(key.value());
+            }
+        }
+        Ok(hasher.digest())
+    }
+
     fn copy_table(
         &self,
         copy: &Database,

@@ -1,0 +1,550 @@
+//! One of everything, for the tests of the codec and of determinism.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::change::Change;
+use crate::engine::rules::change::DeadLetterKey;
+use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::Operation;
+use crate::engine::rules::command::PurgeScope;
+use crate::engine::rules::command::Retry;
+use crate::engine::rules::command::RunSettlement;
+use crate::engine::rules::command::Settlement;
+use crate::engine::rules::command::StateChange;
+use crate::engine::rules::record::Attempt;
+use crate::engine::rules::record::Content;
+use crate::engine::rules::record::DeadLetter;
+use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::GapRecord;
+use crate::engine::rules::record::Hold;
+use crate::engine::rules::record::HoldCause;
+use crate::engine::rules::record::Holding;
+use crate::engine::rules::record::Link;
+use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::Tally;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRecord;
+use crate::header::Headers;
+use crate::header::PropertyValue;
+use crate::id::MessageId;
+use crate::id::Position;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
+use crate::message::NewMessage;
+use crate::message::Place;
+use crate::queue::QueueOptions;
+use crate::token::LockToken;
+
+fn queue() -> QueueName {
+    QueueName::new("q").unwrap()
+}
+
+fn workflow() -> WorkflowId {
+    WorkflowId::new("w").unwrap()
+}
+
+fn id() -> MessageId {
+    MessageId::new("m").unwrap()
+}
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn number(value: u64) -> SequenceNumber {
+    SequenceNumber::new(value)
+}
+
+fn token(chance: u8) -> LockToken {
+    LockToken::new(1, [chance; 12])
+}
+
+fn headers() -> Headers {
+    let values = [
+        ("b", PropertyValue::Boolean(true)),
+        ("f", PropertyValue::Float(0.5)),
+        ("i", PropertyValue::Integer(-3)),
+        ("t", PropertyValue::Text("text".to_owned())),
+        ("x", PropertyValue::Binary(Bytes::from_static(b"\x00\xff"))),
+    ];
+    Headers {
+        subject: Some("s".to_owned()),
+        content_type: Some("c".to_owned()),
+        correlation_id: Some("i".to_owned()),
+        reply_to: Some("r".to_owned()),
+        properties: values.map(|(name, value)| (name.to_owned(), value)).into(),
+    }
+}
+
+fn message(place: Place) -> NewMessage {
+    NewMessage {
+        workflow_id: Some(workflow()),
+        place,
+        message_id: Some(id()),
+        time_to_live: Some(Duration::from_millis(70_000)),
+        schedule_at: Some(at(5)),
+        headers: headers(),
+        body: Bytes::from_static(b"body"),
+    }
+}
+
+fn placed(position: u64) -> NewMessage {
+    let place = Place::Position(Position::new(position).unwrap());
+    NewMessage {
+        message_id: None,
+        ..message(place)
+    }
+}
+
+/// A short history that touches much of the rules; the last command matters to the state.
+pub(crate) fn story() -> Vec<Command> {
+    let options = QueueOptions {
+        delivery_count_max: 2,
+        ..QueueOptions::by_position()
+    };
+    let receive = |chance| Command::Receive {
+        queue: queue(),
+        max: 10,
+        token: token(chance),
+    };
+    let settle = |chance, sequence, settlement| Command::Settle {
+        queue: queue(),
+        token: token(chance),
+        sequence: number(sequence),
+        settlement,
+    };
+    let abandon = Settlement::Abandon {
+        retry: Retry::Backoff(12_345),
+        reason: "busy".to_owned(),
+        properties: headers().properties,
+    };
+    let completion = Completion {
+        state: StateChange::Set(Bytes::from_static(b"state")),
+        sends: vec![(queue(), vec![placed(9)])],
+    };
+    vec![
+        Command::CreateQueue {
+            name: queue(),
+            options: Box::new(options),
+        },
+        Command::Send {
+            queue: queue(),
+            messages: vec![placed(3), placed(1), placed(2), placed(7)],
+        },
+        receive(1),
+        settle(1, 2, Settlement::Complete(completion)),
+        receive(2),
+        settle(2, 3, abandon),
+        receive(3),
+        Command::Operate {
+            queue: queue(),
+            workflow: workflow(),
+            operation: Operation::SkipHead {
+                reason: "no".to_owned(),
+            },
+        },
+        receive(4),
+        Command::Purge {
+            queue: queue(),
+            scope: PurgeScope::DeadLetters,
+            from: number(0),
+        },
+    ]
+}
+
+/// Every command and every change, by name, as bytes.
+pub(crate) fn encoded() -> Vec<(String, Vec<u8>)> {
+    let commands = commands()
+        .into_iter()
+        .map(|command| (named(&command), encode(&command)));
+    let changes = changes()
+        .into_iter()
+        .map(|change| (named(&change), encode(&change)));
+    commands.chain(changes).collect()
+}
+
+fn encode<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    postcard::to_stdvec(value).unwrap()
+}
+
+/// The variant's name and its settlement's or operation's, for the golden file.
+fn named<T: std::fmt::Debug>(value: &T) -> String {
+    let text = format!("{value:?}");
+    text.split(|c: char| !c.is_ascii_alphanumeric())
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn commands() -> Vec<Command> {
+    let (queue, workflow) = (queue(), workflow());
+    let options = || Box::new(QueueOptions::default());
+    let mut commands = vec![
+        Command::CreateQueue {
+            name: queue.clone(),
+            options: options(),
+        },
+        Command::ChangeQueue {
+            name: queue.clone(),
+            options: options(),
+        },
+        Command::DeleteQueue { name: queue.clone() },
+        Command::Send {
+            queue: queue.clone(),
+            messages: vec![placed(1), message(Place::Arrival)],
+        },
+        Command::Send {
+            queue: queue.clone(),
+            messages: vec![message(Place::After(Some(id())))],
+        },
+        Command::Cancel {
+            queue: queue.clone(),
+            sequence: number(1),
+        },
+        Command::Receive {
+            queue: queue.clone(),
+            max: 300,
+            token: token(1),
+        },
+        Command::ReceiveRun {
+            queue: queue.clone(),
+            max: 300,
+            token: token(1),
+        },
+        Command::ReceiveDeferred {
+            queue: queue.clone(),
+            sequences: vec![number(1)],
+            token: token(1),
+        },
+        Command::Take {
+            queue: queue.clone(),
+            workflow: Some(workflow.clone()),
+            token: token(1),
+        },
+        Command::ReceiveTaken {
+            queue: queue.clone(),
+            token: token(1),
+            max: 2,
+        },
+        Command::ReceiveTakenDeferred {
+            queue: queue.clone(),
+            token: token(1),
+            sequences: vec![number(1)],
+        },
+        Command::CloseTaken {
+            queue: queue.clone(),
+            token: token(1),
+        },
+        Command::Renew {
+            queue: queue.clone(),
+            token: token(1),
+        },
+        Command::SetState {
+            queue: queue.clone(),
+            workflow: workflow.clone(),
+            state: Some(Bytes::new()),
+        },
+        Command::SetTakenState {
+            queue: queue.clone(),
+            token: token(1),
+            state: None,
+        },
+        Command::Redrive {
+            queue: queue.clone(),
+            sequence: number(1),
+            position: Some(Position::FIRST),
+        },
+        Command::Remind(reminder(Remind::Expiry(number(1)))),
+        Command::ExpireLock { token: token(1) },
+        Command::Recover,
+    ];
+    commands.extend(settlements().into_iter().map(|settlement| Command::Settle {
+        queue: queue.clone(),
+        token: token(1),
+        sequence: number(300),
+        settlement,
+    }));
+    let completion = Completion::default();
+    let settlement = RunSettlement {
+        completed: 2,
+        completion,
+        next: Some(Settlement::Release),
+        keep_rest: true,
+    };
+    commands.push(Command::SettleRun {
+        queue: queue.clone(),
+        token: token(1),
+        settlement,
+    });
+    commands.extend(operations().into_iter().map(|operation| Command::Operate {
+        queue: queue.clone(),
+        workflow: workflow.clone(),
+        operation,
+    }));
+    for scope in [
+        PurgeScope::Everything,
+        PurgeScope::DeadLetters,
+        PurgeScope::Workflow(workflow),
+    ] {
+        commands.push(Command::Purge {
+            queue: queue.clone(),
+            scope,
+            from: number(1),
+        });
+    }
+    commands
+}
+
+fn settlements() -> Vec<Settlement> {
+    let sends = vec![(queue(), vec![placed(1)])];
+    let abandon = |retry| Settlement::Abandon {
+        retry,
+        reason: "r".to_owned(),
+        properties: headers().properties,
+    };
+    vec![
+        Settlement::Complete(Completion {
+            state: StateChange::Clear,
+            sends,
+        }),
+        abandon(Retry::Now),
+        abandon(Retry::After(Duration::from_millis(1_500))),
+        abandon(Retry::At(at(9))),
+        abandon(Retry::Backoff(7)),
+        Settlement::Defer {
+            until: Some(at(9)),
+            properties: headers().properties,
+        },
+        Settlement::DeadLetter {
+            reason: "r".to_owned(),
+            description: "d".to_owned(),
+            properties: headers().properties,
+        },
+        Settlement::Release,
+    ]
+}
+
+fn operations() -> Vec<Operation> {
+    let range = Some((Position::FIRST, Position::new(300).unwrap()));
+    vec![
+        Operation::Hold {
+            reason: "r".to_owned(),
+        },
+        Operation::Resume { redrive: true },
+        Operation::RetryNow,
+        Operation::SkipHead {
+            reason: "r".to_owned(),
+        },
+        Operation::VoidGap { range },
+        Operation::ReleaseLock,
+    ]
+}
+
+fn reminder(what: Remind) -> Reminder {
+    Reminder {
+        due: at(9),
+        queue: QueueId(1),
+        what,
+    }
+}
+
+fn changes() -> Vec<Change> {
+    let queue = QueueId(1);
+    let stream = Stream::Named(workflow());
+    let key = WorkflowKey {
+        queue,
+        stream: stream.clone(),
+    };
+    let message_key = MessageKey {
+        queue,
+        sequence: number(300),
+    };
+    let numbers = Numbers {
+        next_sequence: 1,
+        next_ticket: 2,
+        next_queue: 3,
+    };
+    let content = Content {
+        workflow_id: Some(workflow()),
+        headers: headers(),
+        body: Bytes::from_static(b"b"),
+    };
+    let link = Link {
+        sequence: Some(number(1)),
+        message_id: Some(id()),
+        rank: Some(2),
+        settled: None,
+    };
+    let letter = DeadLetterKey {
+        workflow: key.clone(),
+        rank: 3,
+        sequence: number(4),
+        reason: "r".to_owned(),
+    };
+    let mut changes = vec![
+        Change::Numbers(numbers),
+        Change::Queue(queue_record(queue)),
+        Change::QueueGone(queue),
+        Change::Tally(
+            queue,
+            Tally {
+                used_at: at(8),
+                ..Tally::default()
+            },
+        ),
+        Change::Workflow(key.clone(), Some(workflow_record())),
+        Change::State(key.clone(), Some(Bytes::from_static(b"state"))),
+        Change::Content(message_key, Some(content)),
+        Change::Line(key.clone(), 300, Some(number(5))),
+        Change::Aside(key.clone(), 300, None),
+        Change::Link(key.clone(), Some(id()), Some(link)),
+        Change::Trail(key.clone(), 6, Some(TrailEntry { after: Some(id()) })),
+        Change::Root(key.clone(), number(7), true),
+        Change::Waiting(key.clone(), id(), Some(number(7))),
+        Change::Mark(
+            key.clone(),
+            8,
+            Some(Mark {
+                from: 8,
+                to: 9,
+                how: Settled::Skipped,
+            }),
+        ),
+        Change::Holding(
+            key,
+            Some(Holding {
+                out: vec![number(1), number(2)],
+            }),
+        ),
+        Change::Ready(queue, 9, Some(stream)),
+        Change::DeadLetter(letter, true),
+        Change::Duplicate(
+            queue,
+            id(),
+            Some(Duplicate {
+                sequence: number(1),
+                until: at(9),
+            }),
+        ),
+    ];
+    let record = |status| Change::Message(message_key, Some(message_record(status)));
+    changes.extend(statuses().into_iter().map(record));
+    changes.extend(
+        reminds()
+            .into_iter()
+            .map(|what| Change::Reminder(reminder(what), true)),
+    );
+    changes
+}
+
+fn queue_record(id: QueueId) -> QueueRecord {
+    let options = QueueOptions::by_position();
+    QueueRecord {
+        id,
+        name: queue(),
+        options,
+        created_at: at(1),
+        idle_check: Some(at(2)),
+    }
+}
+
+fn workflow_record() -> WorkflowRecord {
+    let hold = Hold {
+        cause: HoldCause::Spent(number(1)),
+        since: at(1),
+        reason: "r".to_owned(),
+    };
+    WorkflowRecord {
+        cursor: 300,
+        through: 301,
+        tail: Some(id()),
+        high: 2,
+        line: 3,
+        early: 4,
+        early_bytes: 5,
+        aside: 6,
+        dead: 7,
+        has_state: true,
+        hold: Some(hold),
+        gap: Some(GapRecord {
+            at: 1,
+            since: at(2),
+            due: Some(at(3)),
+        }),
+        ticket: Some(8),
+        sweep: Some(at(4)),
+        extending: true,
+        idle_since: Some(at(5)),
+        forget: Some(at(6)),
+    }
+}
+
+fn statuses() -> Vec<Status> {
+    let letter = DeadLetter {
+        reason: "r".to_owned(),
+        description: "d".to_owned(),
+        at: at(9),
+    };
+    vec![
+        Status::Ready,
+        Status::Scheduled { due: at(9) },
+        Status::Failed { due: Some(at(9)) },
+        Status::Asked {
+            due: None,
+            aside: true,
+        },
+        Status::Locked { aside: false },
+        Status::DeadLettered(Box::new(letter)),
+    ]
+}
+
+fn message_record(status: Status) -> MessageRecord {
+    let attempt = Attempt {
+        delivery_count: 1,
+        at: at(2),
+        lasted: Duration::from_millis(1_500),
+        reason: "r".to_owned(),
+    };
+    MessageRecord {
+        stream: Stream::Single(number(300)),
+        rank: Some(1),
+        after: Some(id()),
+        message_id: Some(id()),
+        status,
+        accepted_at: at(1),
+        expires_at: Some(at(9)),
+        bytes: 300,
+        delivery_count: 2,
+        handed_out_at: at(2),
+        attempts: vec![attempt],
+    }
+}
+
+fn reminds() -> Vec<Remind> {
+    let stream = || Stream::Named(workflow());
+    vec![
+        Remind::Due(number(1)),
+        Remind::Expiry(number(1)),
+        Remind::Gap(stream()),
+        Remind::Sweep(stream()),
+        Remind::Forget(stream()),
+        Remind::Duplicate(id()),
+        Remind::Idle,
+    ]
+}
