@@ -94,6 +94,14 @@ text_newtype!(
     |text| check_length(text, limits::MESSAGE_ID_BYTES_MAX)
 );
 
+impl WorkflowId {
+    /// The fixed hash by which a workflow is assigned to a partition: XXH3-64, seed 0, of the ID's bytes. It is the
+    /// same in every version; one machine is one partition, so nothing depends on it yet.
+    pub fn partition_hash(&self) -> u64 {
+        xxhash_rust::xxh3::xxh3_64(self.as_str().as_bytes())
+    }
+}
+
 fn check_length(text: &str, bytes_max: usize) -> Result<(), String> {
     match text.len() {
         0 => Err("is empty".to_owned()),
@@ -198,6 +206,12 @@ mod tests {
         ] {
             assert!(QueueName::new(name).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn the_partition_hash_of_a_workflow_never_changes() {
+        let hash = |id: &str| WorkflowId::new(id).unwrap().partition_hash();
+        assert_eq!(hash("order-17"), 2_543_671_532_102_667_198);
     }
 
     #[test]
