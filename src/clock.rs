@@ -42,10 +42,7 @@ impl Add<Duration> for Timestamp {
 
     fn add(self, duration: Duration) -> Timestamp {
         let rounded_up = duration.as_nanos().div_ceil(1_000_000);
-        Timestamp(
-            self.0
-                .saturating_add(u64::try_from(rounded_up).unwrap_or(u64::MAX)),
-        )
+        Timestamp(self.0.saturating_add(u64::try_from(rounded_up).unwrap_or(u64::MAX)))
     }
 }
 
@@ -82,31 +79,20 @@ pub struct SystemClock {
 }
 
 impl Default for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that asks for the time"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that asks for the time")]
     fn default() -> SystemClock {
-        SystemClock {
-            started: Instant::now(),
-        }
+        SystemClock { started: Instant::now() }
     }
 }
 
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that asks for the time"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that asks for the time")]
     fn now(&self) -> Timestamp {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that asks for the time"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that asks for the time")]
     fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }

@@ -23,10 +23,7 @@ pub struct Misuse {
 impl Misuse {
     /// Names the field and what is wrong with it, as a fragment that follows the field's name.
     pub fn new(field: impl Into<Cow<'static, str>>, problem: impl Into<Cow<'static, str>>) -> Misuse {
-        Misuse {
-            field: field.into(),
-            problem: problem.into(),
-        }
+        Misuse { field: field.into(), problem: problem.into() }
     }
 
     /// The field that is wrong.

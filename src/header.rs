@@ -35,45 +35,29 @@ impl Headers {
         for (field, text) in texts {
             let length = text.as_ref().map_or(0, String::len);
             if length > limits::HEADER_BYTES_MAX {
-                let problem = format!(
-                    "has {length} bytes, at most {} are allowed",
-                    limits::HEADER_BYTES_MAX
-                );
+                let problem = format!("has {length} bytes, at most {} are allowed", limits::HEADER_BYTES_MAX);
                 return Err(Misuse::new(field, problem));
             }
         }
         let length = properties_len(&self.properties);
         if length > limits::PROPERTIES_BYTES_MAX {
-            let problem = format!(
-                "have {length} bytes, at most {} are allowed",
-                limits::PROPERTIES_BYTES_MAX
-            );
+            let problem =
+                format!("have {length} bytes, at most {} are allowed", limits::PROPERTIES_BYTES_MAX);
             return Err(Misuse::new("properties", problem));
         }
         Ok(())
     }
 
     pub(crate) fn len(&self) -> usize {
-        let texts = [
-            &self.subject,
-            &self.content_type,
-            &self.correlation_id,
-            &self.reply_to,
-        ];
-        let texts: usize = texts
-            .iter()
-            .map(|text| text.as_ref().map_or(0, String::len))
-            .sum();
+        let texts = [&self.subject, &self.content_type, &self.correlation_id, &self.reply_to];
+        let texts: usize = texts.iter().map(|text| text.as_ref().map_or(0, String::len)).sum();
         texts + properties_len(&self.properties)
     }
 }
 
 /// Bytes of all names and values together.
 pub(crate) fn properties_len(properties: &Properties) -> usize {
-    properties
-        .iter()
-        .map(|(name, value)| name.len() + value.len())
-        .sum()
+    properties.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 
 /// The value of one property of a message.

@@ -114,9 +114,7 @@ fn check_queue_name(text: &str) -> Result<(), String> {
     check_length(text, limits::QUEUE_NAME_BYTES_MAX)?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if let Some(c) = text.chars().find(|c| !allowed(*c)) {
-        return Err(format!(
-            "has the character {c:?}; letters, digits and . _ - are allowed"
-        ));
+        return Err(format!("has the character {c:?}; letters, digits and . _ - are allowed"));
     }
     if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         return Err("does not begin with a letter or digit".to_owned());
@@ -159,18 +157,10 @@ impl Position {
     /// # Errors
     /// [`Misuse`] for zero and for 2^48 and above, which is kept free so that no position can wrap.
     pub fn new(value: u64) -> Result<Position, Misuse> {
-        let problem = || {
-            Misuse::new(
-                "position",
-                format!("is {value}; it must be 1 to {}", limits::NUMBER_END - 1),
-            )
-        };
+        let problem =
+            || Misuse::new("position", format!("is {value}; it must be 1 to {}", limits::NUMBER_END - 1));
         let value = NonZeroU64::new(value).ok_or_else(problem)?;
-        if value.get() < limits::NUMBER_END {
-            Ok(Position(value))
-        } else {
-            Err(problem())
-        }
+        if value.get() < limits::NUMBER_END { Ok(Position(value)) } else { Err(problem()) }
     }
 
     /// The value.
@@ -194,16 +184,7 @@ mod tests {
         for name in ["orders", "a", "0.9_x-y", &"q".repeat(128)] {
             assert!(QueueName::new(name).is_ok(), "{name}");
         }
-        for name in [
-            "",
-            "..",
-            ".hidden",
-            "a/b",
-            "a b",
-            "\u{e9}",
-            "-x",
-            &"q".repeat(129),
-        ] {
+        for name in ["", "..", ".hidden", "a/b", "a b", "\u{e9}", "-x", &"q".repeat(129)] {
             assert!(QueueName::new(name).is_err(), "{name}");
         }
     }

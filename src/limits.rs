@@ -105,6 +105,12 @@ pub const EXPIRED_IN_A_ROW_MAX: usize = 1_024;
 /// Requests the inbox takes before senders wait: more would only lengthen the queue in memory.
 pub const INBOX_MAX: usize = 4_096;
 
+/// Bytes of bodies for which a request takes a further place in the inbox, so that memory is bounded too (256 MiB).
+pub const INBOX_PLACE_BYTES: usize = 64 * 1024;
+
+/// Longest sleep of the hot loop while something is due later: the wall clock can be set meanwhile.
+pub const PATIENCE_MAX: Duration = Duration::from_secs(10);
+
 /// Requests one turn takes from the inbox; a turn's memory and latency stay bounded.
 pub const TURN_MAX: usize = 1_024;
 

@@ -52,10 +52,7 @@ pub struct Message {
 impl Message {
     /// A message with this body and nothing else.
     pub fn new(body: impl Into<Bytes>) -> Message {
-        Message {
-            body: body.into(),
-            ..Message::default()
-        }
+        Message { body: body.into(), ..Message::default() }
     }
 
     /// A message whose body is `value` as JSON.
@@ -167,14 +164,8 @@ impl Message {
             (None, Some(Some(id))) => Place::After(Some(MessageId::new(id)?)),
             (None, None) => Place::Arrival,
         };
-        if self
-            .time_to_live
-            .is_some_and(|ttl| ttl.is_zero() || ttl > limits::DURATION_MAX)
-        {
-            return Err(Misuse::new(
-                "time to live",
-                "must be more than zero and at most 100 years",
-            ));
+        if self.time_to_live.is_some_and(|ttl| ttl.is_zero() || ttl > limits::DURATION_MAX) {
+            return Err(Misuse::new("time to live", "must be more than zero and at most 100 years"));
         }
         if self.body.len() > limits::BODY_BYTES_CEILING {
             return Err(Misuse::new(
@@ -226,14 +217,8 @@ mod tests {
         assert_eq!(field(Message::new("").position(1).after("a")), "position");
         assert_eq!(field(Message::new("").workflow("")), "workflow ID");
         assert_eq!(field(Message::new("").message_id("")), "message ID");
-        assert_eq!(
-            field(Message::new("").time_to_live(Duration::ZERO)),
-            "time to live"
-        );
+        assert_eq!(field(Message::new("").time_to_live(Duration::ZERO)), "time to live");
         assert_eq!(field(Message::new("").subject("x".repeat(2_000))), "subject");
-        assert_eq!(
-            field(Message::new("").property("p", "x".repeat(70_000))),
-            "properties"
-        );
+        assert_eq!(field(Message::new("").property("p", "x".repeat(70_000))), "properties");
     }
 }

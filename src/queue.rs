@@ -29,9 +29,7 @@ pub enum Order {
 
 impl Order {
     /// By position, beginning with 1.
-    pub const POSITION: Order = Order::Position {
-        first: Position::FIRST,
-    };
+    pub const POSITION: Order = Order::Position { first: Position::FIRST };
 }
 
 /// What happens when a message's delivery count has reached the maximum and it failed again.
@@ -107,11 +105,7 @@ pub struct Backoff {
 
 impl Default for Backoff {
     fn default() -> Backoff {
-        Backoff {
-            first: Duration::from_secs(1),
-            factor: 2,
-            max: Duration::from_secs(5 * 60),
-        }
+        Backoff { first: Duration::from_secs(1), factor: 2, max: Duration::from_secs(5 * 60) }
     }
 }
 
@@ -119,14 +113,8 @@ impl Backoff {
     /// The delay after the `attempt`-th failure (1 is the first), with `entropy` as the only chance in it.
     pub fn delay(&self, attempt: u32, entropy: u64) -> Duration {
         let growth = u128::from(self.factor).saturating_pow(attempt.saturating_sub(1));
-        let ceiling_ms = self
-            .first
-            .as_millis()
-            .saturating_mul(growth)
-            .min(self.max.as_millis());
-        let ceiling_ms = u64::try_from(ceiling_ms)
-            .unwrap_or(u64::MAX - 1)
-            .min(u64::MAX - 1);
+        let ceiling_ms = self.first.as_millis().saturating_mul(growth).min(self.max.as_millis());
+        let ceiling_ms = u64::try_from(ceiling_ms).unwrap_or(u64::MAX - 1).min(u64::MAX - 1);
         Duration::from_millis(entropy % (ceiling_ms + 1))
     }
 }
@@ -186,10 +174,7 @@ impl Default for QueueOptions {
             delivery_count_max: limits::DELIVERY_COUNT_MAX,
             spent: None,
             backoff: Backoff::default(),
-            gap: GapPolicy {
-                wait: limits::GAP_WAIT_DEFAULT,
-                then: GapThen::Hold,
-            },
+            gap: GapPolicy { wait: limits::GAP_WAIT_DEFAULT, then: GapThen::Hold },
             late: Late::Ignore,
             duplicate_window: None,
             time_to_live: None,
@@ -209,19 +194,12 @@ impl Default for QueueOptions {
 impl QueueOptions {
     /// Options of a queue ordered by position, beginning with 1.
     pub fn by_position() -> QueueOptions {
-        QueueOptions {
-            order: Order::POSITION,
-            ..QueueOptions::default()
-        }
+        QueueOptions { order: Order::POSITION, ..QueueOptions::default() }
     }
 
     /// What happens to a spent message, with the default for the order filled in.
     pub fn spent_policy(&self) -> Spent {
-        let default = if self.order == Order::None {
-            Spent::Skip
-        } else {
-            Spent::Hold
-        };
+        let default = if self.order == Order::None { Spent::Skip } else { Spent::Hold };
         self.spent.unwrap_or(default)
     }
 
@@ -272,17 +250,9 @@ mod tests {
 
     #[test]
     fn a_delay_grows_and_is_never_above_its_cap() {
-        let backoff = Backoff {
-            first: Duration::from_millis(100),
-            factor: 2,
-            max: Duration::from_millis(450),
-        };
-        let ceiling = |attempt| {
-            (0..2_000)
-                .map(|entropy| backoff.delay(attempt, entropy))
-                .max()
-                .unwrap()
-        };
+        let backoff =
+            Backoff { first: Duration::from_millis(100), factor: 2, max: Duration::from_millis(450) };
+        let ceiling = |attempt| (0..2_000).map(|entropy| backoff.delay(attempt, entropy)).max().unwrap();
         assert_eq!(ceiling(1), Duration::from_millis(100));
         assert_eq!(ceiling(2), Duration::from_millis(200));
         assert_eq!(ceiling(3), Duration::from_millis(400));
@@ -292,20 +262,11 @@ mod tests {
 
     #[test]
     fn options_out_of_range_are_refused_by_name() {
-        let lock = QueueOptions {
-            lock: Duration::from_millis(999),
-            ..QueueOptions::default()
-        };
+        let lock = QueueOptions { lock: Duration::from_millis(999), ..QueueOptions::default() };
         assert_eq!(lock.check().unwrap_err().field(), "lock");
-        let count = QueueOptions {
-            delivery_count_max: 0,
-            ..QueueOptions::default()
-        };
+        let count = QueueOptions { delivery_count_max: 0, ..QueueOptions::default() };
         assert_eq!(count.check().unwrap_err().field(), "delivery_count_max");
-        let window = QueueOptions {
-            duplicate_window: Some(Duration::MAX),
-            ..QueueOptions::default()
-        };
+        let window = QueueOptions { duplicate_window: Some(Duration::MAX), ..QueueOptions::default() };
         assert_eq!(window.check().unwrap_err().field(), "duplicate_window");
         assert!(QueueOptions::default().check().is_ok());
     }

@@ -24,10 +24,7 @@ const RUST: &[&str] = &["src", "tests", "benches", "examples"];
 fn the_sources_are_really_read() {
     let sources = Source::all(RUST, "rs");
     for path in ["src/lib.rs", "tests/tidy.rs", "tests/tidy/rooms.rs"] {
-        assert!(
-            sources.iter().any(|source| source.path == path),
-            "{path} was not read"
-        );
+        assert!(sources.iter().any(|source| source.path == path), "{path} was not read");
     }
 }
 
@@ -55,20 +52,12 @@ fn every_file_has_at_most_500_lines() {
 fn functions_fit_a_screen() {
     let measure = functions::measure(&Source::all(&["src"], "rs"));
     println!("{}", measure.summary());
-    assert!(
-        measure.is_within_share(),
-        "{}\n{}",
-        measure.summary(),
-        measure.long.join("\n")
-    );
+    assert!(measure.is_within_share(), "{}\n{}", measure.summary(), measure.long.join("\n"));
 }
 
 #[test]
 fn the_crate_is_written_in_ascii() {
-    expect_none(shape::foreign_letters(
-        &Source::all(&["src"], "rs"),
-        shape::NOT_ASCII,
-    ));
+    expect_none(shape::foreign_letters(&Source::all(&["src"], "rs"), shape::NOT_ASCII));
 }
 
 #[test]
@@ -88,10 +77,5 @@ fn decisions_are_numbered_and_titled() {
 
 /// Fails with one line for each violation.
 fn expect_none(violations: Vec<String>) {
-    assert!(
-        violations.is_empty(),
-        "{} violation(s):\n{}",
-        violations.len(),
-        violations.join("\n")
-    );
+    assert!(violations.is_empty(), "{} violation(s):\n{}", violations.len(), violations.join("\n"));
 }

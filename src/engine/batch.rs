@@ -45,11 +45,7 @@ mod tests {
     use crate::engine::store::Store;
     use crate::engine::store::StoreOptions;
 
-    const OPTIONS: StoreOptions = StoreOptions {
-        cache_bytes: 1 << 20,
-        strict: false,
-        quick_repair: false,
-    };
+    const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 1 << 20, strict: false, quick_repair: false };
 
     /// Applies commands to a new store, and returns the hashes of the batches and of all rows.
     fn replay(commands: &[Command]) -> (u64, u64) {
@@ -75,11 +71,7 @@ mod tests {
         let commands = samples::story();
         assert_eq!(replay(&commands), replay(&commands));
         let (batches, state) = replay(&commands[..commands.len() - 1]);
-        assert_ne!(
-            (batches, state),
-            replay(&commands),
-            "another history is another state"
-        );
+        assert_ne!((batches, state), replay(&commands), "another history is another state");
     }
 
     #[test]
@@ -96,10 +88,7 @@ mod tests {
         }
         let recorded = include_str!("testdata/golden.txt");
         for (now, before) in golden.lines().zip(recorded.lines()) {
-            assert_eq!(
-                now, before,
-                "stored bytes have changed: raise the version and the format"
-            );
+            assert_eq!(now, before, "stored bytes have changed: raise the version and the format");
         }
         assert_eq!(golden.lines().count(), recorded.lines().count());
     }

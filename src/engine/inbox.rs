@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::Semaphore;
+use tokio::sync::SetOnce;
 use tokio::sync::oneshot;
 
 use crate::engine::query::Answer;
@@ -51,10 +51,10 @@ pub(crate) enum Request {
 /// Where a command's answer goes.
 pub(crate) type ReplySlot = oneshot::Sender<Result<Parcel, Unavailable>>;
 
-/// A request, and its place in the inbox until the thread has taken it.
+/// A request, and its room in the inbox until the thread has taken it.
 pub(crate) struct Posted {
     pub(crate) request: Request,
-    _place: Option<OwnedSemaphorePermit>,
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 /// The handle by which requests get to the thread that writes. Cheap to clone.
@@ -62,28 +62,28 @@ pub(crate) struct Posted {
 pub(crate) struct Inbox {
     sender: mpsc::Sender<Posted>,
     places: Arc<Semaphore>,
-    ended: Arc<OnceLock<Unavailable>>,
+    ended: Arc<SetOnce<Unavailable>>,
 }
 
 /// The thread's end of the inbox.
 pub(crate) struct Intake {
     pub(crate) receiver: mpsc::Receiver<Posted>,
-    ended: Arc<OnceLock<Unavailable>>,
+    ended: Arc<SetOnce<Unavailable>>,
+}
+
+impl Drop for Intake {
+    /// However the thread ended: nobody waits for an answer that cannot come.
+    fn drop(&mut self) {
+        self.end(Unavailable::Closed);
+    }
 }
 
 /// Makes an inbox.
 pub(crate) fn inbox() -> (Inbox, Intake) {
     let (sender, receiver) = mpsc::channel();
-    let ended = Arc::new(OnceLock::new());
+    let ended = Arc::new(SetOnce::new());
     let places = Arc::new(Semaphore::new(limits::INBOX_MAX));
-    (
-        Inbox {
-            sender,
-            places,
-            ended: ended.clone(),
-        },
-        Intake { receiver, ended },
-    )
+    (Inbox { sender, places, ended: ended.clone() }, Intake { receiver, ended })
 }
 
 impl Intake {
@@ -94,47 +94,50 @@ impl Intake {
 }
 
 impl Inbox {
-    /// Posts a request, waiting for a place if the inbox is full.
+    /// Posts a request, waiting for room if the inbox is full. A request with large bodies takes more room.
     pub(crate) async fn post(&self, request: Request) -> Result<(), Unavailable> {
-        let place = self
-            .places
-            .clone()
-            .acquire_owned()
-            .await
-            .map_err(|_| self.why_ended())?;
-        self.sender
-            .send(Posted {
-                request,
-                _place: Some(place),
-            })
-            .map_err(|_| self.why_ended())
+        let places = match &request {
+            Request::Command { command, .. } => 1 + command.bytes() / limits::INBOX_PLACE_BYTES,
+            _ => 1,
+        };
+        let places = u32::try_from(places.min(limits::INBOX_MAX)).unwrap_or(1);
+        let room = self.places.clone().acquire_many_owned(places).await;
+        let room = room.expect("the inbox never takes its places away");
+        let posted = Posted { request, _room: Some(room) };
+        match self.sender.send(posted) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.why_ended().await),
+        }
     }
 
     /// Posts a command and waits for its answer.
     pub(crate) async fn ask(&self, command: Command, wait: Option<Duration>) -> Result<Reply, Unavailable> {
         let (slot, answer) = oneshot::channel();
         self.post(Request::Command { command, slot, wait }).await?;
-        let parcel = answer.await.map_err(|_| self.why_ended())??;
-        Ok(parcel.open())
+        match answer.await {
+            Ok(parcel) => Ok(parcel?.open()),
+            Err(_) => Err(self.why_ended().await),
+        }
     }
 
     /// Asks to look something up.
     pub(crate) async fn query(&self, query: Query) -> Result<Answer, Unavailable> {
         let (slot, answer) = oneshot::channel();
         self.post(Request::Query { query, slot }).await?;
-        answer.await.map_err(|_| self.why_ended())?
+        match answer.await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.why_ended().await),
+        }
     }
 
     /// Posts without waiting for a place: for what is given back, of which there is never more than was handed out.
     pub(crate) fn post_at_once(&self, request: Request) {
-        let _ = self.sender.send(Posted {
-            request,
-            _place: None,
-        });
+        let _ = self.sender.send(Posted { request, _room: None });
     }
 
-    pub(crate) fn why_ended(&self) -> Unavailable {
-        self.ended.get().cloned().unwrap_or(Unavailable::Closed)
+    /// Why there is no answer: the thread that writes says so when it ends.
+    pub(crate) async fn why_ended(&self) -> Unavailable {
+        self.ended.wait().await.clone()
     }
 }
 
@@ -148,11 +151,7 @@ pub(crate) struct Parcel {
 
 impl Parcel {
     pub(crate) fn new(reply: Reply, queue: Option<QueueName>, inbox: Inbox) -> Parcel {
-        Parcel {
-            reply: Some(reply),
-            queue,
-            inbox,
-        }
+        Parcel { reply: Some(reply), queue, inbox }
     }
 
     fn open(mut self) -> Reply {
@@ -171,16 +170,10 @@ impl Drop for Parcel {
         match &self.reply {
             // Last first, so that none of a run waits behind one that was given back before it.
             Some(Reply::Receive(Ok(handed))) => {
-                handed
-                    .iter()
-                    .rev()
-                    .for_each(|handed| self.give_back(queue, handed));
+                handed.iter().rev().for_each(|handed| self.give_back(queue, handed));
             }
             Some(Reply::Take(Ok(Some(taken)))) => {
-                let command = Command::CloseTaken {
-                    queue: queue.clone(),
-                    token: taken.token,
-                };
+                let command = Command::CloseTaken { queue: queue.clone(), token: taken.token };
                 self.inbox.post_at_once(Request::GiveBack(command));
             }
             _ => {}
@@ -189,10 +182,5 @@ impl Drop for Parcel {
 }
 
 fn release(queue: &QueueName, token: LockToken, sequence: SequenceNumber) -> Command {
-    Command::Settle {
-        queue: queue.clone(),
-        token,
-        sequence,
-        settlement: Settlement::Release,
-    }
+    Command::Settle { queue: queue.clone(), token, sequence, settlement: Settlement::Release }
 }

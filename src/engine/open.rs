@@ -108,16 +108,9 @@ impl Engine {
 
 impl EngineBuilder {
     fn new(place: Place) -> EngineBuilder {
-        let options = StoreOptions {
-            cache_bytes: limits::STORE_CACHE_BYTES,
-            strict: false,
-            quick_repair: false,
-        };
-        EngineBuilder {
-            place,
-            clock: Arc::new(SystemClock::default()),
-            options,
-        }
+        let options =
+            StoreOptions { cache_bytes: limits::STORE_CACHE_BYTES, strict: false, quick_repair: false };
+        EngineBuilder { place, clock: Arc::new(SystemClock::default()), options }
     }
 
     /// Chooses how hard a commit is on the disk.
@@ -177,8 +170,7 @@ impl EngineBuilder {
         let (events, _) = broadcast::channel(limits::EVENTS_KEPT);
         let epoch = store.epoch();
         let waker = inbox.clone();
-        self.clock
-            .on_change(Box::new(move || waker.post_at_once(Request::Wake)));
+        self.clock.on_change(Box::new(move || waker.post_at_once(Request::Wake)));
         let mut writer = Writer {
             store,
             rules: Rules::default(),
@@ -191,11 +183,6 @@ impl EngineBuilder {
             next_due: None,
         };
         writer.recover()?;
-        Ok((
-            Engine {
-                client: Client::new(inbox, epoch, events),
-            },
-            writer,
-        ))
+        Ok((Engine { client: Client::new(inbox, epoch, events) }, writer))
     }
 }

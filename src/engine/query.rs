@@ -91,11 +91,7 @@ pub(crate) enum Answer {
 
 /// Looks something up.
 pub(crate) fn look(query: Query, records: &dyn Records, locks: &Locks) -> Read<Answer> {
-    let look = |queue| Look {
-        queue,
-        records,
-        locks,
-    };
+    let look = |queue| Look { queue, records, locks };
     let named = |name: &QueueName| records.queue_named(name);
     let (queue, query) = match query {
         Query::Queues { after, limit } => return queues(records, after.as_ref(), limit),
@@ -158,21 +154,14 @@ impl Look<'_> {
     }
 
     fn key(&self, stream: Stream) -> WorkflowKey {
-        WorkflowKey {
-            queue: self.queue.id,
-            stream,
-        }
+        WorkflowKey { queue: self.queue.id, stream }
     }
 
     /// Named workflows only: those before the first name are messages for themselves.
     fn workflows(&self, after: Option<WorkflowId>, limit: usize) -> Read<Vec<WorkflowView>> {
         let after = after.map_or(Stream::Single(SequenceNumber::new(u64::MAX)), Stream::Named);
-        let page = self
-            .records
-            .workflows(self.queue.id, Some(&after), limit.min(limits::PAGE_MAX))?;
-        page.into_iter()
-            .map(|(stream, record)| self.workflow_view(&self.key(stream), &record))
-            .collect()
+        let page = self.records.workflows(self.queue.id, Some(&after), limit.min(limits::PAGE_MAX))?;
+        page.into_iter().map(|(stream, record)| self.workflow_view(&self.key(stream), &record)).collect()
     }
 
     fn workflow(&self, id: WorkflowId) -> Read<Option<Box<WorkflowView>>> {
@@ -208,26 +197,14 @@ impl Look<'_> {
         let Some((rank, sequence)) = self.records.line_from(key, 0)? else {
             return Ok(WorkflowStatus::Idle);
         };
-        let Some(head) = self.records.message(MessageKey {
-            queue: key.queue,
-            sequence,
-        })?
-        else {
+        let Some(head) = self.records.message(MessageKey { queue: key.queue, sequence })? else {
             return Ok(WorkflowStatus::Idle);
         };
         Ok(match head.status {
             Status::Scheduled { due } => WorkflowStatus::Scheduled { until: due },
             Status::Failed { due } => {
-                let reason = head
-                    .attempts
-                    .last()
-                    .map(|attempt| attempt.reason.clone())
-                    .unwrap_or_default();
-                WorkflowStatus::Blocked {
-                    sequence_number: sequence,
-                    until: due,
-                    reason,
-                }
+                let reason = head.attempts.last().map(|attempt| attempt.reason.clone()).unwrap_or_default();
+                WorkflowStatus::Blocked { sequence_number: sequence, until: due, reason }
             }
             Status::Asked { due, .. } => WorkflowStatus::Blocked {
                 sequence_number: sequence,
@@ -246,16 +223,10 @@ impl Look<'_> {
 
     fn gap(&self, key: &WorkflowKey, record: &WorkflowRecord) -> Read<Option<Gap>> {
         let Some(gap) = &record.gap else { return Ok(None) };
-        let held = record
-            .hold
-            .as_ref()
-            .is_some_and(|hold| hold.cause == HoldCause::Gap);
+        let held = record.hold.as_ref().is_some_and(|hold| hold.cause == HoldCause::Gap);
         let by_position = matches!(self.queue.options.order, Order::Position { .. });
         let waiting = match by_position {
-            true => self
-                .records
-                .line_from(key, record.through + 1)?
-                .map(|(rank, _)| rank),
+            true => self.records.line_from(key, record.through + 1)?.map(|(rank, _)| rank),
             false => None,
         };
         Ok(Some(Gap {
@@ -287,10 +258,7 @@ impl Look<'_> {
             let Some((rank, sequence)) = self.records.line_from(&key, next)? else {
                 break;
             };
-            if let Some(record) = self.records.message(MessageKey {
-                queue: key.queue,
-                sequence,
-            })? {
+            if let Some(record) = self.records.message(MessageKey { queue: key.queue, sequence })? {
                 page.add(self.message_view(sequence, record)?);
             }
             next = rank + 1;
@@ -299,17 +267,12 @@ impl Look<'_> {
     }
 
     fn message_view(&self, sequence: SequenceNumber, record: MessageRecord) -> Read<MessageView> {
-        let content = self.records.content(MessageKey {
-            queue: self.queue.id,
-            sequence,
-        })?;
+        let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
         let content = content.expect("every stored message has its content");
         let by_position = matches!(self.queue.options.order, Order::Position { .. });
         Ok(MessageView {
             sequence_number: sequence,
-            position: record
-                .rank
-                .filter(|_| by_position && content.workflow_id.is_some()),
+            position: record.rank.filter(|_| by_position && content.workflow_id.is_some()),
             after: record.after.clone(),
             status: self.message_status(&record)?,
             workflow_id: content.workflow_id,
@@ -327,27 +290,14 @@ impl Look<'_> {
         let key = self.key(record.stream.clone());
         Ok(match &record.status {
             Status::Ready => match self.is_early(&key, record)? {
-                true => MessageStatus::Deferred {
-                    why: Deferral::Early,
-                    until: None,
-                },
+                true => MessageStatus::Deferred { why: Deferral::Early, until: None },
                 false => MessageStatus::Ready,
             },
             Status::Scheduled { due } => MessageStatus::Scheduled { until: *due },
-            Status::Failed { due } => MessageStatus::Deferred {
-                why: Deferral::Failed,
-                until: *due,
-            },
-            Status::Asked { due, .. } => MessageStatus::Deferred {
-                why: Deferral::Asked,
-                until: *due,
-            },
+            Status::Failed { due } => MessageStatus::Deferred { why: Deferral::Failed, until: *due },
+            Status::Asked { due, .. } => MessageStatus::Deferred { why: Deferral::Asked, until: *due },
             Status::Locked { .. } => MessageStatus::Locked {
-                until: self
-                    .locks
-                    .of(&key)
-                    .map(|(_, lock)| lock.until)
-                    .unwrap_or_default(),
+                until: self.locks.of(&key).map(|(_, lock)| lock.until).unwrap_or_default(),
             },
             Status::DeadLettered(letter) => MessageStatus::DeadLettered((**letter).clone()),
         })
@@ -371,16 +321,10 @@ impl Look<'_> {
             Some((reason, sequence)) => Bound::Excluded((reason.as_str(), *sequence)),
             None => Bound::Unbounded,
         };
-        let page = self
-            .records
-            .dead_letters(self.queue.id, from, limit.min(limits::PAGE_MAX))?;
+        let page = self.records.dead_letters(self.queue.id, from, limit.min(limits::PAGE_MAX))?;
         let mut views = Vec::with_capacity(page.len());
         for (_, sequence) in page {
-            let Some(record) = self.records.message(MessageKey {
-                queue: self.queue.id,
-                sequence,
-            })?
-            else {
+            let Some(record) = self.records.message(MessageKey { queue: self.queue.id, sequence })? else {
                 continue;
             };
             let Status::DeadLettered(letter) = record.status else {
@@ -407,11 +351,7 @@ struct Page {
 
 impl Page {
     fn new(limit: usize) -> Page {
-        Page {
-            views: Vec::new(),
-            limit: limit.min(limits::PAGE_MAX),
-            bytes: 0,
-        }
+        Page { views: Vec::new(), limit: limit.min(limits::PAGE_MAX), bytes: 0 }
     }
 
     fn has_room(&self) -> bool {

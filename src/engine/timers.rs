@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::clock::Timestamp;
+use crate::limits;
 
 /// How long the loop may sleep; `None` until something comes.
 ///
@@ -21,5 +22,6 @@ pub(crate) fn patience(
     }
     let until_due = due.map(|due| due.since(clock.now()));
     let until_receiver = receiver.map(|until| until.saturating_sub(clock.elapsed()));
-    [until_due, until_receiver].into_iter().flatten().min()
+    // The wall clock can be set, and a machine can sleep: the loop looks again before long.
+    [until_due, until_receiver].into_iter().flatten().min().map(|wait| wait.min(limits::PATIENCE_MAX))
 }

@@ -34,11 +34,7 @@ pub(crate) struct Asked {
 impl Asked {
     /// A command whose answer nobody waits for.
     pub(crate) fn unattended(command: Command) -> Asked {
-        Asked {
-            command,
-            slot: None,
-            wait: None,
-        }
+        Asked { command, slot: None, wait: None }
     }
 }
 
@@ -110,7 +106,11 @@ impl<'a> TurnRules<'a> {
     }
 
     pub(crate) fn finish(mut self) -> Result<(Applied, Batch), Fault> {
-        self.applied.next_due = next_due(self.records, self.rules.locks())?;
+        let more_work = !self.wakeups.later.is_empty();
+        self.applied.next_due = match more_work {
+            true => Some(self.now),
+            false => next_due(self.records, self.rules.locks())?,
+        };
         Ok((self.applied, self.batch))
     }
 
@@ -133,6 +133,7 @@ impl<'a> TurnRules<'a> {
 
     /// Applies what was asked, and serves the receivers that wait for what it brought.
     pub(crate) fn apply_asked(&mut self, asked: Vec<Asked>) -> Result<(), Fault> {
+        self.woken.append(&mut self.wakeups.later);
         for asked in asked {
             self.apply_one(asked)?;
         }
@@ -148,9 +149,7 @@ impl<'a> TurnRules<'a> {
             return Ok(());
         }
         let queue = queue_of(&command);
-        let again = wait
-            .filter(|wait| !wait.is_zero())
-            .map(|wait| (wait, command.clone()));
+        let again = wait.filter(|wait| !wait.is_zero()).map(|wait| (wait, command.clone()));
         let reply = self.apply(command)?;
         let Some(slot) = slot else {
             self.applied.more = matches!(reply, Reply::Done { more: true });
@@ -159,24 +158,18 @@ impl<'a> TurnRules<'a> {
         if let (true, Some((wait, command))) = (found_nothing(&reply), again)
             && let Some(waits_for) = WaitsFor::of(&command)
         {
-            self.park(
-                waits_for,
-                Waiter {
-                    command,
-                    slot,
-                    until: self.elapsed.saturating_add(wait),
-                },
-            );
+            let until = self.elapsed.saturating_add(wait);
+            self.park(Waiter { command, waits_for, slot, until });
             return Ok(());
         }
         self.applied.answers.push((slot, Unsealed { reply, queue }));
         Ok(())
     }
 
-    fn park(&mut self, waits_for: WaitsFor, waiter: Waiter) {
+    fn park(&mut self, waiter: Waiter) {
         let waiting = self.wakeups.len();
         if waiting < limits::RECEIVERS_MAX {
-            self.wakeups.park(waits_for, waiter);
+            self.wakeups.park(waiter);
             return;
         }
         let refusal = ReceiveRefusal::TooManyWaiting(waiting);
@@ -184,39 +177,32 @@ impl<'a> TurnRules<'a> {
             Command::Take { .. } => Reply::Take(Err(refusal)),
             _ => Reply::Receive(Err(refusal)),
         };
-        self.applied
-            .answers
-            .push((waiter.slot, Unsealed { reply, queue: None }));
+        self.applied.answers.push((waiter.slot, Unsealed { reply, queue: None }));
     }
 
     /// Serves receivers in the order in which they came, as long as there is something for them.
     fn serve_waiting(&mut self, waits_for: &WaitsFor) -> Result<(), Fault> {
-        while let Some(waiter) = self.wakeups.next(waits_for) {
+        while let Some((place, waiter)) = self.wakeups.next(waits_for) {
             let reply = self.apply(waiter.command.clone())?;
             if found_nothing(&reply) {
-                self.wakeups.put_back(waits_for.clone(), waiter);
+                self.wakeups.put_back(place, waiter);
                 return Ok(());
             }
             let queue = queue_of(&waiter.command);
-            self.applied
-                .answers
-                .push((waiter.slot, Unsealed { reply, queue }));
+            self.applied.answers.push((waiter.slot, Unsealed { reply, queue }));
         }
         Ok(())
     }
 
     fn apply(&mut self, command: Command) -> Result<Reply, Fault> {
         self.batch.add(self.now, &command)?;
-        let ended = match &command {
-            Command::ExpireLock { token } | Command::CloseTaken { token, .. } => Some(*token),
-            _ => None,
-        };
         let outcome = self.rules.apply(self.now, command, self.records)?;
-        self.woken.extend(ended.map(WaitsFor::Taken));
         for effect in outcome.effects {
             match effect {
                 Effect::Work(queue) => drop(self.woken.insert(WaitsFor::Queue(queue))),
                 Effect::TakenWork(token) => drop(self.woken.insert(WaitsFor::Taken(token))),
+                Effect::MoreWork(queue) => drop(self.wakeups.later.insert(WaitsFor::Queue(queue))),
+                Effect::LocksFreed => self.woken.extend(self.wakeups.queues().cloned()),
                 Effect::Event(event) => {
                     if event.kind == EventKind::QueueDeleted {
                         self.woken.insert(WaitsFor::Queue(event.queue.clone()));

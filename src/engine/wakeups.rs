@@ -1,13 +1,16 @@
 //! Receivers that wait: who is served when a workflow becomes ready, and who has waited long enough.
 
 use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::engine::inbox::ReplySlot;
 use crate::engine::rules::command::Command;
 use crate::id::QueueName;
 use crate::token::LockToken;
+
+/// Below this many receivers nobody looks for ones that have gone.
+const SWEEP_FROM: usize = 1_024;
 
 /// What a receiver waits for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,11 +27,7 @@ impl WaitsFor {
         match command {
             Command::Receive { queue, .. }
             | Command::ReceiveRun { queue, .. }
-            | Command::Take {
-                queue,
-                workflow: None,
-                ..
-            } => Some(WaitsFor::Queue(queue.clone())),
+            | Command::Take { queue, workflow: None, .. } => Some(WaitsFor::Queue(queue.clone())),
             Command::ReceiveTaken { token, .. } => Some(WaitsFor::Taken(*token)),
             _ => None,
         }
@@ -38,79 +37,95 @@ impl WaitsFor {
 /// A receiver that waits, with its command to be applied again.
 pub(crate) struct Waiter {
     pub(crate) command: Command,
+    pub(crate) waits_for: WaitsFor,
     pub(crate) slot: ReplySlot,
     /// When it has waited long enough, in the clock's elapsed time.
     pub(crate) until: Duration,
 }
 
+/// A receiver's place among those that wait: lower came earlier.
+pub(crate) type Place = u64;
+
 /// All receivers that wait, in the order in which they came.
 #[derive(Default)]
 pub(crate) struct Wakeups {
-    waiting: BTreeMap<WaitsFor, VecDeque<Waiter>>,
-    count: usize,
+    waiters: BTreeMap<Place, Waiter>,
+    waiting: BTreeMap<WaitsFor, BTreeSet<Place>>,
+    deadlines: BTreeSet<(Duration, Place)>,
+    next_place: Place,
+    sweep_at: usize,
+    /// Whose receivers have to be served in the next turn, because this one has done enough.
+    pub(crate) later: BTreeSet<WaitsFor>,
 }
 
 impl Wakeups {
     pub(crate) fn len(&self) -> usize {
-        self.count
+        self.waiters.len()
     }
 
-    pub(crate) fn park(&mut self, waits_for: WaitsFor, waiter: Waiter) {
-        self.count += 1;
-        self.waiting.entry(waits_for).or_default().push_back(waiter);
+    pub(crate) fn park(&mut self, waiter: Waiter) {
+        if self.waiters.len() >= self.sweep_at {
+            self.take_where(|waiter| waiter.slot.is_closed());
+            self.sweep_at = SWEEP_FROM.max(2 * self.waiters.len());
+        }
+        self.next_place += 1;
+        self.put_back(self.next_place, waiter);
     }
 
-    /// Puts a receiver back to the front: there was nothing for it after all.
-    pub(crate) fn put_back(&mut self, waits_for: WaitsFor, waiter: Waiter) {
-        self.count += 1;
-        self.waiting.entry(waits_for).or_default().push_front(waiter);
+    /// Puts a receiver back to its place: there was nothing for it after all.
+    pub(crate) fn put_back(&mut self, place: Place, waiter: Waiter) {
+        self.waiting.entry(waiter.waits_for.clone()).or_default().insert(place);
+        self.deadlines.insert((waiter.until, place));
+        self.waiters.insert(place, waiter);
     }
 
-    /// The receiver that has waited longest and still does.
-    pub(crate) fn next(&mut self, waits_for: &WaitsFor) -> Option<Waiter> {
-        let queue = self.waiting.get_mut(waits_for)?;
-        let mut found = None;
-        while let Some(waiter) = queue.pop_front() {
-            self.count -= 1;
+    /// Takes out the receiver that has waited longest and still does.
+    pub(crate) fn next(&mut self, waits_for: &WaitsFor) -> Option<(Place, Waiter)> {
+        loop {
+            let place = *self.waiting.get(waits_for)?.first()?;
+            let waiter = self.take(place);
             if !waiter.slot.is_closed() {
-                found = Some(waiter);
-                break;
+                return Some((place, waiter));
             }
         }
-        if queue.is_empty() {
-            self.waiting.remove(waits_for);
+    }
+
+    fn take(&mut self, place: Place) -> Waiter {
+        let waiter = self.waiters.remove(&place).expect("every listed receiver waits");
+        self.deadlines.remove(&(waiter.until, place));
+        if let Some(places) = self.waiting.get_mut(&waiter.waits_for) {
+            places.remove(&place);
+            if places.is_empty() {
+                self.waiting.remove(&waiter.waits_for);
+            }
         }
-        found
+        waiter
+    }
+
+    fn take_where(&mut self, wanted: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
+        let places: Vec<Place> =
+            self.waiters.iter().filter(|(_, waiter)| wanted(waiter)).map(|(place, _)| *place).collect();
+        places.into_iter().map(|place| self.take(place)).collect()
     }
 
     /// When the first receiver has waited long enough.
     pub(crate) fn first_deadline(&self) -> Option<Duration> {
-        self.waiting.values().flatten().map(|waiter| waiter.until).min()
+        self.deadlines.first().map(|(until, _)| *until)
     }
 
-    /// Takes out the receivers that have waited long enough, or have gone.
+    /// Takes out the receivers that have waited long enough.
     pub(crate) fn take_expired(&mut self, elapsed: Duration) -> Vec<Waiter> {
-        let mut expired = Vec::new();
-        for queue in self.waiting.values_mut() {
-            let waiters = std::mem::take(queue);
-            for waiter in waiters {
-                if waiter.until <= elapsed || waiter.slot.is_closed() {
-                    expired.push(waiter);
-                } else {
-                    queue.push_back(waiter);
-                }
-            }
-        }
-        self.waiting.retain(|_, queue| !queue.is_empty());
-        self.count -= expired.len();
-        expired
+        let expired = self.deadlines.iter().take_while(|(until, _)| *until <= elapsed);
+        let places: Vec<Place> = expired.map(|(_, place)| *place).collect();
+        places.into_iter().map(|place| self.take(place)).collect()
+    }
+
+    /// What anybody waits for in any queue.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = &WaitsFor> {
+        self.waiting.keys().filter(|waits_for| matches!(waits_for, WaitsFor::Queue(_)))
     }
 
     pub(crate) fn take_all(&mut self) -> Vec<Waiter> {
-        self.count = 0;
-        std::mem::take(&mut self.waiting)
-            .into_values()
-            .flatten()
-            .collect()
+        self.take_where(|_| true)
     }
 }

@@ -142,11 +142,7 @@ impl Writer {
         let mut gathered = Gathered::default();
         let first = match self.patience() {
             Some(patience) => self.intake.receiver.recv_timeout(patience),
-            None => self
-                .intake
-                .receiver
-                .recv()
-                .map_err(|_| RecvTimeoutError::Disconnected),
+            None => self.intake.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match first {
             Ok(posted) => gathered.add(posted.request),
@@ -198,9 +194,7 @@ impl Writer {
             Err(fault) => return drop(slot.send(Err(fault))),
         };
         let copy = move || drop(slot.send(snapshot.write_to(&target, &|_| {})));
-        let thread = std::thread::Builder::new()
-            .name("seriatim-backup".to_owned())
-            .spawn(copy);
+        let thread = std::thread::Builder::new().name("seriatim-backup".to_owned()).spawn(copy);
         if let Err(error) = thread {
             tracing::error!(%error, "the backup thread could not start");
         }
@@ -225,11 +219,7 @@ impl Gathered {
     fn add(&mut self, request: Request) {
         match request {
             Request::Command { command, slot, wait } => {
-                self.asked.push(Asked {
-                    command,
-                    slot: Some(slot),
-                    wait,
-                });
+                self.asked.push(Asked { command, slot: Some(slot), wait });
             }
             Request::Query { query, slot } => self.queries.push((query, slot)),
             Request::Backup { target, slot } => self.backups.push((target, slot)),

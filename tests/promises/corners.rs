@@ -27,19 +27,8 @@ use crate::promises::house::seconds;
 #[tokio::test]
 async fn an_expired_message_counts_as_settled_and_wakes_what_waits_behind_it() {
     for expired in [Expired::DeadLetter, Expired::Drop] {
-        let house = House::new(QueueOptions {
-            expired,
-            ..QueueOptions::by_position()
-        })
-        .await;
-        house
-            .accept(
-                Message::new("1")
-                    .workflow("w")
-                    .position(1)
-                    .time_to_live(seconds(5)),
-            )
-            .await;
+        let house = House::new(QueueOptions { expired, ..QueueOptions::by_position() }).await;
+        house.accept(Message::new("1").workflow("w").position(1).time_to_live(seconds(5))).await;
         house.send_at("w", 2).await;
         house.clock.advance(seconds(5));
         assert_eq!(house.drain().await, ["2"]);
@@ -51,9 +40,7 @@ async fn an_expired_message_counts_as_settled_and_wakes_what_waits_behind_it() {
 #[tokio::test]
 async fn a_message_that_is_handed_out_is_protected_from_expiry_until_it_comes_back() {
     let house = House::new(QueueOptions::default()).await;
-    house
-        .accept(Message::new("1").workflow("w").time_to_live(seconds(5)))
-        .await;
+    house.accept(Message::new("1").workflow("w").time_to_live(seconds(5))).await;
     let mut delivery = house.must().await;
     house.clock.advance(seconds(6));
     assert_eq!(house.counts().await.locked, 1);
@@ -67,14 +54,9 @@ async fn a_message_that_is_handed_out_is_protected_from_expiry_until_it_comes_ba
 async fn a_scheduled_message_with_a_position_holds_its_place() {
     let house = House::new(QueueOptions::by_position()).await;
     let at = house.clock.now() + seconds(60);
-    let scheduled = house
-        .accept(Message::new("1").workflow("w").position(1).schedule_at(at))
-        .await;
+    let scheduled = house.accept(Message::new("1").workflow("w").position(1).schedule_at(at)).await;
     house.send_at("w", 2).await;
-    assert_eq!(
-        house.status("w").await,
-        Some(WorkflowStatus::Scheduled { until: at })
-    );
+    assert_eq!(house.status("w").await, Some(WorkflowStatus::Scheduled { until: at }));
     let view = house.queue.workflow("w").unwrap().view().await.unwrap().unwrap();
     assert_eq!(view.gap, None, "a known predecessor is no gap");
     house.queue.cancel(scheduled).await.unwrap();
@@ -87,9 +69,7 @@ async fn a_scheduled_message_with_a_position_holds_its_place() {
 async fn a_scheduled_message_in_order_of_arrival_comes_at_its_time() {
     let house = House::new(QueueOptions::default()).await;
     let at = house.clock.now() + seconds(60);
-    house
-        .accept(Message::new("later").workflow("w").schedule_at(at))
-        .await;
+    house.accept(Message::new("later").workflow("w").schedule_at(at)).await;
     house.send("w", "now").await;
     assert_eq!(house.drain().await, ["now"]);
     house.clock.advance(seconds(60));
@@ -100,32 +80,19 @@ async fn a_scheduled_message_in_order_of_arrival_comes_at_its_time() {
 async fn a_cancelled_position_that_is_sent_again_is_kept_aside_not_ignored() {
     let house = House::new(QueueOptions::by_position()).await;
     let at = house.clock.now() + seconds(60);
-    let number = house
-        .accept(Message::new("1").workflow("w").position(1).schedule_at(at))
-        .await;
+    let number = house.accept(Message::new("1").workflow("w").position(1).schedule_at(at)).await;
     house.queue.cancel(number).await.unwrap();
-    let again = house
-        .queue
-        .send(Message::new("1").workflow("w").position(1))
-        .await
-        .unwrap();
+    let again = house.queue.send(Message::new("1").workflow("w").position(1)).await.unwrap();
     assert!(matches!(again, Receipt::DeadLettered(_)));
 }
 
 #[tokio::test]
 async fn two_messages_cannot_name_one_predecessor() {
-    let house = House::new(QueueOptions {
-        order: Order::After,
-        ..QueueOptions::default()
-    })
-    .await;
+    let house = House::new(QueueOptions { order: Order::After, ..QueueOptions::default() }).await;
     let first = house.send_after("w", "b", Some("a")).await;
     let rival = Message::new("c").workflow("w").message_id("c").after("a");
     let taken = house.queue.send(rival).await.unwrap_err();
-    assert_eq!(
-        taken.refusal(),
-        Some(&SendRefusal::PlaceTaken { index: 0, by: first })
-    );
+    assert_eq!(taken.refusal(), Some(&SendRefusal::PlaceTaken { index: 0, by: first }));
     let itself = Message::new("d").workflow("w").message_id("d").after("d");
     assert!(matches!(
         house.queue.send(itself).await.unwrap_err().refusal(),
@@ -135,11 +102,7 @@ async fn two_messages_cannot_name_one_predecessor() {
 
 #[tokio::test]
 async fn a_resend_in_after_order_is_recognised() {
-    let house = House::new(QueueOptions {
-        order: Order::After,
-        ..QueueOptions::default()
-    })
-    .await;
+    let house = House::new(QueueOptions { order: Order::After, ..QueueOptions::default() }).await;
     house.send_after("w", "a", None).await;
     house.send_after("w", "b", Some("a")).await;
     house.drain().await;
@@ -149,14 +112,8 @@ async fn a_resend_in_after_order_is_recognised() {
 
 #[tokio::test]
 async fn messages_that_name_each_other_do_not_stop_the_engine() {
-    let options = QueueOptions {
-        order: Order::After,
-        ..QueueOptions::default()
-    };
-    let gap = GapPolicy {
-        wait: seconds(10),
-        then: GapThen::Skip,
-    };
+    let options = QueueOptions { order: Order::After, ..QueueOptions::default() };
+    let gap = GapPolicy { wait: seconds(10), then: GapThen::Skip };
     let house = House::new(QueueOptions { gap, ..options }).await;
     house.send_after("w", "a", Some("b")).await;
     house.send_after("w", "b", Some("a")).await;
@@ -166,40 +123,23 @@ async fn messages_that_name_each_other_do_not_stop_the_engine() {
 
 #[tokio::test]
 async fn an_unknown_predecessor_is_a_gap() {
-    let options = QueueOptions {
-        order: Order::After,
-        ..QueueOptions::default()
-    };
-    let gap = GapPolicy {
-        wait: seconds(10),
-        then: GapThen::Skip,
-    };
+    let options = QueueOptions { order: Order::After, ..QueueOptions::default() };
+    let gap = GapPolicy { wait: seconds(10), then: GapThen::Skip };
     let house = House::new(QueueOptions { gap, ..options }).await;
     house.send_after("w", "a", None).await;
     house.send_after("w", "d", Some("c")).await;
     house.send_after("w", "c", Some("b")).await;
     assert_eq!(house.drain().await, ["a"]);
     house.clock.advance(seconds(10));
-    assert_eq!(
-        house.drain().await,
-        ["c", "d"],
-        "what is known of the chain stays in order"
-    );
+    assert_eq!(house.drain().await, ["c", "d"], "what is known of the chain stays in order");
     let late = Message::new("b").workflow("w").message_id("b").after("a");
-    assert!(matches!(
-        house.queue.send(late).await.unwrap(),
-        Receipt::DeadLettered(_)
-    ));
+    assert!(matches!(house.queue.send(late).await.unwrap(), Receipt::DeadLettered(_)));
 }
 
 #[tokio::test]
 async fn a_dead_predecessor_holds_an_after_ordered_workflow_or_counts_as_settled() {
     for (spent, held) in [(Spent::Hold, true), (Spent::Skip, false)] {
-        let options = QueueOptions {
-            order: Order::After,
-            spent: Some(spent),
-            ..QueueOptions::default()
-        };
+        let options = QueueOptions { order: Order::After, spent: Some(spent), ..QueueOptions::default() };
         let house = House::new(options).await;
         house.send_after("w", "a", None).await;
         house.send_after("w", "b", Some("a")).await;
@@ -223,11 +163,7 @@ async fn messages_without_a_workflow_id_have_no_order() {
 
 #[tokio::test]
 async fn a_queue_without_order_treats_every_message_for_itself() {
-    let house = House::new(QueueOptions {
-        order: Order::None,
-        ..QueueOptions::default()
-    })
-    .await;
+    let house = House::new(QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
     for body in ["1", "2", "3"] {
         house.send("w", body).await;
     }
@@ -247,20 +183,8 @@ async fn a_place_that_does_not_fit_the_order_is_refused() {
     let by_position = House::new(QueueOptions::by_position()).await;
     let arrival = House::new(QueueOptions::default()).await;
     let placed = Message::new("").workflow("w").position(1);
-    assert!(mismatch(
-        by_position
-            .queue
-            .send(Message::new("").workflow("w"))
-            .await
-            .unwrap_err()
-    ));
-    assert!(mismatch(
-        by_position
-            .queue
-            .send(Message::new("").position(1))
-            .await
-            .unwrap_err()
-    ));
+    assert!(mismatch(by_position.queue.send(Message::new("").workflow("w")).await.unwrap_err()));
+    assert!(mismatch(by_position.queue.send(Message::new("").position(1)).await.unwrap_err()));
     assert!(mismatch(arrival.queue.send(placed).await.unwrap_err()));
 }
 
@@ -270,10 +194,7 @@ async fn a_batch_is_accepted_whole_or_not_at_all() {
     let batch = [(1, "x"), (2, "y"), (1, "z")]
         .map(|(n, id)| Message::new("").workflow("w").position(n).message_id(id));
     let refused = house.queue.send_batch(batch).await.unwrap_err();
-    assert!(
-        matches!(refused.refusal(), Some(SendRefusal::PlaceTaken { index: 2, .. })),
-        "{refused}"
-    );
+    assert!(matches!(refused.refusal(), Some(SendRefusal::PlaceTaken { index: 2, .. })), "{refused}");
     assert_eq!(house.counts().await.accepted, 0);
     let batch = [3, 2, 1].map(|n| Message::new(n.to_string()).workflow("w").position(n));
     house.queue.send_batch(batch).await.unwrap();
@@ -286,32 +207,16 @@ async fn an_operator_can_retry_now_skip_and_release() {
     let workflow = house.queue.workflow("w").unwrap();
     house.send("w", "1").await;
     house.send("w", "2").await;
-    assert_eq!(
-        workflow.retry_now().await.unwrap_err().refusal(),
-        Some(&OperateRefusal::NothingWaits)
-    );
-    house
-        .must()
-        .await
-        .abandon_after(seconds(600), "later")
-        .await
-        .unwrap();
+    assert_eq!(workflow.retry_now().await.unwrap_err().refusal(), Some(&OperateRefusal::NothingWaits));
+    house.must().await.abandon_after(seconds(600), "later").await.unwrap();
     workflow.retry_now().await.unwrap();
     let mut held = house.must().await;
-    assert_eq!(
-        workflow.skip_head("no").await.unwrap_err().refusal(),
-        Some(&OperateRefusal::WorkflowLocked)
-    );
+    assert_eq!(workflow.skip_head("no").await.unwrap_err().refusal(), Some(&OperateRefusal::WorkflowLocked));
     workflow.release_lock().await.unwrap();
     assert!(held.complete().await.is_err());
     workflow.skip_head("it is broken").await.unwrap();
     assert_eq!(house.drain().await, ["2"]);
-    assert_eq!(
-        house.queue.dead_letters(None, 1).await.unwrap()[0]
-            .letter
-            .description,
-        "it is broken"
-    );
+    assert_eq!(house.queue.dead_letters(None, 1).await.unwrap()[0].letter.description, "it is broken");
 }
 
 #[tokio::test]
@@ -321,18 +226,10 @@ async fn a_held_workflow_offers_nothing_and_says_why() {
     house.send("w", "1").await;
     workflow.hold("bad deploy").await.unwrap();
     assert!(house.next().await.is_none());
-    let Some(WorkflowStatus::Held(hold)) = house.status("w").await else {
-        panic!("it is held")
-    };
-    assert_eq!(
-        (hold.cause, hold.reason.as_str()),
-        (HoldCause::Operator, "bad deploy")
-    );
+    let Some(WorkflowStatus::Held(hold)) = house.status("w").await else { panic!("it is held") };
+    assert_eq!((hold.cause, hold.reason.as_str()), (HoldCause::Operator, "bad deploy"));
     workflow.resume().await.unwrap();
-    assert_eq!(
-        workflow.resume().await.unwrap_err().refusal(),
-        Some(&OperateRefusal::NotHeld)
-    );
+    assert_eq!(workflow.resume().await.unwrap_err().refusal(), Some(&OperateRefusal::NotHeld));
     assert_eq!(house.drain().await, ["1"]);
 }
 
@@ -355,20 +252,11 @@ async fn the_order_of_a_queue_in_use_cannot_change_but_everything_else_can() {
     let house = House::new(QueueOptions::default()).await;
     house.send("w", "1").await;
     let client = house.engine.client();
-    let refused = client
-        .change_queue("q", QueueOptions::by_position())
-        .await
-        .unwrap_err();
+    let refused = client.change_queue("q", QueueOptions::by_position()).await.unwrap_err();
     assert!(matches!(refused.refusal(), Some(QueueRefusal::OrderInUse(_))));
-    let shorter = QueueOptions {
-        lock: seconds(2),
-        ..QueueOptions::default()
-    };
+    let shorter = QueueOptions { lock: seconds(2), ..QueueOptions::default() };
     assert!(client.change_queue("q", shorter.clone()).await.unwrap());
-    assert!(
-        !client.change_queue("q", shorter).await.unwrap(),
-        "nothing changed"
-    );
+    assert!(!client.change_queue("q", shorter).await.unwrap(), "nothing changed");
     let mut delivery = house.must().await;
     house.clock.advance(seconds(2));
     assert!(delivery.complete().await.is_err());
@@ -376,10 +264,7 @@ async fn the_order_of_a_queue_in_use_cannot_change_but_everything_else_can() {
 
 #[tokio::test]
 async fn an_idle_queue_deletes_itself_only_when_it_is_empty() {
-    let options = QueueOptions {
-        delete_when_idle: Some(seconds(60)),
-        ..QueueOptions::default()
-    };
+    let options = QueueOptions { delete_when_idle: Some(seconds(60)), ..QueueOptions::default() };
     let house = House::new(options).await;
     house.send("w", "1").await;
     house.clock.advance(seconds(61));
@@ -400,22 +285,12 @@ async fn a_deleted_queue_takes_everything_with_it_and_a_new_one_begins_anew() {
     house.send_at("w", 3).await;
     let waiting = tokio::spawn({
         let queue = house.engine.client().queue("q").unwrap();
-        async move {
-            queue
-                .take_next_workflow(seconds(1))
-                .await
-                .map(|taken| taken.is_some())
-        }
+        async move { queue.take_next_workflow(seconds(1)).await.map(|taken| taken.is_some()) }
     });
     let _ = waiting.await;
     house.engine.client().delete_queue("q").await.unwrap();
     assert!(house.queue.receive(Duration::ZERO).await.is_err());
-    house
-        .engine
-        .client()
-        .create_queue("q", QueueOptions::by_position())
-        .await
-        .unwrap();
+    house.engine.client().create_queue("q", QueueOptions::by_position()).await.unwrap();
     assert_eq!(house.counts().await.accepted, 0);
     house.clock.advance(seconds(1_000_000));
     let next = house.send_at("w", 1).await;
@@ -426,13 +301,8 @@ async fn a_deleted_queue_takes_everything_with_it_and_a_new_one_begins_anew() {
 async fn a_receiver_waits_and_is_served_when_work_comes() {
     let house = House::new(QueueOptions::default()).await;
     let (queue, client) = (house.queue.clone(), house.engine.client().clone());
-    let receiver = tokio::spawn(async move {
-        queue
-            .receive(seconds(60))
-            .await
-            .unwrap()
-            .map(|found| body(&found))
-    });
+    let receiver =
+        tokio::spawn(async move { queue.receive(seconds(60)).await.unwrap().map(|found| body(&found)) });
     while client.next_due().await.is_ok() && !receiver.is_finished() {
         if house.counts().await.accepted == 0 {
             house.send("w", "1").await;
@@ -465,18 +335,13 @@ async fn a_delivery_that_is_dropped_is_given_back_as_a_failed_attempt() {
     drop(house.must().await);
     let again = house.must().await;
     assert_eq!(again.message().delivery_count, 2);
-    assert_eq!(
-        again.message().attempts[0].reason,
-        "it was dropped without being settled"
-    );
+    assert_eq!(again.message().attempts[0].reason, "it was dropped without being settled");
 }
 
 #[tokio::test]
 async fn properties_changed_with_an_abandon_stay_with_the_message() {
     let house = House::new(QueueOptions::default()).await;
-    house
-        .accept(Message::new("1").workflow("w").property("kept", "a"))
-        .await;
+    house.accept(Message::new("1").workflow("w").property("kept", "a")).await;
     let abandon = seriatim::Abandon::now().property("step", 2_i64);
     house.must().await.abandon_with(abandon).await.unwrap();
     let again = house.must().await;
@@ -487,10 +352,7 @@ async fn properties_changed_with_an_abandon_stay_with_the_message() {
 
 #[tokio::test]
 async fn a_workflow_with_nothing_stored_is_forgotten_after_a_while() {
-    let options = QueueOptions {
-        forget_after: seconds(100),
-        ..QueueOptions::by_position()
-    };
+    let options = QueueOptions { forget_after: seconds(100), ..QueueOptions::by_position() };
     let house = House::new(options).await;
     house.send_at("w", 1).await;
     house.drain().await;
@@ -499,36 +361,19 @@ async fn a_workflow_with_nothing_stored_is_forgotten_after_a_while() {
     assert_eq!(house.queue.send(again()).await.unwrap(), Receipt::AlreadySettled);
     house.clock.advance(seconds(1));
     assert_eq!(house.status("w").await, None);
-    assert!(matches!(
-        house.queue.send(again()).await.unwrap(),
-        Receipt::Accepted(_)
-    ));
+    assert!(matches!(house.queue.send(again()).await.unwrap(), Receipt::Accepted(_)));
 }
 
 #[tokio::test]
 async fn events_tell_what_happens_to_workflows() {
-    let options = QueueOptions {
-        delivery_count_max: 2,
-        ..QueueOptions::default()
-    };
+    let options = QueueOptions { delivery_count_max: 2, ..QueueOptions::default() };
     let house = House::new(options).await;
     let mut events = house.engine.events();
     house.send("w", "1").await;
-    house
-        .must()
-        .await
-        .abandon_after(seconds(1), "first")
-        .await
-        .unwrap();
+    house.must().await.abandon_after(seconds(1), "first").await.unwrap();
     house.clock.advance(seconds(1));
     house.must().await.abandon().await.unwrap();
-    house
-        .queue
-        .workflow("w")
-        .unwrap()
-        .skip_head("give up")
-        .await
-        .unwrap();
+    house.queue.workflow("w").unwrap().skip_head("give up").await.unwrap();
     let mut kinds = Vec::new();
     while let Some(event) = events.try_next() {
         kinds.push(match event.kind {
@@ -539,8 +384,5 @@ async fn events_tell_what_happens_to_workflows() {
             other => format!("{other:?}"),
         });
     }
-    assert_eq!(
-        kinds,
-        ["blocked: first", "held", "dead: SkippedByOperator", "resumed"]
-    );
+    assert_eq!(kinds, ["blocked: first", "held", "dead: SkippedByOperator", "resumed"]);
 }

@@ -10,11 +10,7 @@ use seriatim::QueueOptions;
 
 async fn store_with_messages(path: &Path, count: u64) {
     let engine = Engine::open(path).await.expect("a new file");
-    let queue = engine
-        .client()
-        .create_queue("q", QueueOptions::by_position())
-        .await
-        .expect("a new queue");
+    let queue = engine.client().create_queue("q", QueueOptions::by_position()).await.expect("a new queue");
     let messages = (1..=count).map(|n| Message::new(n.to_string()).workflow("w").position(n));
     queue.send_batch(messages).await.expect("accepted");
     engine.close().await;
@@ -79,10 +75,7 @@ async fn a_truncated_file_is_refused_untouched() {
     for tenths in [1, 5, 9] {
         std::fs::write(&path, &whole[..whole.len() * tenths / 10]).unwrap();
         let error = refusal(&path).await;
-        assert!(
-            matches!(error, OpenError::Foreign { .. } | OpenError::Fault(_)),
-            "{error}"
-        );
+        assert!(matches!(error, OpenError::Foreign { .. } | OpenError::Fault(_)), "{error}");
     }
 }
 
@@ -100,16 +93,9 @@ async fn a_file_whose_process_died_opens_with_everything_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (folder.path().join("a.redb"), folder.path().join("b.redb"));
     let engine = Engine::open(&path).await.unwrap();
-    let queue = engine
-        .client()
-        .create_queue("q", QueueOptions::default())
-        .await
-        .unwrap();
+    let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
     for n in 0..50 {
-        queue
-            .send(Message::new(n.to_string()).workflow("w"))
-            .await
-            .unwrap();
+        queue.send(Message::new(n.to_string()).workflow("w")).await.unwrap();
     }
     // A copy of the file while it is open is what a kill leaves behind.
     std::fs::copy(&path, &copy).unwrap();
@@ -126,26 +112,12 @@ async fn a_backup_of_a_live_engine_is_an_engines_file() {
     let engine = Engine::open(&path).await.unwrap();
     let rows = engine.client().backup(&copy).await.unwrap();
     assert!(rows > 900, "{rows}");
-    assert!(
-        engine.client().backup(&copy).await.is_err(),
-        "a file that is there is not overwritten"
-    );
+    assert!(engine.client().backup(&copy).await.is_err(), "a file that is there is not overwritten");
     let queue = engine.client().queue("q").unwrap();
-    queue
-        .receive(Duration::ZERO)
-        .await
-        .unwrap()
-        .unwrap()
-        .complete()
-        .await
-        .unwrap();
+    queue.receive(Duration::ZERO).await.unwrap().unwrap().complete().await.unwrap();
     let backup = Engine::open(&copy).await.unwrap();
     let counts = backup.client().queue("q").unwrap().view().await.unwrap().counts;
-    assert_eq!(
-        (counts.stored(), counts.completed),
-        (300, 0),
-        "the copy is of its instant"
-    );
+    assert_eq!((counts.stored(), counts.completed), (300, 0), "the copy is of its instant");
 }
 
 #[tokio::test]
@@ -167,10 +139,7 @@ async fn a_flipped_bit_in_the_file_is_never_served() {
             continue;
         };
         for message in messages {
-            let expected = message
-                .position
-                .map(|position| position.to_string())
-                .unwrap_or_default();
+            let expected = message.position.map(|position| position.to_string()).unwrap_or_default();
             assert_eq!(message.body, expected, "bit {bit}");
         }
         engine.close().await;

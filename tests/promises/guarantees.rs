@@ -28,28 +28,14 @@ struct FileHouse {
 impl FileHouse {
     fn new() -> FileHouse {
         let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
-        FileHouse {
-            folder: tempfile::tempdir().expect("a temporary folder"),
-            clock,
-        }
+        FileHouse { folder: tempfile::tempdir().expect("a temporary folder"), clock }
     }
 
     async fn open(&self) -> (Engine, Queue) {
         let path = self.folder.path().join("a.redb");
-        let engine = Engine::builder(path)
-            .clock(self.clock.clone())
-            .open()
-            .await
-            .expect("the file opens");
-        let options = QueueOptions {
-            duplicate_window: Some(seconds(60)),
-            ..QueueOptions::default()
-        };
-        let queue = engine
-            .client()
-            .create_queue("q", options)
-            .await
-            .expect("the options never change");
+        let engine = Engine::builder(path).clock(self.clock.clone()).open().await.expect("the file opens");
+        let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
+        let queue = engine.client().create_queue("q", options).await.expect("the options never change");
         (engine, queue)
     }
 }
@@ -60,10 +46,7 @@ async fn g1_what_was_acknowledged_is_there_after_the_file_is_opened_again() {
     let (engine, queue) = house.open().await;
     let first = queue.send(Message::new("1").workflow("w")).await.unwrap();
     engine.close().await;
-    assert!(
-        queue.send(Message::new("2")).await.is_err(),
-        "a closed engine acknowledges nothing"
-    );
+    assert!(queue.send(Message::new("2")).await.is_err(), "a closed engine acknowledges nothing");
     let (_engine, queue) = house.open().await;
     let delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
     assert_eq!(Some(delivery.sequence_number()), first.sequence_number());
@@ -71,30 +54,17 @@ async fn g1_what_was_acknowledged_is_there_after_the_file_is_opened_again() {
 
 #[tokio::test]
 async fn g2_a_lost_lock_cannot_complete() {
-    let house = House::new(QueueOptions {
-        lock: seconds(5),
-        ..QueueOptions::default()
-    })
-    .await;
+    let house = House::new(QueueOptions { lock: seconds(5), ..QueueOptions::default() }).await;
     house.send("w", "1").await;
     let mut zombie = house.must().await;
     house.clock.advance(millis(4_999));
     assert!(zombie.renew().await.is_ok(), "a valid token is never refused");
     house.clock.advance(seconds(5));
-    assert_eq!(
-        zombie.complete().await.unwrap_err().refusal(),
-        Some(&SettleRefusal::LockLost)
-    );
-    assert_eq!(
-        zombie.renew().await.unwrap_err().refusal(),
-        Some(&SettleRefusal::LockLost)
-    );
+    assert_eq!(zombie.complete().await.unwrap_err().refusal(), Some(&SettleRefusal::LockLost));
+    assert_eq!(zombie.renew().await.unwrap_err().refusal(), Some(&SettleRefusal::LockLost));
     let mut again = house.must().await;
     assert_eq!(again.message().delivery_count, 2);
-    assert!(
-        zombie.complete().await.is_err(),
-        "a stale token never changes anything"
-    );
+    assert!(zombie.complete().await.is_err(), "a stale token never changes anything");
     again.complete().await.unwrap();
 }
 
@@ -125,11 +95,7 @@ async fn g2_a_token_from_before_a_restart_is_refused() {
     drop(before);
     let (_engine, queue) = house.open().await;
     let after = queue.receive(Duration::ZERO).await.unwrap().unwrap();
-    assert_ne!(
-        after.lock_token().as_bytes()[..4],
-        token.as_bytes()[..4],
-        "the epoch was raised"
-    );
+    assert_ne!(after.lock_token().as_bytes()[..4], token.as_bytes()[..4], "the epoch was raised");
 }
 
 #[tokio::test]
@@ -151,46 +117,30 @@ async fn g3_the_delivery_count_is_on_disk_before_the_handler_starts() {
 
 #[tokio::test]
 async fn g3_the_last_attempts_stay_with_the_message() {
-    let options = QueueOptions {
-        delivery_count_max: 100,
-        ..QueueOptions::default()
-    };
+    let options = QueueOptions { delivery_count_max: 100, ..QueueOptions::default() };
     let house = House::new(options).await;
     house.send("w", "1").await;
     for attempt in 1..=10 {
         let mut delivery = house.must().await;
         house.clock.advance(millis(7));
-        delivery
-            .abandon_after(seconds(1), format!("attempt {attempt}"))
-            .await
-            .unwrap();
+        delivery.abandon_after(seconds(1), format!("attempt {attempt}")).await.unwrap();
         house.clock.advance(seconds(1));
     }
     let delivery = house.must().await;
     let attempts = &delivery.message().attempts;
     assert_eq!(attempts.len(), 8);
-    assert_eq!(
-        (attempts[7].reason.as_str(), attempts[7].delivery_count),
-        ("attempt 10", 10)
-    );
+    assert_eq!((attempts[7].reason.as_str(), attempts[7].delivery_count), ("attempt 10", 10));
     assert_eq!(attempts[7].lasted, millis(7));
 }
 
 #[tokio::test]
 async fn g4_a_completion_its_sends_and_its_state_are_one_transaction() {
     let house = House::new(QueueOptions::default()).await;
-    let out = house
-        .engine
-        .client()
-        .create_queue("out", QueueOptions::by_position())
-        .await
-        .unwrap();
+    let out = house.engine.client().create_queue("out", QueueOptions::by_position()).await.unwrap();
     house.send("w", "1").await;
     let mut delivery = house.must().await;
     let receipt = |position| {
-        Completion::new()
-            .state("s")
-            .send("out", Message::new("x").workflow("o").position(position))
+        Completion::new().state("s").send("out", Message::new("x").workflow("o").position(position))
     };
     let receipts = delivery.complete_with(receipt(1)).await.unwrap();
     assert!(matches!(receipts[..], [Receipt::Accepted(_)]));
@@ -206,10 +156,7 @@ async fn g4_when_a_send_is_refused_nothing_has_happened_and_the_delivery_is_held
     let mut delivery = house.must().await;
     let nowhere = Completion::new().state("s").send("nowhere", Message::new("x"));
     let refused = delivery.complete_with(nowhere).await.unwrap_err();
-    assert!(matches!(
-        refused.refusal(),
-        Some(SettleRefusal::Send(SendRefusal::QueueNotFound(_)))
-    ));
+    assert!(matches!(refused.refusal(), Some(SettleRefusal::Send(SendRefusal::QueueNotFound(_)))));
     assert_eq!(house.queue.workflow("w").unwrap().state().await.unwrap(), None);
     delivery.complete().await.unwrap();
 }
@@ -221,14 +168,7 @@ async fn g5_a_settle_is_durable_before_the_successor_is_handed_out() {
     for body in ["1", "2"] {
         queue.send(Message::new(body).workflow("w")).await.unwrap();
     }
-    queue
-        .receive(Duration::ZERO)
-        .await
-        .unwrap()
-        .unwrap()
-        .complete()
-        .await
-        .unwrap();
+    queue.receive(Duration::ZERO).await.unwrap().unwrap().complete().await.unwrap();
     let second = queue.receive(Duration::ZERO).await.unwrap().unwrap();
     engine.close().await;
     drop(second);
@@ -242,10 +182,7 @@ async fn g6_a_reminder_survives_a_restart_and_is_late_but_never_early() {
     let house = FileHouse::new();
     let (engine, queue) = house.open().await;
     let at = house.clock.now() + seconds(60);
-    queue
-        .send(Message::new("scheduled").schedule_at(at))
-        .await
-        .unwrap();
+    queue.send(Message::new("scheduled").schedule_at(at)).await.unwrap();
     queue.send(Message::new("retried").workflow("w")).await.unwrap();
     let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
     delivery.abandon_after(seconds(30), "later").await.unwrap();
@@ -254,10 +191,7 @@ async fn g6_a_reminder_survives_a_restart_and_is_late_but_never_early() {
     let (engine, queue) = house.open().await;
     assert!(queue.receive(Duration::ZERO).await.unwrap().is_none());
     house.clock.advance(millis(1));
-    assert_eq!(
-        body(&queue.receive(Duration::ZERO).await.unwrap().unwrap()),
-        "retried"
-    );
+    assert_eq!(body(&queue.receive(Duration::ZERO).await.unwrap().unwrap()), "retried");
     engine.close().await;
     house.clock.advance(seconds(3_600));
     let (_engine, queue) = house.open().await;
@@ -269,16 +203,9 @@ async fn g6_a_reminder_survives_a_restart_and_is_late_but_never_early() {
 async fn g6_a_clock_that_steps_back_fires_nothing_early() {
     let house = House::new(QueueOptions::default()).await;
     house.send("w", "1").await;
-    house
-        .must()
-        .await
-        .abandon_after(seconds(10), "later")
-        .await
-        .unwrap();
+    house.must().await.abandon_after(seconds(10), "later").await.unwrap();
     let start = house.clock.now();
-    house
-        .clock
-        .set(Timestamp::from_millis(start.as_millis() - 3_600_000));
+    house.clock.set(Timestamp::from_millis(start.as_millis() - 3_600_000));
     assert!(house.next().await.is_none());
     house.clock.set(start + millis(9_999));
     assert!(house.next().await.is_none());
@@ -292,41 +219,23 @@ async fn g7_the_same_message_id_is_accepted_once_within_the_window() {
     let (engine, queue) = house.open().await;
     let message = || Message::new("1").message_id("id");
     let first = queue.send(message()).await.unwrap().sequence_number().unwrap();
-    queue
-        .receive(Duration::ZERO)
-        .await
-        .unwrap()
-        .unwrap()
-        .complete()
-        .await
-        .unwrap();
+    queue.receive(Duration::ZERO).await.unwrap().unwrap().complete().await.unwrap();
     engine.close().await;
     house.clock.advance(millis(59_999));
     let (_engine, queue) = house.open().await;
     assert_eq!(queue.send(message()).await.unwrap(), Receipt::Duplicate(first));
     house.clock.advance(millis(1));
-    assert!(
-        matches!(queue.send(message()).await.unwrap(), Receipt::Accepted(_)),
-        "the window is half open"
-    );
+    assert!(matches!(queue.send(message()).await.unwrap(), Receipt::Accepted(_)), "the window is half open");
 }
 
 #[tokio::test]
 async fn g7_a_retry_of_ours_is_never_taken_for_a_duplicate() {
-    let options = QueueOptions {
-        duplicate_window: Some(seconds(60)),
-        ..QueueOptions::default()
-    };
+    let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
     let house = House::new(options).await;
-    let number = house
-        .accept(Message::new("1").workflow("w").message_id("id"))
-        .await;
+    let number = house.accept(Message::new("1").workflow("w").message_id("id")).await;
     house.must().await.abandon().await.unwrap();
     house.must().await.dead_letter("broken", "").await.unwrap();
-    assert!(matches!(
-        house.queue.redrive(number).await.unwrap(),
-        seriatim::Redriven::AsNew(_)
-    ));
+    assert!(matches!(house.queue.redrive(number).await.unwrap(), seriatim::Redriven::AsNew(_)));
     assert_eq!(house.drain().await, ["1"]);
 }
 
@@ -347,19 +256,9 @@ async fn g8_every_accepted_message_is_accounted_for() {
     house.must().await.defer().await.unwrap();
     let held = house.must().await;
     let counts = house.counts().await;
-    let stored = (
-        counts.locked,
-        counts.asked,
-        counts.early,
-        counts.scheduled,
-        counts.dead_lettered,
-    );
+    let stored = (counts.locked, counts.asked, counts.early, counts.scheduled, counts.dead_lettered);
     assert_eq!(stored, (1, 1, 1, 1, 2), "{counts:?}");
-    assert_eq!(
-        (counts.accepted, counts.completed, counts.cancelled),
-        (8, 1, 1),
-        "{counts:?}"
-    );
+    assert_eq!((counts.accepted, counts.completed, counts.cancelled), (8, 1, 1), "{counts:?}");
     assert_eq!(house.queue.purge().await.unwrap(), 5, "what is handed out stays");
     drop(held);
     assert_eq!(house.drain().await, ["4"]);

@@ -27,31 +27,19 @@ pub(crate) fn millis(millis: u64) -> Duration {
 
 impl House {
     pub(crate) async fn new(options: QueueOptions) -> House {
-        let (engine, clock) = seriatim::testing::engine()
-            .await
-            .expect("an engine in memory opens");
-        let queue = engine
-            .client()
-            .create_queue("q", options)
-            .await
-            .expect("the queue is new");
+        let (engine, clock) = seriatim::testing::engine().await.expect("an engine in memory opens");
+        let queue = engine.client().create_queue("q", options).await.expect("the queue is new");
         House { engine, clock, queue }
     }
 
     /// Sends a message of a workflow in order of arrival.
     pub(crate) async fn send(&self, workflow: &str, body: &str) -> SequenceNumber {
-        self.accept(Message::new(body.to_owned()).workflow(workflow))
-            .await
+        self.accept(Message::new(body.to_owned()).workflow(workflow)).await
     }
 
     /// Sends a message at a position; the position is the body.
     pub(crate) async fn send_at(&self, workflow: &str, position: u64) -> SequenceNumber {
-        self.accept(
-            Message::new(position.to_string())
-                .workflow(workflow)
-                .position(position),
-        )
-        .await
+        self.accept(Message::new(position.to_string()).workflow(workflow).position(position)).await
     }
 
     /// Sends a message in after-order; its ID is the body.
@@ -71,10 +59,7 @@ impl House {
 
     /// The next delivery, if one is ready now.
     pub(crate) async fn next(&self) -> Option<Delivery> {
-        self.queue
-            .receive(Duration::ZERO)
-            .await
-            .expect("the queue exists")
+        self.queue.receive(Duration::ZERO).await.expect("the queue exists")
     }
 
     /// The next delivery, which must be there.
@@ -100,11 +85,7 @@ impl House {
 
     pub(crate) async fn status(&self, workflow: &str) -> Option<seriatim::WorkflowStatus> {
         let workflow = self.queue.workflow(workflow).expect("a good ID");
-        workflow
-            .view()
-            .await
-            .expect("the queue exists")
-            .map(|view| view.status)
+        workflow.view().await.expect("the queue exists").map(|view| view.status)
     }
 }
 

@@ -26,10 +26,7 @@ use crate::promises::house::millis;
 use crate::promises::house::seconds;
 
 fn after_order() -> QueueOptions {
-    QueueOptions {
-        order: Order::After,
-        ..QueueOptions::default()
-    }
+    QueueOptions { order: Order::After, ..QueueOptions::default() }
 }
 
 #[tokio::test]
@@ -44,10 +41,7 @@ async fn o1_a_workflow_has_at_most_one_holder() {
     assert_eq!((body(&of_a), body(&of_b)), ("a1".to_owned(), "b1".to_owned()));
     assert!(house.next().await.is_none(), "a and b have their holders");
     let taken = house.queue.take_workflow("a").await;
-    assert_eq!(
-        taken.err().unwrap().refusal(),
-        Some(&ReceiveRefusal::WorkflowLocked)
-    );
+    assert_eq!(taken.err().unwrap().refusal(), Some(&ReceiveRefusal::WorkflowLocked));
     drop((of_a, of_b));
 }
 
@@ -86,10 +80,7 @@ async fn o3_an_early_message_becomes_ready_with_its_predecessor() {
     house.send_at("w", 2).await;
     assert!(house.next().await.is_none());
     assert_eq!(house.counts().await.early, 1);
-    assert_eq!(
-        house.status("w").await,
-        Some(WorkflowStatus::WaitingForPredecessor)
-    );
+    assert_eq!(house.status("w").await, Some(WorkflowStatus::WaitingForPredecessor));
     house.send_at("w", 1).await;
     assert_eq!(house.counts().await.early, 0);
     assert_eq!(house.drain().await, ["1", "2"]);
@@ -100,11 +91,7 @@ async fn o4_a_position_that_is_settled_is_answered_and_stored_once() {
     let house = House::new(QueueOptions::by_position()).await;
     house.send_at("w", 1).await;
     house.drain().await;
-    let again = house
-        .queue
-        .send(Message::new("1").workflow("w").position(1))
-        .await
-        .unwrap();
+    let again = house.queue.send(Message::new("1").workflow("w").position(1)).await.unwrap();
     assert_eq!(again, Receipt::AlreadySettled);
     assert_eq!(house.counts().await.stored(), 0);
 }
@@ -112,22 +99,12 @@ async fn o4_a_position_that_is_settled_is_answered_and_stored_once() {
 #[tokio::test]
 async fn o4_late_messages_are_refused_or_dead_lettered_on_demand() {
     for (late, refused) in [(Late::Refuse, true), (Late::DeadLetter, false)] {
-        let house = House::new(QueueOptions {
-            late,
-            ..QueueOptions::by_position()
-        })
-        .await;
+        let house = House::new(QueueOptions { late, ..QueueOptions::by_position() }).await;
         house.send_at("w", 1).await;
         house.drain().await;
-        let again = house
-            .queue
-            .send(Message::new("1").workflow("w").position(1))
-            .await;
+        let again = house.queue.send(Message::new("1").workflow("w").position(1)).await;
         match refused {
-            true => assert_eq!(
-                again.unwrap_err().refusal(),
-                Some(&SendRefusal::AlreadySettled { index: 0 })
-            ),
+            true => assert_eq!(again.unwrap_err().refusal(), Some(&SendRefusal::AlreadySettled { index: 0 })),
             false => assert!(matches!(again, Ok(Receipt::DeadLettered(_)))),
         }
     }
@@ -136,30 +113,13 @@ async fn o4_late_messages_are_refused_or_dead_lettered_on_demand() {
 #[tokio::test]
 async fn o4_a_pending_position_is_a_duplicate_or_taken_and_never_overwritten() {
     let house = House::new(QueueOptions::by_position()).await;
-    let message = |id: &str| {
-        Message::new(id.to_owned())
-            .workflow("w")
-            .position(7)
-            .message_id(id)
-    };
+    let message = |id: &str| Message::new(id.to_owned()).workflow("w").position(7).message_id(id);
     let first = house.accept(message("x")).await;
-    assert_eq!(
-        house.queue.send(message("x")).await.unwrap(),
-        Receipt::Duplicate(first)
-    );
+    assert_eq!(house.queue.send(message("x")).await.unwrap(), Receipt::Duplicate(first));
     let taken = house.queue.send(message("y")).await.unwrap_err();
-    assert_eq!(
-        taken.refusal(),
-        Some(&SendRefusal::PlaceTaken { index: 0, by: first })
-    );
-    let nameless = house
-        .queue
-        .send(Message::new("y").workflow("w").position(7))
-        .await;
-    assert!(
-        nameless.is_err(),
-        "another message without an ID is not the same message"
-    );
+    assert_eq!(taken.refusal(), Some(&SendRefusal::PlaceTaken { index: 0, by: first }));
+    let nameless = house.queue.send(Message::new("y").workflow("w").position(7)).await;
+    assert!(nameless.is_err(), "another message without an ID is not the same message");
 }
 
 #[tokio::test]
@@ -186,20 +146,13 @@ async fn o5_the_queues_backoff_delays_within_its_bounds() {
     let house = House::new(QueueOptions::default()).await;
     house.send("w", "1").await;
     let mut delivery = house.must().await;
-    delivery
-        .abandon_with(Abandon::with_backoff().reason("busy"))
-        .await
-        .unwrap();
+    delivery.abandon_with(Abandon::with_backoff().reason("busy")).await.unwrap();
     house.clock.advance(seconds(1));
     assert_eq!(house.drain().await, ["1"], "the first delay is at most a second");
 }
 
 fn twice(spent: Spent) -> QueueOptions {
-    QueueOptions {
-        delivery_count_max: 2,
-        spent: Some(spent),
-        ..QueueOptions::by_position()
-    }
+    QueueOptions { delivery_count_max: 2, spent: Some(spent), ..QueueOptions::by_position() }
 }
 
 async fn spend_the_first(house: &House) {
@@ -207,7 +160,7 @@ async fn spend_the_first(house: &House) {
         house.send_at("w", position).await;
     }
     for _ in 0..2 {
-        house.must().await.abandon().await.unwrap();
+        house.must().await.abandon().await.expect("the lock is held");
     }
 }
 
@@ -216,9 +169,7 @@ async fn o6_hold_keeps_the_spent_message_at_the_head_until_resumed() {
     let house = House::new(twice(Spent::Hold)).await;
     spend_the_first(&house).await;
     assert!(house.next().await.is_none());
-    let Some(WorkflowStatus::Held(hold)) = house.status("w").await else {
-        panic!("it says that it is held")
-    };
+    let Some(WorkflowStatus::Held(hold)) = house.status("w").await else { panic!("it says that it is held") };
     assert!(matches!(hold.cause, HoldCause::Spent(_)));
     assert_eq!(house.counts().await.spent, 1);
     house.queue.workflow("w").unwrap().resume().await.unwrap();
@@ -246,24 +197,12 @@ async fn o6_quarantine_dead_letters_all_that_follows_and_redrives_it_in_place() 
     house.send_at("w", 4).await;
     assert!(house.next().await.is_none());
     assert_eq!(house.counts().await.dead_lettered, 4);
-    house
-        .queue
-        .workflow("w")
-        .unwrap()
-        .resume_and_redrive()
-        .await
-        .unwrap();
+    house.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
     assert_eq!(house.drain().await, ["1", "2", "3", "4"]);
 }
 
 fn gap(then: GapThen) -> QueueOptions {
-    QueueOptions {
-        gap: GapPolicy {
-            wait: seconds(10),
-            then,
-        },
-        ..QueueOptions::by_position()
-    }
+    QueueOptions { gap: GapPolicy { wait: seconds(10), then }, ..QueueOptions::by_position() }
 }
 
 #[tokio::test]
@@ -271,10 +210,7 @@ async fn o7_a_gap_holds_the_workflow_after_its_wait() {
     let house = House::new(gap(GapThen::Hold)).await;
     house.send_at("w", 3).await;
     house.clock.advance(millis(9_999));
-    assert_eq!(
-        house.status("w").await,
-        Some(WorkflowStatus::WaitingForPredecessor)
-    );
+    assert_eq!(house.status("w").await, Some(WorkflowStatus::WaitingForPredecessor));
     house.clock.advance(millis(1));
     let view = house.queue.workflow("w").unwrap().view().await.unwrap().unwrap();
     assert!(
@@ -283,13 +219,7 @@ async fn o7_a_gap_holds_the_workflow_after_its_wait() {
     );
     let gap = view.gap.unwrap();
     assert_eq!((gap.first_missing, gap.first_waiting), (Some(1), Some(3)));
-    house
-        .queue
-        .workflow("w")
-        .unwrap()
-        .declare_void(1, 2)
-        .await
-        .unwrap();
+    house.queue.workflow("w").unwrap().declare_void(1, 2).await.unwrap();
     assert_eq!(house.drain().await, ["3"]);
 }
 
@@ -301,15 +231,8 @@ async fn o7_a_skipped_gap_is_recorded_and_what_comes_for_it_is_kept_aside() {
     assert_eq!(house.drain().await, ["1"]);
     house.clock.advance(seconds(10));
     assert_eq!(house.drain().await, ["4"]);
-    let late = house
-        .queue
-        .send(Message::new("3").workflow("w").position(3))
-        .await
-        .unwrap();
-    assert!(
-        matches!(late, Receipt::DeadLettered(_)),
-        "it was never handled, so it is never ignored"
-    );
+    let late = house.queue.send(Message::new("3").workflow("w").position(3)).await.unwrap();
+    assert!(matches!(late, Receipt::DeadLettered(_)), "it was never handled, so it is never ignored");
     let letters: Vec<DeadLetterView> = house.queue.dead_letters(None, 10).await.unwrap();
     assert_eq!(letters[0].letter.reason, "arrived_after_gap");
 }
@@ -322,10 +245,7 @@ async fn o7_waiting_on_raises_an_alarm_each_time() {
     for _ in 0..3 {
         house.clock.advance(seconds(10));
         house.counts().await;
-        assert!(matches!(
-            events.try_next().unwrap().kind,
-            seriatim::EventKind::Gap { .. }
-        ));
+        assert!(matches!(events.try_next().unwrap().kind, seriatim::EventKind::Gap { .. }));
     }
     house.send_at("w", 1).await;
     assert_eq!(house.drain().await, ["1", "2"]);
@@ -333,22 +253,11 @@ async fn o7_waiting_on_raises_an_alarm_each_time() {
 
 #[tokio::test]
 async fn o7_what_waits_early_is_bounded() {
-    let house = House::new(QueueOptions {
-        early_max: 2,
-        ..QueueOptions::by_position()
-    })
-    .await;
+    let house = House::new(QueueOptions { early_max: 2, ..QueueOptions::by_position() }).await;
     house.send_at("w", 3).await;
     house.send_at("w", 4).await;
-    let full = house
-        .queue
-        .send(Message::new("5").workflow("w").position(5))
-        .await
-        .unwrap_err();
-    assert_eq!(
-        full.refusal(),
-        Some(&SendRefusal::WorkflowFull { index: 0, early: 2 })
-    );
+    let full = house.queue.send(Message::new("5").workflow("w").position(5)).await.unwrap_err();
+    assert_eq!(full.refusal(), Some(&SendRefusal::WorkflowFull { index: 0, early: 2 }));
     house.send_at("w", 1).await;
     house.send_at("w", 2).await;
     assert_eq!(house.drain().await, ["1", "2", "3", "4"]);
@@ -360,33 +269,15 @@ async fn o8_a_run_is_settled_by_prefix() {
     for position in [1, 2, 3, 4, 6] {
         house.send_at("w", position).await;
     }
-    let mut run = house
-        .queue
-        .receive_run(10, Duration::ZERO)
-        .await
-        .unwrap()
-        .unwrap();
-    let bodies: Vec<_> = run
-        .messages()
-        .iter()
-        .map(|message| message.body.clone())
-        .collect();
+    let mut run = house.queue.receive_run(10, Duration::ZERO).await.unwrap().unwrap();
+    let bodies: Vec<_> = run.messages().iter().map(|message| message.body.clone()).collect();
     assert_eq!(bodies, ["1", "2", "3", "4"], "6 waits for 5");
     let later = Ending::Abandon(Abandon::after(seconds(5)).reason("not yet"));
     run.complete_first_then(2, later).await.unwrap();
     assert!(house.next().await.is_none());
     house.clock.advance(seconds(5));
-    let run = house
-        .queue
-        .receive_run(10, Duration::ZERO)
-        .await
-        .unwrap()
-        .unwrap();
-    let counts: Vec<u32> = run
-        .messages()
-        .iter()
-        .map(|message| message.delivery_count)
-        .collect();
+    let run = house.queue.receive_run(10, Duration::ZERO).await.unwrap().unwrap();
+    let counts: Vec<u32> = run.messages().iter().map(|message| message.delivery_count).collect();
     assert_eq!(counts, [2, 1], "the rest was given back uncounted");
 }
 
@@ -396,12 +287,7 @@ async fn o8_a_prefix_of_a_run_can_be_completed_and_the_rest_kept() {
     for body in ["1", "2", "3"] {
         house.send("w", body).await;
     }
-    let mut run = house
-        .queue
-        .receive_run(10, Duration::ZERO)
-        .await
-        .unwrap()
-        .unwrap();
+    let mut run = house.queue.receive_run(10, Duration::ZERO).await.unwrap().unwrap();
     run.complete_first(1).await.unwrap();
     assert_eq!(run.messages().len(), 2);
     assert!(house.next().await.is_none());
@@ -433,10 +319,7 @@ async fn o9_a_message_deferred_until_comes_back_before_what_was_not_handed_out()
         house.send("w", body).await;
     }
     let mut first = house.must().await;
-    first
-        .defer_until(seriatim::Clock::now(&house.clock) + seconds(5))
-        .await
-        .unwrap();
+    first.defer_until(seriatim::Clock::now(&house.clock) + seconds(5)).await.unwrap();
     let mut second = house.must().await;
     house.clock.advance(seconds(5));
     assert!(house.next().await.is_none(), "the second is still held");
@@ -446,21 +329,14 @@ async fn o9_a_message_deferred_until_comes_back_before_what_was_not_handed_out()
 
 #[tokio::test]
 async fn o9_a_queue_can_wait_for_what_is_deferred() {
-    let house = House::new(QueueOptions {
-        hold_on_defer: true,
-        ..QueueOptions::default()
-    })
-    .await;
+    let house = House::new(QueueOptions { hold_on_defer: true, ..QueueOptions::default() }).await;
     house.send("w", "1").await;
     house.send("w", "2").await;
     let mut first = house.must().await;
     let number = first.sequence_number();
     first.defer().await.unwrap();
     assert!(house.next().await.is_none());
-    house.queue.receive_deferred(&[number]).await.unwrap()[0]
-        .complete()
-        .await
-        .unwrap();
+    house.queue.receive_deferred(&[number]).await.unwrap()[0].complete().await.unwrap();
     assert_eq!(house.drain().await, ["2"]);
 }
 
@@ -510,10 +386,7 @@ async fn o11_a_dead_letter_whose_place_has_passed_becomes_a_new_message_or_is_re
     let number = first.sequence_number();
     first.dead_letter("broken", "").await.unwrap();
     house.send("w", "2").await;
-    assert!(matches!(
-        house.queue.redrive(number).await.unwrap(),
-        Redriven::AsNew(_)
-    ));
+    assert!(matches!(house.queue.redrive(number).await.unwrap(), Redriven::AsNew(_)));
     assert_eq!(house.drain().await, ["2", "1"]);
 
     let house = House::new(QueueOptions::by_position()).await;
@@ -522,14 +395,8 @@ async fn o11_a_dead_letter_whose_place_has_passed_becomes_a_new_message_or_is_re
     let number = first.sequence_number();
     first.dead_letter("broken", "").await.unwrap();
     let passed = house.queue.redrive(number).await.unwrap_err();
-    assert_eq!(
-        passed.refusal(),
-        Some(&seriatim::OperateRefusal::PlacePassed(number))
-    );
-    assert!(matches!(
-        house.queue.redrive_as(number, 2).await.unwrap(),
-        Redriven::AsNew(_)
-    ));
+    assert_eq!(passed.refusal(), Some(&seriatim::OperateRefusal::PlacePassed(number)));
+    assert!(matches!(house.queue.redrive_as(number, 2).await.unwrap(), Redriven::AsNew(_)));
     assert_eq!(house.drain().await, ["1"], "its body is what it was");
 }
 
@@ -539,12 +406,7 @@ async fn o12_a_taken_workflow_is_offered_to_nobody_else() {
     for body in ["1", "2", "3"] {
         house.send("w", body).await;
     }
-    let taken = house
-        .queue
-        .take_next_workflow(Duration::ZERO)
-        .await
-        .unwrap()
-        .unwrap();
+    let taken = house.queue.take_next_workflow(Duration::ZERO).await.unwrap().unwrap();
     assert_eq!(taken.workflow_id().unwrap().as_str(), "w");
     assert!(house.next().await.is_none());
     let mut ahead = taken.receive(2, Duration::ZERO).await.unwrap();
@@ -552,11 +414,7 @@ async fn o12_a_taken_workflow_is_offered_to_nobody_else() {
     ahead[0].complete().await.unwrap();
     taken.close().await.unwrap();
     let second = house.must().await;
-    assert_eq!(
-        (body(&second).as_str(), second.message().delivery_count),
-        ("2", 1),
-        "given back uncounted"
-    );
+    assert_eq!((body(&second).as_str(), second.message().delivery_count), ("2", 1), "given back uncounted");
 }
 
 #[tokio::test]

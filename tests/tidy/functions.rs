@@ -28,10 +28,7 @@ impl Measure {
 
 /// Measures every function outside tests.
 pub(crate) fn measure(sources: &[Source]) -> Measure {
-    let mut measure = Measure {
-        total: 0,
-        long: Vec::new(),
-    };
+    let mut measure = Measure { total: 0, long: Vec::new() };
     for source in sources {
         for start in (0..source.code.len()).filter(|&line| !source.is_test[line]) {
             let Some(lines) = function_lines(&source.code[start..]) else {
@@ -40,9 +37,7 @@ pub(crate) fn measure(sources: &[Source]) -> Measure {
             measure.total += 1;
             if lines > LINES_MAX {
                 let (path, line) = (&source.path, start + 1);
-                measure
-                    .long
-                    .push(format!("{path}:{line}: this function has {lines} lines"));
+                measure.long.push(format!("{path}:{line}: this function has {lines} lines"));
             }
         }
     }
@@ -85,19 +80,14 @@ fn function_lines(code: &[String]) -> Option<usize> {
 
 #[cfg(test)]
 fn function(name: &str, lines: usize) -> String {
-    format!(
-        "pub fn {name}(\n    a: u8,\n) -> u8 {{\n{}}}\n",
-        "    work();\n".repeat(lines - 4)
-    )
+    format!("pub fn {name}(\n    a: u8,\n) -> u8 {{\n{}}}\n", "    work();\n".repeat(lines - 4))
 }
 
 #[test]
 fn a_function_is_measured_from_its_name_to_its_brace() {
     let lengths = |text: &str| {
         let code = Source::new("src/x.rs", text).code;
-        (0..code.len())
-            .filter_map(|at| function_lines(&code[at..]))
-            .collect::<Vec<_>>()
+        (0..code.len()).filter_map(|at| function_lines(&code[at..])).collect::<Vec<_>>()
     };
     assert_eq!(lengths(&function("a", 70)), [70]);
     assert_eq!(
@@ -106,10 +96,7 @@ fn a_function_is_measured_from_its_name_to_its_brace() {
     );
     let nested = "impl T {\n    async fn outer<A>()\n    where\n        A: B,\n    {\n        {\n        }\n    }\n}\n";
     assert_eq!(lengths(nested), [7]);
-    assert_eq!(
-        lengths("pub(in crate::a) const fn a() {\n}\nlet f: fn() = g;\n"),
-        [2]
-    );
+    assert_eq!(lengths("pub(in crate::a) const fn a() {\n}\nlet f: fn() = g;\n"), [2]);
 }
 
 #[test]
@@ -127,9 +114,6 @@ fn one_long_function_is_within_the_share_of_many_and_not_of_few() {
 
 #[test]
 fn a_long_test_is_not_counted() {
-    let text = format!(
-        "#[cfg(test)]\nmod tests {{\n{}}}\n",
-        function("long", 99).replace('\n', "\n    ")
-    );
+    let text = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", function("long", 99).replace('\n', "\n    "));
     assert_eq!(measure(&[Source::new("src/x.rs", &text)]).total, 0);
 }

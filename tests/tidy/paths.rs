@@ -27,11 +27,7 @@ pub(crate) fn named(source: &Source) -> Vec<Named> {
     let module = module_of(&source.path);
     let resolved = found.into_iter().map(|(line, segments)| {
         let is_test = source.is_test[line];
-        Named {
-            line: line + 1,
-            is_test,
-            segments: resolve(&module, is_test, segments),
-        }
+        Named { line: line + 1, is_test, segments: resolve(&module, is_test, segments) }
     });
     resolved.collect()
 }
@@ -56,10 +52,7 @@ fn tokens(code: &[String]) -> Vec<(usize, Token)> {
     for (line, text) in code.iter().enumerate() {
         let mut rest = text.trim_start();
         while let Some(first) = rest.chars().next() {
-            let word = rest
-                .split(|char: char| !char.is_alphanumeric() && char != '_')
-                .next()
-                .unwrap_or("");
+            let word = rest.split(|char: char| !char.is_alphanumeric() && char != '_').next().unwrap_or("");
             let (token, length) = match first {
                 _ if !word.is_empty() && !first.is_numeric() => (Token::Word(word.to_owned()), word.len()),
                 _ if !word.is_empty() => (Token::Other, word.len()),
@@ -134,10 +127,7 @@ fn module_of(path: &str) -> Vec<String> {
     let inside = path.trim_start_matches("src/").trim_end_matches(".rs");
     let mut module = vec!["crate".to_owned()];
     module.extend(inside.split('/').map(str::to_owned));
-    if module
-        .last()
-        .is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str()))
-    {
+    if module.last().is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str())) {
         module.pop();
     }
     module
@@ -168,35 +158,20 @@ fn resolve(module: &[String], is_test: bool, mut path: Vec<String>) -> Vec<Strin
 
 #[cfg(test)]
 fn texts(path: &str, text: &str) -> Vec<String> {
-    named(&Source::new(path, text))
-        .iter()
-        .map(|named| named.segments.join("::"))
-        .collect()
+    named(&Source::new(path, text)).iter().map(|named| named.segments.join("::")).collect()
 }
 
 #[test]
 fn a_group_is_opened() {
     let text = "use a::{\n    b::{self, c},\n    d as e,\n    f::*,\n};\n";
-    assert_eq!(
-        texts("src/x.rs", text),
-        ["use", "a::b", "a::b::c", "a::d", "a::f::*"]
-    );
+    assert_eq!(texts("src/x.rs", text), ["use", "a::b", "a::b::c", "a::d", "a::f::*"]);
 }
 
 #[test]
 fn a_relative_path_is_resolved() {
-    assert_eq!(
-        texts("src/engine/store/row.rs", "super::key"),
-        ["crate::engine::store::key"]
-    );
-    assert_eq!(
-        texts("src/engine/store/mod.rs", "super::rules::lock"),
-        ["crate::engine::rules::lock"]
-    );
-    assert_eq!(
-        texts("src/engine/store.rs", "self::row"),
-        ["crate::engine::store::row"]
-    );
+    assert_eq!(texts("src/engine/store/row.rs", "super::key"), ["crate::engine::store::key"]);
+    assert_eq!(texts("src/engine/store/mod.rs", "super::rules::lock"), ["crate::engine::rules::lock"]);
+    assert_eq!(texts("src/engine/store.rs", "self::row"), ["crate::engine::store::row"]);
     let tests = "#[cfg(test)]\nmod tests {\n    super::key();\n}\n";
     assert!(texts("src/engine/row.rs", tests).contains(&"crate::engine::row::key".to_owned()));
 }
@@ -204,8 +179,5 @@ fn a_relative_path_is_resolved() {
 #[test]
 fn visibility_is_not_a_path() {
     assert_eq!(texts("src/x.rs", "pub(crate) fn f"), ["pub", "crate", "fn", "f"]);
-    assert_eq!(
-        texts("src/x.rs", "pub(in crate::engine) fn f"),
-        ["pub", "in", "fn", "f"]
-    );
+    assert_eq!(texts("src/x.rs", "pub(in crate::engine) fn f"), ["pub", "in", "fn", "f"]);
 }

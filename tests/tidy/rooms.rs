@@ -44,11 +44,8 @@ const WORDS: &[&str] = &[
 ];
 
 /// The part of the rules that says what is stored; the store knows these words and no verb.
-const STORED: &[&str] = &[
-    "crate::engine::rules::change",
-    "crate::engine::rules::record",
-    "crate::engine::rules::records",
-];
+const STORED: &[&str] =
+    &["crate::engine::rules::change", "crate::engine::rules::record", "crate::engine::rules::records"];
 
 pub(crate) const TABLE: &[Row] = &[
     Row {
@@ -211,11 +208,7 @@ pub(crate) fn trespasses(sources: &[Source], table: &[Row]) -> Vec<String> {
             let broken = rows.iter().filter(|row| row.forbids(&named));
             violations.extend(broken.map(|row| {
                 let (path, line) = (&source.path, named.line);
-                format!(
-                    "{path}:{line}: names `{}`: {}",
-                    named.segments.join("::"),
-                    row.because
-                )
+                format!("{path}:{line}: names `{}`: {}", named.segments.join("::"), row.because)
             }));
         }
     }
@@ -232,17 +225,8 @@ impl Row {
         if named.is_test && self.binds == Binds::CodeOnly {
             return false;
         }
-        let is_allowed = self
-            .but_may
-            .iter()
-            .copied()
-            .flatten()
-            .any(|path| is_below(&named.segments, path));
-        !is_allowed
-            && self
-                .may_not_name
-                .iter()
-                .any(|pattern| is_named(&named.segments, pattern))
+        let is_allowed = self.but_may.iter().copied().flatten().any(|path| is_below(&named.segments, path));
+        !is_allowed && self.may_not_name.iter().any(|pattern| is_named(&named.segments, pattern))
     }
 }
 
@@ -278,11 +262,7 @@ fn found(path: &str, text: &str) -> Vec<String> {
 fn every_row_of_the_table_can_fail() {
     for row in TABLE {
         let room = row.room[0];
-        let path = if room.ends_with(".rs") {
-            room.to_owned()
-        } else {
-            format!("{room}/planted.rs")
-        };
+        let path = if room.ends_with(".rs") { room.to_owned() } else { format!("{room}/planted.rs") };
         for pattern in row.may_not_name {
             let planted = [Source::new(&path, &format!("use {pattern}::Planted;\n"))];
             let violations = trespasses(&planted, std::slice::from_ref(row));
@@ -293,10 +273,7 @@ fn every_row_of_the_table_can_fail() {
         }
         for allowed in row.but_may.iter().copied().flatten() {
             let honest = [Source::new(&path, &format!("use {allowed}::Honest;\n"))];
-            assert!(
-                trespasses(&honest, std::slice::from_ref(row)).is_empty(),
-                "{allowed} in {path}"
-            );
+            assert!(trespasses(&honest, std::slice::from_ref(row)).is_empty(), "{allowed} in {path}");
         }
     }
 }
@@ -328,20 +305,8 @@ fn a_word_in_a_comment_or_a_string_is_not_a_trespass() {
 #[test]
 fn a_test_may_use_a_hash_map_but_not_the_store() {
     let module = |line: &str| format!("#[cfg(test)]\nmod tests {{\n    {line}\n}}\n");
-    assert!(
-        found(
-            "src/engine/rules/lock.rs",
-            &module("use std::collections::HashMap;")
-        )
-        .is_empty()
-    );
-    assert!(
-        !found(
-            "src/engine/rules/lock.rs",
-            &module("use crate::engine::store::Store;")
-        )
-        .is_empty()
-    );
+    assert!(found("src/engine/rules/lock.rs", &module("use std::collections::HashMap;")).is_empty());
+    assert!(!found("src/engine/rules/lock.rs", &module("use crate::engine::store::Store;")).is_empty());
 }
 
 #[test]

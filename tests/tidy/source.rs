@@ -18,21 +18,9 @@ pub(crate) struct Source {
 impl Source {
     /// A source from its path and text, so that a test can plant one.
     pub(crate) fn new(path: &str, text: &str) -> Source {
-        let code: Vec<String> = without_comments_and_literals(text)
-            .lines()
-            .map(str::to_owned)
-            .collect();
-        let is_test = if is_test_file(path) {
-            vec![true; code.len()]
-        } else {
-            test_lines(&code)
-        };
-        Source {
-            path: path.to_owned(),
-            text: text.to_owned(),
-            code,
-            is_test,
-        }
+        let code: Vec<String> = without_comments_and_literals(text).lines().map(str::to_owned).collect();
+        let is_test = if is_test_file(path) { vec![true; code.len()] } else { test_lines(&code) };
+        Source { path: path.to_owned(), text: text.to_owned(), code, is_test }
     }
 
     /// Every file of this extension in these folders of the package, in order of path.
@@ -119,9 +107,7 @@ fn without_comments_and_literals(text: &str) -> String {
             code.push(chars[at]);
             at += 1;
         } else {
-            let blanks = chars[at..end]
-                .iter()
-                .map(|&char| if char == '\n' { '\n' } else { ' ' });
+            let blanks = chars[at..end].iter().map(|&char| if char == '\n' { '\n' } else { ' ' });
             code.extend(blanks);
             at = end;
         }
@@ -145,9 +131,7 @@ fn blank_end(chars: &[char], at: usize) -> usize {
 }
 
 fn find(chars: &[char], from: usize, is_here: impl Fn(&[char]) -> bool) -> usize {
-    (from..chars.len())
-        .find(|&at| is_here(&chars[at..]))
-        .unwrap_or(chars.len())
+    (from..chars.len()).find(|&at| is_here(&chars[at..])).unwrap_or(chars.len())
 }
 
 fn block_comment_end(chars: &[char], start: usize) -> usize {
@@ -201,10 +185,7 @@ fn comments_and_literals_are_not_code() {
     let code = Source::new("src/x.rs", text).code;
     assert_eq!(code.len(), 2);
     assert_eq!(code[0].split_whitespace().collect::<String>(), "ad");
-    assert_eq!(
-        code[1].split_whitespace().collect::<String>(),
-        "lets=;letr=b;letc=;j<'k>()"
-    );
+    assert_eq!(code[1].split_whitespace().collect::<String>(), "lets=;letr=b;letc=;j<'k>()");
 }
 
 #[test]
@@ -218,14 +199,8 @@ fn a_string_over_several_lines_keeps_the_count_of_lines() {
 fn the_lines_of_a_test_module_are_known() {
     let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {\n    }\n}\nfn c() {}\n#[cfg(test)]\nmod more;\nx\n";
     let source = Source::new("src/x.rs", text);
-    assert_eq!(
-        source.is_test,
-        [false, true, true, true, true, true, false, true, true, false]
-    );
-    let field = Source::new(
-        "src/x.rs",
-        "struct A {\n    #[cfg(test)]\n    b: u8,\n    c: u8,\n}\n",
-    );
+    assert_eq!(source.is_test, [false, true, true, true, true, true, false, true, true, false]);
+    let field = Source::new("src/x.rs", "struct A {\n    #[cfg(test)]\n    b: u8,\n    c: u8,\n}\n");
     assert_eq!(field.is_test, [false, true, true, false, false]);
     assert_eq!(Source::new("src/engine/tests.rs", "a\nb\n").is_test, [true, true]);
 }

@@ -98,11 +98,7 @@ mod tests {
         // a: 1, 3, 4, then 2. The fourth comes after its predecessor, and still must wait for the second.
         let changes = changes(&[("a", 1), ("b", 1), ("a", 9), ("a", 2), ("a", 3), ("b", 4)]);
         let order = arrival_order(&changes);
-        let expected = EarlyArrivals {
-            messages: 2,
-            workflows: 1,
-            waiting_max: 2,
-        };
+        let expected = EarlyArrivals { messages: 2, workflows: 1, waiting_max: 2 };
         assert_eq!(count_early(&changes, &order), expected);
     }
 }

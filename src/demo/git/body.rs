@@ -29,10 +29,7 @@ mod tests {
         let body = ChangeBody {
             path: b"src/caf\xe9 100%.rs".to_vec(),
             old: None,
-            new: Some(Entry {
-                mode: 0o100644,
-                id: "ab".repeat(20),
-            }),
+            new: Some(Entry { mode: 0o100644, id: "ab".repeat(20) }),
         };
         let json = serde_json::to_string(&body).unwrap();
         let id = "ab".repeat(20);

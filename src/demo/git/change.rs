@@ -23,10 +23,6 @@ pub(crate) struct Change {
 impl Change {
     /// The part of the change that its message carries; workflow and position travel beside it.
     pub(crate) fn body(&self) -> ChangeBody {
-        ChangeBody {
-            path: self.path.clone(),
-            old: self.old.clone(),
-            new: self.new.clone(),
-        }
+        ChangeBody { path: self.path.clone(), old: self.old.clone(), new: self.new.clone() }
     }
 }

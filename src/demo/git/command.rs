@@ -67,10 +67,7 @@ pub(crate) struct Git {
 impl Git {
     /// Asks the program on the PATH about the folder.
     pub(crate) fn new(path: &Path) -> Git {
-        Git {
-            program: OsString::from("git"),
-            path: path.to_path_buf(),
-        }
+        Git { program: OsString::from("git"), path: path.to_path_buf() }
     }
 
     /// The folder that is asked about.
@@ -92,10 +89,7 @@ impl Git {
                 command.env_remove(name);
             }
         }
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
@@ -126,10 +120,7 @@ impl Git {
     pub(crate) fn line(&self, arguments: &[&str]) -> Result<String, GitError> {
         self.run(self.command(arguments), |output| {
             let mut line = Vec::new();
-            output
-                .take(limits::TOKEN_BYTES_MAX as u64)
-                .read_to_end(&mut line)
-                .map_err(GitError::NotRun)?;
+            output.take(limits::TOKEN_BYTES_MAX as u64).read_to_end(&mut line).map_err(GitError::NotRun)?;
             let text = str::from_utf8(&line).map_err(|_| GitError::unexpected("one line of text", &line))?;
             Ok(text.trim_end().to_owned())
         })
@@ -176,10 +167,7 @@ fn converse<T>(
 /// Keeps the beginning of what git complains about and reads the rest away.
 fn listen(mut stderr: impl Read) -> io::Result<String> {
     let mut complaint = Vec::new();
-    stderr
-        .by_ref()
-        .take(limits::COMPLAINT_BYTES_MAX)
-        .read_to_end(&mut complaint)?;
+    stderr.by_ref().take(limits::COMPLAINT_BYTES_MAX).read_to_end(&mut complaint)?;
     io::copy(&mut stderr, &mut io::sink())?;
     Ok(String::from_utf8_lossy(&complaint).trim().to_owned())
 }
@@ -193,10 +181,7 @@ mod tests {
 
     #[test]
     fn a_missing_git_is_named() {
-        let git = Git {
-            program: OsString::from("no-such-git-program"),
-            path: PathBuf::from("."),
-        };
+        let git = Git { program: OsString::from("no-such-git-program"), path: PathBuf::from(".") };
         let error = git.line(&["--version"]).unwrap_err();
         assert!(error.to_string().contains("install git"), "{error}");
     }
@@ -217,15 +202,10 @@ mod tests {
         let git = Git::new(scratch.path());
         let mut command = git.command(&["rev-parse", "--is-shallow-repository"]);
         command.env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1");
-        let error = git.run(command, |output| {
-            io::copy(output, &mut io::sink()).map_err(GitError::NotRun)
-        });
+        let error = git.run(command, |output| io::copy(output, &mut io::sink()).map_err(GitError::NotRun));
         let text = error.unwrap_err().to_string();
         assert!(text.contains("another user owns it"), "{text}");
-        assert!(
-            text.contains("git config --global --add safe.directory"),
-            "{text}"
-        );
+        assert!(text.contains("git config --global --add safe.directory"), "{text}");
     }
 
     #[test]
@@ -255,9 +235,7 @@ mod tests {
     fn a_reader_that_gives_up_ends_git() {
         let scratch = Scratch::new();
         let git = Git::new(scratch.path());
-        let answer = git.run(git.command(&["help", "--all"]), |_| {
-            Err::<(), _>(GitError::TooManyPaths)
-        });
+        let answer = git.run(git.command(&["help", "--all"]), |_| Err::<(), _>(GitError::TooManyPaths));
         assert!(matches!(answer, Err(GitError::TooManyPaths)));
     }
 }

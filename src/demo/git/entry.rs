@@ -95,10 +95,7 @@ mod tests {
 
     #[test]
     fn a_mode_is_octal_in_json() {
-        let entry = Entry {
-            mode: 0o120000,
-            id: "c3".repeat(20),
-        };
+        let entry = Entry { mode: 0o120000, id: "c3".repeat(20) };
         let json = serde_json::to_string(&entry).unwrap();
         assert_eq!(json, format!(r#"{{"mode":"120000","id":"{}"}}"#, entry.id));
         assert_eq!(serde_json::from_str::<Entry>(&json).unwrap(), entry);

@@ -94,21 +94,11 @@ pub(crate) enum GitError {
         "follow {path} at commit {commit}: change {position} starts from {found} although the path was at \
          {expected}; the history is altered (grafts) or damaged"
     )]
-    BrokenChain {
-        path: String,
-        commit: String,
-        position: u64,
-        expected: String,
-        found: String,
-    },
+    BrokenChain { path: String, commit: String, position: u64, expected: String, found: String },
 
     /// Two paths have the same workflow ID, so their changes would be mixed.
     #[error("name the workflows: the paths {first} and {second} both become {id}")]
-    SameWorkflowId {
-        id: String,
-        first: String,
-        second: String,
-    },
+    SameWorkflowId { id: String, first: String, second: String },
 }
 
 impl GitError {

@@ -37,10 +37,7 @@ impl Repository {
             "true" => return Err(GitError::Shallow { path: path.into() }),
             // A git older than 2.15 repeats the question.
             other => {
-                return Err(GitError::unexpected(
-                    "true or false; git may be too old",
-                    other.as_bytes(),
-                ));
+                return Err(GitError::unexpected("true or false; git may be too old", other.as_bytes()));
             }
         }
         let head = git.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
@@ -94,9 +91,7 @@ impl Repository {
             &self.head,
             "--",
         ]);
-        let changes = self
-            .git
-            .run(command, |output| log::read_changes(output, limits::CHANGES_MAX));
+        let changes = self.git.run(command, |output| log::read_changes(output, limits::CHANGES_MAX));
         changes.map_err(|error| self.explain_missing(error))
     }
 
@@ -107,9 +102,7 @@ impl Repository {
     /// When git fails, or the tree is larger than what is held in memory.
     pub(crate) fn head_tree(&self) -> Result<BTreeMap<Vec<u8>, Entry>, GitError> {
         let arguments = ["ls-tree", "-r", "-z", "--full-tree", &self.head];
-        let tree = self
-            .git
-            .run(self.git.command(&arguments), |output| tree::read_tree(output));
+        let tree = self.git.run(self.git.command(&arguments), |output| tree::read_tree(output));
         tree.map_err(|error| self.explain_missing(error))
     }
 

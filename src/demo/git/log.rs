@@ -96,10 +96,7 @@ impl Mainline {
                 found: describe(&old),
             });
         }
-        *tip = Tip {
-            position,
-            entry: new.clone(),
-        };
+        *tip = Tip { position, entry: new.clone() };
         self.changes.push(Change {
             path,
             position,
@@ -173,11 +170,7 @@ mod tests {
     #[test]
     fn a_commit_without_a_readable_author_time_has_its_committer_time() {
         let text = format!("commit a  8\0\n{}commit b  \0\n{}", added("x"), added("y"));
-        let times: Vec<i64> = read(&text)
-            .unwrap()
-            .iter()
-            .map(|change| change.author_time)
-            .collect();
+        let times: Vec<i64> = read(&text).unwrap().iter().map(|change| change.author_time).collect();
         assert_eq!(times, [8, 0]);
     }
 
@@ -186,10 +179,7 @@ mod tests {
         let text = format!("commit a 1 1\0\n{}commit b 2 2\0\n{}", added("x%"), added("x%"));
         let error = read(&text).unwrap_err().to_string();
         assert!(error.contains("follow x%25 at commit b: change 2"), "{error}");
-        assert!(
-            error.contains("starts from absent although the path was at 100644 1111"),
-            "{error}"
-        );
+        assert!(error.contains("starts from absent although the path was at 100644 1111"), "{error}");
         assert!(read(&format!("commit a 1 1\0\n{}", modified("x"))).is_err());
     }
 
@@ -209,13 +199,7 @@ mod tests {
     fn what_is_no_log_is_refused() {
         let renamed = format!("commit a 1 1\0:100644 100644 {} {} R100\0x\0y\0", ID[1], ID[1]);
         let two_parents = format!("commit a 1 1\0::100644 100644 100644 {0} {0} {0} MM\0x\0", ID[1]);
-        for text in [
-            "fatal\0",
-            &added("x"),
-            "commit a 1 1\0:0 0\0x\0",
-            &renamed,
-            &two_parents,
-        ] {
+        for text in ["fatal\0", &added("x"), "commit a 1 1\0:0 0\0x\0", &renamed, &two_parents] {
             let error = read(text).unwrap_err();
             assert!(matches!(error, GitError::Unexpected { .. }), "{text:?}: {error}");
         }

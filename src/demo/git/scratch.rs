@@ -25,13 +25,7 @@ pub(crate) struct Commit {
 impl Commit {
     /// A commit on top of `main`, or its root.
     pub(crate) fn at(author_time: i64) -> Commit {
-        Commit {
-            branch: "main",
-            from: None,
-            merging: None,
-            author_time,
-            edits: Vec::new(),
-        }
+        Commit { branch: "main", from: None, merging: None, author_time, edits: Vec::new() }
     }
 
     /// Puts the commit on another branch.
@@ -60,8 +54,7 @@ impl Commit {
     /// Writes a file, an executable or a symbolic link.
     pub(crate) fn node(mut self, mode: &str, path: impl AsRef<[u8]>, content: &str) -> Commit {
         let (path, length) = (quote(path.as_ref()), content.len());
-        self.edits
-            .push(format!("M {mode} inline {path}\ndata {length}\n{content}\n"));
+        self.edits.push(format!("M {mode} inline {path}\ndata {length}\n{content}\n"));
         self
     }
 
@@ -79,9 +72,7 @@ impl Commit {
 
     /// Writes the commit for `git fast-import`.
     fn to_stream(&self, stream: &mut String) {
-        let Commit {
-            branch, author_time, ..
-        } = self;
+        let Commit { branch, author_time, .. } = self;
         let _ = writeln!(stream, "commit refs/heads/{branch}");
         let _ = writeln!(stream, "author Ada <ada@example.org> {author_time} +0100");
         let _ = writeln!(stream, "committer Bob <bob@example.org> 4000000000 -0300\ndata 0");
@@ -105,9 +96,7 @@ impl Scratch {
 
     /// An empty repository made with further options.
     pub(crate) fn init(options: &[&str]) -> Scratch {
-        let scratch = Scratch {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        let scratch = Scratch { folder: tempfile::tempdir().unwrap() };
         scratch.git(&[&["init", "--quiet", "--initial-branch=main"], options].concat());
         scratch
     }
@@ -151,11 +140,9 @@ impl Scratch {
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(name);
         }
-        for (name, value) in [
-            ("GIT_CONFIG_GLOBAL", "/dev/null"),
-            ("GIT_CONFIG_NOSYSTEM", "1"),
-            ("GIT_ALLOW_PROTOCOL", "file"),
-        ] {
+        for (name, value) in
+            [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_ALLOW_PROTOCOL", "file")]
+        {
             command.env(name, value);
         }
         command

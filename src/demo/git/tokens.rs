@@ -35,11 +35,7 @@ impl<R: BufRead> Tokens<R> {
         }
         if self.token.pop() != Some(0) {
             let too_long = bytes > TOKEN_BYTES_MAX;
-            return Err(if too_long {
-                GitError::TokenTooLong
-            } else {
-                GitError::CutShort
-            });
+            return Err(if too_long { GitError::TokenTooLong } else { GitError::CutShort });
         }
         Ok(Some(&self.token))
     }
@@ -71,9 +67,6 @@ mod tests {
         longest.push(0);
         assert!(Tokens::new(&longest[..]).next().is_ok());
         longest.insert(0, b'a');
-        assert!(matches!(
-            Tokens::new(&longest[..]).next(),
-            Err(GitError::TokenTooLong)
-        ));
+        assert!(matches!(Tokens::new(&longest[..]).next(), Err(GitError::TokenTooLong)));
     }
 }

@@ -51,9 +51,7 @@ impl Drop for Shared {
 
 impl Client {
     pub(crate) fn new(inbox: Inbox, epoch: u32, events: broadcast::Sender<Event>) -> Client {
-        Client {
-            shared: Arc::new(Shared { inbox, epoch, events }),
-        }
+        Client { shared: Arc::new(Shared { inbox, epoch, events }) }
     }
 
     /// Creates a queue, unless there is one of this name with the same options.
@@ -67,10 +65,7 @@ impl Client {
     ) -> Result<Queue, QueueError> {
         let name = QueueName::new(name)?;
         options.check()?;
-        let command = Command::CreateQueue {
-            name: name.clone(),
-            options: Box::new(options),
-        };
+        let command = Command::CreateQueue { name: name.clone(), options: Box::new(options) };
         self.ask_queue(command).await?;
         Ok(Queue::new(self.clone(), name))
     }
@@ -93,10 +88,7 @@ impl Client {
         options: QueueOptions,
     ) -> Result<bool, QueueError> {
         options.check()?;
-        let command = Command::ChangeQueue {
-            name: QueueName::new(name)?,
-            options: Box::new(options),
-        };
+        let command = Command::ChangeQueue { name: QueueName::new(name)?, options: Box::new(options) };
         self.ask_queue(command).await
     }
 
@@ -105,10 +97,7 @@ impl Client {
     /// # Errors
     /// [`QueueRefusal::QueueNotFound`].
     pub async fn delete_queue(&self, name: impl AsRef<str>) -> Result<(), QueueError> {
-        self.ask_queue(Command::DeleteQueue {
-            name: QueueName::new(name)?,
-        })
-        .await?;
+        self.ask_queue(Command::DeleteQueue { name: QueueName::new(name)? }).await?;
         Ok(())
     }
 
@@ -128,15 +117,7 @@ impl Client {
         after: Option<&QueueName>,
         limit: usize,
     ) -> Result<Vec<QueueView>, Unavailable> {
-        match self
-            .shared
-            .inbox
-            .query(Query::Queues {
-                after: after.cloned(),
-                limit,
-            })
-            .await?
-        {
+        match self.shared.inbox.query(Query::Queues { after: after.cloned(), limit }).await? {
             Answer::Queues(queues) => Ok(queues),
             other => unreachable!("a look at queues is answered with queues: {other:?}"),
         }
@@ -167,8 +148,10 @@ impl Client {
         let (slot, answer) = oneshot::channel();
         let target = target.as_ref().to_owned();
         self.shared.inbox.post(Request::Backup { target, slot }).await?;
-        let copied: Result<u64, Fault> = answer.await.map_err(|_| self.shared.inbox.why_ended())?;
-        copied.map_err(|fault| OperateError::Unavailable(Unavailable::Stopped(fault)))
+        match answer.await {
+            Ok(copied) => copied.map_err(|fault| Unavailable::Stopped(fault).into()),
+            Err(_) => Err(self.shared.inbox.why_ended().await.into()),
+        }
     }
 
     pub(crate) async fn close(&self) {
@@ -184,10 +167,7 @@ impl Client {
 
     /// Asks for work, and waits for it up to `wait`.
     pub(crate) async fn ask_for_work(&self, command: Command, wait: Duration) -> Result<Reply, Unavailable> {
-        self.shared
-            .inbox
-            .ask(command, Some(wait.min(limits::DURATION_MAX)))
-            .await
+        self.shared.inbox.ask(command, Some(wait.min(limits::DURATION_MAX))).await
     }
 
     /// Looks something up in a queue.

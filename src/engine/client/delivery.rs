@@ -50,12 +50,7 @@ impl Drop for DeliveryHold {
         if !self.settled {
             let settlement = dropped();
             let (queue, token, sequence) = (self.queue.clone(), self.token, self.sequence);
-            self.client.give_back(Command::Settle {
-                queue,
-                token,
-                sequence,
-                settlement,
-            });
+            self.client.give_back(Command::Settle { queue, token, sequence, settlement });
         }
     }
 }
@@ -63,28 +58,14 @@ impl Drop for DeliveryHold {
 /// How a delivery ends that is dropped unsettled.
 pub(crate) fn dropped() -> Settlement {
     let reason = "it was dropped without being settled".to_owned();
-    Settlement::Abandon {
-        retry: Retry::Now,
-        reason,
-        properties: Properties::new(),
-    }
+    Settlement::Abandon { retry: Retry::Now, reason, properties: Properties::new() }
 }
 
 impl Delivery {
     pub(crate) fn new(client: Client, queue: QueueName, handed: Handed) -> Delivery {
         let (token, sequence, locked_until) = (handed.token, handed.sequence, handed.locked_until);
-        let hold = DeliveryHold {
-            client,
-            queue,
-            token,
-            sequence,
-            settled: false,
-        };
-        Delivery {
-            message: Received::new(handed),
-            hold,
-            locked_until,
-        }
+        let hold = DeliveryHold { client, queue, token, sequence, settled: false };
+        Delivery { message: Received::new(handed), hold, locked_until }
     }
 
     /// The message.
@@ -117,8 +98,7 @@ impl Delivery {
     /// # Errors
     /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when it is not held any more.
     pub async fn complete(&mut self) -> Result<(), SettleError> {
-        self.settle(Settlement::Complete(CompletionCommand::default()))
-            .await?;
+        self.settle(Settlement::Complete(CompletionCommand::default())).await?;
         Ok(())
     }
 
@@ -150,8 +130,7 @@ impl Delivery {
         delay: Duration,
         reason: impl Into<String>,
     ) -> Result<(), SettleError> {
-        self.end(Ending::Abandon(Abandon::after(delay).reason(reason)))
-            .await
+        self.end(Ending::Abandon(Abandon::after(delay).reason(reason))).await
     }
 
     /// Gives it back as a failed attempt, with everything that can be said of it.
@@ -187,11 +166,7 @@ impl Delivery {
         reason: impl Into<String>,
         description: impl Into<String>,
     ) -> Result<(), SettleError> {
-        self.end(Ending::DeadLetter {
-            reason: reason.into(),
-            description: description.into(),
-        })
-        .await
+        self.end(Ending::DeadLetter { reason: reason.into(), description: description.into() }).await
     }
 
     /// Gives it back unstarted: the delivery count is what it was before the hand-out.
@@ -213,24 +188,9 @@ impl Delivery {
     }
 
     async fn settle(&mut self, settlement: Settlement) -> Result<Settled, SettleError> {
-        let DeliveryHold {
-            client,
-            queue,
-            token,
-            sequence,
-            ..
-        } = &self.hold;
+        let DeliveryHold { client, queue, token, sequence, .. } = &self.hold;
         let (queue, token, sequence) = (queue.clone(), *token, *sequence);
-        let settled = settled(
-            client
-                .ask(Command::Settle {
-                    queue,
-                    token,
-                    sequence,
-                    settlement,
-                })
-                .await?,
-        )?;
+        let settled = settled(client.ask(Command::Settle { queue, token, sequence, settlement }).await?)?;
         self.hold.settled = true;
         Ok(settled)
     }
@@ -246,14 +206,8 @@ impl Delivery {
 
     /// A handle that can only renew the lock, for a task beside the one that handles the message.
     pub fn renewal(&self) -> Renewal {
-        let DeliveryHold {
-            client, queue, token, ..
-        } = &self.hold;
-        Renewal {
-            client: client.clone(),
-            queue: queue.clone(),
-            token: *token,
-        }
+        let DeliveryHold { client, queue, token, .. } = &self.hold;
+        Renewal { client: client.clone(), queue: queue.clone(), token: *token }
     }
 }
 
@@ -275,10 +229,7 @@ impl Renewal {
     /// # Errors
     /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when it is not held any more.
     pub async fn renew(&self) -> Result<Timestamp, SettleError> {
-        let command = Command::Renew {
-            queue: self.queue.clone(),
-            token: self.token,
-        };
+        let command = Command::Renew { queue: self.queue.clone(), token: self.token };
         let settled = settled(self.client.ask(command).await?)?;
         Ok(settled.locked_until.unwrap_or_default())
     }

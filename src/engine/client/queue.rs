@@ -59,10 +59,7 @@ impl Queue {
     /// [`SendRefusal`](crate::SendRefusal); [`Misuse`] names a field that is not allowed.
     pub async fn send(&self, message: Message) -> Result<Receipt, SendError> {
         let receipts = self.send_checked(vec![message.check()?]).await?;
-        Ok(receipts
-            .into_iter()
-            .next()
-            .expect("every message has its receipt"))
+        Ok(receipts.into_iter().next().expect("every message has its receipt"))
     }
 
     /// Sends up to 1,024 messages in one transaction: all are accepted, or none.
@@ -83,24 +80,14 @@ impl Queue {
         }
         let bytes: usize = checked.iter().map(NewMessage::len).sum();
         if bytes > limits::SEND_BATCH_BYTES_MAX {
-            let problem = format!(
-                "has {bytes} bytes, at most {} are allowed",
-                limits::SEND_BATCH_BYTES_MAX
-            );
+            let problem = format!("has {bytes} bytes, at most {} are allowed", limits::SEND_BATCH_BYTES_MAX);
             return Err(Misuse::new("batch", problem).into());
         }
         self.send_checked(checked).await
     }
 
     async fn send_checked(&self, messages: Vec<NewMessage>) -> Result<Vec<Receipt>, SendError> {
-        receipts(
-            self.client
-                .ask(Command::Send {
-                    queue: self.name.clone(),
-                    messages,
-                })
-                .await?,
-        )
+        receipts(self.client.ask(Command::Send { queue: self.name.clone(), messages }).await?)
     }
 
     /// Stops a scheduled message; its place counts as settled.
@@ -108,14 +95,7 @@ impl Queue {
     /// # Errors
     /// [`SendRefusal::NotScheduled`](crate::SendRefusal::NotScheduled) when it is not scheduled, or not any more.
     pub async fn cancel(&self, number: SequenceNumber) -> Result<(), SendError> {
-        receipts(
-            self.client
-                .ask(Command::Cancel {
-                    queue: self.name.clone(),
-                    sequence: number,
-                })
-                .await?,
-        )?;
+        receipts(self.client.ask(Command::Cancel { queue: self.name.clone(), sequence: number }).await?)?;
         Ok(())
     }
 
@@ -132,16 +112,9 @@ impl Queue {
     /// # Errors
     /// As [`Queue::receive`].
     pub async fn receive_many(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
-        let command = Command::Receive {
-            queue: self.name.clone(),
-            max,
-            token: self.client.token()?,
-        };
-        deliveries(
-            &self.client,
-            &self.name,
-            self.client.ask_for_work(command, wait).await?,
-        )
+        check_max(max)?;
+        let command = Command::Receive { queue: self.name.clone(), max, token: self.client.token()? };
+        deliveries(&self.client, &self.name, self.client.ask_for_work(command, wait).await?)
     }
 
     /// Receives a run of up to `max` consecutive messages of one workflow, waiting up to `wait` for the first.
@@ -149,11 +122,8 @@ impl Queue {
     /// # Errors
     /// As [`Queue::receive`].
     pub async fn receive_run(&self, max: usize, wait: Duration) -> Result<Option<Run>, ReceiveError> {
-        let command = Command::ReceiveRun {
-            queue: self.name.clone(),
-            max,
-            token: self.client.token()?,
-        };
+        check_max(max)?;
+        let command = Command::ReceiveRun { queue: self.name.clone(), max, token: self.client.token()? };
         match self.client.ask_for_work(command, wait).await? {
             Reply::Receive(Ok(handed)) => Ok(Run::new(self.client.clone(), self.name.clone(), handed)),
             Reply::Receive(Err(refusal)) => Err(ReceiveError::Refused(refusal)),
@@ -171,11 +141,7 @@ impl Queue {
             return Err(Misuse::new("numbers", format!("are more than {}", limits::RECEIVE_MAX)).into());
         }
         let (queue, sequences) = (self.name.clone(), numbers.to_vec());
-        let command = Command::ReceiveDeferred {
-            queue,
-            sequences,
-            token: self.client.token()?,
-        };
+        let command = Command::ReceiveDeferred { queue, sequences, token: self.client.token()? };
         deliveries(&self.client, &self.name, self.client.ask(command).await?)
     }
 
@@ -185,11 +151,7 @@ impl Queue {
     /// [`ReceiveRefusal::WorkflowLocked`](crate::ReceiveRefusal::WorkflowLocked) when somebody holds it.
     pub async fn take_workflow(&self, id: impl AsRef<str>) -> Result<TakenWorkflow, ReceiveError> {
         let (queue, workflow) = (self.name.clone(), Some(WorkflowId::new(id)?));
-        let command = Command::Take {
-            queue,
-            workflow,
-            token: self.client.token()?,
-        };
+        let command = Command::Take { queue, workflow, token: self.client.token()? };
         let taken = self.taken(self.client.ask(command).await?)?;
         Ok(taken.expect("a workflow that is named is taken, or refused"))
     }
@@ -200,11 +162,7 @@ impl Queue {
     /// As [`Queue::receive`].
     pub async fn take_next_workflow(&self, wait: Duration) -> Result<Option<TakenWorkflow>, ReceiveError> {
         let (queue, token) = (self.name.clone(), self.client.token()?);
-        let command = Command::Take {
-            queue,
-            workflow: None,
-            token,
-        };
+        let command = Command::Take { queue, workflow: None, token };
         self.taken(self.client.ask_for_work(command, wait).await?)
     }
 
@@ -223,11 +181,7 @@ impl Queue {
     /// # Errors
     /// [`Misuse`] for an ID that no workflow can have.
     pub fn workflow(&self, id: impl AsRef<str>) -> Result<Workflow, Misuse> {
-        Ok(Workflow::new(
-            self.client.clone(),
-            self.name.clone(),
-            WorkflowId::new(id)?,
-        ))
+        Ok(Workflow::new(self.client.clone(), self.name.clone(), WorkflowId::new(id)?))
     }
 
     /// Its options, and how many messages are where.
@@ -235,16 +189,7 @@ impl Queue {
     /// # Errors
     /// [`QueueRefusal::QueueNotFound`](crate::QueueRefusal::QueueNotFound).
     pub async fn view(&self) -> Result<QueueView, QueueError> {
-        match self
-            .client
-            .look(
-                &self.name,
-                Query::Queue {
-                    name: self.name.clone(),
-                },
-            )
-            .await?
-        {
+        match self.client.look(&self.name, Query::Queue { name: self.name.clone() }).await? {
             Answer::Queue(view) => Ok(*view),
             other => unreachable!("a look at a queue is answered with a queue: {other:?}"),
         }
@@ -259,11 +204,7 @@ impl Queue {
         after: Option<&WorkflowId>,
         limit: usize,
     ) -> Result<Vec<WorkflowView>, QueueError> {
-        let query = Query::Workflows {
-            queue: self.name.clone(),
-            after: after.cloned(),
-            limit,
-        };
+        let query = Query::Workflows { queue: self.name.clone(), after: after.cloned(), limit };
         match self.client.look(&self.name, query).await? {
             Answer::Workflows(workflows) => Ok(workflows),
             other => unreachable!("a look at workflows is answered with workflows: {other:?}"),
@@ -275,11 +216,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::view`].
     pub async fn peek(&self, from: SequenceNumber, limit: usize) -> Result<Vec<MessageView>, QueueError> {
-        let query = Query::Messages {
-            queue: self.name.clone(),
-            from,
-            limit,
-        };
+        let query = Query::Messages { queue: self.name.clone(), from, limit };
         match self.client.look(&self.name, query).await? {
             Answer::Messages(messages) => Ok(messages),
             other => unreachable!("a look at messages is answered with messages: {other:?}"),
@@ -296,11 +233,7 @@ impl Queue {
         limit: usize,
     ) -> Result<Vec<DeadLetterView>, QueueError> {
         let after = after.map(|last| (last.letter.reason.clone(), last.sequence_number));
-        let query = Query::DeadLetters {
-            queue: self.name.clone(),
-            after,
-            limit,
-        };
+        let query = Query::DeadLetters { queue: self.name.clone(), after, limit };
         match self.client.look(&self.name, query).await? {
             Answer::DeadLetters(letters) => Ok(letters),
             other => unreachable!("a look at dead letters is answered with them: {other:?}"),
@@ -329,15 +262,7 @@ impl Queue {
         sequence: SequenceNumber,
         position: Option<Position>,
     ) -> Result<Redriven, OperateError> {
-        match self
-            .client
-            .ask(Command::Redrive {
-                queue: self.name.clone(),
-                sequence,
-                position,
-            })
-            .await?
-        {
+        match self.client.ask(Command::Redrive { queue: self.name.clone(), sequence, position }).await? {
             Reply::Redrive(answer) => answer.map_err(OperateError::Refused),
             other => unreachable!("a redrive is answered as one: {other:?}"),
         }
@@ -361,6 +286,11 @@ impl Queue {
     }
 }
 
+/// A receiver that may have nothing would wait in front of others for ever.
+pub(crate) fn check_max(max: usize) -> Result<(), Misuse> {
+    if max == 0 { Err(Misuse::new("max", "must be at least 1")) } else { Ok(()) }
+}
+
 /// Purges step by step.
 pub(crate) async fn purge(
     client: &Client,
@@ -370,11 +300,7 @@ pub(crate) async fn purge(
     let mut count = 0;
     let mut from = Some(SequenceNumber::new(0));
     while let Some(next) = from {
-        let command = Command::Purge {
-            queue: queue.clone(),
-            scope: scope.clone(),
-            from: next,
-        };
+        let command = Command::Purge { queue: queue.clone(), scope: scope.clone(), from: next };
         let purged = match client.ask(command).await? {
             Reply::Purge(answer) => answer.map_err(OperateError::Refused)?,
             other => unreachable!("a purge is answered as one: {other:?}"),

@@ -42,12 +42,7 @@ pub struct Received {
 
 impl Received {
     pub(crate) fn new(handed: Handed) -> Received {
-        let Handed {
-            sequence,
-            record,
-            content,
-            ..
-        } = handed;
+        let Handed { sequence, record, content, .. } = handed;
         Received {
             sequence_number: sequence,
             workflow_id: content.workflow_id,

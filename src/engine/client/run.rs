@@ -45,18 +45,9 @@ impl Drop for RunHold {
         if !self.settled {
             let completion = CompletionCommand::default();
             let next = Some(dropped());
-            let settlement = RunSettlement {
-                completed: 0,
-                completion,
-                next,
-                keep_rest: false,
-            };
+            let settlement = RunSettlement { completed: 0, completion, next, keep_rest: false };
             let (queue, token) = (self.queue.clone(), self.token);
-            self.client.give_back(Command::SettleRun {
-                queue,
-                token,
-                settlement,
-            });
+            self.client.give_back(Command::SettleRun { queue, token, settlement });
         }
     }
 }
@@ -64,19 +55,9 @@ impl Drop for RunHold {
 impl Run {
     pub(crate) fn new(client: Client, queue: QueueName, handed: Vec<Handed>) -> Option<Run> {
         let (token, locked_until) = handed.first().map(|first| (first.token, first.locked_until))?;
-        let hold = RunHold {
-            client,
-            queue,
-            token,
-            settled: false,
-        };
+        let hold = RunHold { client, queue, token, settled: false };
         let messages = handed.into_iter().map(Received::new).collect();
-        Some(Run {
-            messages,
-            completed: 0,
-            hold,
-            locked_until,
-        })
+        Some(Run { messages, completed: 0, hold, locked_until })
     }
 
     /// The messages that are not settled yet, in order.
@@ -124,12 +105,7 @@ impl Run {
     ) -> Result<Vec<Receipt>, SettleError> {
         self.check(count)?;
         let completion = completion.check()?;
-        let settlement = RunSettlement {
-            completed: count,
-            completion,
-            next: None,
-            keep_rest: true,
-        };
+        let settlement = RunSettlement { completed: count, completion, next: None, keep_rest: true };
         let settled = self.settle(settlement).await?;
         self.completed += count;
         self.hold.settled = self.messages().is_empty();
@@ -145,13 +121,7 @@ impl Run {
         self.check(count + 1)?;
         let next = Some(next.check(&self.hold.client)?);
         let completion = CompletionCommand::default();
-        self.settle(RunSettlement {
-            completed: count,
-            completion,
-            next,
-            keep_rest: false,
-        })
-        .await?;
+        self.settle(RunSettlement { completed: count, completion, next, keep_rest: false }).await?;
         self.completed = self.messages.len();
         self.hold.settled = true;
         Ok(())
@@ -163,13 +133,7 @@ impl Run {
     /// As [`Run::complete_all`].
     pub async fn release(&mut self) -> Result<(), SettleError> {
         let completion = CompletionCommand::default();
-        self.settle(RunSettlement {
-            completed: 0,
-            completion,
-            next: None,
-            keep_rest: false,
-        })
-        .await?;
+        self.settle(RunSettlement { completed: 0, completion, next: None, keep_rest: false }).await?;
         self.completed = self.messages.len();
         self.hold.settled = true;
         Ok(())
@@ -177,23 +141,14 @@ impl Run {
 
     fn check(&self, count: usize) -> Result<(), Misuse> {
         match self.messages().len() {
-            left if count > left => Err(Misuse::new(
-                "count",
-                format!("is {count}; the run has {left} left"),
-            )),
+            left if count > left => Err(Misuse::new("count", format!("is {count}; the run has {left} left"))),
             _ => Ok(()),
         }
     }
 
     async fn settle(&self, settlement: RunSettlement) -> Result<Settled, SettleError> {
-        let RunHold {
-            client, queue, token, ..
-        } = &self.hold;
-        let command = Command::SettleRun {
-            queue: queue.clone(),
-            token: *token,
-            settlement,
-        };
+        let RunHold { client, queue, token, .. } = &self.hold;
+        let command = Command::SettleRun { queue: queue.clone(), token: *token, settlement };
         settled(client.ask(command).await?)
     }
 

@@ -64,10 +64,7 @@ impl Completion {
             check_state(state)?;
         }
         if self.sends.len() > limits::SEND_BATCH_MAX {
-            return Err(Misuse::new(
-                "sends",
-                format!("are more than {}", limits::SEND_BATCH_MAX),
-            ));
+            return Err(Misuse::new("sends", format!("are more than {}", limits::SEND_BATCH_MAX)));
         }
         let mut sends: Vec<(QueueName, Vec<_>)> = Vec::new();
         for (queue, message) in self.sends {
@@ -77,10 +74,7 @@ impl Completion {
                 _ => sends.push((queue, vec![message])),
             }
         }
-        Ok(CompletionCommand {
-            state: self.state,
-            sends,
-        })
+        Ok(CompletionCommand { state: self.state, sends })
     }
 }
 
@@ -102,11 +96,7 @@ enum When {
 
 impl Abandon {
     fn when(when: When) -> Abandon {
-        Abandon {
-            when,
-            reason: String::new(),
-            properties: Properties::new(),
-        }
+        Abandon { when, reason: String::new(), properties: Properties::new() }
     }
 
     /// Try again at once.
@@ -152,11 +142,7 @@ impl Abandon {
             When::Backoff => Retry::Backoff(client.entropy()?),
         };
         let reason = shortened(self.reason, limits::REASON_BYTES_MAX);
-        Ok(Settlement::Abandon {
-            retry,
-            reason,
-            properties: self.properties,
-        })
+        Ok(Settlement::Abandon { retry, reason, properties: self.properties })
     }
 }
 
@@ -183,10 +169,7 @@ impl Ending {
     pub(crate) fn check(self, client: &Client) -> Result<Settlement, SettleError> {
         match self {
             Ending::Abandon(abandon) => abandon.check(client),
-            Ending::Defer(until) => Ok(Settlement::Defer {
-                until,
-                properties: Properties::new(),
-            }),
+            Ending::Defer(until) => Ok(Settlement::Defer { until, properties: Properties::new() }),
             Ending::DeadLetter { reason, description } => {
                 if reason.is_empty() {
                     return Err(Misuse::new("reason", "is empty").into());
@@ -205,10 +188,7 @@ impl Ending {
 pub(crate) fn check_state(state: &Bytes) -> Result<(), Misuse> {
     match state.len() {
         length if length > limits::STATE_BYTES_MAX => {
-            let problem = format!(
-                "has {length} bytes, at most {} are allowed",
-                limits::STATE_BYTES_MAX
-            );
+            let problem = format!("has {length} bytes, at most {} are allowed", limits::STATE_BYTES_MAX);
             Err(Misuse::new("state", problem))
         }
         _ => Ok(()),
@@ -218,10 +198,8 @@ pub(crate) fn check_state(state: &Bytes) -> Result<(), Misuse> {
 fn check_properties(properties: &Properties) -> Result<(), Misuse> {
     match properties_len(properties) {
         length if length > limits::PROPERTIES_BYTES_MAX => {
-            let problem = format!(
-                "have {length} bytes, at most {} are allowed",
-                limits::PROPERTIES_BYTES_MAX
-            );
+            let problem =
+                format!("have {length} bytes, at most {} are allowed", limits::PROPERTIES_BYTES_MAX);
             Err(Misuse::new("properties", problem))
         }
         _ => Ok(()),
@@ -231,10 +209,7 @@ fn check_properties(properties: &Properties) -> Result<(), Misuse> {
 /// Cuts a text at a character's end: an error text of a handler may be of any length, and is no reason to refuse.
 pub(crate) fn shortened(mut text: String, bytes_max: usize) -> String {
     if text.len() > bytes_max {
-        let end = (0..=bytes_max)
-            .rev()
-            .find(|end| text.is_char_boundary(*end))
-            .unwrap_or(0);
+        let end = (0..=bytes_max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
         text.truncate(end);
     }
     text

@@ -9,6 +9,7 @@ use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Delivery;
 use crate::engine::client::delivery::Renewal;
 use crate::engine::client::delivery::settled;
+use crate::engine::client::queue::check_max;
 use crate::engine::client::queue::deliveries;
 use crate::engine::client::settling::check_state;
 use crate::engine::rules::command::Command;
@@ -76,16 +77,9 @@ impl TakenWorkflow {
     /// # Errors
     /// [`ReceiveRefusal::LockLost`](crate::ReceiveRefusal::LockLost) when the workflow is not held any more.
     pub async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
-        let command = Command::ReceiveTaken {
-            queue: self.queue.clone(),
-            token: self.token,
-            max,
-        };
-        deliveries(
-            &self.client,
-            &self.queue,
-            self.client.ask_for_work(command, wait).await?,
-        )
+        check_max(max)?;
+        let command = Command::ReceiveTaken { queue: self.queue.clone(), token: self.token, max };
+        deliveries(&self.client, &self.queue, self.client.ask_for_work(command, wait).await?)
     }
 
     /// Receives messages of it that were set aside, all of them or none.
@@ -95,11 +89,7 @@ impl TakenWorkflow {
     /// [`ReceiveRefusal::MessageNotFound`](crate::ReceiveRefusal::MessageNotFound).
     pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
         let (queue, token, sequences) = (self.queue.clone(), self.token, numbers.to_vec());
-        let command = Command::ReceiveTakenDeferred {
-            queue,
-            token,
-            sequences,
-        };
+        let command = Command::ReceiveTakenDeferred { queue, token, sequences };
         deliveries(&self.client, &self.queue, self.client.ask(command).await?)
     }
 
@@ -112,11 +102,7 @@ impl TakenWorkflow {
             check_state(state)?;
         }
         let (queue, token) = (self.queue.clone(), self.token);
-        let command = Command::SetTakenState {
-            queue,
-            token,
-            state: state.clone(),
-        };
+        let command = Command::SetTakenState { queue, token, state: state.clone() };
         settled(self.client.ask(command).await?)?;
         self.state = state;
         Ok(())
@@ -141,10 +127,7 @@ impl TakenWorkflow {
     /// # Errors
     /// As [`TakenWorkflow::set_state`].
     pub async fn close(mut self) -> Result<(), SettleError> {
-        let command = Command::CloseTaken {
-            queue: self.queue.clone(),
-            token: self.token,
-        };
+        let command = Command::CloseTaken { queue: self.queue.clone(), token: self.token };
         self.closed = true;
         settled(self.client.ask(command).await?)?;
         Ok(())
@@ -154,10 +137,7 @@ impl TakenWorkflow {
 impl Drop for TakenWorkflow {
     fn drop(&mut self) {
         if !self.closed {
-            self.client.give_back(Command::CloseTaken {
-                queue: self.queue.clone(),
-                token: self.token,
-            });
+            self.client.give_back(Command::CloseTaken { queue: self.queue.clone(), token: self.token });
         }
     }
 }

@@ -44,10 +44,7 @@ impl Workflow {
     /// # Errors
     /// [`QueueRefusal::QueueNotFound`](crate::QueueRefusal::QueueNotFound).
     pub async fn view(&self) -> Result<Option<WorkflowView>, QueueError> {
-        let query = Query::Workflow {
-            queue: self.queue.clone(),
-            id: self.id.clone(),
-        };
+        let query = Query::Workflow { queue: self.queue.clone(), id: self.id.clone() };
         match self.client.look(&self.queue, query).await? {
             Answer::Workflow(view) => Ok(view.map(|view| *view)),
             other => unreachable!("a look at a workflow is answered with one: {other:?}"),
@@ -59,12 +56,7 @@ impl Workflow {
     /// # Errors
     /// As [`Workflow::view`].
     pub async fn messages(&self, from: u64, limit: usize) -> Result<Vec<MessageView>, QueueError> {
-        let query = Query::Line {
-            queue: self.queue.clone(),
-            id: self.id.clone(),
-            from,
-            limit,
-        };
+        let query = Query::Line { queue: self.queue.clone(), id: self.id.clone(), from, limit };
         match self.client.look(&self.queue, query).await? {
             Answer::Messages(messages) => Ok(messages),
             other => unreachable!("a look at messages is answered with messages: {other:?}"),
@@ -76,10 +68,7 @@ impl Workflow {
     /// # Errors
     /// As [`Workflow::view`].
     pub async fn state(&self) -> Result<Option<Bytes>, QueueError> {
-        let query = Query::State {
-            queue: self.queue.clone(),
-            id: self.id.clone(),
-        };
+        let query = Query::State { queue: self.queue.clone(), id: self.id.clone() };
         match self.client.look(&self.queue, query).await? {
             Answer::State(state) => Ok(state),
             other => unreachable!("a look at a state is answered with a state: {other:?}"),
@@ -94,11 +83,7 @@ impl Workflow {
         if let Some(state) = &state {
             check_state(state)?;
         }
-        let command = Command::SetState {
-            queue: self.queue.clone(),
-            workflow: self.id.clone(),
-            state,
-        };
+        let command = Command::SetState { queue: self.queue.clone(), workflow: self.id.clone(), state };
         operated(self.client.ask(command).await?)
     }
 
@@ -180,15 +165,7 @@ impl Workflow {
 
     async fn operate(&self, operation: Operation) -> Result<(), OperateError> {
         let (queue, workflow) = (self.queue.clone(), self.id.clone());
-        operated(
-            self.client
-                .ask(Command::Operate {
-                    queue,
-                    workflow,
-                    operation,
-                })
-                .await?,
-        )
+        operated(self.client.ask(Command::Operate { queue, workflow, operation }).await?)
     }
 }
 

@@ -54,14 +54,8 @@ impl Rules {
         let mut step = Step::new(now, records, &mut self.locks);
         let reply = step.run(command, used_at)?;
         let changes = step.changes();
-        assert!(
-            !is_refusal(&reply) || changes == 0,
-            "a refused command changes nothing: {reply:?}"
-        );
-        Ok(Outcome {
-            reply,
-            effects: step.finish()?,
-        })
+        assert!(!is_refusal(&reply) || changes == 0, "a refused command changes nothing: {reply:?}");
+        Ok(Outcome { reply, effects: step.finish()? })
     }
 
     /// Notes receives, and finds the last use of the queue that a reminder is about.
@@ -108,24 +102,18 @@ impl Step<'_> {
             Command::ReceiveRun { queue, max, token } => {
                 Reply::Receive(answer(self.receive_run(&queue, max, token))?)
             }
-            Command::ReceiveDeferred {
-                queue,
-                sequences,
-                token,
-            } => Reply::Receive(answer(self.receive_deferred(&queue, &sequences, token))?),
-            Command::Take {
-                queue,
-                workflow,
-                token,
-            } => Reply::Take(answer(self.take(&queue, workflow, token))?),
+            Command::ReceiveDeferred { queue, sequences, token } => {
+                Reply::Receive(answer(self.receive_deferred(&queue, &sequences, token))?)
+            }
+            Command::Take { queue, workflow, token } => {
+                Reply::Take(answer(self.take(&queue, workflow, token))?)
+            }
             Command::ReceiveTaken { queue, token, max } => {
                 Reply::Receive(answer(self.receive_taken(&queue, token, max))?)
             }
-            Command::ReceiveTakenDeferred {
-                queue,
-                token,
-                sequences,
-            } => Reply::Receive(answer(self.receive_taken_deferred(&queue, token, &sequences))?),
+            Command::ReceiveTakenDeferred { queue, token, sequences } => {
+                Reply::Receive(answer(self.receive_taken_deferred(&queue, token, &sequences))?)
+            }
             other => return self.run_holders_command(other, used_at),
         })
     }
@@ -136,22 +124,14 @@ impl Step<'_> {
             Command::CloseTaken { queue, token } => {
                 Reply::Settle(answer(self.close_taken(&queue, token))?.map(unit))
             }
-            Command::Settle {
-                queue,
-                token,
-                sequence,
-                settlement,
-            } => Reply::Settle(answer(self.settle(&queue, token, sequence, settlement))?),
-            Command::SettleRun {
-                queue,
-                token,
-                settlement,
-            } => Reply::Settle(answer(self.settle_run(&queue, token, settlement))?),
+            Command::Settle { queue, token, sequence, settlement } => {
+                Reply::Settle(answer(self.settle(&queue, token, sequence, settlement))?)
+            }
+            Command::SettleRun { queue, token, settlement } => {
+                Reply::Settle(answer(self.settle_run(&queue, token, settlement))?)
+            }
             Command::Renew { queue, token } => {
-                let renewed = |until| Settled {
-                    locked_until: Some(until),
-                    receipts: Vec::new(),
-                };
+                let renewed = |until| Settled { locked_until: Some(until), receipts: Vec::new() };
                 Reply::Settle(answer(self.renew(&queue, token))?.map(renewed))
             }
             Command::SetTakenState { queue, token, state } => {
@@ -163,21 +143,15 @@ impl Step<'_> {
 
     fn run_operators_command(&mut self, command: Command, used_at: Timestamp) -> Result<Reply, Fault> {
         Ok(match command {
-            Command::SetState {
-                queue,
-                workflow,
-                state,
-            } => Reply::Operate(answer(self.set_state_of(&queue, workflow, state))?),
-            Command::Operate {
-                queue,
-                workflow,
-                operation,
-            } => Reply::Operate(answer(self.operate(&queue, workflow, operation))?),
-            Command::Redrive {
-                queue,
-                sequence,
-                position,
-            } => Reply::Redrive(answer(self.redrive(&queue, sequence, position))?),
+            Command::SetState { queue, workflow, state } => {
+                Reply::Operate(answer(self.set_state_of(&queue, workflow, state))?)
+            }
+            Command::Operate { queue, workflow, operation } => {
+                Reply::Operate(answer(self.operate(&queue, workflow, operation))?)
+            }
+            Command::Redrive { queue, sequence, position } => {
+                Reply::Redrive(answer(self.redrive(&queue, sequence, position))?)
+            }
             Command::Purge { queue, scope, from } => Reply::Purge(answer(self.purge(&queue, scope, from))?),
             Command::Remind(reminder) => {
                 self.remind(reminder, used_at)?;
@@ -187,9 +161,7 @@ impl Step<'_> {
                 self.expire_lock(token)?;
                 Reply::Done { more: false }
             }
-            Command::Recover => Reply::Done {
-                more: self.recover()?,
-            },
+            Command::Recover => Reply::Done { more: self.recover()? },
             other => unreachable!("every command has its rule: {other:?}"),
         })
     }

@@ -74,11 +74,7 @@ impl Workflow {
         link.rank = Some(next);
         self.record.tail = link.message_id.clone();
         step.write(Change::Link(self.key.clone(), tail.clone(), Some(link.clone())))?;
-        step.write(Change::Trail(
-            self.key.clone(),
-            next,
-            Some(TrailEntry { after: tail }),
-        ))?;
+        step.write(Change::Trail(self.key.clone(), next, Some(TrailEntry { after: tail })))?;
         match link.settled {
             Some(how) => self.mark(step, next, next, how)?,
             None => self.take_into_line(step, sequence, next)?,
@@ -130,24 +126,14 @@ impl Workflow {
 
     /// Gives up the unknown message that should follow the tail, and goes on with the one that waits longest.
     pub(crate) fn skip_to_root(&mut self, step: &mut Step<'_>) -> Read<()> {
-        let root = self
-            .next_waiting(step)?
-            .expect("where a gap is, a message waits behind it");
+        let root = self.next_waiting(step)?.expect("where a gap is, a message waits behind it");
         let message = step.message_listed(self.key.queue, root)?;
         let rank = self.record.through + 1;
         let tail = std::mem::replace(&mut self.record.tail, message.after);
-        let skipped = Link {
-            sequence: None,
-            message_id: None,
-            rank: Some(rank),
-            settled: Some(Settled::Skipped),
-        };
+        let skipped =
+            Link { sequence: None, message_id: None, rank: Some(rank), settled: Some(Settled::Skipped) };
         step.write(Change::Link(self.key.clone(), tail.clone(), Some(skipped)))?;
-        step.write(Change::Trail(
-            self.key.clone(),
-            rank,
-            Some(TrailEntry { after: tail }),
-        ))?;
+        step.write(Change::Trail(self.key.clone(), rank, Some(TrailEntry { after: tail })))?;
         self.record.through = rank;
         self.pass_range(step, rank, rank, Settled::Skipped)
     }
@@ -191,16 +177,11 @@ impl Workflow {
     /// The message that waits for the one with this ID, as long as the chain has reached neither.
     fn waiting_follower(&self, step: &Step<'_>, id: &MessageId) -> Read<Option<SequenceNumber>> {
         let link = step.records.link(&self.key, Some(id))?;
-        Ok(link
-            .filter(|link| link.rank.is_none() && link.settled.is_none())
-            .and_then(|link| link.sequence))
+        Ok(link.filter(|link| link.rank.is_none() && link.settled.is_none()).and_then(|link| link.sequence))
     }
 }
 
 /// The message ID, which every message of an after-ordered workflow has.
 fn chained_id(message: &MessageRecord) -> MessageId {
-    message
-        .message_id
-        .clone()
-        .expect("a send without message ID is refused in after-order")
+    message.message_id.clone().expect("a send without message ID is refused in after-order")
 }

@@ -139,6 +139,20 @@ pub(crate) enum Command {
     Recover,
 }
 
+impl Command {
+    /// About how many bytes of bodies and headers it carries.
+    pub(crate) fn bytes(&self) -> usize {
+        let messages = |messages: &[NewMessage]| messages.iter().map(NewMessage::len).sum::<usize>();
+        let sends = |completion: &Completion| completion.sends.iter().map(|(_, sent)| messages(sent)).sum();
+        match self {
+            Command::Send { messages: sent, .. } => messages(sent),
+            Command::Settle { settlement: Settlement::Complete(completion), .. } => sends(completion),
+            Command::SettleRun { settlement, .. } => sends(&settlement.completion),
+            _ => 0,
+        }
+    }
+}
+
 /// How a delivery ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Settlement {

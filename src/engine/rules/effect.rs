@@ -15,8 +15,12 @@ use crate::token::LockToken;
 pub(crate) enum Effect {
     /// A workflow of this queue has become ready.
     Work(QueueName),
-    /// A workflow that somebody took whole has something for its holder.
+    /// A workflow that somebody took whole has something for its holder, or is not held any more.
     TakenWork(LockToken),
+    /// A receive has looked at as many expired messages of this queue as it may; there is more to look at.
+    MoreWork(QueueName),
+    /// There were as many locks as are allowed, and now there is one less.
+    LocksFreed,
     /// Tell whoever listens.
     Event(Event),
 }

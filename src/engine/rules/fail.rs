@@ -35,9 +35,7 @@ impl Workflow {
         reason: &str,
     ) -> Read<()> {
         let before = step.message_listed(self.key.queue, sequence)?;
-        let Status::Locked { aside } = before.status else {
-            unreachable!("only a handed-out message fails")
-        };
+        let Status::Locked { aside } = before.status else { unreachable!("only a handed-out message fails") };
         let mut message = before.clone();
         note_attempt(&mut message, step.now, reason);
         if is_expired(&message, step.now) {
@@ -53,10 +51,7 @@ impl Workflow {
         }
         message.status = due.map_or(Status::Ready, |due| Status::Failed { due: Some(due) });
         if let Some(until) = due {
-            let blocked = EventKind::Blocked {
-                until,
-                reason: reason.to_owned(),
-            };
+            let blocked = EventKind::Blocked { until, reason: reason.to_owned() };
             self.tell(step, Some(sequence), blocked);
         }
         self.restate(step, sequence, Some(&before), &message)
@@ -107,11 +102,7 @@ impl Workflow {
         if is_expired(&message, step.now) {
             return self.expire(step, sequence, &before);
         }
-        message.status = if aside {
-            Status::Asked { due: None, aside }
-        } else {
-            Status::Ready
-        };
+        message.status = if aside { Status::Asked { due: None, aside } } else { Status::Ready };
         self.restate(step, sequence, Some(&before), &message)
     }
 
@@ -139,11 +130,7 @@ impl Workflow {
             self.join(step, sequence, LinePlace::Aside(rank))?;
         }
         self.restate(step, sequence, Some(&before), &message)?;
-        if moves {
-            self.pass(step, &message, Settled::Aside)
-        } else {
-            Ok(())
-        }
+        if moves { self.pass(step, &message, Settled::Aside) } else { Ok(()) }
     }
 
     /// Moves a message aside for good; its place counts as settled.
@@ -172,19 +159,12 @@ impl Workflow {
         let before = step.message_listed(self.key.queue, sequence)?;
         self.leave(step, sequence, &before)?;
         let mut message = before.clone();
-        let letter = DeadLetter {
-            reason: reason.to_owned(),
-            description: description.to_owned(),
-            at: step.now,
-        };
+        let letter =
+            DeadLetter { reason: reason.to_owned(), description: description.to_owned(), at: step.now };
         message.status = Status::DeadLettered(Box::new(letter));
         self.restate(step, sequence, Some(&before), &message)?;
         self.list_dead_letter(step, sequence, &message, true)?;
-        let how = if reason == TTL_EXPIRED {
-            Settled::Expired
-        } else {
-            Settled::DeadLettered
-        };
+        let how = if reason == TTL_EXPIRED { Settled::Expired } else { Settled::DeadLettered };
         self.pass(step, &message, how)
     }
 

@@ -21,11 +21,7 @@ impl Workflow {
         }
         if waiting && self.record.gap.is_none() {
             let due = step.now + self.queue.options.gap.wait;
-            self.record.gap = Some(GapRecord {
-                at: self.record.through,
-                since: step.now,
-                due: Some(due),
-            });
+            self.record.gap = Some(GapRecord { at: self.record.through, since: step.now, due: Some(due) });
             step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))?;
         }
         Ok(())
@@ -40,11 +36,7 @@ impl Workflow {
 
     /// A gap's reminder is due: it has lasted long enough.
     pub(crate) fn gap_is_overdue(&mut self, due: Timestamp) {
-        let gap = self
-            .record
-            .gap
-            .as_mut()
-            .expect("a gap's reminder is dropped with the gap");
+        let gap = self.record.gap.as_mut().expect("a gap's reminder is dropped with the gap");
         assert_eq!(gap.due, Some(due), "a gap has one reminder");
         gap.due = None;
     }
@@ -66,10 +58,7 @@ impl Workflow {
             GapThen::Skip => self.skip_gap(step),
             GapThen::Wait => {
                 let due = step.now + self.queue.options.gap.wait;
-                self.record.gap = Some(GapRecord {
-                    due: Some(due),
-                    ..gap
-                });
+                self.record.gap = Some(GapRecord { due: Some(due), ..gap });
                 step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))
             }
         }
@@ -87,14 +76,7 @@ impl Workflow {
         let waiting = step.records.line_from(&self.key, from)?;
         let (waiting, _) = waiting.expect("where a gap is, a message waits behind it");
         self.give_up(step, from, waiting - 1, Settled::Skipped)?;
-        self.tell(
-            step,
-            None,
-            EventKind::GapSkipped {
-                from,
-                to: waiting - 1,
-            },
-        );
+        self.tell(step, None, EventKind::GapSkipped { from, to: waiting - 1 });
         Ok(())
     }
 }

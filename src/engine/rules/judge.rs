@@ -77,9 +77,7 @@ impl Judge {
             verdicts.push(verdict);
         }
         if stored_before + self.accepted > queue.options.messages_max {
-            return refuse(SendRefusal::QueueFull {
-                stored: stored_before,
-            });
+            return refuse(SendRefusal::QueueFull { stored: stored_before });
         }
         if step.peek_sequence()? + self.accepted >= limits::NUMBER_END {
             return refuse(SendRefusal::NumbersUsedUp);
@@ -105,8 +103,7 @@ impl Judge {
         if let (Verdict::Accept, Some(id), Some(_)) =
             (verdict, &message.message_id, queue.options.duplicate_window)
         {
-            self.ids
-                .insert((Arc::from(queue.name.as_str()), id.clone()), sequence);
+            self.ids.insert((Arc::from(queue.name.as_str()), id.clone()), sequence);
         }
         Ok(verdict)
     }
@@ -125,9 +122,7 @@ impl Judge {
             return Ok(Some(*sequence));
         }
         let known = step.records.duplicate(queue.id, id)?;
-        Ok(known
-            .filter(|known| step.now < known.until)
-            .map(|known| known.sequence))
+        Ok(known.filter(|known| step.now < known.until).map(|known| known.sequence))
     }
 
     fn judge_place(
@@ -180,21 +175,12 @@ impl Judge {
         let same = match (&message.message_id, id) {
             (Some(new), Some(pending)) => new == pending,
             (None, None) => {
-                let key = MessageKey {
-                    queue: queue.id,
-                    sequence: by,
-                };
-                step.records
-                    .content(key)?
-                    .is_some_and(|pending| pending.body == message.body)
+                let key = MessageKey { queue: queue.id, sequence: by };
+                step.records.content(key)?.is_some_and(|pending| pending.body == message.body)
             }
             _ => false,
         };
-        if same {
-            Ok(Verdict::Duplicate(by))
-        } else {
-            refuse(SendRefusal::PlaceTaken { index, by })
-        }
+        if same { Ok(Verdict::Duplicate(by)) } else { refuse(SendRefusal::PlaceTaken { index, by }) }
     }
 
     fn judge_room(
@@ -217,10 +203,7 @@ impl Judge {
         let full = workflow.record.early + *count > options.early_max
             || workflow.record.early_bytes + *bytes > options.early_bytes_max;
         if full {
-            return refuse(SendRefusal::WorkflowFull {
-                index,
-                early: workflow.record.early,
-            });
+            return refuse(SendRefusal::WorkflowFull { index, early: workflow.record.early });
         }
         Ok(())
     }
@@ -252,18 +235,9 @@ fn check_fit(queue: &QueueRecord, index: usize, message: &NewMessage) -> Result<
     let options = &queue.options;
     if message.body.len() > options.body_bytes_max {
         let (bytes, bytes_max) = (message.body.len(), options.body_bytes_max);
-        return Err(SendRefusal::BodyTooLarge {
-            index,
-            bytes,
-            bytes_max,
-        });
+        return Err(SendRefusal::BodyTooLarge { index, bytes, bytes_max });
     }
-    let mismatch = |detail: &str| {
-        Err(SendRefusal::PlaceMismatch {
-            index,
-            detail: detail.to_owned(),
-        })
-    };
+    let mismatch = |detail: &str| Err(SendRefusal::PlaceMismatch { index, detail: detail.to_owned() });
     match (options.order, &message.place, &message.workflow_id) {
         (Order::None | Order::Arrival, Place::Arrival, _) => Ok(()),
         (Order::None | Order::Arrival, _, _) => mismatch("the queue takes no positions and no predecessors"),
@@ -314,17 +288,9 @@ impl Workflow {
             return Ok(PlaceUse::Pending(sequence, pending.message_id));
         }
         if let Some(mark) = self.mark_at(step, rank)? {
-            return Ok(if mark.how == Settled::Completed {
-                PlaceUse::Completed
-            } else {
-                PlaceUse::GivenUp
-            });
+            return Ok(if mark.how == Settled::Completed { PlaceUse::Completed } else { PlaceUse::GivenUp });
         }
-        Ok(if rank < self.record.cursor {
-            PlaceUse::Completed
-        } else {
-            PlaceUse::Free
-        })
+        Ok(if rank < self.record.cursor { PlaceUse::Completed } else { PlaceUse::Free })
     }
 
     fn use_of_link(
@@ -342,15 +308,8 @@ impl Workflow {
             assert!(!is_dead(&pending), "a dead letter waits for no predecessor");
             return Ok(PlaceUse::Pending(sequence, None));
         }
-        let passed_over = step
-            .records
-            .link(&self.key, Some(id))?
-            .is_some_and(|link| link.rank.is_some());
-        Ok(if passed_over {
-            PlaceUse::GivenUp
-        } else {
-            PlaceUse::Free
-        })
+        let passed_over = step.records.link(&self.key, Some(id))?.is_some_and(|link| link.rank.is_some());
+        Ok(if passed_over { PlaceUse::GivenUp } else { PlaceUse::Free })
     }
 }
 

@@ -183,10 +183,7 @@ impl Workflow {
     }
 
     pub(crate) fn message_key(&self, sequence: SequenceNumber) -> MessageKey {
-        MessageKey {
-            queue: self.key.queue,
-            sequence,
-        }
+        MessageKey { queue: self.key.queue, sequence }
     }
 }
 
@@ -224,7 +221,5 @@ fn bucket_of<'a>(counts: &'a mut Counts, status: &Status, early: bool) -> &'a mu
 }
 
 fn shifted(count: u64, by: i64) -> u64 {
-    count
-        .checked_add_signed(by)
-        .expect("a counter never falls below zero")
+    count.checked_add_signed(by).expect("a counter never falls below zero")
 }

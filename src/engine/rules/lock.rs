@@ -65,11 +65,7 @@ impl Locks {
     /// The locks on workflows of one queue.
     pub(crate) fn of_queue(&self, queue: QueueId) -> Vec<LockToken> {
         let of_queue = |(key, _): &(&WorkflowKey, &LockToken)| key.queue == queue;
-        self.by_workflow
-            .iter()
-            .filter(of_queue)
-            .map(|(_, token)| *token)
-            .collect()
+        self.by_workflow.iter().filter(of_queue).map(|(_, token)| *token).collect()
     }
 
     /// Grants a lock on a workflow nobody holds.
@@ -82,38 +78,26 @@ impl Locks {
     }
 
     pub(crate) fn end(&mut self, token: LockToken) {
-        let lock = self
-            .by_token
-            .remove(&token)
-            .expect("only a lock that is held can end");
+        let lock = self.by_token.remove(&token).expect("only a lock that is held can end");
         self.by_workflow.remove(&lock.workflow);
         self.deadlines.remove(&(lock.until, token));
     }
 
     pub(crate) fn renew(&mut self, token: LockToken, until: Timestamp) {
-        let lock = self
-            .by_token
-            .get_mut(&token)
-            .expect("only a lock that is held can be renewed");
+        let lock = self.by_token.get_mut(&token).expect("only a lock that is held can be renewed");
         self.deadlines.remove(&(lock.until, token));
         lock.until = until;
         self.deadlines.insert((until, token));
     }
 
     pub(crate) fn hand_out(&mut self, token: LockToken, sequence: SequenceNumber) {
-        let lock = self
-            .by_token
-            .get_mut(&token)
-            .expect("only a holder is handed a message");
+        let lock = self.by_token.get_mut(&token).expect("only a holder is handed a message");
         lock.out.push(sequence);
     }
 
     /// Takes a message out of its holder's hands.
     pub(crate) fn take_back(&mut self, token: LockToken, sequence: SequenceNumber) {
-        let lock = self
-            .by_token
-            .get_mut(&token)
-            .expect("only a holder gives a message back");
+        let lock = self.by_token.get_mut(&token).expect("only a holder gives a message back");
         lock.out.retain(|out| *out != sequence);
     }
 }

@@ -96,12 +96,7 @@ impl Step<'_> {
         let queue = self.queue(key.queue)?;
         let mut workflow = Workflow::open(self, &queue, key.stream.clone())?;
         for sequence in holding.out {
-            workflow.fail(
-                self,
-                sequence,
-                Retry::Now,
-                "the engine stopped while it was handed out",
-            )?;
+            workflow.fail(self, sequence, Retry::Now, "the engine stopped while it was handed out")?;
         }
         self.write(Change::Holding(key, None))?;
         workflow.close(self)?;
@@ -136,9 +131,7 @@ impl Workflow {
     ) -> Ruling<Option<(SequenceNumber, MessageRecord)>, OperateRefusal> {
         let head = self.head(step)?;
         let waits = |message: &MessageRecord| matches!(message.status, Status::Failed { .. });
-        Ok(head
-            .filter(|(_, _, message)| waits(message))
-            .map(|(_, sequence, message)| (sequence, message)))
+        Ok(head.filter(|(_, _, message)| waits(message)).map(|(_, sequence, message)| (sequence, message)))
     }
 
     fn make_ready(
@@ -189,14 +182,7 @@ impl Workflow {
             return refuse(OperateRefusal::NotMissing(there));
         }
         self.give_up(step, from.get(), to.get(), Settled::Voided)?;
-        self.tell(
-            step,
-            None,
-            EventKind::GapSkipped {
-                from: from.get(),
-                to: to.get(),
-            },
-        );
+        self.tell(step, None, EventKind::GapSkipped { from: from.get(), to: to.get() });
         self.lift_gap_hold(step);
         Ok(())
     }
@@ -212,12 +198,7 @@ impl Workflow {
     }
 
     fn lift_gap_hold(&mut self, step: &mut Step<'_>) {
-        if self
-            .record
-            .hold
-            .as_ref()
-            .is_some_and(|hold| hold.cause == HoldCause::Gap)
-        {
+        if self.record.hold.as_ref().is_some_and(|hold| hold.cause == HoldCause::Gap) {
             self.lift_hold(step);
         }
     }
@@ -231,26 +212,13 @@ impl Workflow {
         if from > to || from.get() < self.record.cursor {
             return Ok(Some(from));
         }
-        let stored = step
-            .records
-            .line_from(&self.key, from.get())?
-            .map(|(rank, _)| rank);
-        let aside = step
-            .records
-            .aside_from(&self.key, from.get())?
-            .map(|(rank, _)| rank);
+        let stored = step.records.line_from(&self.key, from.get())?.map(|(rank, _)| rank);
+        let aside = step.records.aside_from(&self.key, from.get())?.map(|(rank, _)| rank);
         let settled = match self.mark_at(step, from.get())? {
             Some(_) => Some(from.get()),
-            None => step
-                .records
-                .mark_from(&self.key, from.get())?
-                .map(|mark| mark.from),
+            None => step.records.mark_from(&self.key, from.get())?.map(|mark| mark.from),
         };
-        let first = [stored, aside, settled]
-            .into_iter()
-            .flatten()
-            .min()
-            .filter(|rank| *rank <= to.get());
+        let first = [stored, aside, settled].into_iter().flatten().min().filter(|rank| *rank <= to.get());
         Ok(first.and_then(|rank| Position::new(rank).ok()))
     }
 
@@ -263,10 +231,7 @@ impl Workflow {
 
     /// Takes the workflow from its holder; every message it has out has failed.
     fn take_from_holder(&mut self, step: &mut Step<'_>, reason: &str) -> Read<()> {
-        let (token, lock) = step
-            .locks
-            .of(&self.key)
-            .expect("only a holder can lose the workflow");
+        let (token, lock) = step.locks.of(&self.key).expect("only a holder can lose the workflow");
         let out = lock.out.clone();
         self.unlock(step, token)?;
         for sequence in out {

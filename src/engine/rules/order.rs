@@ -87,10 +87,7 @@ impl Workflow {
 
     /// The settled range that a rank is in.
     pub(crate) fn mark_at(&self, step: &Step<'_>, rank: u64) -> Read<Option<Mark>> {
-        Ok(step
-            .records
-            .mark_upto(&self.key, rank)?
-            .filter(|mark| rank <= mark.to))
+        Ok(step.records.mark_upto(&self.key, rank)?.filter(|mark| rank <= mark.to))
     }
 
     /// Records ranks as settled, joining ranges that were settled in the same way.
@@ -99,9 +96,7 @@ impl Workflow {
             self.unmark(step, from)?;
         }
         let mut mark = Mark { from, to, how };
-        if let Some(left) = from
-            .checked_sub(1)
-            .map_or(Ok(None), |rank| self.mark_at(step, rank))?
+        if let Some(left) = from.checked_sub(1).map_or(Ok(None), |rank| self.mark_at(step, rank))?
             && left.how == how
         {
             mark.from = left.from;
@@ -123,10 +118,7 @@ impl Workflow {
         let left = (mark.from < rank).then(|| Mark { to: rank - 1, ..mark });
         step.write(Change::Mark(self.key.clone(), mark.from, left))?;
         if rank < mark.to {
-            let right = Mark {
-                from: rank + 1,
-                ..mark
-            };
+            let right = Mark { from: rank + 1, ..mark };
             step.write(Change::Mark(self.key.clone(), right.from, Some(right)))?;
         }
         Ok(())
@@ -140,10 +132,7 @@ impl Workflow {
                 next = mark.to + 1;
                 continue;
             }
-            let upto = step
-                .records
-                .mark_from(&self.key, next)?
-                .map_or(to, |mark| to.min(mark.from - 1));
+            let upto = step.records.mark_from(&self.key, next)?.map_or(to, |mark| to.min(mark.from - 1));
             self.pass_range(step, next, upto, how)?;
             next = upto + 1;
         }

@@ -50,25 +50,17 @@ impl Step<'_> {
             next = SequenceNumber::new(sequence.get() + 1);
             count += u64::from(self.purge_one(queue, sequence, &message)?);
         }
-        Ok(Purged {
-            count,
-            next: Some(next),
-        })
+        Ok(Purged { count, next: Some(next) })
     }
 
     fn purge_dead_letters(&mut self, queue: &Arc<QueueRecord>) -> Read<Purged> {
-        let letters = self
-            .records
-            .dead_letters(queue.id, Bound::Unbounded, limits::SWEEP_MAX)?;
+        let letters = self.records.dead_letters(queue.id, Bound::Unbounded, limits::SWEEP_MAX)?;
         let more = letters.len() == limits::SWEEP_MAX;
         for (_, sequence) in &letters {
             let message = self.message_listed(queue.id, *sequence)?;
             self.purge_one(queue, *sequence, &message)?;
         }
-        Ok(Purged {
-            count: letters.len() as u64,
-            next: more.then_some(SequenceNumber::new(0)),
-        })
+        Ok(Purged { count: letters.len() as u64, next: more.then_some(SequenceNumber::new(0)) })
     }
 
     fn purge_workflow(&mut self, queue: &Arc<QueueRecord>, id: WorkflowId) -> Read<Purged> {
@@ -76,18 +68,12 @@ impl Step<'_> {
         for count in 0..limits::SWEEP_MAX {
             let workflow = Workflow::open(self, queue, stream.clone())?;
             let Some(sequence) = workflow.first_to_purge(self)? else {
-                return Ok(Purged {
-                    count: count as u64,
-                    next: None,
-                });
+                return Ok(Purged { count: count as u64, next: None });
             };
             let message = self.message_listed(queue.id, sequence)?;
             self.purge_one(queue, sequence, &message)?;
         }
-        Ok(Purged {
-            count: limits::SWEEP_MAX as u64,
-            next: Some(SequenceNumber::new(0)),
-        })
+        Ok(Purged { count: limits::SWEEP_MAX as u64, next: Some(SequenceNumber::new(0)) })
     }
 
     /// Removes one message, unless it is handed out.
@@ -121,17 +107,12 @@ impl Workflow {
         }
         let mut from = 0;
         while let Some((rank, sequence)) = step.records.aside_from(&self.key, from)? {
-            if !matches!(
-                step.message_listed(self.key.queue, sequence)?.status,
-                Status::Locked { .. }
-            ) {
+            if !matches!(step.message_listed(self.key.queue, sequence)?.status, Status::Locked { .. }) {
                 return Ok(Some(sequence));
             }
             from = rank + 1;
         }
-        let letter = step
-            .records
-            .dead_letter_of(&self.key, (0, SequenceNumber::new(0)))?;
+        let letter = step.records.dead_letter_of(&self.key, (0, SequenceNumber::new(0)))?;
         Ok(letter.map(|(_, sequence)| sequence))
     }
 
@@ -144,11 +125,7 @@ impl Workflow {
             }
             from = rank + 1;
         }
-        if self.is_chained() {
-            self.next_waiting(step)
-        } else {
-            Ok(None)
-        }
+        if self.is_chained() { self.next_waiting(step) } else { Ok(None) }
     }
 
     /// Moves messages of a quarantined workflow to the dead letters, in order, a limited number at once.

@@ -2,6 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
+use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
@@ -35,13 +36,7 @@ impl Step<'_> {
         let numbers = self.numbers()?;
         numbers.next_queue += 1;
         let id = QueueId(numbers.next_queue);
-        let record = QueueRecord {
-            id,
-            name: name.clone(),
-            options,
-            created_at: self.now,
-            idle_check: None,
-        };
+        let record = QueueRecord { id, name: name.clone(), options, created_at: self.now, idle_check: None };
         self.tally(id)?;
         self.write_queue(record)?;
         Ok(true)
@@ -68,10 +63,7 @@ impl Step<'_> {
             self.drop_reminder(check, queue.id, Remind::Idle)?;
         }
         self.tally(queue.id)?;
-        self.write_queue(QueueRecord {
-            options,
-            ..(*queue).clone()
-        })?;
+        self.write_queue(QueueRecord { options, ..(*queue).clone() })?;
         Ok(true)
     }
 
@@ -94,6 +86,7 @@ impl Step<'_> {
 
     fn remove_queue(&mut self, queue: &QueueRecord) -> Read<()> {
         for token in self.locks.of_queue(queue.id) {
+            self.effects.push(Effect::TakenWork(token));
             self.locks.end(token);
         }
         self.drop_tally(queue.id);
@@ -115,9 +108,6 @@ impl Step<'_> {
         }
         let check = due.max(self.now + idle.min(limits::LOCK_MIN));
         self.set_reminder(check, id, Remind::Idle)?;
-        self.write(Change::Queue(QueueRecord {
-            idle_check: Some(check),
-            ..(*queue).clone()
-        }))
+        self.write(Change::Queue(QueueRecord { idle_check: Some(check), ..(*queue).clone() }))
     }
 }

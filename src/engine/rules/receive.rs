@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Handed;
+use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::lock::Lock;
 use crate::engine::rules::lock::LockKind;
@@ -139,11 +140,7 @@ impl Step<'_> {
                 return Ok(None);
             };
             let mut workflow = Workflow::open(self, queue, stream)?;
-            assert_eq!(
-                workflow.record.ticket,
-                Some(ticket),
-                "a ready workflow is listed under its ticket"
-            );
+            assert_eq!(workflow.record.ticket, Some(ticket), "a ready workflow is listed under its ticket");
             let head = workflow.offer_from(self, 0)?;
             let (_, sequence, message) = head.expect("a ready workflow has a message to hand out");
             if !is_expired(&message, self.now) {
@@ -152,6 +149,7 @@ impl Step<'_> {
             workflow.expire(self, sequence, &message)?;
             workflow.close(self)?;
         }
+        self.effects.push(Effect::MoreWork(queue.name.clone()));
         Ok(None)
     }
 }
@@ -160,15 +158,7 @@ impl Workflow {
     /// Gives a holder the workflow.
     pub(crate) fn lock(&mut self, step: &mut Step<'_>, token: LockToken, kind: LockKind) {
         let until = step.now + self.queue.options.lock;
-        step.locks.grant(
-            token,
-            Lock {
-                workflow: self.key.clone(),
-                kind,
-                until,
-                out: Vec::new(),
-            },
-        );
+        step.locks.grant(token, Lock { workflow: self.key.clone(), kind, until, out: Vec::new() });
     }
 
     /// Hands the workflow's holder up to `max` messages that follow each other.
@@ -220,22 +210,12 @@ impl Workflow {
         let content = step.records.content(self.message_key(sequence))?;
         let content = content.expect("every stored message has its content");
         let locked_until = step.locks.get(token).expect("the lock was granted before").until;
-        Ok(Handed {
-            token,
-            locked_until,
-            sequence,
-            record,
-            content,
-        })
+        Ok(Handed { token, locked_until, sequence, record, content })
     }
 
     /// Writes down what the holder has out, so that a restart finds it.
     pub(crate) fn write_holding(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<()> {
-        let out = step
-            .locks
-            .get(token)
-            .map(|lock| lock.out.clone())
-            .unwrap_or_default();
+        let out = step.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default();
         let holding = (!out.is_empty()).then_some(Holding { out });
         step.write(Change::Holding(self.key.clone(), holding))
     }

@@ -60,14 +60,8 @@ impl Step<'_> {
         message: &MessageRecord,
         position: Option<Position>,
     ) -> Ruling<Redriven, OperateRefusal> {
-        let key = MessageKey {
-            queue: queue.id,
-            sequence,
-        };
-        let content = self
-            .records
-            .content(key)?
-            .expect("every stored message has its content");
+        let key = MessageKey { queue: queue.id, sequence };
+        let content = self.records.content(key)?.expect("every stored message has its content");
         let new = NewMessage {
             workflow_id: content.workflow_id,
             place: position.map_or(Place::Arrival, Place::Position),
@@ -85,21 +79,13 @@ impl Step<'_> {
         self.tally(queue.id)?.counts.accepted -= 1;
         let new_sequence = self.accept(queue, new)?;
         let workflow_id = message.stream.workflow_id();
-        self.tell(
-            &queue.name,
-            workflow_id,
-            Some(new_sequence),
-            EventKind::Redriven { in_place: false },
-        );
+        self.tell(&queue.name, workflow_id, Some(new_sequence), EventKind::Redriven { in_place: false });
         Ok(Redriven::AsNew(new_sequence))
     }
 
     /// A redriven message is never taken for a duplicate of itself, so it is judged without its ID.
     fn judge_redrive(&self, queue: &Arc<QueueRecord>, new: &NewMessage) -> Ruling<(), OperateRefusal> {
-        let anonymous = NewMessage {
-            message_id: None,
-            ..new.clone()
-        };
+        let anonymous = NewMessage { message_id: None, ..new.clone() };
         let judged = Judge::default().judge(self, queue, std::slice::from_ref(&anonymous));
         match judged {
             Ok(verdicts) if verdicts[0] == Verdict::Accept => Ok(()),
@@ -179,5 +165,12 @@ impl Workflow {
             }
         }
         Ok(put_back == 0)
+    }
+
+    /// Resumes a workflow whose dead letters are all back.
+    pub(crate) fn resume_redriven(&mut self, step: &mut Step<'_>, done: bool) {
+        if done {
+            self.lift_hold(step);
+        }
     }
 }

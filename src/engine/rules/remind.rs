@@ -76,9 +76,8 @@ impl Step<'_> {
         match workflow.record.hold.as_ref().map(|hold| hold.cause.clone()) {
             Some(HoldCause::Quarantine(_)) => workflow.quarantine_some(self)?,
             Some(HoldCause::Redriving) => {
-                if workflow.put_back_some(self)? {
-                    workflow.lift_hold(self);
-                }
+                let done = workflow.put_back_some(self)?;
+                workflow.resume_redriven(self, done);
             }
             _ => {}
         }

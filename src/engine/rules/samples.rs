@@ -106,23 +106,13 @@ fn message(place: Place) -> NewMessage {
 
 fn placed(position: u64) -> NewMessage {
     let place = Place::Position(Position::new(position).unwrap());
-    NewMessage {
-        message_id: None,
-        ..message(place)
-    }
+    NewMessage { message_id: None, ..message(place) }
 }
 
 /// A short history that touches much of the rules; the last command matters to the state.
 pub(crate) fn story() -> Vec<Command> {
-    let options = QueueOptions {
-        delivery_count_max: 2,
-        ..QueueOptions::by_position()
-    };
-    let receive = |chance| Command::Receive {
-        queue: queue(),
-        max: 10,
-        token: token(chance),
-    };
+    let options = QueueOptions { delivery_count_max: 2, ..QueueOptions::by_position() };
+    let receive = |chance| Command::Receive { queue: queue(), max: 10, token: token(chance) };
     let settle = |chance, sequence, settlement| Command::Settle {
         queue: queue(),
         token: token(chance),
@@ -139,14 +129,8 @@ pub(crate) fn story() -> Vec<Command> {
         sends: vec![(queue(), vec![placed(9)])],
     };
     vec![
-        Command::CreateQueue {
-            name: queue(),
-            options: Box::new(options),
-        },
-        Command::Send {
-            queue: queue(),
-            messages: vec![placed(3), placed(1), placed(2), placed(7)],
-        },
+        Command::CreateQueue { name: queue(), options: Box::new(options) },
+        Command::Send { queue: queue(), messages: vec![placed(3), placed(1), placed(2), placed(7)] },
         receive(1),
         settle(1, 2, Settlement::Complete(completion)),
         receive(2),
@@ -155,27 +139,17 @@ pub(crate) fn story() -> Vec<Command> {
         Command::Operate {
             queue: queue(),
             workflow: workflow(),
-            operation: Operation::SkipHead {
-                reason: "no".to_owned(),
-            },
+            operation: Operation::SkipHead { reason: "no".to_owned() },
         },
         receive(4),
-        Command::Purge {
-            queue: queue(),
-            scope: PurgeScope::DeadLetters,
-            from: number(0),
-        },
+        Command::Purge { queue: queue(), scope: PurgeScope::DeadLetters, from: number(0) },
     ]
 }
 
 /// Every command and every change, by name, as bytes.
 pub(crate) fn encoded() -> Vec<(String, Vec<u8>)> {
-    let commands = commands()
-        .into_iter()
-        .map(|command| (named(&command), encode(&command)));
-    let changes = changes()
-        .into_iter()
-        .map(|change| (named(&change), encode(&change)));
+    let commands = commands().into_iter().map(|command| (named(&command), encode(&command)));
+    let changes = changes().into_iter().map(|change| (named(&change), encode(&change)));
     commands.chain(changes).collect()
 }
 
@@ -186,90 +160,30 @@ fn encode<T: serde::Serialize>(value: &T) -> Vec<u8> {
 /// The variant's name and its settlement's or operation's, for the golden file.
 fn named<T: std::fmt::Debug>(value: &T) -> String {
     let text = format!("{value:?}");
-    text.split(|c: char| !c.is_ascii_alphanumeric())
-        .next()
-        .unwrap_or_default()
-        .to_owned()
+    text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_owned()
 }
 
 fn commands() -> Vec<Command> {
     let (queue, workflow) = (queue(), workflow());
     let options = || Box::new(QueueOptions::default());
     let mut commands = vec![
-        Command::CreateQueue {
-            name: queue.clone(),
-            options: options(),
-        },
-        Command::ChangeQueue {
-            name: queue.clone(),
-            options: options(),
-        },
+        Command::CreateQueue { name: queue.clone(), options: options() },
+        Command::ChangeQueue { name: queue.clone(), options: options() },
         Command::DeleteQueue { name: queue.clone() },
-        Command::Send {
-            queue: queue.clone(),
-            messages: vec![placed(1), message(Place::Arrival)],
-        },
-        Command::Send {
-            queue: queue.clone(),
-            messages: vec![message(Place::After(Some(id())))],
-        },
-        Command::Cancel {
-            queue: queue.clone(),
-            sequence: number(1),
-        },
-        Command::Receive {
-            queue: queue.clone(),
-            max: 300,
-            token: token(1),
-        },
-        Command::ReceiveRun {
-            queue: queue.clone(),
-            max: 300,
-            token: token(1),
-        },
-        Command::ReceiveDeferred {
-            queue: queue.clone(),
-            sequences: vec![number(1)],
-            token: token(1),
-        },
-        Command::Take {
-            queue: queue.clone(),
-            workflow: Some(workflow.clone()),
-            token: token(1),
-        },
-        Command::ReceiveTaken {
-            queue: queue.clone(),
-            token: token(1),
-            max: 2,
-        },
-        Command::ReceiveTakenDeferred {
-            queue: queue.clone(),
-            token: token(1),
-            sequences: vec![number(1)],
-        },
-        Command::CloseTaken {
-            queue: queue.clone(),
-            token: token(1),
-        },
-        Command::Renew {
-            queue: queue.clone(),
-            token: token(1),
-        },
-        Command::SetState {
-            queue: queue.clone(),
-            workflow: workflow.clone(),
-            state: Some(Bytes::new()),
-        },
-        Command::SetTakenState {
-            queue: queue.clone(),
-            token: token(1),
-            state: None,
-        },
-        Command::Redrive {
-            queue: queue.clone(),
-            sequence: number(1),
-            position: Some(Position::FIRST),
-        },
+        Command::Send { queue: queue.clone(), messages: vec![placed(1), message(Place::Arrival)] },
+        Command::Send { queue: queue.clone(), messages: vec![message(Place::After(Some(id())))] },
+        Command::Cancel { queue: queue.clone(), sequence: number(1) },
+        Command::Receive { queue: queue.clone(), max: 300, token: token(1) },
+        Command::ReceiveRun { queue: queue.clone(), max: 300, token: token(1) },
+        Command::ReceiveDeferred { queue: queue.clone(), sequences: vec![number(1)], token: token(1) },
+        Command::Take { queue: queue.clone(), workflow: Some(workflow.clone()), token: token(1) },
+        Command::ReceiveTaken { queue: queue.clone(), token: token(1), max: 2 },
+        Command::ReceiveTakenDeferred { queue: queue.clone(), token: token(1), sequences: vec![number(1)] },
+        Command::CloseTaken { queue: queue.clone(), token: token(1) },
+        Command::Renew { queue: queue.clone(), token: token(1) },
+        Command::SetState { queue: queue.clone(), workflow: workflow.clone(), state: Some(Bytes::new()) },
+        Command::SetTakenState { queue: queue.clone(), token: token(1), state: None },
+        Command::Redrive { queue: queue.clone(), sequence: number(1), position: Some(Position::FIRST) },
         Command::Remind(reminder(Remind::Expiry(number(1)))),
         Command::ExpireLock { token: token(1) },
         Command::Recover,
@@ -281,56 +195,31 @@ fn commands() -> Vec<Command> {
         settlement,
     }));
     let completion = Completion::default();
-    let settlement = RunSettlement {
-        completed: 2,
-        completion,
-        next: Some(Settlement::Release),
-        keep_rest: true,
-    };
-    commands.push(Command::SettleRun {
-        queue: queue.clone(),
-        token: token(1),
-        settlement,
-    });
+    let settlement =
+        RunSettlement { completed: 2, completion, next: Some(Settlement::Release), keep_rest: true };
+    commands.push(Command::SettleRun { queue: queue.clone(), token: token(1), settlement });
     commands.extend(operations().into_iter().map(|operation| Command::Operate {
         queue: queue.clone(),
         workflow: workflow.clone(),
         operation,
     }));
-    for scope in [
-        PurgeScope::Everything,
-        PurgeScope::DeadLetters,
-        PurgeScope::Workflow(workflow),
-    ] {
-        commands.push(Command::Purge {
-            queue: queue.clone(),
-            scope,
-            from: number(1),
-        });
+    for scope in [PurgeScope::Everything, PurgeScope::DeadLetters, PurgeScope::Workflow(workflow)] {
+        commands.push(Command::Purge { queue: queue.clone(), scope, from: number(1) });
     }
     commands
 }
 
 fn settlements() -> Vec<Settlement> {
     let sends = vec![(queue(), vec![placed(1)])];
-    let abandon = |retry| Settlement::Abandon {
-        retry,
-        reason: "r".to_owned(),
-        properties: headers().properties,
-    };
+    let abandon =
+        |retry| Settlement::Abandon { retry, reason: "r".to_owned(), properties: headers().properties };
     vec![
-        Settlement::Complete(Completion {
-            state: StateChange::Clear,
-            sends,
-        }),
+        Settlement::Complete(Completion { state: StateChange::Clear, sends }),
         abandon(Retry::Now),
         abandon(Retry::After(Duration::from_millis(1_500))),
         abandon(Retry::At(at(9))),
         abandon(Retry::Backoff(7)),
-        Settlement::Defer {
-            until: Some(at(9)),
-            properties: headers().properties,
-        },
+        Settlement::Defer { until: Some(at(9)), properties: headers().properties },
         Settlement::DeadLetter {
             reason: "r".to_owned(),
             description: "d".to_owned(),
@@ -343,71 +232,35 @@ fn settlements() -> Vec<Settlement> {
 fn operations() -> Vec<Operation> {
     let range = Some((Position::FIRST, Position::new(300).unwrap()));
     vec![
-        Operation::Hold {
-            reason: "r".to_owned(),
-        },
+        Operation::Hold { reason: "r".to_owned() },
         Operation::Resume { redrive: true },
         Operation::RetryNow,
-        Operation::SkipHead {
-            reason: "r".to_owned(),
-        },
+        Operation::SkipHead { reason: "r".to_owned() },
         Operation::VoidGap { range },
         Operation::ReleaseLock,
     ]
 }
 
 fn reminder(what: Remind) -> Reminder {
-    Reminder {
-        due: at(9),
-        queue: QueueId(1),
-        what,
-    }
+    Reminder { due: at(9), queue: QueueId(1), what }
 }
 
 fn changes() -> Vec<Change> {
     let queue = QueueId(1);
     let stream = Stream::Named(workflow());
-    let key = WorkflowKey {
-        queue,
-        stream: stream.clone(),
-    };
-    let message_key = MessageKey {
-        queue,
-        sequence: number(300),
-    };
-    let numbers = Numbers {
-        next_sequence: 1,
-        next_ticket: 2,
-        next_queue: 3,
-    };
-    let content = Content {
-        workflow_id: Some(workflow()),
-        headers: headers(),
-        body: Bytes::from_static(b"b"),
-    };
-    let link = Link {
-        sequence: Some(number(1)),
-        message_id: Some(id()),
-        rank: Some(2),
-        settled: None,
-    };
-    let letter = DeadLetterKey {
-        workflow: key.clone(),
-        rank: 3,
-        sequence: number(4),
-        reason: "r".to_owned(),
-    };
+    let key = WorkflowKey { queue, stream: stream.clone() };
+    let message_key = MessageKey { queue, sequence: number(300) };
+    let numbers = Numbers { next_sequence: 1, next_ticket: 2, next_queue: 3 };
+    let content =
+        Content { workflow_id: Some(workflow()), headers: headers(), body: Bytes::from_static(b"b") };
+    let link = Link { sequence: Some(number(1)), message_id: Some(id()), rank: Some(2), settled: None };
+    let letter =
+        DeadLetterKey { workflow: key.clone(), rank: 3, sequence: number(4), reason: "r".to_owned() };
     let mut changes = vec![
         Change::Numbers(numbers),
         Change::Queue(queue_record(queue)),
         Change::QueueGone(queue),
-        Change::Tally(
-            queue,
-            Tally {
-                used_at: at(8),
-                ..Tally::default()
-            },
-        ),
+        Change::Tally(queue, Tally { used_at: at(8), ..Tally::default() }),
         Change::Workflow(key.clone(), Some(workflow_record())),
         Change::State(key.clone(), Some(Bytes::from_static(b"state"))),
         Change::Content(message_key, Some(content)),
@@ -417,59 +270,25 @@ fn changes() -> Vec<Change> {
         Change::Trail(key.clone(), 6, Some(TrailEntry { after: Some(id()) })),
         Change::Root(key.clone(), number(7), true),
         Change::Waiting(key.clone(), id(), Some(number(7))),
-        Change::Mark(
-            key.clone(),
-            8,
-            Some(Mark {
-                from: 8,
-                to: 9,
-                how: Settled::Skipped,
-            }),
-        ),
-        Change::Holding(
-            key,
-            Some(Holding {
-                out: vec![number(1), number(2)],
-            }),
-        ),
+        Change::Mark(key.clone(), 8, Some(Mark { from: 8, to: 9, how: Settled::Skipped })),
+        Change::Holding(key, Some(Holding { out: vec![number(1), number(2)] })),
         Change::Ready(queue, 9, Some(stream)),
         Change::DeadLetter(letter, true),
-        Change::Duplicate(
-            queue,
-            id(),
-            Some(Duplicate {
-                sequence: number(1),
-                until: at(9),
-            }),
-        ),
+        Change::Duplicate(queue, id(), Some(Duplicate { sequence: number(1), until: at(9) })),
     ];
     let record = |status| Change::Message(message_key, Some(message_record(status)));
     changes.extend(statuses().into_iter().map(record));
-    changes.extend(
-        reminds()
-            .into_iter()
-            .map(|what| Change::Reminder(reminder(what), true)),
-    );
+    changes.extend(reminds().into_iter().map(|what| Change::Reminder(reminder(what), true)));
     changes
 }
 
 fn queue_record(id: QueueId) -> QueueRecord {
     let options = QueueOptions::by_position();
-    QueueRecord {
-        id,
-        name: queue(),
-        options,
-        created_at: at(1),
-        idle_check: Some(at(2)),
-    }
+    QueueRecord { id, name: queue(), options, created_at: at(1), idle_check: Some(at(2)) }
 }
 
 fn workflow_record() -> WorkflowRecord {
-    let hold = Hold {
-        cause: HoldCause::Spent(number(1)),
-        since: at(1),
-        reason: "r".to_owned(),
-    };
+    let hold = Hold { cause: HoldCause::Spent(number(1)), since: at(1), reason: "r".to_owned() };
     WorkflowRecord {
         cursor: 300,
         through: 301,
@@ -482,11 +301,7 @@ fn workflow_record() -> WorkflowRecord {
         dead: 7,
         has_state: true,
         hold: Some(hold),
-        gap: Some(GapRecord {
-            at: 1,
-            since: at(2),
-            due: Some(at(3)),
-        }),
+        gap: Some(GapRecord { at: 1, since: at(2), due: Some(at(3)) }),
         ticket: Some(8),
         sweep: Some(at(4)),
         extending: true,
@@ -496,19 +311,12 @@ fn workflow_record() -> WorkflowRecord {
 }
 
 fn statuses() -> Vec<Status> {
-    let letter = DeadLetter {
-        reason: "r".to_owned(),
-        description: "d".to_owned(),
-        at: at(9),
-    };
+    let letter = DeadLetter { reason: "r".to_owned(), description: "d".to_owned(), at: at(9) };
     vec![
         Status::Ready,
         Status::Scheduled { due: at(9) },
         Status::Failed { due: Some(at(9)) },
-        Status::Asked {
-            due: None,
-            aside: true,
-        },
+        Status::Asked { due: None, aside: true },
         Status::Locked { aside: false },
         Status::DeadLettered(Box::new(letter)),
     ]

@@ -55,10 +55,7 @@ impl Step<'_> {
             return refuse(SendRefusal::QueueNotFound(name.clone()));
         };
         let verdicts = judge.judge(self, &queue, &messages)?;
-        Ok(Judged {
-            queue,
-            messages: messages.into_iter().zip(verdicts).collect(),
-        })
+        Ok(Judged { queue, messages: messages.into_iter().zip(verdicts).collect() })
     }
 
     pub(crate) fn accept_judged(&mut self, judged: Judged) -> Read<Vec<Receipt>> {
@@ -102,11 +99,7 @@ impl Step<'_> {
         let mut workflow = Workflow::open(self, queue, stream_of(queue, sequence, &new))?;
         let (mut message, content) = record_of(self, &workflow, sequence, new);
         let description = "its place was settled before it came".to_owned();
-        let letter = DeadLetter {
-            reason: reason.to_owned(),
-            description,
-            at: self.now,
-        };
+        let letter = DeadLetter { reason: reason.to_owned(), description, at: self.now };
         message.status = Status::DeadLettered(Box::new(letter));
         self.write(Change::Content(workflow.message_key(sequence), Some(content)))?;
         workflow.restate(self, sequence, None, &message)?;
@@ -123,11 +116,7 @@ impl Step<'_> {
             self.drop_reminder(old.until, queue.id, Remind::Duplicate(id.clone()))?;
         }
         let until = self.now + window;
-        self.write(Change::Duplicate(
-            queue.id,
-            id.clone(),
-            Some(Duplicate { sequence, until }),
-        ))?;
+        self.write(Change::Duplicate(queue.id, id.clone(), Some(Duplicate { sequence, until })))?;
         self.set_reminder(until, queue.id, Remind::Duplicate(id.clone()))
     }
 
@@ -161,11 +150,7 @@ impl Workflow {
             Some(rank) => self.join(step, sequence, LinePlace::Line(rank))?,
             None => self.wait_for_chain(step, sequence, message)?,
         }
-        if self.is_positional() {
-            self.extend(step)
-        } else {
-            Ok(())
-        }
+        if self.is_positional() { self.extend(step) } else { Ok(()) }
     }
 }
 
@@ -205,12 +190,5 @@ fn record_of(
         handed_out_at: step.now,
         attempts: Vec::new(),
     };
-    (
-        message,
-        Content {
-            workflow_id: new.workflow_id,
-            headers: new.headers,
-            body: new.body,
-        },
-    )
+    (message, Content { workflow_id: new.workflow_id, headers: new.headers, body: new.body })
 }

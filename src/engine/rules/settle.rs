@@ -10,6 +10,7 @@ use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settled as SettledReply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::effect::Effect;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::record::Settled;
@@ -26,6 +27,7 @@ use crate::error::SettleRefusal;
 use crate::header::Properties;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::limits;
 use crate::token::LockToken;
 
 impl Step<'_> {
@@ -49,10 +51,7 @@ impl Step<'_> {
         workflow.set_state(self, state)?;
         self.close_holder(workflow, token)?;
         let receipts = self.accept_all(judged)?;
-        Ok(SettledReply {
-            locked_until: None,
-            receipts,
-        })
+        Ok(SettledReply { locked_until: None, receipts })
     }
 
     /// Completes the first messages of a run, ends the next in its own way, and gives back or keeps the rest.
@@ -63,12 +62,7 @@ impl Step<'_> {
         settlement: RunSettlement,
     ) -> Ruling<SettledReply, SettleRefusal> {
         let (mut workflow, out) = self.held_workflow(name, token)?;
-        let RunSettlement {
-            completed,
-            completion,
-            next,
-            keep_rest,
-        } = settlement;
+        let RunSettlement { completed, completion, next, keep_rest } = settlement;
         let needed = completed + usize::from(next.is_some());
         if needed > out.len() {
             let last = out.last().copied().unwrap_or(SequenceNumber::new(0));
@@ -76,12 +70,7 @@ impl Step<'_> {
         }
         let (_, state, judged) = self.judge_settlement(&workflow, Settlement::Complete(completion))?;
         for sequence in &out[..completed] {
-            workflow.apply_settlement(
-                self,
-                token,
-                *sequence,
-                Settlement::Complete(Completion::default()),
-            )?;
+            workflow.apply_settlement(self, token, *sequence, Settlement::Complete(Completion::default()))?;
         }
         if !keep_rest {
             for sequence in &out[needed..] {
@@ -95,10 +84,7 @@ impl Step<'_> {
         workflow.set_state(self, state)?;
         let locked_until = self.close_holder(workflow, token)?;
         let receipts = self.accept_all(judged)?;
-        Ok(SettledReply {
-            locked_until,
-            receipts,
-        })
+        Ok(SettledReply { locked_until, receipts })
     }
 
     /// Judges what a settlement sends and sets, before anything is changed.
@@ -117,19 +103,12 @@ impl Step<'_> {
         let mut judge = Judge::default();
         let mut judged = Vec::with_capacity(completion.sends.len());
         for (queue, messages) in completion.sends {
-            judged.push(
-                self.judge(&mut judge, &queue, messages)
-                    .map_err(|stop| match stop {
-                        Stop::Refused(refusal) => Stop::Refused(SettleRefusal::Send(refusal)),
-                        Stop::Fault(fault) => Stop::Fault(fault),
-                    })?,
-            );
+            judged.push(self.judge(&mut judge, &queue, messages).map_err(|stop| match stop {
+                Stop::Refused(refusal) => Stop::Refused(SettleRefusal::Send(refusal)),
+                Stop::Fault(fault) => Stop::Fault(fault),
+            })?);
         }
-        Ok((
-            Settlement::Complete(Completion::default()),
-            completion.state,
-            judged,
-        ))
+        Ok((Settlement::Complete(Completion::default()), completion.state, judged))
     }
 
     fn accept_all(&mut self, judged: Vec<Judged>) -> Read<Vec<Receipt>> {
@@ -142,14 +121,8 @@ impl Step<'_> {
 
     /// Ends the lock when nothing is left of it, and closes the workflow.
     fn close_holder(&mut self, mut workflow: Workflow, token: LockToken) -> Read<Option<Timestamp>> {
-        let lock = self
-            .locks
-            .get(token)
-            .expect("the lock was held when the settle began");
-        let (ended, until) = (
-            lock.kind == LockKind::Deliveries && lock.out.is_empty(),
-            lock.until,
-        );
+        let lock = self.locks.get(token).expect("the lock was held when the settle began");
+        let (ended, until) = (lock.kind == LockKind::Deliveries && lock.out.is_empty(), lock.until);
         if ended {
             workflow.unlock(self, token)?;
         } else {
@@ -168,10 +141,7 @@ impl Step<'_> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SettleRefusal::QueueNotFound);
         };
-        let Some(lock) = self
-            .locks
-            .held(token, self.now)
-            .filter(|lock| lock.workflow.queue == queue.id)
+        let Some(lock) = self.locks.held(token, self.now).filter(|lock| lock.workflow.queue == queue.id)
         else {
             return refuse(SettleRefusal::LockLost);
         };
@@ -184,11 +154,7 @@ impl Step<'_> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SettleRefusal::QueueNotFound);
         };
-        if self
-            .locks
-            .held(token, self.now)
-            .is_none_or(|lock| lock.workflow.queue != queue.id)
-        {
+        if self.locks.held(token, self.now).is_none_or(|lock| lock.workflow.queue != queue.id) {
             return refuse(SettleRefusal::LockLost);
         }
         let until = self.now + queue.options.lock;
@@ -228,11 +194,7 @@ impl Workflow {
                 let message = step.message_listed(self.key.queue, sequence)?;
                 self.end(step, sequence, &message, Settled::Completed)?;
             }
-            Settlement::Abandon {
-                retry,
-                reason,
-                properties,
-            } => {
+            Settlement::Abandon { retry, reason, properties } => {
                 let rank = step.message_listed(self.key.queue, sequence)?.rank;
                 self.change_properties(step, sequence, properties)?;
                 self.fail(step, sequence, retry, &reason)?;
@@ -244,11 +206,7 @@ impl Workflow {
                 self.change_properties(step, sequence, properties)?;
                 self.set_aside(step, sequence, until)?;
             }
-            Settlement::DeadLetter {
-                reason,
-                description,
-                properties,
-            } => {
+            Settlement::DeadLetter { reason, description, properties } => {
                 self.change_properties(step, sequence, properties)?;
                 self.dead_letter(step, sequence, &reason, &description)?;
             }
@@ -268,11 +226,7 @@ impl Workflow {
 
     /// Takes back what a holder has ahead of a message that failed: it is offered again after it.
     fn revoke_behind(&mut self, step: &mut Step<'_>, token: LockToken, rank: Option<u64>) -> Read<()> {
-        let out = step
-            .locks
-            .get(token)
-            .map(|lock| lock.out.clone())
-            .unwrap_or_default();
+        let out = step.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default();
         for sequence in out {
             let before = step.message_listed(self.key.queue, sequence)?;
             let in_line = before.status == Status::Locked { aside: false };
@@ -289,6 +243,10 @@ impl Workflow {
 
     /// Takes the workflow from its holder.
     pub(crate) fn unlock(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<()> {
+        if step.locks.len() >= limits::LOCKS_MAX {
+            step.effects.push(Effect::LocksFreed);
+        }
+        step.effects.push(Effect::TakenWork(token));
         step.locks.end(token);
         step.write(Change::Holding(self.key.clone(), None))
     }
@@ -313,10 +271,7 @@ impl Workflow {
             return Ok(());
         }
         let key = self.message_key(sequence);
-        let mut content = step
-            .records
-            .content(key)?
-            .expect("every stored message has its content");
+        let mut content = step.records.content(key)?.expect("every stored message has its content");
         content.headers.properties.extend(properties);
         step.write(Change::Content(key, Some(content)))
     }

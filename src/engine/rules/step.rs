@@ -59,15 +59,7 @@ pub(crate) struct Step<'a> {
 
 impl<'a> Step<'a> {
     pub(crate) fn new(now: Timestamp, records: &'a mut dyn Records, locks: &'a mut Locks) -> Step<'a> {
-        Step {
-            now,
-            records,
-            locks,
-            effects: Vec::new(),
-            numbers: None,
-            tallies: BTreeMap::new(),
-            changes: 0,
-        }
+        Step { now, records, locks, effects: Vec::new(), numbers: None, tallies: BTreeMap::new(), changes: 0 }
     }
 
     /// How many rows the command has changed so far; a refused command has changed none.
@@ -81,11 +73,7 @@ impl<'a> Step<'a> {
             self.records.write(Change::Numbers(numbers))?;
         }
         for (queue, tally) in std::mem::take(&mut self.tallies) {
-            assert!(
-                tally.counts.conserved(),
-                "every accepted message is accounted for: {:?}",
-                tally.counts
-            );
+            assert!(tally.counts.conserved(), "every accepted message is accounted for: {:?}", tally.counts);
             self.records.write(Change::Tally(queue, tally))?;
         }
         Ok(self.effects)
@@ -101,10 +89,7 @@ impl<'a> Step<'a> {
     }
 
     pub(crate) fn queue(&self, id: QueueId) -> Read<Arc<QueueRecord>> {
-        Ok(self
-            .records
-            .queue(id)?
-            .expect("a workflow's queue exists as long as the workflow"))
+        Ok(self.records.queue(id)?.expect("a workflow's queue exists as long as the workflow"))
     }
 
     /// The queue's counters, to be changed.
@@ -143,10 +128,7 @@ impl<'a> Step<'a> {
 
     pub(crate) fn next_sequence(&mut self) -> Read<SequenceNumber> {
         let next = self.peek_sequence()?;
-        assert!(
-            next < limits::NUMBER_END,
-            "a send is refused before the sequence numbers are used up"
-        );
+        assert!(next < limits::NUMBER_END, "a send is refused before the sequence numbers are used up");
         self.numbers()?.next_sequence = next + 1;
         Ok(SequenceNumber::new(next))
     }
@@ -163,9 +145,7 @@ impl<'a> Step<'a> {
 
     /// A message that must be there, because a row points at it.
     pub(crate) fn message_listed(&self, queue: QueueId, sequence: SequenceNumber) -> Read<MessageRecord> {
-        Ok(self
-            .message(queue, sequence)?
-            .expect("every listed message is stored"))
+        Ok(self.message(queue, sequence)?.expect("every listed message is stored"))
     }
 
     pub(crate) fn set_reminder(&mut self, due: Timestamp, queue: QueueId, what: Remind) -> Read<()> {

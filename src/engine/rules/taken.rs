@@ -111,10 +111,7 @@ impl Step<'_> {
         let mut handed = Vec::new();
         for sequence in sequences {
             let message = self.message_listed(workflow.queue.id, *sequence)?;
-            if handed
-                .iter()
-                .any(|earlier: &Handed| earlier.sequence == *sequence)
-            {
+            if handed.iter().any(|earlier: &Handed| earlier.sequence == *sequence) {
                 continue;
             }
             handed.push(workflow.hand_out(self, token, *sequence, message)?);
@@ -125,10 +122,7 @@ impl Step<'_> {
 
     fn taken(&self, name: &QueueName, token: LockToken) -> Ruling<(Workflow, usize), ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
-        let Some(lock) = self
-            .locks
-            .held(token, self.now)
-            .filter(|lock| lock.workflow.queue == queue.id)
+        let Some(lock) = self.locks.held(token, self.now).filter(|lock| lock.workflow.queue == queue.id)
         else {
             return refuse(ReceiveRefusal::LockLost);
         };

@@ -35,17 +35,10 @@ pub(crate) struct Workflow {
 
 impl Workflow {
     pub(crate) fn open(step: &Step<'_>, queue: &Arc<QueueRecord>, stream: Stream) -> Read<Workflow> {
-        let key = WorkflowKey {
-            queue: queue.id,
-            stream,
-        };
+        let key = WorkflowKey { queue: queue.id, stream };
         let stored = step.records.workflow(&key)?;
-        let mut workflow = Workflow {
-            queue: queue.clone(),
-            key,
-            record: WorkflowRecord::default(),
-            stored: None,
-        };
+        let mut workflow =
+            Workflow { queue: queue.clone(), key, record: WorkflowRecord::default(), stored: None };
         match &stored {
             Some(record) => workflow.record = record.clone(),
             None if workflow.is_positional() => {
@@ -99,11 +92,7 @@ impl Workflow {
         let Some((rank, sequence)) = step.records.line_from(&self.key, rank)? else {
             return Ok(None);
         };
-        Ok(Some((
-            rank,
-            sequence,
-            step.message_listed(self.key.queue, sequence)?,
-        )))
+        Ok(Some((rank, sequence, step.message_listed(self.key.queue, sequence)?)))
     }
 
     /// The first message from `rank` on that its order allows to hand out next, if it is ready.
@@ -128,20 +117,9 @@ impl Workflow {
         if self.record.hold.is_some() {
             return;
         }
-        let hold = Hold {
-            cause: cause.clone(),
-            since: step.now,
-            reason: reason.to_owned(),
-        };
+        let hold = Hold { cause: cause.clone(), since: step.now, reason: reason.to_owned() };
         self.record.hold = Some(hold);
-        self.tell(
-            step,
-            None,
-            EventKind::Held {
-                cause,
-                reason: reason.to_owned(),
-            },
-        );
+        self.tell(step, None, EventKind::Held { cause, reason: reason.to_owned() });
     }
 
     pub(crate) fn lift_hold(&mut self, step: &mut Step<'_>) {
@@ -190,11 +168,7 @@ impl Workflow {
             (true, None) => {
                 let ticket = step.next_ticket()?;
                 self.record.ticket = Some(ticket);
-                step.write(Change::Ready(
-                    self.key.queue,
-                    ticket,
-                    Some(self.key.stream.clone()),
-                ))?;
+                step.write(Change::Ready(self.key.queue, ticket, Some(self.key.stream.clone())))?;
                 step.effects.push(Effect::Work(self.queue.name.clone()));
             }
             (false, Some(ticket)) => {
@@ -208,10 +182,7 @@ impl Workflow {
 
     fn plan_sweep(&mut self, step: &mut Step<'_>) -> Read<()> {
         let cause = self.record.hold.as_ref().map(|hold| &hold.cause);
-        let out = step
-            .locks
-            .of(&self.key)
-            .map_or(0, |(_, lock)| lock.out.len() as u64);
+        let out = step.locks.of(&self.key).map_or(0, |(_, lock)| lock.out.len() as u64);
         let wanted = match cause {
             Some(HoldCause::Quarantine(_)) => self.record.line > out,
             Some(HoldCause::Redriving) => true,
@@ -264,33 +235,15 @@ impl Workflow {
     fn assert_invariants(&self, step: &Step<'_>) {
         let record = &self.record;
         if self.is_positional() {
-            assert!(
-                record.cursor <= record.through + 1,
-                "the run begins at the cursor: {record:?}"
-            );
-            assert!(
-                record.early <= record.line,
-                "early messages are in the line: {record:?}"
-            );
+            assert!(record.cursor <= record.through + 1, "the run begins at the cursor: {record:?}");
+            assert!(record.early <= record.line, "early messages are in the line: {record:?}");
         } else {
-            assert!(
-                record.early == 0 && record.gap.is_none(),
-                "without places nothing is early: {record:?}"
-            );
+            assert!(record.early == 0 && record.gap.is_none(), "without places nothing is early: {record:?}");
         }
         let locked = step.locks.of(&self.key).is_some();
         let offers = record.ticket.is_some();
-        assert!(
-            !(offers && locked),
-            "a workflow with a holder offers nothing: {record:?}"
-        );
-        assert!(
-            !(offers && record.hold.is_some()),
-            "a held workflow offers nothing: {record:?}"
-        );
-        assert!(
-            !(offers && record.line == 0),
-            "an empty workflow offers nothing: {record:?}"
-        );
+        assert!(!(offers && locked), "a workflow with a holder offers nothing: {record:?}");
+        assert!(!(offers && record.hold.is_some()), "a held workflow offers nothing: {record:?}");
+        assert!(!(offers && record.line == 0), "an empty workflow offers nothing: {record:?}");
     }
 }

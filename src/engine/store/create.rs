@@ -51,16 +51,12 @@ pub(crate) fn write_format(database: &Database, options: StoreOptions) -> Result
 
 /// Syncs a file that was made under another name, and renames it.
 pub(crate) fn put_in_place(new: &Path, path: &Path) -> Result<(), Fault> {
-    File::open(new)
-        .and_then(|file| file.sync_all())
-        .map_err(file_fault)?;
+    File::open(new).and_then(|file| file.sync_all()).map_err(file_fault)?;
     std::fs::rename(new, path).map_err(file_fault)?;
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
     // Without this the name itself may be lost in a power failure; redb never does it.
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(file_fault)
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_fault)
 }

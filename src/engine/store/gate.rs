@@ -48,11 +48,7 @@ pub(crate) struct Gate {
 impl Gate {
     /// A closed gate before a file.
     pub(crate) fn closed(file: FileBackend) -> Gate {
-        Gate {
-            file: Arc::new(file),
-            open: Arc::default(),
-            held_back: Arc::default(),
-        }
+        Gate { file: Arc::new(file), open: Arc::default(), held_back: Arc::default() }
     }
 
     /// Opens the gate: what was held back goes to the file, in order.
@@ -167,10 +163,7 @@ impl StorageBackend for Gate {
             held_back.pieces.insert(index, piece);
             Ok(())
         })?;
-        held_back.operations.push(Operation::Write {
-            offset,
-            data: data.to_vec(),
-        });
+        held_back.operations.push(Operation::Write { offset, data: data.to_vec() });
         Ok(())
     }
 

@@ -29,12 +29,7 @@ impl LockFile {
     /// [`OpenError::Held`] names the holder.
     pub(crate) fn take(path: &Path) -> Result<LockFile, OpenError> {
         let lock_path = sibling(path, ".lock");
-        let opened = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&lock_path);
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&lock_path);
         let mut file = opened.map_err(file_fault)?;
         match file.try_lock() {
             Ok(()) => {}
@@ -67,10 +62,7 @@ fn held(path: &Path, file: &mut File) -> OpenError {
         Ok(id) if read.is_ok() => format!("process {id}"),
         _ => "another process".to_owned(),
     };
-    OpenError::Held {
-        path: path.to_owned(),
-        holder,
-    }
+    OpenError::Held { path: path.to_owned(), holder }
 }
 
 /// The path of a file beside the engine's file.

@@ -81,9 +81,7 @@ impl Store {
         backend: impl StorageBackend,
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
-        let database = builder(options)
-            .create_with_backend(backend)
-            .map_err(store_fault)?;
+        let database = builder(options).create_with_backend(backend).map_err(store_fault)?;
         write_format(&database, options)?;
         Ok(Store::begin_epoch(database, options, None)?)
     }
@@ -98,9 +96,8 @@ impl Store {
         let meta = Shelf::new(&transaction, schema::META);
         let row = |name: &str| Key::default().text(name);
         let last_epoch: u32 = meta.get(&row(EPOCH_ROW))?.unwrap_or(0);
-        let epoch = last_epoch
-            .checked_add(1)
-            .ok_or_else(|| damaged(&schema::META, "the epochs are used up"))?;
+        let epoch =
+            last_epoch.checked_add(1).ok_or_else(|| damaged(&schema::META, "the epochs are used up"))?;
         meta.set(&row(EPOCH_ROW), Some(&epoch))?;
         let mut kept = Kept {
             numbers: meta.get(&row(NUMBERS_ROW))?.unwrap_or_default(),
@@ -111,14 +108,7 @@ impl Store {
         load_tallies(&Shelf::new(&transaction, schema::TALLIES), &mut kept)?;
         drop(meta);
         transaction.commit().map_err(store_fault)?;
-        Ok(Store {
-            database,
-            options,
-            epoch,
-            kept,
-            failed: None,
-            _lock: lock,
-        })
+        Ok(Store { database, options, epoch, kept, failed: None, _lock: lock })
     }
 }
 
@@ -130,20 +120,13 @@ fn builder(options: StoreOptions) -> Builder {
 
 /// Opens a file that is there, behind a gate that opens only when the file is ours.
 fn open_file(path: &Path, options: StoreOptions) -> Result<Database, OpenError> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .map_err(file_fault)?;
+    let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(file_fault)?;
     check_magic(path, &mut file)?;
     let gate = Gate::closed(FileBackend::new(file).map_err(store_fault)?);
     let database = match builder(options).create_with_backend(gate.clone()) {
         Ok(database) => database,
         Err(DatabaseError::DatabaseAlreadyOpen) => {
-            return Err(OpenError::Held {
-                path: path.to_owned(),
-                holder: "another process".to_owned(),
-            });
+            return Err(OpenError::Held { path: path.to_owned(), holder: "another process".to_owned() });
         }
         Err(error) => return Err(foreign(path, error.to_string())),
     };
@@ -157,9 +140,7 @@ fn check_magic(path: &Path, file: &mut File) -> Result<(), OpenError> {
         return Err(foreign(path, "it is a folder".to_owned()));
     }
     let mut magic = Vec::new();
-    file.take(MAGIC.len() as u64)
-        .read_to_end(&mut magic)
-        .map_err(file_fault)?;
+    file.take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(file_fault)?;
     if magic != MAGIC {
         return Err(foreign(path, "it does not begin as one".to_owned()));
     }
@@ -182,19 +163,12 @@ fn check_format(path: &Path, database: &Database) -> Result<(), OpenError> {
         codec::decode(payload).ok_or_else(|| damaged(&schema::META, "the format makes no sense"))?;
     match found {
         schema::FORMAT => Ok(()),
-        _ => Err(OpenError::Newer {
-            path: path.to_owned(),
-            found,
-            known: schema::FORMAT,
-        }),
+        _ => Err(OpenError::Newer { path: path.to_owned(), found, known: schema::FORMAT }),
     }
 }
 
 fn foreign(path: &Path, detail: String) -> OpenError {
-    OpenError::Foreign {
-        path: path.to_owned(),
-        detail,
-    }
+    OpenError::Foreign { path: path.to_owned(), detail }
 }
 
 fn load_queues(shelf: &Shelf<'_>, kept: &mut Kept) -> Result<(), Fault> {

@@ -48,25 +48,13 @@ impl Records for Turn<'_> {
     }
 
     fn queue_named(&self, name: &QueueName) -> Read<Option<Arc<QueueRecord>>> {
-        Ok(self
-            .kept
-            .names
-            .get(name)
-            .and_then(|id| self.kept.queues.get(id))
-            .cloned())
+        Ok(self.kept.names.get(name).and_then(|id| self.kept.queues.get(id)).cloned())
     }
 
     fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let ids = self
-            .kept
-            .names
-            .range::<QueueName, _>((from, Bound::Unbounded))
-            .take(limit);
-        Ok(ids
-            .filter_map(|(_, id)| self.kept.queues.get(id))
-            .cloned()
-            .collect())
+        let ids = self.kept.names.range::<QueueName, _>((from, Bound::Unbounded)).take(limit);
+        Ok(ids.filter_map(|(_, id)| self.kept.queues.get(id)).cloned().collect())
     }
 
     fn queue_count(&self) -> Read<usize> {
@@ -93,9 +81,7 @@ impl Records for Turn<'_> {
         let page = self.workflows.page(&prefix, from, limit)?;
         let parts = |(key, record): (Vec<u8>, WorkflowRecord)| {
             let stream = Parts::after(&key, QUEUE_LEN).stream();
-            stream
-                .map(|stream| (stream, record))
-                .ok_or_else(|| self.workflows.bad_key())
+            stream.map(|stream| (stream, record)).ok_or_else(|| self.workflows.bad_key())
         };
         page.into_iter().map(parts).collect()
     }
@@ -160,26 +146,17 @@ impl Records for Turn<'_> {
 
     fn waiting_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>> {
         let prefix = Key::workflow(key);
-        Ok(self
-            .waiting
-            .first(&prefix, &prefix)?
-            .map(|(_, sequence)| sequence))
+        Ok(self.waiting.first(&prefix, &prefix)?.map(|(_, sequence)| sequence))
     }
 
     fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>> {
         let prefix = Key::workflow(key);
-        Ok(self
-            .marks
-            .last(&prefix, &prefix.clone().number(rank))?
-            .map(|(_, mark)| mark))
+        Ok(self.marks.last(&prefix, &prefix.clone().number(rank))?.map(|(_, mark)| mark))
     }
 
     fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>> {
         let prefix = Key::workflow(key);
-        Ok(self
-            .marks
-            .first(&prefix, &prefix.clone().number(rank))?
-            .map(|(_, mark)| mark))
+        Ok(self.marks.first(&prefix, &prefix.clone().number(rank))?.map(|(_, mark)| mark))
     }
 
     fn holding_after(&self, key: Option<&WorkflowKey>) -> Read<Option<(WorkflowKey, Holding)>> {
@@ -215,11 +192,9 @@ impl Records for Turn<'_> {
         let mut parts = Parts::after(&key, 0);
         let (due, queue) = (parts.number(), parts.queue());
         match (due, queue, codec::decode(parts.rest())) {
-            (Some(due), Some(queue), Some(what)) => Ok(Some(Reminder {
-                due: Timestamp::from_millis(due),
-                queue,
-                what,
-            })),
+            (Some(due), Some(queue), Some(what)) => {
+                Ok(Some(Reminder { due: Timestamp::from_millis(due), queue, what }))
+            }
             _ => Err(self.reminders.bad_key()),
         }
     }

@@ -23,10 +23,7 @@ pub(crate) fn seal(table: &Definition, key: &[u8], mut payload: Vec<u8>) -> Vec<
 /// # Errors
 /// [`Fault::Damaged`] when the seal does not fit.
 pub(crate) fn unseal<'a>(table: &Definition, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8], Fault> {
-    let split = sealed
-        .len()
-        .checked_sub(SEAL_LEN)
-        .and_then(|at| sealed.split_at_checked(at));
+    let split = sealed.len().checked_sub(SEAL_LEN).and_then(|at| sealed.split_at_checked(at));
     match split {
         Some((payload, seal)) if seal == seal_of(table, key, payload) => Ok(payload),
         _ => Err(damaged(table, "a checksum does not fit")),
@@ -35,10 +32,7 @@ pub(crate) fn unseal<'a>(table: &Definition, key: &[u8], sealed: &'a [u8]) -> Re
 
 /// The fault of a record that cannot be what was written.
 pub(crate) fn damaged(table: &Definition, detail: &str) -> Fault {
-    Fault::Damaged {
-        table: table_name(table),
-        detail: detail.to_owned(),
-    }
+    Fault::Damaged { table: table_name(table), detail: detail.to_owned() }
 }
 
 fn seal_of(table: &Definition, key: &[u8], payload: &[u8]) -> [u8; SEAL_LEN] {
@@ -74,10 +68,7 @@ fn table_name(table: &Definition) -> &'static str {
         "dead_by_workflow",
         "duplicates",
     ];
-    NAMES
-        .into_iter()
-        .find(|name| *name == table.name())
-        .unwrap_or("unknown")
+    NAMES.into_iter().find(|name| *name == table.name()).unwrap_or("unknown")
 }
 
 #[cfg(test)]

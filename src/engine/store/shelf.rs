@@ -31,11 +31,7 @@ pub(crate) type Row<V> = (Vec<u8>, V);
 
 impl<'t> Shelf<'t> {
     pub(crate) fn new(transaction: &'t WriteTransaction, definition: Definition) -> Shelf<'t> {
-        Shelf {
-            definition,
-            transaction,
-            table: RefCell::new(None),
-        }
+        Shelf { definition, transaction, table: RefCell::new(None) }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut OpenTable<'t>) -> Result<T, Fault>) -> Result<T, Fault> {
@@ -43,10 +39,7 @@ impl<'t> Shelf<'t> {
         match &mut *table {
             Some(table) => work(table),
             none => {
-                let opened = self
-                    .transaction
-                    .open_table(self.definition)
-                    .map_err(store_fault)?;
+                let opened = self.transaction.open_table(self.definition).map_err(store_fault)?;
                 work(none.insert(opened))
             }
         }
@@ -75,9 +68,7 @@ impl<'t> Shelf<'t> {
             match record {
                 Some(record) => {
                     let sealed = seal(&self.definition, key.bytes(), codec::encode(record));
-                    table
-                        .insert(key.bytes(), sealed.as_slice())
-                        .map_err(store_fault)?;
+                    table.insert(key.bytes(), sealed.as_slice()).map_err(store_fault)?;
                 }
                 None => drop(table.remove(key.bytes()).map_err(store_fault)?),
             }
@@ -105,10 +96,7 @@ impl<'t> Shelf<'t> {
             if !key.value().starts_with(prefix.bytes()) {
                 return Ok(None);
             }
-            Ok(Some((
-                key.value().to_vec(),
-                self.record(key.value(), sealed.value())?,
-            )))
+            Ok(Some((key.value().to_vec(), self.record(key.value(), sealed.value())?)))
         })
     }
 
@@ -121,9 +109,7 @@ impl<'t> Shelf<'t> {
     ) -> Result<Vec<Row<V>>, Fault> {
         self.with(|table| {
             let from = from.map(Key::bytes);
-            let rows = table
-                .range::<&[u8]>((from, Bound::Unbounded))
-                .map_err(store_fault)?;
+            let rows = table.range::<&[u8]>((from, Bound::Unbounded)).map_err(store_fault)?;
             let mut page = Vec::new();
             for row in rows.take(limit) {
                 let (key, sealed) = row.map_err(store_fault)?;
@@ -147,9 +133,7 @@ impl<'t> Shelf<'t> {
             let from = Bound::Included(prefix.bytes());
             let end = prefix_end(prefix.bytes());
             let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            table
-                .retain_in::<&[u8], _>((from, to), |_, _| false)
-                .map_err(store_fault)
+            table.retain_in::<&[u8], _>((from, to), |_, _| false).map_err(store_fault)
         })
     }
 }

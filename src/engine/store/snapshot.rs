@@ -34,9 +34,7 @@ impl Snapshot {
     /// [`Fault`] when the target exists or cannot be written, or when a row is damaged.
     pub(crate) fn write_to(self, target: &Path, progress: &dyn Fn(u64)) -> Result<u64, Fault> {
         if target.try_exists().map_err(file_fault)? {
-            return Err(file_fault(std::io::Error::from(
-                std::io::ErrorKind::AlreadyExists,
-            )));
+            return Err(file_fault(std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
         }
         let new = new_file(target)?;
         let copy = Database::builder().create(&new).map_err(store_fault)?;

@@ -127,12 +127,7 @@ impl Store {
     /// # Errors
     /// The fault that stopped the store before.
     pub(crate) fn close(self) -> Result<(), Fault> {
-        let Store {
-            database,
-            failed,
-            _lock: lock,
-            ..
-        } = self;
+        let Store { database, failed, _lock: lock, .. } = self;
         drop(database);
         drop(lock);
         failed.map_or(Ok(()), Err)
@@ -142,9 +137,7 @@ impl Store {
 /// Begins a transaction with the durability that the options ask for.
 pub(crate) fn begin(database: &Database, options: StoreOptions) -> Result<WriteTransaction, Fault> {
     let mut transaction = database.begin_write().map_err(store_fault)?;
-    transaction
-        .set_durability(Durability::Immediate)
-        .map_err(store_fault)?;
+    transaction.set_durability(Durability::Immediate).map_err(store_fault)?;
     transaction.set_two_phase_commit(options.strict);
     transaction.set_quick_repair(options.quick_repair);
     Ok(transaction)
@@ -158,9 +151,6 @@ fn write_meta(transaction: &WriteTransaction, kept: &Kept) -> Result<(), Fault> 
 
 /// What a panic said.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or(panic.downcast_ref::<&str>().copied());
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     text.unwrap_or("a panic without a text").to_owned()
 }

@@ -85,8 +85,7 @@ impl<'t> Turn<'t> {
             shelf.delete_prefix(&prefix)?;
         }
         // A reminder's key begins with its instant; the queue follows.
-        self.reminders
-            .delete_where(|key| key.get(8..12) == Some(prefix.bytes()))?;
+        self.reminders.delete_where(|key| key.get(8..12) == Some(prefix.bytes()))?;
         if let Some(record) = self.kept.queues.remove(&queue) {
             self.kept.names.remove(&record.name);
         }

@@ -45,31 +45,30 @@ impl Turn<'_> {
 
     fn apply_rare_change(&mut self, change: Change) -> Result<(), Fault> {
         match change {
-            Change::Link(key, after, link) => self
-                .links
-                .set(&Key::workflow(&key).optional_id(after.as_ref()), link.as_ref()),
+            Change::Link(key, after, link) => {
+                self.links.set(&Key::workflow(&key).optional_id(after.as_ref()), link.as_ref())
+            }
             Change::Trail(key, rank, entry) => {
                 self.trails.set(&Key::workflow(&key).number(rank), entry.as_ref())
             }
-            Change::Root(key, sequence, there) => self.roots.set(
-                &Key::workflow(&key).number(sequence.get()),
-                there.then_some(NOTHING),
-            ),
-            Change::Waiting(key, id, entry) => self
-                .waiting
-                .set(&Key::workflow(&key).text(id.as_str()), entry.as_ref()),
+            Change::Root(key, sequence, there) => {
+                self.roots.set(&Key::workflow(&key).number(sequence.get()), there.then_some(NOTHING))
+            }
+            Change::Waiting(key, id, entry) => {
+                self.waiting.set(&Key::workflow(&key).text(id.as_str()), entry.as_ref())
+            }
             Change::Mark(key, rank, mark) => self.marks.set(&Key::workflow(&key).number(rank), mark.as_ref()),
             Change::Holding(key, holding) => self.holdings.set(&Key::workflow(&key), holding.as_ref()),
             Change::Ready(queue, ticket, stream) => {
                 self.ready.set(&Key::queue(queue).number(ticket), stream.as_ref())
             }
-            Change::Reminder(reminder, there) => self
-                .reminders
-                .set(&Key::reminder(&reminder), there.then_some(NOTHING)),
+            Change::Reminder(reminder, there) => {
+                self.reminders.set(&Key::reminder(&reminder), there.then_some(NOTHING))
+            }
             Change::DeadLetter(key, there) => self.list_dead_letter(&key, there),
-            Change::Duplicate(queue, id, entry) => self
-                .duplicates
-                .set(&Key::queue(queue).text(id.as_str()), entry.as_ref()),
+            Change::Duplicate(queue, id, entry) => {
+                self.duplicates.set(&Key::queue(queue).text(id.as_str()), entry.as_ref())
+            }
             other => unreachable!("every change has its rows: {other:?}"),
         }
     }

@@ -15,10 +15,7 @@ fn a_shallow_clone_is_refused_with_the_way_out() {
     let source = format!("file://{}", scratch.path().display());
     clone.git(&["fetch", "--quiet", "--depth=1", &source, "main:copy"]);
     let error = Repository::open(clone.path()).unwrap_err().to_string();
-    assert!(
-        error.contains("git -C") && error.contains("fetch --unshallow"),
-        "{error}"
-    );
+    assert!(error.contains("git -C") && error.contains("fetch --unshallow"), "{error}");
 }
 
 #[test]
@@ -57,10 +54,7 @@ fn what_is_no_repository_is_refused_by_what_it_is() {
     fs::write(&file, "").unwrap();
     let missing = folder.path().join("missing");
     for (path, text) in [
-        (
-            folder.path(),
-            "neither it nor a folder above it is a git repository",
-        ),
+        (folder.path(), "neither it nor a folder above it is a git repository"),
         (&file, "it is not a folder"),
         (&missing, "it does not exist"),
         (Path::new(""), "it does not exist"),

@@ -46,10 +46,7 @@ fn what_is_committed_meanwhile_is_not_seen() {
 #[test]
 fn no_setting_changes_what_is_read() {
     let commits = [
-        Commit::at(1)
-            .file("d/old", "same\nsame\n")
-            .submodule("m", SUBMODULE)
-            .file("z", "1"),
+        Commit::at(1).file("d/old", "same\nsame\n").submodule("m", SUBMODULE).file("z", "1"),
         Commit::at(2).on("side").from("main").file("s", "1"),
         Commit::at(3).delete("d/old").file("d/new", "same\nsame\n"),
         Commit::at(4).submodule("m", &SUBMODULE.replace('1', "2")),
@@ -105,9 +102,7 @@ fn replaced_and_grafted_commits_are_read_as_they_were_made() {
 fn sixty_thousand_changes_are_read() {
     let commits: Vec<Commit> = (0..600)
         .map(|time| {
-            (0..100).fold(Commit::at(time), |commit, path| {
-                commit.file(format!("f{path}"), &time.to_string())
-            })
+            (0..100).fold(Commit::at(time), |commit, path| commit.file(format!("f{path}"), &time.to_string()))
         })
         .collect();
     let changes = replay(&Scratch::with(&commits));

@@ -38,30 +38,18 @@ fn summary(changes: &[Change]) -> Vec<String> {
     let line = |change: &Change| {
         let mode = |entry: &Option<Entry>| entry.as_ref().map_or(0, |entry| entry.mode);
         let (path, position) = (String::from_utf8_lossy(&change.path), change.position);
-        format!(
-            "{path}@{position} {:o} {:o}",
-            mode(&change.old),
-            mode(&change.new)
-        )
+        format!("{path}@{position} {:o} {:o}", mode(&change.old), mode(&change.new))
     };
     changes.iter().map(line).collect()
 }
 
 #[test]
 fn a_linear_history_is_read_from_its_root() {
-    let scratch = Scratch::with(&[
-        Commit::at(10).file("a", "1").file("d/b", "1"),
-        Commit::at(20).file("a", "2"),
-    ]);
+    let scratch =
+        Scratch::with(&[Commit::at(10).file("a", "1").file("d/b", "1"), Commit::at(20).file("a", "2")]);
     let changes = replay(&scratch);
-    assert_eq!(
-        summary(&changes),
-        ["a@1 0 100644", "d/b@1 0 100644", "a@2 100644 100644"]
-    );
-    let stamps: Vec<_> = changes
-        .iter()
-        .map(|change| (change.author_time, change.mainline))
-        .collect();
+    assert_eq!(summary(&changes), ["a@1 0 100644", "d/b@1 0 100644", "a@2 100644 100644"]);
+    let stamps: Vec<_> = changes.iter().map(|change| (change.author_time, change.mainline)).collect();
     assert_eq!(stamps, [(10, 0), (10, 0), (20, 1)]);
     assert_eq!(changes[1].new, changes[0].new);
 }
@@ -76,10 +64,7 @@ fn a_merge_is_what_it_brought_to_the_mainline() {
         Commit::at(5).merging("side").file("s", "2"),
     ]);
     let changes = replay(&scratch);
-    assert_eq!(
-        summary(&changes),
-        ["a@1 0 100644", "a@2 100644 100644", "s@1 0 100644"]
-    );
+    assert_eq!(summary(&changes), ["a@1 0 100644", "a@2 100644 100644", "s@1 0 100644"]);
     assert_eq!(changes[2].mainline, 2);
 }
 
@@ -93,25 +78,16 @@ fn older_work_that_lands_later_arrives_early() {
     let changes = replay(&scratch);
     let order = arrival_order(&changes);
     assert_eq!(order, [0, 1, 3, 4, 2]);
-    let expected = EarlyArrivals {
-        messages: 1,
-        workflows: 1,
-        waiting_max: 1,
-    };
+    let expected = EarlyArrivals { messages: 1, workflows: 1, waiting_max: 1 };
     assert_eq!(count_early(&changes, &order), expected);
 }
 
 #[test]
 fn a_rename_is_a_deletion_and_an_addition() {
-    let scratch = Scratch::with(&[
-        Commit::at(1).file("old", "same"),
-        Commit::at(2).delete("old").file("new", "same"),
-    ]);
+    let scratch =
+        Scratch::with(&[Commit::at(1).file("old", "same"), Commit::at(2).delete("old").file("new", "same")]);
     let changes = replay(&scratch);
-    assert_eq!(
-        summary(&changes),
-        ["old@1 0 100644", "new@1 0 100644", "old@2 100644 0"]
-    );
+    assert_eq!(summary(&changes), ["old@1 0 100644", "new@1 0 100644", "old@2 100644 0"]);
 }
 
 #[test]
@@ -121,22 +97,13 @@ fn a_path_that_comes_back_goes_on_counting() {
         Commit::at(2).delete("a"),
         Commit::at(3).file("a", "1"),
     ]);
-    assert_eq!(
-        summary(&replay(&scratch)),
-        ["a@1 0 100644", "a@2 100644 0", "a@3 0 100644"]
-    );
+    assert_eq!(summary(&replay(&scratch)), ["a@1 0 100644", "a@2 100644 0", "a@3 0 100644"]);
 }
 
 #[test]
 fn a_file_may_become_a_folder() {
-    let scratch = Scratch::with(&[
-        Commit::at(1).file("a", "1"),
-        Commit::at(2).delete("a").file("a/b", "1"),
-    ]);
-    assert_eq!(
-        summary(&replay(&scratch)),
-        ["a@1 0 100644", "a@2 100644 0", "a/b@1 0 100644"]
-    );
+    let scratch = Scratch::with(&[Commit::at(1).file("a", "1"), Commit::at(2).delete("a").file("a/b", "1")]);
+    assert_eq!(summary(&replay(&scratch)), ["a@1 0 100644", "a@2 100644 0", "a/b@1 0 100644"]);
 }
 
 #[test]
@@ -165,17 +132,9 @@ fn modes_links_and_submodules_are_changes() {
 #[test]
 fn any_path_is_carried_in_its_bytes() {
     let long = format!("{}end", "deep/".repeat(60));
-    let paths = [
-        &b"caf\xe9"[..],
-        b"a\nb",
-        b"tab\there",
-        b"\"quoted\"",
-        long.as_bytes(),
-        "gr\u{fc}n".as_bytes(),
-    ];
-    let commit = paths
-        .iter()
-        .fold(Commit::at(1), |commit, path| commit.file(path, "1"));
+    let paths =
+        [&b"caf\xe9"[..], b"a\nb", b"tab\there", b"\"quoted\"", long.as_bytes(), "gr\u{fc}n".as_bytes()];
+    let commit = paths.iter().fold(Commit::at(1), |commit, path| commit.file(path, "1"));
     let changes = replay(&Scratch::with(&[commit]));
     for path in paths {
         let change = changes.iter().find(|change| change.path == path).unwrap();
@@ -188,12 +147,7 @@ fn any_path_is_carried_in_its_bytes() {
 
 #[test]
 fn a_commit_without_changes_has_a_place_and_no_message() {
-    let scratch = Scratch::with(&[
-        Commit::at(1),
-        Commit::at(2),
-        Commit::at(3).file("a", "1"),
-        Commit::at(4),
-    ]);
+    let scratch = Scratch::with(&[Commit::at(1), Commit::at(2), Commit::at(3).file("a", "1"), Commit::at(4)]);
     let changes = replay(&scratch);
     assert_eq!(changes.len(), 1);
     assert_eq!(changes[0].mainline, 2);
@@ -202,9 +156,6 @@ fn a_commit_without_changes_has_a_place_and_no_message() {
 
 #[test]
 fn an_author_time_may_lie_in_the_future() {
-    let scratch = Scratch::with(&[
-        Commit::at(4_102_444_800).file("a", "1"),
-        Commit::at(1).file("a", "2"),
-    ]);
+    let scratch = Scratch::with(&[Commit::at(4_102_444_800).file("a", "1"), Commit::at(1).file("a", "2")]);
     assert_eq!(arrival_order(&replay(&scratch)), [1, 0]);
 }
