@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Plants bugs into the rules, one at a time, and checks that the suite catches each.
+
+Usage: python3 tests/planted/run.py [NAME ...]
+
+Works on a copy of the committed tree in a temporary folder. Prints a line a bug and exits with 1 if one survives.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+R = "src/engine/rules/"
+# name, file, what stands there, what is planted
+BUGS = [
+    ("retry_one_ms_early", R + "fail.rs", "(due > step.now).then_some(due)", "(due > step.now).then_some(Timestamp::from_millis(due.as_millis() - 1))"),
+    ("lock_valid_at_its_end", R + "lock.rs", "now < lock.until", "now <= lock.until"),
+    ("spent_one_too_late", R + "fail.rs", "message.delivery_count >= self.queue", "message.delivery_count > self.queue"),
+    ("count_not_kept_on_release", R + "fail.rs", "message.delivery_count -= 1;", ""),
+    ("hand_out_not_counted", R + "receive.rs", "record.delivery_count += 1;", ""),
+    ("early_is_offered", R + "workflow.rs", "Status::Ready if !self.is_early(&message)", "Status::Ready"),
+    ("held_is_offered", R + "workflow.rs", "(Some(_), _) | (None, Some((_, LockKind::Deliveries))) => false,", "(None, Some((_, LockKind::Deliveries))) => false, (Some(_), Some(_)) => false,\n            (Some(_), None) => self.offer_from(step, 0)?.is_some(),"),
+    ("failed_head_is_jumped", R + "workflow.rs", "Status::Locked { .. } => from = rank + 1,", "Status::Locked { .. } | Status::Failed { .. } => from = rank + 1,"),
+    ("completed_ahead_not_passed", R + "order.rs", "self.pass_marks(step)?;\n        self.record.through", "self.record.through"),
+    ("skipped_not_remembered", R + "order.rs", "!matches!(how, Settled::Completed | Settled::Aside)", "!matches!(how, Settled::Completed | Settled::Aside | Settled::Skipped)"),
+    ("gap_reminder_forgotten", R + "gap.rs", "step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))?;\n        }\n        Ok(())", "}\n        Ok(())"),
+    ("gap_judged_too_early", R + "gap.rs", "gap.due.is_some() || ", ""),
+    ("late_is_accepted_twice", R + "judge.rs", "Ok(if rank < self.record.cursor { PlaceUse::Completed }", "Ok(if rank + 1 < self.record.cursor { PlaceUse::Completed }"),
+    ("window_is_closed", R + "judge.rs", "step.now < known.until", "step.now <= known.until"),
+    ("taken_place_is_overwritten", R + "judge.rs", "if same { Ok(Verdict::Duplicate(by)) } else", "if same { Ok(Verdict::Duplicate(by)) } else if true { Ok(Verdict::Accept) } else"),
+    ("rest_of_a_run_is_counted", R + "settle.rs", "workflow.give_back(self, *sequence)?;", "workflow.fail(self, *sequence, crate::engine::rules::command::Retry::Now, \"rest\")?;"),
+    ("later_ones_not_revoked", R + "settle.rs", "if self.still_blocks(step, sequence)? {", "if false && self.still_blocks(step, sequence)? {"),
+    ("state_lost_on_complete", R + "settle.rs", "workflow.set_state(self, state)?;\n        self.close_holder(workflow, token)?;\n        let receipts = self.accept_all(judged)?;\n        Ok(SettledReply { locked_until: None", "let _ = state;\n        self.close_holder(workflow, token)?;\n        let receipts = self.accept_all(judged)?;\n        Ok(SettledReply { locked_until: None"),
+    ("sends_lost_on_complete", R + "settle.rs", "let receipts = self.accept_all(judged)?;\n        Ok(SettledReply { locked_until: None", "let _ = judged;\n        let receipts = Vec::new();\n        Ok(SettledReply { locked_until: None"),
+    ("expiry_ignores_successor", R + "fail.rs", "self.pass(step, &message, how)", "if how == Settled::Expired { Ok(()) } else { self.pass(step, &message, how) }"),
+    ("locked_message_expires", R + "remind.rs", "if matches!(message.status, Status::Locked { .. }) {\n            return Ok(());\n        }", ""),
+    ("deferred_does_not_move_on", R + "fail.rs", "if moves { self.pass(step, &message, Settled::Aside) } else { Ok(()) }", "Ok(())"),
+    ("redrive_behind_its_place", R + "redrive.rs", "Ok(rank >= self.record.high && !taken)", "Ok(!taken)"),
+    ("quarantine_lets_through", R + "workflow.rs", "Some(HoldCause::Quarantine(_)) => self.record.line > out,", "Some(HoldCause::Quarantine(_)) => false,"),
+    ("purge_takes_what_is_out", R + "purge.rs", "if matches!(message.status, Status::Locked { .. }) {\n            return Ok(false);\n        }", ""),
+    ("cancel_after_activation", R + "send.rs", "matches!(message.status, Status::Scheduled { .. })", "!matches!(message.status, Status::Locked { .. })"),
+    ("cancelled_place_blocks", R + "line.rs", "self.pass(step, message, how)\n    }", "if how == Settled::Cancelled { Ok(()) } else { self.pass(step, message, how) }\n    }"),
+    ("unfair_ready_list", R + "step.rs", "numbers.next_ticket += 1;\n        Ok(numbers.next_ticket)", "numbers.next_ticket += 1;\n        Ok(u64::MAX / 2 - numbers.next_ticket)"),
+    ("restart_forgets_the_count", R + "operate.rs", "workflow.fail(self, sequence, Retry::Now, \"the engine stopped while it was handed out\")?;", "workflow.give_back(self, sequence)?;"),
+    ("forgotten_too_soon", R + "remind.rs", "if due > self.now || held {", "if held {"),
+    ("chain_follower_lost", R + "chain.rs", "None => self.take_into_line(step, sequence, next)?,", "None => if next % 2 == 0 { return Ok(false) } else { self.take_into_line(step, sequence, next)? },"),
+    ("idle_queue_with_messages_deleted", R + "queues.rs", "(empty || queue.options.delete_with_messages)", "(empty || true)"),
+    ("answer_before_commit", "src/engine/store/store.rs", "transaction.commit().map_err(store_fault)?;\n        Ok(done)", "transaction.abort().map_err(store_fault)?;\n        Ok(done)"),
+    ("seal_not_checked", "src/engine/store/seal.rs", "Some((payload, seal)) if seal == seal_of(table, key, payload) => Ok(payload),", "Some((payload, _)) => Ok(payload),"),
+]
+
+
+def main():
+    wanted = set(sys.argv[1:])
+    root = pathlib.Path(__file__).resolve().parents[2]
+    survivors, started = [], time.monotonic()
+    bugs = [bug for bug in BUGS if not wanted or bug[0] in wanted]
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder) / "copy"
+        subprocess.run(["git", "clone", "-q", str(root), str(copy)], check=True)
+        for number, (name, path, before, after) in enumerate(bugs, 1):
+            outcome = plant(copy, path, before, after)
+            print(f"{number:3}/{len(bugs)} {name:36} {outcome}", flush=True)
+            if not outcome.startswith("caught"):
+                survivors.append(name)
+    print(f"{len(bugs) - len(survivors)} of {len(bugs)} caught in {time.monotonic() - started:.0f} s")
+    sys.exit(1 if survivors else 0)
+
+
+def plant(copy, path, before, after):
+    """Plants one bug, runs the suite, and takes the bug out again."""
+    file = copy / path
+    text = file.read_text()
+    if text.count(before) != 1:
+        return f"NOT PLANTED: its place stands {text.count(before)} times in {path}"
+    file.write_text(text.replace(before, after))
+    env = dict(os.environ, CARGO_TARGET_DIR=str(copy.parent / "target"), RUST_BACKTRACE="0", RUSTFLAGS="-Awarnings")
+    try:
+        built = run(["cargo", "build", "-q", "--lib"], copy, env)
+        if built is None or built.returncode != 0:
+            return "NOT BUILT: " + (built.stderr.strip().splitlines() or ["?"])[0] if built else "NOT BUILT"
+        tested = run(["cargo", "test", "-q", "--lib", "--test", "promises", "--test", "scripts", "--test", "model"], copy, env)
+        if tested is None:
+            return "caught (the suite hung)"
+        return "SURVIVED" if tested.returncode == 0 else "caught"
+    finally:
+        file.write_text(text)
+
+
+def run(command, copy, env):
+    try:
+        return subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True, timeout=300)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+if __name__ == "__main__":
+    main()
