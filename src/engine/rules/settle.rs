@@ -195,12 +195,8 @@ impl Workflow {
                 self.end(step, sequence, &message, Settled::Completed)?;
             }
             Settlement::Abandon { retry, reason, properties } => {
-                let rank = step.message_listed(self.key.queue, sequence)?.rank;
                 self.change_properties(step, sequence, properties)?;
                 self.fail(step, sequence, retry, &reason)?;
-                if self.still_blocks(step, sequence)? {
-                    self.revoke_behind(step, token, rank)?;
-                }
             }
             Settlement::Defer { until, properties } => {
                 self.change_properties(step, sequence, properties)?;
@@ -212,25 +208,31 @@ impl Workflow {
             }
             Settlement::Release => self.give_back(step, sequence)?,
         }
+        if let Some(rank) = self.blocking_rank(step, sequence)? {
+            self.revoke_behind(step, token, rank)?;
+        }
         if !held_before && self.record.hold.is_some() {
-            self.revoke_behind(step, token, None)?;
+            self.revoke_behind(step, token, 0)?;
         }
         Ok(())
     }
 
-    /// Whether a failed message is still in the line, so that nothing behind it may be handled.
-    fn still_blocks(&self, step: &Step<'_>, sequence: SequenceNumber) -> Read<bool> {
-        let message = step.message(self.key.queue, sequence)?;
-        Ok(message.is_some_and(|message| matches!(message.status, Status::Ready | Status::Failed { .. })))
+    /// Where a settled message still stands in the line, so that nothing behind it may be handled.
+    fn blocking_rank(&self, step: &Step<'_>, sequence: SequenceNumber) -> Read<Option<u64>> {
+        let Some(message) = step.message(self.key.queue, sequence)? else { return Ok(None) };
+        Ok(match message.status {
+            Status::Ready | Status::Failed { .. } | Status::Asked { aside: false, .. } => message.rank,
+            _ => None,
+        })
     }
 
     /// Takes back what a holder has ahead of a message that failed: it is offered again after it.
-    fn revoke_behind(&mut self, step: &mut Step<'_>, token: LockToken, rank: Option<u64>) -> Read<()> {
+    fn revoke_behind(&mut self, step: &mut Step<'_>, token: LockToken, rank: u64) -> Read<()> {
         let out = step.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default();
         for sequence in out {
             let before = step.message_listed(self.key.queue, sequence)?;
             let in_line = before.status == Status::Locked { aside: false };
-            if !in_line || before.rank < rank {
+            if !in_line || before.rank.is_none_or(|behind| behind < rank) {
                 continue;
             }
             step.locks.take_back(token, sequence);
@@ -246,7 +248,9 @@ impl Workflow {
         if step.locks.len() >= limits::LOCKS_MAX {
             step.effects.push(Effect::LocksFreed);
         }
-        step.effects.push(Effect::TakenWork(token));
+        if step.locks.get(token).is_some_and(|lock| lock.kind == LockKind::Whole) {
+            step.effects.push(Effect::TakenWork(token));
+        }
         step.locks.end(token);
         step.write(Change::Holding(self.key.clone(), None))
     }
