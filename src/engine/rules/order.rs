@@ -139,12 +139,16 @@ impl Workflow {
         Ok(())
     }
 
-    /// Drops everything that is remembered of settled ranks.
-    pub(crate) fn forget_places(&mut self, step: &mut Step<'_>) -> Read<()> {
-        while let Some(mark) = step.records.mark_from(&self.key, 0)? {
+    /// Drops what is remembered of settled ranks, a limited number at once; true when done.
+    pub(crate) fn forget_places(&mut self, step: &mut Step<'_>) -> Read<bool> {
+        for _ in 0..limits::SWEEP_MAX {
+            let Some(mark) = step.records.mark_from(&self.key, 0)? else {
+                self.forget_links(step)?;
+                return Ok(true);
+            };
             step.write(Change::Mark(self.key.clone(), mark.from, None))?;
         }
-        self.forget_links(step)
+        Ok(false)
     }
 }
 

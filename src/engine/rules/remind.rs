@@ -101,7 +101,10 @@ impl Step<'_> {
             workflow.remind_to_forget(self, due.max(self.now + queue.options.lock))?;
             return workflow.close(self);
         }
-        workflow.forget_places(self)?;
+        if !workflow.forget_places(self)? {
+            workflow.remind_to_forget(self, self.now)?;
+            return workflow.close(self);
+        }
         self.write(Change::Workflow(workflow.key.clone(), None))
     }
 
