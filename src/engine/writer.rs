@@ -126,13 +126,13 @@ impl Writer {
         Ok(self.release(applied))
     }
 
-    /// Lets answers and events out, now that their changes are on disk.
+    /// Lets events and answers out, now that their changes are on disk: who has an answer can find its events.
     fn release(&mut self, mut applied: Applied) -> Applied {
-        for (slot, parcel) in applied.answers.drain(..) {
-            let _ = slot.send(Ok(parcel.seal(&self.inbox)));
-        }
         for event in applied.events.drain(..) {
             let _ = self.events.send(event);
+        }
+        for (slot, parcel) in applied.answers.drain(..) {
+            let _ = slot.send(Ok(parcel.seal(&self.inbox)));
         }
         applied
     }
