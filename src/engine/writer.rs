@@ -59,7 +59,8 @@ impl Writer {
     pub(crate) fn recover(&mut self) -> Result<(), Fault> {
         self.time = self.now();
         loop {
-            let applied = self.turn(vec![Asked::unattended(Command::Recover)])?;
+            let some = (0..limits::SWEEP_MAX).map(|_| Asked::unattended(Command::Recover));
+            let applied = self.turn(some.collect())?;
             if !applied.more {
                 return Ok(());
             }
