@@ -16,7 +16,7 @@ R = "src/engine/rules/"
 # name, file, what stands there, what is planted
 BUGS = [
     ("retry_one_ms_early", R + "fail.rs", "(due > step.now).then_some(due)", "(due > step.now).then_some(Timestamp::from_millis(due.as_millis() - 1))"),
-    ("lock_valid_at_its_end", R + "lock.rs", "now < lock.until", "now <= lock.until"),
+    ("renewed_from_the_old_end", R + "settle.rs", "let until = self.now + queue.options.lock;\n        self.locks.renew(token, until);", "let until = self.now;\n        self.locks.renew(token, until);"),
     ("spent_one_too_late", R + "fail.rs", "message.delivery_count >= self.queue", "message.delivery_count > self.queue"),
     ("count_not_kept_on_release", R + "fail.rs", "message.delivery_count -= 1;", ""),
     ("hand_out_not_counted", R + "receive.rs", "record.delivery_count += 1;", ""),

@@ -365,6 +365,22 @@ async fn a_workflow_with_nothing_stored_is_forgotten_after_a_while() {
 }
 
 #[tokio::test]
+async fn a_workflow_that_was_used_again_is_remembered_from_then_on() {
+    let options = QueueOptions { forget_after: seconds(100), ..QueueOptions::by_position() };
+    let house = House::new(options).await;
+    house.send_at("w", 1).await;
+    house.drain().await;
+    house.clock.advance(seconds(50));
+    house.send_at("w", 2).await;
+    house.drain().await;
+    house.clock.advance(seconds(99));
+    let again = Message::new("2").workflow("w").position(2);
+    assert_eq!(house.queue.send(again).await.unwrap(), Receipt::AlreadySettled);
+    house.clock.advance(seconds(60));
+    assert_eq!(house.status("w").await, None);
+}
+
+#[tokio::test]
 async fn events_tell_what_happens_to_workflows() {
     let options = QueueOptions { delivery_count_max: 2, ..QueueOptions::default() };
     let house = House::new(options).await;
