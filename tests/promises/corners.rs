@@ -69,10 +69,12 @@ async fn a_scheduled_message_with_a_position_holds_its_place() {
 async fn a_scheduled_message_in_order_of_arrival_comes_at_its_time() {
     let house = House::new(QueueOptions::default()).await;
     let at = house.clock.now() + seconds(60);
-    house.accept(Message::new("later").workflow("w").schedule_at(at)).await;
+    let number = house.accept(Message::new("later").workflow("w").schedule_at(at)).await;
     house.send("w", "now").await;
     assert_eq!(house.drain().await, ["now"]);
     house.clock.advance(seconds(60));
+    let too_late = house.queue.cancel(number).await.unwrap_err();
+    assert_eq!(too_late.refusal(), Some(&SendRefusal::NotScheduled(number)));
     assert_eq!(house.drain().await, ["later"]);
 }
 
