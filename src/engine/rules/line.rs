@@ -26,9 +26,8 @@ impl Workflow {
             self.count(step, before, -1)?;
         }
         self.count(step, after, 1)?;
-        self.reschedule(step, sequence, before.and_then(due_of), due_of(after))?;
-        let expires = |message: &MessageRecord| message.expires_at.filter(|_| !is_dead(message));
-        self.reexpire(step, sequence, before.and_then(expires), expires(after))?;
+        self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), due_of(after))?;
+        self.move_reminder(step, &Remind::Expiry(sequence), before.and_then(expiry_of), expiry_of(after))?;
         step.write(Change::Message(self.message_key(sequence), Some(after.clone())))
     }
 
@@ -40,10 +39,8 @@ impl Workflow {
         message: &MessageRecord,
     ) -> Read<()> {
         self.count(step, message, -1)?;
-        self.reschedule(step, sequence, due_of(message), None)?;
-        if !is_dead(message) {
-            self.reexpire(step, sequence, message.expires_at, None)?;
-        }
+        self.move_reminder(step, &Remind::Due(sequence), due_of(message), None)?;
+        self.move_reminder(step, &Remind::Expiry(sequence), expiry_of(message), None)?;
         step.write(Change::Message(self.message_key(sequence), None))?;
         step.write(Change::Content(self.message_key(sequence), None))
     }
@@ -144,29 +141,11 @@ impl Workflow {
         Ok(())
     }
 
-    fn reschedule(
+    /// Moves a reminder from one instant to another, either of which may be none.
+    fn move_reminder(
         &mut self,
         step: &mut Step<'_>,
-        sequence: SequenceNumber,
-        before: Option<Timestamp>,
-        after: Option<Timestamp>,
-    ) -> Read<()> {
-        if before == after {
-            return Ok(());
-        }
-        if let Some(due) = before {
-            step.drop_reminder(due, self.key.queue, Remind::Due(sequence))?;
-        }
-        if let Some(due) = after {
-            step.set_reminder(due, self.key.queue, Remind::Due(sequence))?;
-        }
-        Ok(())
-    }
-
-    fn reexpire(
-        &mut self,
-        step: &mut Step<'_>,
-        sequence: SequenceNumber,
+        what: &Remind,
         before: Option<Timestamp>,
         after: Option<Timestamp>,
     ) -> Read<()> {
@@ -174,10 +153,10 @@ impl Workflow {
             return Ok(());
         }
         if let Some(at) = before {
-            step.drop_reminder(at, self.key.queue, Remind::Expiry(sequence))?;
+            step.drop_reminder(at, self.key.queue, what.clone())?;
         }
         if let Some(at) = after {
-            step.set_reminder(at, self.key.queue, Remind::Expiry(sequence))?;
+            step.set_reminder(at, self.key.queue, what.clone())?;
         }
         Ok(())
     }
@@ -204,6 +183,11 @@ fn due_of(message: &MessageRecord) -> Option<Timestamp> {
         Status::Failed { due } | Status::Asked { due, .. } => due,
         _ => None,
     }
+}
+
+/// When a reminder ends the message.
+fn expiry_of(message: &MessageRecord) -> Option<Timestamp> {
+    message.expires_at.filter(|_| !is_dead(message))
 }
 
 /// The counter a message counts in.
