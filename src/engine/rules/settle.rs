@@ -11,6 +11,7 @@ use crate::engine::rules::command::Settled as SettledReply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
 use crate::engine::rules::effect::Effect;
+use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::record::Settled;
@@ -236,6 +237,10 @@ impl Workflow {
                 continue;
             }
             step.locks.take_back(token, sequence);
+            if is_expired(&before, step.now) {
+                self.expire(step, sequence, &before)?;
+                continue;
+            }
             let mut message = before.clone();
             message.status = Status::Ready;
             self.restate(step, sequence, Some(&before), &message)?;
