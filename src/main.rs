@@ -1,6 +1,10 @@
-//! The seriatim command.
+//! The `seriatim` command: arguments in, exit code out.
 
-#[cfg(feature = "cli")]
+#![forbid(unsafe_code)]
+
+mod cli;
 mod demo;
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    cli::run()
+}

@@ -70,11 +70,6 @@ impl Git {
         Git { program: OsString::from("git"), path: path.to_path_buf() }
     }
 
-    /// The folder that is asked about.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// A command that is ready to run.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);

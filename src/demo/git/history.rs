@@ -49,11 +49,6 @@ impl Repository {
         Ok(Repository { git, head })
     }
 
-    /// The folder as it was given.
-    pub(crate) fn path(&self) -> &Path {
-        self.git.path()
-    }
-
     /// The id of the commit at which the mainline ends.
     pub(crate) fn head(&self) -> &str {
         &self.head

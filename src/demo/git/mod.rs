@@ -20,7 +20,6 @@ mod scratch;
 mod tokens;
 mod tree;
 
-pub(crate) use crate::demo::git::arrival::EarlyArrivals;
 pub(crate) use crate::demo::git::arrival::arrival_order;
 pub(crate) use crate::demo::git::arrival::count_early;
 pub(crate) use crate::demo::git::body::ChangeBody;

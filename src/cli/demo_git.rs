@@ -1,0 +1,51 @@
+//! `seriatim demo git`.
+
+use crate::cli::arguments::GitArguments;
+use crate::cli::arguments::GitEngineArguments;
+use crate::cli::arguments::Mode;
+use crate::demo::replay::EnginePlan;
+use crate::demo::replay::Handling;
+use crate::demo::replay::Plan;
+use crate::demo::replay::ReplayError;
+use crate::demo::replay::replay;
+use crate::demo::replay::run_engine_process;
+
+/// Replays a history; true when every promise was kept.
+pub(crate) fn run(arguments: GitArguments) -> Result<bool, ReplayError> {
+    let mode = match (arguments.no_reorder, arguments.retry_at_back) {
+        (true, _) => Mode::NoReorder,
+        (_, true) => Mode::RetryAtBack,
+        _ => Mode::Ordered,
+    };
+    replay(&Plan {
+        repository: arguments.repository,
+        failures: arguments.failures,
+        crashes: arguments.crashes,
+        seed: arguments.seed,
+        data: arguments.data,
+        json: arguments.json,
+        mode: mode.name(),
+        handling: handling(mode),
+    })
+}
+
+/// The engine's process of a replay.
+pub(crate) fn run_engine(arguments: &GitEngineArguments) -> Result<bool, ReplayError> {
+    run_engine_process(EnginePlan {
+        repository: arguments.repository.clone(),
+        head: arguments.head.clone(),
+        data: arguments.data.clone(),
+        failures: arguments.failures,
+        seed: arguments.seed,
+        handling: handling(arguments.mode),
+    })?;
+    Ok(true)
+}
+
+fn handling(mode: Mode) -> Handling {
+    match mode {
+        Mode::Ordered => Handling::Ordered,
+        Mode::NoReorder => Handling::AsTheyArrive,
+        Mode::RetryAtBack => Handling::RetryAtBack,
+    }
+}

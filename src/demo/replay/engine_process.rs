@@ -1,0 +1,146 @@
+//! The engine's process: opens the file, feeds and handles, and tells how far it is. It is killed and started again.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use seriatim::Engine;
+use seriatim::Queue;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::demo::git::Change;
+use crate::demo::git::Entry;
+use crate::demo::git::Repository;
+use crate::demo::replay::error::ReplayError;
+use crate::demo::replay::feed::feed;
+use crate::demo::replay::feed::queue_options;
+use crate::demo::replay::handle::Handler;
+use crate::demo::replay::handle::WORKERS;
+use crate::demo::replay::path_state::PathState;
+use crate::demo::replay::plan::EnginePlan;
+use crate::demo::replay::progress::Outcome;
+use crate::demo::replay::progress::Progress;
+
+/// The name of the engine's file in the data folder.
+pub(crate) const FILE_NAME: &str = "seriatim.redb";
+
+/// How often the supervisor is told.
+const TELL_EVERY: Duration = Duration::from_millis(20);
+
+/// Workflows one look lists.
+const PAGE: usize = 1_000;
+
+/// Runs until everything is applied, or until this process is killed.
+pub(crate) fn run_engine_process(plan: EnginePlan) -> Result<(), ReplayError> {
+    end_with_the_supervisor()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(ReplayError::system("start the runtime"))?;
+    let repository = Repository::open(&plan.repository)?;
+    if repository.head() != plan.head {
+        return Err(ReplayError::HeadMoved(plan.repository));
+    }
+    let changes = repository.changes()?;
+    let tree = repository.head_tree()?;
+    runtime.block_on(run(&plan, changes, &tree))
+}
+
+/// Ends this process when its supervisor is gone, however that ended: the pipe to it breaks.
+fn end_with_the_supervisor() -> Result<(), ReplayError> {
+    let watch = || {
+        let mut nothing = [0];
+        while matches!(std::io::stdin().lock().read(&mut nothing), Ok(count) if count > 0) {}
+        eprintln!("seriatim: failed to {}", ReplayError::Alone);
+        std::process::exit(3);
+    };
+    let thread = std::thread::Builder::new().name("supervisor-watch".to_owned()).spawn(watch);
+    thread.map(drop).map_err(ReplayError::system("watch the supervisor"))
+}
+
+async fn run(
+    plan: &EnginePlan,
+    changes: Vec<Change>,
+    tree: &BTreeMap<Vec<u8>, Entry>,
+) -> Result<(), ReplayError> {
+    let engine = Engine::open(plan.data.join(FILE_NAME)).await?;
+    let queue = engine.client().create_queue("changes", queue_options(plan.handling)).await?;
+    let handler = Arc::new(Handler {
+        queue: queue.clone(),
+        handling: plan.handling,
+        failures: plan.failures,
+        seed: plan.seed,
+        applied: AtomicU64::new(0),
+    });
+    let (finish, finished) = watch::channel(false);
+    let mut workers = JoinSet::new();
+    for _ in 0..WORKERS {
+        workers.spawn(handler.clone().work(finished.clone()));
+    }
+    let mut sender = tokio::spawn(feed(queue.clone(), changes, plan.handling));
+    let mut every = tokio::time::interval(TELL_EVERY);
+    let mut sent = false;
+    loop {
+        tokio::select! {
+            _ = every.tick() => {
+                if tell(&queue).await? == 0 && sent {
+                    break;
+                }
+            }
+            result = &mut sender, if !sent => {
+                result.map_err(|error| ReplayError::system("send")(error.into()))??;
+                sent = true;
+            }
+            Some(result) = workers.join_next() => {
+                result.map_err(|error| ReplayError::system("handle")(error.into()))??;
+            }
+        }
+    }
+    finish.send_replace(true);
+    while let Some(result) = workers.join_next().await {
+        result.map_err(|error| ReplayError::system("handle")(error.into()))??;
+    }
+    told(&Progress::Done(outcome(&queue, tree).await?))?;
+    drop((queue, handler));
+    engine.close().await;
+    Ok(())
+}
+
+/// Tells the supervisor how far it is, and returns how many messages are left.
+async fn tell(queue: &Queue) -> Result<u64, ReplayError> {
+    let counts = queue.view().await?.counts;
+    told(&Progress::Going { applied: counts.completed, deferred: counts.early + counts.failed })?;
+    Ok(counts.stored())
+}
+
+fn told(progress: &Progress) -> Result<(), ReplayError> {
+    progress.tell().map_err(ReplayError::system("tell the supervisor"))
+}
+
+/// Reads every workflow's state and compares it with the tree.
+async fn outcome(queue: &Queue, tree: &BTreeMap<Vec<u8>, Entry>) -> Result<Outcome, ReplayError> {
+    let mut outcome =
+        Outcome { applied: 0, workflows: 0, wrong_predecessors: 0, failures_injected: 0, tree_equal: false };
+    let mut held = BTreeMap::new();
+    let mut last = None;
+    loop {
+        let page = queue.workflows(last.as_ref(), PAGE).await?;
+        let Some(end) = page.last() else { break };
+        last = end.workflow_id.clone();
+        for id in page.into_iter().filter_map(|view| view.workflow_id) {
+            let state = queue.workflow(&id)?.state().await?.unwrap_or_default();
+            let state: PathState =
+                serde_json::from_slice(&state).map_err(|_| ReplayError::BadState(id.to_string()))?;
+            outcome.applied += state.applied;
+            outcome.workflows += 1;
+            outcome.wrong_predecessors += state.wrong;
+            outcome.failures_injected += state.failed;
+            if let Some(entry) = state.entry() {
+                held.insert(state.last.path.clone(), entry.clone());
+            }
+        }
+    }
+    outcome.tree_equal = held == *tree;
+    Ok(outcome)
+}

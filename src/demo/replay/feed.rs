@@ -1,0 +1,55 @@
+//! The sender: every change becomes a message, in order of arrival.
+
+use std::time::Duration;
+
+use seriatim::Message;
+use seriatim::Order;
+use seriatim::Queue;
+use seriatim::QueueOptions;
+
+use crate::demo::git::Change;
+use crate::demo::git::arrival_order;
+use crate::demo::git::workflow_id;
+use crate::demo::replay::error::ReplayError;
+use crate::demo::replay::plan::Handling;
+
+/// Messages in one send.
+const BATCH_LEN: usize = 256;
+
+/// How long message IDs are remembered in the controls: longer than any replay.
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The queue for a way of handling.
+pub(crate) fn queue_options(handling: Handling) -> QueueOptions {
+    match handling {
+        Handling::Ordered => QueueOptions::by_position(),
+        Handling::AsTheyArrive | Handling::RetryAtBack => QueueOptions {
+            order: Order::Arrival,
+            duplicate_window: Some(DUPLICATE_WINDOW),
+            ..QueueOptions::default()
+        },
+    }
+}
+
+/// Sends every change. After a crash it simply begins again from the start: a position that is settled or waiting is
+/// answered, not stored again.
+pub(crate) async fn feed(queue: Queue, changes: Vec<Change>, handling: Handling) -> Result<(), ReplayError> {
+    let order = match handling {
+        Handling::Ordered | Handling::AsTheyArrive => arrival_order(&changes),
+        Handling::RetryAtBack => (0..changes.len()).collect(),
+    };
+    for batch in order.chunks(BATCH_LEN) {
+        let messages: Result<Vec<Message>, ReplayError> =
+            batch.iter().map(|index| message(&changes[*index], *index, handling)).collect();
+        queue.send_batch(messages?).await?;
+    }
+    Ok(())
+}
+
+fn message(change: &Change, index: usize, handling: Handling) -> Result<Message, ReplayError> {
+    let message = Message::json(&change.body())?.workflow(workflow_id(&change.path));
+    Ok(match handling {
+        Handling::Ordered => message.position(change.position),
+        Handling::AsTheyArrive | Handling::RetryAtBack => message.message_id(index.to_string()),
+    })
+}

@@ -1,0 +1,20 @@
+//! Replays a git history through the engine, fails some of it, kills the engine's process on the way, and compares the
+//! end with git's own tree.
+
+mod engine_process;
+mod error;
+mod feed;
+mod handle;
+mod path_state;
+mod plan;
+mod progress;
+mod report;
+mod story;
+mod supervise;
+
+pub(crate) use crate::demo::replay::engine_process::run_engine_process;
+pub(crate) use crate::demo::replay::error::ReplayError;
+pub(crate) use crate::demo::replay::plan::EnginePlan;
+pub(crate) use crate::demo::replay::plan::Handling;
+pub(crate) use crate::demo::replay::plan::Plan;
+pub(crate) use crate::demo::replay::supervise::replay;

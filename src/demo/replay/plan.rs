@@ -1,0 +1,39 @@
+//! What a replay is to do.
+
+use std::path::PathBuf;
+
+/// How the messages are handled: as seriatim does, or as an ordinary queue would, for comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handling {
+    /// By position; a failed message keeps its place.
+    Ordered,
+    /// In order of arrival, which is not the order of the changes.
+    AsTheyArrive,
+    /// Sent in order, but a failed message is sent again at the back.
+    RetryAtBack,
+}
+
+/// A replay, as the supervising process is asked for it.
+pub(crate) struct Plan {
+    pub(crate) repository: PathBuf,
+    pub(crate) failures: f64,
+    pub(crate) crashes: u32,
+    pub(crate) seed: u64,
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) json: bool,
+    /// The name by which the engine's process is told how to handle.
+    pub(crate) mode: &'static str,
+    pub(crate) handling: Handling,
+}
+
+/// A replay, as the engine's process is asked for it.
+#[derive(Clone)]
+pub(crate) struct EnginePlan {
+    pub(crate) repository: PathBuf,
+    /// The commit to which the history is replayed; it must not move while the replay runs.
+    pub(crate) head: String,
+    pub(crate) data: PathBuf,
+    pub(crate) failures: f64,
+    pub(crate) seed: u64,
+    pub(crate) handling: Handling,
+}
