@@ -7,6 +7,7 @@ mod header;
 mod id;
 pub mod limits;
 mod message;
+mod processor;
 mod queue;
 pub mod testing;
 mod token;
@@ -25,5 +26,8 @@ pub use crate::error::{
 pub use crate::header::{Headers, Properties, PropertyValue};
 pub use crate::id::{MessageId, Position, QueueName, SequenceNumber, WorkflowId};
 pub use crate::message::{Message, Place};
+pub use crate::processor::{
+    BatchHandler, BatchOutcome, Body, Context, Failure, Handler, Outcome, Processor, Raw, Running,
+};
 pub use crate::queue::{Backoff, Expired, GapPolicy, GapThen, Late, Order, QueueOptions, Spent};
 pub use crate::token::LockToken;

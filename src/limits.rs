@@ -131,3 +131,21 @@ pub const CLOCK_JUMP: Duration = Duration::from_secs(5 * 60);
 
 /// Memory redb may use for pages it has read.
 pub const STORE_CACHE_BYTES: usize = 64 * 1024 * 1024;
+
+/// Default of how many deliveries a processor handles at once.
+pub const CONCURRENCY_DEFAULT: usize = 64;
+
+/// Most deliveries a processor handles at once: each is a task with a lock to renew.
+pub const CONCURRENCY_MAX: usize = 16_384;
+
+/// Default of how long a processor renews the lock of one delivery: a handler that hangs gives it up in the end.
+pub const RENEW_FOR_DEFAULT: Duration = Duration::from_secs(5 * 60);
+
+/// Default of how long a processor that is stopped waits for the handlers that run.
+pub const DRAIN_DEFAULT: Duration = Duration::from_secs(30);
+
+/// How long a handler whose lock was lost may clean up before it is dropped.
+pub const CANCEL_GRACE: Duration = Duration::from_secs(1);
+
+/// How long one receive of a processor waits; it only bounds how long a lost wake-up could last.
+pub const RECEIVE_WAIT: Duration = Duration::from_secs(60);

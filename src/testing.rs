@@ -1,4 +1,5 @@
-//! For tests of ordered code: a clock that is moved by hand, and an engine in memory that reads it. No sleeping.
+//! For tests of ordered code: a clock that is moved by hand, an engine in memory that reads it, and a drain that
+//! handles until nothing is left to do. No sleeping.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -9,7 +10,13 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::engine::Engine;
+use crate::engine::Queue;
 use crate::error::OpenError;
+use crate::error::ReceiveError;
+use crate::processor::Body;
+use crate::processor::Handled;
+use crate::processor::Handler;
+use crate::processor::Processor;
 
 /// A clock that stands still until it is moved. Clones show the same time.
 ///
@@ -83,4 +90,71 @@ pub async fn engine() -> Result<(Engine, ManualClock), OpenError> {
     let clock = ManualClock::new(Timestamp::from_millis(1_700_000_000_000));
     let engine = Engine::in_memory().clock(clock.clone()).open().await?;
     Ok((engine, clock))
+}
+
+/// What a drain did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Drained {
+    /// Messages completed.
+    pub completed: usize,
+    /// Attempts that failed.
+    pub failed: usize,
+    /// Messages set aside.
+    pub set_aside: usize,
+    /// Messages dead-lettered by their handler, or because their body could not be read.
+    pub dead_lettered: usize,
+}
+
+/// Handles a queue's messages one after another until nothing is left to do, moving the clock to whatever is due next
+/// (a retry, a scheduled message, a gap's end), but no further than `horizon` from now.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), seriatim::Error> {
+/// use std::time::Duration;
+/// use seriatim::{Context, Failure, Message, Outcome, QueueOptions, Raw};
+///
+/// let (engine, clock) = seriatim::testing::engine().await?;
+/// let queue = engine.client().create_queue("q", QueueOptions::default()).await?;
+/// queue.send(Message::new("hello").workflow("w")).await?;
+///
+/// // Fails once, and is tried again an hour later: no time passes.
+/// let handler = |context: Context, _body: Raw| async move {
+///     match context.attempt() {
+///         1 => Err(Failure::new("not yet").retry_after(Duration::from_secs(3600))),
+///         _ => Ok(Outcome::Complete),
+///     }
+/// };
+/// let drained = seriatim::testing::drain(&queue, &clock, handler, Duration::from_secs(7200)).await?;
+/// assert_eq!((drained.failed, drained.completed), (1, 1));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`ReceiveError`] when the queue or the engine is gone.
+pub async fn drain<T: Body>(
+    queue: &Queue,
+    clock: &ManualClock,
+    handler: impl Handler<T>,
+    horizon: Duration,
+) -> Result<Drained, ReceiveError> {
+    let until = clock.now() + horizon;
+    let single = Processor::new(queue.clone()).single(handler).await?;
+    let mut drained = Drained::default();
+    loop {
+        while let Some(delivery) = queue.receive(Duration::ZERO).await? {
+            match single.handle_one(delivery).await? {
+                Handled::Completed => drained.completed += 1,
+                Handled::Failed | Handled::Lost => drained.failed += 1,
+                Handled::SetAside => drained.set_aside += 1,
+                Handled::DeadLettered => drained.dead_lettered += 1,
+            }
+        }
+        match queue.client().next_due().await? {
+            Some(due) if due <= until => clock.set(due.max(clock.now())),
+            _ => return Ok(drained),
+        }
+    }
 }

@@ -7,4 +7,5 @@ mod promises {
     mod files;
     mod guarantees;
     mod ordering;
+    mod processor;
 }

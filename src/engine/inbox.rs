@@ -41,6 +41,11 @@ pub(crate) enum Request {
     },
     /// A command whose answer nobody waits for.
     GiveBack(Command),
+    /// Answer after this long.
+    Sleep {
+        lasts: Duration,
+        slot: oneshot::Sender<()>,
+    },
     /// Look at the clock again.
     Wake,
     Close {

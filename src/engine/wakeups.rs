@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use crate::engine::inbox::ReplySlot;
 use crate::engine::rules::command::Command;
 use crate::id::QueueName;
@@ -54,6 +56,8 @@ pub(crate) struct Wakeups {
     deadlines: BTreeSet<(Duration, Place)>,
     next_place: Place,
     sweep_at: usize,
+    /// Who sleeps until when, in the clock's elapsed time.
+    sleepers: BTreeMap<(Duration, Place), oneshot::Sender<()>>,
     /// Whose receivers have to be served in the next turn, because this one has done enough.
     pub(crate) later: BTreeSet<WaitsFor>,
 }
@@ -108,9 +112,26 @@ impl Wakeups {
         places.into_iter().map(|place| self.take(place)).collect()
     }
 
-    /// When the first receiver has waited long enough.
+    /// Lets somebody sleep. Time is the engine's everywhere, so that a test moves one clock.
+    pub(crate) fn put_to_sleep(&mut self, until: Duration, slot: oneshot::Sender<()>) {
+        self.next_place += 1;
+        self.sleepers.insert((until, self.next_place), slot);
+    }
+
+    /// Wakes those who have slept long enough.
+    pub(crate) fn wake_sleepers(&mut self, elapsed: Duration) {
+        while let Some(sleeper) = self.sleepers.first_entry()
+            && sleeper.key().0 <= elapsed
+        {
+            let _ = sleeper.remove().send(());
+        }
+    }
+
+    /// When the first receiver has waited long enough, or the first sleeper has slept long enough.
     pub(crate) fn first_deadline(&self) -> Option<Duration> {
-        self.deadlines.first().map(|(until, _)| *until)
+        let receiver = self.deadlines.first().map(|(until, _)| *until);
+        let sleeper = self.sleepers.first_key_value().map(|((until, _), _)| *until);
+        [receiver, sleeper].into_iter().flatten().min()
     }
 
     /// Takes out the receivers that have waited long enough.

@@ -52,6 +52,7 @@ struct Gathered {
     queries: Vec<(Query, oneshot::Sender<Result<Answer, Unavailable>>)>,
     backups: Vec<(PathBuf, oneshot::Sender<Result<u64, Fault>>)>,
     closing: Vec<oneshot::Sender<()>>,
+    sleepers: Vec<(Duration, oneshot::Sender<()>)>,
 }
 
 impl Writer {
@@ -70,7 +71,10 @@ impl Writer {
     /// Runs turn after turn until it is closed or a fault stops it.
     pub(crate) fn run(mut self) {
         loop {
-            let gathered = self.gather();
+            let mut gathered = self.gather();
+            for (lasts, slot) in gathered.sleepers.drain(..) {
+                self.wakeups.put_to_sleep(self.clock.elapsed().saturating_add(lasts), slot);
+            }
             if let Err(fault) = self.serve(gathered.asked, gathered.queries, gathered.backups) {
                 tracing::error!(%fault, "the engine stops");
                 return self.stop(Unavailable::Stopped(fault));
@@ -177,6 +181,7 @@ impl Writer {
     }
 
     fn expire_waiters(&mut self) {
+        self.wakeups.wake_sleepers(self.clock.elapsed());
         for waiter in self.wakeups.take_expired(self.clock.elapsed()) {
             let parcel = Applied::nothing_for(&waiter.command).seal(&self.inbox);
             let _ = waiter.slot.send(Ok(parcel));
@@ -225,6 +230,7 @@ impl Gathered {
             Request::Query { query, slot } => self.queries.push((query, slot)),
             Request::Backup { target, slot } => self.backups.push((target, slot)),
             Request::GiveBack(command) => self.asked.push(Asked::unattended(command)),
+            Request::Sleep { lasts, slot } => self.sleepers.push((lasts, slot)),
             Request::Wake => {}
             Request::Close { slot } => self.closing.push(slot),
         }
@@ -236,7 +242,7 @@ fn refuse(request: Request, why: &Unavailable) {
     match request {
         Request::Command { slot, .. } => refuse_command(slot, why),
         Request::Query { slot, .. } => drop(slot.send(Err(why.clone()))),
-        Request::Backup { .. } | Request::GiveBack(_) | Request::Wake => {}
+        Request::Backup { .. } | Request::GiveBack(_) | Request::Sleep { .. } | Request::Wake => {}
         Request::Close { slot } => {
             let _ = slot.send(());
         }

@@ -178,6 +178,19 @@ impl Client {
         }
     }
 
+    /// Sleeps by the engine's clock.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the engine ends before.
+    pub(crate) async fn sleep(&self, lasts: Duration) -> Result<(), Unavailable> {
+        let (slot, awake) = oneshot::channel();
+        self.shared.inbox.post(Request::Sleep { lasts, slot }).await?;
+        match awake.await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.shared.inbox.why_ended().await),
+        }
+    }
+
     /// Posts a command whose answer nobody waits for.
     pub(crate) fn give_back(&self, command: Command) {
         self.shared.inbox.post_at_once(Request::GiveBack(command));

@@ -1,0 +1,178 @@
+//! Handling runs: consecutive messages of one workflow in one call.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::engine::Completion;
+use crate::engine::Ending;
+use crate::engine::Queue;
+use crate::engine::Run;
+use crate::error::ReceiveError;
+use crate::error::Unavailable;
+use crate::processor::context::Context;
+use crate::processor::handler::Body;
+use crate::processor::invocation::Keeping;
+use crate::processor::invocation::invoke;
+use crate::processor::outcome::Failure;
+use crate::processor::pool::Consumer;
+use crate::processor::single::Handled;
+use crate::processor::single::MALFORMED_BODY;
+use crate::processor::single::failed_as;
+use crate::processor::single::settled_as;
+use crate::queue::Backoff;
+
+/// What is run for each run of consecutive messages. Every async function of a [`Context`] and a vector of bodies is
+/// one.
+pub trait BatchHandler<T>: Send + Sync + 'static {
+    /// Handles consecutive messages of one workflow, in order.
+    fn handle(
+        &self,
+        context: Context,
+        bodies: Vec<T>,
+    ) -> impl Future<Output = Result<BatchOutcome, Failure>> + Send;
+}
+
+impl<F, Fut, T, E> BatchHandler<T> for F
+where
+    F: Fn(Context, Vec<T>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<BatchOutcome, E>> + Send,
+    T: Send + 'static,
+    E: Into<Failure>,
+{
+    fn handle(
+        &self,
+        context: Context,
+        bodies: Vec<T>,
+    ) -> impl Future<Output = Result<BatchOutcome, Failure>> + Send {
+        let handling = self(context, bodies);
+        async move { handling.await.map_err(Into::into) }
+    }
+}
+
+/// How a batch handler ended: so many from the first on are done, and the next perhaps ends in another way. The rest
+/// is given back as if it had not been handed out.
+#[derive(Clone, Debug)]
+pub struct BatchOutcome {
+    handled: usize,
+    completion: Completion,
+    next: Option<Ending>,
+}
+
+impl BatchOutcome {
+    /// All messages are done.
+    pub fn all() -> BatchOutcome {
+        BatchOutcome { handled: usize::MAX, completion: Completion::new(), next: None }
+    }
+
+    /// The first `count` messages are done; the rest was not started.
+    pub fn first(count: usize) -> BatchOutcome {
+        BatchOutcome { handled: count, completion: Completion::new(), next: None }
+    }
+
+    /// Says how the message after the done ones ends.
+    #[must_use]
+    pub fn then(mut self, next: Ending) -> BatchOutcome {
+        self.next = Some(next);
+        self
+    }
+
+    /// Adds messages to send and the new workflow state, in one transaction with the completion.
+    #[must_use]
+    pub fn with(mut self, completion: Completion) -> BatchOutcome {
+        self.completion = completion;
+        self
+    }
+}
+
+/// A batch handler with what it takes to run it on runs.
+pub(crate) struct Batches<H, T> {
+    pub(crate) queue: Queue,
+    pub(crate) handler: Arc<H>,
+    pub(crate) keeping: Keeping,
+    pub(crate) backoff: Option<Backoff>,
+    pub(crate) len_max: usize,
+    pub(crate) body: PhantomData<fn() -> T>,
+}
+
+impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
+    async fn handle_run(&self, mut run: Run) -> Result<Handled, Unavailable> {
+        let mut bodies = Vec::with_capacity(run.messages().len());
+        let mut malformed = None;
+        for message in run.messages() {
+            match T::read(message) {
+                Ok(body) => bodies.push(body),
+                Err(misuse) => {
+                    malformed = Some(misuse.to_string());
+                    break;
+                }
+            }
+        }
+        let readable = bodies.len();
+        if let (0, Some(description)) = (readable, &malformed) {
+            let (reason, description) = (MALFORMED_BODY.to_owned(), description.clone());
+            let settled = run.complete_first_then(0, Ending::DeadLetter { reason, description }).await;
+            return settled_as(Handled::DeadLettered, settled);
+        }
+        let (cancel, cancelled) = watch::channel(false);
+        let context =
+            Context::new(run.messages()[0].clone(), self.queue.clone(), run.lock_token(), cancelled);
+        let handler = self.handler.clone();
+        let handling = async move { handler.handle(context, bodies).await };
+        let renewal = run.renewal();
+        match invoke(self.queue.client(), &renewal, self.keeping, &cancel, handling).await {
+            Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
+            Some(Err(failure)) => self.settle_failure(run, failure).await,
+            None => Ok(Handled::Lost),
+        }
+    }
+
+    async fn settle(
+        &self,
+        mut run: Run,
+        outcome: BatchOutcome,
+        readable: usize,
+    ) -> Result<Handled, Unavailable> {
+        let done = outcome.handled.min(readable);
+        if let Err(error) = run.complete_first_with(done, outcome.completion).await {
+            return settled_as(Handled::Lost, Err(error));
+        }
+        let settled = match outcome.next {
+            Some(next) if !run.messages().is_empty() => run.complete_first_then(0, next).await,
+            _ if !run.messages().is_empty() => run.release().await,
+            _ => Ok(()),
+        };
+        settled_as(Handled::Completed, settled)
+    }
+
+    async fn settle_failure(&self, mut run: Run, failure: Failure) -> Result<Handled, Unavailable> {
+        let attempt = run.messages().first().map_or(1, |message| message.delivery_count);
+        tracing::debug!(queue = %self.queue.name(), attempt, reason = %failure.reason, "a batch handler failed");
+        let ending = failed_as(&self.queue, self.backoff, attempt, failure)?;
+        settled_as(Handled::Failed, run.complete_first_then(0, ending).await)
+    }
+}
+
+impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
+    type Job = Run;
+
+    async fn receive(&self, _max: usize, wait: Duration) -> Result<Vec<Run>, ReceiveError> {
+        let run = self.queue.receive_run(self.len_max, wait).await?;
+        Ok(run.into_iter().collect())
+    }
+
+    async fn handle(&self, job: Run) -> Result<(), Unavailable> {
+        self.handle_run(job).await.map(drop)
+    }
+
+    async fn release(&self, mut job: Run) {
+        let _ = job.release().await;
+    }
+
+    fn sleeper(&self) -> &Queue {
+        &self.queue
+    }
+}

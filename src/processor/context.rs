@@ -1,0 +1,85 @@
+//! What a handler knows beside the body.
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+
+use crate::engine::Queue;
+use crate::engine::Received;
+use crate::error::Misuse;
+use crate::error::QueueError;
+use crate::token::LockToken;
+
+/// What a handler knows beside the body: the message, its attempt, its workflow's state, and whether to stop.
+#[derive(Clone)]
+pub struct Context {
+    message: Received,
+    queue: Queue,
+    token: LockToken,
+    cancelled: watch::Receiver<bool>,
+}
+
+impl Context {
+    pub(crate) fn new(
+        message: Received,
+        queue: Queue,
+        token: LockToken,
+        cancelled: watch::Receiver<bool>,
+    ) -> Context {
+        Context { message, queue, token, cancelled }
+    }
+
+    /// The message; in a batch, the first.
+    pub fn message(&self) -> &Received {
+        &self.message
+    }
+
+    /// The queue it came from.
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Which attempt this is; the first is 1.
+    pub fn attempt(&self) -> u32 {
+        self.message.delivery_count
+    }
+
+    /// The lock token, to be shown to others as a fencing token.
+    pub fn lock_token(&self) -> LockToken {
+        self.token
+    }
+
+    /// The state of the message's workflow; `None` when it has none.
+    ///
+    /// # Errors
+    /// [`QueueError`] when the queue or the engine is gone.
+    pub async fn state(&self) -> Result<Option<Bytes>, QueueError> {
+        match &self.message.workflow_id {
+            Some(id) if self.message.has_workflow() => self.queue.workflow(id)?.state().await,
+            _ => Ok(None),
+        }
+    }
+
+    /// The state of the message's workflow, read as JSON.
+    ///
+    /// # Errors
+    /// As [`Context::state`]; [`Misuse`] when it is not JSON of this type.
+    pub async fn state_json<T: DeserializeOwned>(&self) -> Result<Option<T>, QueueError> {
+        let Some(state) = self.state().await? else { return Ok(None) };
+        let read = serde_json::from_slice(&state);
+        Ok(Some(read.map_err(|error| Misuse::new("state", error.to_string()))?))
+    }
+
+    /// Whether the lock was lost: what the handler still does cannot be settled any more.
+    pub fn is_cancelled(&self) -> bool {
+        *self.cancelled.borrow()
+    }
+
+    /// Waits until the lock is lost. The handler is dropped a second later.
+    pub async fn cancelled(&self) {
+        let mut cancelled = self.cancelled.clone();
+        if cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! One call of a handler: in a task of its own, under a lock that is renewed, stopped when that is lost.
+
+use std::any::Any;
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::engine::Client;
+use crate::engine::Renewal;
+use crate::limits;
+use crate::processor::outcome::Failure;
+use crate::processor::renewal::keep_until_lost;
+
+/// How locks are kept.
+#[derive(Clone, Copy)]
+pub(crate) struct Keeping {
+    pub(crate) lock: Duration,
+    pub(crate) renew_for: Duration,
+}
+
+/// A task that is ended when nobody waits for it any more.
+struct OwnedTask<T>(JoinHandle<T>);
+
+impl<T> Drop for OwnedTask<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Runs a handler's future to its end; `None` when the lock was lost before. A panic is a failure.
+pub(crate) async fn invoke<T: Send + 'static>(
+    client: &Client,
+    renewal: &Renewal,
+    keeping: Keeping,
+    cancel: &watch::Sender<bool>,
+    handling: impl Future<Output = Result<T, Failure>> + Send + 'static,
+) -> Option<Result<T, Failure>> {
+    let mut task = OwnedTask(tokio::spawn(handling));
+    tokio::select! {
+        biased;
+        ended = &mut task.0 => return Some(result_of(ended)),
+        () = keep_until_lost(client, renewal, keeping.lock, keeping.renew_for) => {}
+    }
+    cancel.send_replace(true);
+    tokio::select! {
+        _ = &mut task.0 => {}
+        _ = client.sleep(limits::CANCEL_GRACE) => {}
+    }
+    None
+}
+
+fn result_of<T>(ended: Result<Result<T, Failure>, tokio::task::JoinError>) -> Result<T, Failure> {
+    match ended {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => {
+            Err(Failure::new(format!("the handler panicked: {}", panic_text(&*error.into_panic()))))
+        }
+        Err(_) => Err(Failure::new("the handler was ended from outside")),
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without a text")
+}

@@ -1,0 +1,24 @@
+//! The processor: receives, runs a handler for each delivery, and settles it by what the handler says.
+
+mod batch;
+mod context;
+mod handler;
+mod invocation;
+mod outcome;
+mod pool;
+#[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
+mod processor;
+mod renewal;
+mod single;
+
+pub use crate::processor::batch::BatchHandler;
+pub use crate::processor::batch::BatchOutcome;
+pub use crate::processor::context::Context;
+pub use crate::processor::handler::Body;
+pub use crate::processor::handler::Handler;
+pub use crate::processor::handler::Raw;
+pub use crate::processor::outcome::Failure;
+pub use crate::processor::outcome::Outcome;
+pub use crate::processor::pool::Running;
+pub use crate::processor::processor::Processor;
+pub(crate) use crate::processor::single::Handled;

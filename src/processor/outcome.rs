@@ -1,0 +1,85 @@
+//! What a handler says in the end.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::engine::Completion;
+
+/// How a handler ended that did not fail.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The message is done.
+    #[default]
+    Complete,
+    /// The message is done; messages to send and the new workflow state are one transaction with it.
+    CompleteWith(Completion),
+    /// Try it again after the queue's backoff. Nothing behind it in its workflow is handled before.
+    Retry,
+    /// Try it again after a delay.
+    RetryAfter(Duration),
+    /// Try it again at an instant.
+    RetryAt(Timestamp),
+    /// Set it aside until it is fetched by number; the workflow goes on without it.
+    Defer,
+    /// Set it aside until an instant.
+    DeferUntil(Timestamp),
+    /// Move it aside for good.
+    DeadLetter {
+        /// A short reason, by which dead letters are listed.
+        reason: String,
+        /// What else there is to say.
+        description: String,
+    },
+}
+
+/// Why a handler failed, and when it is tried again.
+///
+/// Any error that can be displayed becomes one, so that `?` works in a handler; its text is kept with the message's
+/// attempts. Unless it says otherwise, the message is tried again after the queue's backoff.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub(crate) reason: String,
+    pub(crate) retry: Retry,
+}
+
+/// When a failure is tried again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Retry {
+    Backoff,
+    After(Duration),
+    At(Timestamp),
+}
+
+impl Failure {
+    /// A failure with a reason, tried again after the queue's backoff.
+    pub fn new(reason: impl Into<String>) -> Failure {
+        Failure { reason: reason.into(), retry: Retry::Backoff }
+    }
+
+    /// Chooses the delay for this failure, as from a `Retry-After`.
+    #[must_use]
+    pub fn retry_after(mut self, delay: Duration) -> Failure {
+        self.retry = Retry::After(delay);
+        self
+    }
+
+    /// Chooses the instant of the next attempt.
+    #[must_use]
+    pub fn retry_at(mut self, at: Timestamp) -> Failure {
+        self.retry = Retry::At(at);
+        self
+    }
+
+    /// Why.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+impl<E: fmt::Display> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::new(error.to_string())
+    }
+}

@@ -1,0 +1,151 @@
+//! Many workflows at once: receives no more than it can handle, and stops in order.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
+
+use crate::engine::Queue;
+use crate::error::ReceiveError;
+use crate::error::Unavailable;
+use crate::limits;
+
+/// What a pool runs: where its jobs come from, and what is done with one.
+pub(crate) trait Consumer: Send + Sync + 'static {
+    type Job: Send + 'static;
+
+    /// Receives up to `max` jobs.
+    fn receive(
+        &self,
+        max: usize,
+        wait: Duration,
+    ) -> impl Future<Output = Result<Vec<Self::Job>, ReceiveError>> + Send;
+
+    /// Handles and settles one.
+    fn handle(&self, job: Self::Job) -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// Gives one back unstarted.
+    fn release(&self, job: Self::Job) -> impl Future<Output = ()> + Send;
+
+    /// The queue whose engine's clock it sleeps by.
+    fn sleeper(&self) -> &Queue;
+}
+
+/// How a pool runs.
+#[derive(Clone, Copy)]
+pub(crate) struct PoolOptions {
+    pub(crate) concurrency: usize,
+    pub(crate) drain: Duration,
+}
+
+/// A processor that runs in the background.
+///
+/// # Dropping
+/// Dropping it lets it run on; [`Running::stop`] ends it in order.
+pub struct Running {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<Result<(), ReceiveError>>,
+}
+
+impl Running {
+    pub(crate) fn start(
+        run: impl FnOnce(watch::Receiver<bool>) -> JoinHandle<Result<(), ReceiveError>>,
+    ) -> Running {
+        let (stop, stopping) = watch::channel(false);
+        Running { task: run(stopping), stop }
+    }
+
+    /// Stops receiving, waits for the handlers that run, and gives back what was not started.
+    ///
+    /// # Errors
+    /// [`ReceiveError`] when it had ended before because the queue or the engine is gone.
+    pub async fn stop(self) -> Result<(), ReceiveError> {
+        self.stop.send_replace(true);
+        match self.task.await {
+            Ok(ended) => ended,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn is_finished(&self) -> bool {
+        self.task.is_finished()
+    }
+}
+
+/// Waits until it is time to stop; a side that is gone is no reason to.
+pub(crate) async fn told_to_stop(mut stopping: watch::Receiver<bool>) {
+    if stopping.wait_for(|stopping| *stopping).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Runs until `shutdown`, then drains.
+pub(crate) async fn run_pool<C: Consumer>(
+    consumer: Arc<C>,
+    options: PoolOptions,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), ReceiveError> {
+    let (stop, stopping) = watch::channel(false);
+    let mut jobs = JoinSet::new();
+    let received = {
+        let receiving = receive_all(&consumer, options.concurrency, &mut jobs, &stopping);
+        tokio::select! {
+            ended = receiving => ended,
+            () = shutdown => Ok(()),
+        }
+    };
+    stop.send_replace(true);
+    drain(&consumer, jobs, options.drain).await;
+    received
+}
+
+/// Receives for ever, as much as there are free slots for.
+async fn receive_all<C: Consumer>(
+    consumer: &Arc<C>,
+    concurrency: usize,
+    jobs: &mut JoinSet<Result<(), Unavailable>>,
+    stopping: &watch::Receiver<bool>,
+) -> Result<(), ReceiveError> {
+    let slots = Arc::new(Semaphore::new(concurrency));
+    loop {
+        let first = slots.clone().acquire_owned().await.expect("nobody closes the slots");
+        let free = slots.available_permits();
+        drop(first);
+        let received = consumer.receive((free + 1).min(limits::RECEIVE_MAX), limits::RECEIVE_WAIT).await?;
+        for job in received {
+            let slot = slots.clone().acquire_owned().await.expect("nobody closes the slots");
+            let (consumer, stopping) = (consumer.clone(), stopping.clone());
+            jobs.spawn(async move {
+                let _slot = slot;
+                if *stopping.borrow() {
+                    consumer.release(job).await;
+                    return Ok(());
+                }
+                consumer.handle(job).await
+            });
+        }
+        while let Some(ended) = jobs.try_join_next() {
+            if let Ok(Err(unavailable)) = ended {
+                return Err(unavailable.into());
+            }
+        }
+    }
+}
+
+/// Waits for the handlers that run, but not for ever; what still runs then is dropped, and counts as failed.
+async fn drain<C: Consumer>(
+    consumer: &Arc<C>,
+    mut jobs: JoinSet<Result<(), Unavailable>>,
+    patience: Duration,
+) {
+    let sleeper = consumer.sleeper().client().clone();
+    tokio::select! {
+        () = async { while jobs.join_next().await.is_some() {} } => {}
+        _ = sleeper.sleep(patience) => jobs.shutdown().await,
+    }
+}

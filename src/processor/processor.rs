@@ -1,0 +1,176 @@
+//! The processor, as its user sets it up.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::Queue;
+use crate::error::QueueError;
+use crate::error::ReceiveError;
+use crate::error::ReceiveRefusal;
+use crate::limits;
+use crate::processor::batch::BatchHandler;
+use crate::processor::batch::Batches;
+use crate::processor::handler::Body;
+use crate::processor::handler::Handler;
+use crate::processor::invocation::Keeping;
+use crate::processor::pool::PoolOptions;
+use crate::processor::pool::Running;
+use crate::processor::pool::run_pool;
+use crate::processor::pool::told_to_stop;
+use crate::processor::single::Single;
+use crate::queue::Backoff;
+
+/// Runs a handler for each message of a queue: many workflows at once, one message at a time for each, in order.
+///
+/// It receives only what it has a free slot for, renews locks at 70 % of their time, tells a handler when its lock was
+/// lost, and settles by what the handler says. A handler that panics has failed; nothing else happens.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), seriatim::Error> {
+/// use seriatim::{Context, Failure, Message, Outcome, Processor, QueueOptions};
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct Paid { cents: u64 }
+///
+/// async fn book(context: Context, paid: Paid) -> Result<Outcome, Failure> {
+///     println!("attempt {}: {} cents", context.attempt(), paid.cents);
+///     Ok(Outcome::Complete)
+/// }
+///
+/// let (engine, _clock) = seriatim::testing::engine().await?;
+/// let payments = engine.client().create_queue("payments", QueueOptions::default()).await?;
+/// payments.send(Message::json(&Paid { cents: 1999 })?.workflow("order-17")).await?;
+///
+/// let running = Processor::new(payments.clone()).start(book);
+/// while payments.view().await?.counts.completed == 0 {
+///     tokio::task::yield_now().await;
+/// }
+/// running.stop().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Dropping
+/// Dropping the future of [`Processor::run_until`] drops the handlers that run: their messages count as failed.
+#[derive(Clone)]
+pub struct Processor {
+    queue: Queue,
+    pool: PoolOptions,
+    renew_for: Duration,
+    backoff: Option<Backoff>,
+}
+
+impl Processor {
+    /// A processor of a queue, with default options.
+    pub fn new(queue: Queue) -> Processor {
+        let pool = PoolOptions { concurrency: limits::CONCURRENCY_DEFAULT, drain: limits::DRAIN_DEFAULT };
+        Processor { queue, pool, renew_for: limits::RENEW_FOR_DEFAULT, backoff: None }
+    }
+
+    /// How many deliveries (or batches) it handles at once: 1 to 16,384, 64 by default.
+    #[must_use]
+    pub fn concurrency(mut self, concurrency: usize) -> Processor {
+        self.pool.concurrency = concurrency.clamp(1, limits::CONCURRENCY_MAX);
+        self
+    }
+
+    /// For how long it renews the lock of one delivery, 5 minutes by default; then the handler is cancelled.
+    #[must_use]
+    pub fn renew_for(mut self, renew_for: Duration) -> Processor {
+        self.renew_for = renew_for;
+        self
+    }
+
+    /// How long it waits, when it is stopped, for the handlers that run: 30 seconds by default.
+    #[must_use]
+    pub fn drain(mut self, drain: Duration) -> Processor {
+        self.pool.drain = drain;
+        self
+    }
+
+    /// Another backoff than the queue's, for failures that choose no delay.
+    #[must_use]
+    pub fn backoff(mut self, backoff: Backoff) -> Processor {
+        self.backoff = Some(backoff);
+        self
+    }
+
+    /// Runs until `shutdown` is there, then stops in order: it receives nothing more, waits for the handlers that
+    /// run, and gives back uncounted what was not started.
+    ///
+    /// # Errors
+    /// [`ReceiveError`] when the queue or the engine is gone.
+    pub async fn run_until<T: Body>(
+        &self,
+        handler: impl Handler<T>,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), ReceiveError> {
+        let single = self.single(handler).await?;
+        run_pool(Arc::new(single), self.pool, shutdown).await
+    }
+
+    /// Runs in the background, on the present tokio runtime.
+    pub fn start<T: Body>(&self, handler: impl Handler<T>) -> Running {
+        let processor = self.clone();
+        Running::start(|stopping| {
+            tokio::spawn(async move { processor.run_until(handler, told_to_stop(stopping)).await })
+        })
+    }
+
+    /// As [`Processor::run_until`], with up to `len_max` consecutive messages of one workflow in one call.
+    ///
+    /// # Errors
+    /// As [`Processor::run_until`].
+    pub async fn run_batches_until<T: Body>(
+        &self,
+        len_max: usize,
+        handler: impl BatchHandler<T>,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), ReceiveError> {
+        let batches = Batches {
+            keeping: self.keeping().await?,
+            queue: self.queue.clone(),
+            handler: Arc::new(handler),
+            backoff: self.backoff,
+            len_max: len_max.clamp(1, limits::RECEIVE_MAX),
+            body: PhantomData,
+        };
+        run_pool(Arc::new(batches), self.pool, shutdown).await
+    }
+
+    /// As [`Processor::start`], with up to `len_max` consecutive messages of one workflow in one call.
+    pub fn start_batches<T: Body>(&self, len_max: usize, handler: impl BatchHandler<T>) -> Running {
+        let processor = self.clone();
+        Running::start(|stopping| {
+            let stop = told_to_stop(stopping);
+            tokio::spawn(async move { processor.run_batches_until(len_max, handler, stop).await })
+        })
+    }
+
+    pub(crate) async fn single<H: Handler<T>, T: Body>(
+        &self,
+        handler: H,
+    ) -> Result<Single<H, T>, ReceiveError> {
+        Ok(Single {
+            keeping: self.keeping().await?,
+            queue: self.queue.clone(),
+            handler: Arc::new(handler),
+            backoff: self.backoff,
+            body: PhantomData,
+        })
+    }
+
+    async fn keeping(&self) -> Result<Keeping, ReceiveError> {
+        match self.queue.view().await {
+            Ok(view) => Ok(Keeping { lock: view.options.lock, renew_for: self.renew_for }),
+            Err(QueueError::Refused(_)) => {
+                Err(ReceiveError::Refused(ReceiveRefusal::QueueNotFound(self.queue.name().clone())))
+            }
+            Err(QueueError::Misuse(misuse)) => Err(misuse.into()),
+            Err(QueueError::Unavailable(unavailable)) => Err(unavailable.into()),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Handling deliveries one by one: of many workflows at once, one at a time for each.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::engine::Abandon;
+use crate::engine::Delivery;
+use crate::engine::Ending;
+use crate::engine::Queue;
+use crate::error::ReceiveError;
+use crate::error::SettleError;
+use crate::error::Unavailable;
+use crate::processor::context::Context;
+use crate::processor::handler::Body;
+use crate::processor::handler::Handler;
+use crate::processor::invocation::Keeping;
+use crate::processor::invocation::invoke;
+use crate::processor::outcome::Failure;
+use crate::processor::outcome::Outcome;
+use crate::processor::outcome::Retry;
+use crate::processor::pool::Consumer;
+use crate::queue::Backoff;
+
+/// Reason of a dead letter whose body the handler cannot take.
+pub(crate) const MALFORMED_BODY: &str = "MalformedBody";
+
+/// A handler with what it takes to run it on deliveries.
+pub(crate) struct Single<H, T> {
+    pub(crate) queue: Queue,
+    pub(crate) handler: Arc<H>,
+    pub(crate) keeping: Keeping,
+    pub(crate) backoff: Option<Backoff>,
+    pub(crate) body: PhantomData<fn() -> T>,
+}
+
+/// What became of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handled {
+    Completed,
+    Failed,
+    SetAside,
+    DeadLettered,
+    /// The lock was lost: whatever the handler said is void.
+    Lost,
+}
+
+impl<H: Handler<T>, T: Body> Single<H, T> {
+    /// Handles one delivery and settles it.
+    pub(crate) async fn handle_one(&self, mut delivery: Delivery) -> Result<Handled, Unavailable> {
+        let body = match T::read(delivery.message()) {
+            Ok(body) => body,
+            Err(misuse) => {
+                let settled = delivery.dead_letter(MALFORMED_BODY, misuse.to_string()).await;
+                return settled_as(Handled::DeadLettered, settled);
+            }
+        };
+        let (cancel, cancelled) = watch::channel(false);
+        let token = delivery.lock_token();
+        let context = Context::new(delivery.message().clone(), self.queue.clone(), token, cancelled);
+        let handler = self.handler.clone();
+        let handling = async move { handler.handle(context, body).await };
+        let renewal = delivery.renewal();
+        let result = invoke(self.queue.client(), &renewal, self.keeping, &cancel, handling).await;
+        match result {
+            Some(Ok(outcome)) => self.settle(delivery, outcome).await,
+            Some(Err(failure)) => self.settle_failure(delivery, failure).await,
+            None => {
+                // The lock is gone, so this only tells the engine what it knows already.
+                drop(delivery);
+                Ok(Handled::Lost)
+            }
+        }
+    }
+
+    async fn settle(&self, mut delivery: Delivery, outcome: Outcome) -> Result<Handled, Unavailable> {
+        match outcome {
+            Outcome::Complete => settled_as(Handled::Completed, delivery.complete().await),
+            Outcome::CompleteWith(completion) => match delivery.complete_with(completion).await {
+                Ok(_) => Ok(Handled::Completed),
+                // The delivery is still held: that its sends were refused is a failure of the handler.
+                Err(error) if !is_lost(&error) => {
+                    self.settle_failure(delivery, Failure::new(error.to_string())).await
+                }
+                Err(error) => settled_as(Handled::Lost, Err(error)),
+            },
+            Outcome::Retry => {
+                self.settle_failure(delivery, Failure::new("the handler asked for a retry")).await
+            }
+            Outcome::RetryAfter(delay) => {
+                let failure = Failure::new("the handler asked for a retry").retry_after(delay);
+                self.settle_failure(delivery, failure).await
+            }
+            Outcome::RetryAt(at) => {
+                let failure = Failure::new("the handler asked for a retry").retry_at(at);
+                self.settle_failure(delivery, failure).await
+            }
+            Outcome::Defer => settled_as(Handled::SetAside, delivery.defer().await),
+            Outcome::DeferUntil(until) => settled_as(Handled::SetAside, delivery.defer_until(until).await),
+            Outcome::DeadLetter { reason, description } => {
+                settled_as(Handled::DeadLettered, delivery.dead_letter(reason, description).await)
+            }
+        }
+    }
+
+    async fn settle_failure(&self, mut delivery: Delivery, failure: Failure) -> Result<Handled, Unavailable> {
+        let attempt = delivery.message().delivery_count;
+        tracing::debug!(
+            queue = %self.queue.name(),
+            sequence = %delivery.sequence_number(),
+            attempt,
+            reason = %failure.reason,
+            "a handler failed"
+        );
+        let ending = failed_as(&self.queue, self.backoff, attempt, failure)?;
+        settled_as(Handled::Failed, delivery.end(ending).await)
+    }
+}
+
+/// How a failed attempt ends: with the delay it chose, the processor's backoff, or the queue's.
+pub(crate) fn failed_as(
+    queue: &Queue,
+    backoff: Option<Backoff>,
+    attempt: u32,
+    failure: Failure,
+) -> Result<Ending, Unavailable> {
+    let abandon = match (failure.retry, backoff) {
+        (Retry::After(delay), _) => Abandon::after(delay),
+        (Retry::At(at), _) => Abandon::at(at),
+        (Retry::Backoff, Some(backoff)) => Abandon::after(backoff.delay(attempt, queue.client().entropy()?)),
+        (Retry::Backoff, None) => Abandon::with_backoff(),
+    };
+    Ok(Ending::Abandon(abandon.reason(failure.reason)))
+}
+
+/// What became of a delivery, when settling it went as it did. Only an engine that is gone is an error.
+pub(crate) fn settled_as(handled: Handled, settled: Result<(), SettleError>) -> Result<Handled, Unavailable> {
+    match settled {
+        Ok(()) => Ok(handled),
+        Err(SettleError::Unavailable(unavailable)) => Err(unavailable),
+        Err(error) => {
+            tracing::debug!(%error, "a delivery could not be settled");
+            Ok(Handled::Lost)
+        }
+    }
+}
+
+fn is_lost(error: &SettleError) -> bool {
+    use crate::error::SettleRefusal;
+    let lost = matches!(error.refusal(), Some(SettleRefusal::LockLost | SettleRefusal::QueueNotFound));
+    lost || matches!(error, SettleError::Unavailable(_))
+}
+
+impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
+    type Job = Delivery;
+
+    async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
+        self.queue.receive_many(max, wait).await
+    }
+
+    async fn handle(&self, job: Delivery) -> Result<(), Unavailable> {
+        self.handle_one(job).await.map(drop)
+    }
+
+    async fn release(&self, mut job: Delivery) {
+        let _ = job.release().await;
+    }
+
+    fn sleeper(&self) -> &Queue {
+        &self.queue
+    }
+}

@@ -1,0 +1,330 @@
+//! What the processor promises: order, parallel workflows, renewal, cancellation, panics, an orderly stop.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use seriatim::Abandon;
+use seriatim::Backoff;
+use seriatim::BatchOutcome;
+use seriatim::Completion;
+use seriatim::Context;
+use seriatim::Ending;
+use seriatim::Failure;
+use seriatim::Outcome;
+use seriatim::Processor;
+use seriatim::QueueOptions;
+use seriatim::Raw;
+use seriatim::testing::drain;
+use tokio::sync::Notify;
+use tokio::sync::Semaphore;
+
+use crate::promises::house::House;
+use crate::promises::house::millis;
+use crate::promises::house::seconds;
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+fn text(body: &Raw) -> String {
+    String::from_utf8_lossy(&body.0).into_owned()
+}
+
+fn note(log: &Log, what: String) {
+    log.lock().expect("no test panics with it").push(what);
+}
+
+fn noted(log: &Log) -> Vec<String> {
+    log.lock().expect("no test panics with it").clone()
+}
+
+/// Lets other tasks and the engine go on until something is as it should be.
+async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F) {
+    while !condition().await {
+        tokio::task::yield_now().await;
+    }
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[tokio::test]
+async fn workflows_run_in_parallel_and_each_one_at_a_time() {
+    let house = House::new(QueueOptions::by_position()).await;
+    for position in 1..=20 {
+        for workflow in ["a", "b", "c"] {
+            house.send_at(workflow, position).await;
+        }
+    }
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let log = Log::default();
+    let handler = {
+        let log = log.clone();
+        let most = most.clone();
+        move |context: Context, body: Raw| {
+            let (running, most, log) = (running.clone(), most.clone(), log.clone());
+            async move {
+                most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                let id = context.message().workflow_id.clone().ok_or("no workflow")?;
+                tokio::task::yield_now().await;
+                note(&log, format!("{id}{}", text(&body)));
+                running.fetch_sub(1, Ordering::SeqCst);
+                Ok::<_, Failure>(Outcome::Complete)
+            }
+        }
+    };
+    let pool = Processor::new(house.queue.clone()).start(handler);
+    until(|| async { house.counts().await.completed == 60 }).await;
+    pool.stop().await.unwrap();
+    assert!((2..=3).contains(&most.load(Ordering::SeqCst)), "three workflows, three at once at most");
+    for workflow in ["a", "b", "c"] {
+        let of_it: Vec<_> = noted(&log).into_iter().filter(|entry| entry.starts_with(workflow)).collect();
+        let in_order: Vec<_> = (1..=20).map(|position| format!("{workflow}{position}")).collect();
+        assert_eq!(of_it, in_order);
+    }
+}
+
+#[tokio::test]
+async fn every_outcome_settles_as_it_says() {
+    let house = House::new(QueueOptions { delivery_count_max: 5, ..QueueOptions::default() }).await;
+    for body in ["done", "state", "later", "retry", "dead", "aside", "panic", "fail"] {
+        house.send(body, body).await;
+    }
+    let handler = |context: Context, body: Raw| async move {
+        let first = context.attempt() == 1;
+        Ok::<_, Failure>(match text(&body).as_str() {
+            "state" => Outcome::CompleteWith(Completion::new().state("kept")),
+            "later" if first => Outcome::RetryAfter(seconds(10)),
+            "retry" if first => Outcome::Retry,
+            "dead" => Outcome::DeadLetter { reason: "no".to_owned(), description: "never".to_owned() },
+            "aside" => Outcome::Defer,
+            "panic" if first => panic!("over"),
+            "fail" if first => return Err(Failure::new("failed").retry_after(seconds(5))),
+            _ => Outcome::Complete,
+        })
+    };
+    let drained = drain(&house.queue, &house.clock, handler, HOUR).await.unwrap();
+    assert_eq!((drained.completed, drained.failed), (6, 4), "{drained:?}");
+    assert_eq!((drained.dead_lettered, drained.set_aside), (1, 1), "{drained:?}");
+    let state = house.queue.workflow("state").unwrap().state().await.unwrap();
+    assert_eq!(state.as_deref(), Some(&b"kept"[..]));
+}
+
+#[tokio::test]
+async fn a_panic_is_a_failure_with_its_text_kept() {
+    let house = House::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
+    house.send("w", "1").await;
+    let handler = |_: Context, body: Raw| async move {
+        if text(&body) == "1" {
+            panic!("out of cheese");
+        }
+        Ok::<_, Failure>(Outcome::Complete)
+    };
+    drain(&house.queue, &house.clock, handler, seconds(1)).await.unwrap();
+    let messages = house.queue.workflow("w").unwrap().messages(0, 1).await.unwrap();
+    assert_eq!(messages[0].attempts[0].reason, "the handler panicked: out of cheese");
+}
+
+#[tokio::test]
+async fn a_body_the_handler_cannot_take_is_dead_lettered_and_the_workflow_goes_on() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send("w", "not a number").await;
+    house.send("w", "42").await;
+    let handler = |_: Context, number: u32| async move {
+        assert_eq!(number, 42);
+        Ok::<_, Failure>(Outcome::Complete)
+    };
+    let drained = drain(&house.queue, &house.clock, handler, seconds(1)).await.unwrap();
+    assert_eq!((drained.completed, drained.dead_lettered), (1, 1));
+    assert_eq!(house.queue.dead_letters(None, 1).await.unwrap()[0].letter.reason, "MalformedBody");
+}
+
+#[tokio::test]
+async fn a_failure_keeps_its_place_and_its_delay_is_chosen_per_failure() {
+    let house = House::new(QueueOptions::default()).await;
+    for body in ["1", "2"] {
+        house.send("w", body).await;
+    }
+    let log = Log::default();
+    let (notes, clock) = (log.clone(), house.clock.clone());
+    let start = seriatim::Clock::now(&clock);
+    let handler = move |context: Context, body: Raw| {
+        let (notes, now) = (notes.clone(), seriatim::Clock::now(&clock));
+        async move {
+            note(&notes, format!("{} after {} s", text(&body), now.since(start).as_secs()));
+            match context.attempt() {
+                1 if text(&body) == "1" => Err(Failure::new("busy").retry_after(seconds(7))),
+                2 if text(&body) == "1" => Err(Failure::new("busy").retry_at(start + seconds(100))),
+                _ => Ok(Outcome::Complete),
+            }
+        }
+    };
+    drain(&house.queue, &house.clock, handler, HOUR).await.unwrap();
+    assert_eq!(noted(&log), ["1 after 0 s", "1 after 7 s", "1 after 100 s", "2 after 100 s"]);
+}
+
+#[tokio::test]
+async fn a_lock_is_renewed_as_long_as_its_handler_may_run() {
+    let house = House::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
+    house.send("w", "1").await;
+    let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (start, end) = (started.clone(), finish.clone());
+    let handler = move |_: Context, _: Raw| {
+        let (start, end) = (start.clone(), end.clone());
+        async move {
+            start.notify_one();
+            end.notified().await;
+            Ok::<_, Failure>(Outcome::Complete)
+        }
+    };
+    let pool = Processor::new(house.queue.clone()).start(handler);
+    started.notified().await;
+    let locked_until = || async {
+        match house.status("w").await {
+            Some(seriatim::WorkflowStatus::Locked { until }) => until,
+            other => panic!("{other:?}"),
+        }
+    };
+    let mut before = locked_until().await;
+    for _ in 0..5 {
+        house.clock.advance(millis(7_000));
+        until(|| async { locked_until().await > before }).await;
+        before = locked_until().await;
+    }
+    finish.notify_one();
+    until(|| async { house.counts().await.completed == 1 }).await;
+    pool.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_handler_whose_lock_was_lost_is_cancelled_and_its_outcome_is_void() {
+    let house = House::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
+    house.send("w", "1").await;
+    let (started, cancelled) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (start, cancel) = (started.clone(), cancelled.clone());
+    let handler = move |context: Context, _: Raw| {
+        let (start, cancel) = (start.clone(), cancel.clone());
+        async move {
+            start.notify_one();
+            if context.attempt() == 1 {
+                context.cancelled().await;
+                cancel.notify_one();
+            }
+            Ok::<_, Failure>(Outcome::Complete)
+        }
+    };
+    let pool = Processor::new(house.queue.clone()).start(handler);
+    started.notified().await;
+    house.queue.workflow("w").unwrap().release_lock().await.unwrap();
+    house.clock.advance(seconds(7));
+    cancelled.notified().await;
+    until(|| async { house.counts().await.completed == 1 }).await;
+    pool.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn stopping_waits_for_what_runs_and_counts_no_attempt_for_what_does_not() {
+    let house = House::new(QueueOptions::default()).await;
+    for workflow in ["a", "b", "c"] {
+        house.send(workflow, workflow).await;
+    }
+    let (started, finish) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
+    let (start, end) = (started.clone(), finish.clone());
+    let handler = move |_: Context, _: Raw| {
+        let (start, end) = (start.clone(), end.clone());
+        async move {
+            start.notify_one();
+            let _permit = end.acquire().await?;
+            Ok::<_, Failure>(Outcome::Complete)
+        }
+    };
+    let pool = Processor::new(house.queue.clone()).concurrency(1).start(handler);
+    started.notified().await;
+    let stopped = tokio::spawn(pool.stop());
+    finish.add_permits(10);
+    stopped.await.unwrap().unwrap();
+    assert_eq!(house.counts().await.completed, 1);
+    for _ in 0..2 {
+        assert_eq!(house.must().await.message().delivery_count, 1, "nobody had these before");
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_outlasts_the_drain_is_dropped_and_counts_as_failed() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send("w", "1").await;
+    let started = Arc::new(Notify::new());
+    let start = started.clone();
+    let handler = move |_: Context, _: Raw| {
+        let start = start.clone();
+        async move {
+            start.notify_one();
+            std::future::pending::<()>().await;
+            Ok::<_, Failure>(Outcome::Complete)
+        }
+    };
+    let pool = Processor::new(house.queue.clone()).drain(seconds(5)).start(handler);
+    started.notified().await;
+    let stopped = tokio::spawn(pool.stop());
+    until(|| async {
+        house.clock.advance(seconds(1));
+        stopped.is_finished()
+    })
+    .await;
+    let again = house.must().await;
+    assert_eq!(again.message().delivery_count, 2);
+}
+
+#[tokio::test]
+async fn a_batch_handler_takes_a_run_and_says_how_far_it_came() {
+    let house = House::new(QueueOptions::by_position()).await;
+    for position in 1..=5 {
+        house.send_at("w", position).await;
+    }
+    let log = Log::default();
+    let notes = log.clone();
+    let handler = move |context: Context, bodies: Vec<u64>| {
+        let notes = notes.clone();
+        async move {
+            note(&notes, format!("{bodies:?}"));
+            Ok::<_, Failure>(match context.message().rank {
+                1 => BatchOutcome::first(2)
+                    .then(Ending::Abandon(Abandon::after(seconds(5)).reason("3 is busy"))),
+                _ => BatchOutcome::all().with(Completion::new().state("done")),
+            })
+        }
+    };
+    let pool = Processor::new(house.queue.clone()).start_batches(10, handler);
+    until(|| async { house.counts().await.failed == 1 }).await;
+    house.clock.advance(seconds(5));
+    until(|| async { house.counts().await.completed == 5 }).await;
+    pool.stop().await.unwrap();
+    assert_eq!(noted(&log), ["[1, 2, 3, 4, 5]", "[3, 4, 5]"]);
+}
+
+#[tokio::test]
+async fn a_backoff_of_the_processor_replaces_the_queues() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send("w", "1").await;
+    let backoff = Backoff { first: millis(1), factor: 1, max: millis(1) };
+    let handler = |context: Context, _: Raw| async move {
+        if context.attempt() < 3 { Err("no") } else { Ok(Outcome::Complete) }
+    };
+    let pool = Processor::new(house.queue.clone()).backoff(backoff).start(handler);
+    until(|| async {
+        house.clock.advance(millis(1));
+        house.counts().await.completed == 1
+    })
+    .await;
+    pool.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_processor_of_a_queue_that_is_gone_ends_with_an_error() {
+    let house = House::new(QueueOptions::default()).await;
+    let handler = |_: Context, _: Raw| async move { Ok::<_, Failure>(Outcome::Complete) };
+    let pool = Processor::new(house.queue.clone()).start(handler);
+    house.engine.client().delete_queue("q").await.unwrap();
+    until(|| async { pool.is_finished() }).await;
+    assert!(pool.stop().await.is_err());
+}
