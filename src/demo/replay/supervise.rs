@@ -191,7 +191,10 @@ impl DataFolder {
     fn prepare(asked: Option<&Path>) -> Result<DataFolder, ReplayError> {
         let path = match asked {
             Some(path) => path.to_owned(),
-            None => std::env::temp_dir().join(format!("seriatim-demo-{}", std::process::id())),
+            None => {
+                let now = SystemClock::default().now().as_millis();
+                std::env::temp_dir().join(format!("seriatim-demo-{}-{now}", std::process::id()))
+            }
         };
         let making = format!("make the folder {}", path.display());
         std::fs::create_dir_all(&path).map_err(ReplayError::system(making))?;

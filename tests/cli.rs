@@ -1,0 +1,6 @@
+//! The real binary, on real repositories.
+
+mod cli {
+    mod demo_git;
+    pub(crate) mod scratch;
+}
