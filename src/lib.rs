@@ -1,4 +1,39 @@
-//! Messages of one workflow, one at a time, in order, even when they arrive shuffled, fail, or the process dies.
+//! Messages of one workflow, one at a time, in order, even when they arrive shuffled, fail, or the process dies;
+//! everything else runs in parallel.
+//!
+//! An [`Engine`] keeps queues in one file. A [`Message`] names the workflow it belongs to, and perhaps its position
+//! there or its predecessor. A [`Queue`] hands out [`Delivery`]s under a lock, one at a time for each workflow, in order;
+//! you settle each, or let a [`Processor`] run a handler and settle by what that says. A message that fails stays at the
+//! head of its workflow until it is tried again, skipped, or somebody decides. What is acknowledged is on disk.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), seriatim::Error> {
+//! use std::time::Duration;
+//! use seriatim::{Engine, Message, QueueOptions};
+//!
+//! let engine = Engine::in_memory().open().await?;
+//! let orders = engine.client().create_queue("orders", QueueOptions::by_position()).await?;
+//! orders.send(Message::new("paid").workflow("order-17").position(2)).await?; // early: 1 is missing
+//! orders.send(Message::new("created").workflow("order-17").position(1)).await?;
+//!
+//! let mut first = orders.receive(Duration::ZERO).await?.expect("position 1 is ready");
+//! assert_eq!(first.message().body, "created");
+//! assert!(orders.receive(Duration::ZERO).await?.is_none()); // one at a time
+//! first.complete().await?;
+//! let mut second = orders.receive(Duration::ZERO).await?.expect("position 2 is ready now");
+//! second.complete().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Errors come in three kinds: a *refusal* is an answer, typed per operation ([`SendRefusal`], [`SettleRefusal`] and so
+//! on); a [`Misuse`] names the field that is wrong; a [`Fault`] stops the engine, and opening the file again is the
+//! recovery. Tests of ordered code find a clock to move by hand, an engine in memory and a drain in [`testing`].
+//!
+//! The repository's `docs/lifecycle.md` shows the states of a message, `docs/ARCHITECTURE.md` how this is built.
+
+#![forbid(unsafe_code)]
 
 mod clock;
 mod engine;
@@ -31,3 +66,8 @@ pub use crate::processor::{
 };
 pub use crate::queue::{Backoff, Expired, GapPolicy, GapThen, Late, Order, QueueOptions, Spent};
 pub use crate::token::LockToken;
+
+/// The examples of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
