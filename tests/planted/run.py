@@ -27,6 +27,7 @@ BUGS = [
     ("completed_ahead_not_passed", R + "order.rs", "self.pass_marks(step)?;\n        self.record.through", "self.record.through"),
     ("skipped_not_remembered", R + "order.rs", "!matches!(how, Settled::Completed | Settled::Aside)", "!matches!(how, Settled::Completed | Settled::Aside | Settled::Skipped)"),
     ("gap_reminder_forgotten", R + "gap.rs", "step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))?;\n        }\n        Ok(())", "}\n        Ok(())"),
+    ("gap_judged_before_it_is_reached", R + "gap.rs", "let reached = before.is_none() && step.locks", "let reached = step.locks"),
     ("gap_judged_too_early", R + "gap.rs", "gap.due.is_some() || ", ""),
     ("late_is_accepted_twice", R + "judge.rs", "Ok(if rank < self.record.cursor { PlaceUse::Completed }", "Ok(if rank + 1 < self.record.cursor { PlaceUse::Completed }"),
     ("window_is_closed", R + "judge.rs", "step.now < known.until", "step.now <= known.until"),
@@ -77,12 +78,12 @@ def plant(copy, path, before, after):
     if text.count(before) != 1:
         return f"NOT PLANTED: its place stands {text.count(before)} times in {path}"
     file.write_text(text.replace(before, after))
-    env = dict(os.environ, CARGO_TARGET_DIR=str(copy.parent / "target"), RUST_BACKTRACE="0", RUSTFLAGS="-Awarnings")
+    env = dict(os.environ, CARGO_TARGET_DIR=str(copy.parent / "target"), RUST_BACKTRACE="0", RUSTFLAGS="-Awarnings", SERIATIM_SEEDS="40")
     try:
         built = run(["cargo", "build", "-q", "--lib"], copy, env)
         if built is None or built.returncode != 0:
             return "NOT BUILT: " + (built.stderr.strip().splitlines() or ["?"])[0] if built else "NOT BUILT"
-        tested = run(["cargo", "test", "-q", "--lib", "--test", "promises"], copy, env)
+        tested = run(["cargo", "test", "-q", "--lib", "--test", "promises", "--test", "model"], copy, env)
         if tested is None:
             return "caught (the suite hung)"
         return "SURVIVED" if tested.returncode == 0 else "caught"

@@ -44,7 +44,8 @@ impl Workflow {
     /// Applies the policy to a gap that has lasted long enough, once the workflow has come to it.
     pub(crate) fn judge_overdue_gap(&mut self, step: &mut Step<'_>) -> Read<()> {
         let Some(gap) = self.record.gap else { return Ok(()) };
-        let reached = self.record.cursor == self.record.through + 1 && step.locks.of(&self.key).is_none();
+        let before = step.records.line_from(&self.key, 0)?.filter(|(rank, _)| *rank <= self.record.through);
+        let reached = before.is_none() && step.locks.of(&self.key).is_none();
         let there = self.record.early > 0 && gap.at == self.record.through && !self.record.extending;
         if gap.due.is_some() || self.record.hold.is_some() || !reached || !there {
             return Ok(());
