@@ -2,6 +2,7 @@
 
 mod model {
     mod drive;
+    mod follow;
     mod random;
     mod reference;
 }
