@@ -83,7 +83,7 @@ def plant(copy, path, before, after):
         built = run(["cargo", "build", "-q", "--lib"], copy, env)
         if built is None or built.returncode != 0:
             return "NOT BUILT: " + (built.stderr.strip().splitlines() or ["?"])[0] if built else "NOT BUILT"
-        tested = run(["cargo", "test", "-q", "--lib", "--test", "promises", "--test", "model"], copy, env)
+        tested = run(["cargo", "test", "-q", "--lib", "--test", "promises", "--test", "scripts", "--test", "model"], copy, env)
         if tested is None:
             return "caught (the suite hung)"
         return "SURVIVED" if tested.returncode == 0 else "caught"
