@@ -54,6 +54,7 @@ struct Chaos {
     client: Client,
     clock: ManualClock,
     queue: Queue,
+    order: Order,
     random: Random,
     deliveries: Vec<Delivery>,
     runs: Vec<Run>,
@@ -93,10 +94,22 @@ impl Chaos {
             early_max: random.pick(&[2, 1_000]),
             ..QueueOptions::default()
         };
+        let order = options.order;
         let client = engine.client().clone();
         let queue = client.create_queue("q", options).await.expect("a new queue");
         let (deliveries, runs, taken) = (Vec::new(), Vec::new(), Vec::new());
-        Chaos { _engine: engine, client, clock, queue, random, deliveries, runs, taken, last: String::new() }
+        Chaos {
+            _engine: engine,
+            client,
+            clock,
+            queue,
+            order,
+            random,
+            deliveries,
+            runs,
+            taken,
+            last: String::new(),
+        }
     }
 
     fn number(&mut self) -> SequenceNumber {
@@ -108,16 +121,22 @@ impl Chaos {
     }
 
     fn message(&mut self) -> Message {
-        let names = ["m1", "m2", "m3", "m4", "m5", "m6", "m7"];
-        let mut message = Message::new("body").message_id(self.random.pick(&names));
-        if self.random.chance(90) {
+        let place = 1 + self.random.below(12);
+        let mut message = Message::new("body");
+        let named = self.random.chance(90);
+        if named {
             message = message.workflow(self.workflow());
         }
-        message = match self.random.below(10) {
-            0..5 => message.after(self.random.pick(&names)),
-            5 => message.first(),
-            6..9 => message.position(self.random.pick(&[1, 2, 3, 4, 5, 9, (1 << 48) - 1])),
-            _ => message,
+        let order = if self.random.chance(97) { self.order } else { Order::After };
+        message = match order {
+            Order::After if named && place == 1 => message.first().message_id("m1"),
+            Order::After if named => {
+                let predecessor = if self.random.chance(85) { place - 1 } else { self.random.below(14) };
+                message.after(format!("m{predecessor}")).message_id(format!("m{place}"))
+            }
+            Order::Position { .. } if named => message.position(place),
+            _ if self.random.chance(2) => message.position((1 << 48) - 1),
+            _ => message.message_id(format!("m{place}")),
         };
         if self.random.chance(15) {
             message = message.time_to_live(Duration::from_secs(self.random.pick(&[1, 10, 30])));
