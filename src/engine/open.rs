@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::broadcast;
 use tokio::sync::oneshot;
@@ -180,6 +181,7 @@ impl EngineBuilder {
             wakeups: Wakeups::default(),
             events: events.clone(),
             time: Timestamp::default(),
+            elapsed: Duration::ZERO,
             next_due: None,
         };
         writer.recover()?;

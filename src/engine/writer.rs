@@ -41,6 +41,8 @@ pub(crate) struct Writer {
     pub(crate) events: broadcast::Sender<Event>,
     /// The engine's time: it never runs backwards.
     pub(crate) time: Timestamp,
+    /// The clock's elapsed time of the last turn, by which a jump of the wall clock is told from a long sleep.
+    pub(crate) elapsed: Duration,
     /// When the next lock runs out or the next reminder is due.
     pub(crate) next_due: Option<Timestamp>,
 }
@@ -58,7 +60,7 @@ struct Gathered {
 impl Writer {
     /// Gives back what was handed out when the file was last closed, before anything else happens.
     pub(crate) fn recover(&mut self) -> Result<(), Fault> {
-        self.time = self.now();
+        (self.time, self.elapsed) = (self.now(), self.clock.elapsed());
         loop {
             let some = (0..limits::SWEEP_MAX).map(|_| Asked::unattended(Command::Recover));
             let applied = self.turn(some.collect())?;
@@ -173,11 +175,12 @@ impl Writer {
     }
 
     fn advance_time(&mut self) {
-        let now = self.now();
-        if now.since(self.time) > limits::CLOCK_JUMP {
-            tracing::warn!(from = %self.time, to = %now, "the clock is far ahead of the last turn");
+        let (now, elapsed) = (self.now(), self.clock.elapsed());
+        let passed = elapsed.saturating_sub(self.elapsed);
+        if now.since(self.time).saturating_sub(passed) > limits::CLOCK_JUMP {
+            tracing::warn!(from = %self.time, to = %now, "the wall clock has jumped ahead");
         }
-        self.time = now;
+        (self.time, self.elapsed) = (now, elapsed);
     }
 
     fn expire_waiters(&mut self) {

@@ -38,6 +38,13 @@ async fn a_second_opening_is_told_who_holds_the_file() {
 }
 
 #[tokio::test]
+async fn a_folder_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Engine::open(folder.path().join("nowhere/a.redb")).await.err().unwrap();
+    assert!(error.to_string().contains("nowhere"), "{error}");
+}
+
+#[tokio::test]
 async fn a_foreign_file_is_refused_untouched() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.redb");

@@ -30,7 +30,7 @@ impl LockFile {
     pub(crate) fn take(path: &Path) -> Result<LockFile, OpenError> {
         let lock_path = sibling(path, ".lock");
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&lock_path);
-        let mut file = opened.map_err(file_fault)?;
+        let mut file = opened.map_err(|error| fault_of(&lock_path, &error))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(held(path, &mut file)),
@@ -70,6 +70,11 @@ pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
+}
+
+/// A failure of the operating system with a file, as a fault that names it.
+pub(crate) fn fault_of(path: &Path, error: &std::io::Error) -> Fault {
+    file_fault(std::io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
 /// A failure of the operating system as a fault.

@@ -26,6 +26,7 @@ use crate::engine::store::gate::Gate;
 use crate::engine::store::key::Key;
 use crate::engine::store::key::Parts;
 use crate::engine::store::lock_file::LockFile;
+use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::schema;
 use crate::engine::store::seal::damaged;
@@ -120,7 +121,8 @@ fn builder(options: StoreOptions) -> Builder {
 
 /// Opens a file that is there, behind a gate that opens only when the file is ours.
 fn open_file(path: &Path, options: StoreOptions) -> Result<Database, OpenError> {
-    let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(file_fault)?;
+    let file = OpenOptions::new().read(true).write(true).open(path);
+    let mut file = file.map_err(|error| fault_of(path, &error))?;
     check_magic(path, &mut file)?;
     let gate = Gate::closed(FileBackend::new(file).map_err(store_fault)?);
     let database = match builder(options).create_with_backend(gate.clone()) {

@@ -8,6 +8,7 @@ use redb::ReadableTable;
 
 use crate::engine::store::create::new_file;
 use crate::engine::store::create::put_in_place;
+use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::schema;
 use crate::engine::store::schema::Definition;
@@ -34,7 +35,7 @@ impl Snapshot {
     /// [`Fault`] when the target exists or cannot be written, or when a row is damaged.
     pub(crate) fn write_to(self, target: &Path, progress: &dyn Fn(u64)) -> Result<u64, Fault> {
         if target.try_exists().map_err(file_fault)? {
-            return Err(file_fault(std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
+            return Err(fault_of(target, &std::io::ErrorKind::AlreadyExists.into()));
         }
         let new = new_file(target)?;
         let copy = Database::builder().create(&new).map_err(store_fault)?;
