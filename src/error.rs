@@ -319,6 +319,9 @@ pub enum OperateRefusal {
     /// There is no such workflow.
     #[error("operate: there is no such workflow")]
     WorkflowNotFound,
+    /// The queue has no order, so it has no workflows.
+    #[error("operate: queue {0} has no order, and so no workflows")]
+    Unordered(QueueName),
     /// Somebody holds the workflow.
     #[error("operate: the workflow is locked by a holder")]
     WorkflowLocked,

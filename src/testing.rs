@@ -7,6 +7,8 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::engine::Engine;
@@ -141,7 +143,8 @@ pub async fn drain<T: Body>(
     horizon: Duration,
 ) -> Result<Drained, ReceiveError> {
     let until = clock.now() + horizon;
-    let single = Processor::new(queue.clone()).single(handler).await?;
+    let (_give_up, given_up) = watch::channel(false);
+    let single = Processor::new(queue.clone()).single(handler, given_up).await?;
     let mut drained = Drained::default();
     loop {
         while let Some(delivery) = queue.receive(Duration::ZERO).await? {

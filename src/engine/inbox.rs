@@ -19,9 +19,7 @@ use crate::engine::rules::command::Settlement;
 use crate::error::Fault;
 use crate::error::Unavailable;
 use crate::id::QueueName;
-use crate::id::SequenceNumber;
 use crate::limits;
-use crate::token::LockToken;
 
 /// Something asked of the thread that writes.
 pub(crate) enum Request {
@@ -164,7 +162,7 @@ impl Parcel {
     }
 
     fn give_back(&self, queue: &QueueName, handed: &Handed) {
-        let command = release(queue, handed.token, handed.sequence);
+        let command = release(queue, handed);
         self.inbox.post_at_once(Request::GiveBack(command));
     }
 }
@@ -186,6 +184,12 @@ impl Drop for Parcel {
     }
 }
 
-fn release(queue: &QueueName, token: LockToken, sequence: SequenceNumber) -> Command {
-    Command::Settle { queue: queue.clone(), token, sequence, settlement: Settlement::Release }
+fn release(queue: &QueueName, handed: &Handed) -> Command {
+    Command::Settle {
+        queue: queue.clone(),
+        token: handed.token,
+        sequence: handed.sequence,
+        delivery_count: handed.record.delivery_count,
+        settlement: Settlement::Release,
+    }
 }

@@ -195,7 +195,9 @@ impl Look<'_> {
             return Ok(WorkflowStatus::Locked { until: lock.until });
         }
         let Some((rank, sequence)) = self.records.line_from(key, 0)? else {
-            return Ok(WorkflowStatus::Idle);
+            // In after-order, what waits for an unknown predecessor has no place in the line yet.
+            let waits = record.line > 0;
+            return Ok(if waits { WorkflowStatus::WaitingForPredecessor } else { WorkflowStatus::Idle });
         };
         let Some(head) = self.records.message(MessageKey { queue: key.queue, sequence })? else {
             return Ok(WorkflowStatus::Idle);

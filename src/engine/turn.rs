@@ -15,6 +15,8 @@ use crate::engine::rules::command::Reply;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Reminder;
 use crate::engine::rules::records::Records;
 use crate::engine::wakeups::Waiter;
 use crate::engine::wakeups::WaitsFor;
@@ -122,11 +124,27 @@ impl<'a> TurnRules<'a> {
                 _ => break,
             }
         }
-        for _ in 0..limits::REMINDERS_PER_TURN {
-            match self.records.reminder_first()? {
-                Some(reminder) if reminder.due <= self.now => drop(self.apply(Command::Remind(reminder))?),
-                _ => break,
-            }
+        let mut work = 0;
+        while work < limits::REMINDERS_PER_TURN {
+            let Some(reminder) = self.records.reminder_first()?.filter(|reminder| reminder.due <= self.now)
+            else {
+                break;
+            };
+            // A sweep is many steps in one, and may ask to be called again at once.
+            work += if matches!(reminder.what, Remind::Sweep(_)) { limits::SWEEP_MAX } else { 1 };
+            self.note_waiting_receivers(&reminder)?;
+            self.apply(Command::Remind(reminder))?;
+        }
+        Ok(())
+    }
+
+    /// A queue in which somebody waits is not idle.
+    fn note_waiting_receivers(&mut self, reminder: &Reminder) -> Result<(), Fault> {
+        if reminder.what == Remind::Idle
+            && let Some(queue) = self.records.queue(reminder.queue)?
+            && self.wakeups.is_waited_for(&WaitsFor::Queue(queue.name.clone()))
+        {
+            self.rules.note_use(reminder.queue, self.now);
         }
         Ok(())
     }

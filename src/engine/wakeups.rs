@@ -141,6 +141,10 @@ impl Wakeups {
         places.into_iter().map(|place| self.take(place)).collect()
     }
 
+    pub(crate) fn is_waited_for(&self, waits_for: &WaitsFor) -> bool {
+        self.waiting.contains_key(waits_for)
+    }
+
     /// What anybody waits for in any queue.
     pub(crate) fn queues(&self) -> impl Iterator<Item = &WaitsFor> {
         self.waiting.keys().filter(|waits_for| matches!(waits_for, WaitsFor::Queue(_)))

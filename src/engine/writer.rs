@@ -167,7 +167,7 @@ impl Writer {
 
     /// How long it may wait; `None` until something comes.
     fn patience(&self) -> Option<Duration> {
-        timers::patience(&*self.clock, self.next_due, self.wakeups.first_deadline())
+        timers::patience(&*self.clock, self.time, self.next_due, self.wakeups.first_deadline())
     }
 
     fn now(&self) -> Timestamp {

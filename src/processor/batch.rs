@@ -22,6 +22,7 @@ use crate::processor::pool::Consumer;
 use crate::processor::single::Handled;
 use crate::processor::single::MALFORMED_BODY;
 use crate::processor::single::failed_as;
+use crate::processor::single::is_lost;
 use crate::processor::single::settled_as;
 use crate::queue::Backoff;
 
@@ -123,7 +124,7 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         let handler = self.handler.clone();
         let handling = async move { handler.handle(context, bodies).await };
         let renewal = run.renewal();
-        match invoke(self.queue.client(), &renewal, self.keeping, &cancel, handling).await {
+        match invoke(self.queue.client(), &renewal, &self.keeping, &cancel, handling).await {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,
             None => Ok(Handled::Lost),
@@ -137,8 +138,15 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         readable: usize,
     ) -> Result<Handled, Unavailable> {
         let done = outcome.handled.min(readable);
+        if done == 0 && outcome.next.is_none() {
+            return self.settle_failure(run, Failure::new("the handler handled nothing")).await;
+        }
         if let Err(error) = run.complete_first_with(done, outcome.completion).await {
-            return settled_as(Handled::Lost, Err(error));
+            // The run is still held: an outcome that is not possible is a failure of the handler.
+            return match is_lost(&error) {
+                true => settled_as(Handled::Lost, Err(error)),
+                false => self.settle_failure(run, Failure::new(error.to_string())).await,
+            };
         }
         let settled = match outcome.next {
             Some(next) if !run.messages().is_empty() => run.complete_first_then(0, next).await,

@@ -14,14 +14,24 @@ use crate::processor::outcome::Failure;
 use crate::processor::renewal::keep_until_lost;
 
 /// How locks are kept.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Keeping {
+    /// Becomes true when handlers that still run are to be ended.
+    pub(crate) give_up: watch::Receiver<bool>,
     pub(crate) lock: Duration,
     pub(crate) renew_for: Duration,
 }
 
 /// A task that is ended when nobody waits for it any more.
 struct OwnedTask<T>(JoinHandle<T>);
+
+impl<T> OwnedTask<T> {
+    /// Ends the task, and waits until it is gone: nothing may be given back while its handler still runs.
+    async fn end(&mut self) {
+        self.0.abort();
+        let _ = (&mut self.0).await;
+    }
+}
 
 impl<T> Drop for OwnedTask<T> {
     fn drop(&mut self) {
@@ -33,7 +43,7 @@ impl<T> Drop for OwnedTask<T> {
 pub(crate) async fn invoke<T: Send + 'static>(
     client: &Client,
     renewal: &Renewal,
-    keeping: Keeping,
+    keeping: &Keeping,
     cancel: &watch::Sender<bool>,
     handling: impl Future<Output = Result<T, Failure>> + Send + 'static,
 ) -> Option<Result<T, Failure>> {
@@ -42,13 +52,25 @@ pub(crate) async fn invoke<T: Send + 'static>(
         biased;
         ended = &mut task.0 => return Some(result_of(ended)),
         () = keep_until_lost(client, renewal, keeping.lock, keeping.renew_for) => {}
+        () = told(&keeping.give_up) => {
+            task.end().await;
+            return None;
+        }
     }
     cancel.send_replace(true);
     tokio::select! {
         _ = &mut task.0 => {}
-        _ = client.sleep(limits::CANCEL_GRACE) => {}
+        _ = client.sleep(limits::CANCEL_GRACE) => task.end().await,
     }
     None
+}
+
+/// Waits until a flag is raised; a flag that nobody can raise any more never is.
+pub(crate) async fn told(flag: &watch::Receiver<bool>) {
+    let mut flag = flag.clone();
+    if flag.wait_for(|raised| *raised).await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 fn result_of<T>(ended: Result<Result<T, Failure>, tokio::task::JoinError>) -> Result<T, Failure> {

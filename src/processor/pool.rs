@@ -13,6 +13,7 @@ use crate::engine::Queue;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
 use crate::limits;
+use crate::processor::invocation::told;
 
 /// What a pool runs: where its jobs come from, and what is done with one.
 pub(crate) trait Consumer: Send + Sync + 'static {
@@ -78,16 +79,15 @@ impl Running {
 }
 
 /// Waits until it is time to stop; a side that is gone is no reason to.
-pub(crate) async fn told_to_stop(mut stopping: watch::Receiver<bool>) {
-    if stopping.wait_for(|stopping| *stopping).await.is_err() {
-        std::future::pending::<()>().await;
-    }
+pub(crate) async fn told_to_stop(stopping: watch::Receiver<bool>) {
+    told(&stopping).await;
 }
 
 /// Runs until `shutdown`, then drains.
 pub(crate) async fn run_pool<C: Consumer>(
     consumer: Arc<C>,
     options: PoolOptions,
+    give_up: &watch::Sender<bool>,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), ReceiveError> {
     let (stop, stopping) = watch::channel(false);
@@ -100,7 +100,7 @@ pub(crate) async fn run_pool<C: Consumer>(
         }
     };
     stop.send_replace(true);
-    drain(&consumer, jobs, options.drain).await;
+    drain(&consumer, jobs, options.drain, give_up).await;
     received
 }
 
@@ -142,10 +142,18 @@ async fn drain<C: Consumer>(
     consumer: &Arc<C>,
     mut jobs: JoinSet<Result<(), Unavailable>>,
     patience: Duration,
+    give_up: &watch::Sender<bool>,
 ) {
     let sleeper = consumer.sleeper().client().clone();
     tokio::select! {
-        () = async { while jobs.join_next().await.is_some() {} } => {}
-        _ = sleeper.sleep(patience) => jobs.shutdown().await,
+        () = all_ended(&mut jobs) => {}
+        _ = sleeper.sleep(patience) => {
+            give_up.send_replace(true);
+        }
     }
+    all_ended(&mut jobs).await;
+}
+
+async fn all_ended(jobs: &mut JoinSet<Result<(), Unavailable>>) {
+    while jobs.join_next().await.is_some() {}
 }

@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use crate::engine::Queue;
 use crate::error::QueueError;
 use crate::error::ReceiveError;
@@ -108,8 +110,9 @@ impl Processor {
         handler: impl Handler<T>,
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), ReceiveError> {
-        let single = self.single(handler).await?;
-        run_pool(Arc::new(single), self.pool, shutdown).await
+        let (give_up, given_up) = watch::channel(false);
+        let single = self.single(handler, given_up).await?;
+        run_pool(Arc::new(single), self.pool, &give_up, shutdown).await
     }
 
     /// Runs in the background, on the present tokio runtime.
@@ -130,15 +133,16 @@ impl Processor {
         handler: impl BatchHandler<T>,
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), ReceiveError> {
+        let (give_up, given_up) = watch::channel(false);
         let batches = Batches {
-            keeping: self.keeping().await?,
+            keeping: self.keeping(given_up).await?,
             queue: self.queue.clone(),
             handler: Arc::new(handler),
             backoff: self.backoff,
             len_max: len_max.clamp(1, limits::RECEIVE_MAX),
             body: PhantomData,
         };
-        run_pool(Arc::new(batches), self.pool, shutdown).await
+        run_pool(Arc::new(batches), self.pool, &give_up, shutdown).await
     }
 
     /// As [`Processor::start`], with up to `len_max` consecutive messages of one workflow in one call.
@@ -153,9 +157,10 @@ impl Processor {
     pub(crate) async fn single<H: Handler<T>, T: Body>(
         &self,
         handler: H,
+        given_up: watch::Receiver<bool>,
     ) -> Result<Single<H, T>, ReceiveError> {
         Ok(Single {
-            keeping: self.keeping().await?,
+            keeping: self.keeping(given_up).await?,
             queue: self.queue.clone(),
             handler: Arc::new(handler),
             backoff: self.backoff,
@@ -163,9 +168,9 @@ impl Processor {
         })
     }
 
-    async fn keeping(&self) -> Result<Keeping, ReceiveError> {
+    async fn keeping(&self, give_up: watch::Receiver<bool>) -> Result<Keeping, ReceiveError> {
         match self.queue.view().await {
-            Ok(view) => Ok(Keeping { lock: view.options.lock, renew_for: self.renew_for }),
+            Ok(view) => Ok(Keeping { give_up, lock: view.options.lock, renew_for: self.renew_for }),
             Err(QueueError::Refused(_)) => {
                 Err(ReceiveError::Refused(ReceiveRefusal::QueueNotFound(self.queue.name().clone())))
             }

@@ -12,6 +12,7 @@ use crate::engine::Ending;
 use crate::engine::Queue;
 use crate::error::ReceiveError;
 use crate::error::SettleError;
+use crate::error::SettleRefusal;
 use crate::error::Unavailable;
 use crate::processor::context::Context;
 use crate::processor::handler::Body;
@@ -26,6 +27,9 @@ use crate::queue::Backoff;
 
 /// Reason of a dead letter whose body the handler cannot take.
 pub(crate) const MALFORMED_BODY: &str = "MalformedBody";
+
+/// The reason of an attempt whose handler wants another.
+const ASKED: &str = "the handler asked for a retry";
 
 /// A handler with what it takes to run it on deliveries.
 pub(crate) struct Single<H, T> {
@@ -63,7 +67,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let handler = self.handler.clone();
         let handling = async move { handler.handle(context, body).await };
         let renewal = delivery.renewal();
-        let result = invoke(self.queue.client(), &renewal, self.keeping, &cancel, handling).await;
+        let result = invoke(self.queue.client(), &renewal, &self.keeping, &cancel, handling).await;
         match result {
             Some(Ok(outcome)) => self.settle(delivery, outcome).await,
             Some(Err(failure)) => self.settle_failure(delivery, failure).await,
@@ -76,32 +80,30 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     }
 
     async fn settle(&self, mut delivery: Delivery, outcome: Outcome) -> Result<Handled, Unavailable> {
-        match outcome {
-            Outcome::Complete => settled_as(Handled::Completed, delivery.complete().await),
-            Outcome::CompleteWith(completion) => match delivery.complete_with(completion).await {
-                Ok(_) => Ok(Handled::Completed),
-                // The delivery is still held: that its sends were refused is a failure of the handler.
-                Err(error) if !is_lost(&error) => {
-                    self.settle_failure(delivery, Failure::new(error.to_string())).await
-                }
-                Err(error) => settled_as(Handled::Lost, Err(error)),
-            },
-            Outcome::Retry => {
-                self.settle_failure(delivery, Failure::new("the handler asked for a retry")).await
+        let (handled, settled) = match outcome {
+            Outcome::Complete => (Handled::Completed, delivery.complete().await),
+            Outcome::CompleteWith(completion) => {
+                (Handled::Completed, delivery.complete_with(completion).await.map(drop))
             }
+            Outcome::Retry => return self.settle_failure(delivery, Failure::new(ASKED)).await,
             Outcome::RetryAfter(delay) => {
-                let failure = Failure::new("the handler asked for a retry").retry_after(delay);
-                self.settle_failure(delivery, failure).await
+                return self.settle_failure(delivery, Failure::new(ASKED).retry_after(delay)).await;
             }
             Outcome::RetryAt(at) => {
-                let failure = Failure::new("the handler asked for a retry").retry_at(at);
-                self.settle_failure(delivery, failure).await
+                return self.settle_failure(delivery, Failure::new(ASKED).retry_at(at)).await;
             }
-            Outcome::Defer => settled_as(Handled::SetAside, delivery.defer().await),
-            Outcome::DeferUntil(until) => settled_as(Handled::SetAside, delivery.defer_until(until).await),
+            Outcome::Defer => (Handled::SetAside, delivery.defer().await),
+            Outcome::DeferUntil(until) => (Handled::SetAside, delivery.defer_until(until).await),
             Outcome::DeadLetter { reason, description } => {
-                settled_as(Handled::DeadLettered, delivery.dead_letter(reason, description).await)
+                (Handled::DeadLettered, delivery.dead_letter(reason, description).await)
             }
+        };
+        match settled {
+            // The delivery is still held: an outcome that is not possible is a failure of the handler.
+            Err(error) if !is_lost(&error) => {
+                self.settle_failure(delivery, Failure::new(error.to_string())).await
+            }
+            settled => settled_as(handled, settled),
         }
     }
 
@@ -147,8 +149,7 @@ pub(crate) fn settled_as(handled: Handled, settled: Result<(), SettleError>) -> 
     }
 }
 
-fn is_lost(error: &SettleError) -> bool {
-    use crate::error::SettleRefusal;
+pub(crate) fn is_lost(error: &SettleError) -> bool {
     let lost = matches!(error.refusal(), Some(SettleRefusal::LockLost | SettleRefusal::QueueNotFound));
     lost || matches!(error, SettleError::Unavailable(_))
 }

@@ -342,7 +342,7 @@ impl Drive {
         let millis = |until: &Option<Timestamp>| until.map(Timestamp::as_millis);
         match status {
             MessageStatus::Ready => State::Ready,
-            MessageStatus::Locked { until } => State::Locked { aside: false, until: until.as_millis() },
+            MessageStatus::Locked { until } => plain_lock(until.as_millis()),
             MessageStatus::Scheduled { until } => State::Scheduled(until.as_millis()),
             MessageStatus::Deferred { why: Deferral::Early, .. } => State::Early,
             MessageStatus::Deferred { why: Deferral::Failed, until } => State::Failed(millis(until)),
@@ -357,9 +357,14 @@ impl Drive {
 /// A state without what an observer does not see.
 fn plain(state: State) -> State {
     match state {
-        State::Locked { until, .. } => State::Locked { aside: false, until },
+        State::Locked { until, .. } => plain_lock(until),
         State::Asked { due, .. } => State::Asked { due, aside: false },
         State::Dead(_) => State::Dead(""),
         other => other,
     }
+}
+
+/// A lock as an observer sees it.
+fn plain_lock(until: u64) -> State {
+    State::Locked { aside: false, until, back: None, asked: false }
 }

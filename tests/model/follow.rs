@@ -41,13 +41,15 @@ impl Reference {
         true
     }
 
-    fn lift(&mut self, key: Key, cause: Cause) {
+    pub(crate) fn lift(&mut self, key: Key, cause: Cause) {
         let workflow = self.of(key);
         workflow.held = workflow.held.filter(|held| *held != cause);
     }
 
     pub(crate) fn skip_head(&mut self, key: Key) -> bool {
-        let Some(head) = self.head(key).filter(|m| !self.is_early(m)) else { return false };
+        let missing = self.positional(key).then(|| self.first_missing(key));
+        let beyond = |m: &Message| missing.is_some_and(|missing| m.place() > missing);
+        let Some(head) = self.head(key).filter(|m| !beyond(m)) else { return false };
         let seq = head.seq;
         if self.is_locked(key) {
             return false;
@@ -102,7 +104,10 @@ impl Reference {
         let workflow = self.of(message.key).clone();
         let single = matches!(message.key, Key::Single(_));
         let free = message.position.is_none_or(|position| self.live_at(message.key, position).is_none());
-        if single || workflow.held.is_some() && message.place() >= workflow.high && free {
+        let behind = |m: &&Message| m.key == message.key && self.in_line(m) && m.place() > message.place();
+        let out = |m: &Message| matches!(m.state, State::Locked { .. });
+        let later_out = self.messages.iter().filter(behind).any(out);
+        if single || workflow.held.is_some() && message.place() > workflow.done && free && !later_out {
             self.messages[index].state = State::Ready;
             self.messages[index].expires = None;
             if let Some(position) = message.position {

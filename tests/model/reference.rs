@@ -34,8 +34,17 @@ pub(crate) enum State {
     Early,
     Scheduled(u64),
     Failed(Option<u64>),
-    Asked { due: Option<u64>, aside: bool },
-    Locked { aside: bool, until: u64 },
+    Asked {
+        due: Option<u64>,
+        aside: bool,
+    },
+    /// Handed out, with the instant at which it would have come back by itself.
+    Locked {
+        aside: bool,
+        until: u64,
+        back: Option<u64>,
+        asked: bool,
+    },
     Dead(&'static str),
 }
 
@@ -82,7 +91,7 @@ pub(crate) struct Workflow {
     pub(crate) held: Option<Cause>,
     /// The first missing position and when the gap's wait is over.
     pub(crate) gap: Option<(u64, Option<u64>)>,
-    pub(crate) high: u64,
+    pub(crate) done: u64,
 }
 
 impl Workflow {
@@ -247,13 +256,11 @@ impl Reference {
         let until = self.now + LOCK;
         let message = &mut self.messages[index];
         message.count += 1;
-        let aside = matches!(message.state, State::Asked { aside: true, .. });
-        message.state = State::Locked { aside, until };
-        let (key, place) = (message.key, message.place());
-        if !aside {
-            let workflow = self.of(key);
-            workflow.high = workflow.high.max(place);
-        }
+        let (aside, back, asked) = match message.state {
+            State::Asked { due, aside } => (aside, due, true),
+            _ => (false, None, false),
+        };
+        message.state = State::Locked { aside, until, back, asked };
         self.after();
     }
 
@@ -265,8 +272,10 @@ impl Reference {
     pub(crate) fn complete(&mut self, seq: u64) {
         let message = self.messages.remove(self.at(seq).expect("it is locked"));
         self.completed += 1;
+        let workflow = self.of(message.key);
+        workflow.done = workflow.done.max(message.place());
         if let Some(position) = message.position {
-            self.of(message.key).completed.insert(position);
+            workflow.completed.insert(position);
         }
         self.after();
     }
@@ -285,6 +294,8 @@ impl Reference {
     }
 
     pub(crate) fn expire(&mut self, seq: u64) {
+        let key = self.message(seq).expect("it is stored").key;
+        self.lift(key, Cause::Spent(seq));
         if !self.options.drop_expired {
             return self.kill(seq, "TTLExpiredException");
         }
@@ -309,24 +320,28 @@ impl Reference {
         let due = due.filter(|due| *due > self.now);
         let index = self.at(seq).expect("it is locked");
         let message = &mut self.messages[index];
-        if matches!(message.state, State::Locked { aside: true, .. }) {
-            message.state = State::Asked { due, aside: true };
-            return;
-        }
-        if message.count < self.options.count_max {
-            message.state = due.map_or(State::Ready, |due| State::Failed(Some(due)));
+        if let State::Locked { aside: true, back, .. } = message.state {
+            message.state = State::Asked { due: due.or(back), aside: true };
+            if message.count >= self.options.count_max {
+                self.kill(seq, "MaxDeliveryCountExceeded");
+            }
             return;
         }
         let key = message.key;
+        if message.count < self.options.count_max || self.held(key).is_some() {
+            let message = &mut self.messages[index];
+            message.state = due.map_or(State::Ready, |due| State::Failed(Some(due)));
+            return;
+        }
         match self.options.spent {
             Policy::Hold => {
-                message.state = State::Failed(None);
+                self.messages[index].state = State::Failed(None);
                 self.of(key).held.get_or_insert(Cause::Spent(seq));
             }
             Policy::Skip => self.kill(seq, "MaxDeliveryCountExceeded"),
             Policy::Quarantine => {
                 self.kill(seq, "MaxDeliveryCountExceeded");
-                self.of(key).held.get_or_insert(Cause::Quarantine);
+                self.of(key).held = Some(Cause::Quarantine);
             }
         }
     }
@@ -339,7 +354,7 @@ impl Reference {
             let message = &mut self.messages[index];
             message.count -= 1;
             message.state = match message.state {
-                State::Locked { aside: true, .. } => State::Asked { due: None, aside: true },
+                State::Locked { asked: true, aside, back, .. } => State::Asked { due: back, aside },
                 _ => State::Ready,
             };
         }

@@ -17,6 +17,7 @@ use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::Settled;
 use crate::engine::rules::command::Settlement;
 use crate::error::SettleError;
+use crate::error::SettleRefusal;
 use crate::header::Properties;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -42,6 +43,7 @@ struct DeliveryHold {
     queue: QueueName,
     token: LockToken,
     sequence: SequenceNumber,
+    delivery_count: u32,
     settled: bool,
 }
 
@@ -49,9 +51,15 @@ impl Drop for DeliveryHold {
     fn drop(&mut self) {
         if !self.settled {
             let settlement = dropped();
-            let (queue, token, sequence) = (self.queue.clone(), self.token, self.sequence);
-            self.client.give_back(Command::Settle { queue, token, sequence, settlement });
+            self.client.give_back(self.command(settlement));
         }
+    }
+}
+
+impl DeliveryHold {
+    fn command(&self, settlement: Settlement) -> Command {
+        let DeliveryHold { token, sequence, delivery_count, .. } = *self;
+        Command::Settle { queue: self.queue.clone(), token, sequence, delivery_count, settlement }
     }
 }
 
@@ -64,7 +72,8 @@ pub(crate) fn dropped() -> Settlement {
 impl Delivery {
     pub(crate) fn new(client: Client, queue: QueueName, handed: Handed) -> Delivery {
         let (token, sequence, locked_until) = (handed.token, handed.sequence, handed.locked_until);
-        let hold = DeliveryHold { client, queue, token, sequence, settled: false };
+        let delivery_count = handed.record.delivery_count;
+        let hold = DeliveryHold { client, queue, token, sequence, delivery_count, settled: false };
         Delivery { message: Received::new(handed), hold, locked_until }
     }
 
@@ -188,9 +197,10 @@ impl Delivery {
     }
 
     async fn settle(&mut self, settlement: Settlement) -> Result<Settled, SettleError> {
-        let DeliveryHold { client, queue, token, sequence, .. } = &self.hold;
-        let (queue, token, sequence) = (queue.clone(), *token, *sequence);
-        let settled = settled(client.ask(Command::Settle { queue, token, sequence, settlement }).await?)?;
+        if self.hold.settled {
+            return Err(SettleError::Refused(SettleRefusal::MessageNotFound(self.hold.sequence)));
+        }
+        let settled = settled(self.hold.client.ask(self.hold.command(settlement)).await?)?;
         self.hold.settled = true;
         Ok(settled)
     }

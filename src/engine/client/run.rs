@@ -118,7 +118,7 @@ impl Run {
     /// # Errors
     /// As [`Run::complete_first`].
     pub async fn complete_first_then(&mut self, count: usize, next: Ending) -> Result<(), SettleError> {
-        self.check(count + 1)?;
+        self.check(count.saturating_add(1))?;
         let next = Some(next.check(&self.hold.client)?);
         let completion = CompletionCommand::default();
         self.settle(RunSettlement { completed: count, completion, next, keep_rest: false }).await?;

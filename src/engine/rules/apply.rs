@@ -124,8 +124,8 @@ impl Step<'_> {
             Command::CloseTaken { queue, token } => {
                 Reply::Settle(answer(self.close_taken(&queue, token))?.map(unit))
             }
-            Command::Settle { queue, token, sequence, settlement } => {
-                Reply::Settle(answer(self.settle(&queue, token, sequence, settlement))?)
+            Command::Settle { queue, token, sequence, delivery_count, settlement } => {
+                Reply::Settle(answer(self.settle(&queue, token, (sequence, delivery_count), settlement))?)
             }
             Command::SettleRun { queue, token, settlement } => {
                 Reply::Settle(answer(self.settle_run(&queue, token, settlement))?)

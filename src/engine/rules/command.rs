@@ -93,6 +93,8 @@ pub(crate) enum Command {
         queue: QueueName,
         token: LockToken,
         sequence: SequenceNumber,
+        /// Which hand-out of the message it ends; one that was revoked since is void.
+        delivery_count: u32,
         settlement: Settlement,
     },
     SettleRun {

@@ -8,6 +8,7 @@ use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::line::LinePlace;
 use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::DeadLetter;
+use crate::engine::rules::record::Deferred;
 use crate::engine::rules::record::HoldCause;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Settled;
@@ -35,18 +36,27 @@ impl Workflow {
         reason: &str,
     ) -> Read<()> {
         let before = step.message_listed(self.key.queue, sequence)?;
-        let Status::Locked { aside } = before.status else { unreachable!("only a handed-out message fails") };
+        let Status::Locked { fetched } = before.status else {
+            unreachable!("only a handed-out message fails")
+        };
         let mut message = before.clone();
         note_attempt(&mut message, step.now, reason);
         if is_expired(&message, step.now) {
-            return self.expire(step, sequence, &before);
+            self.restate(step, sequence, Some(&before), &message)?;
+            return self.expire(step, sequence, &message);
         }
         let due = self.due_of_retry(step, retry, message.delivery_count);
-        if aside {
-            message.status = Status::Asked { due, aside };
-            return self.restate(step, sequence, Some(&before), &message);
+        let spent = message.delivery_count >= self.queue.options.delivery_count_max;
+        if let Some(Deferred { due: back, aside: true }) = fetched {
+            message.status = Status::Asked { due: due.or(back), aside: true };
+            self.restate(step, sequence, Some(&before), &message)?;
+            return match spent {
+                // Beside the line it blocks nobody, so there is nothing to hold.
+                true => self.dead_letter_quietly(step, sequence, MAX_DELIVERY_COUNT_EXCEEDED, reason),
+                false => Ok(()),
+            };
         }
-        if message.delivery_count >= self.queue.options.delivery_count_max {
+        if spent && self.record.hold.is_none() {
             return self.spend(step, sequence, &before, message, reason);
         }
         message.status = due.map_or(Status::Ready, |due| Status::Failed { due: Some(due) });
@@ -94,15 +104,19 @@ impl Workflow {
     /// Gives back a message that its holder has not started: its hand-out is not counted.
     pub(crate) fn give_back(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) -> Read<()> {
         let before = step.message_listed(self.key.queue, sequence)?;
-        let Status::Locked { aside } = before.status else {
+        let Status::Locked { fetched } = before.status else {
             unreachable!("only a handed-out message comes back")
         };
         let mut message = before.clone();
         message.delivery_count -= 1;
         if is_expired(&message, step.now) {
-            return self.expire(step, sequence, &before);
+            self.restate(step, sequence, Some(&before), &message)?;
+            return self.expire(step, sequence, &message);
         }
-        message.status = if aside { Status::Asked { due: None, aside } } else { Status::Ready };
+        message.status = match fetched {
+            Some(Deferred { due, aside }) => Status::Asked { due, aside },
+            None => Status::Ready,
+        };
         self.restate(step, sequence, Some(&before), &message)
     }
 
@@ -114,9 +128,7 @@ impl Workflow {
         until: Option<Timestamp>,
     ) -> Read<()> {
         let before = step.message_listed(self.key.queue, sequence)?;
-        let Status::Locked { aside: was_aside } = before.status else {
-            unreachable!("only a handed-out message is set aside")
-        };
+        let was_aside = self.is_aside(&before);
         if is_expired(&before, step.now) {
             return self.expire(step, sequence, &before);
         }
@@ -200,6 +212,7 @@ impl Workflow {
         sequence: SequenceNumber,
         message: &MessageRecord,
     ) -> Read<()> {
+        self.lift_hold_of(step, sequence);
         match self.queue.options.expired {
             Expired::DeadLetter => self.dead_letter(step, sequence, TTL_EXPIRED, "its time to live is over"),
             Expired::Drop => {

@@ -67,16 +67,18 @@ impl Judge {
         messages: &[NewMessage],
     ) -> Ruling<Vec<Verdict>, SendRefusal> {
         let stored_before = step.records.tally(queue.id)?.counts.stored();
+        let mut accepted_here = 0;
         let mut verdicts = Vec::with_capacity(messages.len());
         for (index, message) in messages.iter().enumerate() {
             check_fit(queue, index, message).or_else(refuse)?;
             let verdict = self.judge_one(step, queue, index, message)?;
             if matches!(verdict, Verdict::Accept | Verdict::DeadLetter(_)) {
                 self.accepted += 1;
+                accepted_here += 1;
             }
             verdicts.push(verdict);
         }
-        if stored_before + self.accepted > queue.options.messages_max {
+        if accepted_here > 0 && stored_before + accepted_here > queue.options.messages_max {
             return refuse(SendRefusal::QueueFull { stored: stored_before });
         }
         if step.peek_sequence()? + self.accepted >= limits::NUMBER_END {
@@ -100,7 +102,7 @@ impl Judge {
             Some(id) => self.judge_place(step, queue, index, message, id, sequence)?,
             None => Verdict::Accept,
         };
-        if let (Verdict::Accept, Some(id), Some(_)) =
+        if let (Verdict::Accept | Verdict::DeadLetter(_), Some(id), Some(_)) =
             (verdict, &message.message_id, queue.options.duplicate_window)
         {
             self.ids.insert((Arc::from(queue.name.as_str()), id.clone()), sequence);
@@ -145,11 +147,8 @@ impl Judge {
             PlaceUse::Pending(by, id) => {
                 return self.judge_pending(step, queue, index, message, by, id.as_ref());
             }
-            PlaceUse::Completed => return judge_late(queue, index, Verdict::AlreadySettled, ARRIVED_LATE),
-            PlaceUse::GivenUp => {
-                let verdict = Verdict::DeadLetter(ARRIVED_AFTER_GAP);
-                return judge_late(queue, index, verdict, ARRIVED_AFTER_GAP);
-            }
+            PlaceUse::Completed => return judge_late(queue, index),
+            PlaceUse::GivenUp => return Ok(Verdict::DeadLetter(ARRIVED_AFTER_GAP)),
         }
         if let (true, Some(id)) = (workflow.is_chained(), &message.message_id) {
             let earlier = self.chained.insert((workflow.key.clone(), id.clone()), sequence);
@@ -189,9 +188,10 @@ impl Judge {
         index: usize,
         message: &NewMessage,
     ) -> Ruling<(), SendRefusal> {
-        let is_next = match message.place {
+        let is_next = match &message.place {
             Place::Position(position) => position.get() <= workflow.record.through + 1,
-            _ => false,
+            Place::After(predecessor) => *predecessor == workflow.record.tail,
+            Place::Arrival => true,
         };
         if is_next {
             return Ok(());
@@ -217,16 +217,12 @@ fn ordered_workflow<'a>(queue: &QueueRecord, message: &'a NewMessage) -> Option<
     }
 }
 
-fn judge_late(
-    queue: &QueueRecord,
-    index: usize,
-    ignored: Verdict,
-    reason: &'static str,
-) -> Ruling<Verdict, SendRefusal> {
+/// The place was completed: whatever comes for it is late.
+fn judge_late(queue: &QueueRecord, index: usize) -> Ruling<Verdict, SendRefusal> {
     match queue.options.late {
-        Late::Ignore => Ok(ignored),
+        Late::Ignore => Ok(Verdict::AlreadySettled),
         Late::Refuse => refuse(SendRefusal::AlreadySettled { index }),
-        Late::DeadLetter => Ok(Verdict::DeadLetter(reason)),
+        Late::DeadLetter => Ok(Verdict::DeadLetter(ARRIVED_LATE)),
     }
 }
 

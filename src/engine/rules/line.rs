@@ -57,7 +57,10 @@ impl Workflow {
         self.erase(step, sequence, message)?;
         let counts = &mut step.tally(self.key.queue)?.counts;
         match how {
-            Settled::Completed => counts.completed += 1,
+            Settled::Completed => {
+                counts.completed += 1;
+                self.record.done = self.record.done.max(message.rank.unwrap_or(0));
+            }
             Settled::Expired => counts.expired += 1,
             Settled::Cancelled => counts.cancelled += 1,
             Settled::Purged => counts.purged += 1,
@@ -108,7 +111,8 @@ impl Workflow {
     pub(crate) fn is_aside(&self, message: &MessageRecord) -> bool {
         match message.status {
             Status::Scheduled { .. } => !self.is_positional(),
-            Status::Locked { aside } | Status::Asked { aside, .. } => aside,
+            Status::Asked { aside, .. } => aside,
+            Status::Locked { fetched } => fetched.is_some_and(|deferred| deferred.aside),
             _ => false,
         }
     }

@@ -38,6 +38,9 @@ impl Step<'_> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(OperateRefusal::QueueNotFound(name.clone()));
         };
+        if queue.options.order == Order::None {
+            return refuse(OperateRefusal::Unordered(name.clone()));
+        }
         let mut workflow = Workflow::open(self, &queue, Stream::Named(id))?;
         let unknown = !workflow.exists() && self.locks.of(&workflow.key).is_none();
         if unknown && !matches!(operation, Operation::Hold { .. }) {
@@ -65,6 +68,9 @@ impl Step<'_> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(OperateRefusal::QueueNotFound(name.clone()));
         };
+        if queue.options.order == Order::None {
+            return refuse(OperateRefusal::Unordered(name.clone()));
+        }
         let mut workflow = Workflow::open(self, &queue, Stream::Named(id))?;
         if self.locks.of(&workflow.key).is_some() {
             return refuse(OperateRefusal::WorkflowLocked);
@@ -114,14 +120,7 @@ impl Workflow {
             hold.cause = HoldCause::Redriving;
             return Ok(());
         }
-        self.drop_gap(step)?;
-        self.lift_hold(step);
-        if let Some((sequence, head)) = self.waiting_head(step)?
-            && head.status == (Status::Failed { due: None })
-        {
-            self.make_ready(step, sequence, &head)?;
-        }
-        Ok(())
+        Ok(self.end_hold(step)?)
     }
 
     /// The head, if it waits for a retry, with or without a reminder.
@@ -159,7 +158,8 @@ impl Workflow {
             return refuse(OperateRefusal::WorkflowLocked);
         }
         let head = self.head(step)?;
-        let Some((_, sequence, _)) = head.filter(|(_, _, message)| !self.is_early(message)) else {
+        let beyond = |rank: u64| self.is_positional() && rank > self.record.through;
+        let Some((_, sequence, _)) = head.filter(|(rank, _, _)| !beyond(*rank)) else {
             return refuse(OperateRefusal::NoHead);
         };
         self.dead_letter_quietly(step, sequence, SKIPPED_BY_OPERATOR, reason)?;

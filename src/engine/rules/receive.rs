@@ -8,6 +8,7 @@ use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::lock::Lock;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::record::Deferred;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
@@ -171,12 +172,17 @@ impl Workflow {
         let mut run = Vec::new();
         let mut bytes = 0;
         let mut from = 0;
+        let mut expired = 0;
         while run.len() < max && bytes < limits::RECEIVE_BYTES_MAX && self.record.hold.is_none() {
             let Some((rank, sequence, message)) = self.offer_from(step, from)? else {
                 break;
             };
             from = rank + 1;
             if is_expired(&message, step.now) {
+                expired += 1;
+                if expired > limits::EXPIRED_IN_A_ROW_MAX {
+                    break;
+                }
                 self.expire(step, sequence, &message)?;
                 continue;
             }
@@ -195,16 +201,15 @@ impl Workflow {
         sequence: SequenceNumber,
         before: MessageRecord,
     ) -> Read<Handed> {
-        let aside = self.is_aside(&before);
+        let fetched = match before.status {
+            Status::Asked { due, aside } => Some(Deferred { due, aside }),
+            _ => None,
+        };
         let mut record = before.clone();
         record.delivery_count += 1;
         record.handed_out_at = step.now;
-        record.status = Status::Locked { aside };
+        record.status = Status::Locked { fetched };
         self.restate(step, sequence, Some(&before), &record)?;
-        if !aside {
-            let rank = record.rank.expect("a message that can be handed out has a rank");
-            self.record.high = self.record.high.max(rank);
-        }
         step.locks.hand_out(token, sequence);
         self.write_holding(step, token)?;
         let content = step.records.content(self.message_key(sequence))?;

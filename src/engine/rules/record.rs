@@ -169,8 +169,8 @@ pub(crate) struct WorkflowRecord {
     pub(crate) through: u64,
     /// After-order: the message ID at rank `through`.
     pub(crate) tail: Option<MessageId>,
-    /// The highest rank that was ever handed out.
-    pub(crate) high: u64,
+    /// The highest rank that was completed.
+    pub(crate) done: u64,
     /// Unsettled messages in the line, handed out or not.
     pub(crate) line: u64,
     /// Of these, those with a missing predecessor, and their bytes.
@@ -212,11 +212,18 @@ pub(crate) enum Status {
         due: Option<Timestamp>,
         aside: bool,
     },
-    /// Handed out; `aside` when it was fetched by number.
+    /// Handed out; with the deferral it had when it was fetched by number.
     Locked {
-        aside: bool,
+        fetched: Option<Deferred>,
     },
     DeadLettered(Box<DeadLetter>),
+}
+
+/// How a message was set aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Deferred {
+    pub(crate) due: Option<Timestamp>,
+    pub(crate) aside: bool,
 }
 
 /// Why a message was moved aside for good.

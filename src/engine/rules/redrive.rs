@@ -27,6 +27,9 @@ use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
 
+/// Dead letters one step of a redrive looks at, most of which may have lost their place.
+const REDRIVE_LOOKED_AT_MAX: usize = 16 * limits::SWEEP_MAX;
+
 impl Step<'_> {
     /// Puts one dead letter back.
     pub(crate) fn redrive(
@@ -114,13 +117,26 @@ impl Workflow {
         if self.is_chained() {
             let link = step.records.link(&self.key, message.after.as_ref())?;
             let own = link.filter(|link| link.sequence == Some(sequence));
-            return Ok(own.is_some_and(|link| link.rank.is_none_or(|rank| rank >= self.record.high)));
+            let ahead = own.is_some_and(|link| link.rank.is_none_or(|rank| rank > self.record.done));
+            return Ok(ahead && !self.has_later_out(step, message.rank)?);
         }
         let rank = message.rank.expect("only in after-order has a message no rank");
         let taken = |entry: Option<(u64, SequenceNumber)>| entry.is_some_and(|(at, _)| at == rank);
         let taken = taken(step.records.line_from(&self.key, rank)?)
             || taken(step.records.aside_from(&self.key, rank)?);
-        Ok(rank >= self.record.high && !taken)
+        Ok(rank > self.record.done && !taken && !self.has_later_out(step, Some(rank))?)
+    }
+
+    /// Whether a holder has a message out that stands behind a rank.
+    fn has_later_out(&self, step: &Step<'_>, rank: Option<u64>) -> Read<bool> {
+        let out = step.locks.of(&self.key).map(|(_, lock)| lock.out.clone()).unwrap_or_default();
+        for sequence in out {
+            let message = step.message_listed(self.key.queue, sequence)?;
+            if !self.is_aside(&message) && message.rank > rank {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Puts a dead letter back to its own place.
@@ -150,10 +166,13 @@ impl Workflow {
 
     /// Puts back dead letters of a held workflow whose places are ahead, a limited number at once; true when done.
     pub(crate) fn put_back_some(&mut self, step: &mut Step<'_>) -> Read<bool> {
-        let first = if self.is_chained() { 0 } else { self.record.high };
+        let first = if self.is_chained() { 0 } else { self.record.done };
         let mut from = (first, SequenceNumber::new(0));
         let mut put_back = 0;
-        for _ in 0..limits::SWEEP_MAX {
+        for _ in 0..REDRIVE_LOOKED_AT_MAX {
+            if put_back == limits::SWEEP_MAX {
+                return Ok(false);
+            }
             let Some((rank, sequence)) = step.records.dead_letter_of(&self.key, from)? else {
                 return Ok(true);
             };
@@ -168,9 +187,7 @@ impl Workflow {
     }
 
     /// Resumes a workflow whose dead letters are all back.
-    pub(crate) fn resume_redriven(&mut self, step: &mut Step<'_>, done: bool) {
-        if done {
-            self.lift_hold(step);
-        }
+    pub(crate) fn resume_redriven(&mut self, step: &mut Step<'_>, done: bool) -> Read<()> {
+        if done { self.end_hold(step) } else { Ok(()) }
     }
 }

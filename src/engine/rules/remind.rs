@@ -77,7 +77,7 @@ impl Step<'_> {
             Some(HoldCause::Quarantine(_)) => workflow.quarantine_some(self)?,
             Some(HoldCause::Redriving) => {
                 let done = workflow.put_back_some(self)?;
-                workflow.resume_redriven(self, done);
+                workflow.resume_redriven(self, done)?;
             }
             _ => {}
         }

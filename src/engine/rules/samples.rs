@@ -19,6 +19,7 @@ use crate::engine::rules::command::StateChange;
 use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::DeadLetter;
+use crate::engine::rules::record::Deferred;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::GapRecord;
 use crate::engine::rules::record::Hold;
@@ -117,6 +118,7 @@ pub(crate) fn story() -> Vec<Command> {
         queue: queue(),
         token: token(chance),
         sequence: number(sequence),
+        delivery_count: 1,
         settlement,
     };
     let abandon = Settlement::Abandon {
@@ -192,6 +194,7 @@ fn commands() -> Vec<Command> {
         queue: queue.clone(),
         token: token(1),
         sequence: number(300),
+        delivery_count: 1,
         settlement,
     }));
     let completion = Completion::default();
@@ -293,7 +296,7 @@ fn workflow_record() -> WorkflowRecord {
         cursor: 300,
         through: 301,
         tail: Some(id()),
-        high: 2,
+        done: 2,
         line: 3,
         early: 4,
         early_bytes: 5,
@@ -317,7 +320,7 @@ fn statuses() -> Vec<Status> {
         Status::Scheduled { due: at(9) },
         Status::Failed { due: Some(at(9)) },
         Status::Asked { due: None, aside: true },
-        Status::Locked { aside: false },
+        Status::Locked { fetched: Some(Deferred { due: Some(at(9)), aside: true }) },
         Status::DeadLettered(Box::new(letter)),
     ]
 }

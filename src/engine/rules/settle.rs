@@ -37,21 +37,21 @@ impl Step<'_> {
         &mut self,
         name: &QueueName,
         token: LockToken,
-        sequence: SequenceNumber,
+        (sequence, delivery_count): (SequenceNumber, u32),
         settlement: Settlement,
     ) -> Ruling<SettledReply, SettleRefusal> {
         let (mut workflow, out) = self.held_workflow(name, token)?;
-        if !out.contains(&sequence) {
-            return match self.message(workflow.queue.id, sequence)? {
-                Some(_) => refuse(SettleRefusal::LockLost),
-                None => refuse(SettleRefusal::MessageNotFound(sequence)),
-            };
+        let Some(message) = self.message(workflow.queue.id, sequence)? else {
+            return refuse(SettleRefusal::MessageNotFound(sequence));
+        };
+        // The holder may have it again, after it was taken back: only the last hand-out counts.
+        if !out.contains(&sequence) || message.delivery_count != delivery_count {
+            return refuse(SettleRefusal::LockLost);
         }
         let (settlement, state, judged) = self.judge_settlement(&workflow, settlement)?;
         workflow.apply_settlement(self, token, sequence, settlement)?;
         workflow.set_state(self, state)?;
-        self.close_holder(workflow, token)?;
-        let receipts = self.accept_all(judged)?;
+        let (_, receipts) = self.close_and_send(workflow, token, judged)?;
         Ok(SettledReply { locked_until: None, receipts })
     }
 
@@ -64,7 +64,7 @@ impl Step<'_> {
     ) -> Ruling<SettledReply, SettleRefusal> {
         let (mut workflow, out) = self.held_workflow(name, token)?;
         let RunSettlement { completed, completion, next, keep_rest } = settlement;
-        let needed = completed + usize::from(next.is_some());
+        let needed = completed.saturating_add(usize::from(next.is_some()));
         if needed > out.len() {
             let last = out.last().copied().unwrap_or(SequenceNumber::new(0));
             return refuse(SettleRefusal::MessageNotFound(last));
@@ -83,8 +83,7 @@ impl Step<'_> {
             workflow.apply_settlement(self, token, out[completed], next)?;
         }
         workflow.set_state(self, state)?;
-        let locked_until = self.close_holder(workflow, token)?;
-        let receipts = self.accept_all(judged)?;
+        let (locked_until, receipts) = self.close_and_send(workflow, token, judged)?;
         Ok(SettledReply { locked_until, receipts })
     }
 
@@ -120,7 +119,21 @@ impl Step<'_> {
         Ok(receipts)
     }
 
-    /// Ends the lock when nothing is left of it, and closes the workflow.
+    /// Ends the lock when nothing is left of it, closes the workflow, and sends. A gap is judged only afterwards,
+    /// because what is sent may fill it.
+    fn close_and_send(
+        &mut self,
+        workflow: Workflow,
+        token: LockToken,
+        judged: Vec<Judged>,
+    ) -> Read<(Option<Timestamp>, Vec<Receipt>)> {
+        let (queue, stream) = (workflow.queue.clone(), workflow.key.stream.clone());
+        let locked_until = self.close_holder(workflow, token)?;
+        let receipts = self.accept_all(judged)?;
+        Workflow::open(self, &queue, stream)?.close(self)?;
+        Ok((locked_until, receipts))
+    }
+
     fn close_holder(&mut self, mut workflow: Workflow, token: LockToken) -> Read<Option<Timestamp>> {
         let lock = self.locks.get(token).expect("the lock was held when the settle began");
         let (ended, until) = (lock.kind == LockKind::Deliveries && lock.out.is_empty(), lock.until);
@@ -129,7 +142,7 @@ impl Step<'_> {
         } else {
             workflow.write_holding(self, token)?;
         }
-        workflow.close(self)?;
+        workflow.close_unjudged(self)?;
         Ok((!ended).then_some(until))
     }
 
@@ -190,6 +203,7 @@ impl Workflow {
     ) -> Read<()> {
         step.locks.take_back(token, sequence);
         let held_before = self.record.hold.is_some();
+        let place = step.message_listed(self.key.queue, sequence)?.rank.unwrap_or(0);
         match settlement {
             Settlement::Complete(_) => {
                 let message = step.message_listed(self.key.queue, sequence)?;
@@ -213,7 +227,7 @@ impl Workflow {
             self.revoke_behind(step, token, rank)?;
         }
         if !held_before && self.record.hold.is_some() {
-            self.revoke_behind(step, token, 0)?;
+            self.revoke_behind(step, token, place)?;
         }
         Ok(())
     }
@@ -232,7 +246,7 @@ impl Workflow {
         let out = step.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default();
         for sequence in out {
             let before = step.message_listed(self.key.queue, sequence)?;
-            let in_line = before.status == Status::Locked { aside: false };
+            let in_line = !self.is_aside(&before);
             if !in_line || before.rank.is_none_or(|behind| behind < rank) {
                 continue;
             }

@@ -99,6 +99,9 @@ impl Step<'_> {
         sequences: &[SequenceNumber],
     ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
         let (workflow, out) = self.taken(name, token)?;
+        if workflow.record.hold.is_some() {
+            return refuse(ReceiveRefusal::WorkflowHeld);
+        }
         if out + sequences.len() > limits::TAKEN_AHEAD_MAX {
             return refuse(ReceiveRefusal::TooManyLocks(out));
         }

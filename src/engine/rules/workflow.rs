@@ -112,14 +112,40 @@ impl Workflow {
         Ok(None)
     }
 
-    /// Holds the workflow, unless it is held already.
+    /// Holds the workflow, unless it is held already. A quarantine takes over any other hold: it has work to do.
     pub(crate) fn hold(&mut self, step: &mut Step<'_>, cause: HoldCause, reason: &str) {
-        if self.record.hold.is_some() {
+        if self.record.hold.is_some() && !matches!(cause, HoldCause::Quarantine(_)) {
             return;
         }
         let hold = Hold { cause: cause.clone(), since: step.now, reason: reason.to_owned() };
         self.record.hold = Some(hold);
         self.tell(step, None, EventKind::Held { cause, reason: reason.to_owned() });
+    }
+
+    /// A spent message that has come to the head holds its workflow, however it got there.
+    fn hold_at_spent_head(&mut self, step: &mut Step<'_>) -> Read<()> {
+        if self.record.hold.is_some() || step.locks.of(&self.key).is_some() {
+            return Ok(());
+        }
+        if let Some((_, sequence, head)) = self.head(step)?
+            && head.status == (Status::Failed { due: None })
+        {
+            self.hold(step, HoldCause::Spent(sequence), "it failed as often as it may");
+        }
+        Ok(())
+    }
+
+    /// Ends the hold, whatever its cause: a gap is timed anew, and a spent head is tried again.
+    pub(crate) fn end_hold(&mut self, step: &mut Step<'_>) -> Read<()> {
+        self.drop_gap(step)?;
+        self.lift_hold(step);
+        if let Some((_, sequence, head)) = self.head(step)?
+            && head.status == (Status::Failed { due: None })
+        {
+            let ready = MessageRecord { status: Status::Ready, ..head.clone() };
+            self.restate(step, sequence, Some(&head), &ready)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn lift_hold(&mut self, step: &mut Step<'_>) {
@@ -143,6 +169,12 @@ impl Workflow {
     /// Decides anew what the workflow offers, sets its reminders, and writes it down.
     pub(crate) fn close(mut self, step: &mut Step<'_>) -> Read<()> {
         self.judge_overdue_gap(step)?;
+        self.close_unjudged(step)
+    }
+
+    /// Closes it, but leaves a gap that has lasted long enough to the close that follows.
+    pub(crate) fn close_unjudged(mut self, step: &mut Step<'_>) -> Read<()> {
+        self.hold_at_spent_head(step)?;
         self.plan_gap(step)?;
         self.plan_sweep(step)?;
         self.plan_offer(step)?;
