@@ -347,12 +347,12 @@ impl Reference {
     }
 
     pub(crate) fn release(&mut self, seq: u64) {
+        let index = self.at(seq).expect("it is locked");
+        self.messages[index].count -= 1;
         if self.is_expired(seq) {
             self.expire(seq);
         } else {
-            let index = self.at(seq).expect("it is locked");
             let message = &mut self.messages[index];
-            message.count -= 1;
             message.state = match message.state {
                 State::Locked { asked: true, aside, back, .. } => State::Asked { due: back, aside },
                 _ => State::Ready,
