@@ -3,6 +3,8 @@
 mod promises {
     pub(crate) mod house;
 
+    mod broken;
+    mod broken_answers;
     mod corners;
     mod files;
     mod guarantees;

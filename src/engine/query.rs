@@ -75,6 +75,29 @@ pub(crate) enum Query {
     NextDue,
 }
 
+impl Query {
+    /// The queue it looks into.
+    pub(crate) fn queue(&self) -> Option<&QueueName> {
+        match self {
+            Query::Queue { name } => Some(name),
+            Query::Workflows { queue, .. }
+            | Query::Workflow { queue, .. }
+            | Query::Messages { queue, .. }
+            | Query::Line { queue, .. }
+            | Query::DeadLetters { queue, .. }
+            | Query::State { queue, .. } => Some(queue),
+            Query::Queues { .. } | Query::NextDue => None,
+        }
+    }
+}
+
+impl Query {
+    /// Whether it is a use of the queue: a peek at messages is, a look at counters is not.
+    pub(crate) fn is_use(&self) -> bool {
+        matches!(self, Query::Messages { .. } | Query::Line { .. })
+    }
+}
+
 /// What was found; `NoQueue` when the queue does not exist.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
@@ -92,17 +115,14 @@ pub(crate) enum Answer {
 /// Looks something up.
 pub(crate) fn look(query: Query, records: &dyn Records, locks: &Locks) -> Read<Answer> {
     let look = |queue| Look { queue, records, locks };
-    let named = |name: &QueueName| records.queue_named(name);
-    let (queue, query) = match query {
+    let query = match query {
         Query::Queues { after, limit } => return queues(records, after.as_ref(), limit),
         Query::NextDue => return Ok(Answer::NextDue(next_due(records, locks)?)),
-        Query::Queue { ref name } => (named(name)?, query),
-        Query::Workflows { ref queue, .. }
-        | Query::Workflow { ref queue, .. }
-        | Query::Messages { ref queue, .. }
-        | Query::Line { ref queue, .. }
-        | Query::DeadLetters { ref queue, .. }
-        | Query::State { ref queue, .. } => (named(queue)?, query),
+        query => query,
+    };
+    let queue = match query.queue() {
+        Some(name) => records.queue_named(name)?,
+        None => None,
     };
     match queue {
         Some(queue) => look(queue).answer(query),

@@ -20,6 +20,7 @@ use crate::engine::query::Query;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::effect::Event;
+use crate::engine::rules::records::Records;
 use crate::engine::store::Store;
 use crate::engine::timers;
 use crate::engine::turn::Applied;
@@ -192,8 +193,17 @@ impl Writer {
     }
 
     fn look(&mut self, query: Query) -> Result<Answer, Fault> {
-        let rules = &self.rules;
-        self.store.turn(|turn| query::look(query, turn, rules.locks()))
+        let (rules, now) = (&mut self.rules, self.time);
+        self.store.turn(|turn| {
+            if query.is_use()
+                && let Some(name) = query.queue()
+                && let Some(queue) = turn.queue_named(name)?
+                && queue.options.delete_when_idle.is_some()
+            {
+                rules.note_use(queue.id, now);
+            }
+            query::look(query, turn, rules.locks())
+        })
     }
 
     /// Copies the store on a thread of its own, while turns go on.

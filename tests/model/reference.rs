@@ -328,7 +328,8 @@ impl Reference {
             return;
         }
         let key = message.key;
-        if message.count < self.options.count_max || self.held(key).is_some() {
+        let held_by_another = matches!(self.held(key), Some(Cause::Spent(_) | Cause::Quarantine));
+        if self.messages[index].count < self.options.count_max || held_by_another {
             let message = &mut self.messages[index];
             message.state = due.map_or(State::Ready, |due| State::Failed(Some(due)));
             return;

@@ -56,7 +56,10 @@ impl Workflow {
                 false => Ok(()),
             };
         }
-        if spent && self.record.hold.is_none() {
+        let held_by_another = self.record.hold.as_ref().is_some_and(|hold| {
+            matches!(hold.cause, HoldCause::Spent(_) | HoldCause::Quarantine(_) | HoldCause::Predecessor(_))
+        });
+        if spent && !held_by_another {
             return self.spend(step, sequence, &before, message, reason);
         }
         message.status = due.map_or(Status::Ready, |due| Status::Failed { due: Some(due) });

@@ -135,17 +135,28 @@ impl Workflow {
         Ok(())
     }
 
-    /// Ends the hold, whatever its cause: a gap is timed anew, and a spent head is tried again.
+    /// Ends the hold, whatever its cause: a gap is timed anew, and what is spent is tried again.
     pub(crate) fn end_hold(&mut self, step: &mut Step<'_>) -> Read<()> {
         self.drop_gap(step)?;
+        let cause = self.record.hold.as_ref().map(|hold| hold.cause.clone());
         self.lift_hold(step);
-        if let Some((_, sequence, head)) = self.head(step)?
-            && head.status == (Status::Failed { due: None })
-        {
-            let ready = MessageRecord { status: Status::Ready, ..head.clone() };
-            self.restate(step, sequence, Some(&head), &ready)?;
+        if let Some(HoldCause::Spent(sequence)) = cause {
+            self.try_again(step, sequence)?;
         }
-        Ok(())
+        match self.head(step)? {
+            Some((_, sequence, _)) => self.try_again(step, sequence),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a spent message ready.
+    fn try_again(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) -> Read<()> {
+        let Some(before) = step.message(self.key.queue, sequence)? else { return Ok(()) };
+        if before.status != (Status::Failed { due: None }) {
+            return Ok(());
+        }
+        let ready = MessageRecord { status: Status::Ready, ..before.clone() };
+        self.restate(step, sequence, Some(&before), &ready)
     }
 
     pub(crate) fn lift_hold(&mut self, step: &mut Step<'_>) {
