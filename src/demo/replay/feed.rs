@@ -22,10 +22,12 @@ const DUPLICATE_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 /// The queue for a way of handling.
 pub(crate) fn queue_options(handling: Handling) -> QueueOptions {
     match handling {
-        Handling::Ordered => QueueOptions::by_position(),
+        // A message may be in flight at every kill, and none of them is its fault.
+        Handling::Ordered => QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::by_position() },
         Handling::AsTheyArrive | Handling::RetryAtBack => QueueOptions {
             order: Order::Arrival,
             duplicate_window: Some(DUPLICATE_WINDOW),
+            delivery_count_max: u32::MAX,
             ..QueueOptions::default()
         },
     }
