@@ -129,6 +129,20 @@ pub const EVENTS_KEPT: usize = 4_096;
 /// Forward step of the clock that is worth a warning.
 pub const CLOCK_JUMP: Duration = Duration::from_secs(5 * 60);
 
+/// Bytes of journal rows that fill a generation: large enough that a fold meets its neighbours in a leaf, small
+/// enough to be folded without a stall.
+pub const GENERATION_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Full generations that stay in the journal, and their rows in memory: what is settled within them never costs more
+/// than its journal row.
+pub const GENERATIONS: usize = 4;
+
+/// Room that is kept from one journal row to the next.
+pub const JOURNAL_BUFFER_BYTES: usize = 1024 * 1024;
+
+/// Prefixes of which is remembered where their folded rows begin; beyond it, all are forgotten and asked again.
+pub const GAPS_MAX: usize = 65_536;
+
 /// Memory redb may use for pages it has read.
 pub const STORE_CACHE_BYTES: usize = 64 * 1024 * 1024;
 

@@ -1,7 +1,8 @@
 //! The engine: rules, store and the one thread that writes. Outsiders see only its face, the client.
 
-mod batch;
 mod client;
+#[cfg(test)]
+mod golden;
 mod inbox;
 mod open;
 mod query;

@@ -109,9 +109,7 @@ impl Engine {
 
 impl EngineBuilder {
     fn new(place: Place) -> EngineBuilder {
-        let options =
-            StoreOptions { cache_bytes: limits::STORE_CACHE_BYTES, strict: false, quick_repair: false };
-        EngineBuilder { place, clock: Arc::new(SystemClock::default()), options }
+        EngineBuilder { place, clock: Arc::new(SystemClock::default()), options: StoreOptions::default() }
     }
 
     /// Chooses how hard a commit is on the disk.
@@ -132,6 +130,15 @@ impl EngineBuilder {
     #[must_use]
     pub fn cache_bytes(mut self, cache_bytes: usize) -> EngineBuilder {
         self.options.cache_bytes = cache_bytes;
+        self
+    }
+
+    /// Sets how many bytes of journal are kept, with their rows in memory, before the oldest quarter of them is folded
+    /// into tables. What is settled within the window costs one write; a larger window takes more memory, about two
+    /// to three times its bytes, and longer to open.
+    #[must_use]
+    pub fn window_bytes(mut self, window_bytes: u64) -> EngineBuilder {
+        self.options.generation_bytes = (window_bytes / limits::GENERATIONS as u64).max(1);
         self
     }
 

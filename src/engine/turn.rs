@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::engine::batch::Batch;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::Parcel;
 use crate::engine::inbox::ReplySlot;
@@ -82,7 +81,6 @@ pub(crate) struct TurnRules<'a> {
     wakeups: &'a mut Wakeups,
     records: &'a mut dyn Records,
     applied: Applied,
-    batch: Batch,
     /// Whose receivers may find something now.
     woken: BTreeSet<WaitsFor>,
 }
@@ -102,18 +100,17 @@ impl<'a> TurnRules<'a> {
             wakeups,
             records,
             applied: Applied::default(),
-            batch: Batch::default(),
             woken: BTreeSet::new(),
         }
     }
 
-    pub(crate) fn finish(mut self) -> Result<(Applied, Batch), Fault> {
+    pub(crate) fn finish(mut self) -> Result<Applied, Fault> {
         let more_work = !self.wakeups.later.is_empty();
         self.applied.next_due = match more_work {
             true => Some(self.now),
             false => next_due(self.records, self.rules.locks())?,
         };
-        Ok((self.applied, self.batch))
+        Ok(self.applied)
     }
 
     /// Applies what is due: locks that have run out, then reminders, a limited number of both.
@@ -213,7 +210,6 @@ impl<'a> TurnRules<'a> {
     }
 
     fn apply(&mut self, command: Command) -> Result<Reply, Fault> {
-        self.batch.add(self.now, &command)?;
         let outcome = self.rules.apply(self.now, command, self.records)?;
         for effect in outcome.effects {
             match effect {

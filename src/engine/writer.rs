@@ -116,18 +116,13 @@ impl Writer {
     /// One turn: due reminders and locks first, then requests; one commit; then the answers.
     fn turn(&mut self, asked: Vec<Asked>) -> Result<Applied, Fault> {
         let (now, elapsed) = (self.time, self.clock.elapsed());
-        let (mut position, mut hash) = self.store.batch();
         let (rules, wakeups) = (&mut self.rules, &mut self.wakeups);
         let applied = self.store.turn(|turn| {
             let mut work = TurnRules::new(now, elapsed, rules, wakeups, turn);
             work.apply_due()?;
             work.apply_asked(asked)?;
-            let (applied, batch) = work.finish()?;
-            if turn.changed() {
-                position += 1;
-                hash = batch.hash(hash);
-                turn.stamp(position, hash, now);
-            }
+            let applied = work.finish()?;
+            turn.stamp(now);
             Ok(applied)
         })?;
         self.next_due = applied.next_due;

@@ -4,17 +4,16 @@ use std::fs::File;
 use std::path::Path;
 
 use redb::Database;
+use redb::WriteTransaction;
 
-use crate::engine::store::key::Key;
+use crate::engine::store::base::store_fault;
+use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::lock_file::sibling;
+use crate::engine::store::meta::FORMAT_ROW;
+use crate::engine::store::meta::Sheet;
 use crate::engine::store::open::StoreOptions;
 use crate::engine::store::schema;
-use crate::engine::store::shelf::Shelf;
-use crate::engine::store::shelf::store_fault;
-use crate::engine::store::store::BATCH_ROW;
-use crate::engine::store::store::BatchRecord;
-use crate::engine::store::store::FORMAT_ROW;
 use crate::engine::store::store::begin;
 use crate::error::Fault;
 
@@ -22,7 +21,9 @@ use crate::error::Fault;
 pub(crate) fn create(path: &Path, options: StoreOptions) -> Result<(), Fault> {
     let new = new_file(path)?;
     let database = Database::builder().create(&new).map_err(store_fault)?;
-    write_format(&database, options)?;
+    let transaction = begin(&database, options)?;
+    write_format(&transaction)?;
+    transaction.commit().map_err(store_fault)?;
     drop(database);
     put_in_place(&new, path)
 }
@@ -36,17 +37,14 @@ pub(crate) fn new_file(path: &Path) -> Result<std::path::PathBuf, Fault> {
     }
 }
 
-/// Writes what tells a store from any other redb file.
-pub(crate) fn write_format(database: &Database, options: StoreOptions) -> Result<(), Fault> {
-    let transaction = begin(database, options)?;
-    let meta = Shelf::new(&transaction, schema::META);
-    meta.set(&Key::default().text(FORMAT_ROW), Some(&schema::FORMAT))?;
-    meta.set(&Key::default().text(BATCH_ROW), Some(&BatchRecord::default()))?;
-    drop(meta);
+/// Writes what tells a store from any other redb file, and makes the tables. Of an older format, whose tables are the
+/// same, it makes this one.
+pub(crate) fn write_format(transaction: &WriteTransaction) -> Result<(), Fault> {
+    Sheet::open(transaction, schema::META)?.put(&name_key(FORMAT_ROW), &schema::FORMAT)?;
     for definition in schema::all() {
         drop(transaction.open_table(definition).map_err(store_fault)?);
     }
-    transaction.commit().map_err(store_fault)
+    Ok(())
 }
 
 /// Syncs a file that was made under another name, and renames it.

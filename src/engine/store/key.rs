@@ -1,7 +1,6 @@
 //! Keys as bytes that sort as their parts do.
 
 use crate::clock::Timestamp;
-use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
@@ -17,137 +16,253 @@ const NAMED: u8 = 1;
 const END: u8 = 1;
 const ESCAPED_ZERO: u8 = 0xff;
 
-/// A key being put together, part by part.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Key(Vec<u8>);
+/// A part of a key: its bytes sort as it does itself.
+pub(crate) trait KeyPart: Sized {
+    fn write(&self, key: &mut Vec<u8>);
 
-impl Key {
-    pub(crate) fn queue(id: QueueId) -> Key {
-        Key(id.0.to_be_bytes().to_vec())
-    }
+    /// Reads the part back; `None` means that the bytes make no sense.
+    fn read(parts: &mut Parts<'_>) -> Option<Self>;
 
-    pub(crate) fn workflow(key: &WorkflowKey) -> Key {
-        Key::queue(key.queue).stream(&key.stream)
-    }
-
-    pub(crate) fn message(key: MessageKey) -> Key {
-        Key::queue(key.queue).number(key.sequence.get())
-    }
-
-    pub(crate) fn reminder(reminder: &Reminder) -> Key {
-        let mut key = Key::due(reminder.due).0;
-        key.extend(reminder.queue.0.to_be_bytes());
-        key.extend(codec::encode(&reminder.what));
-        Key(key)
-    }
-
-    /// Where the reminders of this instant begin.
-    pub(crate) fn due(due: Timestamp) -> Key {
-        Key(due.as_millis().to_be_bytes().to_vec())
-    }
-
-    pub(crate) fn stream(mut self, stream: &Stream) -> Key {
-        match stream {
-            Stream::Single(sequence) => {
-                self.0.push(SINGLE);
-                self.number(sequence.get())
-            }
-            Stream::Named(id) => {
-                self.0.push(NAMED);
-                self.text(id.as_str())
-            }
-        }
-    }
-
-    pub(crate) fn number(mut self, number: u64) -> Key {
-        self.0.extend(number.to_be_bytes());
-        self
-    }
-
-    pub(crate) fn text(mut self, text: &str) -> Key {
-        for byte in text.bytes() {
-            self.0.push(byte);
-            if byte == 0 {
-                self.0.push(ESCAPED_ZERO);
-            }
-        }
-        self.0.extend([0, END]);
-        self
-    }
-
-    pub(crate) fn optional_id(mut self, id: Option<&MessageId>) -> Key {
-        match id {
-            None => {
-                self.0.push(SINGLE);
-                self
-            }
-            Some(id) => {
-                self.0.push(NAMED);
-                self.text(id.as_str())
-            }
-        }
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0
+    /// The queue whose rows begin with this part, if they all are of one queue.
+    fn of_queue(&self) -> Option<QueueId> {
+        None
     }
 }
 
-/// Reads a key's parts back, from the end of a known prefix on. `None` means that the bytes make no sense.
+/// The bytes of a key of two parts.
+pub(crate) fn key_of(prefix: &impl KeyPart, rest: &impl KeyPart) -> Vec<u8> {
+    let mut key = Vec::with_capacity(48);
+    prefix.write(&mut key);
+    rest.write(&mut key);
+    key
+}
+
+/// The bytes that the keys with this prefix begin with.
+pub(crate) fn prefix_of(prefix: &impl KeyPart) -> Vec<u8> {
+    key_of(prefix, &())
+}
+
+/// Reads a whole key back.
+pub(crate) fn parts_of<P: KeyPart, K: KeyPart>(key: &[u8]) -> Option<(P, K)> {
+    let mut parts = Parts(key);
+    let both = (P::read(&mut parts)?, K::read(&mut parts)?);
+    parts.0.is_empty().then_some(both)
+}
+
+/// The key of a row that has a name.
+pub(crate) fn name_key(name: &str) -> Vec<u8> {
+    let mut key = Vec::new();
+    write_text(name, &mut key);
+    key
+}
+
+/// The first key after all that begin with `prefix`.
+pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+/// A reminder as a key: its bytes, because what it reminds of sorts by them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ReminderKey(Vec<u8>);
+
+impl ReminderKey {
+    /// Sorts before every reminder.
+    pub(crate) const FIRST: ReminderKey = ReminderKey(Vec::new());
+
+    pub(crate) fn new(reminder: &Reminder) -> ReminderKey {
+        let mut key = key_of(&reminder.due.as_millis(), &reminder.queue);
+        key.extend(codec::encode(&reminder.what));
+        ReminderKey(key)
+    }
+
+    pub(crate) fn reminder(&self) -> Option<Reminder> {
+        let mut parts = Parts(&self.0);
+        let (due, queue) = (u64::read(&mut parts)?, QueueId::read(&mut parts)?);
+        Some(Reminder { due: Timestamp::from_millis(due), queue, what: codec::decode(parts.0)? })
+    }
+}
+
+impl KeyPart for ReminderKey {
+    fn write(&self, key: &mut Vec<u8>) {
+        key.extend_from_slice(&self.0);
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Option<ReminderKey> {
+        Some(ReminderKey(std::mem::take(&mut parts.0).to_vec()))
+    }
+}
+
+/// The bytes of a key that are not read yet.
 pub(crate) struct Parts<'a>(&'a [u8]);
 
-impl<'a> Parts<'a> {
-    pub(crate) fn after(key: &'a [u8], prefix_len: usize) -> Parts<'a> {
-        Parts(key.get(prefix_len..).unwrap_or_default())
+impl Parts<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*byte)
+    }
+}
+
+impl KeyPart for () {
+    fn write(&self, _key: &mut Vec<u8>) {}
+
+    fn read(_parts: &mut Parts<'_>) -> Option<()> {
+        Some(())
+    }
+}
+
+impl KeyPart for u64 {
+    fn write(&self, key: &mut Vec<u8>) {
+        key.extend_from_slice(&self.to_be_bytes());
     }
 
-    pub(crate) fn number(&mut self) -> Option<u64> {
-        let (number, rest) = self.0.split_first_chunk::<8>()?;
-        self.0 = rest;
+    fn read(parts: &mut Parts<'_>) -> Option<u64> {
+        let (number, rest) = parts.0.split_first_chunk::<8>()?;
+        parts.0 = rest;
         Some(u64::from_be_bytes(*number))
     }
+}
 
-    pub(crate) fn sequence(&mut self) -> Option<SequenceNumber> {
-        self.number().map(SequenceNumber::new)
+impl KeyPart for SequenceNumber {
+    fn write(&self, key: &mut Vec<u8>) {
+        self.get().write(key);
     }
 
-    pub(crate) fn queue(&mut self) -> Option<QueueId> {
-        let (id, rest) = self.0.split_first_chunk::<4>()?;
-        self.0 = rest;
+    fn read(parts: &mut Parts<'_>) -> Option<SequenceNumber> {
+        u64::read(parts).map(SequenceNumber::new)
+    }
+}
+
+impl KeyPart for QueueId {
+    fn write(&self, key: &mut Vec<u8>) {
+        key.extend_from_slice(&self.0.to_be_bytes());
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Option<QueueId> {
+        let (id, rest) = parts.0.split_first_chunk::<4>()?;
+        parts.0 = rest;
         Some(QueueId(u32::from_be_bytes(*id)))
     }
 
-    pub(crate) fn stream(&mut self) -> Option<Stream> {
-        let (tag, rest) = self.0.split_first()?;
-        self.0 = rest;
-        match *tag {
-            SINGLE => self.sequence().map(Stream::Single),
-            NAMED => WorkflowId::new(self.text()?).ok().map(Stream::Named),
+    fn of_queue(&self) -> Option<QueueId> {
+        Some(*self)
+    }
+}
+
+impl KeyPart for Stream {
+    fn write(&self, key: &mut Vec<u8>) {
+        match self {
+            Stream::Single(sequence) => {
+                key.push(SINGLE);
+                sequence.write(key);
+            }
+            Stream::Named(id) => {
+                key.push(NAMED);
+                write_text(id.as_str(), key);
+            }
+        }
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Option<Stream> {
+        match parts.byte()? {
+            SINGLE => SequenceNumber::read(parts).map(Stream::Single),
+            NAMED => WorkflowId::new(read_text(parts)?).ok().map(Stream::Named),
             _ => None,
         }
     }
+}
 
-    pub(crate) fn text(&mut self) -> Option<String> {
-        let mut text = Vec::new();
-        loop {
-            let (byte, rest) = self.0.split_first()?;
-            self.0 = rest;
-            if *byte != 0 {
-                text.push(*byte);
-                continue;
-            }
-            let (marker, rest) = self.0.split_first()?;
-            self.0 = rest;
-            match *marker {
-                ESCAPED_ZERO => text.push(0),
-                END => return String::from_utf8(text).ok(),
-                _ => return None,
+impl KeyPart for WorkflowKey {
+    fn write(&self, key: &mut Vec<u8>) {
+        self.queue.write(key);
+        self.stream.write(key);
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Option<WorkflowKey> {
+        Some(WorkflowKey { queue: QueueId::read(parts)?, stream: Stream::read(parts)? })
+    }
+
+    fn of_queue(&self) -> Option<QueueId> {
+        Some(self.queue)
+    }
+}
+
+impl KeyPart for MessageId {
+    fn write(&self, key: &mut Vec<u8>) {
+        write_text(self.as_str(), key);
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Option<MessageId> {
+        MessageId::new(read_text(parts)?).ok()
+    }
+}
+
+impl KeyPart for Option<MessageId> {
+    fn write(&self, key: &mut Vec<u8>) {
+        match self {
+            None => key.push(SINGLE),
+            Some(id) => {
+                key.push(NAMED);
+                id.write(key);
             }
         }
     }
 
-    pub(crate) fn rest(&self) -> &'a [u8] {
-        self.0
+    fn read(parts: &mut Parts<'_>) -> Option<Option<MessageId>> {
+        match parts.byte()? {
+            SINGLE => Some(None),
+            NAMED => MessageId::read(parts).map(Some),
+            _ => None,
+        }
+    }
+}
+
+impl KeyPart for (String, SequenceNumber) {
+    fn write(&self, key: &mut Vec<u8>) {
+        write_text(&self.0, key);
+        self.1.write(key);
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Option<(String, SequenceNumber)> {
+        Some((read_text(parts)?, SequenceNumber::read(parts)?))
+    }
+}
+
+impl KeyPart for (u64, SequenceNumber) {
+    fn write(&self, key: &mut Vec<u8>) {
+        self.0.write(key);
+        self.1.write(key);
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Option<(u64, SequenceNumber)> {
+        Some((u64::read(parts)?, SequenceNumber::read(parts)?))
+    }
+}
+
+fn write_text(text: &str, key: &mut Vec<u8>) {
+    for byte in text.bytes() {
+        key.push(byte);
+        if byte == 0 {
+            key.push(ESCAPED_ZERO);
+        }
+    }
+    key.extend_from_slice(&[0, END]);
+}
+
+fn read_text(parts: &mut Parts<'_>) -> Option<String> {
+    let mut text = Vec::new();
+    loop {
+        match parts.byte()? {
+            0 => match parts.byte()? {
+                ESCAPED_ZERO => text.push(0),
+                END => return String::from_utf8(text).ok(),
+                _ => return None,
+            },
+            byte => text.push(byte),
+        }
     }
 }
 
@@ -167,13 +282,21 @@ mod tests {
     proptest! {
         #[test]
         fn keys_sort_as_their_parts_and_can_be_read_back(a in stream(), b in stream(), m in 0..3_u64, n in 0..3_u64) {
-            let left = Key::queue(QueueId(7)).stream(&a).number(m);
-            let right = Key::queue(QueueId(7)).stream(&b).number(n);
-            prop_assert_eq!(left.bytes().cmp(right.bytes()), (&a, m).cmp(&(&b, n)));
-            let mut parts = Parts::after(left.bytes(), 4);
-            prop_assert_eq!(parts.stream(), Some(a));
-            prop_assert_eq!(parts.number(), Some(m));
-            prop_assert!(parts.rest().is_empty());
+            let left = WorkflowKey { queue: QueueId(7), stream: a };
+            let right = WorkflowKey { queue: QueueId(7), stream: b };
+            prop_assert_eq!(key_of(&left, &m).cmp(&key_of(&right, &n)), (&left, m).cmp(&(&right, n)));
+            prop_assert_eq!(parts_of(&key_of(&left, &m)), Some((left.clone(), m)));
+            prop_assert_eq!(parts_of::<WorkflowKey, ()>(&key_of(&left, &m)), None, "bytes are left over");
+        }
+
+        #[test]
+        fn reasons_and_message_ids_sort_as_text(a in "[a\u{0}\u{1}]{1,4}", b in "[a\u{0}\u{1}]{1,4}", m in 0..3_u64) {
+            let number = SequenceNumber::new(m);
+            let (left, right) = ((a.clone(), number), (b.clone(), number));
+            prop_assert_eq!(key_of(&(), &left).cmp(&key_of(&(), &right)), left.cmp(&right));
+            let (left, right) = (MessageId::new(a).ok(), MessageId::new(b).ok());
+            prop_assert_eq!(key_of(&(), &left).cmp(&key_of(&(), &right)), left.cmp(&right));
+            prop_assert_eq!(key_of(&(), &left).cmp(&key_of(&(), &None)), left.cmp(&None));
         }
     }
 }

@@ -1,12 +1,23 @@
 //! The bytes on disk. Knows rows, no rule.
+//!
+//! A turn changes rows on shelves (`shelf`, `change`), its commit appends them to the journal (`journal`), and a fold
+//! takes what has come to rest to its tables (`fold`, paced by `window`). Opening reads the journal again (`replay`).
 
+mod base;
+mod change;
 mod codec;
+#[cfg(test)]
+mod content;
 mod create;
+mod fold;
 mod gate;
+mod journal;
 mod key;
 mod lock_file;
+mod meta;
 mod open;
 mod records;
+mod replay;
 mod schema;
 mod seal;
 mod shelf;
@@ -14,6 +25,7 @@ mod snapshot;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod store;
 mod turn;
+mod window;
 mod write;
 
 pub(crate) use crate::engine::store::open::StoreOptions;

@@ -5,7 +5,6 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::panic::catch_unwind;
 use std::path::Path;
-use std::sync::Arc;
 
 use redb::Builder;
 use redb::Database;
@@ -16,31 +15,27 @@ use redb::TableError;
 use redb::backends::FileBackend;
 use redb::backends::InMemoryBackend;
 
-use crate::engine::rules::record::QueueId;
-use crate::engine::rules::record::QueueRecord;
-use crate::engine::rules::record::Tally;
-use crate::engine::store::codec;
+use crate::engine::store::base::Base;
+use crate::engine::store::base::record;
+use crate::engine::store::base::store_fault;
 use crate::engine::store::create::create;
 use crate::engine::store::create::write_format;
 use crate::engine::store::gate::Gate;
-use crate::engine::store::key::Key;
-use crate::engine::store::key::Parts;
+use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
+use crate::engine::store::meta::EPOCH_ROW;
+use crate::engine::store::meta::FORMAT_ROW;
+use crate::engine::store::meta::Kept;
+use crate::engine::store::meta::Sheet;
 use crate::engine::store::schema;
+use crate::engine::store::schema::Shelves;
 use crate::engine::store::seal::damaged;
-use crate::engine::store::seal::unseal;
-use crate::engine::store::shelf::Shelf;
-use crate::engine::store::shelf::store_fault;
-use crate::engine::store::store::BATCH_ROW;
-use crate::engine::store::store::EPOCH_ROW;
-use crate::engine::store::store::FORMAT_ROW;
-use crate::engine::store::store::Kept;
-use crate::engine::store::store::NUMBERS_ROW;
 use crate::engine::store::store::Store;
 use crate::engine::store::store::begin;
 use crate::engine::store::store::panic_text;
+use crate::engine::store::window::Window;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::limits;
@@ -55,6 +50,22 @@ pub(crate) struct StoreOptions {
     /// Two-phase commit: bit rot cannot silently roll back the last commit.
     pub(crate) strict: bool,
     pub(crate) quick_repair: bool,
+    /// How many bytes of journal rows fill a generation.
+    pub(crate) generation_bytes: u64,
+    /// How many full generations are kept in the journal before the oldest is folded.
+    pub(crate) generations: usize,
+}
+
+impl Default for StoreOptions {
+    fn default() -> StoreOptions {
+        StoreOptions {
+            cache_bytes: limits::STORE_CACHE_BYTES,
+            strict: false,
+            quick_repair: false,
+            generation_bytes: limits::GENERATION_BYTES,
+            generations: limits::GENERATIONS,
+        }
+    }
 }
 
 impl Store {
@@ -83,33 +94,32 @@ impl Store {
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
         let database = builder(options).create_with_backend(backend).map_err(store_fault)?;
-        write_format(&database, options)?;
         Ok(Store::begin_epoch(database, options, None)?)
     }
 
-    /// Raises the epoch, durably, and loads what is kept in memory.
+    /// Raises the epoch, durably, and loads what is kept in memory: the journal is read again, row after row.
     fn begin_epoch(
         database: Database,
         options: StoreOptions,
         lock: Option<LockFile>,
     ) -> Result<Store, Fault> {
         let transaction = begin(&database, options)?;
-        let meta = Shelf::new(&transaction, schema::META);
-        let row = |name: &str| Key::default().text(name);
-        let last_epoch: u32 = meta.get(&row(EPOCH_ROW))?.unwrap_or(0);
+        write_format(&transaction)?;
+        let mut meta = Sheet::open(&transaction, schema::META)?;
+        let last_epoch: u32 = meta.get(&name_key(EPOCH_ROW))?.unwrap_or(0);
         let epoch =
             last_epoch.checked_add(1).ok_or_else(|| damaged(&schema::META, "the epochs are used up"))?;
-        meta.set(&row(EPOCH_ROW), Some(&epoch))?;
-        let mut kept = Kept {
-            numbers: meta.get(&row(NUMBERS_ROW))?.unwrap_or_default(),
-            batch: meta.get(&row(BATCH_ROW))?.unwrap_or_default(),
-            ..Kept::default()
-        };
-        load_queues(&Shelf::new(&transaction, schema::QUEUES), &mut kept)?;
-        load_tallies(&Shelf::new(&transaction, schema::TALLIES), &mut kept)?;
+        meta.put(&name_key(EPOCH_ROW), &epoch)?;
         drop(meta);
+        let kept = Kept::load(&transaction)?;
         transaction.commit().map_err(store_fault)?;
-        Ok(Store { database, options, epoch, kept, failed: None, _lock: lock })
+        let shelves = Shelves::new(&Base::new(&database))?;
+        let window = Window::new(options.generation_bytes, options.generations);
+        let (buffer, failed) = (Vec::new(), None);
+        let mut store =
+            Store { database, options, epoch, shelves, kept, window, buffer, failed, _lock: lock };
+        store.replay()?;
+        Ok(store)
     }
 }
 
@@ -156,39 +166,16 @@ fn check_format(path: &Path, database: &Database) -> Result<(), OpenError> {
         Err(TableError::Storage(error)) => return Err(store_fault(error).into()),
         Err(error) => return Err(foreign(path, error.to_string())),
     };
-    let key = Key::default().text(FORMAT_ROW);
-    let Some(sealed) = meta.get(key.bytes()).map_err(store_fault)? else {
+    let key = name_key(FORMAT_ROW);
+    let Some(sealed) = meta.get(key.as_slice()).map_err(store_fault)? else {
         return Err(foreign(path, "it has no format number".to_owned()));
     };
-    let payload = unseal(&schema::META, key.bytes(), sealed.value())?;
-    let found: u32 =
-        codec::decode(payload).ok_or_else(|| damaged(&schema::META, "the format makes no sense"))?;
-    match found {
-        schema::FORMAT => Ok(()),
-        _ => Err(OpenError::Newer { path: path.to_owned(), found, known: schema::FORMAT }),
+    match record::<u32>(&schema::META, &key, sealed.value())? {
+        schema::FORMAT | schema::FORMAT_BEFORE_JOURNAL => Ok(()),
+        found => Err(OpenError::Newer { path: path.to_owned(), found, known: schema::FORMAT }),
     }
 }
 
 fn foreign(path: &Path, detail: String) -> OpenError {
     OpenError::Foreign { path: path.to_owned(), detail }
-}
-
-fn load_queues(shelf: &Shelf<'_>, kept: &mut Kept) -> Result<(), Fault> {
-    let start = Key::default();
-    let from = std::ops::Bound::Included(&start);
-    for (_, record) in shelf.page::<QueueRecord>(&start, from, limits::QUEUES_MAX)? {
-        kept.names.insert(record.name.clone(), record.id);
-        kept.queues.insert(record.id, Arc::new(record));
-    }
-    Ok(())
-}
-
-fn load_tallies(shelf: &Shelf<'_>, kept: &mut Kept) -> Result<(), Fault> {
-    let start = Key::default();
-    let from = std::ops::Bound::Included(&start);
-    for (key, tally) in shelf.page::<Tally>(&start, from, limits::QUEUES_MAX)? {
-        let id: QueueId = Parts::after(&key, 0).queue().ok_or_else(|| shelf.bad_key())?;
-        kept.tallies.insert(id, tally);
-    }
-    Ok(())
 }

@@ -1,8 +1,12 @@
 //! All tables on one screen. Keys are bytes that sort as their parts do (`key.rs`); values are sealed (`seal.rs`).
 //!
+//! A commit appends one row to the journal; the tables hold what has been folded out of it (`fold.rs`). A row of the
+//! window over the journal, kept in memory, goes before the table's row.
+//!
 //! | table | key | value | a row exists |
 //! |---|---|---|---|
 //! | meta | name | by name | always |
+//! | journal | position, piece | bytes | until its generation is folded |
 //! | queues | queue | `QueueRecord` | while the queue exists |
 //! | tallies | queue | `Tally` | while the queue exists |
 //! | workflows | queue, stream | `WorkflowRecord` | while there is something to remember |
@@ -23,58 +27,125 @@
 //! | dead_by_workflow | queue, stream, rank, sequence | nothing | while it is a dead letter |
 //! | duplicates | queue, message ID | `Duplicate` | until its window is over |
 
+use std::hash::Hash;
+
+use bytes::Bytes;
 use redb::TableDefinition;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Content;
+use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::Holding;
+use crate::engine::rules::record::Link;
+use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::store::base::Base;
+use crate::engine::store::fold::Shelved;
+use crate::engine::store::key::KeyPart;
+use crate::engine::store::key::ReminderKey;
+use crate::engine::store::shelf::Shelf;
+use crate::error::Fault;
+use crate::id::MessageId;
+use crate::id::SequenceNumber;
 
 /// The number of this layout. A change of bytes raises it.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
-/// A table: raw keys, sealed values.
+/// The layout without a journal: its tables are the same, so that it is opened as one whose journal is empty.
+pub(crate) const FORMAT_BEFORE_JOURNAL: u32 = 1;
+
+/// A table: raw keys, raw values.
 pub(crate) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
 
 pub(crate) const META: Definition = TableDefinition::new("meta");
+pub(crate) const JOURNAL: Definition = TableDefinition::new("journal");
 pub(crate) const QUEUES: Definition = TableDefinition::new("queues");
 pub(crate) const TALLIES: Definition = TableDefinition::new("tallies");
-pub(crate) const WORKFLOWS: Definition = TableDefinition::new("workflows");
-pub(crate) const STATES: Definition = TableDefinition::new("states");
-pub(crate) const MESSAGES: Definition = TableDefinition::new("messages");
-pub(crate) const CONTENTS: Definition = TableDefinition::new("contents");
-pub(crate) const LINE: Definition = TableDefinition::new("line");
-pub(crate) const ASIDE: Definition = TableDefinition::new("aside");
-pub(crate) const LINKS: Definition = TableDefinition::new("links");
-pub(crate) const TRAILS: Definition = TableDefinition::new("trails");
-pub(crate) const ROOTS: Definition = TableDefinition::new("roots");
-pub(crate) const WAITING: Definition = TableDefinition::new("waiting");
-pub(crate) const MARKS: Definition = TableDefinition::new("marks");
-pub(crate) const HOLDINGS: Definition = TableDefinition::new("holdings");
-pub(crate) const READY: Definition = TableDefinition::new("ready");
-pub(crate) const REMINDERS: Definition = TableDefinition::new("reminders");
-pub(crate) const DEAD_BY_REASON: Definition = TableDefinition::new("dead_by_reason");
-pub(crate) const DEAD_BY_WORKFLOW: Definition = TableDefinition::new("dead_by_workflow");
-pub(crate) const DUPLICATES: Definition = TableDefinition::new("duplicates");
 
-/// The tables whose keys begin with a queue.
-pub(crate) const OF_A_QUEUE: [Definition; 18] = [
-    QUEUES,
-    TALLIES,
-    WORKFLOWS,
-    STATES,
-    MESSAGES,
-    CONTENTS,
-    LINE,
-    ASIDE,
-    LINKS,
-    TRAILS,
-    ROOTS,
-    WAITING,
-    MARKS,
-    HOLDINGS,
-    READY,
-    DEAD_BY_REASON,
-    DEAD_BY_WORKFLOW,
-    DUPLICATES,
-];
+/// A table whose rows go through the journal.
+pub(crate) trait Table {
+    /// The first part of the key: rows are only ever looked for within one prefix.
+    type Prefix: KeyPart + Clone + Ord + Hash;
+    /// The rest of the key.
+    type Key: KeyPart + Clone + Ord;
+    type Value: Clone + Serialize + DeserializeOwned;
+    const DEFINITION: Definition;
+    /// The table's number in a journal row; never used for another.
+    const NUMBER: u8;
+}
+
+/// Makes the tables, and the shelves that hold their rows of the window.
+macro_rules! tables {
+    ($($number:literal $field:ident $table:ident: $prefix:ty, $key:ty => $value:ty;)*) => {
+        $(
+            pub(crate) struct $table;
+
+            impl Table for $table {
+                type Prefix = $prefix;
+                type Key = $key;
+                type Value = $value;
+                const DEFINITION: Definition = TableDefinition::new(stringify!($field));
+                const NUMBER: u8 = $number;
+            }
+        )*
+
+        /// One shelf for each table whose rows go through the journal.
+        pub(crate) struct Shelves {
+            $(pub(crate) $field: Shelf<$table>,)*
+        }
+
+        /// How many tables go through the journal.
+        pub(crate) const SHELVES: usize = [$($number),*].len();
+
+        /// Their definitions, in the order of their numbers.
+        pub(crate) const SHELVED: [Definition; SHELVES] = [$($table::DEFINITION),*];
+
+        impl Shelves {
+            /// Empty shelves before the tables of a file.
+            pub(crate) fn new(base: &Base<'_>) -> Result<Shelves, Fault> {
+                Ok(Shelves { $($field: Shelf::new(base)?,)* })
+            }
+
+            /// Every shelf, in the order of the tables' numbers.
+            pub(crate) fn each(&mut self) -> [&mut dyn Shelved; SHELVES] {
+                [$(&mut self.$field),*]
+            }
+        }
+    };
+}
+
+tables! {
+    0 workflows Workflows: QueueId, Stream => WorkflowRecord;
+    1 states States: QueueId, Stream => Bytes;
+    2 messages Messages: QueueId, SequenceNumber => MessageRecord;
+    3 contents Contents: QueueId, SequenceNumber => Content;
+    4 line Line: WorkflowKey, u64 => SequenceNumber;
+    5 aside Aside: WorkflowKey, u64 => SequenceNumber;
+    6 links Links: WorkflowKey, Option<MessageId> => Link;
+    7 trails Trails: WorkflowKey, u64 => TrailEntry;
+    8 roots Roots: WorkflowKey, SequenceNumber => ();
+    9 waiting Waiting: WorkflowKey, MessageId => SequenceNumber;
+    10 marks Marks: WorkflowKey, u64 => Mark;
+    11 holdings Holdings: QueueId, Stream => Holding;
+    12 ready Ready: QueueId, u64 => Stream;
+    13 reminders Reminders: (), ReminderKey => ();
+    14 dead_by_reason DeadByReason: QueueId, (String, SequenceNumber) => ();
+    15 dead_by_workflow DeadByWorkflow: WorkflowKey, (u64, SequenceNumber) => ();
+    16 duplicates Duplicates: QueueId, MessageId => Duplicate;
+}
+
+/// Every table with sealed rows.
+pub(crate) fn sealed() -> impl Iterator<Item = Definition> {
+    SHELVED.into_iter().chain([META, QUEUES, TALLIES])
+}
 
 /// Every table.
 pub(crate) fn all() -> impl Iterator<Item = Definition> {
-    OF_A_QUEUE.into_iter().chain([META, REMINDERS])
+    sealed().chain([JOURNAL])
 }

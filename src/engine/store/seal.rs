@@ -46,8 +46,9 @@ fn seal_of(table: &Definition, key: &[u8], payload: &[u8]) -> [u8; SEAL_LEN] {
 
 /// A table's name as a text that outlives the definition, which only lends it.
 fn table_name(table: &Definition) -> &'static str {
-    const NAMES: [&str; 20] = [
+    const NAMES: [&str; 21] = [
         "meta",
+        "journal",
         "queues",
         "tallies",
         "workflows",
@@ -75,24 +76,28 @@ fn table_name(table: &Definition) -> &'static str {
 mod tests {
     use super::*;
     use crate::engine::store::schema;
+    use crate::engine::store::schema::Table;
+
+    const STATES: Definition = schema::States::DEFINITION;
+    const CONTENTS: Definition = schema::Contents::DEFINITION;
 
     #[test]
     fn a_flipped_bit_is_refused_not_served() {
-        let sealed = seal(&schema::STATES, b"key", b"payload".to_vec());
-        assert_eq!(unseal(&schema::STATES, b"key", &sealed).unwrap(), b"payload");
+        let sealed = seal(&STATES, b"key", b"payload".to_vec());
+        assert_eq!(unseal(&STATES, b"key", &sealed).unwrap(), b"payload");
         for bit in 0..sealed.len() * 8 {
             let mut flipped = sealed.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(unseal(&schema::STATES, b"key", &flipped).is_err(), "bit {bit}");
+            assert!(unseal(&STATES, b"key", &flipped).is_err(), "bit {bit}");
         }
     }
 
     #[test]
     fn a_record_at_the_wrong_place_is_refused() {
-        let sealed = seal(&schema::STATES, b"key", b"payload".to_vec());
-        assert!(unseal(&schema::STATES, b"other", &sealed).is_err());
-        assert!(unseal(&schema::CONTENTS, b"key", &sealed).is_err());
-        assert!(unseal(&schema::STATES, b"key", b"short").is_err());
+        let sealed = seal(&STATES, b"key", b"payload".to_vec());
+        assert!(unseal(&STATES, b"other", &sealed).is_err());
+        assert!(unseal(&CONTENTS, b"key", &sealed).is_err());
+        assert!(unseal(&STATES, b"key", b"short").is_err());
     }
 
     #[test]

@@ -5,15 +5,18 @@ use std::path::Path;
 use redb::Database;
 use redb::ReadTransaction;
 use redb::ReadableTable;
+use redb::TableHandle;
 
+use crate::engine::store::base::store_fault;
 use crate::engine::store::create::new_file;
 use crate::engine::store::create::put_in_place;
+use crate::engine::store::journal;
+use crate::engine::store::journal::RowReader;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::schema;
 use crate::engine::store::schema::Definition;
 use crate::engine::store::seal::unseal;
-use crate::engine::store::shelf::store_fault;
 use crate::error::Fault;
 
 /// Rows copied in one commit: a backup's memory stays bounded.
@@ -40,6 +43,7 @@ impl Snapshot {
         let new = new_file(target)?;
         let copy = Database::builder().create(&new).map_err(store_fault)?;
         let mut rows = 0;
+        let mut rows = self.count_journal()?;
         for definition in schema::all() {
             rows = self.copy_table(&copy, definition, rows, progress)?;
         }
@@ -48,19 +52,19 @@ impl Snapshot {
         Ok(rows)
     }
 
-    /// A hash of every row, the same for the same rows.
-    #[cfg(test)]
-    pub(crate) fn hash(&self) -> Result<u64, Fault> {
-        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-        for definition in schema::all() {
-            let table = self.transaction.open_table(definition).map_err(store_fault)?;
-            for row in table.iter().map_err(store_fault)? {
-                let (key, sealed) = row.map_err(store_fault)?;
-                hasher.update(unseal(&definition, key.value(), sealed.value())?);
-                hasher.update(key.value());
+    /// Checks the journal, and counts the rows in it.
+    fn count_journal(&self) -> Result<u64, Fault> {
+        let mut rows = 0;
+        journal::read_all(&self.transaction, |_, row| {
+            let (_, _, mut row) = RowReader::open(row)?;
+            while row.next_table()?.is_some() {
+                while row.next_row()?.is_some() {
+                    rows += 1;
+                }
             }
-        }
-        Ok(hasher.digest())
+            Ok(())
+        })?;
+        Ok(rows)
     }
 
     fn copy_table(
@@ -79,7 +83,9 @@ impl Snapshot {
             let mut batch = 0;
             for row in rows.by_ref().take(ROWS_PER_COMMIT) {
                 let (key, sealed) = row.map_err(store_fault)?;
-                unseal(&definition, key.value(), sealed.value())?;
+                if definition.name() != schema::JOURNAL.name() {
+                    unseal(&definition, key.value(), sealed.value())?;
+                }
                 table.insert(key.value(), sealed.value()).map_err(store_fault)?;
                 batch += 1;
             }

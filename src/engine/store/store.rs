@@ -1,66 +1,43 @@
-//! The store: one redb file, turned one transaction at a time by the thread that writes.
+//! The store: one redb file, turned one commit at a time by the thread that writes.
 
 use std::any::Any;
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
-use std::sync::Arc;
 
 use redb::Database;
 use redb::Durability;
 use redb::ReadableDatabase;
 use redb::WriteTransaction;
-use serde::Deserialize;
-use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::record::Numbers;
-use crate::engine::rules::record::QueueId;
-use crate::engine::rules::record::QueueRecord;
-use crate::engine::rules::record::Tally;
-use crate::engine::store::key::Key;
+use crate::engine::store::base::Base;
+use crate::engine::store::base::store_fault;
+use crate::engine::store::fold::Shelved;
+use crate::engine::store::journal;
+use crate::engine::store::journal::Header;
+use crate::engine::store::journal::RowWriter;
 use crate::engine::store::lock_file::LockFile;
+use crate::engine::store::meta::Kept;
+use crate::engine::store::meta::QueueChange;
 use crate::engine::store::open::StoreOptions;
-use crate::engine::store::schema;
-use crate::engine::store::shelf::Shelf;
-use crate::engine::store::shelf::store_fault;
+use crate::engine::store::schema::Shelves;
 use crate::engine::store::snapshot::Snapshot;
 use crate::engine::store::turn::Turn;
+use crate::engine::store::window::Slice;
+use crate::engine::store::window::Window;
 use crate::error::Fault;
-use crate::id::QueueName;
-
-/// Names of the rows of the meta table.
-pub(crate) const FORMAT_ROW: &str = "format";
-pub(crate) const EPOCH_ROW: &str = "epoch";
-pub(crate) const NUMBERS_ROW: &str = "numbers";
-pub(crate) const BATCH_ROW: &str = "batch";
-
-/// The last batch that was applied, and its instant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct BatchRecord {
-    pub(crate) position: u64,
-    pub(crate) hash: u64,
-    pub(crate) time: Timestamp,
-}
-
-/// What the store keeps in memory beside the file: little, bounded, and rewritten in many turns.
-#[derive(Default)]
-pub(crate) struct Kept {
-    pub(crate) numbers: Numbers,
-    pub(crate) batch: BatchRecord,
-    pub(crate) queues: BTreeMap<QueueId, Arc<QueueRecord>>,
-    pub(crate) names: BTreeMap<QueueName, QueueId>,
-    pub(crate) tallies: BTreeMap<QueueId, Tally>,
-    pub(crate) dirty_tallies: BTreeSet<QueueId>,
-}
+use crate::limits;
 
 /// The store. After a fault it refuses everything: memory may be ahead of the disk, and opening is the recovery.
 pub(crate) struct Store {
     pub(crate) database: Database,
     pub(crate) options: StoreOptions,
     pub(crate) epoch: u32,
+    pub(crate) shelves: Shelves,
     pub(crate) kept: Kept,
+    pub(crate) window: Window,
+    /// Room for the next journal row.
+    pub(crate) buffer: Vec<u8>,
     pub(crate) failed: Option<Fault>,
     /// Held as long as the store is open; released after the database is closed.
     pub(crate) _lock: Option<LockFile>,
@@ -73,6 +50,7 @@ impl Store {
     }
 
     /// Position and hash of the last batch.
+    #[cfg(test)]
     pub(crate) fn batch(&self) -> (u64, u64) {
         (self.kept.batch.position, self.kept.batch.hash)
     }
@@ -102,19 +80,83 @@ impl Store {
     }
 
     fn turn_or_panic<T>(&mut self, work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>) -> Result<T, Fault> {
-        let transaction = begin(&self.database, self.options)?;
-        let mut turn = Turn::new(&transaction, &mut self.kept);
+        let mut turn = Turn {
+            base: Base::new(&self.database),
+            shelves: &mut self.shelves,
+            kept: &mut self.kept,
+            queue_changes: Vec::new(),
+            changed: false,
+        };
         let done = work(&mut turn)?;
-        if !turn.changed() {
-            drop(turn);
-            transaction.abort().map_err(store_fault)?;
-            return Ok(done);
+        let Turn { queue_changes, changed, .. } = turn;
+        if changed {
+            self.commit(queue_changes)?;
         }
-        turn.write_back()?;
-        drop(turn);
-        write_meta(&transaction, &self.kept)?;
-        transaction.commit().map_err(store_fault)?;
         Ok(done)
+    }
+
+    /// One transaction: the journal row of this turn, and a slice of the fold of the oldest generation.
+    fn commit(&mut self, queue_changes: Vec<QueueChange>) -> Result<(), Fault> {
+        let position = self.kept.batch.position + 1;
+        let row = self.journal_row(position);
+        let bytes = row.len() as u64;
+        let transaction = begin(&self.database, self.options)?;
+        for change in queue_changes {
+            change.write(&transaction)?;
+        }
+        journal::append(&transaction, position, &row)?;
+        self.keep_buffer(row);
+        if self.window.append(position, bytes) {
+            self.shelves.each().into_iter().for_each(|shelf| shelf.seal());
+        }
+        if let Some(slice) = self.window.slice(bytes) {
+            self.fold(&transaction, &slice)?;
+        }
+        transaction.commit().map_err(store_fault)
+    }
+
+    /// The sealed bytes of the journal row, chained to the one before.
+    fn journal_row(&mut self, position: u64) -> Vec<u8> {
+        let touched = std::mem::take(&mut self.kept.touched_tallies).into_iter();
+        let header = Header {
+            position,
+            previous: self.kept.batch.hash,
+            time: self.kept.batch.time,
+            numbers: self.kept.numbers,
+            tallies: touched.filter_map(|queue| Some((queue, *self.kept.tallies.get(&queue)?))).collect(),
+        };
+        let mut row = RowWriter::new(std::mem::take(&mut self.buffer), &header);
+        for shelf in self.shelves.each() {
+            shelf.write_touched(&mut row, self.window.generation());
+        }
+        let (row, seal) = row.finish();
+        (self.kept.batch.position, self.kept.batch.hash) = (position, seal);
+        row
+    }
+
+    fn keep_buffer(&mut self, buffer: Vec<u8>) {
+        if buffer.capacity() <= limits::JOURNAL_BUFFER_BYTES {
+            self.buffer = buffer;
+        }
+    }
+
+    fn fold(&mut self, transaction: &WriteTransaction, slice: &Slice) -> Result<(), Fault> {
+        let mut shelves = self.shelves.each();
+        if slice.begins {
+            shelves.iter_mut().for_each(|shelf| shelf.begin_fold());
+        }
+        let mut units = slice.units(units_left(&shelves));
+        for shelf in &mut shelves {
+            if units > 0 {
+                shelf.fold(transaction, slice.sealed.generation, &mut units)?;
+            }
+        }
+        if units_left(&shelves) == 0 {
+            journal::drop_through(transaction, slice.sealed.last_position)?;
+            self.kept.save(transaction)?;
+            self.window.folded();
+        }
+        Ok(())
     }
 
     /// The state as it is now, to be copied while turns go on.
@@ -134,6 +176,10 @@ impl Store {
     }
 }
 
+fn units_left(shelves: &[&mut dyn Shelved]) -> u64 {
+    shelves.iter().map(|shelf| shelf.units_left()).sum()
+}
+
 /// Begins a transaction with the durability that the options ask for.
 pub(crate) fn begin(database: &Database, options: StoreOptions) -> Result<WriteTransaction, Fault> {
     let mut transaction = database.begin_write().map_err(store_fault)?;
@@ -141,12 +187,6 @@ pub(crate) fn begin(database: &Database, options: StoreOptions) -> Result<WriteT
     transaction.set_two_phase_commit(options.strict);
     transaction.set_quick_repair(options.quick_repair);
     Ok(transaction)
-}
-
-fn write_meta(transaction: &WriteTransaction, kept: &Kept) -> Result<(), Fault> {
-    let meta = Shelf::new(transaction, schema::META);
-    meta.set(&Key::default().text(NUMBERS_ROW), Some(&kept.numbers))?;
-    meta.set(&Key::default().text(BATCH_ROW), Some(&kept.batch))
 }
 
 /// What a panic said.

@@ -1,0 +1,129 @@
+//! The rows that have been folded: read through a transaction that lives no longer than one turn.
+
+use std::cell::OnceCell;
+use std::ops::Bound;
+
+use redb::Database;
+use redb::ReadOnlyTable;
+use redb::ReadTransaction;
+use redb::ReadableDatabase;
+use redb::ReadableTableMetadata;
+use serde::de::DeserializeOwned;
+
+use crate::engine::store::codec;
+use crate::engine::store::key::parts_of;
+use crate::engine::store::key::prefix_end;
+use crate::engine::store::schema::Definition;
+use crate::engine::store::schema::SHELVES;
+use crate::engine::store::schema::Table;
+use crate::engine::store::seal::damaged;
+use crate::engine::store::seal::unseal;
+use crate::error::Fault;
+
+type OpenTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
+
+/// The folded rows as of the last commit. Nothing is opened before the first look-up, because most turns need none;
+/// nothing is held over a commit, because a held reader keeps redb from using freed pages again.
+pub(crate) struct Base<'d> {
+    database: &'d Database,
+    transaction: OnceCell<ReadTransaction>,
+    tables: [OnceCell<OpenTable>; SHELVES],
+}
+
+impl<'d> Base<'d> {
+    pub(crate) fn new(database: &'d Database) -> Base<'d> {
+        Base { database, transaction: OnceCell::new(), tables: [const { OnceCell::new() }; SHELVES] }
+    }
+
+    fn transaction(&self) -> Result<&ReadTransaction, Fault> {
+        if self.transaction.get().is_none() {
+            let begun = self.database.begin_read().map_err(store_fault)?;
+            return Ok(self.transaction.get_or_init(|| begun));
+        }
+        Ok(self.transaction.get().expect("it was just looked at"))
+    }
+
+    fn table<T: Table>(&self) -> Result<&OpenTable, Fault> {
+        let place = &self.tables[usize::from(T::NUMBER)];
+        if place.get().is_none() {
+            let opened = self.transaction()?.open_table(T::DEFINITION).map_err(store_fault)?;
+            return Ok(place.get_or_init(|| opened));
+        }
+        Ok(place.get().expect("it was just looked at"))
+    }
+
+    /// Whether the table has any row.
+    pub(crate) fn has_rows<T: Table>(&self) -> Result<bool, Fault> {
+        Ok(!self.table::<T>()?.is_empty().map_err(store_fault)?)
+    }
+
+    pub(crate) fn get<T: Table>(&self, key: &[u8]) -> Result<Option<T::Value>, Fault> {
+        match self.table::<T>()?.get(key).map_err(store_fault)? {
+            Some(sealed) => record(&T::DEFINITION, key, sealed.value()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Every row.
+    #[cfg(test)]
+    pub(crate) fn all_rows<T: Table>(&self) -> Result<Vec<(Vec<u8>, T::Value)>, Fault> {
+        let mut rows = Vec::new();
+        for row in redb::ReadableTable::iter(self.table::<T>()?).map_err(store_fault)? {
+            let (key, sealed) = row.map_err(store_fault)?;
+            rows.push((key.value().to_vec(), record(&T::DEFINITION, key.value(), sealed.value())?));
+        }
+        Ok(rows)
+    }
+
+    /// The first key from a bound on that begins with `prefix` and is wanted.
+    pub(crate) fn first_key<T: Table>(
+        &self,
+        prefix: &[u8],
+        from: Bound<&[u8]>,
+        wanted: impl Fn(&T::Key) -> bool,
+    ) -> Result<Option<T::Key>, Fault> {
+        let end = prefix_end(prefix);
+        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        for row in self.table::<T>()?.range::<&[u8]>((from, to)).map_err(store_fault)? {
+            let key = rest_of::<T>(row.map_err(store_fault)?.0.value())?;
+            if wanted(&key) {
+                return Ok(Some(key));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last key up to `to` that begins with `prefix` and is wanted.
+    pub(crate) fn last_key<T: Table>(
+        &self,
+        prefix: &[u8],
+        to: &[u8],
+        wanted: impl Fn(&T::Key) -> bool,
+    ) -> Result<Option<T::Key>, Fault> {
+        for row in self.table::<T>()?.range::<&[u8]>(prefix..=to).map_err(store_fault)?.rev() {
+            let key = rest_of::<T>(row.map_err(store_fault)?.0.value())?;
+            if wanted(&key) {
+                return Ok(Some(key));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn rest_of<T: Table>(key: &[u8]) -> Result<T::Key, Fault> {
+    match parts_of::<T::Prefix, T::Key>(key) {
+        Some((_, rest)) => Ok(rest),
+        None => Err(damaged(&T::DEFINITION, "a key makes no sense")),
+    }
+}
+
+/// A sealed row's record.
+pub(crate) fn record<V: DeserializeOwned>(table: &Definition, key: &[u8], sealed: &[u8]) -> Result<V, Fault> {
+    let payload = unseal(table, key, sealed)?;
+    codec::decode(payload).ok_or_else(|| damaged(table, "a record makes no sense"))
+}
+
+/// A failure of redb as a fault.
+pub(crate) fn store_fault(error: impl Into<redb::Error>) -> Fault {
+    Fault::Store(std::sync::Arc::new(error.into()))
+}

@@ -1,0 +1,190 @@
+//! Folding: what the oldest generation changed last goes to its table, in key order, a slice with each commit.
+
+use std::collections::VecDeque;
+
+use redb::WriteTransaction;
+
+use crate::engine::rules::record::QueueId;
+#[cfg(test)]
+use crate::engine::store::base::Base;
+use crate::engine::store::base::store_fault;
+use crate::engine::store::codec;
+#[cfg(test)]
+use crate::engine::store::content::Content;
+use crate::engine::store::journal::RowReader;
+use crate::engine::store::journal::RowWriter;
+use crate::engine::store::key::key_of;
+use crate::engine::store::key::parts_of;
+use crate::engine::store::schema::Table;
+use crate::engine::store::seal::damaged;
+use crate::engine::store::seal::seal;
+use crate::engine::store::shelf::Place;
+use crate::engine::store::shelf::Shelf;
+use crate::engine::store::shelf::Stamp;
+use crate::error::Fault;
+
+/// Looking whether a row is still as its generation left it costs one unit of work; writing it costs this many.
+const UNITS_PER_ROW: u64 = 8;
+
+/// The keys of the rows that the journal has changed, by generation, each where it was last put first.
+pub(crate) struct Changed<T: Table> {
+    filling: Vec<Place<T>>,
+    sealed: VecDeque<Vec<Place<T>>>,
+    /// Of the generation being folded: keys not looked at yet.
+    candidates: Vec<Place<T>>,
+    /// Keys to be written, the last first; in order once no candidate is left.
+    survivors: Vec<Place<T>>,
+    sorted: bool,
+}
+
+impl<T: Table> Default for Changed<T> {
+    fn default() -> Changed<T> {
+        Changed {
+            filling: Vec::new(),
+            sealed: VecDeque::new(),
+            candidates: Vec::new(),
+            survivors: Vec::new(),
+            sorted: false,
+        }
+    }
+}
+
+impl<T: Table> Changed<T> {
+    /// Notes that a row has changed in a generation.
+    pub(crate) fn note(&mut self, stamp: &mut Stamp, generation: u32, place: Place<T>) {
+        if stamp.generation != generation {
+            stamp.generation = generation;
+            self.filling.push(place);
+        }
+    }
+}
+
+/// What all shelves do alike, whatever their rows are.
+pub(crate) trait Shelved {
+    /// Ends a turn: writes what it has changed to the journal row.
+    fn write_touched(&mut self, row: &mut RowWriter, generation: u32);
+    /// Reads the next table's part of a journal row.
+    fn replay(&mut self, row: &mut RowReader<'_>, generation: u32) -> Result<(), Fault>;
+    /// Ends a generation.
+    fn seal(&mut self);
+    /// Begins to fold the oldest sealed generation.
+    fn begin_fold(&mut self);
+    /// How many units of work are left of the fold.
+    fn units_left(&self) -> u64;
+    /// Works off units of the fold.
+    fn fold(&mut self, transaction: &WriteTransaction, generation: u32, units: &mut u64)
+    -> Result<(), Fault>;
+    /// Puts every row of the table, folded or not, into a map.
+    #[cfg(test)]
+    fn content(&self, base: &Base<'_>) -> Result<Content, Fault>;
+    /// Forgets every row of a queue.
+    fn forget_queue(&mut self, queue: QueueId);
+    /// Forgets every row of a queue that is not wanted.
+    fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool);
+}
+
+impl<T: Table> Shelved for Shelf<T> {
+    fn write_touched(&mut self, row: &mut RowWriter, generation: u32) {
+        if self.touched.is_empty() {
+            return;
+        }
+        row.begin_table(T::NUMBER);
+        self.settle_touched(generation, |prefix, key, value| row.write(prefix, key, value));
+        row.end_table();
+    }
+
+    fn replay(&mut self, row: &mut RowReader<'_>, generation: u32) -> Result<(), Fault> {
+        let nonsense = || damaged(&T::DEFINITION, "a row in the journal makes no sense");
+        while let Some((key, value)) = row.next_row()? {
+            let (prefix, key) = parts_of::<T::Prefix, T::Key>(key).ok_or_else(nonsense)?;
+            let value = match value {
+                Some(bytes) => Some(codec::decode(bytes).ok_or_else(nonsense)?),
+                None => None,
+            };
+            self.place(&prefix, key, value, self.stored);
+        }
+        self.settle_touched(generation, |_, _, _| {});
+        Ok(())
+    }
+
+    fn seal(&mut self) {
+        self.changed.sealed.push_back(std::mem::take(&mut self.changed.filling));
+    }
+
+    fn begin_fold(&mut self) {
+        self.changed.candidates = self.changed.sealed.pop_front().unwrap_or_default();
+        self.changed.sorted = false;
+    }
+
+    fn units_left(&self) -> u64 {
+        let (candidates, survivors) = (self.changed.candidates.len(), self.changed.survivors.len());
+        candidates as u64 * (1 + UNITS_PER_ROW) + survivors as u64 * UNITS_PER_ROW
+    }
+
+    fn fold(
+        &mut self,
+        transaction: &WriteTransaction,
+        generation: u32,
+        units: &mut u64,
+    ) -> Result<(), Fault> {
+        self.pick_survivors(generation, units);
+        if *units == 0 || self.changed.survivors.is_empty() {
+            return Ok(());
+        }
+        let mut table = transaction.open_table(T::DEFINITION).map_err(store_fault)?;
+        while *units > 0
+            && let Some((prefix, key)) = self.changed.survivors.pop()
+        {
+            *units = units.saturating_sub(UNITS_PER_ROW);
+            let Some(group) = self.groups.get_mut(&prefix) else { continue };
+            if group.stamp(&key).is_none_or(|stamp| stamp.generation > generation) {
+                continue;
+            }
+            let bytes = key_of(&prefix, &key);
+            if let Some(slot) = group.rows.remove(&key) {
+                let sealed = seal(&T::DEFINITION, &bytes, codec::encode(&slot.value));
+                table.insert(bytes.as_slice(), sealed.as_slice()).map_err(store_fault)?;
+                self.note_folded(&prefix, &key);
+            } else {
+                group.gone.remove(&key);
+                table.remove(bytes.as_slice()).map_err(store_fault)?;
+            }
+            self.drop_if_empty(&prefix);
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    fn content(&self, base: &Base<'_>) -> Result<Content, Fault> {
+        self.all_rows(base)
+    }
+
+    fn forget_queue(&mut self, queue: QueueId) {
+        Shelf::forget_queue(self, queue);
+    }
+
+    fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool) {
+        Shelf::retain_queues(self, wanted);
+    }
+}
+
+impl<T: Table> Shelf<T> {
+    /// Keeps of the generation's keys those whose rows have not changed since; most messages have come and gone.
+    fn pick_survivors(&mut self, generation: u32, units: &mut u64) {
+        while *units > 0
+            && let Some((prefix, key)) = self.changed.candidates.pop()
+        {
+            *units -= 1;
+            let stamp = self.groups.get(&prefix).and_then(|group| group.stamp(&key));
+            if stamp.is_some_and(|stamp| stamp.generation <= generation) {
+                self.changed.survivors.push((prefix, key));
+            }
+        }
+        if self.changed.candidates.is_empty() && !self.changed.sorted {
+            // The last first, because they are taken from the end.
+            self.changed.survivors.sort_by(|a, b| b.cmp(a));
+            self.changed.survivors.dedup();
+            self.changed.sorted = true;
+        }
+    }
+}

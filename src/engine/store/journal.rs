@@ -1,0 +1,233 @@
+//! The journal: one row a commit, with every row the turn has changed, as it is after the turn.
+//!
+//! A journal row is a header, the changed rows table by table, and a seal: the XXH3-64 of all before it. The header names
+//! the seal of the row before, so that a row that is missing, foreign or out of order is noticed. A long row is cut
+//! into pieces just below powers of two, because redb gives a value the next power of two of pages.
+
+use std::ops::Bound;
+
+use redb::ReadTransaction;
+use redb::ReadableTable;
+use redb::WriteTransaction;
+use serde::Deserialize;
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::Tally;
+use crate::engine::store::base::store_fault;
+use crate::engine::store::codec;
+use crate::engine::store::key::KeyPart;
+use crate::engine::store::schema::JOURNAL;
+use crate::engine::store::seal::damaged;
+use crate::error::Fault;
+
+const SEAL_LEN: usize = 8;
+
+/// Ends the tables of a row.
+const END: u8 = u8::MAX;
+
+/// Ends the rows of a table: no key is as long.
+const END_OF_TABLE: u16 = u16::MAX;
+
+/// Stands for the length of a value that is deleted.
+const DELETED: u32 = u32::MAX;
+
+/// The longest piece, with its page's own bytes.
+const PIECE_MAX: usize = 256 * 1024;
+
+/// The shortest page worth a cut.
+const PAGE: usize = 4 * 1024;
+
+/// What a page needs beside the value: more than redb's header and offsets and the key.
+const PAGE_OVERHEAD: usize = 64;
+
+/// What a journal row says beside the rows that have changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    pub(crate) position: u64,
+    /// The seal of the row before.
+    pub(crate) previous: u64,
+    pub(crate) time: Timestamp,
+    pub(crate) numbers: Numbers,
+    pub(crate) tallies: Vec<(QueueId, Tally)>,
+}
+
+/// Puts a journal row together.
+pub(crate) struct RowWriter {
+    bytes: Vec<u8>,
+}
+
+impl RowWriter {
+    /// Begins a row in a buffer whose room is used again.
+    pub(crate) fn new(mut buffer: Vec<u8>, header: &Header) -> RowWriter {
+        buffer.clear();
+        RowWriter { bytes: codec::encode_to(header, buffer) }
+    }
+
+    pub(crate) fn begin_table(&mut self, number: u8) {
+        self.bytes.push(number);
+    }
+
+    /// Writes a row that is put, or deleted.
+    pub(crate) fn write(
+        &mut self,
+        prefix: &impl KeyPart,
+        key: &impl KeyPart,
+        value: Option<&impl Serialize>,
+    ) {
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 2]);
+        prefix.write(&mut self.bytes);
+        key.write(&mut self.bytes);
+        let key_len = u16::try_from(self.bytes.len() - at - 2).expect("keys are made of limited parts");
+        self.bytes[at..at + 2].copy_from_slice(&key_len.to_le_bytes());
+        let Some(value) = value else {
+            self.bytes.extend_from_slice(&DELETED.to_le_bytes());
+            return;
+        };
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        self.bytes = codec::encode_to(value, std::mem::take(&mut self.bytes));
+        let value_len = u32::try_from(self.bytes.len() - at - 4).expect("records are of limited size");
+        self.bytes[at..at + 4].copy_from_slice(&value_len.to_le_bytes());
+    }
+
+    pub(crate) fn end_table(&mut self) {
+        self.bytes.extend_from_slice(&END_OF_TABLE.to_le_bytes());
+    }
+
+    /// The sealed bytes, and the seal.
+    pub(crate) fn finish(mut self) -> (Vec<u8>, u64) {
+        self.bytes.push(END);
+        let seal = xxh3_64(&self.bytes);
+        self.bytes.extend_from_slice(&seal.to_le_bytes());
+        (self.bytes, seal)
+    }
+}
+
+/// Reads a journal row.
+pub(crate) struct RowReader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> RowReader<'a> {
+    /// Checks the seal, and reads the header. Returns the seal too.
+    pub(crate) fn open(sealed: &'a [u8]) -> Result<(Header, u64, RowReader<'a>), Fault> {
+        let split = sealed.len().checked_sub(SEAL_LEN).and_then(|at| sealed.split_at_checked(at));
+        let Some((bytes, seal)) = split.filter(|(bytes, seal)| xxh3_64(bytes).to_le_bytes() == **seal) else {
+            return Err(damaged(&JOURNAL, "a checksum does not fit"));
+        };
+        let (header, rest) = codec::decode_first(bytes).ok_or_else(nonsense)?;
+        let seal = seal.try_into().map(u64::from_le_bytes).map_err(|_| nonsense())?;
+        Ok((header, seal, RowReader { rest }))
+    }
+
+    /// The number of the next table; `None` at the end.
+    pub(crate) fn next_table(&mut self) -> Result<Option<u8>, Fault> {
+        match self.take(1)? {
+            [END] if self.rest.is_empty() => Ok(None),
+            [END] => Err(nonsense()),
+            table => Ok(table.first().copied()),
+        }
+    }
+
+    /// The next row of the table: its key, and its value unless it is deleted.
+    #[expect(clippy::type_complexity, reason = "a key and a value, both borrowed")]
+    pub(crate) fn next_row(&mut self) -> Result<Option<(&'a [u8], Option<&'a [u8]>)>, Fault> {
+        let key_len = self.number::<2>().map(u16::from_le_bytes)?;
+        if key_len == END_OF_TABLE {
+            return Ok(None);
+        }
+        let key = self.take(usize::from(key_len))?;
+        let value_len = self.number::<4>().map(u32::from_le_bytes)?;
+        let value = match value_len {
+            DELETED => None,
+            len => Some(self.take(usize::try_from(len).map_err(|_| nonsense())?)?),
+        };
+        Ok(Some((key, value)))
+    }
+
+    fn number<const LEN: usize>(&mut self) -> Result<[u8; LEN], Fault> {
+        self.take(LEN)?.try_into().map_err(|_| nonsense())
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8], Fault> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or_else(nonsense)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+}
+
+fn nonsense() -> Fault {
+    damaged(&JOURNAL, "a row makes no sense")
+}
+
+/// Appends a journal row.
+pub(crate) fn append(transaction: &WriteTransaction, position: u64, row: &[u8]) -> Result<(), Fault> {
+    let mut table = transaction.open_table(JOURNAL).map_err(store_fault)?;
+    let (mut rest, mut piece) = (row, 0_u32);
+    while !rest.is_empty() {
+        let (now, later) = rest.split_at(piece_len(rest.len()));
+        table.insert(key_of_piece(position, piece).as_slice(), now).map_err(store_fault)?;
+        (rest, piece) = (later, piece + 1);
+    }
+    Ok(())
+}
+
+/// Drops every journal row up to a position.
+pub(crate) fn drop_through(transaction: &WriteTransaction, position: u64) -> Result<(), Fault> {
+    let mut table = transaction.open_table(JOURNAL).map_err(store_fault)?;
+    let end = key_of_piece(position, u32::MAX);
+    let range = (Bound::Unbounded, Bound::Included(end.as_slice()));
+    table.retain_in::<&[u8], _>(range, |_, _| false).map_err(store_fault)
+}
+
+/// Reads every journal row in order.
+pub(crate) fn read_all(
+    transaction: &ReadTransaction,
+    mut each: impl FnMut(u64, &[u8]) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let table = transaction.open_table(JOURNAL).map_err(store_fault)?;
+    let mut row = Vec::new();
+    let mut position = None;
+    for piece in table.iter().map_err(store_fault)? {
+        let (key, bytes) = piece.map_err(store_fault)?;
+        let (of, number) = position_of(key.value()).ok_or_else(nonsense)?;
+        if number == 0 {
+            if let Some(position) = position.replace(of) {
+                each(position, &row)?;
+            }
+            row.clear();
+        }
+        row.extend_from_slice(bytes.value());
+    }
+    match position {
+        Some(position) => each(position, &row),
+        None if row.is_empty() => Ok(()),
+        None => Err(nonsense()),
+    }
+}
+
+fn key_of_piece(position: u64, piece: u32) -> [u8; 12] {
+    let mut key = [0; 12];
+    key[..8].copy_from_slice(&position.to_be_bytes());
+    key[8..].copy_from_slice(&piece.to_be_bytes());
+    key
+}
+
+fn position_of(key: &[u8]) -> Option<(u64, u32)> {
+    let (position, piece) = key.split_first_chunk::<8>()?;
+    Some((u64::from_be_bytes(*position), u32::from_be_bytes(piece.try_into().ok()?)))
+}
+
+/// How much of what is left goes into the next piece: all, unless rounding it up would waste more than an eighth.
+fn piece_len(rest: usize) -> usize {
+    let page = (rest + PAGE_OVERHEAD).next_power_of_two();
+    if page <= PAGE || (page <= PIECE_MAX && page - PAGE_OVERHEAD - rest <= rest / 8) {
+        return rest;
+    }
+    (page / 2).min(PIECE_MAX) - PAGE_OVERHEAD
+}

@@ -1,0 +1,178 @@
+//! Rows that are written in place: the format, the epoch, the queues, and what was counted when a fold ended.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use redb::ReadableTable;
+use redb::Table;
+use redb::TableHandle;
+use redb::WriteTransaction;
+use serde::Deserialize;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Tally;
+use crate::engine::store::base::record;
+use crate::engine::store::base::store_fault;
+use crate::engine::store::codec;
+use crate::engine::store::key::name_key;
+use crate::engine::store::key::parts_of;
+use crate::engine::store::key::prefix_end;
+use crate::engine::store::key::prefix_of;
+use crate::engine::store::schema;
+use crate::engine::store::schema::Definition;
+use crate::engine::store::seal::damaged;
+use crate::engine::store::seal::seal;
+use crate::error::Fault;
+use crate::id::QueueName;
+
+const REMINDERS: Definition = <schema::Reminders as schema::Table>::DEFINITION;
+
+/// Names of the rows of the meta table.
+pub(crate) const FORMAT_ROW: &str = "format";
+pub(crate) const EPOCH_ROW: &str = "epoch";
+const NUMBERS_ROW: &str = "numbers";
+const BATCH_ROW: &str = "batch";
+
+/// The last batch that was applied, and its instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BatchRecord {
+    pub(crate) position: u64,
+    pub(crate) hash: u64,
+    pub(crate) time: Timestamp,
+}
+
+/// What the store keeps in memory beside the shelves: little, bounded, and rewritten in many turns.
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub(crate) numbers: Numbers,
+    pub(crate) batch: BatchRecord,
+    pub(crate) queues: BTreeMap<QueueId, Arc<QueueRecord>>,
+    pub(crate) names: BTreeMap<QueueName, QueueId>,
+    pub(crate) tallies: BTreeMap<QueueId, Tally>,
+    /// The queues whose counters this turn has changed.
+    pub(crate) touched_tallies: BTreeSet<QueueId>,
+}
+
+impl Kept {
+    /// Reads what is written in place.
+    pub(crate) fn load(transaction: &WriteTransaction) -> Result<Kept, Fault> {
+        let meta = Sheet::open(transaction, schema::META)?;
+        let mut kept = Kept {
+            numbers: meta.get(&name_key(NUMBERS_ROW))?.unwrap_or_default(),
+            batch: meta.get(&name_key(BATCH_ROW))?.unwrap_or_default(),
+            ..Kept::default()
+        };
+        for (_, record) in Sheet::open(transaction, schema::QUEUES)?.rows::<QueueRecord>()? {
+            kept.keep_queue(record);
+        }
+        let tallies = Sheet::open(transaction, schema::TALLIES)?;
+        for (key, tally) in tallies.rows::<Tally>()? {
+            let nonsense = || damaged(&schema::TALLIES, "a key makes no sense");
+            let (queue, ()) = parts_of(&key).ok_or_else(nonsense)?;
+            kept.tallies.insert(queue, tally);
+        }
+        Ok(kept)
+    }
+
+    /// Writes what only the journal had so far, because journal rows are about to be dropped.
+    pub(crate) fn save(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
+        let mut meta = Sheet::open(transaction, schema::META)?;
+        meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;
+        meta.put(&name_key(BATCH_ROW), &self.batch)?;
+        drop(meta);
+        let mut tallies = Sheet::open(transaction, schema::TALLIES)?;
+        for (queue, tally) in &self.tallies {
+            tallies.put(&prefix_of(queue), tally)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn keep_queue(&mut self, record: QueueRecord) {
+        let record = Arc::new(record);
+        self.names.insert(record.name.clone(), record.id);
+        self.queues.insert(record.id, record);
+    }
+
+    pub(crate) fn forget_queue(&mut self, queue: QueueId) {
+        if let Some(record) = self.queues.remove(&queue) {
+            self.names.remove(&record.name);
+        }
+        self.tallies.remove(&queue);
+        self.touched_tallies.remove(&queue);
+    }
+}
+
+/// A change of a queue, written in place: queues are few, and a journal row need not repeat them.
+pub(crate) enum QueueChange {
+    Put(Arc<QueueRecord>),
+    /// The queue and every folded row of it is deleted.
+    Gone(QueueId),
+}
+
+impl QueueChange {
+    pub(crate) fn write(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
+        match self {
+            QueueChange::Put(record) => {
+                Sheet::open(transaction, schema::QUEUES)?.put(&prefix_of(&record.id), &**record)
+            }
+            QueueChange::Gone(queue) => {
+                // A reminder's key begins with its instant; it is dropped when it is due.
+                let of_queue = schema::SHELVED.into_iter().filter(|table| table.name() != REMINDERS.name());
+                for definition in of_queue.chain([schema::QUEUES, schema::TALLIES]) {
+                    Sheet::open(transaction, definition)?.delete_prefix(&prefix_of(queue))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A table inside a write transaction: raw keys, sealed values.
+pub(crate) struct Sheet<'t> {
+    definition: Definition,
+    table: Table<'t, &'static [u8], &'static [u8]>,
+}
+
+impl<'t> Sheet<'t> {
+    pub(crate) fn open(
+        transaction: &'t WriteTransaction,
+        definition: Definition,
+    ) -> Result<Sheet<'t>, Fault> {
+        Ok(Sheet { definition, table: transaction.open_table(definition).map_err(store_fault)? })
+    }
+
+    pub(crate) fn get<V: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<V>, Fault> {
+        match self.table.get(key).map_err(store_fault)? {
+            Some(sealed) => record(&self.definition, key, sealed.value()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn put<V: Serialize>(&mut self, key: &[u8], record: &V) -> Result<(), Fault> {
+        let sealed = seal(&self.definition, key, codec::encode(record));
+        self.table.insert(key, sealed.as_slice()).map_err(store_fault)?;
+        Ok(())
+    }
+
+    fn rows<V: DeserializeOwned>(&self) -> Result<Vec<(Vec<u8>, V)>, Fault> {
+        let mut rows = Vec::new();
+        for row in self.table.iter().map_err(store_fault)? {
+            let (key, sealed) = row.map_err(store_fault)?;
+            rows.push((key.value().to_vec(), record(&self.definition, key.value(), sealed.value())?));
+        }
+        Ok(rows)
+    }
+
+    fn delete_prefix(&mut self, prefix: &[u8]) -> Result<(), Fault> {
+        let end = prefix_end(prefix);
+        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        self.table.retain_in::<&[u8], _>((Bound::Included(prefix), to), |_, _| false).map_err(store_fault)
+    }
+}

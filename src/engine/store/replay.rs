@@ -1,0 +1,70 @@
+//! Opening after any end: the journal's rows are put on the shelves again.
+//!
+//! Rows say what is, not what was added, so that reading a generation that is half folded, or folded but not yet
+//! dropped, comes to the same.
+
+use crate::engine::rules::record::QueueId;
+use crate::engine::store::base::store_fault;
+use crate::engine::store::journal;
+use crate::engine::store::journal::Header;
+use crate::engine::store::journal::RowReader;
+use crate::engine::store::meta::BatchRecord;
+use crate::engine::store::schema::JOURNAL;
+use crate::engine::store::seal::damaged;
+use crate::engine::store::store::Store;
+use crate::error::Fault;
+use redb::ReadableDatabase;
+
+impl Store {
+    /// Reads the journal.
+    pub(crate) fn replay(&mut self) -> Result<(), Fault> {
+        let folded = self.kept.batch;
+        let transaction = self.database.begin_read().map_err(store_fault)?;
+        let mut last: Option<BatchRecord> = None;
+        journal::read_all(&transaction, |position, row| {
+            last = Some(self.replay_row(position, row, last)?);
+            Ok(())
+        })?;
+        drop(transaction);
+        if let Some(last) = last {
+            if last.position < folded.position {
+                return Err(damaged(&JOURNAL, "its last rows are missing"));
+            }
+            self.kept.batch = last;
+        }
+        // A queue's rows in the journal outlive it, until their generation is dropped.
+        let queues = &self.kept.queues;
+        let is_there = |queue: QueueId| queues.contains_key(&queue);
+        for shelf in self.shelves.each() {
+            shelf.retain_queues(&is_there);
+        }
+        self.kept.tallies.retain(|queue, _| is_there(*queue));
+        Ok(())
+    }
+
+    fn replay_row(
+        &mut self,
+        position: u64,
+        sealed: &[u8],
+        last: Option<BatchRecord>,
+    ) -> Result<BatchRecord, Fault> {
+        let (header, seal, mut row) = RowReader::open(sealed)?;
+        let follows = last.is_none_or(|last| last.position + 1 == position && last.hash == header.previous);
+        if !follows || header.position != position {
+            return Err(damaged(&JOURNAL, "a row does not follow the one before"));
+        }
+        let mut shelves = self.shelves.each();
+        while let Some(number) = row.next_table()? {
+            let shelf = shelves.get_mut(usize::from(number));
+            let shelf = shelf.ok_or_else(|| damaged(&JOURNAL, "a row names no table"))?;
+            shelf.replay(&mut row, self.window.generation())?;
+        }
+        if self.window.append(position, sealed.len() as u64) {
+            shelves.iter_mut().for_each(|shelf| shelf.seal());
+        }
+        let Header { time, numbers, tallies, .. } = header;
+        self.kept.numbers = numbers;
+        self.kept.tallies.extend(tallies);
+        Ok(BatchRecord { position, hash: seal, time })
+    }
+}

@@ -1,0 +1,116 @@
+//! The window over the journal: which generation is being filled, which are sealed, and how fast the oldest is folded.
+
+use std::collections::VecDeque;
+
+/// Folding is this much faster than filling, in tenths, so that it is over before the next generation is full.
+const PACE_TENTHS: u64 = 13;
+
+/// Units of work that each commit does while a fold is under way, however small the commit is.
+const UNITS_MIN: u64 = 64;
+
+/// The generations of the journal.
+pub(crate) struct Window {
+    /// How many bytes fill a generation.
+    generation_bytes: u64,
+    /// How many sealed generations wait before the oldest is folded.
+    sealed_max: usize,
+    generation: u32,
+    /// Bytes in the generation that is being filled.
+    bytes: u64,
+    /// The last position of each sealed generation, the oldest first.
+    sealed: VecDeque<Sealed>,
+    folding: bool,
+}
+
+/// A generation that is full.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sealed {
+    pub(crate) generation: u32,
+    pub(crate) last_position: u64,
+}
+
+/// What folding a commit has to do.
+pub(crate) struct Slice {
+    pub(crate) sealed: Sealed,
+    /// Whether the fold of this generation begins.
+    pub(crate) begins: bool,
+    /// Of all units that are left, this many out of [`Slice::of`] are due now.
+    share: u64,
+    of: u64,
+}
+
+impl Slice {
+    /// How many units of those left are due with this commit.
+    pub(crate) fn units(&self, units_left: u64) -> u64 {
+        let due = u128::from(units_left) * u128::from(self.share) / u128::from(self.of.max(1));
+        u64::try_from(due).unwrap_or(u64::MAX).max(UNITS_MIN)
+    }
+}
+
+impl Window {
+    pub(crate) fn new(generation_bytes: u64, sealed_max: usize) -> Window {
+        Window {
+            generation_bytes,
+            sealed_max,
+            generation: 1,
+            bytes: 0,
+            sealed: VecDeque::new(),
+            folding: false,
+        }
+    }
+
+    /// The generation that is being filled.
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// Notes a journal row; true when it has filled its generation, which is then sealed.
+    pub(crate) fn append(&mut self, position: u64, bytes: u64) -> bool {
+        self.bytes += bytes;
+        if self.bytes < self.generation_bytes {
+            return false;
+        }
+        self.sealed.push_back(Sealed { generation: self.generation, last_position: position });
+        self.generation += 1;
+        self.bytes = 0;
+        true
+    }
+
+    /// What is due of a fold with a commit of this many bytes.
+    pub(crate) fn slice(&mut self, bytes: u64) -> Option<Slice> {
+        if !self.folding && self.sealed.len() <= self.sealed_max {
+            return None;
+        }
+        let begins = !std::mem::replace(&mut self.folding, true);
+        let until_full = self.generation_bytes.saturating_sub(self.bytes).max(1);
+        let sealed = *self.sealed.front().expect("a generation is sealed before it is folded");
+        Some(Slice { sealed, begins, share: bytes * PACE_TENTHS, of: until_full * 10 })
+    }
+
+    /// Notes that the oldest generation is folded.
+    pub(crate) fn folded(&mut self) {
+        self.sealed.pop_front();
+        self.folding = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fold_is_over_before_the_next_generation_is_full() {
+        for bytes in [1, 7, 100, 999] {
+            let mut window = Window::new(1_000, 0);
+            while !window.append(1, bytes) {}
+            let mut left = 100_000;
+            let mut commits = 0;
+            while left > 0 {
+                assert!(!window.append(2, bytes) || left == 0, "{left} units are left over at {bytes} bytes");
+                left -= window.slice(bytes).unwrap().units(left).min(left);
+                commits += 1;
+            }
+            assert!(commits <= 1_000 / bytes + 1);
+        }
+    }
+}
