@@ -1,5 +1,7 @@
 //! How a row of the window changes: put or deleted in a turn, then written to the journal by its commit.
 
+use std::collections::btree_map::Entry;
+
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::base::Base;
 use crate::engine::store::key::KeyPart;
@@ -19,30 +21,28 @@ impl<T: Table> Shelf<T> {
         key: T::Key,
         value: Option<T::Value>,
     ) -> Result<(), Fault> {
-        let known = self.groups.get(prefix).is_some_and(|group| group.stamp(&key).is_some());
-        let based = !known && self.is_folded(base, prefix, &key)?;
+        let based = self.stored && self.is_folded(base, prefix, &key)?;
         self.place(prefix, key, value, based);
         Ok(())
     }
 
     /// Puts or deletes a row; `based` says whether one is folded, for a key of which the window knows nothing.
     pub(crate) fn place(&mut self, prefix: &T::Prefix, key: T::Key, value: Option<T::Value>, based: bool) {
-        if !self.groups.contains_key(prefix) {
-            self.groups.insert(prefix.clone(), Group::default());
-        }
-        let group = self.groups.get_mut(prefix).expect("it was put there if it was not");
+        // Two look-ups for a new prefix, so that a known one costs no copy of it.
+        let group = match self.groups.get_mut(prefix) {
+            Some(group) => group,
+            None => self.groups.entry(prefix.clone()).or_default(),
+        };
         let fresh = Stamp { generation: 0, based, journaled: false, touched: false };
         let stamp = match value {
-            Some(value) => group.put(&key, value, fresh),
+            Some(value) => Some(group.put(&key, value, fresh)),
             None => group.delete(&key, fresh),
         };
-        match stamp {
-            Some(stamp) if !stamp.touched => {
-                stamp.touched = true;
-                self.touched.push((prefix.clone(), key));
-            }
-            Some(_) => {}
-            None => self.drop_if_empty(prefix),
+        if let Some(stamp) = stamp
+            && !stamp.touched
+        {
+            stamp.touched = true;
+            self.touched.push((prefix.clone(), key));
         }
     }
 
@@ -70,7 +70,6 @@ impl<T: Table> Shelf<T> {
                 self.changed.note(stamp, generation, (prefix, key));
             } else {
                 group.gone.remove(&key);
-                self.drop_if_empty(&prefix);
             }
         }
         self.touched = touched;
@@ -86,36 +85,36 @@ impl<T: Table> Shelf<T> {
     pub(crate) fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool) {
         self.groups.retain(|prefix, _| prefix.of_queue().is_none_or(wanted));
     }
-
-    pub(crate) fn drop_if_empty(&mut self, prefix: &T::Prefix) {
-        if self.groups.get(prefix).is_some_and(|group| group.rows.is_empty() && group.gone.is_empty()) {
-            self.groups.remove(prefix);
-        }
-    }
 }
 
 impl<T: Table> Group<T> {
     pub(crate) fn stamp(&self, key: &T::Key) -> Option<&Stamp> {
-        self.rows.get(key).map(|slot| &slot.stamp).or_else(|| self.gone.get(key))
+        match self.rows.get(key) {
+            Some(slot) => Some(&slot.stamp),
+            None if self.gone.is_empty() => None,
+            None => self.gone.get(key),
+        }
     }
 
-    fn put(&mut self, key: &T::Key, value: T::Value, fresh: Stamp) -> Option<&mut Stamp> {
-        // Two look-ups, because a borrow that is returned from one branch holds in the other.
-        if self.rows.contains_key(key) {
-            let slot = self.rows.get_mut(key)?;
-            slot.value = value;
-            return Some(&mut slot.stamp);
+    fn put(&mut self, key: &T::Key, value: T::Value, fresh: Stamp) -> &mut Stamp {
+        match self.rows.entry(key.clone()) {
+            Entry::Occupied(entry) => {
+                let slot = entry.into_mut();
+                slot.value = value;
+                &mut slot.stamp
+            }
+            Entry::Vacant(entry) => {
+                let gone = if self.gone.is_empty() { None } else { self.gone.remove(key) };
+                &mut entry.insert(Slot { stamp: gone.unwrap_or(fresh), value }).stamp
+            }
         }
-        let stamp = self.gone.remove(key).unwrap_or(fresh);
-        let slot = self.rows.entry(key.clone()).or_insert(Slot { stamp, value });
-        Some(&mut slot.stamp)
     }
 
     /// Deletes a row; `None` when nothing is left to be written of it.
     fn delete(&mut self, key: &T::Key, fresh: Stamp) -> Option<&mut Stamp> {
         let stamp = match self.rows.remove(key) {
             Some(slot) => slot.stamp,
-            None if self.gone.contains_key(key) => return None,
+            None if self.is_gone(key) => return None,
             None => fresh,
         };
         if !stamp.based && !stamp.journaled {

@@ -108,6 +108,8 @@ impl<T: Table> Shelved for Shelf<T> {
     }
 
     fn seal(&mut self) {
+        // An empty group is kept until here, because a busy workflow's line runs empty again and again.
+        self.groups.retain(|_, group| !group.rows.is_empty() || !group.gone.is_empty());
         self.changed.sealed.push_back(std::mem::take(&mut self.changed.filling));
     }
 
@@ -149,7 +151,6 @@ impl<T: Table> Shelved for Shelf<T> {
                 group.gone.remove(&key);
                 table.remove(bytes.as_slice()).map_err(store_fault)?;
             }
-            self.drop_if_empty(&prefix);
         }
         Ok(())
     }

@@ -65,7 +65,7 @@ impl Records for Turn<'_> {
     }
 
     fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>> {
-        self.shelves.workflows.get(&self.base, &key.queue, &key.stream)
+        self.shelves.workflows.read(&self.base, &key.queue, &key.stream, |record| (**record).clone())
     }
 
     fn workflows(
@@ -75,7 +75,8 @@ impl Records for Turn<'_> {
         limit: usize,
     ) -> Read<Vec<(Stream, WorkflowRecord)>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.shelves.workflows.page(&self.base, &queue, from, limit)
+        let page = self.shelves.workflows.page(&self.base, &queue, from, limit)?;
+        Ok(page.into_iter().map(|(stream, record)| (stream, *record)).collect())
     }
 
     fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>> {
@@ -83,7 +84,7 @@ impl Records for Turn<'_> {
     }
 
     fn message(&self, key: MessageKey) -> Read<Option<MessageRecord>> {
-        self.shelves.messages.get(&self.base, &key.queue, &key.sequence)
+        self.shelves.messages.read(&self.base, &key.queue, &key.sequence, |record| (**record).clone())
     }
 
     fn message_from(
@@ -91,11 +92,12 @@ impl Records for Turn<'_> {
         queue: QueueId,
         from: SequenceNumber,
     ) -> Read<Option<(SequenceNumber, MessageRecord)>> {
-        self.shelves.messages.first(&self.base, &queue, &from)
+        let found = self.shelves.messages.first(&self.base, &queue, &from)?;
+        Ok(found.map(|(sequence, record)| (sequence, *record)))
     }
 
     fn content(&self, key: MessageKey) -> Read<Option<Content>> {
-        self.shelves.contents.get(&self.base, &key.queue, &key.sequence)
+        self.shelves.contents.read(&self.base, &key.queue, &key.sequence, |content| (**content).clone())
     }
 
     fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>> {

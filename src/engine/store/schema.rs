@@ -121,10 +121,10 @@ macro_rules! tables {
 }
 
 tables! {
-    0 workflows Workflows: QueueId, Stream => WorkflowRecord;
+    0 workflows Workflows: QueueId, Stream => Box<WorkflowRecord>;
     1 states States: QueueId, Stream => Bytes;
-    2 messages Messages: QueueId, SequenceNumber => MessageRecord;
-    3 contents Contents: QueueId, SequenceNumber => Content;
+    2 messages Messages: QueueId, SequenceNumber => Box<MessageRecord>;
+    3 contents Contents: QueueId, SequenceNumber => Box<Content>;
     4 line Line: WorkflowKey, u64 => SequenceNumber;
     5 aside Aside: WorkflowKey, u64 => SequenceNumber;
     6 links Links: WorkflowKey, Option<MessageId> => Link;

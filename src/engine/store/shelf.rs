@@ -48,8 +48,12 @@ impl<T: Table> Default for Group<T> {
 
 impl<T: Table> Group<T> {
     /// Whether the window has its own word on this key, so that a folded row does not count.
-    fn shadows(&self, key: &T::Key) -> bool {
-        self.rows.contains_key(key) || self.gone.contains_key(key)
+    pub(crate) fn shadows(&self, key: &T::Key) -> bool {
+        self.rows.contains_key(key) || self.is_gone(key)
+    }
+
+    pub(crate) fn is_gone(&self, key: &T::Key) -> bool {
+        !self.gone.is_empty() && self.gone.contains_key(key)
     }
 }
 
@@ -65,6 +69,9 @@ type Gaps<T> = HashMap<<T as Table>::Prefix, Gap<<T as Table>::Key>, RandomState
 
 /// A key with its prefix.
 pub(crate) type Place<T> = (<T as Table>::Prefix, <T as Table>::Key);
+
+/// A row as a look-up returns it.
+pub(crate) type Row<T> = (<T as Table>::Key, <T as Table>::Value);
 
 /// One table.
 pub(crate) struct Shelf<T: Table> {
@@ -94,18 +101,29 @@ impl<T: Table> Shelf<T> {
         prefix: &T::Prefix,
         key: &T::Key,
     ) -> Result<Option<T::Value>, Fault> {
+        self.read(base, prefix, key, T::Value::clone)
+    }
+
+    /// What `read` makes of a row, if it is there.
+    pub(crate) fn read<R>(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        key: &T::Key,
+        read: impl FnOnce(&T::Value) -> R,
+    ) -> Result<Option<R>, Fault> {
         if let Some(group) = self.groups.get(prefix) {
             if let Some(slot) = group.rows.get(key) {
-                return Ok(Some(slot.value.clone()));
+                return Ok(Some(read(&slot.value)));
             }
-            if group.gone.contains_key(key) {
+            if group.is_gone(key) {
                 return Ok(None);
             }
         }
         if !self.stored || self.is_in_gap(prefix, key) {
             return Ok(None);
         }
-        base.get::<T>(&key_of(prefix, key))
+        Ok(base.get::<T>(&key_of(prefix, key))?.as_ref().map(read))
     }
 
     /// The first row of the prefix with at least this key.
@@ -114,7 +132,7 @@ impl<T: Table> Shelf<T> {
         base: &Base<'_>,
         prefix: &T::Prefix,
         from: &T::Key,
-    ) -> Result<Option<(T::Key, T::Value)>, Fault> {
+    ) -> Result<Option<Row<T>>, Fault> {
         let group = self.groups.get(prefix);
         let own = group.and_then(|group| group.rows.range(from..).next());
         let folded = if self.stored { self.folded_from(base, prefix, from)? } else { None };
@@ -127,7 +145,7 @@ impl<T: Table> Shelf<T> {
         base: &Base<'_>,
         prefix: &T::Prefix,
         to: &T::Key,
-    ) -> Result<Option<(T::Key, T::Value)>, Fault> {
+    ) -> Result<Option<Row<T>>, Fault> {
         let group = self.groups.get(prefix);
         let own = group.and_then(|group| group.rows.range(..=to).next_back());
         let folded = match self.stored {
@@ -144,8 +162,8 @@ impl<T: Table> Shelf<T> {
         prefix: &T::Prefix,
         from: Bound<&T::Key>,
         limit: usize,
-    ) -> Result<Vec<(T::Key, T::Value)>, Fault> {
-        let mut page: Vec<(T::Key, T::Value)> = Vec::new();
+    ) -> Result<Vec<Row<T>>, Fault> {
+        let mut page: Vec<Row<T>> = Vec::new();
         while page.len() < limit {
             let from = page.last().map_or(from, |(last, _)| Bound::Excluded(last));
             let Some(row) = self.next(base, prefix, from)? else { break };
@@ -159,7 +177,7 @@ impl<T: Table> Shelf<T> {
         base: &Base<'_>,
         prefix: &T::Prefix,
         from: Bound<&T::Key>,
-    ) -> Result<Option<(T::Key, T::Value)>, Fault> {
+    ) -> Result<Option<Row<T>>, Fault> {
         let group = self.groups.get(prefix);
         let own = group.and_then(|group| group.rows.range((from, Bound::Unbounded)).next());
         let folded = match self.stored {
@@ -185,7 +203,7 @@ impl<T: Table> Shelf<T> {
         own: Option<(&T::Key, &Slot<T::Value>)>,
         folded: Option<T::Key>,
         is_nearer: impl Fn(&T::Key, &T::Key) -> bool,
-    ) -> Result<Option<(T::Key, T::Value)>, Fault> {
+    ) -> Result<Option<Row<T>>, Fault> {
         match (own, folded) {
             (Some((key, slot)), folded) if folded.as_ref().is_none_or(|folded| is_nearer(key, folded)) => {
                 Ok(Some((key.clone(), slot.value.clone())))
@@ -225,9 +243,9 @@ impl<T: Table> Shelf<T> {
         self.gaps.borrow().get(prefix).is_some_and(|gap| gap.covers(key) && gap.to.as_ref() != Some(key))
     }
 
-    /// Whether a row with this key, of which the window knows nothing, is folded.
+    /// Whether a row with this key is folded that the window does not shadow.
     pub(crate) fn is_folded(&self, base: &Base<'_>, prefix: &T::Prefix, key: &T::Key) -> Result<bool, Fault> {
-        Ok(self.stored && self.folded_from(base, prefix, key)?.as_ref() == Some(key))
+        Ok(self.folded_from(base, prefix, key)?.as_ref() == Some(key))
     }
 
     /// Notes that a row has been folded.

@@ -42,7 +42,6 @@ impl Snapshot {
         }
         let new = new_file(target)?;
         let copy = Database::builder().create(&new).map_err(store_fault)?;
-        let mut rows = 0;
         let mut rows = self.count_journal()?;
         for definition in schema::all() {
             rows = self.copy_table(&copy, definition, rows, progress)?;
