@@ -140,8 +140,12 @@ pub const GENERATIONS: usize = 4;
 /// Room that is kept from one journal row to the next.
 pub const JOURNAL_BUFFER_BYTES: usize = 1024 * 1024;
 
-/// Prefixes of which is remembered where their folded rows begin; beyond it, all are forgotten and asked again.
-pub const GAPS_MAX: usize = 65_536;
+/// Queues and workflows of which is remembered, for each table, where their folded rows are; beyond it, all are
+/// forgotten and asked again.
+pub const PREFIXES_KNOWN: usize = 65_536;
+
+/// Folded rows of a table that are kept after they were read; beyond it, all are forgotten and read again.
+pub const ROWS_READ_KEPT: usize = 8_192;
 
 /// Memory redb may use for pages it has read.
 pub const STORE_CACHE_BYTES: usize = 64 * 1024 * 1024;

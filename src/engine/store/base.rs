@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Bound;
 
 use redb::Database;
+use redb::Range;
 use redb::ReadOnlyTable;
 use redb::ReadTransaction;
 use redb::ReadableDatabase;
@@ -18,6 +19,7 @@ use crate::engine::store::schema::SHELVES;
 use crate::engine::store::schema::Table;
 use crate::engine::store::seal::damaged;
 use crate::engine::store::seal::unseal;
+use crate::engine::store::shelf::Row;
 use crate::error::Fault;
 
 type OpenTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
@@ -75,6 +77,26 @@ impl<'d> Base<'d> {
         Ok(rows)
     }
 
+    pub(crate) fn contains<T: Table>(&self, key: &[u8]) -> Result<bool, Fault> {
+        Ok(self.table::<T>()?.get(key).map_err(store_fault)?.is_some())
+    }
+
+    /// Up to `limit` rows from a bound on whose keys begin with `prefix`.
+    pub(crate) fn rows<T: Table>(
+        &self,
+        prefix: &[u8],
+        from: Bound<&[u8]>,
+        limit: usize,
+    ) -> Result<Vec<Row<T>>, Fault> {
+        let rows = self.range::<T>(prefix, from)?.take(limit);
+        rows.map(|row| {
+            let (key, sealed) = row.map_err(store_fault)?;
+            let value = record(&T::DEFINITION, key.value(), sealed.value())?;
+            Ok((rest_of::<T>(key.value())?, value))
+        })
+        .collect()
+    }
+
     /// The first key from a bound on that begins with `prefix` and is wanted.
     pub(crate) fn first_key<T: Table>(
         &self,
@@ -82,15 +104,31 @@ impl<'d> Base<'d> {
         from: Bound<&[u8]>,
         wanted: impl Fn(&T::Key) -> bool,
     ) -> Result<Option<T::Key>, Fault> {
-        let end = prefix_end(prefix);
-        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        for row in self.table::<T>()?.range::<&[u8]>((from, to)).map_err(store_fault)? {
+        for row in self.range::<T>(prefix, from)? {
             let key = rest_of::<T>(row.map_err(store_fault)?.0.value())?;
             if wanted(&key) {
                 return Ok(Some(key));
             }
         }
         Ok(None)
+    }
+
+    /// The last key that begins with `prefix`.
+    pub(crate) fn last_key_of<T: Table>(&self, prefix: &[u8]) -> Result<Option<T::Key>, Fault> {
+        match self.range::<T>(prefix, Bound::Included(prefix))?.next_back() {
+            Some(row) => rest_of::<T>(row.map_err(store_fault)?.0.value()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn range<T: Table>(
+        &self,
+        prefix: &[u8],
+        from: Bound<&[u8]>,
+    ) -> Result<Range<'_, &'static [u8], &'static [u8]>, Fault> {
+        let end = prefix_end(prefix);
+        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        self.table::<T>()?.range::<&[u8]>((from, to)).map_err(store_fault)
     }
 
     /// The last key up to `to` that begins with `prefix` and is wanted.

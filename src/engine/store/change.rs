@@ -21,7 +21,8 @@ impl<T: Table> Shelf<T> {
         key: T::Key,
         value: Option<T::Value>,
     ) -> Result<(), Fault> {
-        let based = self.stored && self.is_folded(base, prefix, &key)?;
+        let known = || self.groups.get(prefix).is_some_and(|group| group.shadows(&key));
+        let based = self.folded.any() && !known() && self.folded.shadow(base, prefix, &key)?;
         self.place(prefix, key, value, based);
         Ok(())
     }
@@ -78,7 +79,7 @@ impl<T: Table> Shelf<T> {
     /// Forgets every row of a queue.
     pub(crate) fn forget_queue(&mut self, queue: QueueId) {
         self.groups.retain(|prefix, _| prefix.of_queue() != Some(queue));
-        self.retain_gaps(|prefix| prefix.of_queue() != Some(queue));
+        self.folded.retain(|prefix| prefix.of_queue() != Some(queue));
     }
 
     /// Forgets every row of a queue that is not wanted.

@@ -65,6 +65,8 @@ pub(crate) trait Shelved {
     fn write_touched(&mut self, row: &mut RowWriter, generation: u32);
     /// Reads the next table's part of a journal row.
     fn replay(&mut self, row: &mut RowReader<'_>, generation: u32) -> Result<(), Fault>;
+    /// Forgets what it has read and need not remember, if that is too much.
+    fn trim(&mut self);
     /// Ends a generation.
     fn seal(&mut self);
     /// Begins to fold the oldest sealed generation.
@@ -101,10 +103,14 @@ impl<T: Table> Shelved for Shelf<T> {
                 Some(bytes) => Some(codec::decode(bytes).ok_or_else(nonsense)?),
                 None => None,
             };
-            self.place(&prefix, key, value, self.stored);
+            self.place(&prefix, key, value, self.folded.any());
         }
         self.settle_touched(generation, |_, _, _| {});
         Ok(())
+    }
+
+    fn trim(&mut self) {
+        self.folded.trim();
     }
 
     fn seal(&mut self) {
@@ -146,10 +152,11 @@ impl<T: Table> Shelved for Shelf<T> {
             if let Some(slot) = group.rows.remove(&key) {
                 let sealed = seal(&T::DEFINITION, &bytes, codec::encode(&slot.value));
                 table.insert(bytes.as_slice(), sealed.as_slice()).map_err(store_fault)?;
-                self.note_folded(&prefix, &key);
+                self.folded.note_put(&prefix, &key);
             } else {
                 group.gone.remove(&key);
                 table.remove(bytes.as_slice()).map_err(store_fault)?;
+                self.folded.note_deleted(&prefix, &key);
             }
         }
         Ok(())

@@ -10,6 +10,7 @@ mod codec;
 mod content;
 mod create;
 mod fold;
+mod folded;
 mod gate;
 mod journal;
 mod key;

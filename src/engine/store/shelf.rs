@@ -1,6 +1,5 @@
 //! One table: its rows of the window in memory, before the rows that are folded.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -9,11 +8,11 @@ use foldhash::fast::RandomState;
 
 use crate::engine::store::base::Base;
 use crate::engine::store::fold::Changed;
+use crate::engine::store::folded::Folded;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
 use crate::engine::store::schema::Table;
 use crate::error::Fault;
-use crate::limits;
 
 /// Where a row of the window stands.
 #[derive(Clone, Copy, Debug)]
@@ -57,15 +56,7 @@ impl<T: Table> Group<T> {
     }
 }
 
-/// What is known of the folded rows of a prefix: none that counts is in `from..to`, one is at `to` if there is a `to`.
-/// So a long run of deleted rows is passed once, and a workflow that has nothing folded never asks the disk.
-struct Gap<K> {
-    from: K,
-    to: Option<K>,
-}
-
 type Groups<T> = HashMap<<T as Table>::Prefix, Group<T>, RandomState>;
-type Gaps<T> = HashMap<<T as Table>::Prefix, Gap<<T as Table>::Key>, RandomState>;
 
 /// A key with its prefix.
 pub(crate) type Place<T> = (<T as Table>::Prefix, <T as Table>::Key);
@@ -76,9 +67,7 @@ pub(crate) type Row<T> = (<T as Table>::Key, <T as Table>::Value);
 /// One table.
 pub(crate) struct Shelf<T: Table> {
     pub(crate) groups: Groups<T>,
-    gaps: RefCell<Gaps<T>>,
-    /// Whether any row may be folded.
-    pub(crate) stored: bool,
+    pub(crate) folded: Folded<T>,
     /// What this turn has changed, in that order; a key may come twice.
     pub(crate) touched: Vec<Place<T>>,
     pub(crate) changed: Changed<T>,
@@ -88,8 +77,7 @@ impl<T: Table> Shelf<T> {
     pub(crate) fn new(base: &Base<'_>) -> Result<Shelf<T>, Fault> {
         Ok(Shelf {
             groups: HashMap::default(),
-            gaps: RefCell::default(),
-            stored: base.has_rows::<T>()?,
+            folded: Folded::new(base)?,
             touched: Vec::new(),
             changed: Changed::default(),
         })
@@ -120,10 +108,10 @@ impl<T: Table> Shelf<T> {
                 return Ok(None);
             }
         }
-        if !self.stored || self.is_in_gap(prefix, key) {
+        if !self.folded.any() {
             return Ok(None);
         }
-        Ok(base.get::<T>(&key_of(prefix, key))?.as_ref().map(read))
+        self.folded.read(base, prefix, key, read)
     }
 
     /// The first row of the prefix with at least this key.
@@ -135,7 +123,10 @@ impl<T: Table> Shelf<T> {
     ) -> Result<Option<Row<T>>, Fault> {
         let group = self.groups.get(prefix);
         let own = group.and_then(|group| group.rows.range(from..).next());
-        let folded = if self.stored { self.folded_from(base, prefix, from)? } else { None };
+        let folded = match self.folded.any() {
+            true => self.folded.first(base, group, prefix, from)?,
+            false => None,
+        };
         self.nearer(base, prefix, own, folded, |own, folded| own < folded)
     }
 
@@ -148,8 +139,8 @@ impl<T: Table> Shelf<T> {
     ) -> Result<Option<Row<T>>, Fault> {
         let group = self.groups.get(prefix);
         let own = group.and_then(|group| group.rows.range(..=to).next_back());
-        let folded = match self.stored {
-            true => base.last_key::<T>(&prefix_of(prefix), &key_of(prefix, to), |key| counts(group, key))?,
+        let folded = match self.folded.any() {
+            true => self.folded.last(base, group, prefix, to)?,
             false => None,
         };
         self.nearer(base, prefix, own, folded, |own, folded| own > folded)
@@ -180,7 +171,7 @@ impl<T: Table> Shelf<T> {
     ) -> Result<Option<Row<T>>, Fault> {
         let group = self.groups.get(prefix);
         let own = group.and_then(|group| group.rows.range((from, Bound::Unbounded)).next());
-        let folded = match self.stored {
+        let folded = match self.folded.any() {
             true => {
                 let start = prefix_of(prefix);
                 let key = from.map(|key| key_of(prefix, key));
@@ -208,79 +199,15 @@ impl<T: Table> Shelf<T> {
             (Some((key, slot)), folded) if folded.as_ref().is_none_or(|folded| is_nearer(key, folded)) => {
                 Ok(Some((key.clone(), slot.value.clone())))
             }
-            (_, Some(key)) => Ok(base.get::<T>(&key_of(prefix, &key))?.map(|value| (key, value))),
+            (_, Some(key)) => {
+                let value = self.folded.read(base, prefix, &key, T::Value::clone)?;
+                Ok(Some((key, value.expect("a folded key that was found has its row"))))
+            }
             _ => Ok(None),
         }
-    }
-
-    /// The first folded key from `from` on that the window does not shadow.
-    fn folded_from(
-        &self,
-        base: &Base<'_>,
-        prefix: &T::Prefix,
-        from: &T::Key,
-    ) -> Result<Option<T::Key>, Fault> {
-        let group = self.groups.get(prefix);
-        let mut gaps = self.gaps.borrow_mut();
-        let known = gaps.get_mut(prefix).filter(|gap| gap.covers(from));
-        if let Some(gap) = known {
-            let Some(to) = &gap.to else { return Ok(None) };
-            if counts(group, to) {
-                return Ok(Some(to.clone()));
-            }
-            gap.to = find(base, group, prefix, to)?;
-            return Ok(gap.to.clone());
-        }
-        let to = find(base, group, prefix, from)?;
-        if gaps.len() >= limits::GAPS_MAX {
-            gaps.clear();
-        }
-        gaps.insert(prefix.clone(), Gap { from: from.clone(), to: to.clone() });
-        Ok(to)
-    }
-
-    fn is_in_gap(&self, prefix: &T::Prefix, key: &T::Key) -> bool {
-        self.gaps.borrow().get(prefix).is_some_and(|gap| gap.covers(key) && gap.to.as_ref() != Some(key))
-    }
-
-    /// Whether a row with this key is folded that the window does not shadow.
-    pub(crate) fn is_folded(&self, base: &Base<'_>, prefix: &T::Prefix, key: &T::Key) -> Result<bool, Fault> {
-        Ok(self.folded_from(base, prefix, key)?.as_ref() == Some(key))
-    }
-
-    /// Notes that a row has been folded.
-    pub(crate) fn note_folded(&mut self, prefix: &T::Prefix, key: &T::Key) {
-        self.stored = true;
-        if let Some(gap) = self.gaps.get_mut().get_mut(prefix)
-            && gap.covers(key)
-        {
-            gap.to = Some(key.clone());
-        }
-    }
-
-    /// Drops what is known of the folded rows of every prefix that is not wanted.
-    pub(crate) fn retain_gaps(&mut self, wanted: impl Fn(&T::Prefix) -> bool) {
-        self.gaps.get_mut().retain(|prefix, _| wanted(prefix));
-    }
-}
-
-impl<K: Ord> Gap<K> {
-    /// Whether a look-up from this key is answered by it.
-    fn covers(&self, key: &K) -> bool {
-        *key >= self.from && self.to.as_ref().is_none_or(|to| key <= to)
     }
 }
 
 fn counts<T: Table>(group: Option<&Group<T>>, key: &T::Key) -> bool {
     group.is_none_or(|group| !group.shadows(key))
-}
-
-fn find<T: Table>(
-    base: &Base<'_>,
-    group: Option<&Group<T>>,
-    prefix: &T::Prefix,
-    from: &T::Key,
-) -> Result<Option<T::Key>, Fault> {
-    let from = key_of(prefix, from);
-    base.first_key::<T>(&prefix_of(prefix), Bound::Included(from.as_slice()), |key| counts(group, key))
 }

@@ -89,6 +89,7 @@ impl Store {
         };
         let done = work(&mut turn)?;
         let Turn { queue_changes, changed, .. } = turn;
+        self.shelves.each().into_iter().for_each(|shelf| shelf.trim());
         if changed {
             self.commit(queue_changes)?;
         }
