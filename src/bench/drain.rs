@@ -12,8 +12,8 @@ use crate::bench::plan::Plan;
 /// How long nothing at all may be settled before a run is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Receives and settles until all messages of the run are settled. While a batch is being settled, the next is asked
-/// for already, so that both can share a commit.
+/// Receives and settles until all messages of the run are settled. Before a batch is settled, the next is asked for
+/// already: what the settling frees is handed out in the same commit.
 pub(crate) async fn drain<C: Contender>(
     contender: C,
     plan: Plan,
@@ -29,8 +29,8 @@ pub(crate) async fn drain<C: Contender>(
             handler.settled(completed as u64);
             Ok(())
         };
-        let ((), received) = tokio::try_join!(settling, receive(&contender, &plan, &handler))?;
-        next = received;
+        let receiving = receive(&contender, &plan, &handler);
+        (next, ()) = tokio::try_join!(receiving, settling)?;
     }
     Ok(())
 }

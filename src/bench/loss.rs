@@ -25,7 +25,7 @@ pub(crate) async fn beside_stored<C: Contender>(
 ) -> Result<Outcome, BenchError> {
     let without = open::<C>(plan, &folder.join("without")).await?;
     let with = open::<C>(plan, &folder.join("with")).await?;
-    progress.begin("storing", plan.stored_messages());
+    progress.begin(format!("{} storing", C::NAME), plan.stored_messages());
     store(&with, plan, progress).await?;
     let (mut free, mut burdened) = (Meter::new(), Meter::new());
     let mut losses = Vec::new();

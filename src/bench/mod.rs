@@ -3,12 +3,13 @@
 //! The workloads are written once, for any contender; `seriatim bench` runs them on the engine, and the benches in
 //! `benches/` beside other contenders too.
 
+mod apart;
 mod body;
 mod checker;
-mod contender;
+pub(crate) mod contender;
 mod drain;
 mod embedded;
-mod error;
+pub(crate) mod error;
 mod feed;
 mod folder;
 mod handler;
@@ -19,16 +20,15 @@ mod outcome;
 mod pace;
 mod plan;
 mod progress;
-mod raw;
+pub(crate) mod raw;
 mod round;
 mod spread;
 mod workload;
 
+pub(crate) use crate::bench::apart::run_apart;
+pub(crate) use crate::bench::apart::run_here;
 pub(crate) use crate::bench::embedded::Embedded;
 pub(crate) use crate::bench::error::BenchError;
-pub(crate) use crate::bench::folder::Folder;
-pub(crate) use crate::bench::measure::measure;
 pub(crate) use crate::bench::outcome::Outcome;
 pub(crate) use crate::bench::plan::Plan;
-pub(crate) use crate::bench::progress::Progress;
 pub(crate) use crate::bench::workload::Workload;

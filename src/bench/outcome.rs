@@ -92,4 +92,9 @@ impl Outcome {
             particulars,
         }
     }
+
+    /// One line.
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("an outcome has no part that is not JSON")
+    }
 }

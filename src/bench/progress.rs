@@ -26,8 +26,8 @@ impl Progress {
     }
 
     /// Begins a part of the work.
-    pub(crate) fn begin(&self, what: impl Into<String>, count: u64) {
-        self.bar.set_prefix(what.into());
+    pub(crate) fn begin(&self, what: String, count: u64) {
+        self.bar.set_prefix(what);
         self.bar.set_length(count);
         self.bar.reset();
     }

@@ -27,7 +27,7 @@ pub(crate) struct Round<'a, C> {
 
 impl<'a, C: Contender> Round<'a, C> {
     pub(crate) fn new(contender: &'a C, plan: &'a Plan, progress: &Progress) -> Round<'a, C> {
-        progress.begin(plan.workload.name(), plan.messages());
+        progress.begin(format!("{} {}", C::NAME, plan.workload.name()), plan.messages());
         let clock = SystemClock::default();
         Round { contender, plan, clock, handler: Arc::new(Handler::new(plan, clock, progress)) }
     }
