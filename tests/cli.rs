@@ -1,6 +1,7 @@
 //! The real binary, on real repositories.
 
 mod cli {
+    mod bench;
     mod demo_git;
     pub(crate) mod scratch;
 }

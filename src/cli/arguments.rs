@@ -7,6 +7,8 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+use crate::bench::Workload;
+
 /// Messages of one workflow, one at a time, in order, even when they arrive shuffled, fail, or the process dies.
 #[derive(Debug, Parser)]
 #[command(version, about, after_help = EXIT_CODES)]
@@ -23,6 +25,12 @@ pub(crate) enum Verb {
     /// Show what seriatim does, on data you already have.
     #[command(subcommand)]
     Demo(Demo),
+    /// Measure the engine on this machine; order and one at a time are checked for every message.
+    #[command(after_help = EXIT_CODES)]
+    Bench(BenchArguments),
+    /// The process of one workload.
+    #[command(hide = true)]
+    BenchRun(BenchRunArguments),
 }
 
 #[derive(Debug, Subcommand)]
@@ -76,6 +84,32 @@ pub(crate) struct GitEngineArguments {
     pub(crate) seed: u64,
     #[arg(long)]
     pub(crate) mode: Mode,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArguments {
+    /// What to run; everything by default.
+    #[arg(value_enum, value_name = "WORKLOAD")]
+    pub(crate) workloads: Vec<Workload>,
+    /// How many messages each workload sends, instead of its usual number.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    pub(crate) messages: Option<u32>,
+    /// Folder on the disk to measure; by default where temporary files go. What is written there is removed.
+    #[arg(long)]
+    pub(crate) dir: Option<PathBuf>,
+    /// Print one line of JSON for each workload.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchRunArguments {
+    #[arg(value_enum)]
+    pub(crate) workload: Workload,
+    #[arg(long)]
+    pub(crate) messages: Option<u32>,
+    #[arg(long)]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 /// How the messages are handled.

@@ -1,5 +1,6 @@
 //! From arguments to an exit code.
 
+use std::error::Error;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -7,6 +8,7 @@ use clap::Parser;
 use crate::cli::arguments::Arguments;
 use crate::cli::arguments::Demo;
 use crate::cli::arguments::Verb;
+use crate::cli::bench;
 use crate::cli::demo_git;
 
 /// Exit code: a promise was broken.
@@ -16,11 +18,7 @@ const CANNOT_RUN: u8 = 3;
 
 /// Does what the command line says.
 pub(crate) fn run() -> ExitCode {
-    let outcome = match Arguments::parse().verb {
-        Verb::Demo(Demo::Git(arguments)) => demo_git::run(arguments),
-        Verb::Demo(Demo::GitEngine(arguments)) => demo_git::run_engine(&arguments),
-    };
-    match outcome {
+    match run_verb(Arguments::parse().verb) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(BROKEN),
         Err(error) => {
@@ -28,4 +26,14 @@ pub(crate) fn run() -> ExitCode {
             ExitCode::from(CANNOT_RUN)
         }
     }
+}
+
+/// True when every promise was kept.
+fn run_verb(verb: Verb) -> Result<bool, Box<dyn Error>> {
+    Ok(match verb {
+        Verb::Demo(Demo::Git(arguments)) => demo_git::run(arguments)?,
+        Verb::Demo(Demo::GitEngine(arguments)) => demo_git::run_engine(&arguments)?,
+        Verb::Bench(arguments) => bench::run(&arguments)?,
+        Verb::BenchRun(arguments) => bench::run_one(&arguments)?,
+    })
 }

@@ -1,6 +1,8 @@
 //! The command line.
 
 mod arguments;
+mod bench;
+mod bench_table;
 mod command;
 mod demo_git;
 

@@ -1,0 +1,87 @@
+//! What is asked of a queue so that it can be measured.
+
+use std::future::Future;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::bench::error::BenchError;
+
+/// A queue that keeps the messages of a workflow in order, hands them out one at a time, and acknowledges what is on
+/// disk. A clone is another handle of the same queue.
+pub(crate) trait Contender: Clone + Send + Sync + Sized + 'static {
+    /// Its name in results.
+    const NAME: &'static str;
+
+    /// What one receive brought, to be settled as one.
+    type Batch: Send + 'static;
+
+    /// Makes a queue in an empty folder.
+    fn open(folder: &Path, options: Options) -> impl Future<Output = Result<Self, BenchError>> + Send;
+
+    /// Sends messages in one transaction. When it returns, they are on disk.
+    fn send(&self, messages: Vec<Outgoing>) -> impl Future<Output = Result<(), BenchError>> + Send;
+
+    /// Receives what is ready, waiting up to `wait` for the first. That it was handed out is on disk.
+    fn receive(
+        &self,
+        take: Take,
+        wait: Duration,
+    ) -> impl Future<Output = Result<Self::Batch, BenchError>> + Send;
+
+    /// The bodies of a batch, in order.
+    fn bodies(batch: &Self::Batch) -> Vec<Bytes>;
+
+    /// Settles a batch, each message by its verdict. When it returns, that is on disk.
+    fn settle(
+        &self,
+        batch: Self::Batch,
+        verdicts: Vec<Verdict>,
+    ) -> impl Future<Output = Result<(), BenchError>> + Send;
+
+    /// Closes it in order.
+    fn close(self) -> impl Future<Output = Result<(), BenchError>> + Send;
+}
+
+/// How a queue is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// In which order the messages of a workflow are handed out.
+    pub(crate) order: Order,
+    /// What every fsync takes longer than it does, to see what a slower disk would change.
+    pub(crate) sync_delay: Duration,
+}
+
+/// In which order the messages of a workflow are handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Arrival,
+    Position,
+}
+
+/// A message to send.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) workflow: String,
+    /// Its place in its workflow, from 1; given when the order is by position.
+    pub(crate) position: Option<u64>,
+    pub(crate) body: Bytes,
+}
+
+/// What to receive at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Take {
+    /// The next messages of so many workflows.
+    Next(usize),
+    /// So many consecutive messages of one workflow.
+    Run(usize),
+}
+
+/// How a message ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Complete,
+    /// It failed, and is tried again after this long, before everything behind it.
+    Retry(Duration),
+}

@@ -1,0 +1,58 @@
+//! The tasks that receive, handle and settle.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::bench::contender::Contender;
+use crate::bench::contender::Verdict;
+use crate::bench::error::BenchError;
+use crate::bench::handler::Handler;
+use crate::bench::plan::Plan;
+
+/// How long nothing at all may be settled before a run is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Receives and settles until all messages of the run are settled. Before a batch is settled, the next is asked for
+/// already: what the settling frees is handed out in the same commit.
+pub(crate) async fn drain<C: Contender>(
+    contender: C,
+    plan: Plan,
+    handler: Arc<Handler>,
+) -> Result<(), BenchError> {
+    let mut next = receive(&contender, &plan, &handler).await?;
+    while let Some(batch) = next {
+        let bodies = C::bodies(&batch);
+        let verdicts = handler.handle(&bodies).await?;
+        let completed = verdicts.iter().filter(|verdict| **verdict == Verdict::Complete).count();
+        let settling = async {
+            contender.settle(batch, verdicts).await?;
+            handler.settled(completed as u64);
+            Ok(())
+        };
+        let receiving = receive(&contender, &plan, &handler);
+        (next, ()) = tokio::try_join!(receiving, settling)?;
+    }
+    Ok(())
+}
+
+/// The next batch; `None` when all is settled.
+async fn receive<C: Contender>(
+    contender: &C,
+    plan: &Plan,
+    handler: &Handler,
+) -> Result<Option<C::Batch>, BenchError> {
+    loop {
+        let before = handler.settled_count();
+        let batch = tokio::select! {
+            biased;
+            () = handler.all_settled() => return Ok(None),
+            batch = contender.receive(plan.take, PATIENCE) => batch?,
+        };
+        if !C::bodies(&batch).is_empty() {
+            return Ok(Some(batch));
+        }
+        if handler.settled_count() == before {
+            return Err(BenchError::Stalled(PATIENCE.as_secs(), handler.missing()));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The engine as a contender: embedded, through the public API, as a user would for throughput.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use seriatim::Abandon;
+use seriatim::Delivery;
+use seriatim::Ending;
+use seriatim::Engine;
+use seriatim::GapPolicy;
+use seriatim::GapThen;
+use seriatim::Message;
+use seriatim::Order as QueueOrder;
+use seriatim::Queue;
+use seriatim::QueueOptions;
+use seriatim::Run;
+use seriatim::SettleError;
+use tokio::task::JoinSet;
+
+use crate::bench::contender::Contender;
+use crate::bench::contender::Options;
+use crate::bench::contender::Order;
+use crate::bench::contender::Outgoing;
+use crate::bench::contender::Take;
+use crate::bench::contender::Verdict;
+use crate::bench::error::BenchError;
+
+/// The engine's file in its folder.
+const FILE_NAME: &str = "seriatim.redb";
+
+/// Longer than any run: nothing is to run out because the machine is slow.
+const LONG: Duration = Duration::from_secs(60 * 60);
+
+/// An engine with one queue.
+#[derive(Clone)]
+pub(crate) struct Embedded {
+    engine: Arc<Engine>,
+    queue: Queue,
+}
+
+/// What a receive brought.
+pub(crate) enum Batch {
+    Deliveries(Vec<Delivery>),
+    Run(Option<Run>),
+}
+
+impl Contender for Embedded {
+    const NAME: &'static str = "seriatim";
+
+    type Batch = Batch;
+
+    async fn open(folder: &Path, options: Options) -> Result<Embedded, BenchError> {
+        if !options.sync_delay.is_zero() {
+            return Err(BenchError::system("slow down the engine's fsync")("it has no place for that"));
+        }
+        let order = match options.order {
+            Order::Arrival => QueueOrder::Arrival,
+            Order::Position => QueueOrder::POSITION,
+        };
+        let gap = GapPolicy { wait: LONG, then: GapThen::Hold };
+        let options = QueueOptions { order, lock: LONG, gap, ..QueueOptions::default() };
+        let engine =
+            Engine::open(folder.join(FILE_NAME)).await.map_err(BenchError::system("open the engine"))?;
+        let queue = engine.client().create_queue("bench", options).await;
+        let queue = queue.map_err(BenchError::system("create the queue"))?;
+        Ok(Embedded { engine: Arc::new(engine), queue })
+    }
+
+    async fn send(&self, messages: Vec<Outgoing>) -> Result<(), BenchError> {
+        let sent = self.queue.send_batch(messages.into_iter().map(message)).await;
+        sent.map(drop).map_err(BenchError::system("send"))
+    }
+
+    async fn receive(&self, take: Take, wait: Duration) -> Result<Batch, BenchError> {
+        let received = match take {
+            Take::Next(count) => self.queue.receive_many(count, wait).await.map(Batch::Deliveries),
+            Take::Run(len) => self.queue.receive_run(len, wait).await.map(Batch::Run),
+        };
+        received.map_err(BenchError::system("receive"))
+    }
+
+    fn bodies(batch: &Batch) -> Vec<Bytes> {
+        match batch {
+            Batch::Deliveries(deliveries) => {
+                deliveries.iter().map(|delivery| delivery.message().body.clone()).collect()
+            }
+            Batch::Run(Some(run)) => run.messages().iter().map(|message| message.body.clone()).collect(),
+            Batch::Run(None) => Vec::new(),
+        }
+    }
+
+    async fn settle(&self, batch: Batch, verdicts: Vec<Verdict>) -> Result<(), BenchError> {
+        let settled = match batch {
+            Batch::Deliveries(deliveries) => settle_deliveries(deliveries, verdicts).await,
+            Batch::Run(Some(run)) => settle_run(run, &verdicts).await,
+            Batch::Run(None) => Ok(()),
+        };
+        settled.map_err(BenchError::system("settle"))
+    }
+
+    async fn close(self) -> Result<(), BenchError> {
+        let Embedded { engine, queue } = self;
+        drop(queue);
+        let engine = Arc::try_unwrap(engine).map_err(|_| "somebody still uses it");
+        engine.map_err(BenchError::system("close the engine"))?.close().await;
+        Ok(())
+    }
+}
+
+fn message(outgoing: Outgoing) -> Message {
+    let message = Message::new(outgoing.body).workflow(outgoing.workflow);
+    match outgoing.position {
+        Some(position) => message.position(position),
+        None => message,
+    }
+}
+
+/// Settles deliveries of different workflows, all at once.
+async fn settle_deliveries(deliveries: Vec<Delivery>, verdicts: Vec<Verdict>) -> Result<(), SettleError> {
+    let mut settling = JoinSet::new();
+    for (mut delivery, verdict) in deliveries.into_iter().zip(verdicts) {
+        settling.spawn(async move {
+            match verdict {
+                Verdict::Complete => delivery.complete().await,
+                Verdict::Retry(delay) => delivery.abandon_with(failed(delay)).await,
+            }
+        });
+    }
+    for settled in settling.join_all().await {
+        settled?;
+    }
+    Ok(())
+}
+
+/// Settles a run up to its first failure; what is behind that goes back.
+async fn settle_run(mut run: Run, verdicts: &[Verdict]) -> Result<(), SettleError> {
+    for (done, verdict) in verdicts.iter().enumerate() {
+        if let Verdict::Retry(delay) = verdict {
+            return run.complete_first_then(done, Ending::Abandon(failed(*delay))).await;
+        }
+    }
+    run.complete_all().await
+}
+
+fn failed(delay: Duration) -> Abandon {
+    Abandon::after(delay).reason("it was asked to fail")
+}

@@ -1,0 +1,87 @@
+//! The tasks that send.
+
+use std::time::Duration;
+
+use seriatim::Clock;
+use seriatim::SystemClock;
+use tokio::task::JoinSet;
+
+use crate::bench::body::Stamp;
+use crate::bench::contender::Contender;
+use crate::bench::contender::Order;
+use crate::bench::contender::Outgoing;
+use crate::bench::error::BenchError;
+use crate::bench::pace::send_paced;
+use crate::bench::plan::Plan;
+use crate::bench::progress::Progress;
+use crate::bench::workload::Workload;
+
+/// Where the workflows begin that are only stored: far behind all that are handled.
+const STORED_FROM: u32 = 1 << 30;
+/// How many of those are sent at once.
+const STORED_LEN: usize = 1_024;
+
+/// Starts the senders of a run: each has workflows of its own, so that their order is its order.
+pub(crate) fn feed<C: Contender>(
+    contender: &C,
+    plan: &Plan,
+    clock: SystemClock,
+    tasks: &mut JoinSet<Result<(), BenchError>>,
+) {
+    for sender in 0..plan.senders {
+        match plan.workload {
+            Workload::Latency => tasks.spawn(send_paced(contender.clone(), *plan, clock, sender)),
+            _ => tasks.spawn(send(contender.clone(), *plan, clock, sender)),
+        };
+    }
+}
+
+/// Sends what one sender has to, step by step through its workflows.
+async fn send<C: Contender>(
+    contender: C,
+    plan: Plan,
+    clock: SystemClock,
+    sender: u32,
+) -> Result<(), BenchError> {
+    let mut batch = Vec::with_capacity(plan.send_len);
+    for step in 0..plan.each {
+        for workflow in (sender..plan.workflows).step_by(plan.senders as usize) {
+            let workflow = plan.first_workflow + workflow;
+            let stamp = Stamp::new(workflow, plan.arrives(workflow, step), clock.elapsed());
+            batch.push(outgoing(&stamp, plan.order));
+            if batch.len() == plan.send_len {
+                contender.send(std::mem::take(&mut batch)).await?;
+            }
+        }
+    }
+    if batch.is_empty() { Ok(()) } else { contender.send(batch).await }
+}
+
+/// Stores messages that nobody can receive, because the first of each workflow is missing.
+pub(crate) async fn store<C: Contender>(
+    contender: &C,
+    plan: &Plan,
+    progress: &Progress,
+) -> Result<(), BenchError> {
+    let (workflows, each) = plan.stored;
+    let mut batch = Vec::with_capacity(STORED_LEN);
+    for index in 1..=each {
+        for workflow in 0..workflows {
+            batch.push(outgoing(&Stamp::new(STORED_FROM + workflow, index, Duration::ZERO), plan.order));
+            if batch.len() == STORED_LEN {
+                contender.send(std::mem::take(&mut batch)).await?;
+                progress.go_on(STORED_LEN as u64);
+            }
+        }
+    }
+    if batch.is_empty() { Ok(()) } else { contender.send(batch).await }
+}
+
+/// A message to send, by what its body says.
+pub(crate) fn outgoing(stamp: &Stamp, order: Order) -> Outgoing {
+    Outgoing {
+        workflow: format!("workflow-{}", stamp.workflow),
+        position: (order == Order::Position).then_some(u64::from(stamp.index) + 1),
+        body: stamp.write(),
+    }
+}

@@ -1,0 +1,34 @@
+//! Measures the promises: order, one at a time, on disk. Every run checks what it measures.
+//!
+//! The workloads are written once, for any contender; `seriatim bench` runs them on the engine, and the benches in
+//! `benches/` beside other contenders too.
+
+mod apart;
+mod body;
+mod checker;
+pub(crate) mod contender;
+mod drain;
+mod embedded;
+pub(crate) mod error;
+mod feed;
+mod folder;
+mod handler;
+mod loss;
+mod measure;
+mod meter;
+mod outcome;
+mod pace;
+mod plan;
+mod progress;
+pub(crate) mod raw;
+mod round;
+mod spread;
+mod workload;
+
+pub(crate) use crate::bench::apart::run_apart;
+pub(crate) use crate::bench::apart::run_here;
+pub(crate) use crate::bench::embedded::Embedded;
+pub(crate) use crate::bench::error::BenchError;
+pub(crate) use crate::bench::outcome::Outcome;
+pub(crate) use crate::bench::plan::Plan;
+pub(crate) use crate::bench::workload::Workload;

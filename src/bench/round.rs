@@ -1,0 +1,69 @@
+//! One round: the messages of a plan are sent and handled, at once or one after the other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seriatim::SystemClock;
+use tokio::task::JoinSet;
+
+use crate::bench::contender::Contender;
+use crate::bench::drain::drain;
+use crate::bench::error::BenchError;
+use crate::bench::feed::feed;
+use crate::bench::handler::Handler;
+use crate::bench::plan::Plan;
+use crate::bench::progress::Progress;
+
+/// Tasks under way; dropped, they end.
+type Tasks = JoinSet<Result<(), BenchError>>;
+
+/// A round of a plan on a contender.
+pub(crate) struct Round<'a, C> {
+    contender: &'a C,
+    plan: &'a Plan,
+    clock: SystemClock,
+    handler: Arc<Handler>,
+}
+
+impl<'a, C: Contender> Round<'a, C> {
+    pub(crate) fn new(contender: &'a C, plan: &'a Plan, progress: &Progress) -> Round<'a, C> {
+        progress.begin(format!("{} {}", C::NAME, plan.workload.name()), plan.messages());
+        let clock = SystemClock::default();
+        Round { contender, plan, clock, handler: Arc::new(Handler::new(plan, clock, progress)) }
+    }
+
+    /// Sends everything, while nobody receives.
+    pub(crate) async fn send(&self) -> Result<(), BenchError> {
+        let mut tasks = Tasks::new();
+        feed(self.contender, self.plan, self.clock, &mut tasks);
+        all_ended(tasks).await
+    }
+
+    /// Handles everything that was sent; returns the delays that were measured.
+    pub(crate) async fn handle(self) -> Result<Vec<Duration>, BenchError> {
+        self.end(Tasks::new()).await
+    }
+
+    /// Sends and handles at once; returns the delays that were measured.
+    pub(crate) async fn send_and_handle(self) -> Result<Vec<Duration>, BenchError> {
+        let mut tasks = Tasks::new();
+        feed(self.contender, self.plan, self.clock, &mut tasks);
+        self.end(tasks).await
+    }
+
+    async fn end(self, mut tasks: Tasks) -> Result<Vec<Duration>, BenchError> {
+        for _ in 0..self.plan.receivers {
+            tasks.spawn(drain(self.contender.clone(), *self.plan, self.handler.clone()));
+        }
+        all_ended(tasks).await?;
+        self.handler.end()
+    }
+}
+
+/// Waits for all tasks; the first failure ends the others.
+async fn all_ended(mut tasks: Tasks) -> Result<(), BenchError> {
+    while let Some(ended) = tasks.join_next().await {
+        ended.map_err(BenchError::system("run a task"))??;
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! The workloads, by name.
+
+use clap::ValueEnum;
+use serde::Deserialize;
+use serde::Serialize;
+
+/// A workload: what is sent, and how it is handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Workload {
+    /// 1,000 workflows, sent and handled at once.
+    Live,
+    /// 1,000 workflows, all sent, then drained.
+    Backlog,
+    /// One workflow, whose runs share a commit.
+    Hot,
+    /// One workflow, each completion on disk before the next message starts.
+    Strict,
+    /// 500 messages a second over 100 workflows: from the send call to the handler's start.
+    Latency,
+    /// As live, but every 50th message fails twice and is tried again after 50 ms, in its place.
+    Retry,
+    /// As live, but what arrives is shuffled in windows of 8 and ordered by position.
+    Shuffled,
+    /// As live, beside one workflow in which 100,000 early messages wait.
+    Stuck,
+    /// As live, beside 1,000,000 idle messages.
+    Stored,
+}
+
+impl Workload {
+    /// All of them, in the order in which they are run.
+    pub(crate) fn all() -> &'static [Workload] {
+        Workload::value_variants()
+    }
+
+    /// Its name on the command line and in results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Workload::Live => "live",
+            Workload::Backlog => "backlog",
+            Workload::Hot => "hot",
+            Workload::Strict => "strict",
+            Workload::Latency => "latency",
+            Workload::Retry => "retry",
+            Workload::Shuffled => "shuffled",
+            Workload::Stuck => "stuck",
+            Workload::Stored => "stored",
+        }
+    }
+}

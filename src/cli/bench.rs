@@ -1,0 +1,41 @@
+//! `seriatim bench`.
+
+use crate::bench::BenchError;
+use crate::bench::Embedded;
+use crate::bench::Plan;
+use crate::bench::Workload;
+use crate::bench::run_apart;
+use crate::bench::run_here;
+use crate::cli::arguments::BenchArguments;
+use crate::cli::arguments::BenchRunArguments;
+use crate::cli::bench_table;
+
+/// Runs workloads one after the other; true when every promise was kept.
+pub(crate) fn run(arguments: &BenchArguments) -> Result<bool, BenchError> {
+    let workloads = match &arguments.workloads[..] {
+        [] => Workload::all(),
+        some => some,
+    };
+    if !arguments.json {
+        println!("{}", bench_table::heading());
+    }
+    for workload in workloads {
+        let outcome = run_apart(|command| {
+            command.args(["bench-run", workload.name()]);
+            if let Some(messages) = arguments.messages {
+                command.args(["--messages", &messages.to_string()]);
+            }
+            if let Some(dir) = &arguments.dir {
+                command.arg("--dir").arg(dir);
+            }
+        })?;
+        let Some(outcome) = outcome else { return Ok(false) };
+        println!("{}", if arguments.json { outcome.to_json() } else { bench_table::row(&outcome) });
+    }
+    Ok(true)
+}
+
+/// The process of one workload.
+pub(crate) fn run_one(arguments: &BenchRunArguments) -> Result<bool, BenchError> {
+    run_here::<Embedded>(&Plan::new(arguments.workload, arguments.messages), arguments.dir.as_deref())
+}
