@@ -44,6 +44,9 @@ pub const SEND_BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Most deliveries in one receive, whether of many workflows or a run of one.
 pub const RECEIVE_MAX: usize = 1_024;
 
+/// Most deliveries that are completed together: as many as one receive may hand out.
+pub const COMPLETE_ALL_MAX: usize = RECEIVE_MAX;
+
 /// Most deliveries that the holder of a whole workflow has at once: each is listed in the holding's record.
 pub const TAKEN_AHEAD_MAX: usize = 256;
 

@@ -10,4 +10,5 @@ mod promises {
     mod guarantees;
     mod ordering;
     mod processor;
+    mod together;
 }

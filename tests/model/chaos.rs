@@ -220,6 +220,11 @@ impl Chaos {
         if self.deliveries.is_empty() {
             return;
         }
+        if self.random.chance(10) {
+            answered(&self.last, self.queue.complete_all(&mut self.deliveries).await);
+            self.deliveries.clear();
+            return;
+        }
         let index = usize::try_from(self.random.below(self.deliveries.len() as u64)).expect("small");
         let mut delivery = self.deliveries.swap_remove(index);
         if self.random.chance(50) {

@@ -11,6 +11,7 @@ use crate::engine::client::settling::Ending;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion as CompletionCommand;
 use crate::engine::rules::command::Handed;
+use crate::engine::rules::command::Held;
 use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
@@ -57,8 +58,12 @@ impl Drop for DeliveryHold {
 }
 
 impl DeliveryHold {
+    fn held(&self) -> Held {
+        Held { token: self.token, sequence: self.sequence, delivery_count: self.delivery_count }
+    }
+
     fn command(&self, settlement: Settlement) -> Command {
-        let DeliveryHold { token, sequence, delivery_count, .. } = *self;
+        let Held { token, sequence, delivery_count } = self.held();
         Command::Settle { queue: self.queue.clone(), token, sequence, delivery_count, settlement }
     }
 }
@@ -197,12 +202,23 @@ impl Delivery {
     }
 
     async fn settle(&mut self, settlement: Settlement) -> Result<Settled, SettleError> {
-        if self.hold.settled {
-            return Err(SettleError::Refused(SettleRefusal::MessageNotFound(self.hold.sequence)));
-        }
+        self.to_settle().map_err(SettleError::Refused)?;
         let settled = settled(self.hold.client.ask(self.hold.command(settlement)).await?)?;
-        self.hold.settled = true;
+        self.note_settled();
         Ok(settled)
+    }
+
+    /// How it is named in a command that settles it; refused when it is settled already.
+    pub(crate) fn to_settle(&self) -> Result<Held, SettleRefusal> {
+        match self.hold.settled {
+            true => Err(SettleRefusal::MessageNotFound(self.hold.sequence)),
+            false => Ok(self.hold.held()),
+        }
+    }
+
+    /// Notes that a command has settled it: dropping it gives nothing back.
+    pub(crate) fn note_settled(&mut self) {
+        self.hold.settled = true;
     }
 
     /// Prolongs the lock by the queue's lock time from now, and says until when.

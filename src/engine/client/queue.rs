@@ -23,6 +23,8 @@ use crate::error::OperateError;
 use crate::error::QueueError;
 use crate::error::ReceiveError;
 use crate::error::SendError;
+use crate::error::SettleError;
+use crate::error::SettleRefusal;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -143,6 +145,56 @@ impl Queue {
         let (queue, sequences) = (self.name.clone(), numbers.to_vec());
         let command = Command::ReceiveDeferred { queue, sequences, token: self.client.token()? };
         deliveries(&self.client, &self.name, self.client.ask(command).await?)
+    }
+
+    /// Completes up to 1,024 deliveries of this queue, of whatever workflows, in one request. Each is judged for
+    /// itself, in the order given: a lock that was lost refuses that delivery and no other. What is completed is on
+    /// disk when this returns.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), seriatim::Error> {
+    /// use std::time::Duration;
+    /// use seriatim::{Engine, Message, QueueOptions};
+    ///
+    /// let engine = Engine::in_memory().open().await?;
+    /// let queue = engine.client().create_queue("q", QueueOptions::default()).await?;
+    /// queue.send_batch(["a", "b", "c"].map(|workflow| Message::new("hello").workflow(workflow))).await?;
+    ///
+    /// let mut deliveries = queue.receive_many(10, Duration::ZERO).await?;
+    /// for (delivery, completed) in queue.complete_all(&mut deliveries).await?.into_iter().enumerate() {
+    ///     completed.unwrap_or_else(|refusal| println!("delivery {delivery} was not completed: {refusal}"));
+    /// }
+    /// assert_eq!(queue.view().await?.counts.completed, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Misuse`] when there are too many, or when one belongs to another queue: then none is completed. What refuses
+    /// a single delivery, as in [`Delivery::complete`], is in the answer at its place.
+    pub async fn complete_all(
+        &self,
+        deliveries: impl IntoIterator<Item = &mut Delivery>,
+    ) -> Result<Vec<Result<(), SettleRefusal>>, SettleError> {
+        let mut deliveries: Vec<&mut Delivery> = deliveries.into_iter().collect();
+        check_to_complete(&self.name, &deliveries)?;
+        let named: Vec<_> = deliveries.iter().map(|delivery| delivery.to_settle()).collect();
+        let unsettled = named.iter().filter_map(|named| named.as_ref().ok()).copied().collect();
+        let command = Command::CompleteAll { queue: self.name.clone(), deliveries: unsettled };
+        let Reply::CompleteAll(answers) = self.client.ask(command).await? else {
+            unreachable!("completing deliveries is answered for each of them");
+        };
+        let mut answers = answers.into_iter();
+        let mut completed = Vec::with_capacity(named.len());
+        for (delivery, named) in deliveries.iter_mut().zip(named) {
+            let answer = named.and_then(|_| answers.next().expect("every delivery has its answer"));
+            if answer.is_ok() {
+                delivery.note_settled();
+            }
+            completed.push(answer);
+        }
+        Ok(completed)
     }
 
     /// Takes a workflow whole, by name, whether or not something of it is stored.
@@ -289,6 +341,16 @@ impl Queue {
 /// A receiver that may have nothing would wait in front of others for ever.
 pub(crate) fn check_max(max: usize) -> Result<(), Misuse> {
     if max == 0 { Err(Misuse::new("max", "must be at least 1")) } else { Ok(()) }
+}
+
+fn check_to_complete(queue: &QueueName, deliveries: &[&mut Delivery]) -> Result<(), Misuse> {
+    if deliveries.len() > limits::COMPLETE_ALL_MAX {
+        return Err(Misuse::new("deliveries", format!("are more than {}", limits::COMPLETE_ALL_MAX)));
+    }
+    match deliveries.iter().find(|delivery| delivery.queue() != queue) {
+        Some(other) => Err(Misuse::new("deliveries", format!("have one of queue {}", other.queue()))),
+        None => Ok(()),
+    }
 }
 
 /// Purges step by step.

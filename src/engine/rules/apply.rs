@@ -130,6 +130,10 @@ impl Step<'_> {
             Command::SettleRun { queue, token, settlement } => {
                 Reply::Settle(answer(self.settle_run(&queue, token, settlement))?)
             }
+            Command::CompleteAll { queue, deliveries } => {
+                let complete = |held| answer(self.complete(&queue, held));
+                Reply::CompleteAll(deliveries.into_iter().map(complete).collect::<Result<_, Fault>>()?)
+            }
             Command::Renew { queue, token } => {
                 let renewed = |until| Settled { locked_until: Some(until), receipts: Vec::new() };
                 Reply::Settle(answer(self.renew(&queue, token))?.map(renewed))
@@ -192,6 +196,7 @@ fn is_refusal(reply: &Reply) -> bool {
         Reply::Receive(answer) => answer.is_err(),
         Reply::Take(answer) => answer.is_err(),
         Reply::Settle(answer) => answer.is_err(),
+        Reply::CompleteAll(answers) => answers.iter().all(Result::is_err),
         Reply::Operate(answer) => answer.is_err(),
         Reply::Redrive(answer) => answer.is_err(),
         Reply::Purge(answer) => answer.is_err(),

@@ -139,6 +139,20 @@ pub(crate) enum Command {
     },
     /// Gives back what was handed out when the file was last closed or lost its process.
     Recover,
+    /// Completes deliveries of any workflows of a queue, each judged for itself.
+    CompleteAll {
+        queue: QueueName,
+        deliveries: Vec<Held>,
+    },
+}
+
+/// A delivery as its holder names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Held {
+    pub(crate) token: LockToken,
+    pub(crate) sequence: SequenceNumber,
+    /// Which hand-out of the message it is; one that was revoked since is void.
+    pub(crate) delivery_count: u32,
 }
 
 impl Command {
@@ -322,6 +336,8 @@ pub(crate) enum Reply {
     Receive(Result<Vec<Handed>, ReceiveRefusal>),
     Take(Result<Option<Taken>, ReceiveRefusal>),
     Settle(Result<Settled, SettleRefusal>),
+    /// The answer to each delivery, in the order of the command.
+    CompleteAll(Vec<Result<(), SettleRefusal>>),
     Operate(Result<(), OperateRefusal>),
     Redrive(Result<Redriven, OperateRefusal>),
     Purge(Result<Purged, OperateRefusal>),

@@ -10,6 +10,7 @@ use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::Held;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Retry;
@@ -206,6 +207,8 @@ fn commands() -> Vec<Command> {
         workflow: workflow.clone(),
         operation,
     }));
+    let held = Held { token: token(1), sequence: number(300), delivery_count: 2 };
+    commands.push(Command::CompleteAll { queue: queue.clone(), deliveries: vec![held, held] });
     for scope in [PurgeScope::Everything, PurgeScope::DeadLetters, PurgeScope::Workflow(workflow)] {
         commands.push(Command::Purge { queue: queue.clone(), scope, from: number(1) });
     }

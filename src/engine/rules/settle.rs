@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::Held;
 use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settled as SettledReply;
@@ -53,6 +54,13 @@ impl Step<'_> {
         workflow.set_state(self, state)?;
         let (_, receipts) = self.close_and_send(workflow, token, judged)?;
         Ok(SettledReply { locked_until: None, receipts })
+    }
+
+    /// Completes one delivery, and nothing else.
+    pub(crate) fn complete(&mut self, name: &QueueName, held: Held) -> Ruling<(), SettleRefusal> {
+        let settlement = Settlement::Complete(Completion::default());
+        self.settle(name, held.token, (held.sequence, held.delivery_count), settlement)?;
+        Ok(())
     }
 
     /// Completes the first messages of a run, ends the next in its own way, and gives back or keeps the rest.

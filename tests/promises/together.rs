@@ -1,0 +1,110 @@
+//! Many deliveries completed in one request, each judged for itself.
+
+use std::time::Duration;
+
+use seriatim::Delivery;
+use seriatim::Message;
+use seriatim::QueueOptions;
+use seriatim::SettleError;
+use seriatim::SettleRefusal;
+use seriatim::limits;
+
+use crate::promises::house::House;
+use crate::promises::house::body;
+use crate::promises::house::seconds;
+
+async fn receive(house: &House, max: usize) -> Vec<Delivery> {
+    house.queue.receive_many(max, Duration::ZERO).await.expect("the queue exists")
+}
+
+#[tokio::test]
+async fn deliveries_of_many_workflows_are_completed_together() {
+    let house = House::new(QueueOptions::by_position()).await;
+    for workflow in ["a", "b", "c"] {
+        house.send_at(workflow, 1).await;
+        house.send_at(workflow, 2).await;
+    }
+    let mut deliveries = receive(&house, 10).await;
+    let answers = house.queue.complete_all(&mut deliveries).await.unwrap();
+    assert_eq!(answers, [Ok(()), Ok(()), Ok(())]);
+    assert_eq!(house.counts().await.completed, 3);
+    drop(deliveries);
+    let next = receive(&house, 10).await;
+    assert_eq!(next.iter().map(body).collect::<Vec<_>>(), ["2", "2", "2"], "every workflow goes on");
+    assert!(next.iter().all(|delivery| delivery.message().delivery_count == 1), "a drop gave nothing back");
+}
+
+#[tokio::test]
+async fn a_lost_lock_refuses_its_own_delivery_and_no_other() {
+    let house = House::new(QueueOptions { lock: seconds(5), ..QueueOptions::default() }).await;
+    for workflow in ["a", "b", "c"] {
+        house.send(workflow, workflow).await;
+    }
+    let mut deliveries = receive(&house, 10).await;
+    house.clock.advance(seconds(3));
+    deliveries[0].renew().await.unwrap();
+    deliveries[2].renew().await.unwrap();
+    house.clock.advance(seconds(3));
+    let answers = house.queue.complete_all(&mut deliveries).await.unwrap();
+    assert_eq!(answers, [Ok(()), Err(SettleRefusal::LockLost), Ok(())]);
+    drop(deliveries);
+    assert_eq!(house.drain().await, ["b"]);
+}
+
+#[tokio::test]
+async fn a_delivery_that_is_settled_already_is_told_apart() {
+    let house = House::new(QueueOptions::default()).await;
+    let number = house.send("a", "1").await;
+    house.send("b", "2").await;
+    let mut deliveries = receive(&house, 10).await;
+    deliveries[0].complete().await.unwrap();
+    let answers = house.queue.complete_all(&mut deliveries).await.unwrap();
+    assert_eq!(answers, [Err(SettleRefusal::MessageNotFound(number)), Ok(())]);
+    assert_eq!(house.counts().await.completed, 2);
+}
+
+#[tokio::test]
+async fn several_ahead_of_one_taken_workflow_are_completed_together_in_any_order() {
+    let house = House::new(QueueOptions::by_position()).await;
+    for position in 1..=4 {
+        house.send_at("w", position).await;
+    }
+    let taken = house.queue.take_workflow("w").await.unwrap();
+    let mut deliveries = taken.receive(4, Duration::ZERO).await.unwrap();
+    let answers = house.queue.complete_all(deliveries.iter_mut().rev()).await.unwrap();
+    assert_eq!(answers, [Ok(()), Ok(()), Ok(()), Ok(())]);
+    assert_eq!(house.counts().await.completed, 4);
+}
+
+#[tokio::test]
+async fn when_the_queue_is_gone_every_delivery_is_told_so() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send("a", "1").await;
+    house.send("b", "2").await;
+    let mut deliveries = receive(&house, 10).await;
+    house.engine.client().delete_queue("q").await.unwrap();
+    let answers = house.queue.complete_all(&mut deliveries).await.unwrap();
+    assert_eq!(answers, [Err(SettleRefusal::QueueNotFound), Err(SettleRefusal::QueueNotFound)]);
+}
+
+#[tokio::test]
+async fn a_delivery_of_another_queue_or_one_too_many_is_a_misuse_and_completes_none() {
+    let house = House::new(QueueOptions::default()).await;
+    let other = house.engine.client().create_queue("other", QueueOptions::default()).await.unwrap();
+    for number in 0..=limits::COMPLETE_ALL_MAX {
+        house.send(&format!("w{number}"), "body").await;
+    }
+    other.send(Message::new("elsewhere")).await.unwrap();
+    let mut deliveries = receive(&house, limits::COMPLETE_ALL_MAX).await;
+    deliveries.extend(other.receive(Duration::ZERO).await.unwrap());
+    let refused = house.queue.complete_all(deliveries.iter_mut().skip(1)).await.unwrap_err();
+    assert!(matches!(refused, SettleError::Misuse(_)), "{refused}");
+    deliveries.pop();
+    deliveries.extend(receive(&house, 1).await);
+    let refused = house.queue.complete_all(&mut deliveries).await.unwrap_err();
+    assert!(matches!(refused, SettleError::Misuse(_)), "{refused}");
+    assert_eq!(house.counts().await.completed, 0);
+    deliveries.pop();
+    house.queue.complete_all(&mut deliveries).await.unwrap();
+    assert_eq!(house.counts().await.completed, limits::COMPLETE_ALL_MAX as u64);
+}
