@@ -132,6 +132,9 @@ pub const EVENTS_KEPT: usize = 4_096;
 /// Forward step of the clock that is worth a warning.
 pub const CLOCK_JUMP: Duration = Duration::from_secs(5 * 60);
 
+/// Turns that may wait for the commit before theirs: one is enough to keep the disk busy, more would only add latency.
+pub const COMMITS_UNDER_WAY: usize = 1;
+
 /// Bytes of journal rows that fill a generation: large enough that a fold meets its neighbours in a leaf, small
 /// enough to be folded without a stall.
 pub const GENERATION_BYTES: u64 = 16 * 1024 * 1024;
@@ -139,9 +142,6 @@ pub const GENERATION_BYTES: u64 = 16 * 1024 * 1024;
 /// Full generations that stay in the journal, and their rows in memory: what is settled within them never costs more
 /// than its journal row.
 pub const GENERATIONS: usize = 4;
-
-/// Room that is kept from one journal row to the next.
-pub const JOURNAL_BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Queues and workflows of which is remembered, for each table, where their folded rows are; beyond it, all are
 /// forgotten and asked again.

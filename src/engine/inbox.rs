@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
@@ -70,7 +71,9 @@ pub(crate) struct Inbox {
 
 /// The thread's end of the inbox.
 pub(crate) struct Intake {
-    pub(crate) receiver: mpsc::Receiver<Posted>,
+    receiver: mpsc::Receiver<Posted>,
+    /// A request that was looked for before it was asked for.
+    next: Option<Posted>,
     ended: Arc<SetOnce<Unavailable>>,
 }
 
@@ -86,10 +89,30 @@ pub(crate) fn inbox() -> (Inbox, Intake) {
     let (sender, receiver) = mpsc::channel();
     let ended = Arc::new(SetOnce::new());
     let places = Arc::new(Semaphore::new(limits::INBOX_MAX));
-    (Inbox { sender, places, ended: ended.clone() }, Intake { receiver, ended })
+    (Inbox { sender, places, ended: ended.clone() }, Intake { receiver, next: None, ended })
 }
 
 impl Intake {
+    /// Waits for a request, at most so long.
+    pub(crate) fn wait(&mut self, patience: Option<Duration>) -> Result<Posted, RecvTimeoutError> {
+        match (self.next.take(), patience) {
+            (Some(posted), _) => Ok(posted),
+            (None, Some(patience)) => self.receiver.recv_timeout(patience),
+            (None, None) => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        }
+    }
+
+    /// The next request, if one waits.
+    pub(crate) fn take(&mut self) -> Option<Posted> {
+        self.next.take().or_else(|| self.receiver.try_recv().ok())
+    }
+
+    /// Whether a request waits.
+    pub(crate) fn has_more(&mut self) -> bool {
+        self.next = self.take();
+        self.next.is_some()
+    }
+
     /// Tells everybody who asks from now on why there is no answer.
     pub(crate) fn end(&self, why: Unavailable) {
         let _ = self.ended.set(why);

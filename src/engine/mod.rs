@@ -1,6 +1,7 @@
 //! The engine: rules, store and the one thread that writes. Outsiders see only its face, the client.
 
 mod client;
+mod commits;
 #[cfg(test)]
 mod golden;
 mod inbox;

@@ -13,6 +13,7 @@ use crate::clock::SystemClock;
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::events::Events;
+use crate::engine::commits::Commits;
 use crate::engine::inbox::Request;
 use crate::engine::inbox::inbox;
 use crate::engine::rules::Rules;
@@ -179,6 +180,7 @@ impl EngineBuilder {
         let epoch = store.epoch();
         let waker = inbox.clone();
         self.clock.on_change(Box::new(move || waker.post_at_once(Request::Wake)));
+        let commits = Commits::start(store.committer(), inbox.clone(), events.clone())?;
         let mut writer = Writer {
             store,
             rules: Rules::default(),
@@ -186,10 +188,11 @@ impl EngineBuilder {
             inbox: inbox.clone(),
             clock: self.clock,
             wakeups: Wakeups::default(),
-            events: events.clone(),
             time: Timestamp::default(),
             elapsed: Duration::ZERO,
             next_due: None,
+            commits,
+            recovers: false,
         };
         writer.recover()?;
         Ok((Engine { client: Client::new(inbox, epoch, events) }, writer))

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use tokio::sync::broadcast;
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
 use crate::clock::Timestamp;
+use crate::engine::commits::BackupSlot;
+use crate::engine::commits::Commits;
+use crate::engine::commits::LookSlot;
+use crate::engine::commits::Release;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::Intake;
 use crate::engine::inbox::ReplySlot;
@@ -19,8 +22,8 @@ use crate::engine::query::Answer;
 use crate::engine::query::Query;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::effect::Event;
 use crate::engine::rules::records::Records;
+use crate::engine::store::Job;
 use crate::engine::store::Store;
 use crate::engine::timers;
 use crate::engine::turn::Applied;
@@ -39,21 +42,23 @@ pub(crate) struct Writer {
     pub(crate) inbox: Inbox,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) wakeups: Wakeups,
-    pub(crate) events: broadcast::Sender<Event>,
     /// The engine's time: it never runs backwards.
     pub(crate) time: Timestamp,
     /// The clock's elapsed time of the last turn, by which a jump of the wall clock is told from a long sleep.
     pub(crate) elapsed: Duration,
     /// When the next lock runs out or the next reminder is due.
     pub(crate) next_due: Option<Timestamp>,
+    pub(crate) commits: Commits,
+    /// Whether there is more to recover.
+    pub(crate) recovers: bool,
 }
 
 /// What one gathering brought.
 #[derive(Default)]
 struct Gathered {
     asked: Vec<Asked>,
-    queries: Vec<(Query, oneshot::Sender<Result<Answer, Unavailable>>)>,
-    backups: Vec<(PathBuf, oneshot::Sender<Result<u64, Fault>>)>,
+    queries: Vec<(Query, LookSlot)>,
+    backups: Vec<(PathBuf, BackupSlot)>,
     closing: Vec<oneshot::Sender<()>>,
     sleepers: Vec<(Duration, oneshot::Sender<()>)>,
 }
@@ -64,8 +69,10 @@ impl Writer {
         (self.time, self.elapsed) = (self.now(), self.clock.elapsed());
         loop {
             let some = (0..limits::SWEEP_MAX).map(|_| Asked::unattended(Command::Recover));
-            let applied = self.turn(some.collect())?;
-            if !applied.more {
+            let mut release = Release::default();
+            let job = self.turn(some.collect(), &mut release)?;
+            self.commits.hand_over(job, release, false)?;
+            if !self.recovers {
                 return Ok(());
             }
         }
@@ -95,29 +102,35 @@ impl Writer {
     fn serve(
         &mut self,
         asked: Vec<Asked>,
-        queries: Vec<(Query, oneshot::Sender<Result<Answer, Unavailable>>)>,
-        backups: Vec<(PathBuf, oneshot::Sender<Result<u64, Fault>>)>,
+        queries: Vec<(Query, LookSlot)>,
+        backups: Vec<(PathBuf, BackupSlot)>,
     ) -> Result<(), Fault> {
+        if let Some(fault) = self.commits.failed() {
+            self.store.fail(fault);
+            return Err(fault.clone());
+        }
         self.advance_time();
         self.expire_waiters();
+        let (mut job, mut release) = (None, Release { backups, ..Release::default() });
         if !asked.is_empty() || self.next_due.is_some_and(|due| due <= self.time) {
-            self.turn(asked)?;
+            job = self.turn(asked, &mut release)?;
         }
         for (query, slot) in queries {
-            let answer = self.look(query)?;
-            let _ = slot.send(Ok(answer));
+            release.looks.push((slot, self.look(query)?));
         }
-        for (target, slot) in backups {
-            self.back_up(target, slot);
+        if job.is_some() || !release.is_empty() {
+            let more = self.intake.has_more();
+            self.commits.hand_over(job, release, more).inspect_err(|fault| self.store.fail(fault))?;
         }
         Ok(())
     }
 
-    /// One turn: due reminders and locks first, then requests; one commit; then the answers.
-    fn turn(&mut self, asked: Vec<Asked>) -> Result<Applied, Fault> {
+    /// One turn: due reminders and locks first, then requests. What it leads to waits for its commit.
+    fn turn(&mut self, asked: Vec<Asked>, release: &mut Release) -> Result<Option<Job>, Fault> {
+        self.store.land(self.commits.committed());
         let (now, elapsed) = (self.time, self.clock.elapsed());
         let (rules, wakeups) = (&mut self.rules, &mut self.wakeups);
-        let applied = self.store.turn(|turn| {
+        let (applied, job) = self.store.prepare(|turn| {
             let mut work = TurnRules::new(now, elapsed, rules, wakeups, turn);
             work.apply_due()?;
             work.apply_asked(asked)?;
@@ -126,36 +139,25 @@ impl Writer {
             Ok(applied)
         })?;
         self.next_due = applied.next_due;
-        Ok(self.release(applied))
-    }
-
-    /// Lets events and answers out, now that their changes are on disk: who has an answer can find its events.
-    fn release(&mut self, mut applied: Applied) -> Applied {
-        for event in applied.events.drain(..) {
-            let _ = self.events.send(event);
-        }
-        for (slot, parcel) in applied.answers.drain(..) {
-            let _ = slot.send(Ok(parcel.seal(&self.inbox)));
-        }
-        applied
+        self.recovers = applied.more;
+        release.events = applied.events;
+        release.answers = applied.answers;
+        Ok(job)
     }
 
     /// Waits for the first request or the next due instant, then takes what else has come.
     fn gather(&mut self) -> Gathered {
         let mut gathered = Gathered::default();
-        let first = match self.patience() {
-            Some(patience) => self.intake.receiver.recv_timeout(patience),
-            None => self.intake.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        };
+        let first = self.intake.wait(self.patience());
         match first {
             Ok(posted) => gathered.add(posted.request),
             Err(RecvTimeoutError::Timeout) => return gathered,
             Err(RecvTimeoutError::Disconnected) => unreachable!("the writer keeps a handle of its own inbox"),
         }
         for _ in 1..limits::TURN_MAX {
-            match self.intake.receiver.try_recv() {
-                Ok(posted) => gathered.add(posted.request),
-                Err(_) => break,
+            match self.intake.take() {
+                Some(posted) => gathered.add(posted.request),
+                None => break,
             }
         }
         gathered
@@ -189,7 +191,7 @@ impl Writer {
 
     fn look(&mut self, query: Query) -> Result<Answer, Fault> {
         let (rules, now) = (&mut self.rules, self.time);
-        self.store.turn(|turn| {
+        let (answer, job) = self.store.prepare(|turn| {
             if query.is_use()
                 && let Some(name) = query.queue()
                 && let Some(queue) = turn.queue_named(name)?
@@ -198,29 +200,19 @@ impl Writer {
                 rules.note_use(queue.id, now);
             }
             query::look(query, turn, rules.locks())
-        })
-    }
-
-    /// Copies the store on a thread of its own, while turns go on.
-    fn back_up(&self, target: PathBuf, slot: oneshot::Sender<Result<u64, Fault>>) {
-        let snapshot = match self.store.snapshot() {
-            Ok(snapshot) => snapshot,
-            Err(fault) => return drop(slot.send(Err(fault))),
-        };
-        let copy = move || drop(slot.send(snapshot.write_to(&target, &|_| {})));
-        let thread = std::thread::Builder::new().name("seriatim-backup".to_owned()).spawn(copy);
-        if let Err(error) = thread {
-            tracing::error!(%error, "the backup thread could not start");
-        }
+        })?;
+        assert!(job.is_none(), "a look changes nothing");
+        Ok(answer)
     }
 
     /// Answers everybody who still waits, and closes the file.
     fn stop(mut self, why: Unavailable) {
+        self.commits.finish();
         self.intake.end(why.clone());
         for waiter in self.wakeups.take_all() {
             let _ = waiter.slot.send(Err(why.clone()));
         }
-        while let Ok(posted) = self.intake.receiver.try_recv() {
+        while let Some(posted) = self.intake.take() {
             refuse(posted.request, &why);
         }
         if let Err(fault) = self.store.close() {

@@ -7,6 +7,7 @@ use redb::Database;
 use redb::WriteTransaction;
 
 use crate::engine::store::base::store_fault;
+use crate::engine::store::job::begin;
 use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::lock_file::sibling;
@@ -14,7 +15,6 @@ use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::meta::Sheet;
 use crate::engine::store::open::StoreOptions;
 use crate::engine::store::schema;
-use crate::engine::store::store::begin;
 use crate::error::Fault;
 
 /// Creates an empty store at `path`. A crash leaves either nothing there or a whole store.

@@ -2,15 +2,13 @@
 
 use std::collections::VecDeque;
 
-use redb::WriteTransaction;
-
 use crate::engine::rules::record::QueueId;
 #[cfg(test)]
 use crate::engine::store::base::Base;
-use crate::engine::store::base::store_fault;
 use crate::engine::store::codec;
 #[cfg(test)]
 use crate::engine::store::content::Content;
+use crate::engine::store::job::FoldedTable;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::journal::RowWriter;
 use crate::engine::store::key::key_of;
@@ -35,6 +33,15 @@ pub(crate) struct Changed<T: Table> {
     /// Keys to be written, the last first; in order once no candidate is left.
     survivors: Vec<Place<T>>,
     sorted: bool,
+    /// Rows that commits under way fold.
+    landing: VecDeque<Landing<T>>,
+}
+
+/// A row that a commit under way folds.
+struct Landing<T: Table> {
+    position: u64,
+    generation: u32,
+    place: Place<T>,
 }
 
 impl<T: Table> Default for Changed<T> {
@@ -45,6 +52,7 @@ impl<T: Table> Default for Changed<T> {
             candidates: Vec::new(),
             survivors: Vec::new(),
             sorted: false,
+            landing: VecDeque::new(),
         }
     }
 }
@@ -73,9 +81,10 @@ pub(crate) trait Shelved {
     fn begin_fold(&mut self);
     /// How many units of work are left of the fold.
     fn units_left(&self) -> u64;
-    /// Works off units of the fold.
-    fn fold(&mut self, transaction: &WriteTransaction, generation: u32, units: &mut u64)
-    -> Result<(), Fault>;
+    /// Works off units of the fold: rows that the commit at this position is to fold.
+    fn fold(&mut self, generation: u32, position: u64, units: &mut u64) -> Option<FoldedTable>;
+    /// Gives up rows that are found in the table, now that the commits up to a position are done.
+    fn land(&mut self, position: u64);
     /// Puts every row of the table, folded or not, into a map.
     #[cfg(test)]
     fn content(&self, base: &Base<'_>) -> Result<Content, Fault>;
@@ -129,17 +138,9 @@ impl<T: Table> Shelved for Shelf<T> {
         candidates as u64 * (1 + UNITS_PER_ROW) + survivors as u64 * UNITS_PER_ROW
     }
 
-    fn fold(
-        &mut self,
-        transaction: &WriteTransaction,
-        generation: u32,
-        units: &mut u64,
-    ) -> Result<(), Fault> {
+    fn fold(&mut self, generation: u32, position: u64, units: &mut u64) -> Option<FoldedTable> {
         self.pick_survivors(generation, units);
-        if *units == 0 || self.changed.survivors.is_empty() {
-            return Ok(());
-        }
-        let mut table = transaction.open_table(T::DEFINITION).map_err(store_fault)?;
+        let mut rows = Vec::new();
         while *units > 0
             && let Some((prefix, key)) = self.changed.survivors.pop()
         {
@@ -149,17 +150,34 @@ impl<T: Table> Shelved for Shelf<T> {
                 continue;
             }
             let bytes = key_of(&prefix, &key);
-            if let Some(slot) = group.rows.remove(&key) {
-                let sealed = seal(&T::DEFINITION, &bytes, codec::encode(&slot.value));
-                table.insert(bytes.as_slice(), sealed.as_slice()).map_err(store_fault)?;
+            let sealed = group.rows.get_mut(&key).map(|slot| {
+                // From now on, deleting it has to delete what is folded.
+                slot.stamp.based = true;
+                seal(&T::DEFINITION, &bytes, codec::encode(&slot.value))
+            });
+            rows.push((bytes, sealed));
+            self.changed.landing.push_back(Landing { position, generation, place: (prefix, key) });
+        }
+        (!rows.is_empty()).then_some(FoldedTable { definition: T::DEFINITION, rows })
+    }
+
+    fn land(&mut self, position: u64) {
+        while self.changed.landing.front().is_some_and(|landing| landing.position <= position)
+            && let Some(landing) = self.changed.landing.pop_front()
+        {
+            let (prefix, key) = landing.place;
+            let Some(group) = self.groups.get_mut(&prefix) else { continue };
+            let changed_since = |stamp: &Stamp| stamp.generation > landing.generation || stamp.touched;
+            if group.stamp(&key).is_none_or(changed_since) {
+                continue;
+            }
+            if group.rows.remove(&key).is_some() {
                 self.folded.note_put(&prefix, &key);
             } else {
                 group.gone.remove(&key);
-                table.remove(bytes.as_slice()).map_err(store_fault)?;
                 self.folded.note_deleted(&prefix, &key);
             }
         }
-        Ok(())
     }
 
     #[cfg(test)]

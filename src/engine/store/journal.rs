@@ -61,10 +61,8 @@ pub(crate) struct RowWriter {
 }
 
 impl RowWriter {
-    /// Begins a row in a buffer whose room is used again.
-    pub(crate) fn new(mut buffer: Vec<u8>, header: &Header) -> RowWriter {
-        buffer.clear();
-        RowWriter { bytes: codec::encode_to(header, buffer) }
+    pub(crate) fn new(header: &Header) -> RowWriter {
+        RowWriter { bytes: codec::encode(header) }
     }
 
     pub(crate) fn begin_table(&mut self, number: u8) {

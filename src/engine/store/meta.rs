@@ -81,17 +81,9 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Writes what only the journal had so far, because journal rows are about to be dropped.
-    pub(crate) fn save(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
-        let mut meta = Sheet::open(transaction, schema::META)?;
-        meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;
-        meta.put(&name_key(BATCH_ROW), &self.batch)?;
-        drop(meta);
-        let mut tallies = Sheet::open(transaction, schema::TALLIES)?;
-        for (queue, tally) in &self.tallies {
-            tallies.put(&prefix_of(queue), tally)?;
-        }
-        Ok(())
+    /// What only the journal has, to be written before its rows are dropped.
+    pub(crate) fn counted(&self) -> Counted {
+        Counted { numbers: self.numbers, batch: self.batch, tallies: self.tallies.clone() }
     }
 
     pub(crate) fn keep_queue(&mut self, record: QueueRecord) {
@@ -106,6 +98,27 @@ impl Kept {
         }
         self.tallies.remove(&queue);
         self.touched_tallies.remove(&queue);
+    }
+}
+
+/// The counters as they were with one commit.
+pub(crate) struct Counted {
+    numbers: Numbers,
+    batch: BatchRecord,
+    tallies: BTreeMap<QueueId, Tally>,
+}
+
+impl Counted {
+    pub(crate) fn save(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
+        let mut meta = Sheet::open(transaction, schema::META)?;
+        meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;
+        meta.put(&name_key(BATCH_ROW), &self.batch)?;
+        drop(meta);
+        let mut tallies = Sheet::open(transaction, schema::TALLIES)?;
+        for (queue, tally) in &self.tallies {
+            tallies.put(&prefix_of(queue), tally)?;
+        }
+        Ok(())
     }
 }
 

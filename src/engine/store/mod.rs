@@ -12,6 +12,7 @@ mod create;
 mod fold;
 mod folded;
 mod gate;
+mod job;
 mod journal;
 mod key;
 mod lock_file;
@@ -29,5 +30,7 @@ mod turn;
 mod window;
 mod write;
 
+pub(crate) use crate::engine::store::job::Committer;
+pub(crate) use crate::engine::store::job::Job;
 pub(crate) use crate::engine::store::open::StoreOptions;
 pub(crate) use crate::engine::store::store::Store;

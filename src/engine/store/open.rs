@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::panic::catch_unwind;
 use std::path::Path;
+use std::sync::Arc;
 
 use redb::Builder;
 use redb::Database;
@@ -21,6 +22,8 @@ use crate::engine::store::base::store_fault;
 use crate::engine::store::create::create;
 use crate::engine::store::create::write_format;
 use crate::engine::store::gate::Gate;
+use crate::engine::store::job::begin;
+use crate::engine::store::job::panic_text;
 use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::lock_file::fault_of;
@@ -33,8 +36,6 @@ use crate::engine::store::schema;
 use crate::engine::store::schema::Shelves;
 use crate::engine::store::seal::damaged;
 use crate::engine::store::store::Store;
-use crate::engine::store::store::begin;
-use crate::engine::store::store::panic_text;
 use crate::engine::store::window::Window;
 use crate::error::Fault;
 use crate::error::OpenError;
@@ -115,9 +116,8 @@ impl Store {
         transaction.commit().map_err(store_fault)?;
         let shelves = Shelves::new(&Base::new(&database))?;
         let window = Window::new(options.generation_bytes, options.generations);
-        let (buffer, failed) = (Vec::new(), None);
-        let mut store =
-            Store { database, options, epoch, shelves, kept, window, buffer, failed, _lock: lock };
+        let database = Arc::new(database);
+        let mut store = Store { database, options, epoch, shelves, kept, window, failed: None, _lock: lock };
         store.replay()?;
         Ok(store)
     }

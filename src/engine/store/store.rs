@@ -1,19 +1,17 @@
-//! The store: one redb file, turned one commit at a time by the thread that writes.
+//! The store: one redb file behind shelves in memory, turned by the thread that writes.
 
-use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
+use std::sync::Arc;
 
 use redb::Database;
-use redb::Durability;
-use redb::ReadableDatabase;
-use redb::WriteTransaction;
 
 use crate::clock::Timestamp;
 use crate::engine::store::base::Base;
-use crate::engine::store::base::store_fault;
 use crate::engine::store::fold::Shelved;
-use crate::engine::store::journal;
+use crate::engine::store::job::Committer;
+use crate::engine::store::job::Job;
+use crate::engine::store::job::panic_text;
 use crate::engine::store::journal::Header;
 use crate::engine::store::journal::RowWriter;
 use crate::engine::store::lock_file::LockFile;
@@ -21,23 +19,19 @@ use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::open::StoreOptions;
 use crate::engine::store::schema::Shelves;
-use crate::engine::store::snapshot::Snapshot;
 use crate::engine::store::turn::Turn;
 use crate::engine::store::window::Slice;
 use crate::engine::store::window::Window;
 use crate::error::Fault;
-use crate::limits;
 
 /// The store. After a fault it refuses everything: memory may be ahead of the disk, and opening is the recovery.
 pub(crate) struct Store {
-    pub(crate) database: Database,
+    pub(crate) database: Arc<Database>,
     pub(crate) options: StoreOptions,
     pub(crate) epoch: u32,
     pub(crate) shelves: Shelves,
     pub(crate) kept: Kept,
     pub(crate) window: Window,
-    /// Room for the next journal row.
-    pub(crate) buffer: Vec<u8>,
     pub(crate) failed: Option<Fault>,
     /// Held as long as the store is open; released after the database is closed.
     pub(crate) _lock: Option<LockFile>,
@@ -60,26 +54,49 @@ impl Store {
         self.kept.batch.time
     }
 
-    /// Runs one turn: what it writes is committed once, with an fsync, if it writes anything.
+    /// Who writes this store's jobs.
+    pub(crate) fn committer(&self) -> Committer {
+        Committer::new(self.database.clone(), self.options)
+    }
+
+    /// Runs one turn and commits it before it returns, for tests.
     ///
     /// # Errors
     /// The fault that stopped the store, now or before. A panic inside the turn is a fault: nothing is committed.
+    #[cfg(test)]
     pub(crate) fn turn<T>(
         &mut self,
         work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
+        let (done, job) = self.prepare(work)?;
+        if let Some(job) = job {
+            self.committer().commit(&job).inspect_err(|fault| self.fail(fault))?;
+            self.land(job.position);
+        }
+        Ok(done)
+    }
+
+    /// Runs one turn in memory. What it writes comes back as a job, if it writes anything: jobs are to be committed in
+    /// their order, and nothing that follows from a turn may leave the house before its job is.
+    ///
+    /// # Errors
+    /// The fault that stopped the store, now or before. A panic inside the turn is a fault: it is not committed.
+    pub(crate) fn prepare<T>(
+        &mut self,
+        work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
+    ) -> Result<(T, Option<Job>), Fault> {
         if let Some(fault) = &self.failed {
             return Err(fault.clone());
         }
-        let turned = catch_unwind(AssertUnwindSafe(|| self.turn_or_panic(work)));
-        let turned = turned.unwrap_or_else(|panic| Err(Fault::Defect(panic_text(&*panic))));
-        if let Err(fault) = &turned {
-            self.failed = Some(fault.clone());
-        }
-        turned
+        let prepared = catch_unwind(AssertUnwindSafe(|| self.prepare_or_panic(work)));
+        let prepared = prepared.unwrap_or_else(|panic| Err(Fault::Defect(panic_text(&*panic))));
+        prepared.inspect_err(|fault| self.fail(fault))
     }
 
-    fn turn_or_panic<T>(&mut self, work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>) -> Result<T, Fault> {
+    fn prepare_or_panic<T>(
+        &mut self,
+        work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
+    ) -> Result<(T, Option<Job>), Fault> {
         let mut turn = Turn {
             base: Base::new(&self.database),
             shelves: &mut self.shelves,
@@ -90,30 +107,22 @@ impl Store {
         let done = work(&mut turn)?;
         let Turn { queue_changes, changed, .. } = turn;
         self.shelves.each().into_iter().for_each(|shelf| shelf.trim());
-        if changed {
-            self.commit(queue_changes)?;
-        }
-        Ok(done)
+        Ok((done, changed.then(|| self.job(queue_changes))))
     }
 
-    /// One transaction: the journal row of this turn, and a slice of the fold of the oldest generation.
-    fn commit(&mut self, queue_changes: Vec<QueueChange>) -> Result<(), Fault> {
+    /// The journal row of this turn, and a slice of the fold of the oldest generation.
+    fn job(&mut self, queue_changes: Vec<QueueChange>) -> Job {
         let position = self.kept.batch.position + 1;
         let row = self.journal_row(position);
         let bytes = row.len() as u64;
-        let transaction = begin(&self.database, self.options)?;
-        for change in queue_changes {
-            change.write(&transaction)?;
-        }
-        journal::append(&transaction, position, &row)?;
-        self.keep_buffer(row);
+        let mut job = Job { position, row, queue_changes, folded: Vec::new(), ended: None };
         if self.window.append(position, bytes) {
             self.shelves.each().into_iter().for_each(|shelf| shelf.seal());
         }
         if let Some(slice) = self.window.slice(bytes) {
-            self.fold(&transaction, &slice)?;
+            self.fold(&mut job, &slice);
         }
-        transaction.commit().map_err(store_fault)
+        job
     }
 
     /// The sealed bytes of the journal row, chained to the one before.
@@ -126,7 +135,7 @@ impl Store {
             numbers: self.kept.numbers,
             tallies: touched.filter_map(|queue| Some((queue, *self.kept.tallies.get(&queue)?))).collect(),
         };
-        let mut row = RowWriter::new(std::mem::take(&mut self.buffer), &header);
+        let mut row = RowWriter::new(&header);
         for shelf in self.shelves.each() {
             shelf.write_touched(&mut row, self.window.generation());
         }
@@ -135,13 +144,7 @@ impl Store {
         row
     }
 
-    fn keep_buffer(&mut self, buffer: Vec<u8>) {
-        if buffer.capacity() <= limits::JOURNAL_BUFFER_BYTES {
-            self.buffer = buffer;
-        }
-    }
-
-    fn fold(&mut self, transaction: &WriteTransaction, slice: &Slice) -> Result<(), Fault> {
+    fn fold(&mut self, job: &mut Job, slice: &Slice) {
         let mut shelves = self.shelves.each();
         if slice.begins {
             shelves.iter_mut().for_each(|shelf| shelf.begin_fold());
@@ -149,20 +152,23 @@ impl Store {
         let mut units = slice.units(units_left(&shelves));
         for shelf in &mut shelves {
             if units > 0 {
-                shelf.fold(transaction, slice.sealed.generation, &mut units)?;
+                job.folded.extend(shelf.fold(slice.sealed.generation, job.position, &mut units));
             }
         }
         if units_left(&shelves) == 0 {
-            journal::drop_through(transaction, slice.sealed.last_position)?;
-            self.kept.save(transaction)?;
+            job.ended = Some((slice.sealed.last_position, self.kept.counted()));
             self.window.folded();
         }
-        Ok(())
     }
 
-    /// The state as it is now, to be copied while turns go on.
-    pub(crate) fn snapshot(&self) -> Result<Snapshot, Fault> {
-        Ok(Snapshot::new(self.database.begin_read().map_err(store_fault)?))
+    /// Notes that all jobs up to a position are committed: rows they have folded are found in their tables now.
+    pub(crate) fn land(&mut self, position: u64) {
+        self.shelves.each().into_iter().for_each(|shelf| shelf.land(position));
+    }
+
+    /// Notes that a job could not be committed.
+    pub(crate) fn fail(&mut self, fault: &Fault) {
+        self.failed.get_or_insert_with(|| fault.clone());
     }
 
     /// Closes the file.
@@ -179,19 +185,4 @@ impl Store {
 
 fn units_left(shelves: &[&mut dyn Shelved]) -> u64 {
     shelves.iter().map(|shelf| shelf.units_left()).sum()
-}
-
-/// Begins a transaction with the durability that the options ask for.
-pub(crate) fn begin(database: &Database, options: StoreOptions) -> Result<WriteTransaction, Fault> {
-    let mut transaction = database.begin_write().map_err(store_fault)?;
-    transaction.set_durability(Durability::Immediate).map_err(store_fault)?;
-    transaction.set_two_phase_commit(options.strict);
-    transaction.set_quick_repair(options.quick_repair);
-    Ok(transaction)
-}
-
-/// What a panic said.
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("a panic without a text").to_owned()
 }

@@ -1,0 +1,198 @@
+//! Commits under way: while one is written by a thread of its own, the hot loop prepares the next.
+//!
+//! What follows from a turn leaves the house with its commit, never before, and in order: answers, events, looks at
+//! what the turn has changed, and backups. A lone turn is committed by the hot loop itself, so that it waits for no
+//! other thread.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use tokio::sync::broadcast;
+use tokio::sync::oneshot;
+
+use crate::engine::inbox::Inbox;
+use crate::engine::inbox::ReplySlot;
+use crate::engine::inbox::Request;
+use crate::engine::query::Answer;
+use crate::engine::rules::effect::Event;
+use crate::engine::store::Committer;
+use crate::engine::store::Job;
+use crate::engine::turn::Unsealed;
+use crate::error::Fault;
+use crate::error::Unavailable;
+use crate::limits;
+
+/// Where the answer to a look goes.
+pub(crate) type LookSlot = oneshot::Sender<Result<Answer, Unavailable>>;
+
+/// Where the answer to a backup goes.
+pub(crate) type BackupSlot = oneshot::Sender<Result<u64, Fault>>;
+
+/// What leaves the house once a turn is on disk.
+#[derive(Default)]
+pub(crate) struct Release {
+    pub(crate) answers: Vec<(ReplySlot, Unsealed)>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) looks: Vec<(LookSlot, Answer)>,
+    pub(crate) backups: Vec<(PathBuf, BackupSlot)>,
+}
+
+impl Release {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.answers.is_empty() && self.events.is_empty() && self.looks.is_empty() && self.backups.is_empty()
+    }
+}
+
+/// The commits under way, as the hot loop sees them.
+pub(crate) struct Commits {
+    desk: Desk,
+    sender: Option<mpsc::SyncSender<(Option<Job>, Release)>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Whoever commits, on whichever thread.
+#[derive(Clone)]
+struct Desk {
+    committer: Committer,
+    inbox: Inbox,
+    events: broadcast::Sender<Event>,
+    progress: Arc<Progress>,
+}
+
+/// How far commits have come.
+#[derive(Default)]
+struct Progress {
+    under_way: AtomicUsize,
+    committed: AtomicU64,
+    failed: OnceLock<Fault>,
+}
+
+impl Commits {
+    /// Starts the thread.
+    pub(crate) fn start(
+        committer: Committer,
+        inbox: Inbox,
+        events: broadcast::Sender<Event>,
+    ) -> Result<Commits, Fault> {
+        let desk = Desk { committer, inbox, events, progress: Arc::default() };
+        let (sender, jobs) = mpsc::sync_channel::<(Option<Job>, Release)>(limits::COMMITS_UNDER_WAY);
+        let thread = std::thread::Builder::new().name("seriatim-commits".to_owned());
+        let own_desk = desk.clone();
+        let work = move || {
+            for (job, release) in jobs {
+                // A failed commit is noted at the desk, which refuses all that follow.
+                let _ = own_desk.commit(job, release);
+                own_desk.progress.under_way.fetch_sub(1, Ordering::Release);
+            }
+        };
+        let thread = thread.spawn(work).map_err(|error| Fault::File(Arc::new(error)))?;
+        Ok(Commits { desk, sender: Some(sender), thread: Some(thread) })
+    }
+
+    /// Commits a turn, and lets out what follows from it. With `more` to do, the hot loop does not wait for that.
+    ///
+    /// # Errors
+    /// The fault of this commit or of one before it.
+    pub(crate) fn hand_over(&self, job: Option<Job>, release: Release, more: bool) -> Result<(), Fault> {
+        let progress = &self.desk.progress;
+        if let Some(fault) = progress.failed.get() {
+            self.desk.refuse(release, fault);
+            return Err(fault.clone());
+        }
+        let is_alone = progress.under_way.load(Ordering::Acquire) == 0;
+        if is_alone && (!more || job.is_none()) {
+            return self.desk.commit(job, release);
+        }
+        progress.under_way.fetch_add(1, Ordering::Relaxed);
+        let sender = self.sender.as_ref().expect("the thread is there until the engine ends");
+        let sent = sender.send((job, release));
+        sent.map_err(|_| Fault::Defect("the thread that commits has ended".to_owned()))
+    }
+
+    /// The position up to which all is committed.
+    pub(crate) fn committed(&self) -> u64 {
+        self.desk.progress.committed.load(Ordering::Acquire)
+    }
+
+    /// The fault of a commit, if one has failed.
+    pub(crate) fn failed(&self) -> Option<&Fault> {
+        self.desk.progress.failed.get()
+    }
+
+    /// Waits until nothing is under way.
+    pub(crate) fn finish(&mut self) {
+        self.sender = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic in it was caught and noted as a fault.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Desk {
+    fn commit(&self, job: Option<Job>, release: Release) -> Result<(), Fault> {
+        if let Some(fault) = self.progress.failed.get() {
+            self.refuse(release, fault);
+            return Err(fault.clone());
+        }
+        if let Some(job) = job {
+            if let Err(fault) = self.committer.commit(&job) {
+                let fault = self.progress.failed.get_or_init(|| fault);
+                self.refuse(release, fault);
+                // The hot loop may be waiting for something to do.
+                self.inbox.post_at_once(Request::Wake);
+                return Err(fault.clone());
+            }
+            self.progress.committed.store(job.position, Ordering::Release);
+        }
+        self.let_out(release);
+        Ok(())
+    }
+
+    /// Lets events and answers out, now that their changes are on disk: who has an answer can find its events.
+    fn let_out(&self, release: Release) {
+        for event in release.events {
+            let _ = self.events.send(event);
+        }
+        for (slot, unsealed) in release.answers {
+            let _ = slot.send(Ok(unsealed.seal(&self.inbox)));
+        }
+        for (slot, answer) in release.looks {
+            let _ = slot.send(Ok(answer));
+        }
+        for (target, slot) in release.backups {
+            self.back_up(target, slot);
+        }
+    }
+
+    fn refuse(&self, release: Release, fault: &Fault) {
+        for (slot, _) in release.answers {
+            let _ = slot.send(Err(Unavailable::Stopped(fault.clone())));
+        }
+        for (slot, _) in release.looks {
+            let _ = slot.send(Err(Unavailable::Stopped(fault.clone())));
+        }
+        for (_, slot) in release.backups {
+            let _ = slot.send(Err(fault.clone()));
+        }
+    }
+
+    /// Copies the store on a thread of its own, while turns go on.
+    fn back_up(&self, target: PathBuf, slot: BackupSlot) {
+        let snapshot = match self.committer.snapshot() {
+            Ok(snapshot) => snapshot,
+            Err(fault) => return drop(slot.send(Err(fault))),
+        };
+        let copy = move || drop(slot.send(snapshot.write_to(&target, &|_| {})));
+        let thread = std::thread::Builder::new().name("seriatim-backup".to_owned()).spawn(copy);
+        if let Err(error) = thread {
+            tracing::error!(%error, "the backup thread could not start");
+        }
+    }
+}
