@@ -19,6 +19,8 @@ mod meter;
 mod outcome;
 mod pace;
 mod plan;
+#[cfg(test)]
+mod planted;
 pub(crate) mod progress;
 pub(crate) mod raw;
 mod round;
