@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 /// A sentence on the machine, the disk and the versions.
-pub(crate) fn describe(dir: Option<&Path>) -> String {
+pub(crate) fn describe(dir: Option<&Path>, rounds: u32) -> String {
     let cores =
         std::thread::available_parallelism().map_or_else(|_| "?".to_owned(), |cores| cores.to_string());
     let processor = value("/proc/cpuinfo", "model name").unwrap_or_else(|| "processor unknown".to_owned());
-    let memory = value("/proc/meminfo", "MemTotal").unwrap_or_else(|| "memory unknown".to_owned());
+    let memory = memory().unwrap_or_else(|| "memory unknown".to_owned());
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let place = dir.map_or_else(std::env::temp_dir, Path::to_owned);
     let (disk, sync) = (file_system(&place), sqlite_sync());
@@ -17,7 +17,7 @@ pub(crate) fn describe(dir: Option<&Path>) -> String {
     let (version, sqlite) = (env!("CARGO_PKG_VERSION"), rusqlite::version());
     format!(
         "{cores} cores, {processor}, {memory}; {} {}; {disk}.\nseriatim {version} ({commit}), SQLite {sqlite} \
-         (WAL, synchronous=FULL, {sync}). Medians; two numbers in a cell are seriatim's and SQLite's.\n",
+         (WAL, synchronous=FULL, {sync}). Medians of {rounds}; two numbers in a cell are seriatim's and SQLite's.\n",
         std::env::consts::OS,
         kernel.trim(),
     )
@@ -29,6 +29,11 @@ fn sqlite_sync() -> &'static str {
         Some(flags) if flags.contains("HAVE_FDATASYNC") => "fdatasync",
         _ => "fsync",
     }
+}
+
+fn memory() -> Option<String> {
+    let kib: f64 = value("/proc/meminfo", "MemTotal")?.split(' ').next()?.parse().ok()?;
+    Some(format!("{:.0} GiB", kib / f64::from(1 << 20)))
 }
 
 /// The value behind a name and a colon.

@@ -57,8 +57,8 @@ struct Arguments {
     /// Print one line of JSON for each workload.
     #[arg(long)]
     json: bool,
-    /// A document whose block of figures is replaced.
-    #[arg(long, value_name = "FILE")]
+    /// A document whose block of figures is replaced; only by a whole run.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workloads", "quick"])]
     write: Option<PathBuf>,
     /// The process of one turn.
     #[arg(long, hide = true)]
@@ -145,7 +145,8 @@ fn compare(arguments: &Arguments) -> Result<bool, BenchError> {
         }
         tables.push(table::table(&comparisons, delay_ms));
     }
-    let figures = format!("{}\n{}", machine::describe(arguments.dir.as_deref()), tables.join("\n"));
+    let machine = machine::describe(arguments.dir.as_deref(), arguments.rounds);
+    let figures = format!("{machine}\n{}", tables.join("\n"));
     if !arguments.json {
         println!("{figures}");
     }

@@ -7,8 +7,8 @@ use crate::bench::Outcome;
 use crate::comparison::Comparison;
 
 const HEADING: &str = "\
-| workload | seriatim | SQLite | ratio | raw append | CPU µs/message | peak MiB | written/body | |
-|---|---:|---:|---:|---:|---:|---:|---:|---|
+| workload | messages | seriatim | SQLite | ratio | raw append | CPU µs/message | peak MiB | written/body | |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---|
 ";
 
 /// Something that a turn may have measured.
@@ -27,6 +27,7 @@ pub(crate) fn table(comparisons: &[Comparison], sync_delay_ms: u64) -> String {
     for comparison in comparisons {
         let cells = [
             comparison.workload.name().to_owned(),
+            comparison.messages().to_string(),
             result(comparison, Side::Seriatim),
             result(comparison, Side::Sqlite),
             comparison.ratio().map_or_else(dash, |ratio| format!("{ratio:.2}")),

@@ -4,22 +4,24 @@
 //! `benches/` beside other contenders too.
 
 mod apart;
-mod body;
+pub(crate) mod body;
 mod checker;
 pub(crate) mod contender;
 mod drain;
 mod embedded;
 pub(crate) mod error;
 mod feed;
-mod folder;
+pub(crate) mod folder;
 mod handler;
 mod loss;
-mod measure;
+pub(crate) mod measure;
 mod meter;
 mod outcome;
 mod pace;
 mod plan;
-mod progress;
+#[cfg(test)]
+mod planted;
+pub(crate) mod progress;
 pub(crate) mod raw;
 mod round;
 mod spread;
