@@ -93,7 +93,7 @@ impl Contender for Embedded {
 
     async fn settle(&self, batch: Batch, verdicts: Vec<Verdict>) -> Result<(), BenchError> {
         let settled = match batch {
-            Batch::Deliveries(deliveries) => settle_deliveries(deliveries, verdicts).await,
+            Batch::Deliveries(deliveries) => settle_deliveries(&self.queue, deliveries, verdicts).await,
             Batch::Run(Some(run)) => settle_run(run, &verdicts).await,
             Batch::Run(None) => Ok(()),
         };
@@ -117,21 +117,25 @@ fn message(outgoing: Outgoing) -> Message {
     }
 }
 
-/// Settles deliveries of different workflows, all at once.
-async fn settle_deliveries(deliveries: Vec<Delivery>, verdicts: Vec<Verdict>) -> Result<(), SettleError> {
-    let mut settling = JoinSet::new();
+/// Settles deliveries of different workflows: all completions in one request, each failure in its own.
+async fn settle_deliveries(
+    queue: &Queue,
+    deliveries: Vec<Delivery>,
+    verdicts: Vec<Verdict>,
+) -> Result<(), SettleError> {
+    let (mut done, mut failing) = (Vec::with_capacity(deliveries.len()), JoinSet::new());
     for (mut delivery, verdict) in deliveries.into_iter().zip(verdicts) {
-        settling.spawn(async move {
-            match verdict {
-                Verdict::Complete => delivery.complete().await,
-                Verdict::Retry(delay) => delivery.abandon_with(failed(delay)).await,
+        match verdict {
+            Verdict::Complete => done.push(delivery),
+            Verdict::Retry(delay) => {
+                failing.spawn(async move { delivery.abandon_with(failed(delay)).await });
             }
-        });
+        }
     }
-    for settled in settling.join_all().await {
-        settled?;
+    for completed in queue.complete_all(&mut done).await? {
+        completed.map_err(SettleError::Refused)?;
     }
-    Ok(())
+    failing.join_all().await.into_iter().collect()
 }
 
 /// Settles a run up to its first failure; what is behind that goes back.
