@@ -10,5 +10,6 @@ mod promises {
     mod guarantees;
     mod ordering;
     mod processor;
+    mod restart;
     mod together;
 }

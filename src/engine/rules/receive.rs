@@ -218,10 +218,12 @@ impl Workflow {
         Ok(Handed { token, locked_until, sequence, record, content })
     }
 
-    /// Writes down what the holder has out, so that a restart finds it.
+    /// Writes down what the holder has out, so that a restart finds it. A workflow taken whole is written down even
+    /// with nothing out: it offers nothing as long as it has a holder, and only a restart knows that it has none.
     pub(crate) fn write_holding(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<()> {
-        let out = step.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default();
-        let holding = (!out.is_empty()).then_some(Holding { out });
+        let lock = step.locks.get(token).expect("only a holder has something out");
+        let kept = lock.kind == LockKind::Whole || !lock.out.is_empty();
+        let holding = kept.then(|| Holding { out: lock.out.clone() });
         step.write(Change::Holding(self.key.clone(), holding))
     }
 }
