@@ -6,7 +6,6 @@ use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Handed;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::is_expired;
-use crate::engine::rules::lock::Lock;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::record::Deferred;
 use crate::engine::rules::record::Holding;
@@ -159,7 +158,7 @@ impl Workflow {
     /// Gives a holder the workflow.
     pub(crate) fn lock(&mut self, step: &mut Step<'_>, token: LockToken, kind: LockKind) {
         let until = step.now + self.queue.options.lock;
-        step.locks.grant(token, Lock { workflow: self.key.clone(), kind, until, out: Vec::new() });
+        step.locks.grant(token, self.key.clone(), kind, until);
     }
 
     /// Hands the workflow's holder up to `max` messages that follow each other.
