@@ -11,5 +11,6 @@ mod promises {
     mod ordering;
     mod processor;
     mod restart;
+    mod room;
     mod together;
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::engine::rules::early::RunAhead;
 use crate::engine::rules::line::is_dead;
 use crate::engine::rules::record::Link;
 use crate::engine::rules::record::MessageKey;
@@ -55,7 +56,7 @@ pub(crate) struct Judge {
     ids: BTreeMap<(Arc<str>, MessageId), SequenceNumber>,
     places: BTreeMap<(WorkflowKey, Place), (SequenceNumber, Option<MessageId>)>,
     chained: BTreeMap<(WorkflowKey, MessageId), SequenceNumber>,
-    early: BTreeMap<WorkflowKey, (u64, u64)>,
+    ahead: BTreeMap<WorkflowKey, RunAhead>,
 }
 
 impl Judge {
@@ -156,7 +157,7 @@ impl Judge {
                 return refuse(SendRefusal::PlaceTaken { index, by });
             }
         }
-        self.judge_room(&workflow, index, message)?;
+        self.judge_room(step, &workflow, index, message)?;
         self.places.insert(place, (sequence, message.message_id.clone()));
         Ok(Verdict::Accept)
     }
@@ -184,28 +185,16 @@ impl Judge {
 
     fn judge_room(
         &mut self,
+        step: &Step<'_>,
         workflow: &Workflow,
         index: usize,
         message: &NewMessage,
     ) -> Ruling<(), SendRefusal> {
-        let is_next = match &message.place {
-            Place::Position(position) => position.get() <= workflow.record.through + 1,
-            Place::After(predecessor) => *predecessor == workflow.record.tail,
-            Place::Arrival => true,
-        };
-        if is_next {
-            return Ok(());
+        let ahead = self.ahead.entry(workflow.key.clone()).or_insert_with(|| RunAhead::new(workflow));
+        match ahead.add(step, workflow, message)? {
+            true => Ok(()),
+            false => refuse(SendRefusal::WorkflowFull { index, early: workflow.record.early }),
         }
-        let options = &workflow.queue.options;
-        let (count, bytes) = self.early.entry(workflow.key.clone()).or_default();
-        *count += 1;
-        *bytes += message.len() as u64;
-        let full = workflow.record.early + *count > options.early_max
-            || workflow.record.early_bytes + *bytes > options.early_bytes_max;
-        if full {
-            return refuse(SendRefusal::WorkflowFull { index, early: workflow.record.early });
-        }
-        Ok(())
     }
 }
 
