@@ -10,5 +10,7 @@ mod promises {
     mod guarantees;
     mod ordering;
     mod processor;
+    mod restart;
+    mod room;
     mod together;
 }

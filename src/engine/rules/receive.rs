@@ -6,7 +6,6 @@ use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Handed;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::is_expired;
-use crate::engine::rules::lock::Lock;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::record::Deferred;
 use crate::engine::rules::record::Holding;
@@ -159,7 +158,7 @@ impl Workflow {
     /// Gives a holder the workflow.
     pub(crate) fn lock(&mut self, step: &mut Step<'_>, token: LockToken, kind: LockKind) {
         let until = step.now + self.queue.options.lock;
-        step.locks.grant(token, Lock { workflow: self.key.clone(), kind, until, out: Vec::new() });
+        step.locks.grant(token, self.key.clone(), kind, until);
     }
 
     /// Hands the workflow's holder up to `max` messages that follow each other.
@@ -218,10 +217,12 @@ impl Workflow {
         Ok(Handed { token, locked_until, sequence, record, content })
     }
 
-    /// Writes down what the holder has out, so that a restart finds it.
+    /// Writes down what the holder has out, so that a restart finds it. A workflow taken whole is written down even
+    /// with nothing out: it offers nothing as long as it has a holder, and only a restart knows that it has none.
     pub(crate) fn write_holding(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<()> {
-        let out = step.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default();
-        let holding = (!out.is_empty()).then_some(Holding { out });
+        let lock = step.locks.get(token).expect("only a holder has something out");
+        let kept = lock.kind == LockKind::Whole || !lock.out.is_empty();
+        let holding = kept.then(|| Holding { out: lock.out.clone() });
         step.write(Change::Holding(self.key.clone(), holding))
     }
 }

@@ -59,6 +59,7 @@ impl Step<'_> {
 
     fn take_opened(&mut self, mut workflow: Workflow, token: LockToken) -> Ruling<Taken, ReceiveRefusal> {
         workflow.lock(self, token, LockKind::Whole);
+        workflow.write_holding(self, token)?;
         let taken = Taken {
             token,
             locked_until: self.now + workflow.queue.options.lock,

@@ -1,0 +1,62 @@
+//! Limits are judged by what a command leaves behind, neither more nor less.
+
+use seriatim::Message;
+use seriatim::QueueOptions;
+use seriatim::Receipt;
+use seriatim::SendRefusal;
+
+use crate::promises::house::House;
+use crate::promises::house::seconds;
+
+fn room_for(early_max: u64) -> QueueOptions {
+    QueueOptions { early_max, ..QueueOptions::by_position() }
+}
+
+fn at(position: u64) -> Message {
+    Message::new(position.to_string()).workflow("w").position(position)
+}
+
+#[tokio::test]
+async fn o7_what_a_batch_reaches_in_order_takes_no_early_room() {
+    let house = House::new(room_for(1)).await;
+    house.send_at("w", 4).await;
+    let sent = house.queue.send_batch([at(1), at(2)]).await.unwrap();
+    assert!(sent.iter().all(|receipt| matches!(receipt, Receipt::Accepted(_))), "{sent:?}");
+    let full = house.queue.send_batch([at(6), at(7)]).await.unwrap_err();
+    assert_eq!(full.refusal(), Some(&SendRefusal::WorkflowFull { index: 0, early: 1 }));
+    house
+        .queue
+        .send_batch([at(3), at(5), at(6), at(8)])
+        .await
+        .expect("4 is reached and frees its room for 8");
+    let full = house.queue.send_batch([at(7), at(10), at(11)]).await.unwrap_err();
+    assert_eq!(full.refusal(), Some(&SendRefusal::WorkflowFull { index: 2, early: 1 }));
+    assert_eq!(house.drain().await, ["1", "2", "3", "4", "5", "6"]);
+}
+
+#[tokio::test]
+async fn o7_a_chain_that_comes_in_one_batch_takes_no_early_room() {
+    let house = House::new(QueueOptions { order: seriatim::Order::After, ..room_for(1) }).await;
+    let link = |id: &str, after: Option<&str>| {
+        let message = Message::new(id.to_owned()).workflow("w").message_id(id);
+        after.map_or(message.clone().first(), |after| message.after(after))
+    };
+    house.send_after("w", "d", Some("c")).await;
+    let batch = [link("a", None), link("b", Some("a")), link("c", Some("b")), link("e", Some("d"))];
+    house.queue.send_batch(batch).await.unwrap();
+    let full = house.queue.send_batch([link("x", Some("w")), link("z", Some("y"))]).await.unwrap_err();
+    assert_eq!(full.refusal(), Some(&SendRefusal::WorkflowFull { index: 1, early: 0 }));
+    assert_eq!(house.drain().await, ["a", "b", "c", "d", "e"]);
+}
+
+#[tokio::test]
+async fn o7_a_scheduled_message_takes_no_early_room() {
+    let house = House::new(room_for(1)).await;
+    let later = seriatim::Clock::now(&house.clock) + seconds(60);
+    house.queue.send(at(9).schedule_at(later)).await.expect("nothing is early yet");
+    house.queue.send_batch([at(7).schedule_at(later), at(3)]).await.expect("only 3 is early");
+    house.queue.send(at(5).schedule_at(later)).await.expect("the room is full, but this is not early");
+    assert_eq!(house.counts().await.early, 1);
+    let full = house.queue.send(at(4)).await.unwrap_err();
+    assert_eq!(full.refusal(), Some(&SendRefusal::WorkflowFull { index: 0, early: 1 }));
+}
