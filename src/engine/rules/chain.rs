@@ -89,7 +89,7 @@ impl Workflow {
         step.write(Change::Waiting(self.key.clone(), chained_id(&message), None))?;
         step.write(Change::Root(self.key.clone(), sequence, false))?;
         message.rank = Some(rank);
-        step.write(Change::Message(self.message_key(sequence), Some(message)))?;
+        step.write(Change::Message(self.message_key(sequence), Some(Box::new(message))))?;
         step.write(Change::Line(self.key.clone(), rank, Some(sequence)))
     }
 

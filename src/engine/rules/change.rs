@@ -30,10 +30,10 @@ pub(crate) enum Change {
     /// The queue and every row that belongs to it is deleted.
     QueueGone(QueueId),
     Tally(QueueId, Tally),
-    Workflow(WorkflowKey, Option<WorkflowRecord>),
+    Workflow(WorkflowKey, Option<Box<WorkflowRecord>>),
     State(WorkflowKey, Option<Bytes>),
-    Message(MessageKey, Option<MessageRecord>),
-    Content(MessageKey, Option<Content>),
+    Message(MessageKey, Option<Box<MessageRecord>>),
+    Content(MessageKey, Option<Box<Content>>),
     /// A place in a workflow's line.
     Line(WorkflowKey, u64, Option<SequenceNumber>),
     /// The place of a message that was set aside.

@@ -28,7 +28,7 @@ impl Workflow {
         self.count(step, after, 1)?;
         self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), due_of(after))?;
         self.move_reminder(step, &Remind::Expiry(sequence), before.and_then(expiry_of), expiry_of(after))?;
-        step.write(Change::Message(self.message_key(sequence), Some(after.clone())))
+        step.write(Change::Message(self.message_key(sequence), Some(Box::new(after.clone()))))
     }
 
     /// Removes a message that has come to its end.

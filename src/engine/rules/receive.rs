@@ -17,6 +17,7 @@ use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
+use crate::engine::rules::workflow::Placed;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::ReceiveRefusal;
 use crate::id::QueueName;
@@ -39,13 +40,12 @@ impl Step<'_> {
             if self.locks.len() >= limits::LOCKS_MAX {
                 break;
             }
-            let Some(mut workflow) = self.next_ready(&queue)? else {
+            let Some((mut workflow, (_, sequence, message))) = self.next_ready(&queue)? else {
                 break;
             };
             let token = token.nth(handed.len());
             workflow.lock(self, token, LockKind::Deliveries);
-            let message = workflow.hand_out_run(self, token, 1)?.pop();
-            let message = message.expect("a ready workflow has a message to hand out");
+            let message = workflow.hand_out(self, token, sequence, message)?;
             bytes += message.content.body.len();
             handed.push(message);
             workflow.close(self)?;
@@ -64,7 +64,7 @@ impl Step<'_> {
         if self.locks.len() >= limits::LOCKS_MAX {
             return refuse(ReceiveRefusal::TooManyLocks(self.locks.len()));
         }
-        let Some(mut workflow) = self.next_ready(&queue)? else {
+        let Some((mut workflow, _)) = self.next_ready(&queue)? else {
             return Ok(Vec::new());
         };
         workflow.lock(self, token, LockKind::Deliveries);
@@ -133,8 +133,8 @@ impl Step<'_> {
         }
     }
 
-    /// The workflow that has been ready for longest, once expired heads are out of the way.
-    pub(crate) fn next_ready(&mut self, queue: &Arc<QueueRecord>) -> Read<Option<Workflow>> {
+    /// The workflow that has been ready for longest, and its head, once expired heads are out of the way.
+    pub(crate) fn next_ready(&mut self, queue: &Arc<QueueRecord>) -> Read<Option<(Workflow, Placed)>> {
         for _ in 0..limits::EXPIRED_IN_A_ROW_MAX {
             let Some((ticket, stream)) = self.records.ready_first(queue.id)? else {
                 return Ok(None);
@@ -142,9 +142,9 @@ impl Step<'_> {
             let mut workflow = Workflow::open(self, queue, stream)?;
             assert_eq!(workflow.record.ticket, Some(ticket), "a ready workflow is listed under its ticket");
             let head = workflow.offer_from(self, 0)?;
-            let (_, sequence, message) = head.expect("a ready workflow has a message to hand out");
+            let (rank, sequence, message) = head.expect("a ready workflow has a message to hand out");
             if !is_expired(&message, self.now) {
-                return Ok(Some(workflow));
+                return Ok(Some((workflow, (rank, sequence, message))));
             }
             workflow.expire(self, sequence, &message)?;
             workflow.close(self)?;

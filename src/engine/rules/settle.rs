@@ -15,6 +15,7 @@ use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
@@ -50,7 +51,7 @@ impl Step<'_> {
             return refuse(SettleRefusal::LockLost);
         }
         let (settlement, state, judged) = self.judge_settlement(&workflow, settlement)?;
-        workflow.apply_settlement(self, token, sequence, settlement)?;
+        workflow.apply_settlement(self, token, (sequence, message), settlement)?;
         workflow.set_state(self, state)?;
         let (_, receipts) = self.close_and_send(workflow, token, judged)?;
         Ok(SettledReply { locked_until: None, receipts })
@@ -79,7 +80,9 @@ impl Step<'_> {
         }
         let (_, state, judged) = self.judge_settlement(&workflow, Settlement::Complete(completion))?;
         for sequence in &out[..completed] {
-            workflow.apply_settlement(self, token, *sequence, Settlement::Complete(Completion::default()))?;
+            let message = self.message_listed(workflow.queue.id, *sequence)?;
+            let completed = Settlement::Complete(Completion::default());
+            workflow.apply_settlement(self, token, (*sequence, message), completed)?;
         }
         if !keep_rest {
             for sequence in &out[needed..] {
@@ -88,7 +91,8 @@ impl Step<'_> {
             }
         }
         if let Some(next) = next {
-            workflow.apply_settlement(self, token, out[completed], next)?;
+            let message = self.message_listed(workflow.queue.id, out[completed])?;
+            workflow.apply_settlement(self, token, (out[completed], message), next)?;
         }
         workflow.set_state(self, state)?;
         let (locked_until, receipts) = self.close_and_send(workflow, token, judged)?;
@@ -135,14 +139,20 @@ impl Step<'_> {
         token: LockToken,
         judged: Vec<Judged>,
     ) -> Read<(Option<Timestamp>, Vec<Receipt>)> {
+        let mut workflow = workflow;
+        let locked_until = self.end_if_settled(&mut workflow, token)?;
+        if judged.is_empty() {
+            workflow.close(self)?;
+            return Ok((locked_until, Vec::new()));
+        }
         let (queue, stream) = (workflow.queue.clone(), workflow.key.stream.clone());
-        let locked_until = self.close_holder(workflow, token)?;
+        workflow.close_unjudged(self)?;
         let receipts = self.accept_all(judged)?;
         Workflow::open(self, &queue, stream)?.close(self)?;
         Ok((locked_until, receipts))
     }
 
-    fn close_holder(&mut self, mut workflow: Workflow, token: LockToken) -> Read<Option<Timestamp>> {
+    fn end_if_settled(&mut self, workflow: &mut Workflow, token: LockToken) -> Read<Option<Timestamp>> {
         let lock = self.locks.get(token).expect("the lock was held when the settle began");
         let (ended, until) = (lock.kind == LockKind::Deliveries && lock.out.is_empty(), lock.until);
         if ended {
@@ -150,7 +160,6 @@ impl Step<'_> {
         } else {
             workflow.write_holding(self, token)?;
         }
-        workflow.close_unjudged(self)?;
         Ok((!ended).then_some(until))
     }
 
@@ -206,17 +215,14 @@ impl Workflow {
         &mut self,
         step: &mut Step<'_>,
         token: LockToken,
-        sequence: SequenceNumber,
+        (sequence, message): (SequenceNumber, MessageRecord),
         settlement: Settlement,
     ) -> Read<()> {
         step.locks.take_back(token, sequence);
         let held_before = self.record.hold.is_some();
-        let place = step.message_listed(self.key.queue, sequence)?.rank.unwrap_or(0);
+        let place = message.rank.unwrap_or(0);
         match settlement {
-            Settlement::Complete(_) => {
-                let message = step.message_listed(self.key.queue, sequence)?;
-                self.end(step, sequence, &message, Settled::Completed)?;
-            }
+            Settlement::Complete(_) => return self.end(step, sequence, &message, Settled::Completed),
             Settlement::Abandon { retry, reason, properties } => {
                 self.change_properties(step, sequence, properties)?;
                 self.fail(step, sequence, retry, &reason)?;
@@ -304,6 +310,6 @@ impl Workflow {
         let key = self.message_key(sequence);
         let mut content = step.records.content(key)?.expect("every stored message has its content");
         content.headers.properties.extend(properties);
-        step.write(Change::Content(key, Some(content)))
+        step.write(Change::Content(key, Some(Box::new(content))))
     }
 }

@@ -35,7 +35,7 @@ impl Step<'_> {
         let opened = match workflow {
             Some(id) => self.workflow_to_take(&queue, id)?,
             None => match self.next_ready(&queue)? {
-                Some(workflow) => workflow,
+                Some((workflow, _)) => workflow,
                 None => return Ok(None),
             },
         };
