@@ -40,6 +40,7 @@ const WORDS: &[&str] = &[
     "crate::queue",
     "crate::clock",
     "crate::limits",
+    "crate::lookup",
     "crate::error",
 ];
 
@@ -57,6 +58,7 @@ pub(crate) const TABLE: &[Row] = &[
             "src/queue.rs",
             "src/clock.rs",
             "src/limits.rs",
+            "src/lookup.rs",
             "src/error.rs",
         ],
         outside: &[],

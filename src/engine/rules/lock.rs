@@ -1,12 +1,12 @@
 //! The locks that are held: who has which workflow, until when. They live in memory only.
 
-use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
 use crate::id::SequenceNumber;
+use crate::lookup::Lookup;
 use crate::token::LockToken;
 
 /// What a lock was given for.
@@ -39,8 +39,8 @@ impl Lock {
 /// All locks, found by token, by workflow and by deadline.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
-    by_token: BTreeMap<LockToken, Lock>,
-    by_workflow: BTreeMap<WorkflowKey, LockToken>,
+    by_token: Lookup<LockToken, Lock>,
+    by_workflow: Lookup<WorkflowKey, LockToken>,
     deadlines: BTreeSet<(Timestamp, u64, LockToken)>,
     granted: u64,
 }
@@ -54,7 +54,7 @@ impl Locks {
     /// The lock on a workflow, run out or not.
     pub(crate) fn of(&self, workflow: &WorkflowKey) -> Option<(LockToken, &Lock)> {
         let token = *self.by_workflow.get(workflow)?;
-        Some((token, &self.by_token[&token]))
+        Some((token, self.by_token.get(&token).expect("a holder's token is that of a lock")))
     }
 
     /// The lock of this token, run out or not.
@@ -71,10 +71,11 @@ impl Locks {
         self.deadlines.first().map(|(until, _, token)| (*until, *token))
     }
 
-    /// The locks on workflows of one queue.
+    /// The locks on workflows of one queue, those that end first before the others.
     pub(crate) fn of_queue(&self, queue: QueueId) -> Vec<LockToken> {
-        let of_queue = |(key, _): &(&WorkflowKey, &LockToken)| key.queue == queue;
-        self.by_workflow.iter().filter(of_queue).map(|(_, token)| *token).collect()
+        let of_queue =
+            |token: &LockToken| self.by_token.get(token).is_some_and(|lock| lock.workflow.queue == queue);
+        self.deadlines.iter().map(|(_, _, token)| *token).filter(of_queue).collect()
     }
 
     /// Grants a lock on a workflow nobody holds.

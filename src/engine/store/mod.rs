@@ -20,6 +20,7 @@ mod meta;
 mod open;
 mod records;
 mod replay;
+mod rows;
 mod schema;
 mod seal;
 mod shelf;
