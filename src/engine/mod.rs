@@ -3,6 +3,8 @@
 mod client;
 mod commits;
 #[cfg(test)]
+mod folding;
+#[cfg(test)]
 mod golden;
 mod inbox;
 mod open;

@@ -13,6 +13,7 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use redb::BackendError;
 use redb::StorageBackend;
@@ -43,12 +44,14 @@ pub(crate) struct Gate {
     file: Arc<FileBackend>,
     open: Arc<AtomicBool>,
     held_back: Arc<Mutex<HeldBack>>,
+    /// By how much every sync is made longer.
+    sync_delay: Duration,
 }
 
 impl Gate {
     /// A closed gate before a file.
-    pub(crate) fn closed(file: FileBackend) -> Gate {
-        Gate { file: Arc::new(file), open: Arc::default(), held_back: Arc::default() }
+    pub(crate) fn closed(file: FileBackend, sync_delay: Duration) -> Gate {
+        Gate { file: Arc::new(file), open: Arc::default(), held_back: Arc::default(), sync_delay }
     }
 
     /// Opens the gate: what was held back goes to the file, in order.
@@ -143,6 +146,7 @@ impl StorageBackend for Gate {
 
     fn sync_data(&self) -> io::Result<()> {
         if self.is_open() {
+            wait(self.sync_delay);
             return self.file.sync_data();
         }
         self.held_back().operations.push(Operation::Sync);
@@ -193,5 +197,13 @@ impl StorageBackend for Gate {
 
     fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
         self.file.query_lock_range(start, end)
+    }
+}
+
+/// Makes a sync as slow as that of another disk.
+#[expect(clippy::disallowed_methods, reason = "a slow disk is exactly what is asked for")]
+fn wait(sync_delay: Duration) {
+    if !sync_delay.is_zero() {
+        std::thread::sleep(sync_delay);
     }
 }

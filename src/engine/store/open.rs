@@ -6,6 +6,7 @@ use std::io::Read;
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use redb::Builder;
 use redb::Database;
@@ -53,6 +54,8 @@ pub(crate) struct StoreOptions {
     pub(crate) quick_repair: bool,
     /// How many bytes of journal rows fill a generation.
     pub(crate) generation_bytes: u64,
+    /// By how much every sync of the file is made longer, to see what a slower disk would do.
+    pub(crate) sync_delay: Duration,
     /// How many full generations are kept in the journal before the oldest is folded.
     pub(crate) generations: usize,
 }
@@ -65,6 +68,7 @@ impl Default for StoreOptions {
             quick_repair: false,
             generation_bytes: limits::GENERATION_BYTES,
             generations: limits::GENERATIONS,
+            sync_delay: Duration::ZERO,
         }
     }
 }
@@ -134,7 +138,7 @@ fn open_file(path: &Path, options: StoreOptions) -> Result<Database, OpenError> 
     let file = OpenOptions::new().read(true).write(true).open(path);
     let mut file = file.map_err(|error| fault_of(path, &error))?;
     check_magic(path, &mut file)?;
-    let gate = Gate::closed(FileBackend::new(file).map_err(store_fault)?);
+    let gate = Gate::closed(FileBackend::new(file).map_err(store_fault)?, options.sync_delay);
     let database = match builder(options).create_with_backend(gate.clone()) {
         Ok(database) => database,
         Err(DatabaseError::DatabaseAlreadyOpen) => {
