@@ -86,10 +86,12 @@ impl Step<'_> {
         Ok(Redriven::AsNew(new_sequence))
     }
 
-    /// A redriven message is never taken for a duplicate of itself, so it is judged without its ID.
+    /// A redriven message is never taken for a duplicate of itself, so it is judged without its ID. It takes the room
+    /// of its dead letter.
     fn judge_redrive(&self, queue: &Arc<QueueRecord>, new: &NewMessage) -> Ruling<(), OperateRefusal> {
         let anonymous = NewMessage { message_id: None, ..new.clone() };
-        let judged = Judge::default().judge(self, queue, std::slice::from_ref(&anonymous));
+        let mut judge = Judge::making_room(queue.id, 1);
+        let judged = judge.judge(self, queue, std::slice::from_ref(&anonymous));
         match judged {
             Ok(verdicts) if verdicts[0] == Verdict::Accept => Ok(()),
             Ok(_) => refuse(OperateRefusal::Send(SendRefusal::AlreadySettled { index: 0 })),

@@ -49,7 +49,7 @@ impl Step<'_> {
         if !out.contains(&sequence) || message.delivery_count != delivery_count {
             return refuse(SettleRefusal::LockLost);
         }
-        let (settlement, state, judged) = self.judge_settlement(&workflow, settlement)?;
+        let (settlement, state, judged) = self.judge_settlement(&workflow, settlement, 1)?;
         workflow.apply_settlement(self, token, sequence, settlement)?;
         workflow.set_state(self, state)?;
         let (_, receipts) = self.close_and_send(workflow, token, judged)?;
@@ -77,7 +77,8 @@ impl Step<'_> {
             let last = out.last().copied().unwrap_or(SequenceNumber::new(0));
             return refuse(SettleRefusal::MessageNotFound(last));
         }
-        let (_, state, judged) = self.judge_settlement(&workflow, Settlement::Complete(completion))?;
+        let (_, state, judged) =
+            self.judge_settlement(&workflow, Settlement::Complete(completion), completed)?;
         for sequence in &out[..completed] {
             workflow.apply_settlement(self, token, *sequence, Settlement::Complete(Completion::default()))?;
         }
@@ -95,11 +96,12 @@ impl Step<'_> {
         Ok(SettledReply { locked_until, receipts })
     }
 
-    /// Judges what a settlement sends and sets, before anything is changed.
+    /// Judges what a settlement sends and sets, before anything is changed. A completion ends `count` messages.
     fn judge_settlement(
         &self,
         workflow: &Workflow,
         settlement: Settlement,
+        count: usize,
     ) -> Ruling<(Settlement, StateChange, Vec<Judged>), SettleRefusal> {
         let Settlement::Complete(completion) = settlement else {
             return Ok((settlement, StateChange::Keep, Vec::new()));
@@ -108,7 +110,7 @@ impl Step<'_> {
         if stateless && completion.state != StateChange::Keep {
             return refuse(SettleRefusal::NoWorkflow);
         }
-        let mut judge = Judge::default();
+        let mut judge = Judge::making_room(workflow.queue.id, count);
         let mut judged = Vec::with_capacity(completion.sends.len());
         for (queue, messages) in completion.sends {
             judged.push(self.judge(&mut judge, &queue, messages).map_err(|stop| match stop {
