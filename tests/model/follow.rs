@@ -10,7 +10,10 @@ use crate::model::reference::WINDOW;
 
 impl Reference {
     pub(crate) fn hold(&mut self, key: Key) {
-        self.of(key).held.get_or_insert(Cause::Operator);
+        let held = &mut self.of(key).held;
+        if *held != Some(Cause::Quarantine) {
+            *held = Some(Cause::Operator);
+        }
         self.after();
     }
 

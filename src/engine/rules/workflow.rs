@@ -112,9 +112,15 @@ impl Workflow {
         Ok(None)
     }
 
-    /// Holds the workflow, unless it is held already. A quarantine takes over any other hold: it has work to do.
+    /// Holds the workflow, unless it is held already. A quarantine takes over any other hold: it has work to do. An
+    /// operator takes over a hold that would end by itself once its cause is gone.
     pub(crate) fn hold(&mut self, step: &mut Step<'_>, cause: HoldCause, reason: &str) {
-        if self.record.hold.is_some() && !matches!(cause, HoldCause::Quarantine(_)) {
+        let stays = |hold: &Hold| match cause {
+            HoldCause::Quarantine(_) => false,
+            HoldCause::Operator => !matches!(hold.cause, HoldCause::Spent(_) | HoldCause::Gap),
+            _ => true,
+        };
+        if self.record.hold.as_ref().is_some_and(stays) {
             return;
         }
         let hold = Hold { cause: cause.clone(), since: step.now, reason: reason.to_owned() };
