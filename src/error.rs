@@ -349,6 +349,9 @@ pub enum OperateRefusal {
     /// The workflow has gone past the message's place; give it a new position, or hold the workflow before its place.
     #[error("redrive message {0}: its workflow has gone past its place")]
     PlacePassed(SequenceNumber),
+    /// The workflow is quarantined: what came back would be dead-lettered again. Resume it, or resume and redrive it.
+    #[error("redrive message {0}: its workflow is quarantined; resume it first")]
+    Quarantined(SequenceNumber),
     /// The message could not be sent anew.
     #[error(transparent)]
     Send(SendRefusal),

@@ -1,6 +1,7 @@
 //! Ways out of a hold: what an operator asks for stays, and what is redriven is offered.
 
 use seriatim::HoldCause;
+use seriatim::OperateRefusal;
 use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Spent;
@@ -19,6 +20,23 @@ async fn held_by(house: &House) -> Option<HoldCause> {
         Some(WorkflowStatus::Held(hold)) => Some(hold.cause),
         _ => None,
     }
+}
+
+#[tokio::test]
+async fn o6_a_single_redrive_is_refused_as_long_as_its_workflow_is_quarantined() {
+    let house = House::new(once(Order::POSITION, Spent::Quarantine)).await;
+    let first = house.send_at("w", 1).await;
+    let second = house.send_at("w", 2).await;
+    house.must().await.abandon().await.unwrap();
+    for number in [first, second] {
+        let refused = house.queue.redrive(number).await.unwrap_err();
+        assert_eq!(refused.refusal(), Some(&OperateRefusal::Quarantined(number)));
+        let refused = house.queue.redrive_as(number, 7).await.unwrap_err();
+        assert_eq!(refused.refusal(), Some(&OperateRefusal::Quarantined(number)));
+    }
+    assert_eq!(house.counts().await.dead_lettered, 2, "nothing came back only to be dead-lettered again");
+    house.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
+    assert_eq!(house.drain().await, ["1", "2"]);
 }
 
 #[tokio::test]

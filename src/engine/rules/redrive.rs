@@ -7,6 +7,7 @@ use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::judge::Verdict;
 use crate::engine::rules::line::is_dead;
+use crate::engine::rules::record::HoldCause;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
@@ -45,6 +46,9 @@ impl Step<'_> {
             return refuse(OperateRefusal::NotDeadLettered(sequence));
         };
         let mut workflow = Workflow::open(self, &queue, message.stream.clone())?;
+        if workflow.is_quarantined() {
+            return refuse(OperateRefusal::Quarantined(sequence));
+        }
         if position.is_none() && workflow.place_is_ahead(self, sequence, &message)? {
             workflow.put_back(self, sequence, &message)?;
             workflow.close(self)?;
@@ -102,6 +106,11 @@ impl Step<'_> {
 }
 
 impl Workflow {
+    /// Whether whatever comes back would go to the dead letters again.
+    fn is_quarantined(&self) -> bool {
+        self.record.hold.as_ref().is_some_and(|hold| matches!(hold.cause, HoldCause::Quarantine(_)))
+    }
+
     /// Whether a dead letter can return to its own place: it is free, nothing behind it was handed out, and
     /// nothing will be before someone resumes the workflow.
     fn place_is_ahead(
