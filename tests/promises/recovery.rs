@@ -1,9 +1,11 @@
 //! Ways out of a hold: what an operator asks for stays, and what is redriven is offered.
 
 use seriatim::HoldCause;
+use seriatim::Message;
 use seriatim::OperateRefusal;
 use seriatim::Order;
 use seriatim::QueueOptions;
+use seriatim::Redriven;
 use seriatim::Spent;
 use seriatim::WorkflowStatus;
 
@@ -37,6 +39,17 @@ async fn o6_a_single_redrive_is_refused_as_long_as_its_workflow_is_quarantined()
     assert_eq!(house.counts().await.dead_lettered, 2, "nothing came back only to be dead-lettered again");
     house.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
     assert_eq!(house.drain().await, ["1", "2"]);
+}
+
+#[tokio::test]
+async fn o11_a_message_for_itself_is_recovered_by_redrive_after_a_quarantine() {
+    let house = House::new(once(Order::None, Spent::Quarantine)).await;
+    let number = house.accept(Message::new("1").workflow("w")).await;
+    house.send("w", "2").await;
+    house.must().await.abandon().await.unwrap();
+    assert_eq!(house.counts().await.dead_lettered, 1, "nothing follows it that could be quarantined");
+    assert_eq!(house.queue.redrive(number).await.unwrap(), Redriven::InPlace);
+    assert_eq!(house.drain().await, ["2", "1"]);
 }
 
 #[tokio::test]

@@ -98,7 +98,8 @@ impl Workflow {
         }
         self.restate(step, sequence, Some(before), &message)?;
         self.dead_letter(step, sequence, MAX_DELIVERY_COUNT_EXCEEDED, reason)?;
-        if policy == Spent::Quarantine {
+        // A message for itself has nothing behind it, and nobody could name its workflow to resume it.
+        if policy == Spent::Quarantine && self.key.stream.workflow_id().is_some() {
             self.hold(step, HoldCause::Quarantine(sequence), reason);
         }
         Ok(())
