@@ -286,6 +286,12 @@ pub enum SettleRefusal {
     /// The message belongs to no workflow that could keep a state; the delivery is still held.
     #[error("set the state: the message belongs to no workflow")]
     NoWorkflow,
+    /// The message's properties, with those of this settle, have more bytes than allowed; the delivery is still held.
+    #[error("settle: the message's properties would have {bytes} bytes")]
+    PropertiesTooLarge {
+        /// How many bytes they would have.
+        bytes: usize,
+    },
     /// A message that should be sent with the settle was refused; the delivery is still held.
     #[error(transparent)]
     Send(SendRefusal),

@@ -1,6 +1,8 @@
 //! Limits are judged by what a command leaves behind, neither more nor less.
 
+use seriatim::Abandon;
 use seriatim::Completion;
+use seriatim::Ending;
 use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
@@ -102,4 +104,24 @@ async fn a_completion_that_returns_to_a_queue_counts_all_it_sends_there() {
     let completion = Completion::new().send("small", message()).send("q", message()).send("small", message());
     let full = house.must().await.complete_with(completion).await.unwrap_err();
     assert_eq!(full.refusal(), Some(&SettleRefusal::Send(SendRefusal::QueueFull { stored: 0 })));
+}
+
+#[tokio::test]
+async fn properties_do_not_grow_beyond_their_limit_over_the_attempts() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send("w", "1").await;
+    let half = || "x".repeat(40 * 1024);
+    house.must().await.abandon_with(Abandon::now().property("a", half())).await.unwrap();
+    let mut delivery = house.must().await;
+    let refused = delivery.abandon_with(Abandon::now().property("b", half())).await.unwrap_err();
+    assert_eq!(refused.refusal(), Some(&SettleRefusal::PropertiesTooLarge { bytes: 2 * 40 * 1024 + 2 }));
+    delivery
+        .abandon_with(Abandon::now().property("a", half()))
+        .await
+        .expect("it replaces as much as it adds");
+    let mut run = house.queue.receive_run(1, seconds(0)).await.unwrap().unwrap();
+    let ending = Ending::Abandon(Abandon::now().property("b", half()));
+    assert!(run.complete_first_then(0, ending).await.is_err());
+    run.release().await.expect("a settle that was refused has changed nothing");
+    assert_eq!(house.must().await.message().delivery_count, 3);
 }

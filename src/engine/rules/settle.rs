@@ -27,6 +27,7 @@ use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::SettleRefusal;
 use crate::header::Properties;
+use crate::header::properties_len;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
@@ -49,6 +50,7 @@ impl Step<'_> {
         if !out.contains(&sequence) || message.delivery_count != delivery_count {
             return refuse(SettleRefusal::LockLost);
         }
+        self.check_properties(&workflow, sequence, &settlement)?;
         let (settlement, state, judged) = self.judge_settlement(&workflow, settlement, 1)?;
         workflow.apply_settlement(self, token, sequence, settlement)?;
         workflow.set_state(self, state)?;
@@ -76,6 +78,9 @@ impl Step<'_> {
         if needed > out.len() {
             let last = out.last().copied().unwrap_or(SequenceNumber::new(0));
             return refuse(SettleRefusal::MessageNotFound(last));
+        }
+        if let Some(next) = &next {
+            self.check_properties(&workflow, out[completed], next)?;
         }
         let (_, state, judged) =
             self.judge_settlement(&workflow, Settlement::Complete(completion), completed)?;
@@ -119,6 +124,33 @@ impl Step<'_> {
             })?);
         }
         Ok((Settlement::Complete(Completion::default()), completion.state, judged))
+    }
+
+    /// Properties are added with each attempt; together they stay within the limit of a send.
+    fn check_properties(
+        &self,
+        workflow: &Workflow,
+        sequence: SequenceNumber,
+        settlement: &Settlement,
+    ) -> Ruling<(), SettleRefusal> {
+        let (Settlement::Abandon { properties, .. }
+        | Settlement::Defer { properties, .. }
+        | Settlement::DeadLetter { properties, .. }) = settlement
+        else {
+            return Ok(());
+        };
+        if properties.is_empty() {
+            return Ok(());
+        }
+        let content = self.records.content(workflow.message_key(sequence))?;
+        let mut together = content.expect("every stored message has its content").headers.properties;
+        together.extend(properties.clone());
+        match properties_len(&together) {
+            bytes if bytes > limits::PROPERTIES_BYTES_MAX => {
+                refuse(SettleRefusal::PropertiesTooLarge { bytes })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn accept_all(&mut self, judged: Vec<Judged>) -> Read<Vec<Receipt>> {
