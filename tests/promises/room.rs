@@ -8,6 +8,7 @@ use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::Redriven;
 use seriatim::SendRefusal;
+use seriatim::SettleError;
 use seriatim::SettleRefusal;
 
 use crate::promises::house::House;
@@ -124,4 +125,20 @@ async fn properties_do_not_grow_beyond_their_limit_over_the_attempts() {
     assert!(run.complete_first_then(0, ending).await.is_err());
     run.release().await.expect("a settle that was refused has changed nothing");
     assert_eq!(house.must().await.message().delivery_count, 3);
+}
+
+#[tokio::test]
+async fn a_completion_sends_no_more_bytes_than_a_batch_may() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send("w", "1").await;
+    let mega = bytes_of(1024 * 1024);
+    let sends = (0..65).fold(Completion::new(), |all, _| all.send("q", Message::new(mega.clone())));
+    let mut delivery = house.must().await;
+    let refused = delivery.complete_with(sends).await.unwrap_err();
+    assert!(matches!(&refused, SettleError::Misuse(misuse) if misuse.field() == "sends"), "{refused}");
+    delivery.complete().await.unwrap();
+}
+
+fn bytes_of(count: usize) -> bytes::Bytes {
+    bytes::Bytes::from(vec![0; count])
 }

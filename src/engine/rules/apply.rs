@@ -37,6 +37,11 @@ impl Rules {
         &self.locks
     }
 
+    #[cfg(test)]
+    pub(crate) fn locks_mut(&mut self) -> &mut Locks {
+        &mut self.locks
+    }
+
     /// Notes that a queue was used, so that it is not taken for idle.
     pub(crate) fn note_use(&mut self, queue: QueueId, now: Timestamp) {
         self.used_at.insert(queue, now);
