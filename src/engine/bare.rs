@@ -7,8 +7,10 @@ use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::records::Records;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::error::ReceiveRefusal;
@@ -69,6 +71,17 @@ impl Bare {
         applied.unwrap();
         reply.unwrap()
     }
+
+    /// Looks at the rows, or changes them.
+    fn rows<T>(&mut self, look: impl Fn(&mut dyn Records) -> T) -> T {
+        let mut seen = None;
+        let looked = self.store.turn(|turn| {
+            seen = Some(look(turn));
+            Ok(())
+        });
+        looked.unwrap();
+        seen.unwrap()
+    }
 }
 
 #[test]
@@ -97,4 +110,24 @@ fn deferred_messages_are_fetched_only_while_there_are_locks_left() {
     };
     assert_eq!(fetch(&sequences, 3), Err(ReceiveRefusal::TooManyLocks(limits::LOCKS_MAX - 1)));
     assert_eq!(fetch(&sequences[..1], 4), Ok(1), "one lock is left");
+}
+
+#[test]
+fn the_last_use_of_a_queue_is_forgotten_with_it() {
+    let idle = Some(std::time::Duration::from_secs(60));
+    let mut bare = Bare::new(QueueOptions { delete_when_idle: idle, ..QueueOptions::default() });
+    let token = LockToken::new(1, [1; 12]);
+    bare.apply(Command::Receive { queue: queue(), max: 1, token });
+    assert_eq!(bare.rules.queues_used().count(), 1);
+    bare.apply(Command::DeleteQueue { name: queue() });
+    assert_eq!(bare.rules.queues_used().count(), 0);
+    let options = QueueOptions { delete_when_idle: idle, ..QueueOptions::default() };
+    bare.apply(Command::CreateQueue { name: queue(), options: Box::new(options) });
+    bare.apply(Command::Receive { queue: queue(), max: 1, token });
+    while let Some(reminder) = bare.rows(|rows| rows.reminder_first().unwrap()) {
+        bare.now = reminder.due;
+        bare.apply(Command::Remind(reminder));
+    }
+    assert!(bare.rows(|rows| rows.queue_named(&queue()).unwrap()).is_none(), "it was idle for long enough");
+    assert_eq!(bare.rules.queues_used().count(), 0);
 }
