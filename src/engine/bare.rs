@@ -2,12 +2,14 @@
 
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
+use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::records::Records;
@@ -16,6 +18,7 @@ use crate::engine::store::StoreOptions;
 use crate::error::ReceiveRefusal;
 use crate::header::Headers;
 use crate::header::Properties;
+use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -81,6 +84,29 @@ impl Bare {
         });
         looked.unwrap();
         seen.unwrap()
+    }
+}
+
+#[test]
+fn a_reminder_whose_queue_is_gone_is_dropped_and_nothing_else_happens() {
+    let mut bare = Bare::new(QueueOptions::default());
+    let stream = || Stream::Named(workflow(1));
+    let number = SequenceNumber::new(1);
+    for what in [
+        Remind::Due(number),
+        Remind::Expiry(number),
+        Remind::Gap(stream()),
+        Remind::Sweep(stream()),
+        Remind::Forget(stream()),
+        Remind::Duplicate(MessageId::new("m").unwrap()),
+        Remind::Idle,
+    ] {
+        let reminder = Reminder { due: bare.now, queue: QueueId(77), what };
+        bare.rows(|rows| rows.write(Change::Reminder(reminder.clone(), true)).unwrap());
+        let before = bare.rows(|rows| rows.numbers().unwrap());
+        assert!(matches!(bare.apply(Command::Remind(reminder)), Reply::Done { more: false }));
+        assert_eq!(bare.rows(|rows| rows.reminder_first().unwrap()), None);
+        assert_eq!(bare.rows(|rows| rows.numbers().unwrap()), before);
     }
 }
 
