@@ -79,14 +79,15 @@ impl Step<'_> {
             body: content.body,
         };
         self.judge_redrive(queue, &new)?;
+        let workflow_id = new.workflow_id.clone();
         let mut workflow = Workflow::open(self, queue, message.stream.clone())?;
         workflow.list_dead_letter(self, sequence, message, false)?;
         workflow.erase(self, sequence, message)?;
         workflow.close(self)?;
         self.tally(queue.id)?.counts.accepted -= 1;
         let new_sequence = self.accept(queue, new)?;
-        let workflow_id = message.stream.workflow_id();
-        self.tell(&queue.name, workflow_id, Some(new_sequence), EventKind::Redriven { in_place: false });
+        let redriven = EventKind::Redriven { in_place: false };
+        self.tell(&queue.name, workflow_id.as_ref(), Some(new_sequence), redriven);
         Ok(Redriven::AsNew(new_sequence))
     }
 
@@ -171,7 +172,7 @@ impl Workflow {
         }
         self.restate(step, sequence, Some(before), &message)?;
         self.enter(step, sequence, &message)?;
-        self.tell(step, Some(sequence), EventKind::Redriven { in_place: true });
+        self.tell(step, Some(sequence), EventKind::Redriven { in_place: true })?;
         Ok(())
     }
 
