@@ -10,6 +10,7 @@ mod promises {
     mod guarantees;
     mod ordering;
     mod processor;
+    mod recovery;
     mod restart;
     mod room;
     mod together;

@@ -1,5 +1,7 @@
 //! The engine: rules, store and the one thread that writes. Outsiders see only its face, the client.
 
+#[cfg(test)]
+mod bare;
 mod client;
 mod commits;
 #[cfg(test)]

@@ -345,16 +345,27 @@ impl Look<'_> {
         };
         let page = self.records.dead_letters(self.queue.id, from, limit.min(limits::PAGE_MAX))?;
         let mut views = Vec::with_capacity(page.len());
+        let mut bytes = 0;
         for (_, sequence) in page {
             let Some(record) = self.records.message(MessageKey { queue: self.queue.id, sequence })? else {
                 continue;
+            };
+            let workflow_id = match record.stream {
+                Stream::Named(ref id) => Some(id.clone()),
+                // What a message without order says of its workflow is kept with its body.
+                Stream::Single(_) if bytes >= limits::RECEIVE_BYTES_MAX as u64 => break,
+                Stream::Single(_) => {
+                    bytes += record.bytes;
+                    let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
+                    content.and_then(|content| content.workflow_id)
+                }
             };
             let Status::DeadLettered(letter) = record.status else {
                 continue;
             };
             views.push(DeadLetterView {
                 sequence_number: sequence,
-                workflow_id: record.stream.workflow_id().cloned(),
+                workflow_id,
                 message_id: record.message_id,
                 delivery_count: record.delivery_count,
                 letter: *letter,

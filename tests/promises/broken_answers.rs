@@ -209,3 +209,21 @@ async fn o4_an_anonymous_message_that_comes_twice_in_one_batch_is_a_duplicate() 
     let other = house.queue.send_batch([message("same"), message("other")]).await.unwrap_err();
     assert_eq!(other.refusal(), Some(&SendRefusal::PlaceTaken { index: 1, by: number }));
 }
+
+#[tokio::test]
+async fn a_message_of_a_queue_without_order_shows_its_workflow_id_everywhere() {
+    let options = QueueOptions { order: Order::None, delivery_count_max: 1, ..QueueOptions::default() };
+    let house = House::new(options).await;
+    let mut events = house.engine.events();
+    house.send("w", "1").await;
+    house.must().await.abandon().await.unwrap();
+    let letter = house.queue.dead_letters(None, 1).await.unwrap().pop().unwrap();
+    assert_eq!(letter.workflow_id.map(|id| id.to_string()), Some("w".to_owned()));
+    house.queue.redrive(letter.sequence_number).await.unwrap();
+    let mut told = 0;
+    while let Some(event) = events.try_next() {
+        assert_eq!(event.workflow.map(|id| id.to_string()), Some("w".to_owned()), "{:?}", event.kind);
+        told += 1;
+    }
+    assert_eq!(told, 2, "dead-lettered and redriven");
+}

@@ -10,6 +10,7 @@ use crate::engine::rules::line::is_dead;
 use crate::engine::rules::record::Link;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::record::Stream;
@@ -70,6 +71,8 @@ impl PlaceUse {
 #[derive(Default)]
 pub(crate) struct Judge {
     accepted: u64,
+    /// How many messages the command adds to each queue; those that it ends are taken off.
+    growth: BTreeMap<QueueId, i64>,
     ids: BTreeMap<(Arc<str>, MessageId), SequenceNumber>,
     places: BTreeMap<(WorkflowKey, Place), Pending>,
     chained: BTreeMap<(WorkflowKey, MessageId), SequenceNumber>,
@@ -77,6 +80,12 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
+    /// Judges messages of a command that ends `count` messages of a queue, and so makes room for as many.
+    pub(crate) fn making_room(queue: QueueId, count: usize) -> Judge {
+        let ended = i64::try_from(count).expect("a command ends a limited number of messages");
+        Judge { growth: BTreeMap::from([(queue, -ended)]), ..Judge::default() }
+    }
+
     /// Judges messages for one queue.
     pub(crate) fn judge(
         &mut self,
@@ -84,20 +93,20 @@ impl Judge {
         queue: &Arc<QueueRecord>,
         messages: &[NewMessage],
     ) -> Ruling<Vec<Verdict>, SendRefusal> {
-        let stored_before = step.records.tally(queue.id)?.counts.stored();
-        let mut accepted_here = 0;
         let mut verdicts = Vec::with_capacity(messages.len());
         for (index, message) in messages.iter().enumerate() {
             check_fit(queue, index, message).or_else(refuse)?;
             let verdict = self.judge_one(step, queue, index, message)?;
             if matches!(verdict, Verdict::Accept | Verdict::DeadLetter(_)) {
                 self.accepted += 1;
-                accepted_here += 1;
+                *self.growth.entry(queue.id).or_default() += 1;
             }
             verdicts.push(verdict);
         }
-        if accepted_here > 0 && stored_before + accepted_here > queue.options.messages_max {
-            return refuse(SendRefusal::QueueFull { stored: stored_before });
+        let stored = step.records.tally(queue.id)?.counts.stored();
+        let growth = self.growth.get(&queue.id).copied().unwrap_or_default();
+        if growth > 0 && stored.saturating_add_signed(growth) > queue.options.messages_max {
+            return refuse(SendRefusal::QueueFull { stored });
         }
         if step.peek_sequence()? + self.accepted >= limits::NUMBER_END {
             return refuse(SendRefusal::NumbersUsedUp);

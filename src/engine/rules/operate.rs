@@ -47,7 +47,7 @@ impl Step<'_> {
             return refuse(OperateRefusal::WorkflowNotFound);
         }
         match operation {
-            Operation::Hold { reason } => workflow.hold(self, HoldCause::Operator, &reason),
+            Operation::Hold { reason } => workflow.hold(self, HoldCause::Operator, &reason)?,
             Operation::Resume { redrive } => workflow.resume(self, redrive)?,
             Operation::RetryNow => workflow.retry_now(self)?,
             Operation::SkipHead { reason } => workflow.skip_head(self, &reason)?,
@@ -149,7 +149,7 @@ impl Workflow {
             return refuse(OperateRefusal::NothingWaits);
         };
         self.make_ready(step, sequence, &head)?;
-        self.lift_hold_of(step, sequence);
+        self.lift_hold_of(step, sequence)?;
         Ok(())
     }
 
@@ -163,7 +163,7 @@ impl Workflow {
             return refuse(OperateRefusal::NoHead);
         };
         self.dead_letter_quietly(step, sequence, SKIPPED_BY_OPERATOR, reason)?;
-        self.lift_hold_of(step, sequence);
+        self.lift_hold_of(step, sequence)?;
         Ok(())
     }
 
@@ -182,8 +182,8 @@ impl Workflow {
             return refuse(OperateRefusal::NotMissing(there));
         }
         self.give_up(step, from.get(), to.get(), Settled::Voided)?;
-        self.tell(step, None, EventKind::GapSkipped { from: from.get(), to: to.get() });
-        self.lift_gap_hold(step);
+        self.tell(step, None, EventKind::GapSkipped { from: from.get(), to: to.get() })?;
+        self.lift_gap_hold(step)?;
         Ok(())
     }
 
@@ -193,14 +193,13 @@ impl Workflow {
             return refuse(OperateRefusal::NoHead);
         }
         self.skip_gap(step)?;
-        self.lift_gap_hold(step);
+        self.lift_gap_hold(step)?;
         Ok(())
     }
 
-    fn lift_gap_hold(&mut self, step: &mut Step<'_>) {
-        if self.record.hold.as_ref().is_some_and(|hold| hold.cause == HoldCause::Gap) {
-            self.lift_hold(step);
-        }
+    fn lift_gap_hold(&mut self, step: &mut Step<'_>) -> Read<()> {
+        let held = self.record.hold.as_ref().is_some_and(|hold| hold.cause == HoldCause::Gap);
+        if held { self.lift_hold(step) } else { Ok(()) }
     }
 
     fn first_not_missing(

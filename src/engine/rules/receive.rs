@@ -95,6 +95,9 @@ impl Step<'_> {
                 streams.push(message.stream);
             }
         }
+        if self.locks.len() + streams.len() > limits::LOCKS_MAX {
+            return refuse(ReceiveRefusal::TooManyLocks(self.locks.len()));
+        }
         let mut handed = Vec::new();
         for sequence in sequences {
             let message = self.message_listed(queue.id, *sequence)?;

@@ -22,8 +22,10 @@ impl Step<'_> {
     pub(crate) fn remind(&mut self, reminder: Reminder, used_at: Timestamp) -> Read<()> {
         assert!(reminder.due <= self.now, "a reminder never fires early");
         self.write(Change::Reminder(reminder.clone(), false))?;
-        // A reminder of a queue that is gone reminds of nothing.
-        let Some(queue) = self.records.queue(reminder.queue)? else { return Ok(()) };
+        // A deleted queue leaves its reminders behind, so that deleting it looks for none.
+        let Some(queue) = self.records.queue(reminder.queue)? else {
+            return Ok(());
+        };
         match reminder.what {
             Remind::Due(sequence) => self.bring_back(&queue, sequence),
             Remind::Expiry(sequence) => self.expire_unlocked(&queue, sequence),

@@ -28,6 +28,7 @@ use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::SettleRefusal;
 use crate::header::Properties;
+use crate::header::properties_len;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
@@ -50,7 +51,8 @@ impl Step<'_> {
         if !out.contains(&sequence) || message.delivery_count != delivery_count {
             return refuse(SettleRefusal::LockLost);
         }
-        let (settlement, state, judged) = self.judge_settlement(&workflow, settlement)?;
+        self.check_properties(&workflow, sequence, &settlement)?;
+        let (settlement, state, judged) = self.judge_settlement(&workflow, settlement, 1)?;
         workflow.apply_settlement(self, token, (sequence, message), settlement)?;
         workflow.set_state(self, state)?;
         let (_, receipts) = self.close_and_send(workflow, token, judged)?;
@@ -78,7 +80,11 @@ impl Step<'_> {
             let last = out.last().copied().unwrap_or(SequenceNumber::new(0));
             return refuse(SettleRefusal::MessageNotFound(last));
         }
-        let (_, state, judged) = self.judge_settlement(&workflow, Settlement::Complete(completion))?;
+        if let Some(next) = &next {
+            self.check_properties(&workflow, out[completed], next)?;
+        }
+        let (_, state, judged) =
+            self.judge_settlement(&workflow, Settlement::Complete(completion), completed)?;
         for sequence in &out[..completed] {
             let message = self.message_listed(workflow.queue.id, *sequence)?;
             let completed = Settlement::Complete(Completion::default());
@@ -99,11 +105,12 @@ impl Step<'_> {
         Ok(SettledReply { locked_until, receipts })
     }
 
-    /// Judges what a settlement sends and sets, before anything is changed.
+    /// Judges what a settlement sends and sets, before anything is changed. A completion ends `count` messages.
     fn judge_settlement(
         &self,
         workflow: &Workflow,
         settlement: Settlement,
+        count: usize,
     ) -> Ruling<(Settlement, StateChange, Vec<Judged>), SettleRefusal> {
         let Settlement::Complete(completion) = settlement else {
             return Ok((settlement, StateChange::Keep, Vec::new()));
@@ -112,7 +119,7 @@ impl Step<'_> {
         if stateless && completion.state != StateChange::Keep {
             return refuse(SettleRefusal::NoWorkflow);
         }
-        let mut judge = Judge::default();
+        let mut judge = Judge::making_room(workflow.queue.id, count);
         let mut judged = Vec::with_capacity(completion.sends.len());
         for (queue, messages) in completion.sends {
             judged.push(self.judge(&mut judge, &queue, messages).map_err(|stop| match stop {
@@ -121,6 +128,33 @@ impl Step<'_> {
             })?);
         }
         Ok((Settlement::Complete(Completion::default()), completion.state, judged))
+    }
+
+    /// Properties are added with each attempt; together they stay within the limit of a send.
+    fn check_properties(
+        &self,
+        workflow: &Workflow,
+        sequence: SequenceNumber,
+        settlement: &Settlement,
+    ) -> Ruling<(), SettleRefusal> {
+        let (Settlement::Abandon { properties, .. }
+        | Settlement::Defer { properties, .. }
+        | Settlement::DeadLetter { properties, .. }) = settlement
+        else {
+            return Ok(());
+        };
+        if properties.is_empty() {
+            return Ok(());
+        }
+        let content = self.records.content(workflow.message_key(sequence))?;
+        let mut together = content.expect("every stored message has its content").headers.properties;
+        together.extend(properties.clone());
+        match properties_len(&together) {
+            bytes if bytes > limits::PROPERTIES_BYTES_MAX => {
+                refuse(SettleRefusal::PropertiesTooLarge { bytes })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn accept_all(&mut self, judged: Vec<Judged>) -> Read<Vec<Receipt>> {

@@ -116,30 +116,37 @@ impl Workflow {
         Ok(None)
     }
 
-    /// Holds the workflow, unless it is held already. A quarantine takes over any other hold: it has work to do.
-    pub(crate) fn hold(&mut self, step: &mut Step<'_>, cause: HoldCause, reason: &str) {
-        if self.record.hold.is_some() && !matches!(cause, HoldCause::Quarantine(_)) {
-            return;
+    /// Holds the workflow, unless it is held already. A quarantine takes over any other hold: it has work to do. An
+    /// operator takes over a hold that would end by itself once its cause is gone.
+    pub(crate) fn hold(&mut self, step: &mut Step<'_>, cause: HoldCause, reason: &str) -> Read<()> {
+        let stays = |hold: &Hold| match cause {
+            HoldCause::Quarantine(_) => false,
+            HoldCause::Operator => !matches!(hold.cause, HoldCause::Spent(_) | HoldCause::Gap),
+            _ => true,
+        };
+        if self.record.hold.as_ref().is_some_and(stays) {
+            return Ok(());
         }
         let hold = Hold { cause: cause.clone(), since: step.now, reason: reason.to_owned() };
         self.record.hold = Some(hold);
-        self.tell(step, None, EventKind::Held { cause, reason: reason.to_owned() });
+        self.tell(step, None, EventKind::Held { cause, reason: reason.to_owned() })
     }
 
     /// A spent message that has come to the head holds its workflow, however it got there.
-    fn hold_at_spent_head(&mut self, step: &mut Step<'_>, head: Option<&Placed>) {
+    fn hold_at_spent_head(&mut self, step: &mut Step<'_>, head: Option<&Placed>) -> Read<()> {
         if let Some((_, sequence, head)) = head
             && head.status == (Status::Failed { due: None })
         {
-            self.hold(step, HoldCause::Spent(*sequence), "it failed as often as it may");
+            self.hold(step, HoldCause::Spent(*sequence), "it failed as often as it may")?;
         }
+        Ok(())
     }
 
     /// Ends the hold, whatever its cause: a gap is timed anew, and what is spent is tried again.
     pub(crate) fn end_hold(&mut self, step: &mut Step<'_>) -> Read<()> {
         self.drop_gap(step)?;
         let cause = self.record.hold.as_ref().map(|hold| hold.cause.clone());
-        self.lift_hold(step);
+        self.lift_hold(step)?;
         if let Some(HoldCause::Spent(sequence)) = cause {
             self.try_again(step, sequence)?;
         }
@@ -159,22 +166,34 @@ impl Workflow {
         self.restate(step, sequence, Some(&before), &ready)
     }
 
-    pub(crate) fn lift_hold(&mut self, step: &mut Step<'_>) {
-        if self.record.hold.take().is_some() {
-            self.tell(step, None, EventKind::Resumed);
+    pub(crate) fn lift_hold(&mut self, step: &mut Step<'_>) -> Read<()> {
+        match self.record.hold.take() {
+            Some(_) => self.tell(step, None, EventKind::Resumed),
+            None => Ok(()),
         }
     }
 
     /// Lifts the hold that this message caused.
-    pub(crate) fn lift_hold_of(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) {
+    pub(crate) fn lift_hold_of(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) -> Read<()> {
         let cause = self.record.hold.as_ref().map(|hold| &hold.cause);
-        if cause == Some(&HoldCause::Spent(sequence)) {
-            self.lift_hold(step);
-        }
+        if cause == Some(&HoldCause::Spent(sequence)) { self.lift_hold(step) } else { Ok(()) }
     }
 
-    pub(crate) fn tell(&self, step: &mut Step<'_>, sequence: Option<SequenceNumber>, kind: EventKind) {
-        step.tell(&self.queue.name, self.key.stream.workflow_id(), sequence, kind);
+    pub(crate) fn tell(
+        &self,
+        step: &mut Step<'_>,
+        sequence: Option<SequenceNumber>,
+        kind: EventKind,
+    ) -> Read<()> {
+        let workflow_id = match self.key.stream {
+            Stream::Named(ref id) => Some(id.clone()),
+            // In a queue without order the sender may have named a workflow nevertheless.
+            Stream::Single(of) => {
+                step.records.content(self.message_key(of))?.and_then(|content| content.workflow_id)
+            }
+        };
+        step.tell(&self.queue.name, workflow_id.as_ref(), sequence, kind);
+        Ok(())
     }
 
     /// Decides anew what the workflow offers, sets its reminders, and writes it down.
@@ -190,7 +209,7 @@ impl Workflow {
             (None, None) => self.head(step)?,
             _ => None,
         };
-        self.hold_at_spent_head(step, head.as_ref());
+        self.hold_at_spent_head(step, head.as_ref())?;
         self.plan_gap(step)?;
         self.plan_sweep(step, holder)?;
         self.plan_offer(step, holder, head)?;
