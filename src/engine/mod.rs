@@ -2,6 +2,8 @@
 
 mod batch;
 mod client;
+#[cfg(test)]
+mod crash;
 mod inbox;
 mod open;
 mod query;
