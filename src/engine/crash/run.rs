@@ -1,8 +1,5 @@
 //! A story played on a recording disk, and what a cut at any operation of it may leave.
 
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
-
 use crate::engine::crash::disk::Disk;
 use crate::engine::crash::disk::Op;
 use crate::engine::crash::image::Image;
@@ -11,7 +8,8 @@ use crate::engine::crash::play::Turn;
 use crate::engine::crash::play::play_on;
 use crate::engine::crash::play::state_of;
 use crate::engine::crash::play::surface_of;
-use crate::engine::crash::setting::store_options;
+use crate::engine::crash::setting::Setting;
+use crate::engine::crash::setting::quietly;
 use crate::engine::crash::story::Step;
 use crate::engine::crash::story::Story;
 use crate::engine::rules::Rules;
@@ -49,9 +47,9 @@ pub(crate) struct Run {
 
 impl Run {
     /// Plays a whole story on an empty disk.
-    pub(crate) fn of_story(story: &Story, strict: bool) -> Run {
+    pub(crate) fn of_story(story: &Story, setting: Setting) -> Run {
         let disk = Disk::recording(Image::default());
-        let options = store_options(strict);
+        let options = setting.options();
         let mut store = Store::with_backend(disk.clone(), options).expect("a healthy disk");
         let mut openings = vec![(disk.ops(), store.epoch())];
         let (mut rules, mut turns) = (Rules::default(), Vec::new());
@@ -82,11 +80,10 @@ impl Run {
         before: Allowed,
         served: State,
         resumed: (Vec<Turn>, Vec<State>),
-        strict: bool,
+        setting: Setting,
     ) -> Run {
         let disk = Disk::recording(base.clone());
-        let mut store =
-            Store::open_backend(disk.clone(), store_options(strict)).expect("it was opened before");
+        let mut store = Store::open_backend(disk.clone(), setting.options()).expect("it was opened before");
         let openings = vec![(disk.ops(), store.epoch())];
         let mut rules = Rules::default();
         let play = |turn| play_between(&disk, &mut store, &mut rules, turn);
@@ -135,9 +132,10 @@ pub(crate) enum Reopened {
 }
 
 /// Opens an image and reads all of it.
-pub(crate) fn reopen(image: Image, strict: bool) -> Reopened {
-    let reopened = catch_unwind(AssertUnwindSafe(|| {
-        let mut store = match Store::open_backend(Disk::new(image), store_options(strict)) {
+pub(crate) fn reopen(image: Image, setting: Setting) -> Reopened {
+    let options = setting.roomy().options();
+    let reopened = quietly(|| {
+        let mut store = match Store::open_backend(Disk::new(image), options) {
             Ok(store) => store,
             Err(error) => return Reopened::Refused(error.to_string()),
         };
@@ -145,6 +143,6 @@ pub(crate) fn reopen(image: Image, strict: bool) -> Reopened {
             Ok(state) => Reopened::Served { state, epoch: store.epoch() },
             Err(fault) => Reopened::Refused(fault.to_string()),
         }
-    }));
+    });
     reopened.unwrap_or(Reopened::Panicked)
 }

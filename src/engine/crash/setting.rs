@@ -1,15 +1,53 @@
 //! How the tests of this room are set: the store's options, how much is tried, and what is printed of it.
 
+use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::sync::Once;
+
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::engine::store::StoreOptions;
 
-/// Little memory for pages, so that the disk is read again and again.
-const CACHE_BYTES: usize = 64 * 1024;
+/// How the stores of one test are made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    pub(crate) strict: bool,
+    /// Whether pages have so little memory that they go to the disk before their commit.
+    pub(crate) cramped: bool,
+}
 
-/// The options of every store of these tests.
-pub(crate) fn store_options(strict: bool) -> StoreOptions {
-    StoreOptions { cache_bytes: CACHE_BYTES, strict, quick_repair: false }
+impl Setting {
+    /// The options of every store of these tests.
+    pub(crate) fn options(self) -> StoreOptions {
+        let cache_bytes = if self.cramped { 16 * 1024 } else { 1024 * 1024 };
+        StoreOptions { cache_bytes, strict: self.strict, quick_repair: false }
+    }
+
+    /// The same with memory enough: to look at a file goes faster so.
+    pub(crate) fn roomy(self) -> Setting {
+        Setting { cramped: false, ..self }
+    }
+}
+
+/// Does something that may panic, and says nothing of the panic but that there was one.
+pub(crate) fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
+    thread_local! {
+        static QUIET: Cell<bool> = const { Cell::new(false) };
+    }
+    static HOOKED: Once = Once::new();
+    HOOKED.call_once(|| {
+        let loud = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                loud(panic);
+            }
+        }));
+    });
+    let before = QUIET.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    QUIET.set(before);
+    done.ok()
 }
 
 /// How much to try: the variable's number, or the default.
