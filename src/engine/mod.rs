@@ -5,6 +5,8 @@ mod bare;
 mod client;
 mod commits;
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
 mod folding;
 #[cfg(test)]
 mod golden;

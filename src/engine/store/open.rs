@@ -102,6 +102,27 @@ impl Store {
         Ok(Store::begin_epoch(database, options, None)?)
     }
 
+    /// Opens the store that a backend holds; nothing is created.
+    #[cfg(test)]
+    pub(crate) fn open_backend(
+        backend: impl StorageBackend,
+        options: StoreOptions,
+    ) -> Result<Store, OpenError> {
+        let path = Path::new("backend");
+        let opened = catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let mut magic = [0; MAGIC.len()];
+            if backend.read(0, &mut magic).is_err() || magic != *MAGIC {
+                return Err(foreign(path, "it does not begin as one".to_owned()));
+            }
+            let database = builder(options).create_with_backend(backend);
+            let database = database.map_err(|error| foreign(path, error.to_string()))?;
+            check_format(path, &database)?;
+            Ok(database)
+        }));
+        let database = opened.unwrap_or_else(|panic| Err(foreign(path, panic_text(&*panic))))?;
+        Ok(Store::begin_epoch(database, options, None)?)
+    }
+
     /// Raises the epoch, durably, and loads what is kept in memory: the journal is read again, row after row.
     fn begin_epoch(
         database: Database,
