@@ -288,9 +288,10 @@ impl Look<'_> {
         Ok(page.views)
     }
 
-    fn message_view(&self, sequence: SequenceNumber, record: MessageRecord) -> Read<MessageView> {
+    fn message_view(&self, sequence: SequenceNumber, record: Arc<MessageRecord>) -> Read<MessageView> {
         let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
-        let content = content.expect("every stored message has its content");
+        let content = Arc::unwrap_or_clone(content.expect("every stored message has its content"));
+        let record = Arc::unwrap_or_clone(record);
         let by_position = matches!(self.queue.options.order, Order::Position { .. });
         Ok(MessageView {
             sequence_number: sequence,
@@ -357,9 +358,10 @@ impl Look<'_> {
                 Stream::Single(_) => {
                     bytes += record.bytes;
                     let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
-                    content.and_then(|content| content.workflow_id)
+                    content.and_then(|content| content.workflow_id.clone())
                 }
             };
+            let record = Arc::unwrap_or_clone(record);
             let Status::DeadLettered(letter) = record.status else {
                 continue;
             };

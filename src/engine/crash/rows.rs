@@ -42,10 +42,10 @@ pub(crate) struct Rows {
     numbers: Numbers,
     queues: BTreeMap<QueueId, Arc<QueueRecord>>,
     tallies: BTreeMap<QueueId, Tally>,
-    workflows: BTreeMap<WorkflowKey, WorkflowRecord>,
+    workflows: BTreeMap<WorkflowKey, Arc<WorkflowRecord>>,
     states: BTreeMap<WorkflowKey, Bytes>,
-    messages: BTreeMap<MessageKey, MessageRecord>,
-    contents: BTreeMap<MessageKey, Content>,
+    messages: BTreeMap<MessageKey, Arc<MessageRecord>>,
+    contents: BTreeMap<MessageKey, Arc<Content>>,
     line: Places,
     aside: Places,
     links: BTreeMap<(WorkflowKey, Option<MessageId>), Link>,
@@ -141,7 +141,7 @@ impl Records for Rows {
         Ok(self.tallies.get(&queue).copied().unwrap_or_default())
     }
 
-    fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>> {
+    fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>> {
         Ok(self.workflows.get(key).cloned())
     }
 
@@ -150,7 +150,7 @@ impl Records for Rows {
         queue: QueueId,
         after: Option<&Stream>,
         limit: usize,
-    ) -> Read<Vec<(Stream, WorkflowRecord)>> {
+    ) -> Read<Vec<(Stream, Arc<WorkflowRecord>)>> {
         let of_queue = self.workflows.iter().filter(|(key, _)| key.queue == queue);
         let later = of_queue.filter(|(key, _)| after.is_none_or(|after| key.stream > *after));
         Ok(later.map(|(key, record)| (key.stream.clone(), record.clone())).take(limit).collect())
@@ -160,7 +160,7 @@ impl Records for Rows {
         Ok(self.states.get(key).cloned())
     }
 
-    fn message(&self, key: MessageKey) -> Read<Option<MessageRecord>> {
+    fn message(&self, key: MessageKey) -> Read<Option<Arc<MessageRecord>>> {
         Ok(self.messages.get(&key).cloned())
     }
 
@@ -168,12 +168,12 @@ impl Records for Rows {
         &self,
         queue: QueueId,
         from: SequenceNumber,
-    ) -> Read<Option<(SequenceNumber, MessageRecord)>> {
+    ) -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>> {
         let next = self.messages.range(MessageKey { queue, sequence: from }..).next();
         Ok(next.filter(|(key, _)| key.queue == queue).map(|(key, record)| (key.sequence, record.clone())))
     }
 
-    fn content(&self, key: MessageKey) -> Read<Option<Content>> {
+    fn content(&self, key: MessageKey) -> Read<Option<Arc<Content>>> {
         Ok(self.contents.get(&key).cloned())
     }
 
@@ -265,10 +265,10 @@ impl Records for Rows {
             Change::Queue(record) => drop(self.queues.insert(record.id, Arc::new(record))),
             Change::QueueGone(queue) => self.delete_queue(queue),
             Change::Tally(queue, tally) => drop(self.tallies.insert(queue, tally)),
-            Change::Workflow(key, record) => put(&mut self.workflows, key, record.map(|record| *record)),
+            Change::Workflow(key, record) => put(&mut self.workflows, key, record),
             Change::State(key, state) => put(&mut self.states, key, state),
-            Change::Message(key, record) => put(&mut self.messages, key, record.map(|record| *record)),
-            Change::Content(key, content) => put(&mut self.contents, key, content.map(|content| *content)),
+            Change::Message(key, record) => put(&mut self.messages, key, record),
+            Change::Content(key, content) => put(&mut self.contents, key, content),
             Change::Line(key, rank, entry) => put(&mut self.line, (key, rank), entry),
             Change::Aside(key, rank, entry) => put(&mut self.aside, (key, rank), entry),
             Change::Link(key, after, link) => put(&mut self.links, (key, after), link),

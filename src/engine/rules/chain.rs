@@ -2,6 +2,8 @@
 //!
 //! A message gets its rank when the chain has reached it. Until then it is early and waits by its message ID.
 
+use std::sync::Arc;
+
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::record::Link;
@@ -88,8 +90,8 @@ impl Workflow {
         self.count_as_reached(step, &message)?;
         step.write(Change::Waiting(self.key.clone(), chained_id(&message), None))?;
         step.write(Change::Root(self.key.clone(), sequence, false))?;
-        message.rank = Some(rank);
-        step.write(Change::Message(self.message_key(sequence), Some(Box::new(message))))?;
+        Arc::make_mut(&mut message).rank = Some(rank);
+        step.write(Change::Message(self.message_key(sequence), Some(message)))?;
         step.write(Change::Line(self.key.clone(), rank, Some(sequence)))
     }
 
@@ -129,7 +131,7 @@ impl Workflow {
         let root = self.next_waiting(step)?.expect("where a gap is, a message waits behind it");
         let message = step.message_listed(self.key.queue, root)?;
         let rank = self.record.through + 1;
-        let tail = std::mem::replace(&mut self.record.tail, message.after);
+        let tail = std::mem::replace(&mut self.record.tail, message.after.clone());
         let skipped =
             Link { sequence: None, message_id: None, rank: Some(rank), settled: Some(Settled::Skipped) };
         step.write(Change::Link(self.key.clone(), tail.clone(), Some(skipped)))?;

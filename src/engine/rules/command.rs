@@ -1,5 +1,7 @@
 //! What can be asked of the engine, and what it answers.
 
+use std::sync::Arc;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -298,8 +300,8 @@ pub(crate) struct Handed {
     pub(crate) token: LockToken,
     pub(crate) locked_until: Timestamp,
     pub(crate) sequence: SequenceNumber,
-    pub(crate) record: MessageRecord,
-    pub(crate) content: Content,
+    pub(crate) record: Arc<MessageRecord>,
+    pub(crate) content: Arc<Content>,
 }
 
 /// A workflow as it is taken whole.

@@ -39,7 +39,7 @@ impl Workflow {
         let Status::Locked { fetched } = before.status else {
             unreachable!("only a handed-out message fails")
         };
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(&before);
         note_attempt(&mut message, step.now, reason);
         if is_expired(&message, step.now) {
             self.restate(step, sequence, Some(&before), &message)?;
@@ -111,7 +111,7 @@ impl Workflow {
         let Status::Locked { fetched } = before.status else {
             unreachable!("only a handed-out message comes back")
         };
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(&before);
         message.delivery_count -= 1;
         if is_expired(&message, step.now) {
             self.restate(step, sequence, Some(&before), &message)?;
@@ -137,7 +137,7 @@ impl Workflow {
             return self.expire(step, sequence, &before);
         }
         let aside = was_aside || !self.queue.options.hold_on_defer;
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(&before);
         message.status = Status::Asked { due: until, aside };
         let moves = aside && !was_aside;
         if moves {
@@ -174,7 +174,7 @@ impl Workflow {
     ) -> Read<()> {
         let before = step.message_listed(self.key.queue, sequence)?;
         self.leave(step, sequence, &before)?;
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(&before);
         let letter =
             DeadLetter { reason: reason.to_owned(), description: description.to_owned(), at: step.now };
         message.status = Status::DeadLettered(Box::new(letter));

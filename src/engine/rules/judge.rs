@@ -9,7 +9,6 @@ use crate::engine::rules::early::RunAhead;
 use crate::engine::rules::line::is_dead;
 use crate::engine::rules::record::Link;
 use crate::engine::rules::record::MessageKey;
-use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Settled;
@@ -297,7 +296,7 @@ impl Workflow {
         let here = |entry: Option<(u64, SequenceNumber)>| entry.filter(|(at, _)| *at == rank);
         if let Some((_, sequence)) = here(in_line).or(here(aside)) {
             let pending = step.message_listed(self.key.queue, sequence)?;
-            return Ok(PlaceUse::stored(sequence, pending.message_id));
+            return Ok(PlaceUse::stored(sequence, pending.message_id.clone()));
         }
         if let Some(mark) = self.mark_at(step, rank)? {
             return Ok(if mark.how == Settled::Completed { PlaceUse::Completed } else { PlaceUse::GivenUp });
@@ -316,7 +315,7 @@ impl Workflow {
         }
         let Some(id) = id else { return Ok(PlaceUse::Free) };
         if let Some(sequence) = step.records.waiting(&self.key, id)? {
-            let pending: MessageRecord = step.message_listed(self.key.queue, sequence)?;
+            let pending = step.message_listed(self.key.queue, sequence)?;
             assert!(!is_dead(&pending), "a dead letter waits for no predecessor");
             return Ok(PlaceUse::stored(sequence, None));
         }

@@ -1,5 +1,7 @@
 //! What an operator can do to a workflow: hold, resume, retry now, skip, give up a gap, release a lock.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::engine::rules::change::Change;
@@ -127,9 +129,9 @@ impl Workflow {
     fn waiting_head(
         &self,
         step: &Step<'_>,
-    ) -> Ruling<Option<(SequenceNumber, MessageRecord)>, OperateRefusal> {
+    ) -> Ruling<Option<(SequenceNumber, Arc<MessageRecord>)>, OperateRefusal> {
         let head = self.head(step)?;
-        let waits = |message: &MessageRecord| matches!(message.status, Status::Failed { .. });
+        let waits = |message: &Arc<MessageRecord>| matches!(message.status, Status::Failed { .. });
         Ok(head.filter(|(_, _, message)| waits(message)).map(|(_, sequence, message)| (sequence, message)))
     }
 
@@ -139,7 +141,7 @@ impl Workflow {
         sequence: SequenceNumber,
         before: &MessageRecord,
     ) -> Ruling<(), OperateRefusal> {
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(&before);
         message.status = Status::Ready;
         Ok(self.restate(step, sequence, Some(before), &message)?)
     }

@@ -92,7 +92,7 @@ impl Step<'_> {
                 return refuse(ReceiveRefusal::WorkflowHeld);
             }
             if !streams.contains(&message.stream) {
-                streams.push(message.stream);
+                streams.push(message.stream.clone());
             }
         }
         if self.locks.len() + streams.len() > limits::LOCKS_MAX {
@@ -121,7 +121,7 @@ impl Step<'_> {
         &self,
         queue: &QueueRecord,
         sequence: SequenceNumber,
-    ) -> Ruling<MessageRecord, ReceiveRefusal> {
+    ) -> Ruling<Arc<MessageRecord>, ReceiveRefusal> {
         let message = self.message(queue.id, sequence)?;
         match message.filter(|message| matches!(message.status, Status::Asked { .. })) {
             Some(message) if !is_expired(&message, self.now) => Ok(message),
@@ -201,17 +201,18 @@ impl Workflow {
         step: &mut Step<'_>,
         token: LockToken,
         sequence: SequenceNumber,
-        before: MessageRecord,
+        before: Arc<MessageRecord>,
     ) -> Read<Handed> {
         let fetched = match before.status {
             Status::Asked { due, aside } => Some(Deferred { due, aside }),
             _ => None,
         };
-        let mut record = before.clone();
+        let mut record = MessageRecord::clone(&before);
         record.delivery_count += 1;
         record.handed_out_at = step.now;
         record.status = Status::Locked { fetched };
-        self.restate(step, sequence, Some(&before), &record)?;
+        let record = Arc::new(record);
+        self.restate_as(step, sequence, Some(&before), record.clone())?;
         step.locks.hand_out(token, sequence);
         self.write_holding(step, token)?;
         let content = step.records.content(self.message_key(sequence))?;

@@ -42,7 +42,7 @@ impl Step<'_> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(OperateRefusal::QueueNotFound(name.clone()));
         };
-        let Some(message) = self.message(queue.id, sequence)?.filter(is_dead) else {
+        let Some(message) = self.message(queue.id, sequence)?.filter(|message| is_dead(message)) else {
             return refuse(OperateRefusal::NotDeadLettered(sequence));
         };
         let mut workflow = Workflow::open(self, &queue, message.stream.clone())?;
@@ -69,6 +69,7 @@ impl Step<'_> {
     ) -> Ruling<Redriven, OperateRefusal> {
         let key = MessageKey { queue: queue.id, sequence };
         let content = self.records.content(key)?.expect("every stored message has its content");
+        let content = Arc::unwrap_or_clone(content);
         let new = NewMessage {
             workflow_id: content.workflow_id,
             place: position.map_or(Place::Arrival, Place::Position),
@@ -159,7 +160,7 @@ impl Workflow {
         before: &MessageRecord,
     ) -> Read<()> {
         self.list_dead_letter(step, sequence, before, false)?;
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(&before);
         message.status = Status::Ready;
         message.expires_at = None;
         if self.is_chained() {

@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::line::LinePlace;
 use crate::engine::rules::record::HoldCause;
+use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
@@ -45,7 +46,7 @@ impl Step<'_> {
     fn bring_back(&mut self, queue: &Arc<QueueRecord>, sequence: SequenceNumber) -> Read<()> {
         let before = self.message_listed(queue.id, sequence)?;
         let mut workflow = Workflow::open(self, queue, before.stream.clone())?;
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(&before);
         message.status = Status::Ready;
         let aside = workflow.is_aside(&before);
         if aside {

@@ -1,5 +1,7 @@
 //! Settling: a holder ends its deliveries. What it sends, the new state and the reminders are one transaction with it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
@@ -147,7 +149,8 @@ impl Step<'_> {
             return Ok(());
         }
         let content = self.records.content(workflow.message_key(sequence))?;
-        let mut together = content.expect("every stored message has its content").headers.properties;
+        let content = content.expect("every stored message has its content");
+        let mut together = content.headers.properties.clone();
         together.extend(properties.clone());
         match properties_len(&together) {
             bytes if bytes > limits::PROPERTIES_BYTES_MAX => {
@@ -249,7 +252,7 @@ impl Workflow {
         &mut self,
         step: &mut Step<'_>,
         token: LockToken,
-        (sequence, message): (SequenceNumber, MessageRecord),
+        (sequence, message): (SequenceNumber, Arc<MessageRecord>),
         settlement: Settlement,
     ) -> Read<()> {
         step.locks.take_back(token, sequence);
@@ -303,7 +306,7 @@ impl Workflow {
                 self.expire(step, sequence, &before)?;
                 continue;
             }
-            let mut message = before.clone();
+            let mut message = MessageRecord::clone(&before);
             message.status = Status::Ready;
             self.restate(step, sequence, Some(&before), &message)?;
         }
@@ -343,7 +346,7 @@ impl Workflow {
         }
         let key = self.message_key(sequence);
         let mut content = step.records.content(key)?.expect("every stored message has its content");
-        content.headers.properties.extend(properties);
-        step.write(Change::Content(key, Some(Box::new(content))))
+        Arc::make_mut(&mut content).headers.properties.extend(properties);
+        step.write(Change::Content(key, Some(content)))
     }
 }

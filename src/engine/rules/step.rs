@@ -143,12 +143,20 @@ impl<'a> Step<'a> {
         Ok(numbers.next_ticket)
     }
 
-    pub(crate) fn message(&self, queue: QueueId, sequence: SequenceNumber) -> Read<Option<MessageRecord>> {
+    pub(crate) fn message(
+        &self,
+        queue: QueueId,
+        sequence: SequenceNumber,
+    ) -> Read<Option<Arc<MessageRecord>>> {
         self.records.message(MessageKey { queue, sequence })
     }
 
     /// A message that must be there, because a row points at it.
-    pub(crate) fn message_listed(&self, queue: QueueId, sequence: SequenceNumber) -> Read<MessageRecord> {
+    pub(crate) fn message_listed(
+        &self,
+        queue: QueueId,
+        sequence: SequenceNumber,
+    ) -> Read<Arc<MessageRecord>> {
         Ok(self.message(queue, sequence)?.expect("every listed message is stored"))
     }
 

@@ -31,11 +31,11 @@ pub(crate) struct Workflow {
     pub(crate) queue: Arc<QueueRecord>,
     pub(crate) key: WorkflowKey,
     pub(crate) record: WorkflowRecord,
-    stored: Option<WorkflowRecord>,
+    stored: Option<Arc<WorkflowRecord>>,
 }
 
 /// A message with its rank and its number.
-pub(crate) type Placed = (u64, SequenceNumber, MessageRecord);
+pub(crate) type Placed = (u64, SequenceNumber, Arc<MessageRecord>);
 
 /// Who has the workflow, for what, and how many messages of it.
 type Holder = (LockToken, LockKind, usize);
@@ -47,7 +47,7 @@ impl Workflow {
         let mut workflow =
             Workflow { queue: queue.clone(), key, record: WorkflowRecord::default(), stored: None };
         match &stored {
-            Some(record) => workflow.record = record.clone(),
+            Some(record) => workflow.record = WorkflowRecord::clone(record),
             None if workflow.is_positional() => {
                 workflow.record.cursor = workflow.first_rank();
                 workflow.record.through = workflow.first_rank() - 1;
@@ -162,7 +162,7 @@ impl Workflow {
         if before.status != (Status::Failed { due: None }) {
             return Ok(());
         }
-        let ready = MessageRecord { status: Status::Ready, ..before.clone() };
+        let ready = MessageRecord { status: Status::Ready, ..MessageRecord::clone(&before) };
         self.restate(step, sequence, Some(&before), &ready)
     }
 
@@ -189,7 +189,7 @@ impl Workflow {
             Stream::Named(ref id) => Some(id.clone()),
             // In a queue without order the sender may have named a workflow nevertheless.
             Stream::Single(of) => {
-                step.records.content(self.message_key(of))?.and_then(|content| content.workflow_id)
+                step.records.content(self.message_key(of))?.and_then(|content| content.workflow_id.clone())
             }
         };
         step.tell(&self.queue.name, workflow_id.as_ref(), sequence, kind);
@@ -226,8 +226,8 @@ impl Workflow {
 
     fn write_down(self, step: &mut Step<'_>) -> Read<()> {
         let kept = if self.is_blank() { None } else { Some(self.record) };
-        if kept != self.stored {
-            step.write(Change::Workflow(self.key, kept.map(Box::new)))?;
+        if kept.as_ref() != self.stored.as_deref() {
+            step.write(Change::Workflow(self.key, kept.map(Arc::new)))?;
         }
         Ok(())
     }

@@ -29,6 +29,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use redb::TableDefinition;
@@ -131,10 +132,10 @@ macro_rules! tables {
 }
 
 tables! {
-    0 workflows Workflows: Hashed, QueueId, Stream => Box<WorkflowRecord>;
+    0 workflows Workflows: Hashed, QueueId, Stream => Arc<WorkflowRecord>;
     1 states States: Hashed, QueueId, Stream => Bytes;
-    2 messages Messages: BTreeMap, QueueId, SequenceNumber => Box<MessageRecord>;
-    3 contents Contents: Hashed, QueueId, SequenceNumber => Box<Content>;
+    2 messages Messages: BTreeMap, QueueId, SequenceNumber => Arc<MessageRecord>;
+    3 contents Contents: Hashed, QueueId, SequenceNumber => Arc<Content>;
     4 line Line: BTreeMap, WorkflowKey, u64 => SequenceNumber;
     5 aside Aside: BTreeMap, WorkflowKey, u64 => SequenceNumber;
     6 links Links: BTreeMap, WorkflowKey, Option<MessageId> => Link;
