@@ -123,8 +123,8 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
             Context::new(run.messages()[0].clone(), self.queue.clone(), run.lock_token(), cancelled);
         let handler = self.handler.clone();
         let handling = async move { handler.handle(context, bodies).await };
-        let renewal = run.renewal();
-        match invoke(self.queue.client(), &renewal, &self.keeping, &cancel, handling).await {
+        let (renewal, lasts) = (run.renewal(), run.lasts());
+        match invoke(self.queue.client(), &renewal, lasts, &self.keeping, &cancel, handling).await {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,
             None => Ok(Handled::Lost),

@@ -66,8 +66,8 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let context = Context::new(delivery.message().clone(), self.queue.clone(), token, cancelled);
         let handler = self.handler.clone();
         let handling = async move { handler.handle(context, body).await };
-        let renewal = delivery.renewal();
-        let result = invoke(self.queue.client(), &renewal, &self.keeping, &cancel, handling).await;
+        let (renewal, lasts) = (delivery.renewal(), delivery.lasts());
+        let result = invoke(self.queue.client(), &renewal, lasts, &self.keeping, &cancel, handling).await;
         match result {
             Some(Ok(outcome)) => self.settle(delivery, outcome).await,
             Some(Err(failure)) => self.settle_failure(delivery, failure).await,

@@ -1,0 +1,61 @@
+//! The processor's edges: locks of another length, ends from outside, an engine that goes away, spans.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use seriatim::Context;
+use seriatim::Failure;
+use seriatim::Outcome;
+use seriatim::Processor;
+use seriatim::QueueOptions;
+use seriatim::Raw;
+use tokio::sync::Notify;
+
+use crate::promises::house::House;
+use crate::promises::house::seconds;
+use crate::promises::processor::until;
+
+type Handling = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
+
+#[tokio::test]
+async fn a_lock_is_renewed_by_its_own_time_although_the_queues_was_changed_since() {
+    let house = House::new(QueueOptions { lock: seconds(600), ..QueueOptions::default() }).await;
+    let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let pool = Processor::new(house.queue.clone()).start(waiting(&started, &finish));
+    house.send("a", "1").await;
+    started.notified().await;
+    finish.notify_one();
+    until(|| async { house.counts().await.completed == 1 }).await;
+    let shorter = QueueOptions { lock: seconds(10), ..QueueOptions::default() };
+    house.engine.client().change_queue("q", shorter).await.unwrap();
+    house.send("w", "2").await;
+    started.notified().await;
+    let locked_until = || async {
+        match house.status("w").await {
+            Some(seriatim::WorkflowStatus::Locked { until }) => until,
+            other => panic!("{other:?}"),
+        }
+    };
+    for _ in 0..3 {
+        let before = locked_until().await;
+        house.clock.advance(seconds(7));
+        until(|| async { locked_until().await > before }).await;
+    }
+    finish.notify_one();
+    until(|| async { house.counts().await.completed == 2 }).await;
+    pool.stop().await.unwrap();
+}
+
+/// A handler that says that it has started, and waits until it may finish.
+fn waiting(started: &Arc<Notify>, finish: &Arc<Notify>) -> impl Fn(Context, Raw) -> Handling + use<> {
+    let (started, finish) = (started.clone(), finish.clone());
+    move |_: Context, _: Raw| {
+        let (started, finish) = (started.clone(), finish.clone());
+        Box::pin(async move {
+            started.notify_one();
+            finish.notified().await;
+            Ok(Outcome::Complete)
+        }) as Handling
+    }
+}
