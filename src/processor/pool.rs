@@ -63,12 +63,14 @@ impl Running {
     /// Stops receiving, waits for the handlers that run, and gives back what was not started.
     ///
     /// # Errors
-    /// [`ReceiveError`] when it had ended before because the queue or the engine is gone.
+    /// [`ReceiveError`] when it had ended before because the queue, the engine or the runtime it ran on is gone, and
+    /// when the engine went away before all handlers had settled.
     pub async fn stop(self) -> Result<(), ReceiveError> {
         self.stop.send_replace(true);
         match self.task.await {
             Ok(ended) => ended,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Err(Unavailable::Closed.into()),
         }
     }
 

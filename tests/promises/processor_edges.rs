@@ -10,6 +10,7 @@ use seriatim::Outcome;
 use seriatim::Processor;
 use seriatim::QueueOptions;
 use seriatim::Raw;
+use seriatim::ReceiveError;
 use tokio::sync::Notify;
 
 use crate::promises::house::House;
@@ -58,4 +59,19 @@ fn waiting(started: &Arc<Notify>, finish: &Arc<Notify>) -> impl Fn(Context, Raw)
             Ok(Outcome::Complete)
         }) as Handling
     }
+}
+
+#[test]
+fn stopping_a_processor_whose_runtime_has_ended_is_an_error_and_no_panic() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let first = runtime();
+    let (_house, pool) = first.block_on(async {
+        let house = House::new(QueueOptions::default()).await;
+        let handler = |_: Context, _: Raw| async move { Ok::<_, Failure>(Outcome::Complete) };
+        let pool = Processor::new(house.queue.clone()).start(handler);
+        (house, pool)
+    });
+    drop(first);
+    let stopped = runtime().block_on(pool.stop());
+    assert!(matches!(stopped, Err(ReceiveError::Unavailable(_))), "{stopped:?}");
 }
