@@ -75,3 +75,23 @@ fn stopping_a_processor_whose_runtime_has_ended_is_an_error_and_no_panic() {
     let stopped = runtime().block_on(pool.stop());
     assert!(matches!(stopped, Err(ReceiveError::Unavailable(_))), "{stopped:?}");
 }
+
+#[tokio::test]
+async fn who_waits_for_the_end_of_a_lock_is_told_when_its_delivery_is_settled() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send("w", "1").await;
+    let (send, mut contexts) = tokio::sync::mpsc::unbounded_channel();
+    let handler = move |context: Context, _: Raw| {
+        let send = send.clone();
+        async move {
+            assert!(!context.is_cancelled(), "the handler still runs");
+            send.send(context)?;
+            Ok::<_, Failure>(Outcome::Complete)
+        }
+    };
+    let pool = Processor::new(house.queue.clone()).start(handler);
+    let context = contexts.recv().await.unwrap();
+    context.cancelled().await;
+    assert!(context.is_cancelled());
+    pool.stop().await.unwrap();
+}
