@@ -102,8 +102,8 @@ pub(crate) async fn run_pool<C: Consumer>(
         }
     };
     stop.send_replace(true);
-    drain(&consumer, jobs, options.drain, give_up).await;
-    received
+    let drained = drain(&consumer, jobs, options.drain, give_up).await;
+    received.and(drained.map_err(ReceiveError::from))
 }
 
 /// Receives for ever, as much as there are free slots for.
@@ -139,23 +139,27 @@ async fn receive_all<C: Consumer>(
     }
 }
 
-/// Waits for the handlers that run, but not for ever; what still runs then is dropped, and counts as failed.
+/// Waits for the handlers that run, but not for ever; what still runs then is dropped, and counts as failed. An engine
+/// that is gone is an error: their work is not settled.
 async fn drain<C: Consumer>(
     consumer: &Arc<C>,
     mut jobs: JoinSet<Result<(), Unavailable>>,
     patience: Duration,
     give_up: &watch::Sender<bool>,
-) {
+) -> Result<(), Unavailable> {
     let sleeper = consumer.sleeper().client().clone();
-    tokio::select! {
-        () = all_ended(&mut jobs) => {}
-        _ = sleeper.sleep(patience) => {
-            give_up.send_replace(true);
-        }
-    }
-    all_ended(&mut jobs).await;
+    let slept = tokio::select! {
+        ended = all_ended(&mut jobs) => return ended,
+        slept = sleeper.sleep(patience) => slept,
+    };
+    give_up.send_replace(true);
+    slept.and(all_ended(&mut jobs).await)
 }
 
-async fn all_ended(jobs: &mut JoinSet<Result<(), Unavailable>>) {
-    while jobs.join_next().await.is_some() {}
+async fn all_ended(jobs: &mut JoinSet<Result<(), Unavailable>>) -> Result<(), Unavailable> {
+    let mut all = Ok(());
+    while let Some(ended) = jobs.join_next().await {
+        all = all.and(ended.unwrap_or(Ok(())));
+    }
+    all
 }

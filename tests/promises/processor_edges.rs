@@ -95,3 +95,21 @@ async fn who_waits_for_the_end_of_a_lock_is_told_when_its_delivery_is_settled() 
     assert!(context.is_cancelled());
     pool.stop().await.unwrap();
 }
+
+#[tokio::test]
+async fn an_engine_that_is_gone_before_the_drain_is_over_is_told_by_the_stop() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send("w", "1").await;
+    let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let pool = Processor::new(house.queue.clone()).start(waiting(&started, &finish));
+    started.notified().await;
+    let mut stopped = tokio::spawn(pool.stop());
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!stopped.is_finished(), "it waits for the handler");
+    house.engine.close().await;
+    finish.notify_one();
+    let stopped = (&mut stopped).await.unwrap();
+    assert!(matches!(stopped, Err(ReceiveError::Unavailable(_))), "what the handler did is not settled");
+}
