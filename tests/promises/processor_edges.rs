@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::Mutex;
 
 use seriatim::Context;
 use seriatim::Failure;
@@ -15,6 +16,9 @@ use tokio::sync::Notify;
 
 use crate::promises::house::House;
 use crate::promises::house::seconds;
+use crate::promises::processor::Log;
+use crate::promises::processor::note;
+use crate::promises::processor::noted;
 use crate::promises::processor::until;
 
 type Handling = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
@@ -112,4 +116,62 @@ async fn an_engine_that_is_gone_before_the_drain_is_over_is_told_by_the_stop() {
     finish.notify_one();
     let stopped = (&mut stopped).await.unwrap();
     assert!(matches!(stopped, Err(ReceiveError::Unavailable(_))), "what the handler did is not settled");
+}
+
+/// Notes the spans that are entered, with their fields.
+#[derive(Default)]
+struct Spans {
+    opened: Mutex<Vec<String>>,
+    entered: Log,
+}
+
+struct Fields<'a>(&'a mut String);
+
+impl tracing::field::Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        self.0.push_str(&format!(" {field}={value:?}"));
+    }
+}
+
+impl tracing::Subscriber for Spans {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.is_span()
+    }
+
+    fn new_span(&self, span: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        let mut text = span.metadata().name().to_owned();
+        span.record(&mut Fields(&mut text));
+        let mut opened = self.opened.lock().expect("no test panics with it");
+        opened.push(text);
+        tracing::span::Id::from_u64(opened.len() as u64)
+    }
+
+    fn enter(&self, span: &tracing::span::Id) {
+        let index = usize::try_from(span.into_u64()).expect("few spans") - 1;
+        note(&self.entered, self.opened.lock().expect("no test panics with it")[index].clone());
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, _: &tracing::Event<'_>) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test]
+async fn a_handler_runs_inside_a_span_that_names_its_message() {
+    let spans = Spans::default();
+    let entered = spans.entered.clone();
+    let _guard = tracing::subscriber::set_default(spans);
+    let house = House::new(QueueOptions::default()).await;
+    let number = house.send("w", "1").await;
+    let log = entered.clone();
+    let handler = move |_: Context, _: Raw| {
+        let inside = noted(&log).last().cloned();
+        async move { inside.map(|_| Outcome::Complete).ok_or(Failure::new("no span is entered")) }
+    };
+    let pool = Processor::new(house.queue.clone()).start(handler);
+    until(|| async { house.counts().await.completed == 1 }).await;
+    pool.stop().await.unwrap();
+    let expected = format!("handle queue=q workflow=w sequence={number} attempt=1");
+    assert!(noted(&entered).contains(&expected), "{:?}", noted(&entered));
 }
