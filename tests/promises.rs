@@ -10,6 +10,7 @@ mod promises {
     mod guarantees;
     mod ordering;
     mod processor;
+    mod processor_edges;
     mod recovery;
     mod restart;
     mod room;

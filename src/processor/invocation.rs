@@ -18,7 +18,6 @@ use crate::processor::renewal::keep_until_lost;
 pub(crate) struct Keeping {
     /// Becomes true when handlers that still run are to be ended.
     pub(crate) give_up: watch::Receiver<bool>,
-    pub(crate) lock: Duration,
     pub(crate) renew_for: Duration,
 }
 
@@ -43,6 +42,7 @@ impl<T> Drop for OwnedTask<T> {
 pub(crate) async fn invoke<T: Send + 'static>(
     client: &Client,
     renewal: &Renewal,
+    lasts: Duration,
     keeping: &Keeping,
     cancel: &watch::Sender<bool>,
     handling: impl Future<Output = Result<T, Failure>> + Send + 'static,
@@ -51,7 +51,7 @@ pub(crate) async fn invoke<T: Send + 'static>(
     tokio::select! {
         biased;
         ended = &mut task.0 => return Some(result_of(ended)),
-        () = keep_until_lost(client, renewal, keeping.lock, keeping.renew_for) => {}
+        () = keep_until_lost(client, renewal, lasts, keeping.renew_for) => {}
         () = told(&keeping.give_up) => {
             task.end().await;
             return None;

@@ -7,15 +7,26 @@ use crate::engine::Renewal;
 
 /// Renews a lock at 70 % of its time, again and again, and returns when it is lost: refused, or not renewed any more
 /// because the handler has had its time. Errors of the engine count as a loss too; the settle will name them.
-pub(crate) async fn keep_until_lost(client: &Client, renewal: &Renewal, lock: Duration, renew_for: Duration) {
-    let pause = lock.mul_f64(0.7);
+///
+/// `lasts` is for how long it is held at first; each renewal says for how long from then on.
+pub(crate) async fn keep_until_lost(
+    client: &Client,
+    renewal: &Renewal,
+    mut lasts: Duration,
+    renew_for: Duration,
+) {
     let mut renewed_for = Duration::ZERO;
-    while renewed_for + pause <= renew_for {
-        if client.sleep(pause).await.is_err() || renewal.renew().await.is_err() {
+    while renewed_for + lasts.mul_f64(0.7) <= renew_for {
+        let pause = lasts.mul_f64(0.7);
+        if client.sleep(pause).await.is_err() {
             return;
+        }
+        match renewal.prolong().await {
+            Ok(prolonged) => lasts = prolonged,
+            Err(_) => return,
         }
         renewed_for += pause;
     }
     // The lock runs out by itself; the engine's clock says when.
-    let _ = client.sleep(lock).await;
+    let _ = client.sleep(lasts).await;
 }

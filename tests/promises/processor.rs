@@ -25,22 +25,22 @@ use crate::promises::house::House;
 use crate::promises::house::millis;
 use crate::promises::house::seconds;
 
-type Log = Arc<Mutex<Vec<String>>>;
+pub(crate) type Log = Arc<Mutex<Vec<String>>>;
 
 fn text(body: &Raw) -> String {
     String::from_utf8_lossy(&body.0).into_owned()
 }
 
-fn note(log: &Log, what: String) {
+pub(crate) fn note(log: &Log, what: String) {
     log.lock().expect("no test panics with it").push(what);
 }
 
-fn noted(log: &Log) -> Vec<String> {
+pub(crate) fn noted(log: &Log) -> Vec<String> {
     log.lock().expect("no test panics with it").clone()
 }
 
 /// Lets other tasks and the engine go on until something is as it should be.
-async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F) {
+pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F) {
     while !condition().await {
         tokio::task::yield_now().await;
     }

@@ -82,3 +82,36 @@ async fn an_operators_hold_ends_no_quarantine() {
     house.queue.workflow("w").unwrap().hold("look first").await.unwrap();
     assert!(matches!(held_by(&house).await, Some(HoldCause::Quarantine(_))));
 }
+
+#[tokio::test]
+async fn an_after_ordered_workflow_that_was_forgotten_begins_anew() {
+    let options = QueueOptions { order: Order::After, forget_after: seconds(60), ..QueueOptions::default() };
+    let house = House::new(options).await;
+    house.send_after("w", "b", Some("a")).await;
+    house.send_after("w", "d", Some("c")).await;
+    house.queue.workflow("w").unwrap().purge().await.unwrap();
+    house.clock.advance(seconds(60));
+    assert_eq!(house.status("w").await, None, "it is forgotten");
+    for (id, after) in [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", Some("c"))] {
+        house.send_after("w", id, after).await;
+    }
+    assert_eq!(house.drain().await, ["a", "b", "c", "d"]);
+}
+
+#[tokio::test]
+async fn what_was_settled_before_the_chain_came_is_passed_when_it_comes() {
+    let options = QueueOptions { order: Order::After, forget_after: seconds(60), ..QueueOptions::default() };
+    let house = House::new(options).await;
+    let later = seriatim::Clock::now(&house.clock) + seconds(600);
+    let scheduled = Message::new("b").workflow("w").message_id("b").after("a").schedule_at(later);
+    let number = house.accept(scheduled).await;
+    house.send_after("w", "c", Some("b")).await;
+    house.queue.cancel(number).await.unwrap();
+    house.send_after("w", "a", None).await;
+    assert_eq!(house.drain().await, ["a", "c"]);
+    house.clock.advance(seconds(60));
+    assert_eq!(house.status("w").await, None, "it is forgotten");
+    house.send_after("w", "a", None).await;
+    house.send_after("w", "b", Some("a")).await;
+    assert_eq!(house.drain().await, ["a", "b"]);
+}

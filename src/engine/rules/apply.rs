@@ -148,10 +148,7 @@ impl Step<'_> {
                 let complete = |held| answer(self.complete(&queue, held));
                 Reply::CompleteAll(deliveries.into_iter().map(complete).collect::<Result<_, Fault>>()?)
             }
-            Command::Renew { queue, token } => {
-                let renewed = |until| Settled { locked_until: Some(until), receipts: Vec::new() };
-                Reply::Settle(answer(self.renew(&queue, token))?.map(renewed))
-            }
+            Command::Renew { queue, token } => Reply::Settle(answer(self.renew(&queue, token))?),
             Command::SetTakenState { queue, token, state } => {
                 Reply::Settle(answer(self.set_taken_state(&queue, token, state))?.map(unit))
             }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::record::Link;
+use crate::engine::rules::record::Mark;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::records::Read;
@@ -76,9 +77,12 @@ impl Workflow {
         link.rank = Some(next);
         self.record.tail = link.message_id.clone();
         step.write(Change::Link(self.key.clone(), tail.clone(), Some(link.clone())))?;
-        step.write(Change::Trail(self.key.clone(), next, Some(TrailEntry { after: tail })))?;
+        step.write(Change::Trail(self.key.clone(), next, Some(TrailEntry { after: tail.clone() })))?;
         match link.settled {
-            Some(how) => self.mark(step, next, next, how)?,
+            Some(how) => {
+                self.note_unreached(step, sequence, tail, None)?;
+                self.mark(step, next, next, how)?;
+            }
             None => self.take_into_line(step, sequence, next)?,
         }
         self.record.through = next;
@@ -120,10 +124,29 @@ impl Workflow {
             return Ok(());
         };
         if link.message_id == message.message_id {
+            if let (Some(sequence), None) = (link.sequence, link.rank) {
+                self.note_unreached(step, sequence, message.after.clone(), settled)?;
+            }
             link.settled = settled;
             step.write(Change::Link(self.key.clone(), message.after.clone(), Some(link)))?;
         }
         Ok(())
+    }
+
+    /// Notes a message that was settled before the chain has reached it, or that it is back: with a mark and a trail
+    /// beyond all ranks, so that its link is found when the workflow is forgotten.
+    fn note_unreached(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        after: Option<MessageId>,
+        settled: Option<Settled>,
+    ) -> Read<()> {
+        let place = limits::NUMBER_END + sequence.get();
+        let mark = settled.map(|how| Mark { from: place, to: place, how });
+        let trail = settled.map(|_| TrailEntry { after });
+        step.write(Change::Mark(self.key.clone(), place, mark))?;
+        step.write(Change::Trail(self.key.clone(), place, trail))
     }
 
     /// Gives up the unknown message that should follow the tail, and goes on with the one that waits longest.
@@ -164,6 +187,14 @@ impl Workflow {
         }
         let from = self.record.cursor.saturating_sub(limits::LINKS_KEPT);
         self.drop_links(step, from, self.record.through + 1)
+    }
+
+    /// Drops the link of a message that was settled before the chain has reached it.
+    pub(crate) fn forget_unreached(&mut self, step: &mut Step<'_>, mark: Mark) -> Read<()> {
+        if mark.from < limits::NUMBER_END {
+            return Ok(());
+        }
+        self.drop_links(step, mark.from, mark.to + 1)
     }
 
     fn drop_links(&mut self, step: &mut Step<'_>, from: u64, to: u64) -> Read<()> {

@@ -304,6 +304,13 @@ pub(crate) struct Handed {
     pub(crate) content: Arc<Content>,
 }
 
+impl Handed {
+    /// For how long the lock was held when the message was handed out.
+    pub(crate) fn lasts(&self) -> Duration {
+        self.locked_until.since(self.record.handed_out_at)
+    }
+}
+
 /// A workflow as it is taken whole.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
@@ -318,6 +325,8 @@ pub(crate) struct Taken {
 pub(crate) struct Settled {
     /// Until when the lock is held, if anything of it is left.
     pub(crate) locked_until: Option<Timestamp>,
+    /// For how long a renewed lock is held from the renewal on.
+    pub(crate) lasts: Option<Duration>,
     /// The answers to the messages that were sent with it.
     pub(crate) receipts: Vec<Receipt>,
 }

@@ -58,7 +58,7 @@ impl Step<'_> {
         workflow.apply_settlement(self, token, (sequence, message), settlement)?;
         workflow.set_state(self, state)?;
         let (_, receipts) = self.close_and_send(workflow, token, judged)?;
-        Ok(SettledReply { locked_until: None, receipts })
+        Ok(SettledReply { receipts, ..SettledReply::default() })
     }
 
     /// Completes one delivery, and nothing else.
@@ -104,7 +104,7 @@ impl Step<'_> {
         }
         workflow.set_state(self, state)?;
         let (locked_until, receipts) = self.close_and_send(workflow, token, judged)?;
-        Ok(SettledReply { locked_until, receipts })
+        Ok(SettledReply { locked_until, receipts, ..SettledReply::default() })
     }
 
     /// Judges what a settlement sends and sets, before anything is changed. A completion ends `count` messages.
@@ -218,7 +218,11 @@ impl Step<'_> {
     }
 
     /// Prolongs a lock by the queue's lock time from now.
-    pub(crate) fn renew(&mut self, name: &QueueName, token: LockToken) -> Ruling<Timestamp, SettleRefusal> {
+    pub(crate) fn renew(
+        &mut self,
+        name: &QueueName,
+        token: LockToken,
+    ) -> Ruling<SettledReply, SettleRefusal> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SettleRefusal::QueueNotFound);
         };
@@ -227,7 +231,8 @@ impl Step<'_> {
         }
         let until = self.now + queue.options.lock;
         self.locks.renew(token, until);
-        Ok(until)
+        let lasts = Some(queue.options.lock);
+        Ok(SettledReply { locked_until: Some(until), lasts, ..SettledReply::default() })
     }
 
     /// Sets or clears the state of a workflow that its holder has taken.
