@@ -76,7 +76,9 @@ impl Story {
         });
         let played: Vec<&Turn> = played.collect();
         let now = k.checked_sub(1).map_or(Timestamp::default(), |last| played[last].now);
-        let next = played.iter().skip(k).take(turns).map(|turn| (*turn).clone());
+        // A recovery further on belongs to a restart of the story, not to this one.
+        let is_asked = |turn: &&&Turn| turn.commands.first() != Some(&Command::Recover);
+        let next = played.iter().skip(k).filter(is_asked).take(turns).map(|turn| (*turn).clone());
         let resumed: Vec<Turn> = std::iter::once(recovery(now)).chain(next).collect();
         let (mut model, mut rules) = (self.models[k].clone(), Rules::default());
         let mut states = Vec::new();
