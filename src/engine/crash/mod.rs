@@ -3,6 +3,7 @@
 
 mod cut;
 mod disk;
+mod faults;
 mod image;
 mod listing;
 mod play;
