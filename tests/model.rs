@@ -6,4 +6,5 @@ mod model {
     mod follow;
     mod random;
     mod reference;
+    mod verified;
 }

@@ -49,16 +49,16 @@ async fn whatever_is_asked_the_engine_answers_and_accounts_for_every_message() {
     }
 }
 
-struct Chaos {
-    _engine: seriatim::Engine,
-    client: Client,
+pub(crate) struct Chaos {
+    pub(crate) engine: seriatim::Engine,
+    pub(crate) client: Client,
     clock: ManualClock,
     queue: Queue,
     order: Order,
     random: Random,
     deliveries: Vec<Delivery>,
     runs: Vec<Run>,
-    taken: Vec<TakenWorkflow>,
+    pub(crate) taken: Vec<TakenWorkflow>,
     last: String,
 }
 
@@ -77,6 +77,11 @@ fn answered<T, R: std::error::Error + 'static>(
 impl Chaos {
     async fn new(seed: u64) -> Chaos {
         let (engine, clock) = seriatim::testing::engine().await.expect("an engine in memory opens");
+        Chaos::on(engine, clock, seed).await
+    }
+
+    /// A story on an engine that is there.
+    pub(crate) async fn on(engine: seriatim::Engine, clock: ManualClock, seed: u64) -> Chaos {
         let mut random = Random::new(seed);
         let options = QueueOptions {
             order: random.pick(&[Order::After, Order::After, Order::POSITION, Order::Arrival, Order::None]),
@@ -98,18 +103,7 @@ impl Chaos {
         let client = engine.client().clone();
         let queue = client.create_queue("q", options).await.expect("a new queue");
         let (deliveries, runs, taken) = (Vec::new(), Vec::new(), Vec::new());
-        Chaos {
-            _engine: engine,
-            client,
-            clock,
-            queue,
-            order,
-            random,
-            deliveries,
-            runs,
-            taken,
-            last: String::new(),
-        }
+        Chaos { engine, client, clock, queue, order, random, deliveries, runs, taken, last: String::new() }
     }
 
     fn number(&mut self) -> SequenceNumber {
@@ -148,7 +142,7 @@ impl Chaos {
         message
     }
 
-    async fn step(&mut self) {
+    pub(crate) async fn step(&mut self) {
         let kind = self.random.below(100);
         self.last = format!("kind {kind}");
         match kind {
