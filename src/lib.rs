@@ -50,10 +50,10 @@ mod token;
 
 pub use crate::clock::{Clock, SystemClock, Timestamp};
 pub use crate::engine::{
-    Abandon, Attempt, Client, Completion, Counts, DeadLetter, DeadLetterView, Deferral, Delivery, Durability,
-    Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hold, HoldCause, MessageStatus,
+    Abandon, Attempt, Client, Completion, Counts, Damage, DeadLetter, DeadLetterView, Deferral, Delivery,
+    Durability, Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hold, HoldCause, MessageStatus,
     MessageView, Missed, Queue, QueueView, Receipt, Received, Redriven, Renewal, Run, TakenWorkflow,
-    Workflow, WorkflowStatus, WorkflowView,
+    Verification, VerifyProgress, VerifyStep, Workflow, WorkflowStatus, WorkflowView, verify,
 };
 pub use crate::error::{
     Error, Fault, Misuse, OpenError, OperateError, OperateRefusal, OperationError, QueueError, QueueRefusal,

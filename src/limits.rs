@@ -170,3 +170,6 @@ pub const CANCEL_GRACE: Duration = Duration::from_secs(1);
 
 /// How long one receive of a processor waits; it only bounds how long a lost wake-up could last.
 pub const RECEIVE_WAIT: Duration = Duration::from_secs(60);
+
+/// Damages of a file that a report names; beyond it, they are only counted.
+pub const DAMAGES_KEPT: usize = 1_000;

@@ -7,4 +7,5 @@ mod model {
     mod follow;
     mod random;
     mod reference;
+    mod verified;
 }

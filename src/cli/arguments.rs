@@ -17,14 +17,20 @@ pub(crate) struct Arguments {
     pub(crate) verb: Verb,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 all is well; 1 a promise was broken; 2 the arguments are wrong; \
+const EXIT_CODES: &str = "Exit codes: 0 all is well; 1 a promise was broken or a file is damaged; 2 the arguments are wrong; \
                           3 it could not run, and one line on stderr says why.";
+
+const VERIFY_CODES: &str = "Exit codes: 0 the file is sound; 1 it is damaged; 2 the arguments are wrong; 3 it could not \
+                            be looked at: it is not seriatim's, beyond recognition, or held by a process that is named.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Show what seriatim does, on data you already have.
     #[command(subcommand)]
     Demo(Demo),
+    /// Read all of a file that no engine has open, without changing it, and say what is damaged.
+    #[command(after_help = VERIFY_CODES)]
+    Verify(VerifyArguments),
     /// Measure the engine on this machine; order and one at a time are checked for every message.
     #[command(after_help = EXIT_CODES)]
     Bench(BenchArguments),
@@ -84,6 +90,18 @@ pub(crate) struct GitEngineArguments {
     pub(crate) seed: u64,
     #[arg(long)]
     pub(crate) mode: Mode,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArguments {
+    /// The file.
+    pub(crate) file: PathBuf,
+    /// How many damages are printed; the total always is.
+    #[arg(long, default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Print the result as one line of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -52,9 +52,9 @@ async fn whatever_is_asked_the_engine_answers_and_accounts_for_every_message() {
     }
 }
 
-struct Chaos {
-    _engine: seriatim::Engine,
-    client: Client,
+pub(crate) struct Chaos {
+    pub(crate) engine: seriatim::Engine,
+    pub(crate) client: Client,
     clock: ManualClock,
     queue: Queue,
     order: Order,
@@ -62,7 +62,7 @@ struct Chaos {
     random: Random,
     deliveries: Vec<Delivery>,
     runs: Vec<Run>,
-    taken: Vec<TakenWorkflow>,
+    pub(crate) taken: Vec<TakenWorkflow>,
     last: String,
 }
 
@@ -87,6 +87,11 @@ async fn rows(client: &Client) -> u64 {
 impl Chaos {
     async fn new(seed: u64) -> Chaos {
         let (engine, clock) = seriatim::testing::engine().await.expect("an engine in memory opens");
+        Chaos::on(engine, clock, seed).await
+    }
+
+    /// A story on an engine that is there.
+    pub(crate) async fn on(engine: seriatim::Engine, clock: ManualClock, seed: u64) -> Chaos {
         let mut random = Random::new(seed);
         let options = QueueOptions {
             order: random.pick(&[Order::After, Order::After, Order::POSITION, Order::Arrival, Order::None]),
@@ -113,7 +118,7 @@ impl Chaos {
         };
         let (deliveries, runs, taken) = (Vec::new(), Vec::new(), Vec::new());
         Chaos {
-            _engine: engine,
+            engine,
             client,
             clock,
             queue,
@@ -163,7 +168,7 @@ impl Chaos {
         message
     }
 
-    async fn step(&mut self) {
+    pub(crate) async fn step(&mut self) {
         let kind = self.random.below(100);
         self.last = format!("kind {kind}");
         match kind {

@@ -115,7 +115,10 @@ async fn an_engine_that_is_gone_before_the_drain_is_over_is_told_by_the_stop() {
     house.engine.close().await;
     finish.notify_one();
     let stopped = (&mut stopped).await.unwrap();
-    assert!(matches!(stopped, Err(ReceiveError::Unavailable(_))), "what the handler did is not settled");
+    assert!(
+        matches!(stopped, Err(ReceiveError::Unavailable(_))),
+        "what the handler did is not settled: {stopped:?}"
+    );
 }
 
 /// Notes the spans that are entered, with their fields.

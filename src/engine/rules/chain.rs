@@ -215,6 +215,6 @@ impl Workflow {
 }
 
 /// The message ID, which every message of an after-ordered workflow has.
-fn chained_id(message: &MessageRecord) -> MessageId {
+pub(crate) fn chained_id(message: &MessageRecord) -> MessageId {
     message.message_id.clone().expect("a send without message ID is refused in after-order")
 }

@@ -141,7 +141,7 @@ impl Workflow {
         sequence: SequenceNumber,
         before: &MessageRecord,
     ) -> Ruling<(), OperateRefusal> {
-        let mut message = MessageRecord::clone(&before);
+        let mut message = MessageRecord::clone(before);
         message.status = Status::Ready;
         Ok(self.restate(step, sequence, Some(before), &message)?)
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::rules::chain::chained_id;
 use crate::engine::rules::command::Redriven;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::judge::Judge;
@@ -130,6 +131,11 @@ impl Workflow {
         if self.is_chained() {
             let link = step.records.link(&self.key, message.after.as_ref())?;
             let own = link.filter(|link| link.sequence == Some(sequence));
+            let waits = own.as_ref().is_some_and(|link| link.rank.is_none());
+            if waits && step.records.waiting(&self.key, &chained_id(message))?.is_some() {
+                // Another message that has its ID waits for the chain: only one of them can be found by it.
+                return Ok(false);
+            }
             let ahead = own.is_some_and(|link| link.rank.is_none_or(|rank| rank > self.record.done));
             return Ok(ahead && !self.has_later_out(step, message.rank)?);
         }
@@ -160,7 +166,7 @@ impl Workflow {
         before: &MessageRecord,
     ) -> Read<()> {
         self.list_dead_letter(step, sequence, before, false)?;
-        let mut message = MessageRecord::clone(&before);
+        let mut message = MessageRecord::clone(before);
         message.status = Status::Ready;
         message.expires_at = None;
         if self.is_chained() {

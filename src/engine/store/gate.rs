@@ -42,6 +42,8 @@ struct HeldBack {
 #[derive(Clone, Debug)]
 pub(crate) struct Gate {
     file: Arc<FileBackend>,
+    /// Whether it takes shared locks only: a file that is open for reading has no others.
+    shared: bool,
     open: Arc<AtomicBool>,
     held_back: Arc<Mutex<HeldBack>>,
     /// By how much every sync is made longer.
@@ -51,7 +53,13 @@ pub(crate) struct Gate {
 impl Gate {
     /// A closed gate before a file.
     pub(crate) fn closed(file: FileBackend, sync_delay: Duration) -> Gate {
-        Gate { file: Arc::new(file), open: Arc::default(), held_back: Arc::default(), sync_delay }
+        let (open, held_back) = (Arc::default(), Arc::default());
+        Gate { file: Arc::new(file), shared: false, open, held_back, sync_delay }
+    }
+
+    /// A gate before a file that is only looked at: it never opens, and shares the file with others who look.
+    pub(crate) fn for_looking(file: FileBackend) -> Gate {
+        Gate { shared: true, ..Gate::closed(file, Duration::ZERO) }
     }
 
     /// Opens the gate: what was held back goes to the file, in order.
@@ -124,6 +132,10 @@ impl StorageBackend for Gate {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let held_back = self.held_back();
+        let pieces = offset / PIECE as u64..=(offset + out.len() as u64) / PIECE as u64;
+        if held_back.pieces.range(pieces).next().is_none() && offset + out.len() as u64 <= self.file.len()? {
+            return self.file.read(offset, out);
+        }
         Gate::for_each_piece(offset, out.len(), |index, within, place| {
             match held_back.pieces.get(&index) {
                 Some(piece) => out[place].copy_from_slice(&piece[within]),
@@ -176,6 +188,9 @@ impl StorageBackend for Gate {
     }
 
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        if self.shared {
+            return self.file.try_lock_shared_range(start, end);
+        }
         self.file.try_lock_range(start, end)
     }
 
@@ -184,6 +199,9 @@ impl StorageBackend for Gate {
     }
 
     fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        if self.shared {
+            return self.file.lock_shared_range(start, end);
+        }
         self.file.lock_range(start, end)
     }
 

@@ -6,6 +6,7 @@ use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::store::codec;
+use crate::engine::store::words::InWords;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -17,7 +18,7 @@ const END: u8 = 1;
 const ESCAPED_ZERO: u8 = 0xff;
 
 /// A part of a key: its bytes sort as it does itself.
-pub(crate) trait KeyPart: Sized {
+pub(crate) trait KeyPart: Sized + InWords {
     fn write(&self, key: &mut Vec<u8>);
 
     /// Reads the part back; `None` means that the bytes make no sense.

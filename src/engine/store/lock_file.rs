@@ -53,6 +53,14 @@ fn write_holder(file: &mut File) -> std::io::Result<()> {
     file.write_all(std::process::id().to_string().as_bytes())
 }
 
+/// The refusal to look at a file that somebody has open.
+pub(crate) fn held_by_another(path: &Path) -> OpenError {
+    match File::open(sibling(path, ".lock")) {
+        Ok(mut file) => held(path, &mut file),
+        Err(_) => OpenError::Held { path: path.to_owned(), holder: "another process".to_owned() },
+    }
+}
+
 /// The refusal that names who has the file open.
 fn held(path: &Path, file: &mut File) -> OpenError {
     let mut text = String::new();

@@ -37,8 +37,8 @@ const REMINDERS: Definition = <schema::Reminders as schema::Table>::DEFINITION;
 /// Names of the rows of the meta table.
 pub(crate) const FORMAT_ROW: &str = "format";
 pub(crate) const EPOCH_ROW: &str = "epoch";
-const NUMBERS_ROW: &str = "numbers";
-const BATCH_ROW: &str = "batch";
+pub(crate) const NUMBERS_ROW: &str = "numbers";
+pub(crate) const BATCH_ROW: &str = "batch";
 
 /// The last batch that was applied, and its instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

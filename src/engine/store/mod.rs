@@ -3,7 +3,7 @@
 //! A turn changes rows on shelves (`shelf`, `change`), its commit appends them to the journal (`journal`), and a fold
 //! takes what has come to rest to its tables (`fold`, paced by `window`). Opening reads the journal again (`replay`).
 
-mod base;
+pub(crate) mod base;
 mod change;
 mod codec;
 #[cfg(test)]
@@ -12,16 +12,18 @@ mod create;
 mod fold;
 mod folded;
 mod gate;
+pub(crate) mod inspect;
 mod job;
-mod journal;
-mod key;
+pub(crate) mod journal;
+pub(crate) mod key;
 mod lock_file;
-mod meta;
+pub(crate) mod merged;
+pub(crate) mod meta;
 mod open;
 mod records;
 mod replay;
 mod rows;
-mod schema;
+pub(crate) mod schema;
 mod seal;
 mod shelf;
 mod snapshot;
@@ -29,6 +31,7 @@ mod snapshot;
 mod store;
 mod turn;
 mod window;
+pub(crate) mod words;
 mod write;
 
 pub(crate) use crate::engine::store::job::Committer;

@@ -172,7 +172,7 @@ fn open_file(path: &Path, options: StoreOptions) -> Result<Database, OpenError> 
     Ok(database)
 }
 
-fn check_magic(path: &Path, file: &mut File) -> Result<(), OpenError> {
+pub(crate) fn check_magic(path: &Path, file: &mut File) -> Result<(), OpenError> {
     if file.metadata().map_err(file_fault)?.is_dir() {
         return Err(foreign(path, "it is a folder".to_owned()));
     }
@@ -184,7 +184,7 @@ fn check_magic(path: &Path, file: &mut File) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn check_format(path: &Path, database: &Database) -> Result<(), OpenError> {
+pub(crate) fn check_format(path: &Path, database: &Database) -> Result<(), OpenError> {
     let transaction = database.begin_read().map_err(store_fault)?;
     let meta = match transaction.open_table(schema::META) {
         Ok(meta) => meta,
@@ -201,6 +201,6 @@ fn check_format(path: &Path, database: &Database) -> Result<(), OpenError> {
     }
 }
 
-fn foreign(path: &Path, detail: String) -> OpenError {
+pub(crate) fn foreign(path: &Path, detail: String) -> OpenError {
     OpenError::Foreign { path: path.to_owned(), detail }
 }

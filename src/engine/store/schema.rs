@@ -84,9 +84,15 @@ pub(crate) trait Table {
     type Rows: RowMap<Self::Key, Slot<Self::Value>>;
     type Gone: RowMap<Self::Key, Stamp>;
     type Value: Clone + Serialize + DeserializeOwned;
+    const NAME: &'static str;
     const DEFINITION: Definition;
     /// The table's number in a journal row; never used for another.
     const NUMBER: u8;
+}
+
+/// What is done to one table after the other.
+pub(crate) trait TableVisitor {
+    fn visit<T: Table>(&mut self) -> Result<(), Fault>;
 }
 
 /// Makes the tables, and the shelves that hold their rows of the window.
@@ -101,7 +107,8 @@ macro_rules! tables {
                 type Rows = $rows<$key, Slot<$value>>;
                 type Gone = $rows<$key, Stamp>;
                 type Value = $value;
-                const DEFINITION: Definition = TableDefinition::new(stringify!($field));
+                const NAME: &'static str = stringify!($field);
+                const DEFINITION: Definition = TableDefinition::new(Self::NAME);
                 const NUMBER: u8 = $number;
             }
         )*
@@ -116,6 +123,12 @@ macro_rules! tables {
 
         /// Their definitions, in the order of their numbers.
         pub(crate) const SHELVED: [Definition; SHELVES] = [$($table::DEFINITION),*];
+
+        /// Visits every table whose rows go through the journal, in the order of their numbers.
+        pub(crate) fn visit_each(visitor: &mut impl TableVisitor) -> Result<(), Fault> {
+            $(visitor.visit::<$table>()?;)*
+            Ok(())
+        }
 
         impl Shelves {
             /// Empty shelves before the tables of a file.

@@ -1,0 +1,85 @@
+//! `seriatim verify`.
+
+use std::error::Error;
+use std::io::IsTerminal;
+
+use indicatif::ProgressBar;
+use indicatif::ProgressDrawTarget;
+use indicatif::ProgressStyle;
+use seriatim::Verification;
+use seriatim::VerifyProgress;
+use seriatim::VerifyStep;
+
+use crate::cli::arguments::VerifyArguments;
+
+/// Verifies a file; true when it is sound.
+pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, Box<dyn Error>> {
+    let bar = Bar::new();
+    // Where the bytes make no sense the layers below may panic; that is caught, and reported as damage.
+    std::panic::set_hook(Box::new(|_| {}));
+    let found = seriatim::verify(&arguments.file, |progress| bar.show(progress));
+    let _ = std::panic::take_hook();
+    bar.end();
+    let found = found?;
+    match arguments.json {
+        true => println!("{}", serde_json::to_string(&found)?),
+        false => print(arguments, &found),
+    }
+    Ok(found.is_sound())
+}
+
+fn print(arguments: &VerifyArguments, found: &Verification) {
+    for damage in found.damages.iter().take(arguments.limit) {
+        println!("{damage}");
+    }
+    let named = found.damages.len().min(arguments.limit) as u64;
+    if named < found.damages_total {
+        println!("... and {} more", found.damages_total - named);
+    }
+    let Verification { rows, commits, messages, .. } = found;
+    let verdict = match found.damages_total {
+        0 => "sound".to_owned(),
+        1 => "DAMAGED in 1 place".to_owned(),
+        total => format!("DAMAGED in {total} places"),
+    };
+    let compared = if found.compared { "" } else { "; rows were not compared with each other" };
+    let file = arguments.file.display();
+    match found.compared {
+        true => {
+            println!("{file}: {verdict}; {messages} messages, {rows} rows, {commits} commits in the journal")
+        }
+        false => println!("{file}: {verdict}; {rows} rows, {commits} commits in the journal{compared}"),
+    }
+}
+
+/// A bar on stderr, for a person who waits.
+struct Bar {
+    bar: ProgressBar,
+}
+
+impl Bar {
+    fn new() -> Bar {
+        let target = match std::io::stderr().is_terminal() {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        let style = ProgressStyle::with_template("{prefix} {pos} {elapsed}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Bar { bar }
+    }
+
+    fn show(&self, progress: VerifyProgress) {
+        self.bar.set_prefix(match progress.step {
+            VerifyStep::Pages => "pages",
+            VerifyStep::Journal => "journal",
+            VerifyStep::Rows => "rows",
+            _ => "comparing",
+        });
+        self.bar.set_position(progress.rows);
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}

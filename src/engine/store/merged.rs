@@ -1,0 +1,142 @@
+//! The rows of a file that is looked at, as an engine would see them: what is folded, and over it the journal.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::collections::btree_map;
+use std::iter::Peekable;
+use std::marker::PhantomData;
+
+use redb::AccessGuard;
+use redb::Range;
+use redb::ReadOnlyTable;
+use redb::ReadTransaction;
+use redb::ReadableTable;
+use redb::TableError;
+
+use crate::engine::store::base::record;
+use crate::engine::store::base::store_fault;
+use crate::engine::store::codec;
+use crate::engine::store::key::key_of;
+use crate::engine::store::key::parts_of;
+use crate::engine::store::schema;
+use crate::engine::store::schema::Definition;
+use crate::engine::store::schema::SHELVES;
+use crate::engine::store::schema::Table;
+use crate::engine::store::seal::damaged;
+use crate::error::Fault;
+
+type Bytes = &'static [u8];
+
+/// What the journal says of each table: the last value of a key, or that it is deleted.
+pub(crate) type Overlay = [BTreeMap<Vec<u8>, Option<Vec<u8>>>; SHELVES];
+
+/// A row in its parts.
+pub(crate) type Entry<T> = (<T as Table>::Prefix, <T as Table>::Key, <T as Table>::Value);
+
+/// All tables.
+pub(crate) struct Merged<'o> {
+    tables: [Option<ReadOnlyTable<Bytes, Bytes>>; SHELVES],
+    overlay: &'o Overlay,
+}
+
+impl<'o> Merged<'o> {
+    pub(crate) fn new(transaction: &ReadTransaction, overlay: &'o Overlay) -> Result<Merged<'o>, Fault> {
+        let mut tables = [const { None }; SHELVES];
+        for (table, definition) in tables.iter_mut().zip(schema::SHELVED) {
+            *table = open_table(transaction, definition)?;
+        }
+        Ok(Merged { tables, overlay })
+    }
+
+    /// One row.
+    pub(crate) fn get<T: Table>(&self, prefix: &T::Prefix, key: &T::Key) -> Result<Option<T::Value>, Fault> {
+        let bytes = key_of(prefix, key);
+        if let Some(value) = self.overlay[usize::from(T::NUMBER)].get(&bytes) {
+            return value.as_deref().map(decoded::<T>).transpose();
+        }
+        let Some(table) = &self.tables[usize::from(T::NUMBER)] else { return Ok(None) };
+        match table.get(bytes.as_slice()).map_err(store_fault)? {
+            Some(sealed) => record(&T::DEFINITION, &bytes, sealed.value()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Every row of a table, in the order of its keys.
+    pub(crate) fn rows<T: Table>(&self) -> Result<MergedRows<'_, T>, Fault> {
+        let folded = match &self.tables[usize::from(T::NUMBER)] {
+            Some(table) => Some(table.iter().map_err(store_fault)?.peekable()),
+            None => None,
+        };
+        let window = self.overlay[usize::from(T::NUMBER)].iter().peekable();
+        Ok(MergedRows { folded, window, of: PhantomData })
+    }
+}
+
+/// A table of the file, if it is there.
+pub(crate) fn open_table(
+    transaction: &ReadTransaction,
+    definition: Definition,
+) -> Result<Option<ReadOnlyTable<Bytes, Bytes>>, Fault> {
+    match transaction.open_table(definition) {
+        Ok(table) => Ok(Some(table)),
+        Err(TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(store_fault(error)),
+    }
+}
+
+/// The rows of one table.
+pub(crate) struct MergedRows<'m, T> {
+    folded: Option<Peekable<Range<'m, Bytes, Bytes>>>,
+    window: Peekable<btree_map::Iter<'m, Vec<u8>, Option<Vec<u8>>>>,
+    of: PhantomData<T>,
+}
+
+type FoldedRow<'m> = (AccessGuard<'m, Bytes>, AccessGuard<'m, Bytes>);
+
+impl<'m, T: Table> MergedRows<'m, T> {
+    fn next_row(&mut self) -> Result<Option<Entry<T>>, Fault> {
+        loop {
+            let folded = self.folded.as_mut().and_then(Peekable::peek);
+            let nearer = match (folded, self.window.peek()) {
+                (None, None) => return Ok(None),
+                (Some(Ok((key, _))), Some((own, _))) => key.value().cmp(own.as_slice()),
+                (Some(_), _) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+            };
+            let folded = if nearer.is_le() { self.next_folded()? } else { None };
+            let own = if nearer.is_ge() { self.window.next() } else { None };
+            match (own, folded) {
+                (Some((key, Some(value))), _) => return entry::<T>(key, decoded::<T>(value)?).map(Some),
+                (None, Some((key, sealed))) => {
+                    let value = record(&T::DEFINITION, key.value(), sealed.value())?;
+                    return entry::<T>(key.value(), value).map(Some);
+                }
+                // Deleted.
+                (Some((_, None)), _) | (None, None) => {}
+            }
+        }
+    }
+
+    fn next_folded(&mut self) -> Result<Option<FoldedRow<'m>>, Fault> {
+        self.folded.as_mut().and_then(Iterator::next).transpose().map_err(store_fault)
+    }
+}
+
+impl<T: Table> Iterator for MergedRows<'_, T> {
+    type Item = Result<Entry<T>, Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_row().transpose()
+    }
+}
+
+fn entry<T: Table>(key: &[u8], value: T::Value) -> Result<Entry<T>, Fault> {
+    let nonsense = || damaged(&T::DEFINITION, "a key makes no sense");
+    let (prefix, key) = parts_of(key).ok_or_else(nonsense)?;
+    Ok((prefix, key, value))
+}
+
+/// A row's value as the journal has it.
+pub(crate) fn decoded<T: Table>(bytes: &[u8]) -> Result<T::Value, Fault> {
+    codec::decode(bytes).ok_or_else(|| damaged(&T::DEFINITION, "a row in the journal makes no sense"))
+}

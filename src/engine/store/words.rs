@@ -1,0 +1,136 @@
+//! Keys in words: what a report on a file calls a row.
+
+use std::collections::BTreeMap;
+
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::store::key::ReminderKey;
+use crate::engine::store::key::parts_of;
+use crate::engine::store::schema::Table;
+use crate::id::MessageId;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+
+/// How many bytes of a key that makes no sense are shown.
+const KEY_BYTES_SHOWN: usize = 64;
+
+/// The queues' names, for those who know only numbers.
+pub(crate) type Names = BTreeMap<QueueId, QueueName>;
+
+/// Something that has a name for people.
+pub(crate) trait InWords {
+    fn in_words(&self, names: &Names) -> String;
+}
+
+/// A row's key.
+pub(crate) fn key_in_words<T: Table>(prefix: &T::Prefix, key: &T::Key, names: &Names) -> String {
+    let words = [prefix.in_words(names), key.in_words(names)];
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// A row's key from its bytes, which may make no sense.
+pub(crate) fn bytes_in_words<T: Table>(key: &[u8], names: &Names) -> String {
+    match parts_of::<T::Prefix, T::Key>(key) {
+        Some((prefix, key)) => key_in_words::<T>(&prefix, &key, names),
+        None => hex(key),
+    }
+}
+
+/// Bytes that have no name.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let shown = &bytes[..bytes.len().min(KEY_BYTES_SHOWN)];
+    let mut text = String::from("0x");
+    shown.iter().for_each(|byte| text.push_str(&format!("{byte:02x}")));
+    if shown.len() < bytes.len() {
+        text.push_str("...");
+    }
+    text
+}
+
+impl InWords for () {
+    fn in_words(&self, _names: &Names) -> String {
+        String::new()
+    }
+}
+
+/// A rank or a ticket: the table says which.
+impl InWords for u64 {
+    fn in_words(&self, _names: &Names) -> String {
+        format!("at {self}")
+    }
+}
+
+impl InWords for SequenceNumber {
+    fn in_words(&self, _names: &Names) -> String {
+        format!("message {self}")
+    }
+}
+
+impl InWords for QueueId {
+    fn in_words(&self, names: &Names) -> String {
+        match names.get(self) {
+            Some(name) => format!("queue {name}"),
+            None => format!("queue number {}", self.0),
+        }
+    }
+}
+
+impl InWords for Stream {
+    fn in_words(&self, _names: &Names) -> String {
+        match self {
+            Stream::Single(sequence) => format!("message {sequence} alone"),
+            Stream::Named(id) => format!("workflow {id:?}"),
+        }
+    }
+}
+
+impl InWords for WorkflowKey {
+    fn in_words(&self, names: &Names) -> String {
+        format!("{}, {}", self.queue.in_words(names), self.stream.in_words(names))
+    }
+}
+
+impl InWords for MessageId {
+    fn in_words(&self, _names: &Names) -> String {
+        format!("message ID {self:?}")
+    }
+}
+
+impl InWords for Option<MessageId> {
+    fn in_words(&self, _names: &Names) -> String {
+        match self {
+            Some(id) => format!("after {id:?}"),
+            None => "the first".to_owned(),
+        }
+    }
+}
+
+impl InWords for (String, SequenceNumber) {
+    fn in_words(&self, _names: &Names) -> String {
+        format!("reason {:?}, message {}", self.0, self.1)
+    }
+}
+
+impl InWords for (u64, SequenceNumber) {
+    fn in_words(&self, _names: &Names) -> String {
+        format!("at {}, message {}", self.0, self.1)
+    }
+}
+
+impl InWords for ReminderKey {
+    fn in_words(&self, names: &Names) -> String {
+        let Some(reminder) = self.reminder() else { return "a reminder of nothing".to_owned() };
+        let what = match &reminder.what {
+            Remind::Due(sequence) => format!("message {sequence} is due"),
+            Remind::Expiry(sequence) => format!("message {sequence} expires"),
+            Remind::Gap(stream) => format!("gap of {}", stream.in_words(names)),
+            Remind::Sweep(stream) => format!("sweep of {}", stream.in_words(names)),
+            Remind::Forget(stream) => format!("forgetting {}", stream.in_words(names)),
+            Remind::Duplicate(id) => format!("forgetting {}", id.in_words(names)),
+            Remind::Idle => "the queue is idle".to_owned(),
+        };
+        format!("{}, {what}, at {}", reminder.queue.in_words(names), reminder.due)
+    }
+}

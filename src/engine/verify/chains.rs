@@ -1,0 +1,113 @@
+//! After-order: links, the trails back to them, and the messages that wait for an unknown predecessor.
+
+use crate::engine::rules::record::Link;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::store::merged::Merged;
+use crate::engine::store::schema::Links;
+use crate::engine::store::schema::Roots;
+use crate::engine::store::schema::Trails;
+use crate::engine::store::schema::Waiting;
+use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::findings::Findings;
+use crate::engine::verify::lane::Lane;
+use crate::error::Fault;
+use crate::id::MessageId;
+use crate::id::SequenceNumber;
+use crate::limits;
+
+/// The tables of after-ordered workflows.
+pub(crate) struct Chain<'m> {
+    links: Lane<'m, Links>,
+    trails: Lane<'m, Trails>,
+    roots: Lane<'m, Roots>,
+}
+
+impl<'m> Chain<'m> {
+    pub(crate) fn new(rows: &'m Merged<'m>) -> Result<Chain<'m>, Fault> {
+        Ok(Chain {
+            links: Lane::new(rows.rows()?, |workflow, _| workflow.clone()),
+            trails: Lane::new(rows.rows()?, |workflow, _| workflow.clone()),
+            roots: Lane::new(rows.rows()?, |workflow, _| workflow.clone()),
+        })
+    }
+
+    /// Compares one workflow's rows.
+    pub(crate) fn walk(
+        &mut self,
+        all: &mut Comparison<'m, '_>,
+        key: &WorkflowKey,
+        record: &WorkflowRecord,
+    ) -> Result<(), Fault> {
+        while let Some((workflow, after, link)) = self.links.next_of(key, all.findings)? {
+            if let Some(problem) = all.problem_of_link(&workflow, after.as_ref(), &link, record)? {
+                all.findings.row::<Links>(&workflow, &after, problem);
+            }
+        }
+        while let Some((workflow, rank, trail)) = self.trails.next_of(key, all.findings)? {
+            let link = all.rows.get::<Links>(&workflow, &trail.after)?;
+            // Beyond all ranks a trail is kept under the number of a message that the chain never reached.
+            let leads = link.is_some_and(|link| match rank.checked_sub(limits::NUMBER_END) {
+                None => link.rank == Some(rank),
+                Some(number) => link.sequence == Some(SequenceNumber::new(number)),
+            });
+            if !leads {
+                all.findings.row::<Trails>(&workflow, &rank, "it leads to no link");
+            }
+        }
+        while let Some((workflow, sequence, ())) = self.roots.next_of(key, all.findings)? {
+            if !all.is_root(&workflow, sequence)? {
+                all.findings.row::<Roots>(&workflow, &sequence, "its message waits for none that is unknown");
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end(self, findings: &mut Findings<'_>) -> Result<(), Fault> {
+        self.links.end(findings)?;
+        self.trails.end(findings)?;
+        self.roots.end(findings)
+    }
+}
+
+impl Comparison<'_, '_> {
+    fn problem_of_link(
+        &self,
+        key: &WorkflowKey,
+        after: Option<&MessageId>,
+        link: &Link,
+        record: &WorkflowRecord,
+    ) -> Result<Option<&'static str>, Fault> {
+        if let Some(rank) = link.rank {
+            let trail = self.rows.get::<Trails>(key, &rank)?;
+            if trail.is_none_or(|trail| trail.after.as_ref() != after) {
+                return Ok(Some("no trail leads to it"));
+            }
+            if rank > record.through {
+                return Ok(Some("its place is beyond the run"));
+            }
+        }
+        let (Some(sequence), None) = (link.sequence, link.settled) else { return Ok(None) };
+        let message = self.message(MessageKey { queue: key.queue, sequence })?;
+        let fits = message.is_some_and(|message| {
+            message.stream == key.stream
+                && message.after.as_ref() == after
+                && message.message_id == link.message_id
+                && message.rank == link.rank
+        });
+        Ok((!fits).then_some("its message is not there, or another"))
+    }
+
+    /// Whether a message waits, and nothing it could wait for does.
+    fn is_root(&self, key: &WorkflowKey, sequence: SequenceNumber) -> Result<bool, Fault> {
+        let Some(message) = self.message(MessageKey { queue: key.queue, sequence })? else {
+            return Ok(false);
+        };
+        let predecessor_waits = match &message.after {
+            Some(after) => self.rows.get::<Waiting>(key, after)?.is_some(),
+            None => false,
+        };
+        Ok(message.stream == key.stream && message.rank.is_none() && !predecessor_waits)
+    }
+}

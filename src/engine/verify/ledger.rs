@@ -1,0 +1,106 @@
+//! The few rows that are written in place, and what the journal says of them since: queues, counters, numbers.
+
+use std::collections::BTreeMap;
+
+use redb::ReadTransaction;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Tally;
+use crate::engine::store::base::record;
+use crate::engine::store::key::KeyPart;
+use crate::engine::store::key::name_key;
+use crate::engine::store::key::parts_of;
+use crate::engine::store::merged::Overlay;
+use crate::engine::store::meta::BATCH_ROW;
+use crate::engine::store::meta::BatchRecord;
+use crate::engine::store::meta::EPOCH_ROW;
+use crate::engine::store::meta::FORMAT_ROW;
+use crate::engine::store::meta::NUMBERS_ROW;
+use crate::engine::store::schema;
+use crate::engine::store::schema::Table;
+use crate::engine::store::schema::TableVisitor;
+use crate::engine::verify::bytes::Sheet;
+use crate::engine::verify::bytes::queue_record;
+use crate::engine::verify::bytes::tally;
+use crate::engine::verify::findings::Findings;
+use crate::engine::verify::journal::Window;
+use crate::error::Fault;
+
+/// What is known of the whole file.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    pub(crate) queues: BTreeMap<QueueId, QueueRecord>,
+    pub(crate) tallies: BTreeMap<QueueId, Tally>,
+    pub(crate) numbers: Numbers,
+    /// The instant of the last commit.
+    pub(crate) time: Timestamp,
+}
+
+impl Ledger {
+    /// Reads the rows, noting what is damaged.
+    pub(crate) fn read(
+        transaction: &ReadTransaction,
+        window: &Window,
+        findings: &mut Findings<'_>,
+    ) -> Ledger {
+        let mut ledger = Ledger::default();
+        let mut folded = BatchRecord::default();
+        Sheet::META.read(transaction, findings, |key, sealed| {
+            let is = |name: &str| key == name_key(name).as_slice();
+            if is(NUMBERS_ROW) {
+                ledger.numbers = record(&schema::META, key, sealed)?;
+            } else if is(BATCH_ROW) {
+                folded = record(&schema::META, key, sealed)?;
+            } else if is(FORMAT_ROW) || is(EPOCH_ROW) {
+                record::<u32>(&schema::META, key, sealed)?;
+            } else {
+                return Err(Fault::Damaged { table: "meta", detail: "no such row is known".to_owned() });
+            }
+            Ok(())
+        });
+        Sheet::QUEUES.read(transaction, findings, |key, sealed| {
+            let record = queue_record(key, sealed)?;
+            ledger.queues.insert(record.id, record);
+            Ok(())
+        });
+        let names = ledger.queues.values().map(|record| (record.id, record.name.clone()));
+        findings.names = names.collect();
+        Sheet::TALLIES.read(transaction, findings, |key, sealed| {
+            ledger.tallies.extend([tally(key, sealed)?]);
+            Ok(())
+        });
+        ledger.tallies.extend(&window.tallies);
+        ledger.time = folded.time;
+        if let Some(last) = window.last {
+            (ledger.numbers, ledger.time) = (last.numbers, last.time);
+            if last.position < folded.position {
+                let problem = format!("its last commits are missing: there were {}", folded.position);
+                findings.add("journal", format!("commit {}", last.position), problem);
+            }
+        }
+        let Ledger { queues, tallies, .. } = &mut ledger;
+        // What the journal says of a queue outlives it, until it is dropped.
+        tallies.retain(|queue, _| queues.contains_key(queue) || !window.tallies.contains_key(queue));
+        ledger
+    }
+}
+
+/// Drops what the journal says of queues that are gone: it outlives them.
+pub(crate) struct GoneQueues<'a> {
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) overlay: &'a mut Overlay,
+}
+
+impl TableVisitor for GoneQueues<'_> {
+    fn visit<T: Table>(&mut self) -> Result<(), Fault> {
+        let is_there = |key: &Vec<u8>, _: &mut Option<Vec<u8>>| {
+            let of = parts_of::<T::Prefix, T::Key>(key).and_then(|(prefix, _)| prefix.of_queue());
+            of.is_none_or(|queue| self.ledger.queues.contains_key(&queue))
+        };
+        self.overlay[usize::from(T::NUMBER)].retain(is_there);
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! What a workflow's record says of it: counters, what it offers, and what it is reminded of.
+
+use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::store::schema::Ready;
+use crate::engine::store::schema::Workflows;
+use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::workflows::Found;
+use crate::error::Fault;
+
+impl Comparison<'_, '_> {
+    /// Compares a workflow's record with what was found of it.
+    pub(crate) fn compare_workflow(
+        &mut self,
+        key: &WorkflowKey,
+        record: &WorkflowRecord,
+        found: &Found,
+    ) -> Result<(), Fault> {
+        if self.queue(key.queue).is_none() {
+            self.complain_of_workflow(key, "its queue is not there");
+            return Ok(());
+        }
+        let counters = [
+            ("in its line", record.line, found.line),
+            ("early", record.early, found.early),
+            ("early bytes", record.early_bytes, found.early_bytes),
+            ("beside its line", record.aside, found.aside),
+            ("dead letters", record.dead, found.dead),
+        ];
+        for (name, counted, found) in counters {
+            if counted != found {
+                self.complain_of_workflow(key, format!("it counts {counted} {name}, there are {found}"));
+            }
+        }
+        if record.has_state != found.has_state {
+            self.complain_of_workflow(key, "its state is not as it says");
+        }
+        if self.is_positional(key) && record.cursor > record.through + 1 {
+            self.complain_of_workflow(key, "its cursor is beyond its run");
+        }
+        self.compare_offer(key, record, found)?;
+        self.compare_reminders_of(key, record)
+    }
+
+    fn compare_offer(
+        &mut self,
+        key: &WorkflowKey,
+        record: &WorkflowRecord,
+        found: &Found,
+    ) -> Result<(), Fault> {
+        let offers = found.offers == Some(true) && record.hold.is_none() && !found.has_holder;
+        match record.ticket {
+            Some(_) if !offers => self.complain_of_workflow(key, "it is listed as ready, and is not"),
+            None if offers => self.complain_of_workflow(key, "it is ready, and not listed as such"),
+            _ => {}
+        }
+        if let Some(ticket) = record.ticket
+            && self.rows.get::<Ready>(&key.queue, &ticket)?.as_ref() != Some(&key.stream)
+        {
+            self.complain_of_workflow(key, format!("its ticket {ticket} is not there"));
+        }
+        Ok(())
+    }
+
+    fn compare_reminders_of(&mut self, key: &WorkflowKey, record: &WorkflowRecord) -> Result<(), Fault> {
+        let stream = || key.stream.clone();
+        let reminders = [
+            ("gap", record.gap.and_then(|gap| gap.due), Remind::Gap(stream())),
+            ("sweep", record.sweep, Remind::Sweep(stream())),
+            ("forgetting", record.forget, Remind::Forget(stream())),
+        ];
+        for (name, due, what) in reminders {
+            if let Some(due) = due
+                && !self.is_reminded(Reminder { due, queue: key.queue, what })?
+            {
+                self.complain_of_workflow(key, format!("the reminder of its {name} is not there"));
+            }
+        }
+        Ok(())
+    }
+
+    fn complain_of_workflow(&mut self, key: &WorkflowKey, problem: impl Into<String>) {
+        self.findings.row::<Workflows>(&key.queue, &key.stream, problem);
+    }
+}
