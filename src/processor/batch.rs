@@ -127,7 +127,7 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         let span = span_of(&self.queue, &run.messages()[0]);
         let handling = async move { handler.handle(context, bodies).await }.instrument(span);
         let (renewal, lasts) = (run.renewal(), run.lasts());
-        match invoke(self.queue.client(), &renewal, lasts, &self.keeping, &cancel, handling).await {
+        match invoke(self.queue.client(), &renewal, lasts, &self.keeping, &cancel, handling).await? {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,
             None => Ok(Handled::Lost),

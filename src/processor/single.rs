@@ -71,7 +71,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let span = span_of(&self.queue, delivery.message());
         let handling = async move { handler.handle(context, body).await }.instrument(span);
         let (renewal, lasts) = (delivery.renewal(), delivery.lasts());
-        let result = invoke(self.queue.client(), &renewal, lasts, &self.keeping, &cancel, handling).await;
+        let result = invoke(self.queue.client(), &renewal, lasts, &self.keeping, &cancel, handling).await?;
         match result {
             Some(Ok(outcome)) => self.settle(delivery, outcome).await,
             Some(Err(failure)) => self.settle_failure(delivery, failure).await,

@@ -15,10 +15,12 @@ use seriatim::ReceiveError;
 use tokio::sync::Notify;
 
 use crate::promises::house::House;
+use crate::promises::house::millis;
 use crate::promises::house::seconds;
 use crate::promises::processor::Log;
 use crate::promises::processor::note;
 use crate::promises::processor::noted;
+use crate::promises::processor::peeked;
 use crate::promises::processor::until;
 
 type Handling = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
@@ -44,9 +46,13 @@ async fn a_lock_is_renewed_by_its_own_time_although_the_queues_was_changed_since
     };
     for _ in 0..3 {
         let before = locked_until().await;
-        house.clock.advance(seconds(7));
-        until(|| async { locked_until().await > before }).await;
+        until(|| async {
+            house.clock.advance(millis(250));
+            locked_until().await > before
+        })
+        .await;
     }
+    assert_eq!(peeked(&house).await.delivery_count, 1, "the lock was never lost");
     finish.notify_one();
     until(|| async { house.counts().await.completed == 2 }).await;
     pool.stop().await.unwrap();
@@ -160,18 +166,26 @@ impl tracing::Subscriber for Spans {
 #[tokio::test]
 async fn a_handler_runs_inside_a_span_that_names_its_message() {
     let spans = Spans::default();
-    let entered = spans.entered.clone();
+    let (entered, inside) = (spans.entered.clone(), Log::default());
     let _guard = tracing::subscriber::set_default(spans);
     let house = House::new(QueueOptions::default()).await;
-    let number = house.send("w", "1").await;
-    let log = entered.clone();
+    let notes = inside.clone();
     let handler = move |_: Context, _: Raw| {
-        let inside = noted(&log).last().cloned();
-        async move { inside.map(|_| Outcome::Complete).ok_or(Failure::new("no span is entered")) }
+        note(&notes, noted(&entered).pop().unwrap_or_default());
+        async { Ok::<_, Failure>(Outcome::Complete) }
     };
     let pool = Processor::new(house.queue.clone()).start(handler);
-    until(|| async { house.counts().await.completed == 1 }).await;
+    // A test beside this one may have been the first to come to the span, and been told that nobody wants it.
+    for sent in 1..=1_000 {
+        tracing::callsite::rebuild_interest_cache();
+        house.send("w", "body").await;
+        until(|| async { house.counts().await.completed == sent }).await;
+        if noted(&inside).last().is_some_and(|span| !span.is_empty()) {
+            break;
+        }
+    }
     pool.stop().await.unwrap();
-    let expected = format!("handle queue=q workflow=w sequence={number} attempt=1");
-    assert!(noted(&entered).contains(&expected), "{:?}", noted(&entered));
+    let last = house.counts().await.completed;
+    let expected = format!("handle queue=q workflow=w sequence={last} attempt=1");
+    assert_eq!(noted(&inside).pop(), Some(expected));
 }
