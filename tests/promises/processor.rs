@@ -13,10 +13,12 @@ use seriatim::Completion;
 use seriatim::Context;
 use seriatim::Ending;
 use seriatim::Failure;
+use seriatim::MessageView;
 use seriatim::Outcome;
 use seriatim::Processor;
 use seriatim::QueueOptions;
 use seriatim::Raw;
+use seriatim::SequenceNumber;
 use seriatim::testing::drain;
 use tokio::sync::Notify;
 use tokio::sync::Semaphore;
@@ -37,6 +39,12 @@ pub(crate) fn note(log: &Log, what: String) {
 
 pub(crate) fn noted(log: &Log) -> Vec<String> {
     log.lock().expect("no test panics with it").clone()
+}
+
+/// The first message that is stored.
+pub(crate) async fn peeked(house: &House) -> MessageView {
+    let mut page = house.queue.peek(SequenceNumber::new(0), 1).await.expect("the queue exists");
+    page.pop().expect("a message is stored")
 }
 
 /// Lets other tasks and the engine go on until something is as it should be.
@@ -185,12 +193,16 @@ async fn a_lock_is_renewed_as_long_as_its_handler_may_run() {
             other => panic!("{other:?}"),
         }
     };
-    let mut before = locked_until().await;
     for _ in 0..5 {
-        house.clock.advance(millis(7_000));
-        until(|| async { locked_until().await > before }).await;
-        before = locked_until().await;
+        let before = locked_until().await;
+        // In small steps: the renewal may begin to sleep only after the clock has moved.
+        until(|| async {
+            house.clock.advance(millis(250));
+            locked_until().await > before
+        })
+        .await;
     }
+    assert_eq!(peeked(&house).await.delivery_count, 1, "the lock was never lost");
     finish.notify_one();
     until(|| async { house.counts().await.completed == 1 }).await;
     pool.stop().await.unwrap();

@@ -168,16 +168,15 @@ impl Step<'_> {
         Ok(receipts)
     }
 
-    /// Ends the lock when nothing is left of it, closes the workflow, and sends. A gap is judged only afterwards,
-    /// because what is sent may fill it.
+    /// Ends the lock when nothing is left of it, closes the workflow, and sends. A gap is judged only after the sends,
+    /// because one of them may fill it.
     fn close_and_send(
         &mut self,
-        workflow: Workflow,
+        mut workflow: Workflow,
         token: LockToken,
         judged: Vec<Judged>,
     ) -> Read<(Option<Timestamp>, Vec<Receipt>)> {
-        let mut workflow = workflow;
-        let locked_until = self.end_if_settled(&mut workflow, token)?;
+        let locked_until = workflow.settle_lock(self, token)?;
         if judged.is_empty() {
             workflow.close(self)?;
             return Ok((locked_until, Vec::new()));
@@ -187,17 +186,6 @@ impl Step<'_> {
         let receipts = self.accept_all(judged)?;
         Workflow::open(self, &queue, stream)?.close(self)?;
         Ok((locked_until, receipts))
-    }
-
-    fn end_if_settled(&mut self, workflow: &mut Workflow, token: LockToken) -> Read<Option<Timestamp>> {
-        let lock = self.locks.get(token).expect("the lock was held when the settle began");
-        let (ended, until) = (lock.kind == LockKind::Deliveries && lock.out.is_empty(), lock.until);
-        if ended {
-            workflow.unlock(self, token)?;
-        } else {
-            workflow.write_holding(self, token)?;
-        }
-        Ok((!ended).then_some(until))
     }
 
     /// The workflow that a token holds, and what its holder has out.
@@ -316,6 +304,18 @@ impl Workflow {
             self.restate(step, sequence, Some(&before), &message)?;
         }
         Ok(())
+    }
+
+    /// Ends the lock when nothing is left of it, else writes down what is left; says until when it is still held.
+    fn settle_lock(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<Option<Timestamp>> {
+        let lock = step.locks.get(token).expect("the lock was held when the settle began");
+        if lock.kind == LockKind::Deliveries && lock.out.is_empty() {
+            self.unlock(step, token)?;
+            return Ok(None);
+        }
+        let until = lock.until;
+        self.write_holding(step, token)?;
+        Ok(Some(until))
     }
 
     /// Takes the workflow from its holder.
