@@ -59,7 +59,8 @@ impl Run {
                 Step::Turn(turn) => {
                     turns.push(play_between(&disk, &mut store, &mut rules, turn));
                     let surface = surface_of(&mut store).expect("a healthy disk");
-                    assert_eq!(surface, story.surfaces[turns.len()], "after turn {}", turns.len());
+                    let (seed, turn) = (story.seed, turns.len());
+                    assert_eq!(surface, story.surfaces[turn], "SERIATIM_SEED={seed}: after turn {turn}");
                 }
                 Step::Restart => {
                     store.close().expect("a healthy disk");

@@ -23,7 +23,7 @@ const VERIFIED_IN: u64 = 8;
 /// After one in so many reopenings, the story goes on.
 const RESUMED_IN: u64 = 24;
 /// Of these, one in so many is cut again at every operation.
-const CUT_AGAIN_IN: u64 = 4;
+const CUT_AGAIN_IN: u64 = 6;
 
 /// What is swept, and how.
 struct Sweep<'a> {
@@ -123,7 +123,7 @@ fn sweep(tried: &mut Tried, strict: bool, points: u64) {
     for seed in seeds() {
         let setting = Setting { strict, cramped: seed % 3 == 0 };
         // The first stories are short, so that a small volume ends soon.
-        let story = Story::new(seed, 8 + 8 * usize::try_from(seed % 4).expect("a small number"));
+        let story = Story::new(seed, 6 + 8 * usize::try_from(seed % 4).expect("a small number"));
         let run = Run::of_story(&story, setting);
         let random = Random::new(seed);
         let mut sweep = Sweep { story: &story, setting, random, tried: &mut *tried, seed };
