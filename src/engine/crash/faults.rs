@@ -67,7 +67,9 @@ impl<'a> Trial<'a> {
                 Step::Restart => {
                     let closed = quietly(|| store.close().is_ok());
                     self.expect(closed == Some(true), "closing");
-                    let Some(opened) = self.opened(|disk| Store::open_backend(disk, options)) else { return };
+                    let Some(opened) = self.opened(|disk| Store::open_backend(disk, options)) else {
+                        return;
+                    };
                     (store, rules) = (opened, Rules::default());
                 }
             }
@@ -146,7 +148,7 @@ impl<'a> Trial<'a> {
     fn look(&mut self, image: Image, left: &str) {
         let Came { created, acknowledged, issued, epoch, .. } = self.came;
         let allowed = &self.story.states[acknowledged..=issued];
-        let problem = match reopen(image, self.setting) {
+        let problem = match reopen(image, self.setting, false) {
             Reopened::Served { state, epoch: next } if allowed.contains(&state) && next > epoch => return,
             Reopened::Refused(_) if !created => return,
             Reopened::Served { state, .. } => {

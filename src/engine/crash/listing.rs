@@ -22,12 +22,16 @@ use crate::queue::Order;
 /// The highest rank whose trail is looked up; positions and ordinals of a story are lower.
 const TRAILS: u64 = 16;
 
+/// More rows than any story has: a walk that finds as many goes round in circles.
+const ROWS_MAX: usize = 10_000;
+
 /// A walk over all rows; it says what it found as a number, or as lines to compare by eye.
 #[derive(Default)]
 pub(crate) struct Listing {
     hasher: Xxh3,
     bytes: Vec<u8>,
     lines: Option<Vec<String>>,
+    rows: usize,
 }
 
 impl Listing {
@@ -53,7 +57,13 @@ impl Listing {
         Ok(listing.lines.unwrap_or_default())
     }
 
+    /// False in a damaged file whose keys are in no order; the number is then that of no state.
+    fn goes_on(&self) -> bool {
+        self.rows < ROWS_MAX
+    }
+
     fn add(&mut self, what: &str, row: &(impl Serialize + Debug)) {
+        self.rows += 1;
         if let Some(lines) = &mut self.lines {
             lines.push(format!("{what} {row:?}"));
         }
@@ -66,12 +76,16 @@ impl Listing {
     fn add_all(&mut self, records: &mut dyn Records) -> Result<(), Fault> {
         self.add_surface(records)?;
         for queue in records.queues(None, limits::QUEUES_MAX)? {
-            while let Some((ticket, stream)) = records.ready_first(queue.id)? {
+            while let Some((ticket, stream)) = records.ready_first(queue.id)?
+                && self.goes_on()
+            {
                 self.add("ready", &(queue.id, ticket, &stream));
                 records.write(Change::Ready(queue.id, ticket, None))?;
             }
         }
-        while let Some(reminder) = records.reminder_first()? {
+        while let Some(reminder) = records.reminder_first()?
+            && self.goes_on()
+        {
             self.add("reminder", &reminder);
             records.write(Change::Reminder(reminder, false))?;
         }
@@ -85,7 +99,9 @@ impl Listing {
         }
         self.add("reminder", &records.reminder_first()?);
         let mut after = None;
-        while let Some((key, holding)) = records.holding_after(after.as_ref())? {
+        while let Some((key, holding)) = records.holding_after(after.as_ref())?
+            && self.goes_on()
+        {
             self.add("holding", &(&key, holding));
             after = Some(key);
         }
@@ -98,7 +114,7 @@ impl Listing {
         self.add("tally", &records.tally(queue.id)?);
         self.add("first ready", &records.ready_first(queue.id)?);
         let mut after: Option<Stream> = None;
-        loop {
+        while self.goes_on() {
             let page = records.workflows(queue.id, after.as_ref(), limits::PAGE_MAX)?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
@@ -107,7 +123,9 @@ impl Listing {
             }
         }
         let mut from = SequenceNumber::new(0);
-        while let Some((sequence, record)) = records.message_from(queue.id, from)? {
+        while let Some((sequence, record)) = records.message_from(queue.id, from)?
+            && self.goes_on()
+        {
             let key = MessageKey { queue: queue.id, sequence };
             self.add("message", &(sequence, record, records.message(key)?.is_some()));
             self.add("content", &records.content(key)?);
@@ -132,22 +150,30 @@ impl Listing {
         self.add("workflow", &(&key, record, records.workflow(&key)?.is_some()));
         self.add("state", &records.state(&key)?);
         let mut rank = 0;
-        while let Some((found, sequence)) = records.line_from(&key, rank)? {
+        while let Some((found, sequence)) = records.line_from(&key, rank)?
+            && self.goes_on()
+        {
             self.add("line", &(found, sequence));
             rank = found + 1;
         }
         rank = 0;
-        while let Some((found, sequence)) = records.aside_from(&key, rank)? {
+        while let Some((found, sequence)) = records.aside_from(&key, rank)?
+            && self.goes_on()
+        {
             self.add("aside", &(found, sequence));
             rank = found + 1;
         }
         rank = 0;
-        while let Some(mark) = records.mark_from(&key, rank)? {
+        while let Some(mark) = records.mark_from(&key, rank)?
+            && self.goes_on()
+        {
             self.add("mark", &(mark, records.mark_upto(&key, mark.to)?));
             rank = mark.from + 1;
         }
         let mut from = (0, SequenceNumber::new(0));
-        while let Some(dead) = records.dead_letter_of(&key, from)? {
+        while let Some(dead) = records.dead_letter_of(&key, from)?
+            && self.goes_on()
+        {
             self.add("dead", &dead);
             from = (dead.0, SequenceNumber::new(dead.1.get() + 1));
         }

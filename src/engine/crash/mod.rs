@@ -4,6 +4,7 @@
 mod cut;
 mod disk;
 mod faults;
+mod flips;
 mod image;
 mod listing;
 mod play;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::collections::HashSet;
+use std::mem::Discriminant;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -39,6 +41,8 @@ type Places = BTreeMap<(WorkflowKey, u64), SequenceNumber>;
 pub(crate) struct Rows {
     /// How many changes were written.
     pub(crate) changes: u64,
+    /// Of which kinds they were.
+    pub(crate) kinds: HashSet<Discriminant<Change>>,
     numbers: Numbers,
     queues: BTreeMap<QueueId, Arc<QueueRecord>>,
     tallies: BTreeMap<QueueId, Tally>,
@@ -260,6 +264,7 @@ impl Records for Rows {
 
     fn write(&mut self, change: Change) -> Result<(), Fault> {
         self.changes += 1;
+        self.kinds.insert(std::mem::discriminant(&change));
         match change {
             Change::Numbers(numbers) => self.numbers = numbers,
             Change::Queue(record) => drop(self.queues.insert(record.id, Arc::new(record))),

@@ -5,6 +5,7 @@ use crate::engine::crash::disk::Op;
 use crate::engine::crash::image::Image;
 use crate::engine::crash::play::State;
 use crate::engine::crash::play::Turn;
+use crate::engine::crash::play::lines_of;
 use crate::engine::crash::play::play_on;
 use crate::engine::crash::play::state_of;
 use crate::engine::crash::play::surface_of;
@@ -58,7 +59,8 @@ impl Run {
                 Step::Turn(turn) => {
                     turns.push(play_between(&disk, &mut store, &mut rules, turn));
                     let surface = surface_of(&mut store).expect("a healthy disk");
-                    assert_eq!(surface, story.surfaces[turns.len()], "after turn {}", turns.len());
+                    let (seed, turn) = (story.seed, turns.len());
+                    assert_eq!(surface, story.surfaces[turn], "SERIATIM_SEED={seed}: after turn {turn}");
                 }
                 Step::Restart => {
                     store.close().expect("a healthy disk");
@@ -109,6 +111,12 @@ impl Run {
         (acknowledged, issued.max(acknowledged))
     }
 
+    /// How many operations were done when the last turn was acknowledged.
+    pub(crate) fn ops_before_close(&self) -> usize {
+        let opened = self.openings.last().map_or(0, |(ended, _)| *ended);
+        self.turns.last().map_or(opened, |turn| turn.ended)
+    }
+
     /// The same run, told by an engine that answers before the commit.
     pub(crate) fn answered_too_early(mut self) -> Run {
         for turn in &mut self.turns {
@@ -131,11 +139,16 @@ pub(crate) enum Reopened {
     Panicked,
 }
 
-/// Opens an image and reads all of it.
-pub(crate) fn reopen(image: Image, setting: Setting) -> Reopened {
+/// Opens an image, perhaps verifies it first, and reads all of it.
+pub(crate) fn reopen(image: Image, setting: Setting, verify: bool) -> Reopened {
     let options = setting.roomy().options();
     let reopened = quietly(|| {
-        let mut store = match Store::open_backend(Disk::new(image), options) {
+        let disk = Disk::new(image);
+        let opened = match verify {
+            true => Store::open_verified(disk, options),
+            false => Store::open_backend(disk, options),
+        };
+        let mut store = match opened {
             Ok(store) => store,
             Err(error) => return Reopened::Refused(error.to_string()),
         };
@@ -145,4 +158,13 @@ pub(crate) fn reopen(image: Image, setting: Setting) -> Reopened {
         }
     });
     reopened.unwrap_or(Reopened::Panicked)
+}
+
+/// What is in an image, row by row, as far as it can be read.
+pub(crate) fn lines_of_image(image: Image, setting: Setting) -> Vec<String> {
+    let read = quietly(|| {
+        let mut store = Store::open_backend(Disk::new(image), setting.roomy().options()).ok()?;
+        lines_of(&mut store).ok()
+    });
+    read.flatten().unwrap_or_default()
 }

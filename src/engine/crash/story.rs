@@ -1,5 +1,8 @@
 //! A made-up history: turns and restarts that a seed decides, and the state after each turn.
 
+use std::collections::BTreeMap;
+use std::collections::HashSet;
+
 use crate::clock::Timestamp;
 use crate::engine::crash::play::Model;
 use crate::engine::crash::play::State;
@@ -11,8 +14,8 @@ use crate::id::MessageId;
 
 /// How many message IDs a story has: few, so that they meet again.
 pub(crate) const IDS: u64 = 8;
-/// Most workflows that can be handed out at once in a story, and a little more.
-const RECOVERIES: usize = 64;
+/// About as many workflows as a story has handed out at once; who is not given back now is at the next restart.
+const RECOVERIES: usize = 32;
 /// Of a hundred steps, so many close the file and open it again.
 const RESTARTS_PERCENT: u64 = 4;
 
@@ -34,6 +37,7 @@ pub(crate) enum Step {
 
 /// A made-up history.
 pub(crate) struct Story {
+    pub(crate) seed: u64,
     pub(crate) steps: Vec<Step>,
     /// The state before the first turn and after each.
     pub(crate) models: Vec<Model>,
@@ -64,7 +68,7 @@ impl Story {
         }
         let states = models.iter().map(|model| model.clone().number()).collect();
         let surfaces = models.iter().map(Model::surface).collect();
-        Story { steps, models, states, surfaces }
+        Story { seed, steps, models, states, surfaces }
     }
 
     /// What happens after turn `k` when the power was cut behind it: the recovery, the next turns, and a last look for
@@ -96,12 +100,40 @@ fn recovery(now: Timestamp) -> Turn {
 }
 
 #[test]
-fn a_seed_tells_one_story_and_most_of_it_is_no_refusal() {
-    for seed in 0..20 {
-        let (one, other) = (Story::new(seed, 40), Story::new(seed, 40));
+fn a_seed_tells_one_story() {
+    for seed in 0..10 {
+        let (one, other) = (Story::new(seed, 30), Story::new(seed, 30));
         assert_eq!(one.states, other.states, "SERIATIM_SEED={seed}");
     }
-    let story = Story::new(1, 400);
+    let story = Story::new(1, 200);
     let changed = story.states.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    assert!(changed > 300, "{changed} of 400 turns changed anything");
+    assert!(changed > 140, "{changed} of 200 turns changed anything");
+}
+
+#[test]
+fn stories_ask_for_everything_and_change_everything() {
+    let (mut asked, mut changed) = (BTreeMap::new(), HashSet::new());
+    for seed in 0..40 {
+        let story = Story::new(seed, 24);
+        changed.extend(story.models.last().expect("a beginning").rows.kinds.iter().copied());
+        let (mut model, mut rules) = (Model::default(), Rules::default());
+        for step in &story.steps {
+            let Step::Turn(turn) = step else {
+                rules = Rules::default();
+                continue;
+            };
+            let replies = model.play(&mut rules, turn);
+            for (command, reply) in turn.commands.iter().zip(replies) {
+                let is_done = !format!("{reply:?}").contains("(Err(");
+                let name = format!("{command:?}").split([' ', '(']).next().unwrap_or_default().to_owned();
+                let counts: &mut (u32, u32) = asked.entry(name).or_default();
+                if is_done { counts.0 += 1 } else { counts.1 += 1 }
+            }
+        }
+    }
+    assert_eq!(changed.len(), 20, "every kind of change is written");
+    assert_eq!(asked.len(), 21, "every command but those of the engine itself is given");
+    let mut never = asked.iter().filter(|(_, (done, _))| *done == 0).map(|(name, _)| name.as_str());
+    // It needs a workflow taken whole whose holder has set a message aside: too much chance for so few stories.
+    assert!(never.all(|name| name == "ReceiveTakenDeferred"), "done and refused: {asked:?}");
 }

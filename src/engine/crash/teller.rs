@@ -19,6 +19,7 @@ use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Records;
 use crate::id::Position;
 use crate::id::QueueName;
@@ -95,7 +96,7 @@ impl Teller {
             return Turn { now: self.now, commands };
         }
         let count = 1 + self.random.below(COMMANDS);
-        Turn { now: self.now, commands: (0..count).map(|_| self.command()).collect() }
+        Turn { now: self.now, commands: (0..count).map(|_| self.command(rows)).collect() }
     }
 
     /// Moves the clock a little, or to what is due next, or just before or after it.
@@ -103,9 +104,9 @@ impl Teller {
         let reminder = rows.reminder_first().expect("plain rows never fail").map(|reminder| reminder.due);
         let deadline = rules.locks().first_deadline().map(|(due, _)| due);
         let due = reminder.into_iter().chain(deadline).min().unwrap_or(self.now).as_millis();
-        let target = match self.random.below(4) {
+        let target = match self.random.below(6) {
             0 => (due + self.random.below(3)).saturating_sub(1),
-            _ => self.now.as_millis() + self.random.pick(&[0, 1, 100, 1_000, 5_000]),
+            _ => self.now.as_millis() + self.random.pick(&[0, 0, 1, 100, 100, 1_000, 1_000, 5_000]),
         };
         self.now = self.now.max(Timestamp::from_millis(target));
     }
@@ -122,24 +123,52 @@ impl Teller {
         LockToken::new(1, chance)
     }
 
-    fn number(&mut self) -> SequenceNumber {
-        SequenceNumber::new(self.random.below(self.next_sequence + 1))
+    /// A message that is as wanted, if there is one; sometimes any number.
+    fn number(
+        &mut self,
+        rows: &Rows,
+        queue: QueueName,
+        is_wanted: fn(&Status) -> bool,
+    ) -> (QueueName, SequenceNumber) {
+        let mut wanted = Vec::new();
+        for known in rows.queues(None, QUEUES.len()).expect("plain rows never fail") {
+            let mut from = SequenceNumber::new(0);
+            while let Some((sequence, message)) =
+                rows.message_from(known.id, from).expect("plain rows never fail")
+            {
+                if is_wanted(&message.status) {
+                    wanted.push((known.name.clone(), sequence));
+                }
+                from = SequenceNumber::new(sequence.get() + 1);
+            }
+        }
+        if wanted.is_empty() || self.random.chance(10) {
+            return (queue, SequenceNumber::new(self.random.below(self.next_sequence + 1)));
+        }
+        wanted.swap_remove(self.below(wanted.len()))
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.random.below(end as u64)).expect("a small number")
     }
 
     fn max(&mut self) -> usize {
         usize::try_from(1 + self.random.below(MESSAGES)).expect("a small number")
     }
 
-    fn command(&mut self) -> Command {
+    fn command(&mut self, rows: &Rows) -> Command {
         let (name, order) = self.random.pick(&QUEUES);
         let queue = wares::queue_name(name);
+        if rows.queue_named(&queue).expect("plain rows never fail").is_none() && self.random.chance(60) {
+            return self.create(name, order);
+        }
         match self.random.below(100) {
-            0..32 => self.send(queue, order),
-            32..50 => self.receive(queue),
-            50..74 => self.settle(queue),
-            74..82 => self.use_taken(queue),
-            82..92 => self.operate(queue),
-            _ => self.change_much(queue, name, order),
+            0..30 => self.send(queue, order),
+            30..48 => self.receive(rows, queue),
+            48..76 => self.settle(rows, queue),
+            76..83 => self.use_taken(rows, queue),
+            83..91 => self.operate(queue),
+            _ => self.change_much(rows, queue, name, order),
         }
     }
 
@@ -149,31 +178,35 @@ impl Teller {
         Command::Send { queue, messages }
     }
 
-    fn receive(&mut self, queue: QueueName) -> Command {
+    fn receive(&mut self, rows: &Rows, queue: QueueName) -> Command {
         let (max, token) = (self.max(), self.token());
         match self.random.below(10) {
-            0..6 => Command::Receive { queue, max, token },
-            6..8 => Command::ReceiveRun { queue, max, token },
-            8 => Command::ReceiveDeferred { queue, sequences: vec![self.number()], token },
+            0..5 => Command::Receive { queue, max, token },
+            5..7 => Command::ReceiveRun { queue, max, token },
+            7 | 8 => {
+                let (queue, sequence) = self.number(rows, queue, is_asked);
+                Command::ReceiveDeferred { queue, sequences: vec![sequence], token }
+            }
             _ => {
-                let workflow = self.random.chance(50).then(|| wares::workflow_id(&mut self.random));
+                let workflow = self.random.chance(30).then(|| wares::workflow_id(&mut self.random));
                 Command::Take { queue, workflow, token }
             }
         }
     }
 
-    fn settle(&mut self, queue: QueueName) -> Command {
+    fn settle(&mut self, rows: &Rows, queue: QueueName) -> Command {
         if self.held.is_empty() {
-            return self.receive(queue);
+            return self.receive(rows, queue);
         }
-        let index = usize::try_from(self.random.below(self.held.len() as u64)).expect("a small number");
-        let Held { queue, token, sequence, delivery_count } = self.held.swap_remove(index);
+        // Mostly the last one: those before it may have been lost since.
+        let index = if self.random.chance(70) { self.held.len() - 1 } else { self.below(self.held.len()) };
+        let Held { queue, token, sequence, delivery_count } = self.held.remove(index);
         if self.random.chance(10) {
             return Command::Renew { queue, token };
         }
         if self.random.chance(15) {
             let next = self.random.chance(50).then(|| self.settlement());
-            let completed = self.max() - 1;
+            let completed = self.below(2);
             let (completion, keep_rest) = (self.completion(), self.random.chance(30));
             let settlement = RunSettlement { completed, completion, next, keep_rest };
             return Command::SettleRun { queue, token, settlement };
@@ -207,11 +240,11 @@ impl Teller {
             2 => Retry::At(soon),
             _ => Retry::Backoff(self.random.below(1 << 40)),
         };
-        match self.random.below(10) {
+        match self.random.below(11) {
             0..5 => Settlement::Complete(self.completion()),
             5..7 => Settlement::Abandon { retry, reason: "busy".to_owned(), properties },
-            7 => Settlement::Defer { until: self.random.chance(50).then_some(soon), properties },
-            8 => {
+            7..9 => Settlement::Defer { until: self.random.chance(30).then_some(soon), properties },
+            9 => {
                 let reason = self.random.pick(&["bad", "worse"]).to_owned();
                 Settlement::DeadLetter { reason, description: "asked for".to_owned(), properties }
             }
@@ -219,16 +252,22 @@ impl Teller {
         }
     }
 
-    fn use_taken(&mut self, queue: QueueName) -> Command {
+    fn use_taken(&mut self, rows: &Rows, queue: QueueName) -> Command {
+        if self.taken.is_empty() && self.random.chance(60) {
+            return self.settle(rows, queue);
+        }
         if self.taken.is_empty() {
             let (workflow, token) = (Some(wares::workflow_id(&mut self.random)), self.token());
             return Command::Take { queue, workflow, token };
         }
-        let index = usize::try_from(self.random.below(self.taken.len() as u64)).expect("a small number");
+        let index = self.below(self.taken.len());
         let (queue, token) = self.taken[index].clone();
         match self.random.below(10) {
-            0..4 => Command::ReceiveTaken { queue, token, max: self.max() },
-            4 => Command::ReceiveTakenDeferred { queue, token, sequences: vec![self.number()] },
+            0..3 => Command::ReceiveTaken { queue, token, max: self.max() },
+            3..5 => {
+                let (_, sequence) = self.number(rows, queue.clone(), is_asked);
+                Command::ReceiveTakenDeferred { queue, token, sequences: vec![sequence] }
+            }
             5..7 => {
                 let state = self.random.chance(70).then(|| wares::bytes(&mut self.random));
                 Command::SetTakenState { queue, token, state }
@@ -248,8 +287,8 @@ impl Teller {
         }
         let range = (Position::FIRST, Position::new(4).expect("a good position"));
         let operation = match self.random.below(8) {
-            0 => Operation::Hold { reason: "wait".to_owned() },
-            1..4 => Operation::Resume { redrive: self.random.chance(50) },
+            0..2 => Operation::Hold { reason: "wait".to_owned() },
+            2..4 => Operation::Resume { redrive: self.random.chance(50) },
             4 => Operation::RetryNow,
             5 => Operation::SkipHead { reason: "no use".to_owned() },
             6 => Operation::VoidGap { range: self.random.chance(30).then_some(range) },
@@ -258,14 +297,20 @@ impl Teller {
         Command::Operate { queue, workflow, operation }
     }
 
-    fn change_much(&mut self, queue: QueueName, name: &str, order: Order) -> Command {
+    fn change_much(&mut self, rows: &Rows, queue: QueueName, name: &str, order: Order) -> Command {
         let from = SequenceNumber::new(0);
         match self.random.below(12) {
             0..4 => {
                 let position = self.random.chance(20).then_some(Position::FIRST);
-                Command::Redrive { queue, sequence: self.number(), position }
+                let (queue, sequence) =
+                    self.number(rows, queue, |status| matches!(status, Status::DeadLettered(_)));
+                Command::Redrive { queue, sequence, position }
             }
-            4..6 => Command::Cancel { queue, sequence: self.number() },
+            4..6 => {
+                let (queue, sequence) =
+                    self.number(rows, queue, |status| matches!(status, Status::Scheduled { .. }));
+                Command::Cancel { queue, sequence }
+            }
             6 => Command::Purge { queue, scope: PurgeScope::DeadLetters, from },
             7 => {
                 let scope = PurgeScope::Workflow(wares::workflow_id(&mut self.random));
@@ -276,10 +321,14 @@ impl Teller {
                 let options = Box::new(wares::queue_options(order, &mut self.random));
                 Command::ChangeQueue { name: queue, options }
             }
-            10 if self.random.chance(50) => Command::DeleteQueue { name: queue },
+            10 => Command::DeleteQueue { name: queue },
             _ => self.create(name, order),
         }
     }
+}
+
+fn is_asked(status: &Status) -> bool {
+    matches!(status, Status::Asked { .. })
 }
 
 fn held(queue: &QueueName, handed: &Handed) -> Held {

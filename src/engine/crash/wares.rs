@@ -86,6 +86,11 @@ pub(crate) fn properties(random: &mut Random) -> Properties {
     }
 }
 
+/// A number below `end`, rather a low one, so that gaps close.
+fn low(random: &mut Random, end: u64) -> u64 {
+    random.below(end).min(random.below(end))
+}
+
 /// A message that fits the order, most of the time.
 pub(crate) fn message(order: Order, now: Timestamp, random: &mut Random) -> NewMessage {
     let order = if random.chance(2) { Order::POSITION } else { order };
@@ -93,10 +98,10 @@ pub(crate) fn message(order: Order, now: Timestamp, random: &mut Random) -> NewM
     let mut workflow = (order == Order::After || random.chance(90)).then(|| workflow_id(random));
     let place = match order {
         Order::Position { .. } if workflow.is_some() => {
-            Place::Position(Position::new(1 + random.below(POSITIONS)).expect("a good position"))
+            Place::Position(Position::new(1 + low(random, POSITIONS)).expect("a good position"))
         }
         Order::After => {
-            let number = random.below(IDS);
+            let number = low(random, IDS);
             message_number = Some(number);
             Place::After(number.checked_sub(1).map(message_id))
         }

@@ -108,6 +108,24 @@ impl Store {
         backend: impl StorageBackend,
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
+        Store::open_held(backend, options, false)
+    }
+
+    /// Opens the store that a backend holds once every page was checked: redb itself believes what it reads.
+    #[cfg(test)]
+    pub(crate) fn open_verified(
+        backend: impl StorageBackend,
+        options: StoreOptions,
+    ) -> Result<Store, OpenError> {
+        Store::open_held(backend, options, true)
+    }
+
+    #[cfg(test)]
+    fn open_held(
+        backend: impl StorageBackend,
+        options: StoreOptions,
+        verify: bool,
+    ) -> Result<Store, OpenError> {
         let path = Path::new("backend");
         let opened = catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut magic = [0; MAGIC.len()];
@@ -115,7 +133,10 @@ impl Store {
                 return Err(foreign(path, "it does not begin as one".to_owned()));
             }
             let database = builder(options).create_with_backend(backend);
-            let database = database.map_err(|error| foreign(path, error.to_string()))?;
+            let mut database = database.map_err(|error| foreign(path, error.to_string()))?;
+            if verify && !database.check_integrity().map_err(|error| foreign(path, error.to_string()))? {
+                return Err(damaged(&schema::META, "a page is not what was written").into());
+            }
             check_format(path, &database)?;
             Ok(database)
         }));
