@@ -20,7 +20,7 @@
 //! | roots | queue, stream, sequence | nothing | while it waits for an unknown predecessor |
 //! | waiting | queue, stream, message ID | sequence | while the chain has not reached it |
 //! | marks | queue, stream, first rank | `Mark` | while a message could come for its ranks |
-//! | holdings | queue, stream | `Holding` | while messages of it are handed out |
+//! | holdings | queue, stream | `Holding` | while somebody holds it |
 //! | ready | queue, ticket | stream | while its head can be handed out |
 //! | reminders | due, queue, what | nothing | until it is due |
 //! | dead_by_reason | queue, reason, sequence | nothing | while it is a dead letter |
