@@ -180,7 +180,8 @@ impl Parcel {
         Parcel { reply: Some(reply), queue, inbox }
     }
 
-    fn open(mut self) -> Reply {
+    /// Takes the answer out.
+    pub(crate) fn open(mut self) -> Reply {
         self.reply.take().expect("a parcel is opened once")
     }
 

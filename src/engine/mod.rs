@@ -14,6 +14,8 @@ mod inbox;
 mod open;
 mod query;
 mod rules;
+#[cfg(test)]
+mod simulation;
 mod store;
 mod timers;
 mod turn;
