@@ -16,6 +16,7 @@ use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::effect::Event;
+use crate::engine::rules::record::Remind;
 use crate::engine::simulation::clock::Instant;
 use crate::engine::turn::Applied;
 use crate::engine::turn::Asked;
@@ -53,8 +54,6 @@ pub(crate) struct Played {
     pub(crate) events: Vec<Event>,
     /// Commands by which the engine takes back what nobody was there to take.
     pub(crate) given_back: Vec<Command>,
-    /// When something is due next.
-    pub(crate) next_due: Option<Timestamp>,
 }
 
 /// The engine.
@@ -87,13 +86,11 @@ impl Plain {
         self.time = self.time.max(self.stamped).max(at.wall);
         let mut played = Played::default();
         self.expire_waiters(at, &mut played);
-        let asked = questions.iter().map(|question| self.ask(question)).collect();
-        let changes = self.rows.changes;
-        let applied = self.turn(at.elapsed, asked);
-        if self.rows.changes > changes {
-            self.stamped = self.time;
+        while self.has_to_sweep() {
+            self.turn(at, Vec::new(), &mut played);
         }
-        self.let_out(applied, &mut played);
+        let asked = questions.iter().map(|question| self.ask(question)).collect();
+        self.turn(at, asked, &mut played);
         played.given_back = std::iter::from_fn(|| self.intake.take()).filter_map(given_back).collect();
         played
     }
@@ -106,12 +103,24 @@ impl Plain {
         Asked { command: question.command.clone(), slot: Some(slot), wait: question.wait }
     }
 
-    fn turn(&mut self, elapsed: Duration, asked: Vec<Asked>) -> Applied {
+    /// Whether there is a sweep to do. A turn does few of them, and leaves the rest to the next; so that it is known what
+    /// is done when a command is applied, they are done before.
+    fn has_to_sweep(&self) -> bool {
+        let due = self.rows.reminders.values().take_while(|reminder| reminder.due <= self.time);
+        due.into_iter().any(|reminder| matches!(reminder.what, Remind::Sweep(_)))
+    }
+
+    fn turn(&mut self, at: Instant, asked: Vec<Asked>, played: &mut Played) {
         let Plain { rules, wakeups, rows, time, .. } = self;
-        let mut work = TurnRules::new(*time, elapsed, rules, wakeups, rows);
+        let changes = rows.changes;
+        let mut work = TurnRules::new(*time, at.elapsed, rules, wakeups, rows);
         work.apply_due().expect("plain rows never fail");
         work.apply_asked(asked).expect("plain rows never fail");
-        work.finish().expect("plain rows never fail")
+        let applied = work.finish().expect("plain rows never fail");
+        if rows.changes > changes {
+            self.stamped = self.time;
+        }
+        self.let_out(applied, played);
     }
 
     fn expire_waiters(&mut self, at: Instant, played: &mut Played) {
@@ -128,8 +137,7 @@ impl Plain {
             let _ = slot.send(Ok(unsealed.seal(&self.inbox)));
             self.hear(played);
         }
-        played.events = applied.events;
-        played.next_due = applied.next_due;
+        played.events.extend(applied.events);
     }
 
     fn hear(&mut self, played: &mut Played) {
@@ -158,19 +166,15 @@ impl Plain {
     }
 
     /// The process is lost, with everything in memory, and the file is opened again.
-    pub(crate) fn crash(&mut self, at: Instant) {
+    pub(crate) fn crash(&mut self, at: Instant) -> Vec<Event> {
         let rows = std::mem::take(&mut self.rows);
         *self = Plain::opened(rows, self.stamped);
-        loop {
-            let some = vec![
-                Question { number: None, command: Command::Recover, wait: None, is_gone: false };
-                limits::SWEEP_MAX
-            ];
-            self.play(at, &some);
-            if self.rows.holdings.is_empty() {
-                return;
-            }
+        let some = Question { number: None, command: Command::Recover, wait: None, is_gone: false };
+        let mut events = self.play(at, &vec![some.clone(); limits::SWEEP_MAX]).events;
+        while !self.rows.holdings.is_empty() {
+            events.extend(self.play(at, &vec![some.clone(); limits::SWEEP_MAX]).events);
         }
+        events
     }
 }
 

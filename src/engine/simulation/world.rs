@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::simulation::client::crowd::Crowd;
@@ -118,21 +119,13 @@ impl World {
     }
 
     fn hear(&mut self, questions: &[Question], played: Played, is_answered: bool) {
-        self.ledger.expire_holds(self.plain.time);
+        self.ledger.advance(self.plain.time);
         let is_deleted = |queue: &QueueName| {
             let deletes = |question: &Question| matches!(&question.command, Command::DeleteQueue { name } if name == queue);
             questions.iter().any(deletes)
         };
-        for event in &played.events {
-            if event.kind == EventKind::QueueDeleted && !is_deleted(&event.queue) {
-                self.ledger.forget_queue(&event.queue);
-            }
-            if let (EventKind::Redriven { in_place: true }, Some(sequence)) =
-                (&event.kind, event.sequence_number)
-            {
-                self.ledger.note_put_back(sequence);
-            }
-        }
+        let is_news = |event: &&Event| event.kind != EventKind::QueueDeleted || !is_deleted(&event.queue);
+        played.events.iter().filter(is_news).for_each(|event| self.ledger.hear_event(event));
         for question in questions {
             self.tell(|| format!("{:?} asks {:?}", question.number, question.command));
             if let Some(number) = question.number {
@@ -200,8 +193,10 @@ impl World {
         self.epoch += 1;
         self.asked.clear();
         self.given_back.clear();
-        self.ledger.holds.clear();
-        self.plain.crash(self.clock.at);
+        self.ledger.lose(|_| true);
+        let events = self.plain.crash(self.clock.at);
+        self.ledger.advance(self.plain.time);
+        events.iter().for_each(|event| self.ledger.hear_event(event));
         self.crowd.hear_of_crash(unanswered, self.epoch);
     }
 

@@ -33,17 +33,12 @@ pub(crate) fn a_settle_is_accepted_from_the_holder_and_nobody_else(view: &View<'
 /// I3: a new lock, and one that is renewed, lasts for the queue's lock time from that instant.
 pub(crate) fn a_lock_lasts_as_long_as_its_queue_says(view: &View<'_>) -> Finding {
     for fact in view.facts {
-        let (is_right, locked_until) = match fact {
-            Fact::Delivered { locked_until, expected_until, .. } => {
-                (Some(*locked_until) == *expected_until, locked_until)
-            }
-            Fact::Renewed { queue, locked_until } => {
-                let known = view.ledger.queues.get(queue);
-                let is_right = known.is_none_or(|known| *locked_until == view.now + known.options.lock);
-                (is_right, locked_until)
-            }
-            _ => continue,
+        let (Fact::Delivered { locked_until, expected_until, .. }
+        | Fact::Renewed { locked_until, expected_until }) = fact
+        else {
+            continue;
         };
+        let is_right = Some(*locked_until) == *expected_until;
         expect(is_right, || format!("at {} until {locked_until}: {fact:?}", view.now))?;
     }
     Ok(())

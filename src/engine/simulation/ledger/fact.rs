@@ -55,8 +55,8 @@ pub(crate) enum Fact {
         is_lost: bool,
     },
     Renewed {
-        queue: QueueName,
         locked_until: Timestamp,
+        expected_until: Option<Timestamp>,
     },
     Completed {
         sequence: SequenceNumber,
@@ -66,6 +66,7 @@ pub(crate) enum Fact {
         queue: QueueName,
         sequence: SequenceNumber,
         is_done: bool,
+        is_known: bool,
         /// Whether it was accepted for an instant that has not come.
         is_scheduled: bool,
         was_delivered: bool,

@@ -5,6 +5,8 @@ use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Redriven;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::effect::Event;
+use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::Stream;
 use crate::engine::simulation::ledger::Ledger;
 use crate::engine::simulation::ledger::entry::End;
@@ -66,6 +68,15 @@ impl Ledger {
         }
     }
 
+    /// Something has happened that nobody asked for.
+    pub(crate) fn hear_event(&mut self, event: &Event) {
+        match (&event.kind, event.sequence_number) {
+            (EventKind::QueueDeleted, _) => self.forget_queue(&event.queue),
+            (EventKind::Redriven { in_place: true }, Some(sequence)) => self.note_put_back(sequence),
+            _ => {}
+        }
+    }
+
     fn note_queue(&mut self, name: &QueueName, options: &QueueOptions) {
         let has_dropped = options.expired == Expired::Drop;
         let count_max_ever = options.delivery_count_max;
@@ -97,8 +108,15 @@ impl Ledger {
         let entry = self.entries.get(&sequence).filter(|entry| entry.queue == *queue && entry.end.is_none());
         let is_scheduled = entry.and_then(|entry| entry.scheduled_at).is_some_and(|due| self.now < due);
         let was_delivered = entry.is_some_and(|entry| entry.count.1 > 0);
-        let queue_of = queue.clone();
-        self.facts.push(Fact::Cancelled { queue: queue_of, sequence, is_done, is_scheduled, was_delivered });
+        let (queue_of, is_known) = (queue.clone(), entry.is_some());
+        self.facts.push(Fact::Cancelled {
+            queue: queue_of,
+            sequence,
+            is_done,
+            is_known,
+            is_scheduled,
+            was_delivered,
+        });
         if is_done {
             self.end(sequence, End::Cancelled);
             if let Some(sums) = self.sums(queue) {
@@ -139,7 +157,7 @@ impl Ledger {
         let stream = Stream::Named(workflow.clone());
         match operation {
             Operation::ReleaseLock => {
-                self.holds.retain(|_, hold| hold.queue != *queue || hold.stream != stream);
+                self.lose(|hold| hold.queue == *queue && hold.stream == stream);
             }
             Operation::Resume { .. } | Operation::RetryNow => {
                 let of_workflow = |entry: &&mut Entry| entry.queue == *queue && entry.stream == stream;

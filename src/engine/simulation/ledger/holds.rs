@@ -107,9 +107,20 @@ impl Ledger {
         entry.count = (lowest, if is_unsure { entry.count.1 } else { entry.count.1.saturating_sub(1) });
     }
 
-    /// Forgets locks that have run out.
-    pub(crate) fn expire_holds(&mut self, now: Timestamp) {
+    /// Time has passed: locks have run out.
+    pub(crate) fn advance(&mut self, now: Timestamp) {
         self.now = now;
-        self.holds.retain(|_, hold| now < hold.until);
+        self.lose(|hold| hold.until <= now);
+    }
+
+    /// Holders lose what they hold. Of messages that fail together, one that is spent may hold the workflow before the
+    /// others are judged.
+    pub(crate) fn lose(&mut self, is_lost: impl Fn(&Hold) -> bool) {
+        for hold in self.holds.values().filter(|hold| hold.out.len() > 1 && is_lost(hold)) {
+            for (sequence, _) in &hold.out {
+                self.entries.entry(*sequence).and_modify(|entry| entry.is_excused = true);
+            }
+        }
+        self.holds.retain(|_, hold| !is_lost(hold));
     }
 }

@@ -50,7 +50,9 @@ impl Ledger {
             (Command::Renew { queue, token }, Reply::Settle(answer)) => {
                 self.note_settled(queue, *token, None, answer.as_ref().map(drop));
                 if let Ok(Some(until)) = answer.as_ref().map(|settled| settled.locked_until) {
-                    self.facts.push(Fact::Renewed { queue: queue.clone(), locked_until: until });
+                    let lock = self.queues.get(queue).map(|known| known.options.lock);
+                    let expected_until = lock.map(|lock| self.now + lock);
+                    self.facts.push(Fact::Renewed { locked_until: until, expected_until });
                     self.holds.entry(*token).and_modify(|hold| hold.until = until);
                 }
             }
@@ -117,7 +119,7 @@ impl Ledger {
     fn put_off(&mut self, sequence: SequenceNumber, due: Option<Timestamp>, is_asked: bool) {
         if let (Some(entry), Some(due)) = (self.entries.get_mut(&sequence), due) {
             entry.not_before = Some(due);
-            entry.is_asked |= is_asked;
+            entry.is_asked = is_asked;
             // To set it aside is no failure.
             entry.is_excused |= is_asked;
         }
