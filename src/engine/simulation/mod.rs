@@ -3,6 +3,7 @@
 
 mod client;
 mod clock;
+mod diligence;
 mod invariants;
 mod ledger;
 mod plain;

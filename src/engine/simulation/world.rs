@@ -25,9 +25,9 @@ const THOROUGH_EVERY: usize = 20;
 
 /// One simulation.
 pub(crate) struct World {
-    crowd: Crowd,
+    pub(crate) crowd: Crowd,
     clock: Clock,
-    plain: Plain,
+    pub(crate) plain: Plain,
     ledger: Ledger,
     /// What was asked and is not answered yet.
     asked: BTreeMap<u64, Command>,
@@ -62,8 +62,7 @@ impl World {
     /// Plays all steps, and looks after each of them.
     pub(crate) fn run(&mut self) -> Finding {
         let queues = self.crowd.open();
-        let questions = queues.into_iter().map(|command| self.question(command)).collect();
-        self.turn(questions)?;
+        self.ask_all(queues)?;
         for step in 1..=STEPS {
             self.step = step;
             self.advance();
@@ -76,7 +75,18 @@ impl World {
                 }
             }
         }
-        Ok(())
+        self.settle_everything()
+    }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&mut self, millis: u64) {
+        self.clock.go(self.plain.time.as_millis() + millis, self.plain.time);
+    }
+
+    /// Asks all of this in one turn.
+    pub(crate) fn ask_all(&mut self, commands: Vec<Command>) -> Finding {
+        let questions = commands.into_iter().map(|command| self.question(command)).collect();
+        self.turn(questions)
     }
 
     fn question(&mut self, command: Command) -> Question {

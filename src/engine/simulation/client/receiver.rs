@@ -22,6 +22,8 @@ use crate::token::LockToken;
 
 /// Deliveries one client completes together at most.
 const TOGETHER: usize = 3;
+/// A token has neighbours, one for each workflow of a receive; the next token is beyond them.
+const NEIGHBOURS: u64 = 2_048;
 
 impl Crowd {
     pub(crate) fn receive(&mut self, rows: &Rows, queue: usize) -> Command {
@@ -189,8 +191,7 @@ impl Crowd {
     }
 
     pub(crate) fn token(&mut self) -> LockToken {
-        // A token has neighbours, one for each workflow of a receive; the next token is beyond them.
-        self.tokens += 16;
+        self.tokens += NEIGHBOURS;
         let mut chance = [0; 12];
         chance[4..].copy_from_slice(&self.tokens.to_be_bytes());
         LockToken::new(self.epoch, chance)
