@@ -49,6 +49,9 @@ pub mod testing;
 mod token;
 
 pub use crate::clock::{Clock, SystemClock, Timestamp};
+#[cfg(feature = "store-alone")]
+#[doc(hidden)]
+pub use crate::engine::alone::StoreAlone;
 pub use crate::engine::{
     Abandon, Attempt, Client, Completion, Counts, Damage, DeadLetter, DeadLetterView, Deferral, Delivery,
     Durability, Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hold, HoldCause, MessageStatus,
