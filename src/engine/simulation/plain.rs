@@ -17,6 +17,9 @@ use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowKey;
 use crate::engine::simulation::clock::Instant;
 use crate::engine::turn::Applied;
 use crate::engine::turn::Asked;
@@ -52,8 +55,20 @@ pub(crate) struct Played {
     /// The answers, in the order in which they were found.
     pub(crate) answers: Vec<(u64, Reply)>,
     pub(crate) events: Vec<Event>,
+    /// How many turns were played before, in which nothing was asked.
+    pub(crate) turns_before: usize,
+    /// Workflows that were forgotten in them.
+    pub(crate) forgotten: Vec<(QueueName, Stream)>,
     /// Commands by which the engine takes back what nobody was there to take.
     pub(crate) given_back: Vec<Command>,
+}
+
+/// What a lost process leaves.
+#[derive(Clone, Default)]
+pub(crate) struct Kept {
+    pub(crate) rows: Rows,
+    pub(crate) stamped: Timestamp,
+    pub(crate) position: u64,
 }
 
 /// The engine.
@@ -68,17 +83,21 @@ pub(crate) struct Plain {
     pub(crate) time: Timestamp,
     /// The instant of the last turn that changed anything.
     pub(crate) stamped: Timestamp,
+    /// How many turns have changed anything.
+    pub(crate) position: u64,
 }
 
 impl Plain {
     pub(crate) fn new() -> Plain {
-        Plain::opened(Rows::default(), Timestamp::default())
+        Plain::opened(Kept::default())
     }
 
-    fn opened(rows: Rows, stamped: Timestamp) -> Plain {
+    fn opened(kept: Kept) -> Plain {
         let (inbox, intake) = inbox();
         let (rules, wakeups) = (Rules::default(), Wakeups::default());
-        Plain { rows, rules, wakeups, inbox, intake, waiting: Vec::new(), time: stamped, stamped }
+        let waiting = Vec::new();
+        let Kept { rows, stamped, position } = kept;
+        Plain { rows, rules, wakeups, inbox, intake, waiting, time: stamped, stamped, position }
     }
 
     /// Plays one turn: what is due, then what is asked, then who waits for what that brought.
@@ -86,8 +105,8 @@ impl Plain {
         self.time = self.time.max(self.stamped).max(at.wall);
         let mut played = Played::default();
         self.expire_waiters(at, &mut played);
-        while self.has_to_sweep() {
-            self.turn(at, Vec::new(), &mut played);
+        while self.has_to_clear_up() {
+            self.clear_up(at, Vec::new(), &mut played);
         }
         let asked = questions.iter().map(|question| self.ask(question)).collect();
         self.turn(at, asked, &mut played);
@@ -103,11 +122,30 @@ impl Plain {
         Asked { command: question.command.clone(), slot: Some(slot), wait: question.wait }
     }
 
-    /// Whether there is a sweep to do. A turn does few of them, and leaves the rest to the next; so that it is known what
-    /// is done when a command is applied, they are done before.
-    fn has_to_sweep(&self) -> bool {
-        let due = self.rows.reminders.values().take_while(|reminder| reminder.due <= self.time);
-        due.into_iter().any(|reminder| matches!(reminder.what, Remind::Sweep(_)))
+    /// Whether something is due after which nobody could tell what was done before a command and what by it: a turn does
+    /// few sweeps and leaves the rest to the next, and a workflow that is forgotten may be there again at once. So these
+    /// are done before.
+    pub(crate) fn has_to_clear_up(&self) -> bool {
+        self.due().any(|reminder| matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_)))
+    }
+
+    fn due(&self) -> impl Iterator<Item = &Reminder> {
+        self.rows.reminders.values().take_while(|reminder| reminder.due <= self.time)
+    }
+
+    /// Plays a turn in which nobody asks anything, and notes which workflows were forgotten in it.
+    fn clear_up(&mut self, at: Instant, asked: Vec<Asked>, played: &mut Played) {
+        let forgettable = self.due().filter_map(|reminder| match &reminder.what {
+            Remind::Forget(stream) => Some(WorkflowKey { queue: reminder.queue, stream: stream.clone() }),
+            _ => None,
+        });
+        let forgettable: Vec<WorkflowKey> = forgettable.collect();
+        self.turn(at, asked, played);
+        played.turns_before += 1;
+        for key in forgettable.into_iter().filter(|key| !self.rows.workflows.contains_key(key)) {
+            let name = self.rows.queues.get(&key.queue).map(|queue| queue.name.clone());
+            played.forgotten.extend(name.map(|name| (name, key.stream)));
+        }
     }
 
     fn turn(&mut self, at: Instant, asked: Vec<Asked>, played: &mut Played) {
@@ -119,6 +157,7 @@ impl Plain {
         let applied = work.finish().expect("plain rows never fail");
         if rows.changes > changes {
             self.stamped = self.time;
+            self.position += 1;
         }
         self.let_out(applied, played);
     }
@@ -165,16 +204,29 @@ impl Plain {
         self.waiting.iter().map(|waiting| waiting.number)
     }
 
-    /// The process is lost, with everything in memory, and the file is opened again.
-    pub(crate) fn crash(&mut self, at: Instant) -> Vec<Event> {
+    /// What would be left if the process were lost now.
+    pub(crate) fn kept(&self) -> Kept {
+        Kept { rows: self.rows.clone(), stamped: self.stamped, position: self.position }
+    }
+
+    /// Takes everything back that has happened since.
+    pub(crate) fn restore(&mut self, kept: Kept) {
+        *self = Plain::opened(kept);
+    }
+
+    /// The process is lost, with everything in memory, and what is left is opened again.
+    pub(crate) fn reopen(&mut self, at: Instant) -> Played {
         let rows = std::mem::take(&mut self.rows);
-        *self = Plain::opened(rows, self.stamped);
-        let some = Question { number: None, command: Command::Recover, wait: None, is_gone: false };
-        let mut events = self.play(at, &vec![some.clone(); limits::SWEEP_MAX]).events;
-        while !self.rows.holdings.is_empty() {
-            events.extend(self.play(at, &vec![some.clone(); limits::SWEEP_MAX]).events);
+        *self = Plain::opened(Kept { rows, stamped: self.stamped, position: self.position });
+        self.time = self.time.max(at.wall);
+        let mut played = Played::default();
+        loop {
+            let some = (0..limits::SWEEP_MAX).map(|_| Asked::unattended(Command::Recover));
+            self.clear_up(at, some.collect(), &mut played);
+            if self.rows.holdings.is_empty() {
+                return played;
+            }
         }
-        events
     }
 }
 

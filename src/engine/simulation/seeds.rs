@@ -23,8 +23,8 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 /// Plays one seed; what went wrong, with the story if that is wanted.
-fn play(seed: u64, is_told: bool) -> Option<String> {
-    let mut world = World::new(seed);
+fn play(seed: u64, is_stored: bool, is_told: bool) -> Option<String> {
+    let mut world = World::new(seed, is_stored);
     world.story = is_told.then(Vec::new);
     let found = catch_unwind(AssertUnwindSafe(|| world.run()));
     let wrong = match found {
@@ -54,7 +54,7 @@ fn short(line: &str) -> String {
 }
 
 /// Plays many seeds on several threads, and fails with the ones that replay what went wrong.
-fn play_all(name: &str, seeds: std::ops::Range<u64>) {
+fn play_all(name: &str, seeds: std::ops::Range<u64>, is_stored: bool) {
     let clock = SystemClock::default();
     let (next, failures) = (AtomicU64::new(seeds.start), Mutex::new(Vec::new()));
     let work = || {
@@ -63,7 +63,7 @@ fn play_all(name: &str, seeds: std::ops::Range<u64>) {
             if seed >= seeds.end || failures.lock().expect("nobody panics with it").len() >= FAILURES_MAX {
                 return;
             }
-            if let Some(wrong) = play(seed, false) {
+            if let Some(wrong) = play(seed, is_stored, false) {
                 failures.lock().expect("nobody panics with it").push((seed, wrong));
             }
         }
@@ -79,17 +79,26 @@ fn play_all(name: &str, seeds: std::ops::Range<u64>) {
         println!("SERIATIM_SEED={seed} cargo test --lib {name}\n{wrong}\n");
     }
     if let Some((seed, _)) = failures.first() {
-        println!("{}", play(*seed, true).unwrap_or_default());
+        println!("{}", play(*seed, is_stored, true).unwrap_or_default());
     }
     assert!(failures.is_empty(), "SERIATIM_SEED={} cargo test --lib {name}", failures[0].0);
 }
 
+/// The seeds to play: the one that is to be replayed, or as many as are wanted.
+fn seeds(variable: &str, default: u64) -> std::ops::Range<u64> {
+    let first = number("SERIATIM_FIRST_SEED").unwrap_or(0);
+    match number("SERIATIM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => first..first + number(variable).unwrap_or(default),
+    }
+}
+
 #[test]
 fn simulation() {
-    let first = number("SERIATIM_FIRST_SEED").unwrap_or(0);
-    let seeds = match number("SERIATIM_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => first..first + number("SERIATIM_SIMULATION_SEEDS").unwrap_or(1_000),
-    };
-    play_all("simulation", seeds);
+    play_all("simulation", seeds("SERIATIM_SIMULATION_SEEDS", 1_000), false);
+}
+
+#[test]
+fn simulation_on_a_disk() {
+    play_all("simulation_on_a_disk", seeds("SERIATIM_SIMULATION_DISK_SEEDS", 20), true);
 }
