@@ -120,6 +120,12 @@ impl Commits {
         self.desk.progress.committed.load(Ordering::Acquire)
     }
 
+    /// Whether nothing is under way any more.
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.desk.progress.under_way.load(Ordering::Acquire) == 0
+    }
+
     /// The fault of a commit, if one has failed.
     pub(crate) fn failed(&self) -> Option<&Fault> {
         self.desk.progress.failed.get()

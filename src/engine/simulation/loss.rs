@@ -65,7 +65,7 @@ impl World {
         self.ledger.lose(|_| true);
         if let Some(stored) = &mut self.stored {
             stored.compare_disk(&self.plain)?;
-            stored.begin_again(self.clock.at);
+            stored.begin_again(self.clock.at)?;
         }
         let played = self.plain.reopen(self.clock.at);
         self.ledger.advance(self.plain.time);

@@ -6,6 +6,8 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
+use xxhash_rust::xxh3::Xxh3;
+
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::engine::simulation::world::World;
@@ -53,6 +55,13 @@ fn short(line: &str) -> String {
     NOISE.iter().fold(line.to_owned(), |line, noise| line.replace(noise, ""))
 }
 
+/// Prints what a machine can read.
+fn print(name: &str, count: u64, seconds: f64, failures: u64) {
+    println!(
+        "reliability: {{\"name\":\"{name}\",\"count\":{count},\"seconds\":{seconds:.1},\"failures\":{failures}}}"
+    );
+}
+
 /// Plays many seeds on several threads, and fails with the ones that replay what went wrong.
 fn play_all(name: &str, seeds: std::ops::Range<u64>, is_stored: bool) {
     let clock = SystemClock::default();
@@ -71,10 +80,7 @@ fn play_all(name: &str, seeds: std::ops::Range<u64>, is_stored: bool) {
     std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(work))));
     let failures = failures.into_inner().expect("nobody panics with it");
     let (count, seconds) = (next.into_inner().min(seeds.end) - seeds.start, clock.elapsed().as_secs_f64());
-    println!(
-        "reliability: {{\"name\":\"{name}\",\"count\":{count},\"seconds\":{seconds:.1},\"failures\":{}}}",
-        failures.len()
-    );
+    print(name, count, seconds, failures.len() as u64);
     for (seed, wrong) in &failures {
         println!("SERIATIM_SEED={seed} cargo test --lib {name}\n{wrong}\n");
     }
@@ -101,4 +107,29 @@ fn simulation() {
 #[test]
 fn simulation_on_a_disk() {
     play_all("simulation_on_a_disk", seeds("SERIATIM_SIMULATION_DISK_SEEDS", 20), true);
+}
+
+/// The numbers of what one seed leads to.
+fn digests(seed: u64) -> (u64, u64) {
+    let mut world = World::new(seed, false);
+    world.digest = Some(Xxh3::default());
+    let _ = world.run();
+    world.digests()
+}
+
+/// I15: a seed that fails can be replayed, because a seed leads to the same answers and the same rows every time.
+#[test]
+fn a_seed_leads_to_the_same_every_time() {
+    let clock = SystemClock::default();
+    let all = seeds("SERIATIM_SIMULATION_TWICE", 1_000);
+    let count = all.end - all.start;
+    let (mut before, mut failures) = (None, 0);
+    for seed in all {
+        let digests = (digests(seed), digests(seed));
+        failures += u64::from(digests.0 != digests.1);
+        assert_ne!(Some(digests.0), before, "SERIATIM_SEED={seed}: another seed leads to something else");
+        before = Some(digests.0);
+    }
+    print("a_seed_leads_to_the_same_every_time", count, clock.elapsed().as_secs_f64(), failures);
+    assert_eq!(failures, 0, "some seeds lead to something else when they are played again");
 }

@@ -146,8 +146,7 @@ impl Stored {
 
     /// Waits for the commits under way.
     fn settle(&mut self) {
-        let (position, _) = self.writer.store.batch();
-        while self.writer.commits.committed() < position && self.writer.commits.failed().is_none() {
+        while !self.writer.commits.is_idle() {
             std::thread::yield_now();
         }
         self.hear();
@@ -198,10 +197,12 @@ impl Stored {
         self.opened(Disk::new(image)).batch().0
     }
 
-    /// The engine begins anew on what was left.
-    pub(crate) fn begin_again(&mut self, at: Instant) {
-        let store = self.opened(self.disk.clone());
+    /// The engine begins anew on what was left, under an epoch that no token has.
+    pub(crate) fn begin_again(&mut self, at: Instant) -> Finding {
+        let (before, store) = (self.writer.store.epoch(), self.opened(self.disk.clone()));
+        let epoch = store.epoch();
         *self = Stored::begin(store, self.disk.clone(), self.setting, at);
+        expect(epoch > before, || format!("I3 epoch {epoch} follows {before}"))
     }
 
     fn opened(&self, disk: Disk) -> Store {

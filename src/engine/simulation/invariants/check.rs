@@ -25,6 +25,7 @@ const EVERY_TURN: &[(&str, Invariant)] = &[
     ("I7 a spent message is not handed out", counts::a_spent_message_is_not_handed_out),
     ("I8 nothing is early", time::nothing_is_early),
     ("I8 nothing due is left undone", time::nothing_due_is_left_undone),
+    ("I8 nobody waits too long", time::nobody_waits_too_long),
     ("I9 a duplicate is accepted once", stored::a_duplicate_is_accepted_once),
     ("I9 numbers are never given twice", stored::numbers_are_never_given_twice),
     ("I10 what is cancelled stays cancelled", stored::what_is_cancelled_was_scheduled),

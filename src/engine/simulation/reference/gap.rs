@@ -16,6 +16,11 @@ impl Naive {
 
     /// Called after every change of a workflow.
     pub(crate) fn close(&mut self, key: &Stream) {
+        let is_gone = !self.positional(key) && self.is_empty(key) && self.lock(key).is_none();
+        if is_gone && self.flows.get(key).is_none_or(|flow| flow.sweep.is_none()) {
+            self.flows.remove(key);
+            return;
+        }
         self.judge_gap(key);
         let is_free = self.held(key).is_none() && self.lock(key).is_none();
         let spent = self.head(key).filter(|head| is_free && head.state == State::Failed(None)).map(|m| m.seq);

@@ -160,8 +160,10 @@ impl Naive {
     }
 
     pub(crate) fn first_missing(&self, key: &Stream) -> u64 {
+        let live = self.messages.iter().filter(|m| m.key == *key && m.state != State::Dead);
+        let live: BTreeSet<u64> = live.filter_map(|message| message.position).collect();
         let settled = |position| self.flows.get(key).is_some_and(|flow| flow.settled(position));
-        let missing = |position: &u64| !settled(*position) && self.live_at(key, *position).is_none();
+        let missing = |position: &u64| !settled(*position) && !live.contains(position);
         (self.first()..).find(missing).expect("positions are endless")
     }
 
@@ -171,8 +173,14 @@ impl Naive {
             && message.position.is_some_and(|position| position > self.first_missing(&message.key))
     }
 
+    /// How many messages of a workflow wait for a predecessor.
     pub(crate) fn early(&self, key: &Stream) -> u64 {
-        self.messages.iter().filter(|m| m.key == *key && self.is_early(m)).count() as u64
+        if !self.positional(key) {
+            return 0;
+        }
+        let missing = self.first_missing(key);
+        let of_workflow = self.messages.iter().filter(|m| m.key == *key && m.state == State::Ready);
+        of_workflow.filter(|message| message.place() > missing).count() as u64
     }
 
     /// Whether the workflow waits for this message, or will come to it.

@@ -1,6 +1,7 @@
 //! The reference: all queues, the time, and the next number.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::clock::Timestamp;
 use crate::engine::crash::rows::Rows;
@@ -65,16 +66,15 @@ impl Reference {
     }
 
     /// Nobody waits for what is there.
-    pub(crate) fn check_waiting(&self, number: u64, command: &Command) -> Finding {
-        let (Command::Receive { queue, .. }
-        | Command::ReceiveRun { queue, .. }
-        | Command::Take { queue, .. }) = command
-        else {
-            return Ok(());
-        };
-        let Some(naive) = self.queues.get(queue) else { return Ok(()) };
-        let offering = naive.offering();
-        expect(offering.is_empty(), || format!("R {number} waits although {offering:?} offer something"))
+    pub(crate) fn check_waiting<'a>(&self, waiting: impl Iterator<Item = &'a Command>) -> Finding {
+        let awaited: BTreeSet<&QueueName> = waiting.filter_map(awaited).collect();
+        for queue in awaited {
+            let offering = self.queues.get(queue).map(Naive::offering).unwrap_or_default();
+            expect(offering.is_empty(), || {
+                format!("R somebody waits although {offering:?} offer something")
+            })?;
+        }
+        Ok(())
     }
 
     /// Every message is where the engine says it is, and counted as often.
@@ -95,6 +95,16 @@ impl Reference {
             })?;
         }
         Ok(())
+    }
+}
+
+/// The queue that a receiver waits for.
+fn awaited(command: &Command) -> Option<&QueueName> {
+    match command {
+        Command::Receive { queue, .. } | Command::ReceiveRun { queue, .. } | Command::Take { queue, .. } => {
+            Some(queue)
+        }
+        _ => None,
     }
 }
 

@@ -106,6 +106,9 @@ impl Naive {
         key: &Stream,
         number: SequenceNumber,
     ) -> Result<Receipt, Unsent> {
+        if self.early(key) < self.options.early_max {
+            return Ok(Receipt::Accepted(number));
+        }
         let mut tried = self.clone();
         tried.accept(message, Receipt::Accepted(number));
         let is_early = tried.message(number.get()).is_some_and(|message| tried.is_early(message));
