@@ -22,7 +22,7 @@ impl World {
 
     /// The process is lost in a turn whose answers nobody gets; perhaps the turn was written, perhaps not.
     pub(crate) fn lose_process_in_a_turn(&mut self) -> Finding {
-        if self.plain.has_to_clear_up() {
+        if self.plain.has_to_clear_up(self.clock.at) {
             return self.lose_process();
         }
         let questions = self.questions();

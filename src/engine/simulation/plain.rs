@@ -105,7 +105,7 @@ impl Plain {
         self.time = self.time.max(self.stamped).max(at.wall);
         let mut played = Played::default();
         self.expire_waiters(at, &mut played);
-        while self.has_to_clear_up() {
+        while self.has_to_clear_up(at) {
             self.clear_up(at, Vec::new(), &mut played);
         }
         let asked = questions.iter().map(|question| self.ask(question)).collect();
@@ -125,17 +125,18 @@ impl Plain {
     /// Whether something is due after which nobody could tell what was done before a command and what by it: a turn does
     /// few sweeps and leaves the rest to the next, and a workflow that is forgotten may be there again at once. So these
     /// are done before.
-    pub(crate) fn has_to_clear_up(&self) -> bool {
-        self.due().any(|reminder| matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_)))
+    pub(crate) fn has_to_clear_up(&self, at: Instant) -> bool {
+        self.due(self.time.max(at.wall))
+            .any(|reminder| matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_)))
     }
 
-    fn due(&self) -> impl Iterator<Item = &Reminder> {
-        self.rows.reminders.values().take_while(|reminder| reminder.due <= self.time)
+    fn due(&self, now: Timestamp) -> impl Iterator<Item = &Reminder> {
+        self.rows.reminders.values().take_while(move |reminder| reminder.due <= now)
     }
 
     /// Plays a turn in which nobody asks anything, and notes which workflows were forgotten in it.
     fn clear_up(&mut self, at: Instant, asked: Vec<Asked>, played: &mut Played) {
-        let forgettable = self.due().filter_map(|reminder| match &reminder.what {
+        let forgettable = self.due(self.time).filter_map(|reminder| match &reminder.what {
             Remind::Forget(stream) => Some(WorkflowKey { queue: reminder.queue, stream: stream.clone() }),
             _ => None,
         });

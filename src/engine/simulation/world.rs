@@ -221,7 +221,9 @@ impl World {
         };
         invariants::after_every_turn(&view)?;
         self.due = self.plain.rows.reminders.values().next().cloned();
-        if self.step.is_multiple_of(THOROUGH_EVERY) || self.ledger.has_purged {
+        // Whoever reads the story wants to know in which step it went wrong.
+        let is_told = self.story.is_some();
+        if self.step.is_multiple_of(THOROUGH_EVERY) || self.ledger.has_purged || is_told {
             invariants::thoroughly(&view)?;
             self.reference.compare(&self.plain.rows)?;
             let gone = invariants::gone(&view);
