@@ -1,0 +1,3 @@
+//! The zombie.
+use crate::kill::voice::Task;
+pub(crate) async fn live(_task: Task) {}
