@@ -21,7 +21,9 @@ mod kill {
     mod sender;
     mod settler;
     mod stock;
+    mod stops;
     mod verdict;
+    mod verdicts;
     mod voice;
     mod zombie;
 }

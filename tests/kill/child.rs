@@ -39,7 +39,7 @@ const WINDOW_BYTES: u64 = 128 * 1024;
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(600);
 
 /// Messages that may wait at once, so that looking at all of them at each start stays quick.
-const WAITING_MAX: usize = 160;
+const WAITING_MAX: usize = 100;
 
 /// Messages one look lists.
 const PAGE: usize = 1_000;

@@ -73,6 +73,7 @@ impl Ledger {
             Said::Purging => self.mean_to_purge(),
             Said::Counted(ordered, counts) => drop(self.counted.insert(ordered, counts)),
             Said::Done => self.balance(),
+            Said::RoundOver => {}
             Said::Stopped(why) => self.findings.note(Verdict::Refused, "the engine", &why),
         }
     }

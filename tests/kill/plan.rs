@@ -14,7 +14,7 @@ const WORKFLOWS: u32 = 12;
 const RESENT_MAX: u64 = 8;
 
 /// Dead letters after which they are removed.
-const DEAD_MAX: usize = 150;
+const DEAD_MAX: usize = 50;
 
 impl Ledger {
     /// What to send again, and where to go on: a sender that crashed sends again what it has no answer for, and some

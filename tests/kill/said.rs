@@ -34,6 +34,8 @@ pub(crate) enum Said {
     Counted(Ordered, Counts),
     /// Everything that could be done is done.
     Done,
+    /// All that was held in this round is completed, by whomever.
+    RoundOver,
     /// The engine cannot answer any more.
     Stopped(String),
 }
@@ -97,4 +99,13 @@ pub(crate) struct Plan {
     pub(crate) next: Vec<Name>,
     /// Whether to remove the dead letters.
     pub(crate) purge: bool,
+}
+
+/// What a process is told that holds deliveries while it is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Word {
+    /// Begin a round: send, and receive what was sent.
+    Hold,
+    /// Settle what is held, whether or not it still is.
+    Settle,
 }

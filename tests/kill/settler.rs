@@ -171,7 +171,7 @@ impl Promise {
     }
 }
 
-fn name_of(delivery: &Delivery) -> Name {
+pub(crate) fn name_of(delivery: &Delivery) -> Name {
     let id = delivery.message().message_id.as_ref().expect("every message has an ID");
     id.as_str().parse().expect("the ledger's names are the only IDs")
 }
