@@ -8,6 +8,8 @@ mod random;
 mod kill {
     mod book;
     mod child;
+    mod disk;
+    mod disks;
     mod drain;
     mod hold;
     mod kills;
@@ -24,6 +26,7 @@ mod kill {
     mod stops;
     mod verdict;
     mod verdicts;
+    mod victim;
     mod voice;
     mod zombie;
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::kill::said::Ending;
 
 /// One workflow's page of the ledger, by message number.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Book {
     /// Sent or meant to be, and not ended.
     pub(crate) open: BTreeMap<u64, Entry>,
@@ -31,7 +31,7 @@ pub(crate) struct Book {
 }
 
 /// A message that has not ended.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Entry {
     pub(crate) known: Known,
     pub(crate) sequence: Option<u64>,
@@ -52,6 +52,7 @@ pub(crate) enum Known {
 }
 
 /// Messages handed out under one lock.
+#[derive(Clone)]
 pub(crate) struct Hold {
     pub(crate) id: String,
     pub(crate) locked_until_ms: u64,

@@ -46,6 +46,7 @@ const PAGE: usize = 1_000;
 
 const SENDERS: u64 = 4;
 const RECEIVERS: u64 = 6;
+const RECEIVERS_OF_A_FILLER: u64 = 1;
 
 /// What the parts of a load share.
 pub(crate) struct Load {
@@ -88,7 +89,8 @@ async fn live(task: Task) {
         let own = plan.next.iter().filter(|name| u64::from(name.workflow) % SENDERS == index);
         tasks.spawn(sender::send(load.clone(), index, own.copied().collect()));
     }
-    for index in 0..RECEIVERS {
+    let receivers = if load.task.role == Role::Filler { RECEIVERS_OF_A_FILLER } else { RECEIVERS };
+    for index in 0..receivers {
         tasks.spawn(receiver::receive(load.clone(), index));
     }
     while let Some(ended) = tasks.join_next().await {
@@ -107,15 +109,26 @@ fn end_with_the_parent() {
 }
 
 async fn open(task: Task) -> Load {
-    let engine = Engine::builder(&task.file).window_bytes(WINDOW_BYTES).open().await;
-    let engine = engine.expect("what a kill leaves behind opens");
-    let position = engine.client().create_queue(Ordered::Position.queue(), options(Ordered::Position)).await;
-    let arrival = engine.client().create_queue(Ordered::Arrival.queue(), options(Ordered::Arrival)).await;
+    match open_file(&task).await {
+        Ok((engine, [position, arrival])) => {
+            let queues = [(Ordered::Position, position), (Ordered::Arrival, arrival)];
+            Load { task, engine, queues, room: Semaphore::new(0), aside: Mutex::default() }
+        }
+        Err(error) => {
+            say(&Said::Stopped(error.to_string()));
+            std::process::exit(0)
+        }
+    }
+}
+
+async fn open_file(task: &Task) -> Result<(Engine, [Queue; 2]), seriatim::Error> {
+    let engine = Engine::builder(&task.file).window_bytes(WINDOW_BYTES).open().await?;
+    let [position, arrival] = Ordered::BOTH;
     let queues = [
-        (Ordered::Position, position.expect("the options never change")),
-        (Ordered::Arrival, arrival.expect("the options never change")),
+        engine.client().create_queue(position.queue(), options(position)).await?,
+        engine.client().create_queue(arrival.queue(), options(arrival)).await?,
     ];
-    Load { task, engine, queues, room: Semaphore::new(0), aside: Mutex::default() }
+    Ok((engine, queues))
 }
 
 fn options(ordered: Ordered) -> QueueOptions {
@@ -155,7 +168,8 @@ async fn look(load: &Load) {
             }
         }
     }
-    load.room.add_permits(WAITING_MAX.saturating_sub(waiting));
+    let room = if load.task.role == Role::Filler { Semaphore::MAX_PERMITS / 2 } else { WAITING_MAX };
+    load.room.add_permits(room.saturating_sub(waiting));
     say(&Said::Looked);
 }
 
@@ -198,6 +212,12 @@ impl Load {
             Ordered::Position => position,
             Ordered::Arrival => arrival,
         }
+    }
+
+    /// Says that the engine cannot answer any more, and lets nobody wait for room.
+    pub(crate) fn stop(&self, why: impl ToString) {
+        self.room.close();
+        say(&Said::Stopped(why.to_string()));
     }
 
     pub(crate) fn set_aside(&self, ordered: Ordered, number: SequenceNumber) {

@@ -22,6 +22,7 @@ use crate::kill::verdict::Verdict;
 pub(crate) type Page = (Ordered, u32);
 
 /// The books of all workflows.
+#[derive(Clone)]
 pub(crate) struct Ledger {
     pub(crate) seed: u64,
     pub(crate) books: BTreeMap<Page, Book>,

@@ -51,7 +51,7 @@ impl Name {
     /// Whether completions of its workflow may send follow-ups. Nothing of such a workflow is set aside: what is fetched
     /// later would send its follow-up later, too.
     pub(crate) fn may_send(self) -> bool {
-        self.ordered == Ordered::Position && self.workflow % 3 == 0
+        self.ordered == Ordered::Position && self.workflow.is_multiple_of(3)
     }
 
     /// The message that the completion of this one may send, in the same transaction.

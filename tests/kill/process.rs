@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 use rustix::process::Signal;
+use rustix::process::WaitOptions;
 use serde::Serialize;
 
 use crate::kill::said::Said;
@@ -97,9 +98,12 @@ impl Process {
         self.child.wait().expect("a child can be waited for").success()
     }
 
-    /// Stops it, with all its threads.
+    /// Stops it, with all its threads, and waits until it stands still.
     pub(crate) fn stop(&self) {
         self.signal(Signal::STOP);
+        let waited = rustix::process::waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED);
+        let status = waited.expect("a child can be waited for").map(|(_, status)| status);
+        assert!(status.is_some_and(|status| status.stopped()), "it is stopped: {status:?}");
     }
 
     /// Lets it go on.

@@ -12,10 +12,8 @@ use seriatim::Unavailable;
 use crate::kill::child::LOCK;
 use crate::kill::child::Load;
 use crate::kill::name::Ordered;
-use crate::kill::said::Said;
 use crate::kill::settler;
 use crate::kill::voice;
-use crate::kill::voice::say;
 use crate::random::Random;
 
 /// How long one receive waits.
@@ -36,7 +34,7 @@ pub(crate) async fn receive(load: Arc<Load>, index: u64) {
             _ => fetch(&load, &mut random).await,
         };
         if let Err(unavailable) = worked {
-            return say(&Said::Stopped(unavailable.to_string()));
+            return load.stop(unavailable);
         }
     }
 }

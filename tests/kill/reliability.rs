@@ -1,5 +1,6 @@
 //! What a run of these tests says of itself: one line a machine can read.
 
+use std::io::Write;
 use std::time::Duration;
 
 use seriatim::Clock;
@@ -36,14 +37,19 @@ impl Measured {
     pub(crate) fn end(&self, count: u64, failures: u64) {
         let seconds = self.clock.elapsed().as_secs_f64();
         let name = self.name;
-        println!(
+        tell(&format!(
             "reliability: {{\"name\":\"{name}\",\"count\":{count},\"seconds\":{seconds:.1},\"failures\":{failures}}}"
-        );
+        ));
     }
 
-    /// Says that this machine does not allow it.
+    /// Says that this machine does not allow it. It counts as done not once.
     pub(crate) fn skip(&self, reason: &str) {
-        println!("skipped: {}: {reason}", self.name);
+        tell(&format!("skipped: {}: {reason}", self.name));
         self.end(0, 0);
     }
+}
+
+/// Prints a line that the test harness does not keep to itself when all is well.
+fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -85,7 +85,7 @@ async fn send_batch(load: &Load, names: Vec<Name>) -> bool {
     let answers = match answers(sent, names.len()) {
         Ok(answers) => answers,
         Err(why) => {
-            say(&Said::Stopped(why));
+            load.stop(why);
             return false;
         }
     };

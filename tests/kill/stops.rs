@@ -6,12 +6,14 @@
 use std::time::Duration;
 
 use crate::kill::ledger::Ledger;
+use crate::kill::name::Name;
 use crate::kill::process::Heard;
 use crate::kill::process::Process;
 use crate::kill::reliability::Measured;
 use crate::kill::reliability::number;
 use crate::kill::reliability::seed;
 use crate::kill::said::Said;
+use crate::kill::said::Seen;
 use crate::kill::said::Word;
 use crate::kill::verdict::Verdict;
 use crate::kill::voice::Role;
@@ -34,12 +36,20 @@ struct Zombie {
     ledger: Ledger,
     /// How long the next stop is to last, from the hand-out.
     lasts: Duration,
-    /// Deliveries of this round that somebody else was given.
-    taken_over: u32,
-    /// Settles of this round that were refused.
+    round: Round,
+    /// Holders of all rounds that were refused.
     refused: u32,
-    /// How often a holder was refused, and how often not.
-    totals: (u32, u32),
+    /// Holders of all rounds that were in time.
+    in_time: u32,
+}
+
+/// What happened in one round.
+#[derive(Clone, Copy, Default)]
+struct Round {
+    /// Deliveries that somebody else was given.
+    taken_over: u32,
+    settled: u32,
+    refused: u32,
 }
 
 #[test]
@@ -63,14 +73,14 @@ fn a_holder_that_was_stopped_past_its_lock_settles_nothing() {
         stop_all(&mut zombies, &mut random);
     }
     let failures = zombies.iter().map(|zombie| zombie.ledger.findings.total()).sum();
-    let totals =
-        zombies.iter().fold((0, 0), |sum, zombie| (sum.0 + zombie.totals.0, sum.1 + zombie.totals.1));
-    println!("{} holders were refused, {} were in time", totals.0, totals.1);
+    let refused: u32 = zombies.iter().map(|zombie| zombie.refused).sum();
+    let in_time: u32 = zombies.iter().map(|zombie| zombie.in_time).sum();
+    println!("{refused} holders were refused, {in_time} were in time");
     measured.end(rounds * ZOMBIES, failures);
     for zombie in &zombies {
         assert_eq!(zombie.ledger.findings.total(), 0, "SERIATIM_SEED={seed}: {}", zombie.ledger.findings);
     }
-    assert!(totals.0 > 0 && totals.1 > 0, "SERIATIM_SEED={seed}: both sides of the lock are tried");
+    assert!(refused > 0 && in_time > 0, "SERIATIM_SEED={seed}: both sides of the lock are tried");
 }
 
 /// One round: all take hold, all are stopped, each for its own time, and each believes what it likes.
@@ -80,8 +90,7 @@ fn stop_all(zombies: &mut [Zombie], random: &mut Random) {
     zombies.iter().for_each(|zombie| zombie.process.stop());
     zombies.sort_by_key(|zombie| zombie.lasts);
     for zombie in zombies.iter_mut() {
-        let left = zombie.lasts.saturating_sub(measured.elapsed());
-        assert!(matches!(zombie.process.hear_within(left), Heard::Nothing), "who is stopped says nothing");
+        zombie.wait(&measured);
         zombie.process.go_on();
         zombie.process.tell(&Word::Settle);
     }
@@ -103,66 +112,78 @@ impl Zombie {
             process: Process::start(&task),
             ledger: Ledger::new(task.seed),
             lasts: Duration::ZERO,
-            taken_over: 0,
+            round: Round::default(),
             refused: 0,
-            totals: (0, 0),
+            in_time: 0,
         }
     }
 
     /// Lets it take hold of this round's messages.
     fn hold(&mut self, lasts: Duration) {
-        (self.lasts, self.taken_over, self.refused) = (lasts, 0, 0);
+        (self.lasts, self.round) = (lasts, Round::default());
         self.process.tell(&Word::Hold);
         let mut held = 0;
         while held < HELD {
             let said = self.process.hear().expect("it lives until it is dropped");
             if let Said::Received { seen, .. } = &said {
                 held += 1;
-                assert!(
-                    seen.iter().all(|seen| seen.delivery_count == 1),
-                    "it is the first to be given these"
-                );
+                seen.iter().for_each(|seen| self.must_be_counted_once(seen));
             }
             self.ledger.hear(said);
+        }
+    }
+
+    /// Waits until its stop is over. What is heard meanwhile was said before.
+    fn wait(&mut self, measured: &Measured) {
+        while let Some(left) = self.lasts.checked_sub(measured.elapsed()) {
+            match self.process.hear_within(left) {
+                Heard::Said(said) => self.note(said),
+                Heard::Nothing => return,
+                Heard::End => panic!("it lives until it is dropped"),
+            }
         }
     }
 
     /// Hears how the round ended.
     fn end_round(&mut self) {
-        let before = self.ledger.tallies;
         loop {
             let said = self.process.hear().expect("it lives until it is dropped");
             let is_over = matches!(said, Said::RoundOver);
-            self.note(&said);
-            self.ledger.hear(said);
+            self.note(said);
             if is_over {
                 break;
             }
         }
-        let settles = self.ledger.tallies.settles - before.settles;
-        let is_even = self.taken_over == self.refused && settles == u64::from(HELD);
-        if !is_even {
-            let detail = format!(
-                "{} were refused, {} taken over, {settles} settled of {HELD}",
-                self.refused, self.taken_over
-            );
+        let Round { taken_over, refused, settled } = self.round;
+        if taken_over != refused || settled != HELD {
+            let detail =
+                format!("{refused} were refused, {taken_over} taken over, {settled} of {HELD} settled");
             self.ledger.findings.note(Verdict::Doubled, "the round", &detail);
         }
-        self.totals.0 += self.refused;
-        self.totals.1 += HELD - self.refused;
+        self.refused += refused;
+        self.in_time += HELD.saturating_sub(refused);
     }
 
-    fn note(&mut self, said: &Said) {
-        match said {
+    fn note(&mut self, said: Said) {
+        match &said {
             Said::Received { seen, .. } => {
-                self.taken_over += 1;
-                for seen in seen.iter().filter(|seen| seen.delivery_count != 2) {
-                    let detail = format!("its count is {} after one that was lost", seen.delivery_count);
-                    self.ledger.findings.note(Verdict::Uncounted, &seen.message_id, &detail);
-                }
+                self.round.taken_over += 1;
+                seen.iter().for_each(|seen| self.must_be_counted_once(seen));
             }
-            Said::Refused { .. } => self.refused += 1,
+            Said::Settled { .. } => self.round.settled += 1,
+            Said::Refused { .. } => self.round.refused += 1,
             _ => {}
+        }
+        self.ledger.hear(said);
+    }
+
+    /// A hand-out adds one to the count, neither less nor more.
+    fn must_be_counted_once(&mut self, seen: &Seen) {
+        let name = seen.message_id.parse::<Name>().expect("the ledger's names are the only IDs");
+        let counted = self.ledger.book(name).open.get(&name.number).map_or(0, |entry| entry.count);
+        if seen.delivery_count != counted + 1 {
+            let detail = format!("its count is {} after {counted}", seen.delivery_count);
+            self.ledger.findings.note(Verdict::Uncounted, name, &detail);
         }
     }
 }

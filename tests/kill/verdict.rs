@@ -48,7 +48,7 @@ impl fmt::Display for Verdict {
 }
 
 /// All that was found wrong so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Findings {
     kept: Vec<(Verdict, String)>,
     total: u64,

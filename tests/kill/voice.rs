@@ -34,6 +34,8 @@ pub(crate) struct Task {
 pub(crate) enum Role {
     /// Works until it is killed.
     Worker,
+    /// Works, and sends more than it handles, without end.
+    Filler,
     /// Works, and says that a send was acknowledged before it has asked.
     HastySender,
     /// Works, and says that a settle was acknowledged before it has asked.
