@@ -35,7 +35,7 @@ pub(crate) struct Book {
 pub(crate) struct Entry {
     pub(crate) known: Known,
     pub(crate) sequence: Option<u64>,
-    /// How many hand-outs are known to be counted.
+    /// Its delivery count, as far as was heard; after a kill, one less than it may be.
     pub(crate) count: u32,
     pub(crate) was_handed_out: bool,
     /// Its consumer has set it aside: from then on its workflow goes on without it.

@@ -75,7 +75,7 @@ impl Ledger {
             if !entry.was_handed_out && name.number < highest {
                 broken.push((Verdict::Overtaken, format!("{highest} was handed out before it")));
             }
-            if seen.delivery_count <= entry.count {
+            if seen.delivery_count != entry.count + 1 {
                 let counts = format!("its count is {} after {}", seen.delivery_count, entry.count);
                 broken.push((Verdict::Uncounted, counts));
             }

@@ -161,7 +161,9 @@ impl Book {
         if entry.sequence.is_some_and(|sequence| sequence != seen.sequence) {
             return Some((Verdict::Doubled, "it is there under two sequence numbers"));
         }
-        let is_counted = seen.delivery_count >= entry.count;
+        // One hand-out more may have happened than was heard of.
+        let is_counted = (entry.count..=entry.count + 1).contains(&seen.delivery_count);
+        entry.count = seen.delivery_count;
         entry.was_set_aside |= unanswered == Some(Ending::Aside);
         let was_set_aside = entry.was_set_aside;
         (entry.known, entry.sequence) = (Known::Stored, Some(seen.sequence));
@@ -169,7 +171,7 @@ impl Book {
             self.take_effect(number, Ending::DeadLettered);
         }
         match status {
-            _ if !is_counted => Some((Verdict::Uncounted, "a hand-out is not counted")),
+            _ if !is_counted => Some((Verdict::Uncounted, "its hand-outs are not counted one by one")),
             Status::DeadLettered if unanswered != Some(Ending::DeadLettered) => {
                 Some((Verdict::Lost, "it is a dead letter, and nobody has moved it there"))
             }

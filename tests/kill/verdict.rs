@@ -20,7 +20,7 @@ pub(crate) enum Verdict {
     WrongContent,
     /// What ended is back, or one message is there twice.
     Doubled,
-    /// A hand-out was not counted.
+    /// A delivery count is not the number of hand-outs.
     Uncounted,
     /// A settle was accepted although its lock had been lost.
     Stale,

@@ -321,7 +321,16 @@ fn a_hand_out_that_is_not_counted_is_told() {
     let mut log = Log::sent([1]);
     log.received(100, &[1], 2);
     log.restarted(&waiting(&[1]));
-    assert_eq!(log.verdicts(), [Verdict::Uncounted], "the count was not on disk before the hand-out");
+    assert_eq!(
+        log.verdicts(),
+        [Verdict::Uncounted, Verdict::Uncounted],
+        "it was not on disk before the hand-out"
+    );
+    let mut log = Log::sent([1]);
+    log.received(100, &[1], 1);
+    log.settling(100, 1, Ending::Released, 100);
+    log.received(200, &[1], 2);
+    assert_eq!(log.verdicts(), [Verdict::Uncounted], "what was not started is not counted");
 }
 
 #[test]
