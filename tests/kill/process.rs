@@ -12,6 +12,7 @@ use std::sync::mpsc;
 use std::sync::mpsc::Receiver;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::process::Pid;
@@ -33,6 +34,7 @@ pub(crate) struct Process {
     child: Child,
     stdin: ChildStdin,
     lines: Receiver<Said>,
+    reader: Option<JoinHandle<()>>,
 }
 
 /// What was heard within a time.
@@ -58,8 +60,8 @@ impl Process {
         let stdout = child.stdout.take().expect("asked for");
         let (sender, lines) = mpsc::channel();
         let reader = std::thread::Builder::new().name("process-lines".to_owned());
-        drop(reader.spawn(move || read(stdout, &sender)).expect("a thread starts"));
-        Process { child, stdin, lines }
+        let reader = reader.spawn(move || read(stdout, &sender)).expect("a thread starts");
+        Process { child, stdin, lines, reader: Some(reader) }
     }
 
     /// What it says within a time.
@@ -121,6 +123,10 @@ impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if let Some(reader) = self.reader.take() {
+            // It ends with the pipe. Had it panicked, the process would have been heard to end.
+            let _ = reader.join();
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use seriatim::Delivery;
 use seriatim::OperationError;
+use seriatim::ReceiveError;
 use seriatim::ReceiveRefusal;
 use seriatim::Run;
 use seriatim::Unavailable;
@@ -46,7 +47,7 @@ async fn receive_many(
     random: &mut Random,
 ) -> Result<(), Unavailable> {
     let max = usize::try_from(max).expect("a small number");
-    let mut deliveries = answered(load.queue(ordered).receive_many(max, WAIT).await)?.unwrap_or_default();
+    let mut deliveries = answered(load.queue(ordered).receive_many(max, WAIT).await)?;
     deliveries.iter().for_each(|delivery| voice::say_delivered(delivery, lock_ms()));
     if deliveries.len() > 1 && random.chance(50) {
         return settler::complete_together(load, ordered, deliveries).await;
@@ -110,7 +111,7 @@ pub(crate) async fn take_run(
     wait: Duration,
 ) -> Result<Option<Run>, Unavailable> {
     let queue = load.queue(ordered);
-    let run = answered(queue.receive_run(max, wait).await)?.flatten();
+    let run = answered(queue.receive_run(max, wait).await)?;
     if let Some(run) = &run {
         let (token, until) = (run.lock_token(), run.locked_until());
         voice::say_received(queue.name(), token, until, run.messages(), lock_ms());
@@ -118,14 +119,12 @@ pub(crate) async fn take_run(
     Ok(run)
 }
 
-/// What a receive brought; a refusal brings nothing.
-fn answered<T, R: std::error::Error>(
-    received: Result<T, OperationError<R>>,
-) -> Result<Option<T>, Unavailable> {
+/// What a receive brought. A queue that is there refuses none.
+fn answered<T>(received: Result<T, ReceiveError>) -> Result<T, Unavailable> {
     match received {
-        Ok(received) => Ok(Some(received)),
+        Ok(received) => Ok(received),
         Err(OperationError::Unavailable(unavailable)) => Err(unavailable),
-        Err(_) => Ok(None),
+        Err(error) => panic!("{error}"),
     }
 }
 
