@@ -50,7 +50,7 @@ async fn whatever_is_asked_the_engine_answers_and_accounts_for_every_message() {
 }
 
 pub(crate) struct Chaos {
-    pub(crate) engine: seriatim::Engine,
+    pub(crate) _engine: seriatim::Engine,
     pub(crate) client: Client,
     clock: ManualClock,
     queue: Queue,
@@ -103,7 +103,18 @@ impl Chaos {
         let client = engine.client().clone();
         let queue = client.create_queue("q", options).await.expect("a new queue");
         let (deliveries, runs, taken) = (Vec::new(), Vec::new(), Vec::new());
-        Chaos { engine, client, clock, queue, order, random, deliveries, runs, taken, last: String::new() }
+        Chaos {
+            _engine: engine,
+            client,
+            clock,
+            queue,
+            order,
+            random,
+            deliveries,
+            runs,
+            taken,
+            last: String::new(),
+        }
     }
 
     fn number(&mut self) -> SequenceNumber {
