@@ -15,6 +15,7 @@ use crate::engine::verify::lane::Lane;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
+use crate::limits;
 
 /// The tables of after-ordered workflows.
 pub(crate) struct Chain<'m> {
@@ -46,7 +47,7 @@ impl<'m> Chain<'m> {
         }
         while let Some((workflow, rank, trail)) = self.trails.next_of(key, all.findings)? {
             let link = all.rows.get::<Links>(&workflow, &trail.after)?;
-            if link.and_then(|link| link.rank) != Some(rank) {
+            if !link.is_some_and(|link| leads_to(rank, &link)) {
                 all.findings.row::<Trails>(&workflow, &rank, "it leads to no link");
             }
         }
@@ -62,6 +63,15 @@ impl<'m> Chain<'m> {
         self.links.end(findings)?;
         self.trails.end(findings)?;
         self.roots.end(findings)
+    }
+}
+
+/// Whether a trail can lead to a link: to that of its own rank, to a later one where senders have named the same
+/// predecessor again, or, from beyond all ranks, to one that the chain has not reached.
+fn leads_to(rank: u64, link: &Link) -> bool {
+    match link.rank {
+        Some(reached) => rank <= reached,
+        None => rank >= limits::NUMBER_END,
     }
 }
 
