@@ -11,4 +11,5 @@ mod promises {
     mod ordering;
     mod processor;
     mod together;
+    mod verify;
 }

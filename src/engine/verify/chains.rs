@@ -2,6 +2,7 @@
 
 use crate::engine::rules::record::Link;
 use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::store::merged::Merged;
@@ -103,15 +104,36 @@ impl Comparison<'_, '_> {
         Ok((!fits).then_some("its message is not there, or another"))
     }
 
+    /// What is wrong with a message that waits: it is found by its link, and by its predecessor or as a root.
+    pub(crate) fn problem_of_waiting(
+        &self,
+        key: &WorkflowKey,
+        message: &MessageRecord,
+        sequence: SequenceNumber,
+        record: &WorkflowRecord,
+    ) -> Result<Option<&'static str>, Fault> {
+        let link = self.rows.get::<Links>(key, &message.after)?;
+        if link.and_then(|link| link.sequence) != Some(sequence) {
+            return Ok(Some("no link leads to it"));
+        }
+        let is_found =
+            self.predecessor_waits(key, message)? || self.rows.get::<Roots>(key, &sequence)?.is_some();
+        Ok((!is_found && !record.extending).then_some("its predecessor is unknown, and it is no root"))
+    }
+
+    fn predecessor_waits(&self, key: &WorkflowKey, message: &MessageRecord) -> Result<bool, Fault> {
+        match &message.after {
+            Some(after) => Ok(self.rows.get::<Waiting>(key, after)?.is_some()),
+            None => Ok(false),
+        }
+    }
+
     /// Whether a message waits, and nothing it could wait for does.
     fn is_root(&self, key: &WorkflowKey, sequence: SequenceNumber) -> Result<bool, Fault> {
         let Some(message) = self.message(MessageKey { queue: key.queue, sequence })? else {
             return Ok(false);
         };
-        let predecessor_waits = match &message.after {
-            Some(after) => self.rows.get::<Waiting>(key, after)?.is_some(),
-            None => false,
-        };
-        Ok(message.stream == key.stream && message.rank.is_none() && !predecessor_waits)
+        let fits = message.stream == key.stream && message.rank.is_none();
+        Ok(fits && !self.predecessor_waits(key, &message)?)
     }
 }
