@@ -49,10 +49,10 @@ mod token;
 
 pub use crate::clock::{Clock, SystemClock, Timestamp};
 pub use crate::engine::{
-    Abandon, Attempt, Client, Completion, Counts, Damage, DeadLetter, DeadLetterView, Deferral, Delivery,
-    Durability, Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hold, HoldCause, MessageStatus,
-    MessageView, Missed, Queue, QueueView, Receipt, Received, Redriven, Renewal, Run, TakenWorkflow,
-    Verification, VerifyProgress, VerifyStep, Workflow, WorkflowStatus, WorkflowView, verify,
+    Abandon, Attempt, Check, Client, Completion, Counts, Damage, DeadLetter, DeadLetterView, Deferral,
+    Delivery, Durability, Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hold, HoldCause,
+    MessageStatus, MessageView, Missed, Queue, QueueView, Receipt, Received, Redriven, Renewal, Run,
+    TakenWorkflow, Verification, VerifyProgress, VerifyStep, Workflow, WorkflowStatus, WorkflowView, verify,
 };
 pub use crate::error::{
     Error, Fault, Misuse, OpenError, OperateError, OperateRefusal, OperationError, QueueError, QueueRefusal,

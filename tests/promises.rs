@@ -5,6 +5,7 @@ mod promises {
 
     mod broken;
     mod broken_answers;
+    mod check;
     mod corners;
     mod files;
     mod guarantees;

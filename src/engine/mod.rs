@@ -29,6 +29,7 @@ pub use crate::engine::client::settling::Completion;
 pub use crate::engine::client::settling::Ending;
 pub use crate::engine::client::taken::TakenWorkflow;
 pub use crate::engine::client::workflow::Workflow;
+pub use crate::engine::open::Check;
 pub use crate::engine::open::Durability;
 pub use crate::engine::open::Engine;
 pub use crate::engine::open::EngineBuilder;
