@@ -4,11 +4,14 @@ mod client;
 mod commits;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod handoff;
 mod inbox;
 mod open;
 mod query;
 mod rules;
 mod store;
+mod threads;
 mod timers;
 mod turn;
 mod verify;
