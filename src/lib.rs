@@ -48,6 +48,9 @@ pub mod testing;
 mod token;
 
 pub use crate::clock::{Clock, SystemClock, Timestamp};
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub use crate::engine::fuzz;
 pub use crate::engine::{
     Abandon, Attempt, Check, Client, Completion, Counts, Damage, DeadLetter, DeadLetterView, Deferral,
     Delivery, Durability, Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hold, HoldCause,

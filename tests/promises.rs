@@ -11,6 +11,8 @@ mod promises {
     mod guarantees;
     mod ordering;
     mod processor;
+    #[path = "../fuzz/rich.rs"]
+    pub(crate) mod rich;
     mod together;
     mod verify;
 }

@@ -2,6 +2,8 @@
 
 mod client;
 mod commits;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]

@@ -1,15 +1,11 @@
 //! Verifying a file: what is sound is called sound, what is damaged is named, and nothing is changed.
 
 use std::path::Path;
-use std::time::Duration;
 
 use redb::ReadableDatabase;
 use redb::ReadableTable;
 use redb::TableDefinition;
 use redb::TableHandle;
-use seriatim::Abandon;
-use seriatim::Completion;
-use seriatim::Ending;
 use seriatim::Engine;
 use seriatim::Message;
 use seriatim::OpenError;
@@ -23,58 +19,9 @@ use seriatim::testing::ManualClock;
 
 use crate::promises::house::House;
 use crate::promises::house::seconds;
+use crate::promises::rich::rich_file;
 
 type RawTable<'t> = TableDefinition<'t, &'static [u8], &'static [u8]>;
-
-/// A file with rows in every table, most of them folded, whose engine was closed in order.
-async fn rich_file(path: &Path) {
-    let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
-    let builder = Engine::builder(path).clock(clock).window_bytes(1);
-    let engine = builder.open().await.expect("a new file");
-    let client = engine.client().clone();
-    let options = QueueOptions {
-        duplicate_window: Some(Duration::from_secs(3_600)),
-        time_to_live: Some(Duration::from_secs(3_600)),
-        ..QueueOptions::by_position()
-    };
-    let queue = client.create_queue("positions", options).await.expect("a new queue");
-    for workflow in ["a", "b", "c", "d"] {
-        let at = |n: u64| Message::new(n.to_string()).workflow(workflow).position(n);
-        let all = [1, 2, 3, 4, 6].map(|n| at(n).message_id(format!("{workflow}{n}")));
-        queue.send_batch(all).await.expect("accepted");
-    }
-    let mut endings = [
-        Ending::Defer(None),
-        Ending::DeadLetter { reason: "asked".to_owned(), description: String::new() },
-        Ending::Abandon(Abandon::after(Duration::from_secs(3_600))),
-    ]
-    .into_iter();
-    for mut delivery in queue.receive_many(4, Duration::ZERO).await.expect("a queue") {
-        match endings.next() {
-            Some(ending) => delivery.end(ending).await.expect("the lock is held"),
-            None => drop(delivery.complete_with(Completion::new().state("state")).await.expect("held")),
-        }
-    }
-    queue.workflow("b").expect("a good ID").declare_void(5, 5).await.expect("it is missing");
-    let chain = client
-        .create_queue("chain", QueueOptions { order: Order::After, ..QueueOptions::default() })
-        .await
-        .expect("a new queue");
-    let first = Message::new("1").workflow("a").first().message_id("1");
-    let follower =
-        |n: u64| Message::new("x").workflow("a").after((n - 1).to_string()).message_id(n.to_string());
-    let messages = [first, follower(2), follower(3), follower(7), follower(8)];
-    chain.send_batch(messages).await.expect("accepted");
-    chain.receive(Duration::ZERO).await.expect("a queue").expect("ready").complete().await.expect("held");
-    let held = chain.receive(Duration::ZERO).await.expect("a queue").expect("ready");
-    // What is left of the window is filled with a queue of its own.
-    let filler = client.create_queue("filler", QueueOptions::default()).await.expect("a new queue");
-    for n in 0..40 {
-        filler.send(Message::new(n.to_string())).await.expect("accepted");
-    }
-    engine.close().await;
-    drop(held);
-}
 
 fn verify(path: &Path) -> Result<Verification, OpenError> {
     seriatim::verify(path, |_| {})
@@ -89,7 +36,7 @@ fn is_sound(path: &Path) -> bool {
 async fn a_file_in_order_is_sound_and_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.redb");
-    rich_file(&path).await;
+    rich_file(&path, 1).await;
     let (before, files) = (std::fs::read(&path).unwrap(), folder.path().read_dir().unwrap().count());
     let mut steps = Vec::new();
     let found = seriatim::verify(&path, |progress| steps.push(progress.step)).unwrap();
@@ -155,12 +102,11 @@ async fn content(path: &Path) -> String {
     engine.close().await;
     all
 }
-
 #[tokio::test]
 async fn a_flipped_bit_is_found_or_does_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let (path, flipped) = (folder.path().join("a.redb"), folder.path().join("b.redb"));
-    rich_file(&path).await;
+    rich_file(&path, 1).await;
     // A backup has few pages that nothing uses any more.
     let engine = Engine::open(&path).await.unwrap();
     engine.client().backup(&flipped).await.unwrap();
@@ -216,7 +162,7 @@ fn delete(path: &Path, table: &str, key: &[u8]) {
 async fn a_row_that_is_missing_is_missed() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (folder.path().join("a.redb"), folder.path().join("b.redb"));
-    rich_file(&path).await;
+    rich_file(&path, 1).await;
     let mut tables = std::collections::BTreeSet::new();
     for (table, key) in rows(&path) {
         std::fs::copy(&path, &copy).unwrap();
@@ -238,7 +184,7 @@ async fn a_row_that_is_missing_is_missed() {
 async fn a_commit_that_is_missing_breaks_the_chain() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.redb");
-    rich_file(&path).await;
+    rich_file(&path, 1).await;
     let commits: Vec<_> = rows(&path).into_iter().filter(|(table, _)| table == "journal").collect();
     let (table, key) = &commits[commits.len() / 2];
     delete(&path, table, key);
@@ -252,7 +198,7 @@ async fn a_commit_that_is_missing_breaks_the_chain() {
 async fn a_row_that_was_altered_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.redb");
-    rich_file(&path).await;
+    rich_file(&path, 1).await;
     let (table, key) = rows(&path).into_iter().find(|(table, _)| table == "states").expect("a state");
     let database = redb::Database::open(&path).unwrap();
     let transaction = database.begin_write().unwrap();

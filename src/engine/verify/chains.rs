@@ -70,9 +70,9 @@ impl<'m> Chain<'m> {
 /// Whether a trail can lead to a link: to that of its own rank, to a later one where senders have named the same
 /// predecessor again, or, from beyond all ranks, to one that the chain has not reached.
 fn leads_to(rank: u64, link: &Link) -> bool {
-    match link.rank {
-        Some(reached) => rank <= reached,
-        None => rank >= limits::NUMBER_END,
+    match rank.checked_sub(limits::NUMBER_END) {
+        None => link.rank.is_some_and(|reached| rank <= reached),
+        Some(number) => link.sequence == Some(SequenceNumber::new(number)),
     }
 }
 
