@@ -295,6 +295,12 @@ pub enum SettleRefusal {
     /// The message belongs to no workflow that could keep a state; the delivery is still held.
     #[error("set the state: the message belongs to no workflow")]
     NoWorkflow,
+    /// The message's properties, with those of this settle, have more bytes than allowed; the delivery is still held.
+    #[error("settle: the message's properties would have {bytes} bytes")]
+    PropertiesTooLarge {
+        /// How many bytes they would have.
+        bytes: usize,
+    },
     /// A message that should be sent with the settle was refused; the delivery is still held.
     #[error(transparent)]
     Send(SendRefusal),
@@ -358,6 +364,9 @@ pub enum OperateRefusal {
     /// The workflow has gone past the message's place; give it a new position, or hold the workflow before its place.
     #[error("redrive message {0}: its workflow has gone past its place")]
     PlacePassed(SequenceNumber),
+    /// The workflow is quarantined: what came back would be dead-lettered again. Resume it, or resume and redrive it.
+    #[error("redrive message {0}: its workflow is quarantined; resume it first")]
+    Quarantined(SequenceNumber),
     /// The message could not be sent anew.
     #[error(transparent)]
     Send(SendRefusal),

@@ -41,6 +41,7 @@ mod error;
 mod header;
 mod id;
 pub mod limits;
+mod lookup;
 mod message;
 mod processor;
 mod queue;

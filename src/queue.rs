@@ -40,7 +40,8 @@ pub enum Spent {
     Hold,
     /// The message is dead-lettered and the workflow goes on.
     Skip,
-    /// The message and everything behind it in its workflow is dead-lettered, until someone resumes it.
+    /// The message and everything behind it in its workflow is dead-lettered, until someone resumes it. For a message
+    /// that is a workflow of its own, the same as `Skip`.
     Quarantine,
 }
 

@@ -144,7 +144,7 @@ pub async fn drain<T: Body>(
 ) -> Result<Drained, ReceiveError> {
     let until = clock.now() + horizon;
     let (_give_up, given_up) = watch::channel(false);
-    let single = Processor::new(queue.clone()).single(handler, given_up).await?;
+    let single = Processor::new(queue.clone()).single(handler, given_up);
     let mut drained = Drained::default();
     loop {
         while let Some(delivery) = queue.receive(Duration::ZERO).await? {

@@ -11,8 +11,12 @@ mod promises {
     mod guarantees;
     mod ordering;
     mod processor;
+    mod processor_edges;
+    mod recovery;
+    mod restart;
     #[path = "../fuzz/rich.rs"]
     pub(crate) mod rich;
+    mod room;
     mod together;
     mod verify;
 }

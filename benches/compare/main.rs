@@ -51,7 +51,7 @@ struct Arguments {
     /// Folder on the disk to measure; by default where temporary files go. What is written there is removed.
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Run everything a second time with every fsync longer by so much, for those that can do that.
+    /// Run everything a second time with every fsync longer by so much.
     #[arg(long, value_name = "MS", default_value_t = 0)]
     sync_delay_ms: u64,
     /// Print one line of JSON for each workload.
@@ -83,11 +83,6 @@ impl Side {
             Side::Seriatim => "seriatim",
             Side::Sqlite => "sqlite",
         }
-    }
-
-    /// Whether its fsync can be made longer; the engine has no place for that.
-    fn can_delay(self) -> bool {
-        self == Side::Sqlite
     }
 }
 
@@ -162,7 +157,7 @@ fn alternate(
     delay_ms: u64,
     arguments: &Arguments,
 ) -> Result<Option<Comparison>, BenchError> {
-    let sides = Side::ALL.into_iter().filter(|side| delay_ms == 0 || side.can_delay());
+    let sides = Side::ALL.into_iter();
     let mut comparison = Comparison::new(workload, delay_ms, sides.collect());
     let messages = match arguments.quick {
         true => u32::try_from(Plan::new(workload, None).messages() / QUICK).ok(),

@@ -52,17 +52,18 @@ impl Contender for Embedded {
     type Batch = Batch;
 
     async fn open(folder: &Path, options: Options) -> Result<Embedded, BenchError> {
-        if !options.sync_delay.is_zero() {
-            return Err(BenchError::system("slow down the engine's fsync")("it has no place for that"));
-        }
         let order = match options.order {
             Order::Arrival => QueueOrder::Arrival,
             Order::Position => QueueOrder::POSITION,
         };
         let gap = GapPolicy { wait: LONG, then: GapThen::Hold };
+        let sync_delay = options.sync_delay;
         let options = QueueOptions { order, lock: LONG, gap, ..QueueOptions::default() };
-        let engine =
-            Engine::open(folder.join(FILE_NAME)).await.map_err(BenchError::system("open the engine"))?;
+        let engine = Engine::builder(folder.join(FILE_NAME))
+            .sync_delay(sync_delay)
+            .open()
+            .await
+            .map_err(BenchError::system("open the engine"))?;
         let queue = engine.client().create_queue("bench", options).await;
         let queue = queue.map_err(BenchError::system("create the queue"))?;
         Ok(Embedded { engine: Arc::new(engine), queue })

@@ -1,7 +1,13 @@
 //! The engine: rules, store and the one thread that writes. Outsiders see only its face, the client.
 
+#[cfg(test)]
+mod bare;
 mod client;
 mod commits;
+#[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod folding;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 #[cfg(test)]

@@ -169,6 +169,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Makes every fsync longer by so much, to see what a slower disk would do.
+    #[must_use]
+    pub fn sync_delay(mut self, sync_delay: Duration) -> EngineBuilder {
+        self.options.sync_delay = sync_delay;
+        self
+    }
+
     /// Sets where the engine reads the time.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> EngineBuilder {

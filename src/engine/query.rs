@@ -288,9 +288,10 @@ impl Look<'_> {
         Ok(page.views)
     }
 
-    fn message_view(&self, sequence: SequenceNumber, record: MessageRecord) -> Read<MessageView> {
+    fn message_view(&self, sequence: SequenceNumber, record: Arc<MessageRecord>) -> Read<MessageView> {
         let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
-        let content = content.expect("every stored message has its content");
+        let content = Arc::unwrap_or_clone(content.expect("every stored message has its content"));
+        let record = Arc::unwrap_or_clone(record);
         let by_position = matches!(self.queue.options.order, Order::Position { .. });
         Ok(MessageView {
             sequence_number: sequence,
@@ -345,16 +346,28 @@ impl Look<'_> {
         };
         let page = self.records.dead_letters(self.queue.id, from, limit.min(limits::PAGE_MAX))?;
         let mut views = Vec::with_capacity(page.len());
+        let mut bytes = 0;
         for (_, sequence) in page {
             let Some(record) = self.records.message(MessageKey { queue: self.queue.id, sequence })? else {
                 continue;
             };
+            let workflow_id = match record.stream {
+                Stream::Named(ref id) => Some(id.clone()),
+                // What a message without order says of its workflow is kept with its body.
+                Stream::Single(_) if bytes >= limits::RECEIVE_BYTES_MAX as u64 => break,
+                Stream::Single(_) => {
+                    bytes += record.bytes;
+                    let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
+                    content.and_then(|content| content.workflow_id.clone())
+                }
+            };
+            let record = Arc::unwrap_or_clone(record);
             let Status::DeadLettered(letter) = record.status else {
                 continue;
             };
             views.push(DeadLetterView {
                 sequence_number: sequence,
-                workflow_id: record.stream.workflow_id().cloned(),
+                workflow_id,
                 message_id: record.message_id,
                 delivery_count: record.delivery_count,
                 letter: *letter,

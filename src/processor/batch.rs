@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tracing::Instrument;
 
 use crate::engine::Completion;
 use crate::engine::Ending;
@@ -24,6 +25,7 @@ use crate::processor::single::MALFORMED_BODY;
 use crate::processor::single::failed_as;
 use crate::processor::single::is_lost;
 use crate::processor::single::settled_as;
+use crate::processor::single::span_of;
 use crate::queue::Backoff;
 
 /// What is run for each run of consecutive messages. Every async function of a [`Context`] and a vector of bodies is
@@ -122,9 +124,10 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         let context =
             Context::new(run.messages()[0].clone(), self.queue.clone(), run.lock_token(), cancelled);
         let handler = self.handler.clone();
-        let handling = async move { handler.handle(context, bodies).await };
-        let renewal = run.renewal();
-        match invoke(self.queue.client(), &renewal, &self.keeping, &cancel, handling).await {
+        let span = span_of(&self.queue, &run.messages()[0]);
+        let handling = async move { handler.handle(context, bodies).await }.instrument(span);
+        let (renewal, lasts) = (run.renewal(), run.lasts());
+        match invoke(self.queue.client(), &renewal, lasts, &self.keeping, &cancel, handling).await? {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,
             None => Ok(Handled::Lost),

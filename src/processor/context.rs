@@ -70,16 +70,14 @@ impl Context {
         Ok(Some(read.map_err(|error| Misuse::new("state", error.to_string()))?))
     }
 
-    /// Whether the lock was lost: what the handler still does cannot be settled any more.
+    /// Whether the lock was lost, or the delivery is settled: what is still done cannot be settled any more.
     pub fn is_cancelled(&self) -> bool {
-        *self.cancelled.borrow()
+        *self.cancelled.borrow() || self.cancelled.has_changed().is_err()
     }
 
-    /// Waits until the lock is lost. The handler is dropped a second later.
+    /// Waits until the lock is lost, or the delivery is settled. A handler that still runs is dropped a second later.
     pub async fn cancelled(&self) {
-        let mut cancelled = self.cancelled.clone();
-        if cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        // Once the delivery is over, nobody is left who could say that its lock was lost.
+        let _ = self.cancelled.clone().wait_for(|cancelled| *cancelled).await;
     }
 }

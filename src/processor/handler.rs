@@ -13,7 +13,8 @@ use crate::processor::outcome::Outcome;
 
 /// What is run for each delivery. Every async function of a [`Context`] and a body is one.
 ///
-/// It runs at least once for each message, one at a time for each workflow, in order. A panic counts as a failure.
+/// It runs at least once for each message, one at a time for each workflow, in order. A panic counts as a failure. What
+/// it logs with `tracing` is inside a span `handle` that names the queue, the workflow, the sequence number and the attempt.
 pub trait Handler<T>: Send + Sync + 'static {
     /// Handles one message.
     fn handle(&self, context: Context, body: T) -> impl Future<Output = Result<Outcome, Failure>> + Send;

@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::engine::Client;
 use crate::engine::Renewal;
+use crate::error::Unavailable;
 use crate::limits;
 use crate::processor::outcome::Failure;
 use crate::processor::renewal::keep_until_lost;
@@ -18,7 +19,6 @@ use crate::processor::renewal::keep_until_lost;
 pub(crate) struct Keeping {
     /// Becomes true when handlers that still run are to be ended.
     pub(crate) give_up: watch::Receiver<bool>,
-    pub(crate) lock: Duration,
     pub(crate) renew_for: Duration,
 }
 
@@ -40,29 +40,33 @@ impl<T> Drop for OwnedTask<T> {
 }
 
 /// Runs a handler's future to its end; `None` when the lock was lost before. A panic is a failure.
+///
+/// # Errors
+/// [`Unavailable`] when the engine went away before: with it went the lock.
 pub(crate) async fn invoke<T: Send + 'static>(
     client: &Client,
     renewal: &Renewal,
+    lasts: Duration,
     keeping: &Keeping,
     cancel: &watch::Sender<bool>,
     handling: impl Future<Output = Result<T, Failure>> + Send + 'static,
-) -> Option<Result<T, Failure>> {
+) -> Result<Option<Result<T, Failure>>, Unavailable> {
     let mut task = OwnedTask(tokio::spawn(handling));
-    tokio::select! {
+    let kept = tokio::select! {
         biased;
-        ended = &mut task.0 => return Some(result_of(ended)),
-        () = keep_until_lost(client, renewal, keeping.lock, keeping.renew_for) => {}
+        ended = &mut task.0 => return Ok(Some(result_of(ended))),
+        kept = keep_until_lost(client, renewal, lasts, keeping.renew_for) => kept,
         () = told(&keeping.give_up) => {
             task.end().await;
-            return None;
+            return Ok(None);
         }
-    }
+    };
     cancel.send_replace(true);
     tokio::select! {
         _ = &mut task.0 => {}
         _ = client.sleep(limits::CANCEL_GRACE) => task.end().await,
     }
-    None
+    kept.map(|()| None)
 }
 
 /// Waits until a flag is raised; a flag that nobody can raise any more never is.

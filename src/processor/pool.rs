@@ -63,12 +63,14 @@ impl Running {
     /// Stops receiving, waits for the handlers that run, and gives back what was not started.
     ///
     /// # Errors
-    /// [`ReceiveError`] when it had ended before because the queue or the engine is gone.
+    /// [`ReceiveError`] when it had ended before because the queue, the engine or the runtime it ran on is gone, and
+    /// when the engine went away before all handlers had settled.
     pub async fn stop(self) -> Result<(), ReceiveError> {
         self.stop.send_replace(true);
         match self.task.await {
             Ok(ended) => ended,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Err(Unavailable::Closed.into()),
         }
     }
 
@@ -100,8 +102,8 @@ pub(crate) async fn run_pool<C: Consumer>(
         }
     };
     stop.send_replace(true);
-    drain(&consumer, jobs, options.drain, give_up).await;
-    received
+    let drained = drain(&consumer, jobs, options.drain, give_up).await;
+    received.and(drained.map_err(ReceiveError::from))
 }
 
 /// Receives for ever, as much as there are free slots for.
@@ -137,23 +139,27 @@ async fn receive_all<C: Consumer>(
     }
 }
 
-/// Waits for the handlers that run, but not for ever; what still runs then is dropped, and counts as failed.
+/// Waits for the handlers that run, but not for ever; what still runs then is dropped, and counts as failed. An engine
+/// that is gone is an error: their work is not settled.
 async fn drain<C: Consumer>(
     consumer: &Arc<C>,
     mut jobs: JoinSet<Result<(), Unavailable>>,
     patience: Duration,
     give_up: &watch::Sender<bool>,
-) {
+) -> Result<(), Unavailable> {
     let sleeper = consumer.sleeper().client().clone();
-    tokio::select! {
-        () = all_ended(&mut jobs) => {}
-        _ = sleeper.sleep(patience) => {
-            give_up.send_replace(true);
-        }
-    }
-    all_ended(&mut jobs).await;
+    let slept = tokio::select! {
+        ended = all_ended(&mut jobs) => return ended,
+        slept = sleeper.sleep(patience) => slept,
+    };
+    give_up.send_replace(true);
+    slept.and(all_ended(&mut jobs).await)
 }
 
-async fn all_ended(jobs: &mut JoinSet<Result<(), Unavailable>>) {
-    while jobs.join_next().await.is_some() {}
+async fn all_ended(jobs: &mut JoinSet<Result<(), Unavailable>>) -> Result<(), Unavailable> {
+    let mut all = Ok(());
+    while let Some(ended) = jobs.join_next().await {
+        all = all.and(ended.unwrap_or(Ok(())));
+    }
+    all
 }

@@ -8,9 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::engine::Queue;
-use crate::error::QueueError;
 use crate::error::ReceiveError;
-use crate::error::ReceiveRefusal;
 use crate::limits;
 use crate::processor::batch::BatchHandler;
 use crate::processor::batch::Batches;
@@ -111,7 +109,7 @@ impl Processor {
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), ReceiveError> {
         let (give_up, given_up) = watch::channel(false);
-        let single = self.single(handler, given_up).await?;
+        let single = self.single(handler, given_up);
         run_pool(Arc::new(single), self.pool, &give_up, shutdown).await
     }
 
@@ -135,7 +133,7 @@ impl Processor {
     ) -> Result<(), ReceiveError> {
         let (give_up, given_up) = watch::channel(false);
         let batches = Batches {
-            keeping: self.keeping(given_up).await?,
+            keeping: self.keeping(given_up),
             queue: self.queue.clone(),
             handler: Arc::new(handler),
             backoff: self.backoff,
@@ -154,28 +152,21 @@ impl Processor {
         })
     }
 
-    pub(crate) async fn single<H: Handler<T>, T: Body>(
+    pub(crate) fn single<H: Handler<T>, T: Body>(
         &self,
         handler: H,
         given_up: watch::Receiver<bool>,
-    ) -> Result<Single<H, T>, ReceiveError> {
-        Ok(Single {
-            keeping: self.keeping(given_up).await?,
+    ) -> Single<H, T> {
+        Single {
+            keeping: self.keeping(given_up),
             queue: self.queue.clone(),
             handler: Arc::new(handler),
             backoff: self.backoff,
             body: PhantomData,
-        })
+        }
     }
 
-    async fn keeping(&self, give_up: watch::Receiver<bool>) -> Result<Keeping, ReceiveError> {
-        match self.queue.view().await {
-            Ok(view) => Ok(Keeping { give_up, lock: view.options.lock, renew_for: self.renew_for }),
-            Err(QueueError::Refused(_)) => {
-                Err(ReceiveError::Refused(ReceiveRefusal::QueueNotFound(self.queue.name().clone())))
-            }
-            Err(QueueError::Misuse(misuse)) => Err(misuse.into()),
-            Err(QueueError::Unavailable(unavailable)) => Err(unavailable.into()),
-        }
+    fn keeping(&self, give_up: watch::Receiver<bool>) -> Keeping {
+        Keeping { give_up, renew_for: self.renew_for }
     }
 }

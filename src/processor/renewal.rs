@@ -4,18 +4,30 @@ use std::time::Duration;
 
 use crate::engine::Client;
 use crate::engine::Renewal;
+use crate::error::SettleError;
+use crate::error::Unavailable;
 
 /// Renews a lock at 70 % of its time, again and again, and returns when it is lost: refused, or not renewed any more
-/// because the handler has had its time. Errors of the engine count as a loss too; the settle will name them.
-pub(crate) async fn keep_until_lost(client: &Client, renewal: &Renewal, lock: Duration, renew_for: Duration) {
-    let pause = lock.mul_f64(0.7);
+/// because the handler has had its time. An engine that is gone is an error, and a loss too.
+///
+/// `lasts` is for how long it is held at first; each renewal says for how long from then on.
+pub(crate) async fn keep_until_lost(
+    client: &Client,
+    renewal: &Renewal,
+    mut lasts: Duration,
+    renew_for: Duration,
+) -> Result<(), Unavailable> {
     let mut renewed_for = Duration::ZERO;
-    while renewed_for + pause <= renew_for {
-        if client.sleep(pause).await.is_err() || renewal.renew().await.is_err() {
-            return;
+    while renewed_for + lasts.mul_f64(0.7) <= renew_for {
+        let pause = lasts.mul_f64(0.7);
+        client.sleep(pause).await?;
+        match renewal.prolong().await {
+            Ok(prolonged) => lasts = prolonged,
+            Err(SettleError::Unavailable(unavailable)) => return Err(unavailable),
+            Err(_) => return Ok(()),
         }
         renewed_for += pause;
     }
     // The lock runs out by itself; the engine's clock says when.
-    let _ = client.sleep(lock).await;
+    client.sleep(lasts).await
 }

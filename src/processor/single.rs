@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tracing::Instrument;
+use tracing::Span;
 
 use crate::engine::Abandon;
 use crate::engine::Delivery;
 use crate::engine::Ending;
 use crate::engine::Queue;
+use crate::engine::Received;
 use crate::error::ReceiveError;
 use crate::error::SettleError;
 use crate::error::SettleRefusal;
@@ -65,9 +68,10 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let token = delivery.lock_token();
         let context = Context::new(delivery.message().clone(), self.queue.clone(), token, cancelled);
         let handler = self.handler.clone();
-        let handling = async move { handler.handle(context, body).await };
-        let renewal = delivery.renewal();
-        let result = invoke(self.queue.client(), &renewal, &self.keeping, &cancel, handling).await;
+        let span = span_of(&self.queue, delivery.message());
+        let handling = async move { handler.handle(context, body).await }.instrument(span);
+        let (renewal, lasts) = (delivery.renewal(), delivery.lasts());
+        let result = invoke(self.queue.client(), &renewal, lasts, &self.keeping, &cancel, handling).await?;
         match result {
             Some(Ok(outcome)) => self.settle(delivery, outcome).await,
             Some(Err(failure)) => self.settle_failure(delivery, failure).await,
@@ -119,6 +123,17 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let ending = failed_as(&self.queue, self.backoff, attempt, failure)?;
         settled_as(Handled::Failed, delivery.end(ending).await)
     }
+}
+
+/// The span a handler runs in, so that what it logs says for which message.
+pub(crate) fn span_of(queue: &Queue, message: &Received) -> Span {
+    tracing::info_span!(
+        "handle",
+        queue = %queue.name(),
+        workflow = message.workflow_id.as_ref().map(tracing::field::display),
+        sequence = %message.sequence_number,
+        attempt = message.delivery_count
+    )
 }
 
 /// How a failed attempt ends: with the delay it chose, the processor's backoff, or the queue's.

@@ -10,7 +10,10 @@ use crate::model::reference::WINDOW;
 
 impl Reference {
     pub(crate) fn hold(&mut self, key: Key) {
-        self.of(key).held.get_or_insert(Cause::Operator);
+        let held = &mut self.of(key).held;
+        if *held != Some(Cause::Quarantine) {
+            *held = Some(Cause::Operator);
+        }
         self.after();
     }
 
@@ -102,6 +105,9 @@ impl Reference {
         let index = self.at(seq).filter(|index| self.messages[*index].is_dead())?;
         let message = self.messages[index].clone();
         let workflow = self.of(message.key).clone();
+        if workflow.held == Some(Cause::Quarantine) {
+            return None;
+        }
         let single = matches!(message.key, Key::Single(_));
         let free = message.position.is_none_or(|position| self.live_at(message.key, position).is_none());
         let behind = |m: &&Message| m.key == message.key && self.in_line(m) && m.place() > message.place();

@@ -342,7 +342,9 @@ impl Reference {
             Policy::Skip => self.kill(seq, "MaxDeliveryCountExceeded"),
             Policy::Quarantine => {
                 self.kill(seq, "MaxDeliveryCountExceeded");
-                self.of(key).held = Some(Cause::Quarantine);
+                if matches!(key, Key::Named(_)) {
+                    self.of(key).held = Some(Cause::Quarantine);
+                }
             }
         }
     }

@@ -38,7 +38,7 @@ async fn story(seed: u64) {
     chaos.client.next_due().await.expect("the engine goes on");
     // A copy of the file while it is open is what a kill leaves behind.
     std::fs::copy(&path, &copy).expect("room for a copy");
-    let Chaos { _engine: engine, .. } = chaos;
+    let Chaos { engine, .. } = chaos;
     engine.close().await;
     for file in [path, copy] {
         let found = seriatim::verify(&file, |_| {}).expect("an engine's file");

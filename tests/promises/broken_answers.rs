@@ -9,6 +9,7 @@ use seriatim::Message;
 use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
+use seriatim::SendRefusal;
 use seriatim::Spent;
 use seriatim::WorkflowStatus;
 
@@ -196,4 +197,33 @@ async fn g3_the_last_attempt_stays_with_a_message_that_expired_meanwhile() {
     first.abandon_after(seconds(1), "disk full").await.unwrap();
     let view = house.queue.peek(number, 1).await.unwrap();
     assert_eq!(view[0].attempts.len(), 1, "why did it not succeed?");
+}
+
+#[tokio::test]
+async fn o4_an_anonymous_message_that_comes_twice_in_one_batch_is_a_duplicate() {
+    let house = House::new(QueueOptions::by_position()).await;
+    let message = |text: &'static str| Message::new(text).workflow("w").position(1);
+    let sent = house.queue.send_batch([message("same"), message("same")]).await.unwrap();
+    let number = sent[0].sequence_number().unwrap();
+    assert_eq!(sent, [Receipt::Accepted(number), Receipt::Duplicate(number)]);
+    let other = house.queue.send_batch([message("same"), message("other")]).await.unwrap_err();
+    assert_eq!(other.refusal(), Some(&SendRefusal::PlaceTaken { index: 1, by: number }));
+}
+
+#[tokio::test]
+async fn a_message_of_a_queue_without_order_shows_its_workflow_id_everywhere() {
+    let options = QueueOptions { order: Order::None, delivery_count_max: 1, ..QueueOptions::default() };
+    let house = House::new(options).await;
+    let mut events = house.engine.events();
+    house.send("w", "1").await;
+    house.must().await.abandon().await.unwrap();
+    let letter = house.queue.dead_letters(None, 1).await.unwrap().pop().unwrap();
+    assert_eq!(letter.workflow_id.map(|id| id.to_string()), Some("w".to_owned()));
+    house.queue.redrive(letter.sequence_number).await.unwrap();
+    let mut told = 0;
+    while let Some(event) = events.try_next() {
+        assert_eq!(event.workflow.map(|id| id.to_string()), Some("w".to_owned()), "{:?}", event.kind);
+        told += 1;
+    }
+    assert_eq!(told, 2, "dead-lettered and redriven");
 }

@@ -4,41 +4,18 @@ use std::time::Duration;
 
 use seriatim::Clock;
 use seriatim::Completion;
-use seriatim::Engine;
 use seriatim::Message;
-use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::SendRefusal;
 use seriatim::SettleRefusal;
 use seriatim::Timestamp;
-use seriatim::testing::ManualClock;
 
+use crate::promises::house::FileHouse;
 use crate::promises::house::House;
 use crate::promises::house::body;
 use crate::promises::house::millis;
 use crate::promises::house::seconds;
-
-/// An engine on a file that can be closed and opened again.
-struct FileHouse {
-    folder: tempfile::TempDir,
-    clock: ManualClock,
-}
-
-impl FileHouse {
-    fn new() -> FileHouse {
-        let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
-        FileHouse { folder: tempfile::tempdir().expect("a temporary folder"), clock }
-    }
-
-    async fn open(&self) -> (Engine, Queue) {
-        let path = self.folder.path().join("a.redb");
-        let engine = Engine::builder(path).clock(self.clock.clone()).open().await.expect("the file opens");
-        let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
-        let queue = engine.client().create_queue("q", options).await.expect("the options never change");
-        (engine, queue)
-    }
-}
 
 #[tokio::test]
 async fn g1_what_was_acknowledged_is_there_after_the_file_is_opened_again() {

@@ -8,6 +8,7 @@ use seriatim::Message;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
+use seriatim::Timestamp;
 use seriatim::testing::ManualClock;
 
 /// One queue of an engine in memory.
@@ -15,6 +16,27 @@ pub(crate) struct House {
     pub(crate) engine: Engine,
     pub(crate) clock: ManualClock,
     pub(crate) queue: Queue,
+}
+
+/// An engine on a file that can be closed and opened again.
+pub(crate) struct FileHouse {
+    folder: tempfile::TempDir,
+    pub(crate) clock: ManualClock,
+}
+
+impl FileHouse {
+    pub(crate) fn new() -> FileHouse {
+        let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
+        FileHouse { folder: tempfile::tempdir().expect("a temporary folder"), clock }
+    }
+
+    pub(crate) async fn open(&self) -> (Engine, Queue) {
+        let path = self.folder.path().join("a.redb");
+        let engine = Engine::builder(path).clock(self.clock.clone()).open().await.expect("the file opens");
+        let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
+        let queue = engine.client().create_queue("q", options).await.expect("the options never change");
+        (engine, queue)
+    }
 }
 
 pub(crate) fn seconds(seconds: u64) -> Duration {

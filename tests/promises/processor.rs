@@ -13,10 +13,12 @@ use seriatim::Completion;
 use seriatim::Context;
 use seriatim::Ending;
 use seriatim::Failure;
+use seriatim::MessageView;
 use seriatim::Outcome;
 use seriatim::Processor;
 use seriatim::QueueOptions;
 use seriatim::Raw;
+use seriatim::SequenceNumber;
 use seriatim::testing::drain;
 use tokio::sync::Notify;
 use tokio::sync::Semaphore;
@@ -25,22 +27,28 @@ use crate::promises::house::House;
 use crate::promises::house::millis;
 use crate::promises::house::seconds;
 
-type Log = Arc<Mutex<Vec<String>>>;
+pub(crate) type Log = Arc<Mutex<Vec<String>>>;
 
 fn text(body: &Raw) -> String {
     String::from_utf8_lossy(&body.0).into_owned()
 }
 
-fn note(log: &Log, what: String) {
+pub(crate) fn note(log: &Log, what: String) {
     log.lock().expect("no test panics with it").push(what);
 }
 
-fn noted(log: &Log) -> Vec<String> {
+pub(crate) fn noted(log: &Log) -> Vec<String> {
     log.lock().expect("no test panics with it").clone()
 }
 
+/// The first message that is stored.
+pub(crate) async fn peeked(house: &House) -> MessageView {
+    let mut page = house.queue.peek(SequenceNumber::new(0), 1).await.expect("the queue exists");
+    page.pop().expect("a message is stored")
+}
+
 /// Lets other tasks and the engine go on until something is as it should be.
-async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F) {
+pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F) {
     while !condition().await {
         tokio::task::yield_now().await;
     }
@@ -185,12 +193,16 @@ async fn a_lock_is_renewed_as_long_as_its_handler_may_run() {
             other => panic!("{other:?}"),
         }
     };
-    let mut before = locked_until().await;
     for _ in 0..5 {
-        house.clock.advance(millis(7_000));
-        until(|| async { locked_until().await > before }).await;
-        before = locked_until().await;
+        let before = locked_until().await;
+        // In small steps: the renewal may begin to sleep only after the clock has moved.
+        until(|| async {
+            house.clock.advance(millis(250));
+            locked_until().await > before
+        })
+        .await;
     }
+    assert_eq!(peeked(&house).await.delivery_count, 1, "the lock was never lost");
     finish.notify_one();
     until(|| async { house.counts().await.completed == 1 }).await;
     pool.stop().await.unwrap();

@@ -36,6 +36,7 @@ pub struct Delivery {
     message: Received,
     hold: DeliveryHold,
     locked_until: Timestamp,
+    lasts: Duration,
 }
 
 /// What it takes to settle a delivery; dropped unsettled, it gives the message back.
@@ -79,7 +80,8 @@ impl Delivery {
         let (token, sequence, locked_until) = (handed.token, handed.sequence, handed.locked_until);
         let delivery_count = handed.record.delivery_count;
         let hold = DeliveryHold { client, queue, token, sequence, delivery_count, settled: false };
-        Delivery { message: Received::new(handed), hold, locked_until }
+        let lasts = handed.lasts();
+        Delivery { message: Received::new(handed), hold, locked_until, lasts }
     }
 
     /// The message.
@@ -233,7 +235,12 @@ impl Delivery {
     /// A handle that can only renew the lock, for a task beside the one that handles the message.
     pub fn renewal(&self) -> Renewal {
         let DeliveryHold { client, queue, token, .. } = &self.hold;
-        Renewal { client: client.clone(), queue: queue.clone(), token: *token }
+        Renewal::new(client.clone(), queue.clone(), *token)
+    }
+
+    /// For how long the lock was still held at the hand-out.
+    pub(crate) fn lasts(&self) -> Duration {
+        self.lasts
     }
 }
 
@@ -255,9 +262,16 @@ impl Renewal {
     /// # Errors
     /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when it is not held any more.
     pub async fn renew(&self) -> Result<Timestamp, SettleError> {
-        let command = Command::Renew { queue: self.queue.clone(), token: self.token };
-        let settled = settled(self.client.ask(command).await?)?;
-        Ok(settled.locked_until.unwrap_or_default())
+        Ok(self.ask().await?.locked_until.unwrap_or_default())
+    }
+
+    /// Prolongs the lock, and says for how long from now.
+    pub(crate) async fn prolong(&self) -> Result<Duration, SettleError> {
+        Ok(self.ask().await?.lasts.unwrap_or_default())
+    }
+
+    async fn ask(&self) -> Result<Settled, SettleError> {
+        settled(self.client.ask(Command::Renew { queue: self.queue.clone(), token: self.token }).await?)
     }
 }
 

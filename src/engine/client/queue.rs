@@ -296,7 +296,9 @@ impl Queue {
     /// answer says which.
     ///
     /// # Errors
-    /// [`OperateRefusal::PlacePassed`](crate::OperateRefusal::PlacePassed) when the workflow has gone past its place.
+    /// [`OperateRefusal::PlacePassed`](crate::OperateRefusal::PlacePassed) when the workflow has gone past its place;
+    /// [`OperateRefusal::Quarantined`](crate::OperateRefusal::Quarantined) when everything of it goes to the dead
+    /// letters until it is resumed.
     pub async fn redrive(&self, number: SequenceNumber) -> Result<Redriven, OperateError> {
         self.redrive_to(number, None).await
     }

@@ -1,5 +1,7 @@
 //! A message as its receiver sees it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
@@ -43,6 +45,7 @@ pub struct Received {
 impl Received {
     pub(crate) fn new(handed: Handed) -> Received {
         let Handed { sequence, record, content, .. } = handed;
+        let (record, content) = (Arc::unwrap_or_clone(record), Arc::unwrap_or_clone(content));
         Received {
             sequence_number: sequence,
             workflow_id: content.workflow_id,

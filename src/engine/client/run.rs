@@ -1,5 +1,7 @@
 //! A run: consecutive messages of one workflow, handed out under one lock.
 
+use std::time::Duration;
+
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Renewal;
@@ -30,6 +32,7 @@ pub struct Run {
     completed: usize,
     hold: RunHold,
     locked_until: Timestamp,
+    lasts: Duration,
 }
 
 /// What it takes to settle a run; dropped unsettled, it gives the messages back.
@@ -54,10 +57,11 @@ impl Drop for RunHold {
 
 impl Run {
     pub(crate) fn new(client: Client, queue: QueueName, handed: Vec<Handed>) -> Option<Run> {
-        let (token, locked_until) = handed.first().map(|first| (first.token, first.locked_until))?;
+        let first = handed.first()?;
+        let (token, locked_until, lasts) = (first.token, first.locked_until, first.lasts());
         let hold = RunHold { client, queue, token, settled: false };
         let messages = handed.into_iter().map(Received::new).collect();
-        Some(Run { messages, completed: 0, hold, locked_until })
+        Some(Run { messages, completed: 0, hold, locked_until, lasts })
     }
 
     /// The messages that are not settled yet, in order.
@@ -164,5 +168,10 @@ impl Run {
     /// A handle that can only renew the lock, for a task beside the one that handles the messages.
     pub fn renewal(&self) -> Renewal {
         Renewal::new(self.hold.client.clone(), self.hold.queue.clone(), self.hold.token)
+    }
+
+    /// For how long the lock was still held at the hand-out.
+    pub(crate) fn lasts(&self) -> Duration {
+        self.lasts
     }
 }

@@ -67,12 +67,18 @@ impl Completion {
             return Err(Misuse::new("sends", format!("are more than {}", limits::SEND_BATCH_MAX)));
         }
         let mut sends: Vec<(QueueName, Vec<_>)> = Vec::new();
+        let mut bytes = 0;
         for (queue, message) in self.sends {
             let (queue, message) = (QueueName::new(queue)?, message.check()?);
+            bytes += message.len();
             match sends.last_mut() {
                 Some((last, messages)) if *last == queue => messages.push(message),
                 _ => sends.push((queue, vec![message])),
             }
+        }
+        if bytes > limits::SEND_BATCH_BYTES_MAX {
+            let problem = format!("have {bytes} bytes, at most {} are allowed", limits::SEND_BATCH_BYTES_MAX);
+            return Err(Misuse::new("sends", problem));
         }
         Ok(CompletionCommand { state: self.state, sends })
     }

@@ -37,6 +37,16 @@ impl Rules {
         &self.locks
     }
 
+    #[cfg(test)]
+    pub(crate) fn locks_mut(&mut self) -> &mut Locks {
+        &mut self.locks
+    }
+
+    #[cfg(test)]
+    pub(crate) fn queues_used(&self) -> impl Iterator<Item = &QueueId> {
+        self.used_at.keys()
+    }
+
     /// Notes that a queue was used, so that it is not taken for idle.
     pub(crate) fn note_use(&mut self, queue: QueueId, now: Timestamp) {
         self.used_at.insert(queue, now);
@@ -55,7 +65,11 @@ impl Rules {
         let reply = step.run(command, used_at)?;
         let changes = step.changes();
         assert!(!is_refusal(&reply) || changes == 0, "a refused command changes nothing: {reply:?}");
-        Ok(Outcome { reply, effects: step.finish()? })
+        let (gone, effects) = (step.gone, step.finish()?);
+        if let Some(queue) = gone {
+            self.used_at.remove(&queue);
+        }
+        Ok(Outcome { reply, effects })
     }
 
     /// Notes receives, and finds the last use of the queue that a reminder is about.
@@ -134,10 +148,7 @@ impl Step<'_> {
                 let complete = |held| answer(self.complete(&queue, held));
                 Reply::CompleteAll(deliveries.into_iter().map(complete).collect::<Result<_, Fault>>()?)
             }
-            Command::Renew { queue, token } => {
-                let renewed = |until| Settled { locked_until: Some(until), receipts: Vec::new() };
-                Reply::Settle(answer(self.renew(&queue, token))?.map(renewed))
-            }
+            Command::Renew { queue, token } => Reply::Settle(answer(self.renew(&queue, token))?),
             Command::SetTakenState { queue, token, state } => {
                 Reply::Settle(answer(self.set_taken_state(&queue, token, state))?.map(unit))
             }

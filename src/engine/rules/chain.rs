@@ -2,9 +2,12 @@
 //!
 //! A message gets its rank when the chain has reached it. Until then it is early and waits by its message ID.
 
+use std::sync::Arc;
+
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::record::Link;
+use crate::engine::rules::record::Mark;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::records::Read;
@@ -74,9 +77,12 @@ impl Workflow {
         link.rank = Some(next);
         self.record.tail = link.message_id.clone();
         step.write(Change::Link(self.key.clone(), tail.clone(), Some(link.clone())))?;
-        step.write(Change::Trail(self.key.clone(), next, Some(TrailEntry { after: tail })))?;
+        step.write(Change::Trail(self.key.clone(), next, Some(TrailEntry { after: tail.clone() })))?;
         match link.settled {
-            Some(how) => self.mark(step, next, next, how)?,
+            Some(how) => {
+                self.note_unreached(step, sequence, tail, None)?;
+                self.mark(step, next, next, how)?;
+            }
             None => self.take_into_line(step, sequence, next)?,
         }
         self.record.through = next;
@@ -88,7 +94,7 @@ impl Workflow {
         self.count_as_reached(step, &message)?;
         step.write(Change::Waiting(self.key.clone(), chained_id(&message), None))?;
         step.write(Change::Root(self.key.clone(), sequence, false))?;
-        message.rank = Some(rank);
+        Arc::make_mut(&mut message).rank = Some(rank);
         step.write(Change::Message(self.message_key(sequence), Some(message)))?;
         step.write(Change::Line(self.key.clone(), rank, Some(sequence)))
     }
@@ -118,10 +124,29 @@ impl Workflow {
             return Ok(());
         };
         if link.message_id == message.message_id {
+            if let (Some(sequence), None) = (link.sequence, link.rank) {
+                self.note_unreached(step, sequence, message.after.clone(), settled)?;
+            }
             link.settled = settled;
             step.write(Change::Link(self.key.clone(), message.after.clone(), Some(link)))?;
         }
         Ok(())
+    }
+
+    /// Notes a message that was settled before the chain has reached it, or that it is back: with a mark and a trail
+    /// beyond all ranks, so that its link is found when the workflow is forgotten.
+    fn note_unreached(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        after: Option<MessageId>,
+        settled: Option<Settled>,
+    ) -> Read<()> {
+        let place = limits::NUMBER_END + sequence.get();
+        let mark = settled.map(|how| Mark { from: place, to: place, how });
+        let trail = settled.map(|_| TrailEntry { after });
+        step.write(Change::Mark(self.key.clone(), place, mark))?;
+        step.write(Change::Trail(self.key.clone(), place, trail))
     }
 
     /// Gives up the unknown message that should follow the tail, and goes on with the one that waits longest.
@@ -129,7 +154,7 @@ impl Workflow {
         let root = self.next_waiting(step)?.expect("where a gap is, a message waits behind it");
         let message = step.message_listed(self.key.queue, root)?;
         let rank = self.record.through + 1;
-        let tail = std::mem::replace(&mut self.record.tail, message.after);
+        let tail = std::mem::replace(&mut self.record.tail, message.after.clone());
         let skipped =
             Link { sequence: None, message_id: None, rank: Some(rank), settled: Some(Settled::Skipped) };
         step.write(Change::Link(self.key.clone(), tail.clone(), Some(skipped)))?;
@@ -164,6 +189,14 @@ impl Workflow {
         self.drop_links(step, from, self.record.through + 1)
     }
 
+    /// Drops the link of a message that was settled before the chain has reached it.
+    pub(crate) fn forget_unreached(&mut self, step: &mut Step<'_>, mark: Mark) -> Read<()> {
+        if mark.from < limits::NUMBER_END {
+            return Ok(());
+        }
+        self.drop_links(step, mark.from, mark.to + 1)
+    }
+
     fn drop_links(&mut self, step: &mut Step<'_>, from: u64, to: u64) -> Read<()> {
         for rank in from..to {
             if let Some(entry) = step.records.trail(&self.key, rank)? {
@@ -182,6 +215,6 @@ impl Workflow {
 }
 
 /// The message ID, which every message of an after-ordered workflow has.
-fn chained_id(message: &MessageRecord) -> MessageId {
+pub(crate) fn chained_id(message: &MessageRecord) -> MessageId {
     message.message_id.clone().expect("a send without message ID is refused in after-order")
 }

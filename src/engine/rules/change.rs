@@ -1,5 +1,7 @@
 //! What a command changes: rows put or deleted, always absolute, so that applying a change twice is harmless.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
@@ -30,10 +32,10 @@ pub(crate) enum Change {
     /// The queue and every row that belongs to it is deleted.
     QueueGone(QueueId),
     Tally(QueueId, Tally),
-    Workflow(WorkflowKey, Option<WorkflowRecord>),
+    Workflow(WorkflowKey, Option<Arc<WorkflowRecord>>),
     State(WorkflowKey, Option<Bytes>),
-    Message(MessageKey, Option<MessageRecord>),
-    Content(MessageKey, Option<Content>),
+    Message(MessageKey, Option<Arc<MessageRecord>>),
+    Content(MessageKey, Option<Arc<Content>>),
     /// A place in a workflow's line.
     Line(WorkflowKey, u64, Option<SequenceNumber>),
     /// The place of a message that was set aside.

@@ -1,5 +1,7 @@
 //! What can be asked of the engine, and what it answers.
 
+use std::sync::Arc;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -298,8 +300,15 @@ pub(crate) struct Handed {
     pub(crate) token: LockToken,
     pub(crate) locked_until: Timestamp,
     pub(crate) sequence: SequenceNumber,
-    pub(crate) record: MessageRecord,
-    pub(crate) content: Content,
+    pub(crate) record: Arc<MessageRecord>,
+    pub(crate) content: Arc<Content>,
+}
+
+impl Handed {
+    /// For how long the lock was held when the message was handed out.
+    pub(crate) fn lasts(&self) -> Duration {
+        self.locked_until.since(self.record.handed_out_at)
+    }
 }
 
 /// A workflow as it is taken whole.
@@ -316,6 +325,8 @@ pub(crate) struct Taken {
 pub(crate) struct Settled {
     /// Until when the lock is held, if anything of it is left.
     pub(crate) locked_until: Option<Timestamp>,
+    /// For how long a renewed lock is held from the renewal on.
+    pub(crate) lasts: Option<Duration>,
     /// The answers to the messages that were sent with it.
     pub(crate) receipts: Vec<Receipt>,
 }

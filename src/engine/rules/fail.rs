@@ -39,7 +39,7 @@ impl Workflow {
         let Status::Locked { fetched } = before.status else {
             unreachable!("only a handed-out message fails")
         };
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(&before);
         note_attempt(&mut message, step.now, reason);
         if is_expired(&message, step.now) {
             self.restate(step, sequence, Some(&before), &message)?;
@@ -65,7 +65,7 @@ impl Workflow {
         message.status = due.map_or(Status::Ready, |due| Status::Failed { due: Some(due) });
         if let Some(until) = due {
             let blocked = EventKind::Blocked { until, reason: reason.to_owned() };
-            self.tell(step, Some(sequence), blocked);
+            self.tell(step, Some(sequence), blocked)?;
         }
         self.restate(step, sequence, Some(&before), &message)
     }
@@ -93,13 +93,14 @@ impl Workflow {
         if policy == Spent::Hold {
             message.status = Status::Failed { due: None };
             self.restate(step, sequence, Some(before), &message)?;
-            self.hold(step, HoldCause::Spent(sequence), reason);
+            self.hold(step, HoldCause::Spent(sequence), reason)?;
             return Ok(());
         }
         self.restate(step, sequence, Some(before), &message)?;
         self.dead_letter(step, sequence, MAX_DELIVERY_COUNT_EXCEEDED, reason)?;
-        if policy == Spent::Quarantine {
-            self.hold(step, HoldCause::Quarantine(sequence), reason);
+        // A message for itself has nothing behind it, and nobody could name its workflow to resume it.
+        if policy == Spent::Quarantine && self.key.stream.workflow_id().is_some() {
+            self.hold(step, HoldCause::Quarantine(sequence), reason)?;
         }
         Ok(())
     }
@@ -110,7 +111,7 @@ impl Workflow {
         let Status::Locked { fetched } = before.status else {
             unreachable!("only a handed-out message comes back")
         };
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(&before);
         message.delivery_count -= 1;
         if is_expired(&message, step.now) {
             self.restate(step, sequence, Some(&before), &message)?;
@@ -136,7 +137,7 @@ impl Workflow {
             return self.expire(step, sequence, &before);
         }
         let aside = was_aside || !self.queue.options.hold_on_defer;
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(&before);
         message.status = Status::Asked { due: until, aside };
         let moves = aside && !was_aside;
         if moves {
@@ -158,7 +159,7 @@ impl Workflow {
     ) -> Read<()> {
         self.dead_letter_quietly(step, sequence, reason, description)?;
         if self.is_chained() && self.queue.options.spent_policy() == Spent::Hold {
-            self.hold(step, HoldCause::Predecessor(sequence), reason);
+            self.hold(step, HoldCause::Predecessor(sequence), reason)?;
         }
         Ok(())
     }
@@ -173,7 +174,7 @@ impl Workflow {
     ) -> Read<()> {
         let before = step.message_listed(self.key.queue, sequence)?;
         self.leave(step, sequence, &before)?;
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(&before);
         let letter =
             DeadLetter { reason: reason.to_owned(), description: description.to_owned(), at: step.now };
         message.status = Status::DeadLettered(Box::new(letter));
@@ -203,7 +204,7 @@ impl Workflow {
         };
         step.write(Change::DeadLetter(key, listed))?;
         if listed {
-            self.tell(step, Some(sequence), EventKind::DeadLettered { reason });
+            self.tell(step, Some(sequence), EventKind::DeadLettered { reason })?;
         }
         Ok(())
     }
@@ -215,13 +216,13 @@ impl Workflow {
         sequence: SequenceNumber,
         message: &MessageRecord,
     ) -> Read<()> {
-        self.lift_hold_of(step, sequence);
+        self.lift_hold_of(step, sequence)?;
         match self.queue.options.expired {
             Expired::DeadLetter => self.dead_letter(step, sequence, TTL_EXPIRED, "its time to live is over"),
             Expired::Drop => {
                 self.end(step, sequence, message, Settled::Expired)?;
                 if self.is_chained() && self.queue.options.spent_policy() == Spent::Hold {
-                    self.hold(step, HoldCause::Predecessor(sequence), TTL_EXPIRED);
+                    self.hold(step, HoldCause::Predecessor(sequence), TTL_EXPIRED)?;
                 }
                 Ok(())
             }

@@ -50,10 +50,10 @@ impl Workflow {
         if gap.due.is_some() || self.record.hold.is_some() || !reached || !there {
             return Ok(());
         }
-        self.tell(step, None, EventKind::Gap { since: gap.since });
+        self.tell(step, None, EventKind::Gap { since: gap.since })?;
         match self.queue.options.gap.then {
             GapThen::Hold => {
-                self.hold(step, HoldCause::Gap, "a predecessor has not come in time");
+                self.hold(step, HoldCause::Gap, "a predecessor has not come in time")?;
                 Ok(())
             }
             GapThen::Skip => self.skip_gap(step),
@@ -71,13 +71,13 @@ impl Workflow {
         let from = self.record.through + 1;
         if self.is_chained() {
             self.skip_to_root(step)?;
-            self.tell(step, None, EventKind::GapSkipped { from, to: from });
+            self.tell(step, None, EventKind::GapSkipped { from, to: from })?;
             return Ok(());
         }
         let waiting = step.records.line_from(&self.key, from)?;
         let (waiting, _) = waiting.expect("where a gap is, a message waits behind it");
         self.give_up(step, from, waiting - 1, Settled::Skipped)?;
-        self.tell(step, None, EventKind::GapSkipped { from, to: waiting - 1 });
+        self.tell(step, None, EventKind::GapSkipped { from, to: waiting - 1 })?;
         Ok(())
     }
 }

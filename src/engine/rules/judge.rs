@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
+use crate::engine::rules::early::RunAhead;
 use crate::engine::rules::line::is_dead;
 use crate::engine::rules::record::Link;
 use crate::engine::rules::record::MessageKey;
-use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::record::Stream;
@@ -43,22 +46,45 @@ pub(crate) enum Verdict {
 /// What a place is already used for, in the rows or by an earlier message of the same command.
 enum PlaceUse {
     Free,
-    Pending(SequenceNumber, Option<MessageId>),
+    Pending(Pending),
     Completed,
     GivenUp,
+}
+
+/// The message that has a place.
+#[derive(Clone)]
+struct Pending {
+    by: SequenceNumber,
+    message_id: Option<MessageId>,
+    /// Its body, if it is one of the same command; else it is stored.
+    body: Option<Bytes>,
+}
+
+impl PlaceUse {
+    fn stored(by: SequenceNumber, message_id: Option<MessageId>) -> PlaceUse {
+        PlaceUse::Pending(Pending { by, message_id, body: None })
+    }
 }
 
 /// Judges the messages of one command, each in the light of those before it.
 #[derive(Default)]
 pub(crate) struct Judge {
     accepted: u64,
+    /// How many messages the command adds to each queue; those that it ends are taken off.
+    growth: BTreeMap<QueueId, i64>,
     ids: BTreeMap<(Arc<str>, MessageId), SequenceNumber>,
-    places: BTreeMap<(WorkflowKey, Place), (SequenceNumber, Option<MessageId>)>,
+    places: BTreeMap<(WorkflowKey, Place), Pending>,
     chained: BTreeMap<(WorkflowKey, MessageId), SequenceNumber>,
-    early: BTreeMap<WorkflowKey, (u64, u64)>,
+    ahead: BTreeMap<WorkflowKey, RunAhead>,
 }
 
 impl Judge {
+    /// Judges messages of a command that ends `count` messages of a queue, and so makes room for as many.
+    pub(crate) fn making_room(queue: QueueId, count: usize) -> Judge {
+        let ended = i64::try_from(count).expect("a command ends a limited number of messages");
+        Judge { growth: BTreeMap::from([(queue, -ended)]), ..Judge::default() }
+    }
+
     /// Judges messages for one queue.
     pub(crate) fn judge(
         &mut self,
@@ -66,20 +92,20 @@ impl Judge {
         queue: &Arc<QueueRecord>,
         messages: &[NewMessage],
     ) -> Ruling<Vec<Verdict>, SendRefusal> {
-        let stored_before = step.records.tally(queue.id)?.counts.stored();
-        let mut accepted_here = 0;
         let mut verdicts = Vec::with_capacity(messages.len());
         for (index, message) in messages.iter().enumerate() {
             check_fit(queue, index, message).or_else(refuse)?;
             let verdict = self.judge_one(step, queue, index, message)?;
             if matches!(verdict, Verdict::Accept | Verdict::DeadLetter(_)) {
                 self.accepted += 1;
-                accepted_here += 1;
+                *self.growth.entry(queue.id).or_default() += 1;
             }
             verdicts.push(verdict);
         }
-        if accepted_here > 0 && stored_before + accepted_here > queue.options.messages_max {
-            return refuse(SendRefusal::QueueFull { stored: stored_before });
+        let stored = step.records.tally(queue.id)?.counts.stored();
+        let growth = self.growth.get(&queue.id).copied().unwrap_or_default();
+        if growth > 0 && stored.saturating_add_signed(growth) > queue.options.messages_max {
+            return refuse(SendRefusal::QueueFull { stored });
         }
         if step.peek_sequence()? + self.accepted >= limits::NUMBER_END {
             return refuse(SendRefusal::NumbersUsedUp);
@@ -139,14 +165,12 @@ impl Judge {
         let workflow = Workflow::open(step, queue, Stream::Named(id.clone()))?;
         let place = (workflow.key.clone(), message.place.clone());
         let used = match self.places.get(&place) {
-            Some((by, id)) => PlaceUse::Pending(*by, id.clone()),
+            Some(pending) => PlaceUse::Pending(pending.clone()),
             None => workflow.use_of(step, message)?,
         };
         match used {
             PlaceUse::Free => {}
-            PlaceUse::Pending(by, id) => {
-                return self.judge_pending(step, queue, index, message, by, id.as_ref());
-            }
+            PlaceUse::Pending(pending) => return judge_pending(step, queue, index, message, pending),
             PlaceUse::Completed => return judge_late(queue, index),
             PlaceUse::GivenUp => return Ok(Verdict::DeadLetter(ARRIVED_AFTER_GAP)),
         }
@@ -156,56 +180,24 @@ impl Judge {
                 return refuse(SendRefusal::PlaceTaken { index, by });
             }
         }
-        self.judge_room(&workflow, index, message)?;
-        self.places.insert(place, (sequence, message.message_id.clone()));
+        self.judge_room(step, &workflow, index, message)?;
+        let (message_id, body) = (message.message_id.clone(), Some(message.body.clone()));
+        self.places.insert(place, Pending { by: sequence, message_id, body });
         Ok(Verdict::Accept)
-    }
-
-    /// The place is pending: the same message again is answered, another one is refused.
-    fn judge_pending(
-        &self,
-        step: &Step<'_>,
-        queue: &QueueRecord,
-        index: usize,
-        message: &NewMessage,
-        by: SequenceNumber,
-        id: Option<&MessageId>,
-    ) -> Ruling<Verdict, SendRefusal> {
-        let same = match (&message.message_id, id) {
-            (Some(new), Some(pending)) => new == pending,
-            (None, None) => {
-                let key = MessageKey { queue: queue.id, sequence: by };
-                step.records.content(key)?.is_some_and(|pending| pending.body == message.body)
-            }
-            _ => false,
-        };
-        if same { Ok(Verdict::Duplicate(by)) } else { refuse(SendRefusal::PlaceTaken { index, by }) }
     }
 
     fn judge_room(
         &mut self,
+        step: &Step<'_>,
         workflow: &Workflow,
         index: usize,
         message: &NewMessage,
     ) -> Ruling<(), SendRefusal> {
-        let is_next = match &message.place {
-            Place::Position(position) => position.get() <= workflow.record.through + 1,
-            Place::After(predecessor) => *predecessor == workflow.record.tail,
-            Place::Arrival => true,
-        };
-        if is_next {
-            return Ok(());
+        let ahead = self.ahead.entry(workflow.key.clone()).or_insert_with(|| RunAhead::new(workflow));
+        match ahead.add(step, workflow, message)? {
+            true => Ok(()),
+            false => refuse(SendRefusal::WorkflowFull { index, early: workflow.record.early }),
         }
-        let options = &workflow.queue.options;
-        let (count, bytes) = self.early.entry(workflow.key.clone()).or_default();
-        *count += 1;
-        *bytes += message.len() as u64;
-        let full = workflow.record.early + *count > options.early_max
-            || workflow.record.early_bytes + *bytes > options.early_bytes_max;
-        if full {
-            return refuse(SendRefusal::WorkflowFull { index, early: workflow.record.early });
-        }
-        Ok(())
     }
 }
 
@@ -215,6 +207,29 @@ fn ordered_workflow<'a>(queue: &QueueRecord, message: &'a NewMessage) -> Option<
         Order::Position { .. } | Order::After => message.workflow_id.as_ref(),
         Order::None | Order::Arrival => None,
     }
+}
+
+/// The place is pending: the same message again is answered, another one is refused.
+fn judge_pending(
+    step: &Step<'_>,
+    queue: &QueueRecord,
+    index: usize,
+    message: &NewMessage,
+    pending: Pending,
+) -> Ruling<Verdict, SendRefusal> {
+    let by = pending.by;
+    let same = match (&message.message_id, pending.message_id) {
+        (Some(new), Some(id)) => *new == id,
+        (None, None) => match pending.body {
+            Some(body) => body == message.body,
+            None => {
+                let stored = step.records.content(MessageKey { queue: queue.id, sequence: by })?;
+                stored.is_some_and(|stored| stored.body == message.body)
+            }
+        },
+        _ => false,
+    };
+    if same { Ok(Verdict::Duplicate(by)) } else { refuse(SendRefusal::PlaceTaken { index, by }) }
 }
 
 /// The place was completed: whatever comes for it is late.
@@ -281,7 +296,7 @@ impl Workflow {
         let here = |entry: Option<(u64, SequenceNumber)>| entry.filter(|(at, _)| *at == rank);
         if let Some((_, sequence)) = here(in_line).or(here(aside)) {
             let pending = step.message_listed(self.key.queue, sequence)?;
-            return Ok(PlaceUse::Pending(sequence, pending.message_id));
+            return Ok(PlaceUse::stored(sequence, pending.message_id.clone()));
         }
         if let Some(mark) = self.mark_at(step, rank)? {
             return Ok(if mark.how == Settled::Completed { PlaceUse::Completed } else { PlaceUse::GivenUp });
@@ -300,9 +315,9 @@ impl Workflow {
         }
         let Some(id) = id else { return Ok(PlaceUse::Free) };
         if let Some(sequence) = step.records.waiting(&self.key, id)? {
-            let pending: MessageRecord = step.message_listed(self.key.queue, sequence)?;
+            let pending = step.message_listed(self.key.queue, sequence)?;
             assert!(!is_dead(&pending), "a dead letter waits for no predecessor");
-            return Ok(PlaceUse::Pending(sequence, None));
+            return Ok(PlaceUse::stored(sequence, None));
         }
         let passed_over = step.records.link(&self.key, Some(id))?.is_some_and(|link| link.rank.is_some());
         Ok(if passed_over { PlaceUse::GivenUp } else { PlaceUse::Free })
@@ -313,10 +328,10 @@ impl Workflow {
 fn use_of_known_link(link: Link, id: Option<&MessageId>) -> PlaceUse {
     match (link.sequence, link.settled) {
         (None, _) => PlaceUse::GivenUp,
-        (Some(sequence), None) => PlaceUse::Pending(sequence, link.message_id),
+        (Some(sequence), None) => PlaceUse::stored(sequence, link.message_id),
         // Another message followed this predecessor; it may be gone by now, but the place stays taken.
         (Some(sequence), Some(_)) if link.message_id.as_ref() != id => {
-            PlaceUse::Pending(sequence, link.message_id)
+            PlaceUse::stored(sequence, link.message_id)
         }
         (Some(_), Some(Settled::Completed)) => PlaceUse::Completed,
         (Some(_), Some(_)) => PlaceUse::GivenUp,

@@ -1,5 +1,7 @@
 //! A message's way through its workflow's line: in, from status to status, and out. Counters and reminders follow.
 
+use std::sync::Arc;
+
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::record::Counts;
@@ -22,13 +24,24 @@ impl Workflow {
         before: Option<&MessageRecord>,
         after: &MessageRecord,
     ) -> Read<()> {
+        self.restate_as(step, sequence, before, Arc::new(after.clone()))
+    }
+
+    /// The same, of a record that is shared with whoever has it already.
+    pub(crate) fn restate_as(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        before: Option<&MessageRecord>,
+        after: Arc<MessageRecord>,
+    ) -> Read<()> {
         if let Some(before) = before {
             self.count(step, before, -1)?;
         }
-        self.count(step, after, 1)?;
-        self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), due_of(after))?;
-        self.move_reminder(step, &Remind::Expiry(sequence), before.and_then(expiry_of), expiry_of(after))?;
-        step.write(Change::Message(self.message_key(sequence), Some(after.clone())))
+        self.count(step, &after, 1)?;
+        self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), due_of(&after))?;
+        self.move_reminder(step, &Remind::Expiry(sequence), before.and_then(expiry_of), expiry_of(&after))?;
+        step.write(Change::Message(self.message_key(sequence), Some(after)))
     }
 
     /// Removes a message that has come to its end.

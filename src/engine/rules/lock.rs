@@ -1,12 +1,12 @@
 //! The locks that are held: who has which workflow, until when. They live in memory only.
 
-use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
 use crate::id::SequenceNumber;
+use crate::lookup::Lookup;
 use crate::token::LockToken;
 
 /// What a lock was given for.
@@ -26,14 +26,23 @@ pub(crate) struct Lock {
     pub(crate) until: Timestamp,
     /// The messages its holder has out, in the order of hand-out.
     pub(crate) out: Vec<SequenceNumber>,
+    /// Its number: of locks that end at the same instant, the one granted first ends first.
+    number: u64,
+}
+
+impl Lock {
+    fn deadline(&self, token: LockToken) -> (Timestamp, u64, LockToken) {
+        (self.until, self.number, token)
+    }
 }
 
 /// All locks, found by token, by workflow and by deadline.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
-    by_token: BTreeMap<LockToken, Lock>,
-    by_workflow: BTreeMap<WorkflowKey, LockToken>,
-    deadlines: BTreeSet<(Timestamp, LockToken)>,
+    by_token: Lookup<LockToken, Lock>,
+    by_workflow: Lookup<WorkflowKey, LockToken>,
+    deadlines: BTreeSet<(Timestamp, u64, LockToken)>,
+    granted: u64,
 }
 
 impl Locks {
@@ -45,7 +54,7 @@ impl Locks {
     /// The lock on a workflow, run out or not.
     pub(crate) fn of(&self, workflow: &WorkflowKey) -> Option<(LockToken, &Lock)> {
         let token = *self.by_workflow.get(workflow)?;
-        Some((token, &self.by_token[&token]))
+        Some((token, self.by_token.get(&token).expect("a holder's token is that of a lock")))
     }
 
     /// The lock of this token, run out or not.
@@ -59,20 +68,29 @@ impl Locks {
 
     /// The earliest deadline and its token.
     pub(crate) fn first_deadline(&self) -> Option<(Timestamp, LockToken)> {
-        self.deadlines.first().copied()
+        self.deadlines.first().map(|(until, _, token)| (*until, *token))
     }
 
-    /// The locks on workflows of one queue.
+    /// The locks on workflows of one queue, those that end first before the others.
     pub(crate) fn of_queue(&self, queue: QueueId) -> Vec<LockToken> {
-        let of_queue = |(key, _): &(&WorkflowKey, &LockToken)| key.queue == queue;
-        self.by_workflow.iter().filter(of_queue).map(|(_, token)| *token).collect()
+        let of_queue =
+            |token: &LockToken| self.by_token.get(token).is_some_and(|lock| lock.workflow.queue == queue);
+        self.deadlines.iter().map(|(_, _, token)| *token).filter(of_queue).collect()
     }
 
     /// Grants a lock on a workflow nobody holds.
-    pub(crate) fn grant(&mut self, token: LockToken, lock: Lock) {
-        let holder = self.by_workflow.insert(lock.workflow.clone(), token);
+    pub(crate) fn grant(
+        &mut self,
+        token: LockToken,
+        workflow: WorkflowKey,
+        kind: LockKind,
+        until: Timestamp,
+    ) {
+        let holder = self.by_workflow.insert(workflow.clone(), token);
         assert!(holder.is_none(), "a workflow has at most one holder");
-        self.deadlines.insert((lock.until, token));
+        self.granted += 1;
+        let lock = Lock { workflow, kind, until, out: Vec::new(), number: self.granted };
+        self.deadlines.insert(lock.deadline(token));
         let known = self.by_token.insert(token, lock);
         assert!(known.is_none(), "a lock token is never given twice");
     }
@@ -80,14 +98,14 @@ impl Locks {
     pub(crate) fn end(&mut self, token: LockToken) {
         let lock = self.by_token.remove(&token).expect("only a lock that is held can end");
         self.by_workflow.remove(&lock.workflow);
-        self.deadlines.remove(&(lock.until, token));
+        self.deadlines.remove(&lock.deadline(token));
     }
 
     pub(crate) fn renew(&mut self, token: LockToken, until: Timestamp) {
         let lock = self.by_token.get_mut(&token).expect("only a lock that is held can be renewed");
-        self.deadlines.remove(&(lock.until, token));
+        self.deadlines.remove(&lock.deadline(token));
         lock.until = until;
-        self.deadlines.insert((until, token));
+        self.deadlines.insert(lock.deadline(token));
     }
 
     pub(crate) fn hand_out(&mut self, token: LockToken, sequence: SequenceNumber) {

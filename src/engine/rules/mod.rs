@@ -5,6 +5,7 @@ mod apply;
 mod chain;
 pub(crate) mod change;
 pub(crate) mod command;
+mod early;
 pub(crate) mod effect;
 mod fail;
 mod gap;

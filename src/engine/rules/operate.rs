@@ -1,5 +1,7 @@
 //! What an operator can do to a workflow: hold, resume, retry now, skip, give up a gap, release a lock.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::engine::rules::change::Change;
@@ -47,7 +49,7 @@ impl Step<'_> {
             return refuse(OperateRefusal::WorkflowNotFound);
         }
         match operation {
-            Operation::Hold { reason } => workflow.hold(self, HoldCause::Operator, &reason),
+            Operation::Hold { reason } => workflow.hold(self, HoldCause::Operator, &reason)?,
             Operation::Resume { redrive } => workflow.resume(self, redrive)?,
             Operation::RetryNow => workflow.retry_now(self)?,
             Operation::SkipHead { reason } => workflow.skip_head(self, &reason)?,
@@ -127,9 +129,9 @@ impl Workflow {
     fn waiting_head(
         &self,
         step: &Step<'_>,
-    ) -> Ruling<Option<(SequenceNumber, MessageRecord)>, OperateRefusal> {
+    ) -> Ruling<Option<(SequenceNumber, Arc<MessageRecord>)>, OperateRefusal> {
         let head = self.head(step)?;
-        let waits = |message: &MessageRecord| matches!(message.status, Status::Failed { .. });
+        let waits = |message: &Arc<MessageRecord>| matches!(message.status, Status::Failed { .. });
         Ok(head.filter(|(_, _, message)| waits(message)).map(|(_, sequence, message)| (sequence, message)))
     }
 
@@ -139,7 +141,7 @@ impl Workflow {
         sequence: SequenceNumber,
         before: &MessageRecord,
     ) -> Ruling<(), OperateRefusal> {
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(before);
         message.status = Status::Ready;
         Ok(self.restate(step, sequence, Some(before), &message)?)
     }
@@ -149,7 +151,7 @@ impl Workflow {
             return refuse(OperateRefusal::NothingWaits);
         };
         self.make_ready(step, sequence, &head)?;
-        self.lift_hold_of(step, sequence);
+        self.lift_hold_of(step, sequence)?;
         Ok(())
     }
 
@@ -163,7 +165,7 @@ impl Workflow {
             return refuse(OperateRefusal::NoHead);
         };
         self.dead_letter_quietly(step, sequence, SKIPPED_BY_OPERATOR, reason)?;
-        self.lift_hold_of(step, sequence);
+        self.lift_hold_of(step, sequence)?;
         Ok(())
     }
 
@@ -182,8 +184,8 @@ impl Workflow {
             return refuse(OperateRefusal::NotMissing(there));
         }
         self.give_up(step, from.get(), to.get(), Settled::Voided)?;
-        self.tell(step, None, EventKind::GapSkipped { from: from.get(), to: to.get() });
-        self.lift_gap_hold(step);
+        self.tell(step, None, EventKind::GapSkipped { from: from.get(), to: to.get() })?;
+        self.lift_gap_hold(step)?;
         Ok(())
     }
 
@@ -193,14 +195,13 @@ impl Workflow {
             return refuse(OperateRefusal::NoHead);
         }
         self.skip_gap(step)?;
-        self.lift_gap_hold(step);
+        self.lift_gap_hold(step)?;
         Ok(())
     }
 
-    fn lift_gap_hold(&mut self, step: &mut Step<'_>) {
-        if self.record.hold.as_ref().is_some_and(|hold| hold.cause == HoldCause::Gap) {
-            self.lift_hold(step);
-        }
+    fn lift_gap_hold(&mut self, step: &mut Step<'_>) -> Read<()> {
+        let held = self.record.hold.as_ref().is_some_and(|hold| hold.cause == HoldCause::Gap);
+        if held { self.lift_hold(step) } else { Ok(()) }
     }
 
     fn first_not_missing(

@@ -146,6 +146,7 @@ impl Workflow {
                 self.forget_links(step)?;
                 return Ok(true);
             };
+            self.forget_unreached(step, mark)?;
             step.write(Change::Mark(self.key.clone(), mark.from, None))?;
         }
         Ok(false)

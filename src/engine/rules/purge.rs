@@ -92,8 +92,8 @@ impl Step<'_> {
             workflow.erase(self, sequence, message)?;
             self.tally(queue.id)?.counts.purged += 1;
         } else {
+            workflow.lift_hold_of(self, sequence)?;
             workflow.end(self, sequence, message, Settled::Purged)?;
-            workflow.lift_hold_of(self, sequence);
         }
         workflow.close(self)?;
         Ok(true)

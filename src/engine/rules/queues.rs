@@ -89,7 +89,7 @@ impl Step<'_> {
             self.effects.push(Effect::TakenWork(token));
             self.locks.end(token);
         }
-        self.drop_tally(queue.id);
+        self.forget_queue(queue.id);
         self.tell(&queue.name, None, None, EventKind::QueueDeleted);
         self.write(Change::QueueGone(queue.id))
     }

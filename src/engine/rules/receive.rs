@@ -6,7 +6,6 @@ use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Handed;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::is_expired;
-use crate::engine::rules::lock::Lock;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::record::Deferred;
 use crate::engine::rules::record::Holding;
@@ -18,6 +17,7 @@ use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
+use crate::engine::rules::workflow::Placed;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::ReceiveRefusal;
 use crate::id::QueueName;
@@ -40,13 +40,12 @@ impl Step<'_> {
             if self.locks.len() >= limits::LOCKS_MAX {
                 break;
             }
-            let Some(mut workflow) = self.next_ready(&queue)? else {
+            let Some((mut workflow, (_, sequence, message))) = self.next_ready(&queue)? else {
                 break;
             };
             let token = token.nth(handed.len());
             workflow.lock(self, token, LockKind::Deliveries);
-            let message = workflow.hand_out_run(self, token, 1)?.pop();
-            let message = message.expect("a ready workflow has a message to hand out");
+            let message = workflow.hand_out(self, token, sequence, message)?;
             bytes += message.content.body.len();
             handed.push(message);
             workflow.close(self)?;
@@ -65,7 +64,7 @@ impl Step<'_> {
         if self.locks.len() >= limits::LOCKS_MAX {
             return refuse(ReceiveRefusal::TooManyLocks(self.locks.len()));
         }
-        let Some(mut workflow) = self.next_ready(&queue)? else {
+        let Some((mut workflow, _)) = self.next_ready(&queue)? else {
             return Ok(Vec::new());
         };
         workflow.lock(self, token, LockKind::Deliveries);
@@ -93,8 +92,11 @@ impl Step<'_> {
                 return refuse(ReceiveRefusal::WorkflowHeld);
             }
             if !streams.contains(&message.stream) {
-                streams.push(message.stream);
+                streams.push(message.stream.clone());
             }
+        }
+        if self.locks.len() + streams.len() > limits::LOCKS_MAX {
+            return refuse(ReceiveRefusal::TooManyLocks(self.locks.len()));
         }
         let mut handed = Vec::new();
         for sequence in sequences {
@@ -119,7 +121,7 @@ impl Step<'_> {
         &self,
         queue: &QueueRecord,
         sequence: SequenceNumber,
-    ) -> Ruling<MessageRecord, ReceiveRefusal> {
+    ) -> Ruling<Arc<MessageRecord>, ReceiveRefusal> {
         let message = self.message(queue.id, sequence)?;
         match message.filter(|message| matches!(message.status, Status::Asked { .. })) {
             Some(message) if !is_expired(&message, self.now) => Ok(message),
@@ -134,8 +136,8 @@ impl Step<'_> {
         }
     }
 
-    /// The workflow that has been ready for longest, once expired heads are out of the way.
-    pub(crate) fn next_ready(&mut self, queue: &Arc<QueueRecord>) -> Read<Option<Workflow>> {
+    /// The workflow that has been ready for longest, and its head, once expired heads are out of the way.
+    pub(crate) fn next_ready(&mut self, queue: &Arc<QueueRecord>) -> Read<Option<(Workflow, Placed)>> {
         for _ in 0..limits::EXPIRED_IN_A_ROW_MAX {
             let Some((ticket, stream)) = self.records.ready_first(queue.id)? else {
                 return Ok(None);
@@ -143,9 +145,9 @@ impl Step<'_> {
             let mut workflow = Workflow::open(self, queue, stream)?;
             assert_eq!(workflow.record.ticket, Some(ticket), "a ready workflow is listed under its ticket");
             let head = workflow.offer_from(self, 0)?;
-            let (_, sequence, message) = head.expect("a ready workflow has a message to hand out");
+            let (rank, sequence, message) = head.expect("a ready workflow has a message to hand out");
             if !is_expired(&message, self.now) {
-                return Ok(Some(workflow));
+                return Ok(Some((workflow, (rank, sequence, message))));
             }
             workflow.expire(self, sequence, &message)?;
             workflow.close(self)?;
@@ -159,7 +161,7 @@ impl Workflow {
     /// Gives a holder the workflow.
     pub(crate) fn lock(&mut self, step: &mut Step<'_>, token: LockToken, kind: LockKind) {
         let until = step.now + self.queue.options.lock;
-        step.locks.grant(token, Lock { workflow: self.key.clone(), kind, until, out: Vec::new() });
+        step.locks.grant(token, self.key.clone(), kind, until);
     }
 
     /// Hands the workflow's holder up to `max` messages that follow each other.
@@ -199,17 +201,18 @@ impl Workflow {
         step: &mut Step<'_>,
         token: LockToken,
         sequence: SequenceNumber,
-        before: MessageRecord,
+        before: Arc<MessageRecord>,
     ) -> Read<Handed> {
         let fetched = match before.status {
             Status::Asked { due, aside } => Some(Deferred { due, aside }),
             _ => None,
         };
-        let mut record = before.clone();
+        let mut record = MessageRecord::clone(&before);
         record.delivery_count += 1;
         record.handed_out_at = step.now;
         record.status = Status::Locked { fetched };
-        self.restate(step, sequence, Some(&before), &record)?;
+        let record = Arc::new(record);
+        self.restate_as(step, sequence, Some(&before), record.clone())?;
         step.locks.hand_out(token, sequence);
         self.write_holding(step, token)?;
         let content = step.records.content(self.message_key(sequence))?;
@@ -218,10 +221,12 @@ impl Workflow {
         Ok(Handed { token, locked_until, sequence, record, content })
     }
 
-    /// Writes down what the holder has out, so that a restart finds it.
+    /// Writes down what the holder has out, so that a restart finds it. A workflow taken whole is written down even
+    /// with nothing out: it offers nothing as long as it has a holder, and only a restart knows that it has none.
     pub(crate) fn write_holding(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<()> {
-        let out = step.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default();
-        let holding = (!out.is_empty()).then_some(Holding { out });
+        let lock = step.locks.get(token).expect("only a holder has something out");
+        let kept = lock.kind == LockKind::Whole || !lock.out.is_empty();
+        let holding = kept.then(|| Holding { out: lock.out.clone() });
         step.write(Change::Holding(self.key.clone(), holding))
     }
 }

@@ -277,7 +277,7 @@ pub(crate) struct Content {
     pub(crate) body: Bytes,
 }
 
-/// The messages that a workflow's holder has out.
+/// The messages that a workflow's holder has out; none when it holds the workflow whole and has settled them all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holding {
     pub(crate) out: Vec<SequenceNumber>,

@@ -42,23 +42,23 @@ pub(crate) trait Records {
     fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>>;
     fn queue_count(&self) -> Read<usize>;
     fn tally(&self, queue: QueueId) -> Read<Tally>;
-    fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>>;
+    fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>>;
     /// Up to `limit` workflows of the queue in order of stream, after the given one.
     fn workflows(
         &self,
         queue: QueueId,
         after: Option<&Stream>,
         limit: usize,
-    ) -> Read<Vec<(Stream, WorkflowRecord)>>;
+    ) -> Read<Vec<(Stream, Arc<WorkflowRecord>)>>;
     fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>>;
-    fn message(&self, key: MessageKey) -> Read<Option<MessageRecord>>;
+    fn message(&self, key: MessageKey) -> Read<Option<Arc<MessageRecord>>>;
     /// The first message of the queue with at least this number.
     fn message_from(
         &self,
         queue: QueueId,
         from: SequenceNumber,
-    ) -> Read<Option<(SequenceNumber, MessageRecord)>>;
-    fn content(&self, key: MessageKey) -> Read<Option<Content>>;
+    ) -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>>;
+    fn content(&self, key: MessageKey) -> Read<Option<Arc<Content>>>;
     /// The first place in the line with at least this rank.
     fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
     /// The first place set aside with at least this rank.

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::engine::rules::chain::chained_id;
 use crate::engine::rules::command::Redriven;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::judge::Verdict;
 use crate::engine::rules::line::is_dead;
+use crate::engine::rules::record::HoldCause;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
@@ -41,10 +43,13 @@ impl Step<'_> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(OperateRefusal::QueueNotFound(name.clone()));
         };
-        let Some(message) = self.message(queue.id, sequence)?.filter(is_dead) else {
+        let Some(message) = self.message(queue.id, sequence)?.filter(|message| is_dead(message)) else {
             return refuse(OperateRefusal::NotDeadLettered(sequence));
         };
         let mut workflow = Workflow::open(self, &queue, message.stream.clone())?;
+        if workflow.is_quarantined() {
+            return refuse(OperateRefusal::Quarantined(sequence));
+        }
         if position.is_none() && workflow.place_is_ahead(self, sequence, &message)? {
             workflow.put_back(self, sequence, &message)?;
             workflow.close(self)?;
@@ -65,6 +70,7 @@ impl Step<'_> {
     ) -> Ruling<Redriven, OperateRefusal> {
         let key = MessageKey { queue: queue.id, sequence };
         let content = self.records.content(key)?.expect("every stored message has its content");
+        let content = Arc::unwrap_or_clone(content);
         let new = NewMessage {
             workflow_id: content.workflow_id,
             place: position.map_or(Place::Arrival, Place::Position),
@@ -75,21 +81,24 @@ impl Step<'_> {
             body: content.body,
         };
         self.judge_redrive(queue, &new)?;
+        let workflow_id = new.workflow_id.clone();
         let mut workflow = Workflow::open(self, queue, message.stream.clone())?;
         workflow.list_dead_letter(self, sequence, message, false)?;
         workflow.erase(self, sequence, message)?;
         workflow.close(self)?;
         self.tally(queue.id)?.counts.accepted -= 1;
         let new_sequence = self.accept(queue, new)?;
-        let workflow_id = message.stream.workflow_id();
-        self.tell(&queue.name, workflow_id, Some(new_sequence), EventKind::Redriven { in_place: false });
+        let redriven = EventKind::Redriven { in_place: false };
+        self.tell(&queue.name, workflow_id.as_ref(), Some(new_sequence), redriven);
         Ok(Redriven::AsNew(new_sequence))
     }
 
-    /// A redriven message is never taken for a duplicate of itself, so it is judged without its ID.
+    /// A redriven message is never taken for a duplicate of itself, so it is judged without its ID. It takes the room
+    /// of its dead letter.
     fn judge_redrive(&self, queue: &Arc<QueueRecord>, new: &NewMessage) -> Ruling<(), OperateRefusal> {
         let anonymous = NewMessage { message_id: None, ..new.clone() };
-        let judged = Judge::default().judge(self, queue, std::slice::from_ref(&anonymous));
+        let mut judge = Judge::making_room(queue.id, 1);
+        let judged = judge.judge(self, queue, std::slice::from_ref(&anonymous));
         match judged {
             Ok(verdicts) if verdicts[0] == Verdict::Accept => Ok(()),
             Ok(_) => refuse(OperateRefusal::Send(SendRefusal::AlreadySettled { index: 0 })),
@@ -100,6 +109,11 @@ impl Step<'_> {
 }
 
 impl Workflow {
+    /// Whether whatever comes back would go to the dead letters again.
+    fn is_quarantined(&self) -> bool {
+        self.record.hold.as_ref().is_some_and(|hold| matches!(hold.cause, HoldCause::Quarantine(_)))
+    }
+
     /// Whether a dead letter can return to its own place: it is free, nothing behind it was handed out, and
     /// nothing will be before someone resumes the workflow.
     fn place_is_ahead(
@@ -117,6 +131,11 @@ impl Workflow {
         if self.is_chained() {
             let link = step.records.link(&self.key, message.after.as_ref())?;
             let own = link.filter(|link| link.sequence == Some(sequence));
+            let waits = own.as_ref().is_some_and(|link| link.rank.is_none());
+            if waits && step.records.waiting(&self.key, &chained_id(message))?.is_some() {
+                // Another message that has its ID waits for the chain: only one of them can be found by it.
+                return Ok(false);
+            }
             let ahead = own.is_some_and(|link| link.rank.is_none_or(|rank| rank > self.record.done));
             return Ok(ahead
                 && !self.is_waited_under(step, message)?
@@ -157,7 +176,7 @@ impl Workflow {
         before: &MessageRecord,
     ) -> Read<()> {
         self.list_dead_letter(step, sequence, before, false)?;
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(before);
         message.status = Status::Ready;
         message.expires_at = None;
         if self.is_chained() {
@@ -170,7 +189,7 @@ impl Workflow {
         }
         self.restate(step, sequence, Some(before), &message)?;
         self.enter(step, sequence, &message)?;
-        self.tell(step, Some(sequence), EventKind::Redriven { in_place: true });
+        self.tell(step, Some(sequence), EventKind::Redriven { in_place: true })?;
         Ok(())
     }
 

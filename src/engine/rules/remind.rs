@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::line::LinePlace;
 use crate::engine::rules::record::HoldCause;
+use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
@@ -22,8 +23,10 @@ impl Step<'_> {
     pub(crate) fn remind(&mut self, reminder: Reminder, used_at: Timestamp) -> Read<()> {
         assert!(reminder.due <= self.now, "a reminder never fires early");
         self.write(Change::Reminder(reminder.clone(), false))?;
-        // A reminder of a queue that is gone reminds of nothing.
-        let Some(queue) = self.records.queue(reminder.queue)? else { return Ok(()) };
+        // A deleted queue leaves its reminders behind, so that deleting it looks for none.
+        let Some(queue) = self.records.queue(reminder.queue)? else {
+            return Ok(());
+        };
         match reminder.what {
             Remind::Due(sequence) => self.bring_back(&queue, sequence),
             Remind::Expiry(sequence) => self.expire_unlocked(&queue, sequence),
@@ -43,7 +46,7 @@ impl Step<'_> {
     fn bring_back(&mut self, queue: &Arc<QueueRecord>, sequence: SequenceNumber) -> Read<()> {
         let before = self.message_listed(queue.id, sequence)?;
         let mut workflow = Workflow::open(self, queue, before.stream.clone())?;
-        let mut message = before.clone();
+        let mut message = MessageRecord::clone(&before);
         message.status = Status::Ready;
         let aside = workflow.is_aside(&before);
         if aside {

@@ -1,5 +1,6 @@
 //! One of everything, for the tests of the codec and of determinism.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -267,9 +268,9 @@ fn changes() -> Vec<Change> {
         Change::Queue(queue_record(queue)),
         Change::QueueGone(queue),
         Change::Tally(queue, Tally { used_at: at(8), ..Tally::default() }),
-        Change::Workflow(key.clone(), Some(workflow_record())),
+        Change::Workflow(key.clone(), Some(Arc::new(workflow_record()))),
         Change::State(key.clone(), Some(Bytes::from_static(b"state"))),
-        Change::Content(message_key, Some(content)),
+        Change::Content(message_key, Some(Arc::new(content))),
         Change::Line(key.clone(), 300, Some(number(5))),
         Change::Aside(key.clone(), 300, None),
         Change::Link(key.clone(), Some(id()), Some(link)),
@@ -282,7 +283,7 @@ fn changes() -> Vec<Change> {
         Change::DeadLetter(letter, true),
         Change::Duplicate(queue, id(), Some(Duplicate { sequence: number(1), until: at(9) })),
     ];
-    let record = |status| Change::Message(message_key, Some(message_record(status)));
+    let record = |status| Change::Message(message_key, Some(Arc::new(message_record(status))));
     changes.extend(statuses().into_iter().map(record));
     changes.extend(reminds().into_iter().map(|what| Change::Reminder(reminder(what), true)));
     changes

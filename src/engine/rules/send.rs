@@ -79,11 +79,17 @@ impl Step<'_> {
         self.tally(queue.id)?.counts.accepted += 1;
         self.remember_id(queue, sequence, &new)?;
         let mut workflow = Workflow::open(self, queue, stream_of(queue, sequence, &new))?;
+        let is_behind = workflow.is_offering();
         let (message, content) = record_of(self, &workflow, sequence, new);
-        self.write(Change::Content(workflow.message_key(sequence), Some(content)))?;
-        workflow.restate(self, sequence, None, &message)?;
+        let message = Arc::new(message);
+        self.write(Change::Content(workflow.message_key(sequence), Some(Arc::new(content))))?;
+        workflow.restate_as(self, sequence, None, message.clone())?;
         workflow.enter(self, sequence, &message)?;
-        workflow.close(self)?;
+        if is_behind {
+            workflow.close_behind(self)?
+        } else {
+            workflow.close(self)?
+        }
         Ok(sequence)
     }
 
@@ -101,7 +107,7 @@ impl Step<'_> {
         let description = "its place was settled before it came".to_owned();
         let letter = DeadLetter { reason: reason.to_owned(), description, at: self.now };
         message.status = Status::DeadLettered(Box::new(letter));
-        self.write(Change::Content(workflow.message_key(sequence), Some(content)))?;
+        self.write(Change::Content(workflow.message_key(sequence), Some(Arc::new(content))))?;
         workflow.restate(self, sequence, None, &message)?;
         workflow.list_dead_letter(self, sequence, &message, true)?;
         workflow.close(self)?;

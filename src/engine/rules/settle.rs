@@ -1,5 +1,7 @@
 //! Settling: a holder ends its deliveries. What it sends, the new state and the reminders are one transaction with it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
@@ -15,6 +17,7 @@ use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
@@ -27,6 +30,7 @@ use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::SettleRefusal;
 use crate::header::Properties;
+use crate::header::properties_len;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
@@ -49,11 +53,12 @@ impl Step<'_> {
         if !out.contains(&sequence) || message.delivery_count != delivery_count {
             return refuse(SettleRefusal::LockLost);
         }
-        let (settlement, state, judged) = self.judge_settlement(&workflow, settlement)?;
-        workflow.apply_settlement(self, token, sequence, settlement)?;
+        self.check_properties(&workflow, sequence, &settlement)?;
+        let (settlement, state, judged) = self.judge_settlement(&workflow, settlement, 1)?;
+        workflow.apply_settlement(self, token, (sequence, message), settlement)?;
         workflow.set_state(self, state)?;
         let (_, receipts) = self.close_and_send(workflow, token, judged)?;
-        Ok(SettledReply { locked_until: None, receipts })
+        Ok(SettledReply { receipts, ..SettledReply::default() })
     }
 
     /// Completes one delivery, and nothing else.
@@ -77,9 +82,15 @@ impl Step<'_> {
             let last = out.last().copied().unwrap_or(SequenceNumber::new(0));
             return refuse(SettleRefusal::MessageNotFound(last));
         }
-        let (_, state, judged) = self.judge_settlement(&workflow, Settlement::Complete(completion))?;
+        if let Some(next) = &next {
+            self.check_properties(&workflow, out[completed], next)?;
+        }
+        let (_, state, judged) =
+            self.judge_settlement(&workflow, Settlement::Complete(completion), completed)?;
         for sequence in &out[..completed] {
-            workflow.apply_settlement(self, token, *sequence, Settlement::Complete(Completion::default()))?;
+            let message = self.message_listed(workflow.queue.id, *sequence)?;
+            let completed = Settlement::Complete(Completion::default());
+            workflow.apply_settlement(self, token, (*sequence, message), completed)?;
         }
         if !keep_rest {
             for sequence in &out[needed..] {
@@ -88,18 +99,20 @@ impl Step<'_> {
             }
         }
         if let Some(next) = next {
-            workflow.apply_settlement(self, token, out[completed], next)?;
+            let message = self.message_listed(workflow.queue.id, out[completed])?;
+            workflow.apply_settlement(self, token, (out[completed], message), next)?;
         }
         workflow.set_state(self, state)?;
         let (locked_until, receipts) = self.close_and_send(workflow, token, judged)?;
-        Ok(SettledReply { locked_until, receipts })
+        Ok(SettledReply { locked_until, receipts, ..SettledReply::default() })
     }
 
-    /// Judges what a settlement sends and sets, before anything is changed.
+    /// Judges what a settlement sends and sets, before anything is changed. A completion ends `count` messages.
     fn judge_settlement(
         &self,
         workflow: &Workflow,
         settlement: Settlement,
+        count: usize,
     ) -> Ruling<(Settlement, StateChange, Vec<Judged>), SettleRefusal> {
         let Settlement::Complete(completion) = settlement else {
             return Ok((settlement, StateChange::Keep, Vec::new()));
@@ -108,7 +121,7 @@ impl Step<'_> {
         if stateless && completion.state != StateChange::Keep {
             return refuse(SettleRefusal::NoWorkflow);
         }
-        let mut judge = Judge::default();
+        let mut judge = Judge::making_room(workflow.queue.id, count);
         let mut judged = Vec::with_capacity(completion.sends.len());
         for (queue, messages) in completion.sends {
             judged.push(self.judge(&mut judge, &queue, messages).map_err(|stop| match stop {
@@ -119,6 +132,34 @@ impl Step<'_> {
         Ok((Settlement::Complete(Completion::default()), completion.state, judged))
     }
 
+    /// Properties are added with each attempt; together they stay within the limit of a send.
+    fn check_properties(
+        &self,
+        workflow: &Workflow,
+        sequence: SequenceNumber,
+        settlement: &Settlement,
+    ) -> Ruling<(), SettleRefusal> {
+        let (Settlement::Abandon { properties, .. }
+        | Settlement::Defer { properties, .. }
+        | Settlement::DeadLetter { properties, .. }) = settlement
+        else {
+            return Ok(());
+        };
+        if properties.is_empty() {
+            return Ok(());
+        }
+        let content = self.records.content(workflow.message_key(sequence))?;
+        let content = content.expect("every stored message has its content");
+        let mut together = content.headers.properties.clone();
+        together.extend(properties.clone());
+        match properties_len(&together) {
+            bytes if bytes > limits::PROPERTIES_BYTES_MAX => {
+                refuse(SettleRefusal::PropertiesTooLarge { bytes })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn accept_all(&mut self, judged: Vec<Judged>) -> Read<Vec<Receipt>> {
         let mut receipts = Vec::new();
         for judged in judged {
@@ -127,31 +168,24 @@ impl Step<'_> {
         Ok(receipts)
     }
 
-    /// Ends the lock when nothing is left of it, closes the workflow, and sends. A gap is judged only afterwards,
-    /// because what is sent may fill it.
+    /// Ends the lock when nothing is left of it, closes the workflow, and sends. A gap is judged only after the sends,
+    /// because one of them may fill it.
     fn close_and_send(
         &mut self,
-        workflow: Workflow,
+        mut workflow: Workflow,
         token: LockToken,
         judged: Vec<Judged>,
     ) -> Read<(Option<Timestamp>, Vec<Receipt>)> {
+        let locked_until = workflow.settle_lock(self, token)?;
+        if judged.is_empty() {
+            workflow.close(self)?;
+            return Ok((locked_until, Vec::new()));
+        }
         let (queue, stream) = (workflow.queue.clone(), workflow.key.stream.clone());
-        let locked_until = self.close_holder(workflow, token)?;
+        workflow.close_unjudged(self)?;
         let receipts = self.accept_all(judged)?;
         Workflow::open(self, &queue, stream)?.close(self)?;
         Ok((locked_until, receipts))
-    }
-
-    fn close_holder(&mut self, mut workflow: Workflow, token: LockToken) -> Read<Option<Timestamp>> {
-        let lock = self.locks.get(token).expect("the lock was held when the settle began");
-        let (ended, until) = (lock.kind == LockKind::Deliveries && lock.out.is_empty(), lock.until);
-        if ended {
-            workflow.unlock(self, token)?;
-        } else {
-            workflow.write_holding(self, token)?;
-        }
-        workflow.close_unjudged(self)?;
-        Ok((!ended).then_some(until))
     }
 
     /// The workflow that a token holds, and what its holder has out.
@@ -172,7 +206,11 @@ impl Step<'_> {
     }
 
     /// Prolongs a lock by the queue's lock time from now.
-    pub(crate) fn renew(&mut self, name: &QueueName, token: LockToken) -> Ruling<Timestamp, SettleRefusal> {
+    pub(crate) fn renew(
+        &mut self,
+        name: &QueueName,
+        token: LockToken,
+    ) -> Ruling<SettledReply, SettleRefusal> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SettleRefusal::QueueNotFound);
         };
@@ -181,7 +219,8 @@ impl Step<'_> {
         }
         let until = self.now + queue.options.lock;
         self.locks.renew(token, until);
-        Ok(until)
+        let lasts = Some(queue.options.lock);
+        Ok(SettledReply { locked_until: Some(until), lasts, ..SettledReply::default() })
     }
 
     /// Sets or clears the state of a workflow that its holder has taken.
@@ -206,17 +245,14 @@ impl Workflow {
         &mut self,
         step: &mut Step<'_>,
         token: LockToken,
-        sequence: SequenceNumber,
+        (sequence, message): (SequenceNumber, Arc<MessageRecord>),
         settlement: Settlement,
     ) -> Read<()> {
         step.locks.take_back(token, sequence);
         let held_before = self.record.hold.is_some();
-        let place = step.message_listed(self.key.queue, sequence)?.rank.unwrap_or(0);
+        let place = message.rank.unwrap_or(0);
         match settlement {
-            Settlement::Complete(_) => {
-                let message = step.message_listed(self.key.queue, sequence)?;
-                self.end(step, sequence, &message, Settled::Completed)?;
-            }
+            Settlement::Complete(_) => return self.end(step, sequence, &message, Settled::Completed),
             Settlement::Abandon { retry, reason, properties } => {
                 self.change_properties(step, sequence, properties)?;
                 self.fail(step, sequence, retry, &reason)?;
@@ -263,11 +299,23 @@ impl Workflow {
                 self.expire(step, sequence, &before)?;
                 continue;
             }
-            let mut message = before.clone();
+            let mut message = MessageRecord::clone(&before);
             message.status = Status::Ready;
             self.restate(step, sequence, Some(&before), &message)?;
         }
         Ok(())
+    }
+
+    /// Ends the lock when nothing is left of it, else writes down what is left; says until when it is still held.
+    fn settle_lock(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<Option<Timestamp>> {
+        let lock = step.locks.get(token).expect("the lock was held when the settle began");
+        if lock.kind == LockKind::Deliveries && lock.out.is_empty() {
+            self.unlock(step, token)?;
+            return Ok(None);
+        }
+        let until = lock.until;
+        self.write_holding(step, token)?;
+        Ok(Some(until))
     }
 
     /// Takes the workflow from its holder.
@@ -303,7 +351,7 @@ impl Workflow {
         }
         let key = self.message_key(sequence);
         let mut content = step.records.content(key)?.expect("every stored message has its content");
-        content.headers.properties.extend(properties);
+        Arc::make_mut(&mut content).headers.properties.extend(properties);
         step.write(Change::Content(key, Some(content)))
     }
 }

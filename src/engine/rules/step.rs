@@ -54,12 +54,15 @@ pub(crate) struct Step<'a> {
     pub(crate) effects: Vec<Effect>,
     numbers: Option<Numbers>,
     tallies: BTreeMap<QueueId, Tally>,
+    /// The queue that the command deletes.
+    pub(crate) gone: Option<QueueId>,
     changes: usize,
 }
 
 impl<'a> Step<'a> {
     pub(crate) fn new(now: Timestamp, records: &'a mut dyn Records, locks: &'a mut Locks) -> Step<'a> {
-        Step { now, records, locks, effects: Vec::new(), numbers: None, tallies: BTreeMap::new(), changes: 0 }
+        let (effects, tallies) = (Vec::new(), BTreeMap::new());
+        Step { now, records, locks, effects, numbers: None, tallies, gone: None, changes: 0 }
     }
 
     /// How many rows the command has changed so far; a refused command has changed none.
@@ -104,9 +107,10 @@ impl<'a> Step<'a> {
         Ok(tally)
     }
 
-    /// Forgets the counters of a queue that is gone.
-    pub(crate) fn drop_tally(&mut self, queue: QueueId) {
+    /// Forgets what is kept in memory of a queue that is gone.
+    pub(crate) fn forget_queue(&mut self, queue: QueueId) {
         self.tallies.remove(&queue);
+        self.gone = Some(queue);
     }
 
     pub(crate) fn numbers(&mut self) -> Read<&mut Numbers> {
@@ -139,12 +143,20 @@ impl<'a> Step<'a> {
         Ok(numbers.next_ticket)
     }
 
-    pub(crate) fn message(&self, queue: QueueId, sequence: SequenceNumber) -> Read<Option<MessageRecord>> {
+    pub(crate) fn message(
+        &self,
+        queue: QueueId,
+        sequence: SequenceNumber,
+    ) -> Read<Option<Arc<MessageRecord>>> {
         self.records.message(MessageKey { queue, sequence })
     }
 
     /// A message that must be there, because a row points at it.
-    pub(crate) fn message_listed(&self, queue: QueueId, sequence: SequenceNumber) -> Read<MessageRecord> {
+    pub(crate) fn message_listed(
+        &self,
+        queue: QueueId,
+        sequence: SequenceNumber,
+    ) -> Read<Arc<MessageRecord>> {
         Ok(self.message(queue, sequence)?.expect("every listed message is stored"))
     }
 

@@ -35,7 +35,7 @@ impl Step<'_> {
         let opened = match workflow {
             Some(id) => self.workflow_to_take(&queue, id)?,
             None => match self.next_ready(&queue)? {
-                Some(workflow) => workflow,
+                Some((workflow, _)) => workflow,
                 None => return Ok(None),
             },
         };
@@ -59,6 +59,7 @@ impl Step<'_> {
 
     fn take_opened(&mut self, mut workflow: Workflow, token: LockToken) -> Ruling<Taken, ReceiveRefusal> {
         workflow.lock(self, token, LockKind::Whole);
+        workflow.write_holding(self, token)?;
         let taken = Taken {
             token,
             locked_until: self.now + workflow.queue.options.lock,

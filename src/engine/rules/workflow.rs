@@ -20,6 +20,7 @@ use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 use crate::id::SequenceNumber;
 use crate::queue::Order;
+use crate::token::LockToken;
 
 /// A workflow in the hands of one command.
 ///
@@ -30,8 +31,14 @@ pub(crate) struct Workflow {
     pub(crate) queue: Arc<QueueRecord>,
     pub(crate) key: WorkflowKey,
     pub(crate) record: WorkflowRecord,
-    stored: Option<WorkflowRecord>,
+    stored: Option<Arc<WorkflowRecord>>,
 }
+
+/// A message with its rank and its number.
+pub(crate) type Placed = (u64, SequenceNumber, Arc<MessageRecord>);
+
+/// Who has the workflow, for what, and how many messages of it.
+type Holder = (LockToken, LockKind, usize);
 
 impl Workflow {
     pub(crate) fn open(step: &Step<'_>, queue: &Arc<QueueRecord>, stream: Stream) -> Read<Workflow> {
@@ -40,7 +47,7 @@ impl Workflow {
         let mut workflow =
             Workflow { queue: queue.clone(), key, record: WorkflowRecord::default(), stored: None };
         match &stored {
-            Some(record) => workflow.record = record.clone(),
+            Some(record) => workflow.record = WorkflowRecord::clone(record),
             None if workflow.is_positional() => {
                 workflow.record.cursor = workflow.first_rank();
                 workflow.record.through = workflow.first_rank() - 1;
@@ -73,6 +80,11 @@ impl Workflow {
         }
     }
 
+    /// Whether it is in order of arrival and has something to hand out, so that one message more changes nothing else.
+    pub(crate) fn is_offering(&self) -> bool {
+        !self.is_positional() && self.record.ticket.is_some()
+    }
+
     /// Whether a message is deferred because a predecessor is missing.
     pub(crate) fn is_early(&self, message: &MessageRecord) -> bool {
         let beyond = message.rank.is_none_or(|rank| rank > self.record.through);
@@ -80,15 +92,11 @@ impl Workflow {
     }
 
     /// The first message of the line, whatever its status.
-    pub(crate) fn head(&self, step: &Step<'_>) -> Read<Option<(u64, SequenceNumber, MessageRecord)>> {
+    pub(crate) fn head(&self, step: &Step<'_>) -> Read<Option<Placed>> {
         self.line_from(step, 0)
     }
 
-    pub(crate) fn line_from(
-        &self,
-        step: &Step<'_>,
-        rank: u64,
-    ) -> Read<Option<(u64, SequenceNumber, MessageRecord)>> {
+    pub(crate) fn line_from(&self, step: &Step<'_>, rank: u64) -> Read<Option<Placed>> {
         let Some((rank, sequence)) = step.records.line_from(&self.key, rank)? else {
             return Ok(None);
         };
@@ -96,11 +104,7 @@ impl Workflow {
     }
 
     /// The first message from `rank` on that its order allows to hand out next, if it is ready.
-    pub(crate) fn offer_from(
-        &self,
-        step: &Step<'_>,
-        rank: u64,
-    ) -> Read<Option<(u64, SequenceNumber, MessageRecord)>> {
+    pub(crate) fn offer_from(&self, step: &Step<'_>, rank: u64) -> Read<Option<Placed>> {
         let mut from = rank;
         while let Some((rank, sequence, message)) = self.line_from(step, from)? {
             match message.status {
@@ -112,25 +116,28 @@ impl Workflow {
         Ok(None)
     }
 
-    /// Holds the workflow, unless it is held already. A quarantine takes over any other hold: it has work to do.
-    pub(crate) fn hold(&mut self, step: &mut Step<'_>, cause: HoldCause, reason: &str) {
-        if self.record.hold.is_some() && !matches!(cause, HoldCause::Quarantine(_)) {
-            return;
+    /// Holds the workflow, unless it is held already. A quarantine takes over any other hold: it has work to do. An
+    /// operator takes over a hold that would end by itself once its cause is gone.
+    pub(crate) fn hold(&mut self, step: &mut Step<'_>, cause: HoldCause, reason: &str) -> Read<()> {
+        let stays = |hold: &Hold| match cause {
+            HoldCause::Quarantine(_) => false,
+            HoldCause::Operator => !matches!(hold.cause, HoldCause::Spent(_) | HoldCause::Gap),
+            _ => true,
+        };
+        if self.record.hold.as_ref().is_some_and(stays) {
+            return Ok(());
         }
         let hold = Hold { cause: cause.clone(), since: step.now, reason: reason.to_owned() };
         self.record.hold = Some(hold);
-        self.tell(step, None, EventKind::Held { cause, reason: reason.to_owned() });
+        self.tell(step, None, EventKind::Held { cause, reason: reason.to_owned() })
     }
 
     /// A spent message that has come to the head holds its workflow, however it got there.
-    fn hold_at_spent_head(&mut self, step: &mut Step<'_>) -> Read<()> {
-        if self.record.hold.is_some() || step.locks.of(&self.key).is_some() {
-            return Ok(());
-        }
-        if let Some((_, sequence, head)) = self.head(step)?
+    fn hold_at_spent_head(&mut self, step: &mut Step<'_>, head: Option<&Placed>) -> Read<()> {
+        if let Some((_, sequence, head)) = head
             && head.status == (Status::Failed { due: None })
         {
-            self.hold(step, HoldCause::Spent(sequence), "it failed as often as it may");
+            self.hold(step, HoldCause::Spent(*sequence), "it failed as often as it may")?;
         }
         Ok(())
     }
@@ -139,7 +146,7 @@ impl Workflow {
     pub(crate) fn end_hold(&mut self, step: &mut Step<'_>) -> Read<()> {
         self.drop_gap(step)?;
         let cause = self.record.hold.as_ref().map(|hold| hold.cause.clone());
-        self.lift_hold(step);
+        self.lift_hold(step)?;
         if let Some(HoldCause::Spent(sequence)) = cause {
             self.try_again(step, sequence)?;
         }
@@ -155,26 +162,38 @@ impl Workflow {
         if before.status != (Status::Failed { due: None }) {
             return Ok(());
         }
-        let ready = MessageRecord { status: Status::Ready, ..before.clone() };
+        let ready = MessageRecord { status: Status::Ready, ..MessageRecord::clone(&before) };
         self.restate(step, sequence, Some(&before), &ready)
     }
 
-    pub(crate) fn lift_hold(&mut self, step: &mut Step<'_>) {
-        if self.record.hold.take().is_some() {
-            self.tell(step, None, EventKind::Resumed);
+    pub(crate) fn lift_hold(&mut self, step: &mut Step<'_>) -> Read<()> {
+        match self.record.hold.take() {
+            Some(_) => self.tell(step, None, EventKind::Resumed),
+            None => Ok(()),
         }
     }
 
     /// Lifts the hold that this message caused.
-    pub(crate) fn lift_hold_of(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) {
+    pub(crate) fn lift_hold_of(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) -> Read<()> {
         let cause = self.record.hold.as_ref().map(|hold| &hold.cause);
-        if cause == Some(&HoldCause::Spent(sequence)) {
-            self.lift_hold(step);
-        }
+        if cause == Some(&HoldCause::Spent(sequence)) { self.lift_hold(step) } else { Ok(()) }
     }
 
-    pub(crate) fn tell(&self, step: &mut Step<'_>, sequence: Option<SequenceNumber>, kind: EventKind) {
-        step.tell(&self.queue.name, self.key.stream.workflow_id(), sequence, kind);
+    pub(crate) fn tell(
+        &self,
+        step: &mut Step<'_>,
+        sequence: Option<SequenceNumber>,
+        kind: EventKind,
+    ) -> Read<()> {
+        let workflow_id = match self.key.stream {
+            Stream::Named(ref id) => Some(id.clone()),
+            // In a queue without order the sender may have named a workflow nevertheless.
+            Stream::Single(of) => {
+                step.records.content(self.message_key(of))?.and_then(|content| content.workflow_id.clone())
+            }
+        };
+        step.tell(&self.queue.name, workflow_id.as_ref(), sequence, kind);
+        Ok(())
     }
 
     /// Decides anew what the workflow offers, sets its reminders, and writes it down.
@@ -185,26 +204,43 @@ impl Workflow {
 
     /// Closes it, but leaves a gap that has lasted long enough to the close that follows.
     pub(crate) fn close_unjudged(mut self, step: &mut Step<'_>) -> Read<()> {
-        self.hold_at_spent_head(step)?;
+        let holder = step.locks.of(&self.key).map(|(token, lock)| (token, lock.kind, lock.out.len()));
+        let head = match (&self.record.hold, holder) {
+            (None, None) => self.head(step)?,
+            _ => None,
+        };
+        self.hold_at_spent_head(step, head.as_ref())?;
         self.plan_gap(step)?;
-        self.plan_sweep(step)?;
-        self.plan_offer(step)?;
+        self.plan_sweep(step, holder)?;
+        self.plan_offer(step, holder, head)?;
         self.plan_forgetting(step)?;
-        self.assert_invariants(step);
-        let kept = (!self.is_blank()).then(|| self.record.clone());
-        if kept != self.stored {
-            step.write(Change::Workflow(self.key, kept))?;
+        self.assert_invariants(holder.is_some());
+        self.write_down(step)
+    }
+
+    /// Closes it after a message has joined the end of its line: what it offers and waits for is what it was.
+    pub(crate) fn close_behind(self, step: &mut Step<'_>) -> Read<()> {
+        self.assert_invariants(step.locks.of(&self.key).is_some());
+        self.write_down(step)
+    }
+
+    fn write_down(self, step: &mut Step<'_>) -> Read<()> {
+        let kept = if self.is_blank() { None } else { Some(self.record) };
+        if kept.as_ref() != self.stored.as_deref() {
+            step.write(Change::Workflow(self.key, kept.map(Arc::new)))?;
         }
         Ok(())
     }
 
-    fn plan_offer(&mut self, step: &mut Step<'_>) -> Read<()> {
-        let holder = step.locks.of(&self.key).map(|(token, lock)| (token, lock.kind));
+    fn plan_offer(&mut self, step: &mut Step<'_>, holder: Option<Holder>, head: Option<Placed>) -> Read<()> {
         let offered = match (&self.record.hold, holder) {
-            (Some(_), _) | (None, Some((_, LockKind::Deliveries))) => false,
-            (None, _) => self.offer_from(step, 0)?.is_some(),
+            (Some(_), _) | (None, Some((_, LockKind::Deliveries, _))) => false,
+            (None, Some((_, LockKind::Whole, _))) => self.offer_from(step, 0)?.is_some(),
+            (None, None) => {
+                head.is_some_and(|(_, _, head)| head.status == Status::Ready && !self.is_early(&head))
+            }
         };
-        if let (true, Some((token, LockKind::Whole))) = (offered, holder) {
+        if let (true, Some((token, LockKind::Whole, _))) = (offered, holder) {
             step.effects.push(Effect::TakenWork(token));
         }
         match (offered && holder.is_none(), self.record.ticket) {
@@ -223,9 +259,9 @@ impl Workflow {
         Ok(())
     }
 
-    fn plan_sweep(&mut self, step: &mut Step<'_>) -> Read<()> {
+    fn plan_sweep(&mut self, step: &mut Step<'_>, holder: Option<Holder>) -> Read<()> {
         let cause = self.record.hold.as_ref().map(|hold| &hold.cause);
-        let out = step.locks.of(&self.key).map_or(0, |(_, lock)| lock.out.len() as u64);
+        let out = holder.map_or(0, |(_, _, out)| out as u64);
         let wanted = match cause {
             Some(HoldCause::Quarantine(_)) => self.record.line > out,
             Some(HoldCause::Redriving) => true,
@@ -275,7 +311,7 @@ impl Workflow {
         step.set_reminder(due, self.key.queue, Remind::Forget(self.key.stream.clone()))
     }
 
-    fn assert_invariants(&self, step: &Step<'_>) {
+    fn assert_invariants(&self, locked: bool) {
         let record = &self.record;
         if self.is_positional() {
             assert!(record.cursor <= record.through + 1, "the run begins at the cursor: {record:?}");
@@ -283,7 +319,6 @@ impl Workflow {
         } else {
             assert!(record.early == 0 && record.gap.is_none(), "without places nothing is early: {record:?}");
         }
-        let locked = step.locks.of(&self.key).is_some();
         let offers = record.ticket.is_some();
         assert!(!(offers && locked), "a workflow with a holder offers nothing: {record:?}");
         assert!(!(offers && record.hold.is_some()), "a held workflow offers nothing: {record:?}");

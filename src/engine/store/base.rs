@@ -22,11 +22,11 @@ use crate::engine::store::seal::unseal;
 use crate::engine::store::shelf::Row;
 use crate::error::Fault;
 
-/// Rows with their whole keys.
-#[cfg(test)]
-type KeyedRows<T> = Vec<(Vec<u8>, <T as Table>::Value)>;
-
 type OpenTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
+
+/// A row with its key as bytes.
+#[cfg(test)]
+pub(crate) type RawRow<T> = (Vec<u8>, <T as Table>::Value);
 
 /// The folded rows as of the last commit. Nothing is opened before the first look-up, because most turns need none;
 /// nothing is held over a commit, because a held reader keeps redb from using freed pages again.
@@ -72,7 +72,7 @@ impl<'d> Base<'d> {
 
     /// Every row.
     #[cfg(test)]
-    pub(crate) fn all_rows<T: Table>(&self) -> Result<KeyedRows<T>, Fault> {
+    pub(crate) fn all_rows<T: Table>(&self) -> Result<Vec<RawRow<T>>, Fault> {
         let mut rows = Vec::new();
         for row in redb::ReadableTable::iter(self.table::<T>()?).map_err(store_fault)? {
             let (key, sealed) = row.map_err(store_fault)?;

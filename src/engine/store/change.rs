@@ -1,10 +1,9 @@
 //! How a row of the window changes: put or deleted in a turn, then written to the journal by its commit.
 
-use std::collections::btree_map::Entry;
-
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::base::Base;
 use crate::engine::store::key::KeyPart;
+use crate::engine::store::rows::RowMap;
 use crate::engine::store::schema::Table;
 use crate::engine::store::shelf::Group;
 use crate::engine::store::shelf::Shelf;
@@ -35,14 +34,11 @@ impl<T: Table> Shelf<T> {
             None => self.groups.entry(prefix.clone()).or_default(),
         };
         let fresh = Stamp { generation: 0, based, journaled: false, touched: false };
-        let stamp = match value {
-            Some(value) => Some(group.put(&key, value, fresh)),
+        let is_first = match value {
+            Some(value) => group.put(&key, value, fresh),
             None => group.delete(&key, fresh),
         };
-        if let Some(stamp) = stamp
-            && !stamp.touched
-        {
-            stamp.touched = true;
+        if is_first {
             self.touched.push((prefix.clone(), key));
         }
     }
@@ -97,30 +93,38 @@ impl<T: Table> Group<T> {
         }
     }
 
-    fn put(&mut self, key: &T::Key, value: T::Value, fresh: Stamp) -> &mut Stamp {
-        match self.rows.entry(key.clone()) {
-            Entry::Occupied(entry) => {
-                let slot = entry.into_mut();
-                slot.value = value;
-                &mut slot.stamp
-            }
-            Entry::Vacant(entry) => {
-                let gone = if self.gone.is_empty() { None } else { self.gone.remove(key) };
-                &mut entry.insert(Slot { stamp: gone.unwrap_or(fresh), value }).stamp
-            }
+    /// Puts a row; true when this turn has not changed it before.
+    fn put(&mut self, key: &T::Key, value: T::Value, fresh: Stamp) -> bool {
+        if let Some(slot) = self.rows.get_mut(key) {
+            slot.value = value;
+            return slot.stamp.touch();
         }
+        let gone = if self.gone.is_empty() { None } else { self.gone.remove(key) };
+        let mut stamp = gone.unwrap_or(fresh);
+        let is_first = stamp.touch();
+        self.rows.insert(key.clone(), Slot { stamp, value });
+        is_first
     }
 
-    /// Deletes a row; `None` when nothing is left to be written of it.
-    fn delete(&mut self, key: &T::Key, fresh: Stamp) -> Option<&mut Stamp> {
-        let stamp = match self.rows.remove(key) {
+    /// Deletes a row; true when this turn has not changed it before, and something is to be written of it.
+    fn delete(&mut self, key: &T::Key, fresh: Stamp) -> bool {
+        let mut stamp = match self.rows.remove(key) {
             Some(slot) => slot.stamp,
-            None if self.is_gone(key) => return None,
+            None if self.is_gone(key) => return false,
             None => fresh,
         };
         if !stamp.based && !stamp.journaled {
-            return None;
+            return false;
         }
-        Some(self.gone.entry(key.clone()).or_insert(stamp))
+        let is_first = stamp.touch();
+        self.gone.insert(key.clone(), stamp);
+        is_first
+    }
+}
+
+impl Stamp {
+    /// Notes that this turn has changed the row; true when it had not before.
+    fn touch(&mut self) -> bool {
+        !std::mem::replace(&mut self.touched, true)
     }
 }

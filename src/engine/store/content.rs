@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::engine::store::base::Base;
 use crate::engine::store::codec;
 use crate::engine::store::key::key_of;
+use crate::engine::store::rows::RowMap;
 use crate::engine::store::schema::Table;
 use crate::engine::store::shelf::Shelf;
 use crate::engine::store::store::Store;
@@ -23,12 +24,12 @@ impl<T: Table> Shelf<T> {
             rows.insert(key, codec::encode(&value));
         }
         for (prefix, group) in &self.groups {
-            for (key, slot) in &group.rows {
+            group.rows.each(&mut |key, slot| {
                 rows.insert(key_of(prefix, key), codec::encode(&slot.value));
-            }
-            for key in group.gone.keys() {
+            });
+            group.gone.each(&mut |key, _| {
                 rows.remove(&key_of(prefix, key));
-            }
+            });
         }
         Ok(rows)
     }

@@ -13,6 +13,7 @@ use crate::engine::store::journal::RowReader;
 use crate::engine::store::journal::RowWriter;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::parts_of;
+use crate::engine::store::rows::RowMap;
 use crate::engine::store::schema::Table;
 use crate::engine::store::seal::damaged;
 use crate::engine::store::seal::seal;
@@ -125,6 +126,10 @@ impl<T: Table> Shelved for Shelf<T> {
     fn seal(&mut self) {
         // An empty group is kept until here, because a busy workflow's line runs empty again and again.
         self.groups.retain(|_, group| !group.rows.is_empty() || !group.gone.is_empty());
+        for group in self.groups.values_mut() {
+            group.rows.trim();
+            group.gone.trim();
+        }
         self.changed.sealed.push_back(std::mem::take(&mut self.changed.filling));
     }
 

@@ -13,6 +13,7 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use redb::BackendError;
 use redb::StorageBackend;
@@ -45,17 +46,20 @@ pub(crate) struct Gate {
     shared: bool,
     open: Arc<AtomicBool>,
     held_back: Arc<Mutex<HeldBack>>,
+    /// By how much every sync is made longer.
+    sync_delay: Duration,
 }
 
 impl Gate {
     /// A closed gate before a file.
-    pub(crate) fn closed(file: FileBackend) -> Gate {
-        Gate { file: Arc::new(file), shared: false, open: Arc::default(), held_back: Arc::default() }
+    pub(crate) fn closed(file: FileBackend, sync_delay: Duration) -> Gate {
+        let (open, held_back) = (Arc::default(), Arc::default());
+        Gate { file: Arc::new(file), shared: false, open, held_back, sync_delay }
     }
 
     /// A gate before a file that is only looked at: it never opens, and shares the file with others who look.
     pub(crate) fn for_looking(file: FileBackend) -> Gate {
-        Gate { shared: true, ..Gate::closed(file) }
+        Gate { shared: true, ..Gate::closed(file, Duration::ZERO) }
     }
 
     /// Opens the gate: what was held back goes to the file, in order.
@@ -154,6 +158,7 @@ impl StorageBackend for Gate {
 
     fn sync_data(&self) -> io::Result<()> {
         if self.is_open() {
+            wait(self.sync_delay);
             return self.file.sync_data();
         }
         self.held_back().operations.push(Operation::Sync);
@@ -210,5 +215,13 @@ impl StorageBackend for Gate {
 
     fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
         self.file.query_lock_range(start, end)
+    }
+}
+
+/// Makes a sync as slow as that of another disk.
+#[expect(clippy::disallowed_methods, reason = "a slow disk is exactly what is asked for")]
+fn wait(sync_delay: Duration) {
+    if !sync_delay.is_zero() {
+        std::thread::sleep(sync_delay);
     }
 }

@@ -229,3 +229,76 @@ fn piece_len(rest: usize) -> usize {
     }
     (page / 2).min(PIECE_MAX) - PAGE_OVERHEAD
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Header {
+        Header {
+            position: 300,
+            previous: 7,
+            time: Timestamp::from_millis(1_000_000),
+            numbers: Numbers { next_sequence: 5, next_ticket: 2, next_queue: 1 },
+            tallies: vec![(QueueId(1), Tally::default())],
+        }
+    }
+
+    fn row() -> Vec<u8> {
+        let mut row = RowWriter::new(&header());
+        row.begin_table(4);
+        row.write(&QueueId(1), &9_u64, Some(&"kept"));
+        row.write(&QueueId(1), &10_u64, None::<&u8>);
+        row.end_table();
+        row.finish().0
+    }
+
+    #[test]
+    fn a_row_is_read_back_as_it_was_written() {
+        let bytes = row();
+        let (read, _, mut row) = RowReader::open(&bytes).unwrap();
+        assert_eq!(read, header());
+        assert_eq!(row.next_table().unwrap(), Some(4));
+        let key = |rank: u8| [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, rank];
+        assert_eq!(row.next_row().unwrap(), Some((&key(9)[..], Some(&b"\x04kept"[..]))));
+        assert_eq!(row.next_row().unwrap(), Some((&key(10)[..], None)));
+        assert_eq!(row.next_row().unwrap(), None);
+        assert_eq!(row.next_table().unwrap(), None);
+    }
+
+    #[test]
+    fn the_bytes_of_a_row_are_what_they_were() {
+        let hex: String = row().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, GOLDEN, "stored bytes have changed: raise the format");
+    }
+
+    const GOLDEN: &str = "ac0207c0843d05020101010000000000000000000000000000040c0000000001000000000000000905000000046b6570740c0000000001000000000000000affffffffffffffc90413de0f85f30a";
+
+    #[test]
+    fn a_flipped_bit_or_a_missing_byte_is_noticed() {
+        let bytes = row();
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(RowReader::open(&flipped).is_err(), "bit {bit}");
+        }
+        for len in 0..bytes.len() {
+            assert!(RowReader::open(&bytes[..len]).is_err(), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn pieces_waste_little_and_make_up_the_row() {
+        for len in (1..2_000_000).step_by(9_973) {
+            let (mut rest, mut pages, mut pieces) = (len, 0, 0);
+            while rest > 0 {
+                let piece = piece_len(rest);
+                assert!(piece > 0 && piece <= rest);
+                pages += (piece + PAGE_OVERHEAD).next_power_of_two().max(PAGE);
+                (rest, pieces) = (rest - piece, pieces + 1);
+            }
+            assert!(pages <= len + len / 4 + 2 * PAGE, "{len} bytes take {pages}");
+            assert!(pieces <= 8 + len / PIECE_MAX, "{len} bytes are {pieces} pieces");
+        }
+    }
+}

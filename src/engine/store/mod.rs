@@ -22,6 +22,7 @@ pub(crate) mod meta;
 mod open;
 mod records;
 mod replay;
+mod rows;
 pub(crate) mod schema;
 mod seal;
 mod shelf;

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use redb::Builder;
 use redb::Database;
@@ -56,6 +57,8 @@ pub(crate) struct StoreOptions {
     pub(crate) quick_repair: bool,
     /// How many bytes of journal rows fill a generation.
     pub(crate) generation_bytes: u64,
+    /// By how much every sync of the file is made longer, to see what a slower disk would do.
+    pub(crate) sync_delay: Duration,
     /// How many full generations are kept in the journal before the oldest is folded.
     pub(crate) generations: usize,
     /// How large a file may be to have every page of it checked when it is opened.
@@ -71,6 +74,7 @@ impl Default for StoreOptions {
             generation_bytes: limits::GENERATION_BYTES,
             generations: limits::GENERATIONS,
             check_bytes_max: limits::CHECK_BYTES_MAX,
+            sync_delay: Duration::ZERO,
         }
     }
 }
@@ -101,6 +105,48 @@ impl Store {
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
         let database = builder(options).create_with_backend(backend).map_err(store_fault)?;
+        Ok(Store::begin_epoch(database, options, None)?)
+    }
+
+    /// Opens the store that a backend holds; nothing is created.
+    #[cfg(test)]
+    pub(crate) fn open_backend(
+        backend: impl StorageBackend,
+        options: StoreOptions,
+    ) -> Result<Store, OpenError> {
+        Store::open_held(backend, options, false)
+    }
+
+    /// Opens the store that a backend holds once every page was checked: redb itself believes what it reads.
+    #[cfg(test)]
+    pub(crate) fn open_verified(
+        backend: impl StorageBackend,
+        options: StoreOptions,
+    ) -> Result<Store, OpenError> {
+        Store::open_held(backend, options, true)
+    }
+
+    #[cfg(test)]
+    fn open_held(
+        backend: impl StorageBackend,
+        options: StoreOptions,
+        verify: bool,
+    ) -> Result<Store, OpenError> {
+        let path = Path::new("backend");
+        let opened = catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let mut magic = [0; MAGIC.len()];
+            if backend.read(0, &mut magic).is_err() || magic != *MAGIC {
+                return Err(foreign(path, "it does not begin as one".to_owned()));
+            }
+            let database = builder(options).create_with_backend(backend);
+            let mut database = database.map_err(|error| foreign(path, error.to_string()))?;
+            if verify && !database.check_integrity().map_err(|error| foreign(path, error.to_string()))? {
+                return Err(damaged(&schema::META, "a page is not what was written").into());
+            }
+            check_format(path, &database)?;
+            Ok(database)
+        }));
+        let database = opened.unwrap_or_else(|panic| Err(foreign(path, panic_text(&*panic))))?;
         Ok(Store::begin_epoch(database, options, None)?)
     }
 
@@ -141,7 +187,7 @@ fn open_file(path: &Path, options: StoreOptions) -> Result<Database, OpenError> 
     let mut file = file.map_err(|error| fault_of(path, &error))?;
     check_magic(path, &mut file)?;
     let bytes = file.metadata().map_err(file_fault)?.len();
-    let gate = Gate::closed(FileBackend::new(file).map_err(store_fault)?);
+    let gate = Gate::closed(FileBackend::new(file).map_err(store_fault)?, options.sync_delay);
     // A repair has looked at every page already.
     let repaired = Arc::new(AtomicBool::new(false));
     let mut builder = builder(options);

@@ -64,8 +64,8 @@ impl Records for Turn<'_> {
         Ok(self.kept.tallies.get(&queue).copied().unwrap_or_default())
     }
 
-    fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>> {
-        self.shelves.workflows.read(&self.base, &key.queue, &key.stream, |record| (**record).clone())
+    fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>> {
+        self.shelves.workflows.get(&self.base, &key.queue, &key.stream)
     }
 
     fn workflows(
@@ -73,31 +73,29 @@ impl Records for Turn<'_> {
         queue: QueueId,
         after: Option<&Stream>,
         limit: usize,
-    ) -> Read<Vec<(Stream, WorkflowRecord)>> {
+    ) -> Read<Vec<(Stream, Arc<WorkflowRecord>)>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let page = self.shelves.workflows.page(&self.base, &queue, from, limit)?;
-        Ok(page.into_iter().map(|(stream, record)| (stream, *record)).collect())
+        self.shelves.workflows.page(&self.base, &queue, from, limit)
     }
 
     fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>> {
         self.shelves.states.get(&self.base, &key.queue, &key.stream)
     }
 
-    fn message(&self, key: MessageKey) -> Read<Option<MessageRecord>> {
-        self.shelves.messages.read(&self.base, &key.queue, &key.sequence, |record| (**record).clone())
+    fn message(&self, key: MessageKey) -> Read<Option<Arc<MessageRecord>>> {
+        self.shelves.messages.get(&self.base, &key.queue, &key.sequence)
     }
 
     fn message_from(
         &self,
         queue: QueueId,
         from: SequenceNumber,
-    ) -> Read<Option<(SequenceNumber, MessageRecord)>> {
-        let found = self.shelves.messages.first(&self.base, &queue, &from)?;
-        Ok(found.map(|(sequence, record)| (sequence, *record)))
+    ) -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>> {
+        self.shelves.messages.first(&self.base, &queue, &from)
     }
 
-    fn content(&self, key: MessageKey) -> Read<Option<Content>> {
-        self.shelves.contents.read(&self.base, &key.queue, &key.sequence, |content| (**content).clone())
+    fn content(&self, key: MessageKey) -> Read<Option<Arc<Content>>> {
+        self.shelves.contents.get(&self.base, &key.queue, &key.sequence)
     }
 
     fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>> {

@@ -20,14 +20,16 @@
 //! | roots | queue, stream, sequence | nothing | while it waits for an unknown predecessor |
 //! | waiting | queue, stream, message ID | sequence | while the chain has not reached it |
 //! | marks | queue, stream, first rank | `Mark` | while a message could come for its ranks |
-//! | holdings | queue, stream | `Holding` | while messages of it are handed out |
+//! | holdings | queue, stream | `Holding` | while somebody holds it |
 //! | ready | queue, ticket | stream | while its head can be handed out |
 //! | reminders | due, queue, what | nothing | until it is due |
 //! | dead_by_reason | queue, reason, sequence | nothing | while it is a dead letter |
 //! | dead_by_workflow | queue, stream, rank, sequence | nothing | while it is a dead letter |
 //! | duplicates | queue, message ID | `Duplicate` | until its window is over |
 
+use std::collections::BTreeMap;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use redb::TableDefinition;
@@ -49,7 +51,11 @@ use crate::engine::store::base::Base;
 use crate::engine::store::fold::Shelved;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::ReminderKey;
+use crate::engine::store::rows::Hashed;
+use crate::engine::store::rows::RowMap;
 use crate::engine::store::shelf::Shelf;
+use crate::engine::store::shelf::Slot;
+use crate::engine::store::shelf::Stamp;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
@@ -74,6 +80,9 @@ pub(crate) trait Table {
     type Prefix: KeyPart + Clone + Ord + Hash;
     /// The rest of the key.
     type Key: KeyPart + Clone + Ord;
+    /// How the rows of a prefix are kept in memory.
+    type Rows: RowMap<Self::Key, Slot<Self::Value>>;
+    type Gone: RowMap<Self::Key, Stamp>;
     type Value: Clone + Serialize + DeserializeOwned;
     const NAME: &'static str;
     const DEFINITION: Definition;
@@ -88,13 +97,15 @@ pub(crate) trait TableVisitor {
 
 /// Makes the tables, and the shelves that hold their rows of the window.
 macro_rules! tables {
-    ($($number:literal $field:ident $table:ident: $prefix:ty, $key:ty => $value:ty;)*) => {
+    ($($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty;)*) => {
         $(
             pub(crate) struct $table;
 
             impl Table for $table {
                 type Prefix = $prefix;
                 type Key = $key;
+                type Rows = $rows<$key, Slot<$value>>;
+                type Gone = $rows<$key, Stamp>;
                 type Value = $value;
                 const NAME: &'static str = stringify!($field);
                 const DEFINITION: Definition = TableDefinition::new(Self::NAME);
@@ -134,23 +145,23 @@ macro_rules! tables {
 }
 
 tables! {
-    0 workflows Workflows: QueueId, Stream => Box<WorkflowRecord>;
-    1 states States: QueueId, Stream => Bytes;
-    2 messages Messages: QueueId, SequenceNumber => Box<MessageRecord>;
-    3 contents Contents: QueueId, SequenceNumber => Box<Content>;
-    4 line Line: WorkflowKey, u64 => SequenceNumber;
-    5 aside Aside: WorkflowKey, u64 => SequenceNumber;
-    6 links Links: WorkflowKey, Option<MessageId> => Link;
-    7 trails Trails: WorkflowKey, u64 => TrailEntry;
-    8 roots Roots: WorkflowKey, SequenceNumber => ();
-    9 waiting Waiting: WorkflowKey, MessageId => SequenceNumber;
-    10 marks Marks: WorkflowKey, u64 => Mark;
-    11 holdings Holdings: QueueId, Stream => Holding;
-    12 ready Ready: QueueId, u64 => Stream;
-    13 reminders Reminders: (), ReminderKey => ();
-    14 dead_by_reason DeadByReason: QueueId, (String, SequenceNumber) => ();
-    15 dead_by_workflow DeadByWorkflow: WorkflowKey, (u64, SequenceNumber) => ();
-    16 duplicates Duplicates: QueueId, MessageId => Duplicate;
+    0 workflows Workflows: Hashed, QueueId, Stream => Arc<WorkflowRecord>;
+    1 states States: Hashed, QueueId, Stream => Bytes;
+    2 messages Messages: BTreeMap, QueueId, SequenceNumber => Arc<MessageRecord>;
+    3 contents Contents: Hashed, QueueId, SequenceNumber => Arc<Content>;
+    4 line Line: BTreeMap, WorkflowKey, u64 => SequenceNumber;
+    5 aside Aside: BTreeMap, WorkflowKey, u64 => SequenceNumber;
+    6 links Links: BTreeMap, WorkflowKey, Option<MessageId> => Link;
+    7 trails Trails: BTreeMap, WorkflowKey, u64 => TrailEntry;
+    8 roots Roots: BTreeMap, WorkflowKey, SequenceNumber => ();
+    9 waiting Waiting: BTreeMap, WorkflowKey, MessageId => SequenceNumber;
+    10 marks Marks: BTreeMap, WorkflowKey, u64 => Mark;
+    11 holdings Holdings: Hashed, QueueId, Stream => Holding;
+    12 ready Ready: BTreeMap, QueueId, u64 => Stream;
+    13 reminders Reminders: BTreeMap, (), ReminderKey => ();
+    14 dead_by_reason DeadByReason: BTreeMap, QueueId, (String, SequenceNumber) => ();
+    15 dead_by_workflow DeadByWorkflow: BTreeMap, WorkflowKey, (u64, SequenceNumber) => ();
+    16 duplicates Duplicates: Hashed, QueueId, MessageId => Duplicate;
 }
 
 /// Every table with sealed rows.

@@ -1,6 +1,5 @@
 //! One table: its rows of the window in memory, before the rows that are folded.
 
-use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::ops::Bound;
 
@@ -11,6 +10,7 @@ use crate::engine::store::fold::Changed;
 use crate::engine::store::folded::Folded;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
+use crate::engine::store::rows::RowMap;
 use crate::engine::store::schema::Table;
 use crate::error::Fault;
 
@@ -35,24 +35,24 @@ pub(crate) struct Slot<V> {
 
 /// The rows of one prefix: those that are there, and those that are deleted but may still be folded.
 pub(crate) struct Group<T: Table> {
-    pub(crate) rows: BTreeMap<T::Key, Slot<T::Value>>,
-    pub(crate) gone: BTreeMap<T::Key, Stamp>,
+    pub(crate) rows: T::Rows,
+    pub(crate) gone: T::Gone,
 }
 
 impl<T: Table> Default for Group<T> {
     fn default() -> Group<T> {
-        Group { rows: BTreeMap::new(), gone: BTreeMap::new() }
+        Group { rows: T::Rows::default(), gone: T::Gone::default() }
     }
 }
 
 impl<T: Table> Group<T> {
     /// Whether the window has its own word on this key, so that a folded row does not count.
     pub(crate) fn shadows(&self, key: &T::Key) -> bool {
-        self.rows.contains_key(key) || self.is_gone(key)
+        self.rows.contains(key) || self.is_gone(key)
     }
 
     pub(crate) fn is_gone(&self, key: &T::Key) -> bool {
-        !self.gone.is_empty() && self.gone.contains_key(key)
+        !self.gone.is_empty() && self.gone.contains(key)
     }
 }
 
@@ -122,7 +122,7 @@ impl<T: Table> Shelf<T> {
         from: &T::Key,
     ) -> Result<Option<Row<T>>, Fault> {
         let group = self.groups.get(prefix);
-        let own = group.and_then(|group| group.rows.range(from..).next());
+        let own = group.and_then(|group| group.rows.first(Bound::Included(from)));
         let folded = match self.folded.any() {
             true => self.folded.first(base, group, prefix, from)?,
             false => None,
@@ -138,7 +138,7 @@ impl<T: Table> Shelf<T> {
         to: &T::Key,
     ) -> Result<Option<Row<T>>, Fault> {
         let group = self.groups.get(prefix);
-        let own = group.and_then(|group| group.rows.range(..=to).next_back());
+        let own = group.and_then(|group| group.rows.last(to));
         let folded = match self.folded.any() {
             true => self.folded.last(base, group, prefix, to)?,
             false => None,
@@ -170,7 +170,7 @@ impl<T: Table> Shelf<T> {
         from: Bound<&T::Key>,
     ) -> Result<Option<Row<T>>, Fault> {
         let group = self.groups.get(prefix);
-        let own = group.and_then(|group| group.rows.range((from, Bound::Unbounded)).next());
+        let own = group.and_then(|group| group.rows.first(from));
         let folded = match self.folded.any() {
             true => {
                 let start = prefix_of(prefix);

@@ -1,5 +1,6 @@
 //! Backup: the state of one instant, copied to a second file while turns go on.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use redb::Database;
@@ -19,8 +20,8 @@ use crate::engine::store::schema::Definition;
 use crate::engine::store::seal::unseal;
 use crate::error::Fault;
 
-/// Rows copied in one commit: a backup's memory stays bounded.
-const ROWS_PER_COMMIT: usize = 10_000;
+/// Bytes copied in one commit: a backup's memory stays bounded.
+const BYTES_PER_COMMIT: usize = 8 * 1024 * 1024;
 
 /// The state of one instant. As long as it is held, the file cannot reuse freed space.
 pub(crate) struct Snapshot {
@@ -42,23 +43,30 @@ impl Snapshot {
         }
         let new = new_file(target)?;
         let copy = Database::builder().create(&new).map_err(store_fault)?;
-        let mut rows = self.count_journal()?;
+        let journaled = self.journaled()?;
+        let mut rows = journaled.values().filter(|is_there| **is_there).count() as u64;
         for definition in schema::all() {
-            rows = self.copy_table(&copy, definition, rows, progress)?;
+            let counts = |key: &[u8]| {
+                let is_journal = definition.name() == schema::JOURNAL.name();
+                !is_journal && !journaled.contains_key(&(definition.name().to_owned(), key.to_vec()))
+            };
+            rows = self.copy_table(&copy, definition, rows, &counts, progress)?;
         }
         drop(copy);
         put_in_place(&new, target)?;
         Ok(rows)
     }
 
-    /// Checks the journal, and counts the rows in it.
-    fn count_journal(&self) -> Result<u64, Fault> {
-        let mut rows = 0;
+    /// Checks the journal: which rows it has, and whether they are put or deleted by it.
+    fn journaled(&self) -> Result<BTreeMap<(String, Vec<u8>), bool>, Fault> {
+        let mut rows = BTreeMap::new();
         journal::read_all(&self.transaction, |_, row| {
             let (_, _, mut row) = RowReader::open(row)?;
-            while row.next_table()?.is_some() {
-                while row.next_row()?.is_some() {
-                    rows += 1;
+            while let Some(number) = row.next_table()? {
+                let table = schema::SHELVED.get(usize::from(number));
+                let name = table.map(|table| table.name().to_owned()).unwrap_or_default();
+                while let Some((key, value)) = row.next_row()? {
+                    rows.insert((name.clone(), key.to_vec()), value.is_some());
                 }
             }
             Ok(())
@@ -71,6 +79,7 @@ impl Snapshot {
         copy: &Database,
         definition: Definition,
         rows_before: u64,
+        counts: &dyn Fn(&[u8]) -> bool,
         progress: &dyn Fn(u64),
     ) -> Result<u64, Fault> {
         let source = self.transaction.open_table(definition).map_err(store_fault)?;
@@ -79,20 +88,24 @@ impl Snapshot {
         loop {
             let transaction = copy.begin_write().map_err(store_fault)?;
             let mut table = transaction.open_table(definition).map_err(store_fault)?;
-            let mut batch = 0;
-            for row in rows.by_ref().take(ROWS_PER_COMMIT) {
-                let (key, sealed) = row.map_err(store_fault)?;
+            let (mut bytes, mut more) = (0, false);
+            for row in rows.by_ref() {
+                let (key, value) = row.map_err(store_fault)?;
                 if definition.name() != schema::JOURNAL.name() {
-                    unseal(&definition, key.value(), sealed.value())?;
+                    unseal(&definition, key.value(), value.value())?;
                 }
-                table.insert(key.value(), sealed.value()).map_err(store_fault)?;
-                batch += 1;
+                table.insert(key.value(), value.value()).map_err(store_fault)?;
+                copied += u64::from(counts(key.value()));
+                bytes += key.value().len() + value.value().len();
+                if bytes >= BYTES_PER_COMMIT {
+                    more = true;
+                    break;
+                }
             }
             drop(table);
             transaction.commit().map_err(store_fault)?;
-            copied += batch as u64;
             progress(copied);
-            if batch < ROWS_PER_COMMIT {
+            if !more {
                 return Ok(copied);
             }
         }

@@ -12,15 +12,9 @@ impl Turn<'_> {
         self.changed = true;
         let (shelves, base) = (&mut *self.shelves, &self.base);
         match change {
-            Change::Workflow(key, record) => {
-                shelves.workflows.set(base, &key.queue, key.stream, record.map(Box::new))
-            }
-            Change::Message(key, record) => {
-                shelves.messages.set(base, &key.queue, key.sequence, record.map(Box::new))
-            }
-            Change::Content(key, content) => {
-                shelves.contents.set(base, &key.queue, key.sequence, content.map(Box::new))
-            }
+            Change::Workflow(key, record) => shelves.workflows.set(base, &key.queue, key.stream, record),
+            Change::Message(key, record) => shelves.messages.set(base, &key.queue, key.sequence, record),
+            Change::Content(key, content) => shelves.contents.set(base, &key.queue, key.sequence, content),
             Change::Line(key, rank, entry) => shelves.line.set(base, &key, rank, entry),
             Change::Holding(key, holding) => shelves.holdings.set(base, &key.queue, key.stream, holding),
             Change::Ready(queue, ticket, stream) => shelves.ready.set(base, &queue, ticket, stream),

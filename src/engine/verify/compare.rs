@@ -1,6 +1,7 @@
 //! What the rows say of each other, table by table: the promises of the rules, looked at from outside.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::MessageKey;
@@ -54,11 +55,11 @@ impl<'a, 'p> Comparison<'a, 'p> {
         self.ledger.queues.get(&queue)
     }
 
-    pub(crate) fn message(&self, key: MessageKey) -> Result<Option<Box<MessageRecord>>, Fault> {
+    pub(crate) fn message(&self, key: MessageKey) -> Result<Option<Arc<MessageRecord>>, Fault> {
         self.rows.get::<schema::Messages>(&key.queue, &key.sequence)
     }
 
-    pub(crate) fn workflow(&self, key: &WorkflowKey) -> Result<Option<Box<WorkflowRecord>>, Fault> {
+    pub(crate) fn workflow(&self, key: &WorkflowKey) -> Result<Option<Arc<WorkflowRecord>>, Fault> {
         self.rows.get::<schema::Workflows>(&key.queue, &key.stream)
     }
 

@@ -1,6 +1,7 @@
 //! Every message: it has its content, its place, its workflow and its reminders.
 
 use std::iter::Peekable;
+use std::sync::Arc;
 
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Counts;
@@ -50,7 +51,7 @@ impl<'a> Comparison<'a, '_> {
         &mut self,
         contents: &mut Contained<'a>,
         key: Option<MessageKey>,
-    ) -> Result<Option<Box<Content>>, Fault> {
+    ) -> Result<Option<Arc<Content>>, Fault> {
         let of = |queue, sequence| MessageKey { queue, sequence };
         let upto = |row: &Result<_, Fault>| match row {
             Ok((queue, sequence, _)) => key.is_none_or(|key| of(*queue, *sequence) <= key),

@@ -1,5 +1,7 @@
 //! Every workflow: what stands in its line and beside it, what its holder has, and what it offers.
 
+use std::sync::Arc;
+
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
@@ -221,7 +223,7 @@ impl<'a> Comparison<'a, '_> {
         row: &T::Key,
         sequence: SequenceNumber,
         fits: impl Fn(&MessageRecord) -> bool,
-    ) -> Result<Option<Box<MessageRecord>>, Fault> {
+    ) -> Result<Option<Arc<MessageRecord>>, Fault> {
         let Some(message) = self.message(MessageKey { queue: workflow.queue, sequence })? else {
             self.findings.row::<T>(prefix, row, format!("message {sequence} is not there"));
             return Ok(None);

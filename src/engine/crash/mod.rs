@@ -1,0 +1,19 @@
+//! What a power cut, a failing disk and a flipped bit may do to the store, tried out: nothing that was acknowledged is
+//! lost, nothing is made up, and what is damaged is refused.
+
+mod cut;
+mod disk;
+mod faults;
+mod flips;
+mod image;
+mod listing;
+mod play;
+#[path = "../../../tests/model/random.rs"]
+mod random;
+mod rows;
+mod run;
+mod setting;
+mod story;
+mod sweep;
+mod teller;
+mod wares;

@@ -1,0 +1,300 @@
+//! The rows as plain maps: what a store has to answer, said in the simplest way, to compare a real one with.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::collections::HashSet;
+use std::mem::Discriminant;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::change::Change;
+use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Content;
+use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::Holding;
+use crate::engine::rules::record::Link;
+use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::Tally;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::records::Records;
+use crate::error::Fault;
+use crate::id::MessageId;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+
+type Places = BTreeMap<(WorkflowKey, u64), SequenceNumber>;
+
+/// Every row there is.
+#[derive(Clone, Default)]
+pub(crate) struct Rows {
+    /// How many changes were written.
+    pub(crate) changes: u64,
+    /// Of which kinds they were.
+    pub(crate) kinds: HashSet<Discriminant<Change>>,
+    numbers: Numbers,
+    queues: BTreeMap<QueueId, Arc<QueueRecord>>,
+    tallies: BTreeMap<QueueId, Tally>,
+    workflows: BTreeMap<WorkflowKey, Arc<WorkflowRecord>>,
+    states: BTreeMap<WorkflowKey, Bytes>,
+    messages: BTreeMap<MessageKey, Arc<MessageRecord>>,
+    contents: BTreeMap<MessageKey, Arc<Content>>,
+    line: Places,
+    aside: Places,
+    links: BTreeMap<(WorkflowKey, Option<MessageId>), Link>,
+    trails: BTreeMap<(WorkflowKey, u64), TrailEntry>,
+    roots: BTreeSet<(WorkflowKey, SequenceNumber)>,
+    waiting: BTreeMap<(WorkflowKey, MessageId), SequenceNumber>,
+    marks: BTreeMap<(WorkflowKey, u64), Mark>,
+    holdings: BTreeMap<WorkflowKey, Holding>,
+    ready: BTreeMap<(QueueId, u64), Stream>,
+    /// By instant, queue and bytes: those of one instant come in an order that must not change from file to file.
+    reminders: BTreeMap<(Timestamp, QueueId, Vec<u8>), Reminder>,
+    dead_by_workflow: BTreeSet<(WorkflowKey, u64, SequenceNumber)>,
+    dead_by_reason: BTreeSet<(QueueId, String, SequenceNumber)>,
+    duplicates: BTreeMap<(QueueId, MessageId), Duplicate>,
+}
+
+/// Puts or deletes a row of a map.
+fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) {
+    match value {
+        Some(value) => drop(map.insert(key, value)),
+        None => drop(map.remove(&key)),
+    }
+}
+
+/// Puts or deletes a row that is only a key.
+fn list<K: Ord>(set: &mut BTreeSet<K>, key: K, there: bool) {
+    match there {
+        true => drop(set.insert(key)),
+        false => drop(set.remove(&key)),
+    }
+}
+
+/// The first row of a workflow at or after a rank.
+fn ranked_from<V: Clone>(
+    map: &BTreeMap<(WorkflowKey, u64), V>,
+    key: &WorkflowKey,
+    rank: u64,
+) -> Option<(u64, V)> {
+    let ((of, rank), value) = map.range((key.clone(), rank)..).next()?;
+    (of == key).then(|| (*rank, value.clone()))
+}
+
+impl Rows {
+    /// Its reminders stay; they are dropped when they are due.
+    fn delete_queue(&mut self, gone: QueueId) {
+        self.queues.remove(&gone);
+        self.tallies.remove(&gone);
+        self.workflows.retain(|key, _| key.queue != gone);
+        self.states.retain(|key, _| key.queue != gone);
+        self.messages.retain(|key, _| key.queue != gone);
+        self.contents.retain(|key, _| key.queue != gone);
+        self.line.retain(|(key, _), _| key.queue != gone);
+        self.aside.retain(|(key, _), _| key.queue != gone);
+        self.links.retain(|(key, _), _| key.queue != gone);
+        self.trails.retain(|(key, _), _| key.queue != gone);
+        self.roots.retain(|(key, _)| key.queue != gone);
+        self.waiting.retain(|(key, _), _| key.queue != gone);
+        self.marks.retain(|(key, _), _| key.queue != gone);
+        self.holdings.retain(|key, _| key.queue != gone);
+        self.ready.retain(|(queue, _), _| *queue != gone);
+        self.dead_by_workflow.retain(|(key, _, _)| key.queue != gone);
+        self.dead_by_reason.retain(|(queue, _, _)| *queue != gone);
+        self.duplicates.retain(|(queue, _), _| *queue != gone);
+    }
+}
+
+impl Records for Rows {
+    fn numbers(&self) -> Read<Numbers> {
+        Ok(self.numbers)
+    }
+
+    fn queue(&self, id: QueueId) -> Read<Option<Arc<QueueRecord>>> {
+        Ok(self.queues.get(&id).cloned())
+    }
+
+    fn queue_named(&self, name: &QueueName) -> Read<Option<Arc<QueueRecord>>> {
+        Ok(self.queues.values().find(|queue| queue.name == *name).cloned())
+    }
+
+    fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>> {
+        let later = self.queues.values().filter(|queue| after.is_none_or(|after| queue.name > *after));
+        let mut later: Vec<Arc<QueueRecord>> = later.cloned().collect();
+        later.sort_by(|one, other| one.name.cmp(&other.name));
+        later.truncate(limit);
+        Ok(later)
+    }
+
+    fn queue_count(&self) -> Read<usize> {
+        Ok(self.queues.len())
+    }
+
+    fn tally(&self, queue: QueueId) -> Read<Tally> {
+        Ok(self.tallies.get(&queue).copied().unwrap_or_default())
+    }
+
+    fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>> {
+        Ok(self.workflows.get(key).cloned())
+    }
+
+    fn workflows(
+        &self,
+        queue: QueueId,
+        after: Option<&Stream>,
+        limit: usize,
+    ) -> Read<Vec<(Stream, Arc<WorkflowRecord>)>> {
+        let of_queue = self.workflows.iter().filter(|(key, _)| key.queue == queue);
+        let later = of_queue.filter(|(key, _)| after.is_none_or(|after| key.stream > *after));
+        Ok(later.map(|(key, record)| (key.stream.clone(), record.clone())).take(limit).collect())
+    }
+
+    fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>> {
+        Ok(self.states.get(key).cloned())
+    }
+
+    fn message(&self, key: MessageKey) -> Read<Option<Arc<MessageRecord>>> {
+        Ok(self.messages.get(&key).cloned())
+    }
+
+    fn message_from(
+        &self,
+        queue: QueueId,
+        from: SequenceNumber,
+    ) -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>> {
+        let next = self.messages.range(MessageKey { queue, sequence: from }..).next();
+        Ok(next.filter(|(key, _)| key.queue == queue).map(|(key, record)| (key.sequence, record.clone())))
+    }
+
+    fn content(&self, key: MessageKey) -> Read<Option<Arc<Content>>> {
+        Ok(self.contents.get(&key).cloned())
+    }
+
+    fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>> {
+        Ok(ranked_from(&self.line, key, rank))
+    }
+
+    fn aside_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>> {
+        Ok(ranked_from(&self.aside, key, rank))
+    }
+
+    fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<Link>> {
+        Ok(self.links.get(&(key.clone(), after.cloned())).cloned())
+    }
+
+    fn trail(&self, key: &WorkflowKey, rank: u64) -> Read<Option<TrailEntry>> {
+        Ok(self.trails.get(&(key.clone(), rank)).cloned())
+    }
+
+    fn root_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>> {
+        Ok(self.roots.iter().find(|(of, _)| of == key).map(|(_, sequence)| *sequence))
+    }
+
+    fn waiting(&self, key: &WorkflowKey, id: &MessageId) -> Read<Option<SequenceNumber>> {
+        Ok(self.waiting.get(&(key.clone(), id.clone())).copied())
+    }
+
+    fn waiting_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>> {
+        Ok(self.waiting.iter().find(|((of, _), _)| of == key).map(|(_, sequence)| *sequence))
+    }
+
+    fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>> {
+        let last = self.marks.range(..=(key.clone(), rank)).next_back();
+        Ok(last.filter(|((of, _), _)| of == key).map(|(_, mark)| *mark))
+    }
+
+    fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>> {
+        Ok(ranked_from(&self.marks, key, rank).map(|(_, mark)| mark))
+    }
+
+    fn holding_after(&self, key: Option<&WorkflowKey>) -> Read<Option<(WorkflowKey, Holding)>> {
+        let from = key.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.holdings.range::<WorkflowKey, _>((from, Bound::Unbounded)).next();
+        Ok(next.map(|(key, holding)| (key.clone(), holding.clone())))
+    }
+
+    fn ready_first(&self, queue: QueueId) -> Read<Option<(u64, Stream)>> {
+        let first = self.ready.range((queue, 0)..).next();
+        Ok(first.filter(|((of, _), _)| *of == queue).map(|((_, ticket), stream)| (*ticket, stream.clone())))
+    }
+
+    fn reminder_first(&self) -> Read<Option<Reminder>> {
+        Ok(self.reminders.values().next().cloned())
+    }
+
+    fn dead_letter_of(
+        &self,
+        key: &WorkflowKey,
+        from: (u64, SequenceNumber),
+    ) -> Read<Option<(u64, SequenceNumber)>> {
+        let first = self.dead_by_workflow.range((key.clone(), from.0, from.1)..).next();
+        Ok(first.filter(|(of, _, _)| of == key).map(|(_, rank, sequence)| (*rank, *sequence)))
+    }
+
+    fn dead_letters(
+        &self,
+        queue: QueueId,
+        from: Bound<(&str, SequenceNumber)>,
+        limit: usize,
+    ) -> Read<Vec<(String, SequenceNumber)>> {
+        let is_wanted = |reason: &str, sequence: SequenceNumber| match from {
+            Bound::Included(from) => (reason, sequence) >= from,
+            Bound::Excluded(from) => (reason, sequence) > from,
+            Bound::Unbounded => true,
+        };
+        let of_queue = self.dead_by_reason.iter().filter(|(of, _, _)| *of == queue);
+        let wanted = of_queue.filter(|(_, reason, sequence)| is_wanted(reason, *sequence));
+        Ok(wanted.map(|(_, reason, sequence)| (reason.clone(), *sequence)).take(limit).collect())
+    }
+
+    fn duplicate(&self, queue: QueueId, id: &MessageId) -> Read<Option<Duplicate>> {
+        Ok(self.duplicates.get(&(queue, id.clone())).copied())
+    }
+
+    fn write(&mut self, change: Change) -> Result<(), Fault> {
+        self.changes += 1;
+        self.kinds.insert(std::mem::discriminant(&change));
+        match change {
+            Change::Numbers(numbers) => self.numbers = numbers,
+            Change::Queue(record) => drop(self.queues.insert(record.id, Arc::new(record))),
+            Change::QueueGone(queue) => self.delete_queue(queue),
+            Change::Tally(queue, tally) => drop(self.tallies.insert(queue, tally)),
+            Change::Workflow(key, record) => put(&mut self.workflows, key, record),
+            Change::State(key, state) => put(&mut self.states, key, state),
+            Change::Message(key, record) => put(&mut self.messages, key, record),
+            Change::Content(key, content) => put(&mut self.contents, key, content),
+            Change::Line(key, rank, entry) => put(&mut self.line, (key, rank), entry),
+            Change::Aside(key, rank, entry) => put(&mut self.aside, (key, rank), entry),
+            Change::Link(key, after, link) => put(&mut self.links, (key, after), link),
+            Change::Trail(key, rank, entry) => put(&mut self.trails, (key, rank), entry),
+            Change::Root(key, sequence, there) => list(&mut self.roots, (key, sequence), there),
+            Change::Waiting(key, id, entry) => put(&mut self.waiting, (key, id), entry),
+            Change::Mark(key, rank, mark) => put(&mut self.marks, (key, rank), mark),
+            Change::Holding(key, holding) => put(&mut self.holdings, key, holding),
+            Change::Ready(queue, ticket, stream) => put(&mut self.ready, (queue, ticket), stream),
+            Change::Reminder(reminder, there) => {
+                let bytes = postcard::to_stdvec(&reminder.what).expect("a reminder has bytes");
+                let key = (reminder.due, reminder.queue, bytes);
+                put(&mut self.reminders, key, there.then_some(reminder));
+            }
+            Change::DeadLetter(key, there) => {
+                let queue = key.workflow.queue;
+                list(&mut self.dead_by_workflow, (key.workflow, key.rank, key.sequence), there);
+                list(&mut self.dead_by_reason, (queue, key.reason, key.sequence), there);
+            }
+            Change::Duplicate(queue, id, entry) => put(&mut self.duplicates, (queue, id), entry),
+        }
+        Ok(())
+    }
+}

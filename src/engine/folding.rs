@@ -1,0 +1,112 @@
+//! The store's promises, driven by the rules: a fold changes nothing, opening again changes nothing, and a file from
+//! before the journal is opened.
+
+use std::path::Path;
+
+use redb::Database;
+use redb::TableDefinition;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::Rules;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::samples;
+use crate::engine::store::Store;
+use crate::engine::store::StoreOptions;
+
+const META: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("meta");
+const JOURNAL: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("journal");
+
+/// Generations so small that every commit seals one and folds another.
+fn folding() -> StoreOptions {
+    StoreOptions { generation_bytes: 1, generations: 0, ..StoreOptions::default() }
+}
+
+/// Applies commands, one a turn, and returns the hash of all content after each.
+fn apply(store: &mut Store, rules: &mut Rules, commands: &[Command], from: u64) -> Vec<u64> {
+    let instants = from..;
+    let turns = instants.zip(commands).map(|(instant, command)| {
+        let now = Timestamp::from_millis(1_000_000 + 500 * instant);
+        let applied = store.turn(|turn| {
+            rules.apply(now, command.clone(), turn)?;
+            turn.stamp(now);
+            Ok(())
+        });
+        applied.unwrap();
+        store.content_hash().unwrap()
+    });
+    turns.collect()
+}
+
+fn story(path: &Path, options: StoreOptions) -> (Store, Vec<u64>) {
+    let mut store = Store::open(path, options).unwrap();
+    let hashes = apply(&mut store, &mut Rules::default(), &samples::story(), 0);
+    (store, hashes)
+}
+
+#[test]
+fn a_fold_changes_nothing_that_can_be_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folded, after_each) = story(&folder.path().join("folded.redb"), folding());
+    let (journaled, expected) = story(&folder.path().join("journaled.redb"), StoreOptions::default());
+    assert_eq!(after_each, expected);
+    drop((folded, journaled));
+    let rows_of = |name: &str| {
+        let database = Database::open(folder.path().join(name)).unwrap();
+        let reading = redb::ReadableDatabase::begin_read(&database).unwrap();
+        let table = reading.open_table(TableDefinition::<&[u8], &[u8]>::new("messages")).unwrap();
+        redb::ReadableTableMetadata::len(&table).unwrap()
+    };
+    assert!(rows_of("folded.redb") > 0, "the one really folds");
+    assert_eq!(rows_of("journaled.redb"), 0, "the other really does not");
+}
+
+#[test]
+fn opening_again_at_any_turn_changes_nothing() {
+    let commands = samples::story();
+    for options in [folding(), StoreOptions::default()] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.redb");
+        let mut store = Store::open(&path, options).unwrap();
+        let mut rules = Rules::default();
+        for (instant, command) in commands.iter().enumerate() {
+            let one = std::slice::from_ref(command);
+            let expected = apply(&mut store, &mut rules, one, instant as u64).pop().unwrap();
+            let batch = store.batch();
+            store.close().unwrap();
+            store = Store::open(&path, options).unwrap();
+            assert_eq!(store.content_hash().unwrap(), expected, "after {command:?}");
+            assert_eq!(store.batch(), batch);
+        }
+    }
+}
+
+#[test]
+fn a_file_from_before_the_journal_is_opened_with_all_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    let (store, hashes) = story(&path, folding());
+    let expected = *hashes.last().unwrap();
+    store.close().unwrap();
+    let database = Database::open(&path).unwrap();
+    let writing = database.begin_write().unwrap();
+    assert!(redb::ReadableTableMetadata::is_empty(&writing.open_table(JOURNAL).unwrap()).unwrap());
+    writing.delete_table(JOURNAL).unwrap();
+    writing.open_table(META).unwrap().insert(&b"format\0\x01"[..], &sealed_format_1()[..]).unwrap();
+    writing.commit().unwrap();
+    drop(database);
+    let mut store = Store::open(&path, StoreOptions::default()).unwrap();
+    assert_eq!(store.content_hash().unwrap(), expected);
+    store.close().unwrap();
+    assert!(Store::open(&path, StoreOptions::default()).is_ok(), "it has this format now");
+}
+
+/// The format row as the first format wrote it: the number as postcard, and its seal.
+fn sealed_format_1() -> Vec<u8> {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    let (key, payload) = (b"format\0\x01", [1_u8]);
+    hasher.update(b"meta");
+    hasher.update(&(key.len() as u64).to_le_bytes());
+    hasher.update(key);
+    hasher.update(&payload);
+    [&payload[..], &hasher.digest().to_le_bytes()[..]].concat()
+}

@@ -1,0 +1,165 @@
+//! Where a group keeps its rows: sorted by key, or found by hash where an order is hardly ever asked for.
+
+use std::borrow::Borrow;
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::ops::Bound;
+
+use foldhash::fast::RandomState;
+
+/// Rows by key.
+pub(crate) trait RowMap<K, V>: Default {
+    fn get(&self, key: &K) -> Option<&V>;
+    fn get_mut(&mut self, key: &K) -> Option<&mut V>;
+    fn insert(&mut self, key: K, value: V);
+    fn remove(&mut self, key: &K) -> Option<V>;
+    fn len(&self) -> usize;
+    /// The first row from a bound on.
+    fn first(&self, from: Bound<&K>) -> Option<(&K, &V)>;
+    /// The last row up to a key.
+    fn last(&self, to: &K) -> Option<(&K, &V)>;
+    /// Gives back what only makes look-ups in order faster.
+    fn trim(&mut self) {}
+    /// Every row, in no order.
+    #[cfg(test)]
+    fn each<'a>(&'a self, with: &mut dyn FnMut(&'a K, &'a V));
+
+    fn contains(&self, key: &K) -> bool {
+        self.get(key).is_some()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<K: Ord, V> RowMap<K, V> for BTreeMap<K, V> {
+    fn get(&self, key: &K) -> Option<&V> {
+        BTreeMap::get(self, key)
+    }
+
+    fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        BTreeMap::get_mut(self, key)
+    }
+
+    fn insert(&mut self, key: K, value: V) {
+        BTreeMap::insert(self, key, value);
+    }
+
+    fn remove(&mut self, key: &K) -> Option<V> {
+        BTreeMap::remove(self, key)
+    }
+
+    fn len(&self) -> usize {
+        BTreeMap::len(self)
+    }
+
+    fn first(&self, from: Bound<&K>) -> Option<(&K, &V)> {
+        self.range((from, Bound::Unbounded)).next()
+    }
+
+    fn last(&self, to: &K) -> Option<(&K, &V)> {
+        self.range((Bound::Unbounded, Bound::Included(to.borrow()))).next_back()
+    }
+
+    #[cfg(test)]
+    fn each<'a>(&'a self, with: &mut dyn FnMut(&'a K, &'a V)) {
+        self.iter().for_each(|(key, value)| with(key, value));
+    }
+}
+
+/// Rows found by hash. Their order is made when it is first asked for, and kept until it is trimmed.
+pub(crate) struct Hashed<K, V> {
+    rows: HashMap<K, V, RandomState>,
+    order: OnceCell<BTreeSet<K>>,
+}
+
+impl<K, V> Default for Hashed<K, V> {
+    fn default() -> Hashed<K, V> {
+        Hashed { rows: HashMap::default(), order: OnceCell::new() }
+    }
+}
+
+impl<K: Clone + Ord + Hash, V> Hashed<K, V> {
+    fn order(&self) -> &BTreeSet<K> {
+        self.order.get_or_init(|| self.rows.keys().cloned().collect())
+    }
+}
+
+impl<K: Clone + Ord + Hash, V> RowMap<K, V> for Hashed<K, V> {
+    fn get(&self, key: &K) -> Option<&V> {
+        self.rows.get(key)
+    }
+
+    fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.rows.get_mut(key)
+    }
+
+    fn insert(&mut self, key: K, value: V) {
+        if let Some(order) = self.order.get_mut() {
+            order.insert(key.clone());
+        }
+        self.rows.insert(key, value);
+    }
+
+    fn remove(&mut self, key: &K) -> Option<V> {
+        if let Some(order) = self.order.get_mut() {
+            order.remove(key);
+        }
+        self.rows.remove(key)
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn first(&self, from: Bound<&K>) -> Option<(&K, &V)> {
+        let key = self.order().range((from, Bound::Unbounded)).next()?;
+        self.rows.get_key_value(key)
+    }
+
+    fn last(&self, to: &K) -> Option<(&K, &V)> {
+        let key = self.order().range((Bound::Unbounded, Bound::Included(to))).next_back()?;
+        self.rows.get_key_value(key)
+    }
+
+    fn trim(&mut self) {
+        self.order.take();
+    }
+
+    #[cfg(test)]
+    fn each<'a>(&'a self, with: &mut dyn FnMut(&'a K, &'a V)) {
+        self.rows.iter().for_each(|(key, value)| with(key, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn hashed_rows_answer_as_sorted_ones(steps in proptest::collection::vec((0..6_u8, 0..12_u32), 1..60)) {
+            let (mut sorted, mut hashed) = (BTreeMap::new(), Hashed::default());
+            for (step, key) in steps {
+                match step {
+                    0 | 1 => {
+                        RowMap::insert(&mut sorted, key, step);
+                        hashed.insert(key, step);
+                    }
+                    2 => prop_assert_eq!(RowMap::remove(&mut sorted, &key), hashed.remove(&key)),
+                    3 => prop_assert_eq!(sorted.first(Bound::Excluded(&key)), hashed.first(Bound::Excluded(&key))),
+                    4 => prop_assert_eq!(RowMap::last(&sorted, &key), hashed.last(&key)),
+                    _ => hashed.trim(),
+                }
+                prop_assert_eq!(RowMap::get(&sorted, &key), hashed.get(&key));
+                prop_assert_eq!(RowMap::len(&sorted), hashed.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! A map that can be asked but not walked, so that the order of its entries can never matter.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use foldhash::fast::RandomState;
+
+/// Values found by key. It has no iterator on purpose: the order of a hash map differs from run to run.
+#[derive(Clone, Debug)]
+pub(crate) struct Lookup<K, V>(HashMap<K, V, RandomState>);
+
+impl<K, V> Default for Lookup<K, V> {
+    fn default() -> Lookup<K, V> {
+        Lookup(HashMap::default())
+    }
+}
+
+impl<K: Eq + Hash, V> Lookup<K, V> {
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.0.get(key)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.0.get_mut(key)
+    }
+
+    /// Puts a value; returns the one that was there.
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
+        self.0.insert(key, value)
+    }
+
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
+        self.0.remove(key)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}

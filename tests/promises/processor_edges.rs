@@ -1,0 +1,128 @@
+//! The processor's edges: locks of another length, ends from outside, an engine that goes away.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use seriatim::Context;
+use seriatim::Failure;
+use seriatim::Outcome;
+use seriatim::Processor;
+use seriatim::QueueOptions;
+use seriatim::Raw;
+use seriatim::ReceiveError;
+use tokio::sync::Notify;
+
+use crate::promises::house::House;
+use crate::promises::house::millis;
+use crate::promises::house::seconds;
+use crate::promises::processor::peeked;
+use crate::promises::processor::until;
+
+type Handling = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
+
+#[tokio::test]
+async fn a_lock_is_renewed_by_its_own_time_although_the_queues_was_changed_since() {
+    let house = House::new(QueueOptions { lock: seconds(600), ..QueueOptions::default() }).await;
+    let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let pool = Processor::new(house.queue.clone()).start(waiting(&started, &finish));
+    house.send("a", "1").await;
+    started.notified().await;
+    finish.notify_one();
+    until(|| async { house.counts().await.completed == 1 }).await;
+    let shorter = QueueOptions { lock: seconds(10), ..QueueOptions::default() };
+    house.engine.client().change_queue("q", shorter).await.unwrap();
+    house.send("w", "2").await;
+    started.notified().await;
+    let locked_until = || async {
+        match house.status("w").await {
+            Some(seriatim::WorkflowStatus::Locked { until }) => until,
+            other => panic!("{other:?}"),
+        }
+    };
+    for _ in 0..3 {
+        let before = locked_until().await;
+        until(|| async {
+            // The renewal gets its turns before the clock goes on: a machine that is busy loses no lock.
+            for _ in 0..50 {
+                house.counts().await;
+            }
+            house.clock.advance(millis(250));
+            locked_until().await > before
+        })
+        .await;
+    }
+    assert_eq!(peeked(&house).await.delivery_count, 1, "the lock was never lost");
+    finish.notify_one();
+    until(|| async { house.counts().await.completed == 2 }).await;
+    pool.stop().await.unwrap();
+}
+
+/// A handler that says that it has started, and waits until it may finish.
+fn waiting(started: &Arc<Notify>, finish: &Arc<Notify>) -> impl Fn(Context, Raw) -> Handling + use<> {
+    let (started, finish) = (started.clone(), finish.clone());
+    move |_: Context, _: Raw| {
+        let (started, finish) = (started.clone(), finish.clone());
+        Box::pin(async move {
+            started.notify_one();
+            finish.notified().await;
+            Ok(Outcome::Complete)
+        }) as Handling
+    }
+}
+
+#[test]
+fn stopping_a_processor_whose_runtime_has_ended_is_an_error_and_no_panic() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let first = runtime();
+    let (_house, pool) = first.block_on(async {
+        let house = House::new(QueueOptions::default()).await;
+        let handler = |_: Context, _: Raw| async move { Ok::<_, Failure>(Outcome::Complete) };
+        let pool = Processor::new(house.queue.clone()).start(handler);
+        (house, pool)
+    });
+    drop(first);
+    let stopped = runtime().block_on(pool.stop());
+    assert!(matches!(stopped, Err(ReceiveError::Unavailable(_))), "{stopped:?}");
+}
+
+#[tokio::test]
+async fn who_waits_for_the_end_of_a_lock_is_told_when_its_delivery_is_settled() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send("w", "1").await;
+    let (send, mut contexts) = tokio::sync::mpsc::unbounded_channel();
+    let handler = move |context: Context, _: Raw| {
+        let send = send.clone();
+        async move {
+            assert!(!context.is_cancelled(), "the handler still runs");
+            send.send(context)?;
+            Ok::<_, Failure>(Outcome::Complete)
+        }
+    };
+    let pool = Processor::new(house.queue.clone()).start(handler);
+    let context = contexts.recv().await.unwrap();
+    context.cancelled().await;
+    assert!(context.is_cancelled());
+    pool.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_engine_that_is_gone_before_the_drain_is_over_is_told_by_the_stop() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send("w", "1").await;
+    let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let pool = Processor::new(house.queue.clone()).start(waiting(&started, &finish));
+    started.notified().await;
+    let mut stopped = tokio::spawn(pool.stop());
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!stopped.is_finished(), "it waits for the handler");
+    house.engine.close().await;
+    finish.notify_one();
+    let stopped = (&mut stopped).await.unwrap();
+    assert!(
+        matches!(stopped, Err(ReceiveError::Unavailable(_))),
+        "what the handler did is not settled: {stopped:?}"
+    );
+}

@@ -1,0 +1,54 @@
+//! What a restart and a lost lock leave behind: everything is offered again, in the order of hand-out.
+
+use std::time::Duration;
+
+use seriatim::Message;
+use seriatim::QueueOptions;
+
+use crate::promises::house::FileHouse;
+use crate::promises::house::House;
+use crate::promises::house::body;
+use crate::promises::house::seconds;
+
+#[tokio::test]
+async fn o12_a_workflow_that_was_taken_with_nothing_handed_out_is_offered_after_a_restart() {
+    let house = FileHouse::new();
+    let (engine, queue) = house.open().await;
+    queue.send(Message::new("1").workflow("w")).await.unwrap();
+    let taken = queue.take_workflow("w").await.unwrap();
+    engine.close().await;
+    drop(taken);
+    let (_engine, queue) = house.open().await;
+    let delivery = queue.receive(Duration::ZERO).await.unwrap().expect("the workflow is offered again");
+    assert_eq!(delivery.message().delivery_count, 1, "it was never handed out before");
+}
+
+#[tokio::test]
+async fn o12_a_workflow_whose_holder_has_settled_all_it_had_is_offered_after_a_restart() {
+    let house = FileHouse::new();
+    let (engine, queue) = house.open().await;
+    for text in ["1", "2"] {
+        queue.send(Message::new(text).workflow("w")).await.unwrap();
+    }
+    let taken = queue.take_next_workflow(Duration::ZERO).await.unwrap().unwrap();
+    taken.receive(1, Duration::ZERO).await.unwrap()[0].complete().await.unwrap();
+    engine.close().await;
+    drop(taken);
+    let (_engine, queue) = house.open().await;
+    let delivery = queue.receive(Duration::ZERO).await.unwrap().expect("the workflow is offered again");
+    assert_eq!(body(&delivery), "2");
+}
+
+#[tokio::test]
+async fn i9_locks_that_run_out_together_are_lost_in_the_order_of_hand_out() {
+    let house = House::new(QueueOptions { lock: seconds(5), ..QueueOptions::default() }).await;
+    let names: Vec<String> = (0..16).map(|number| format!("w{number:02}")).collect();
+    let mut deliveries = Vec::new();
+    for name in &names {
+        house.send(name, name).await;
+        deliveries.push(house.must().await);
+    }
+    house.clock.advance(seconds(5));
+    let again = house.queue.receive_many(names.len(), Duration::ZERO).await.unwrap();
+    assert_eq!(again.iter().map(body).collect::<Vec<_>>(), names);
+}
