@@ -93,6 +93,7 @@ fn ranked_from<V: Clone>(
 }
 
 impl Rows {
+    /// Deletes a queue's rows. Its reminders stay until they are due, and are dropped then.
     fn delete_queue(&mut self, gone: QueueId) {
         self.queues.remove(&gone);
         self.tallies.remove(&gone);
@@ -109,7 +110,6 @@ impl Rows {
         self.marks.retain(|(key, _), _| key.queue != gone);
         self.holdings.retain(|key, _| key.queue != gone);
         self.ready.retain(|(queue, _), _| *queue != gone);
-        self.reminders.retain(|(_, queue, _), _| *queue != gone);
         self.dead_by_workflow.retain(|(key, _, _)| key.queue != gone);
         self.dead_by_reason.retain(|(queue, _, _)| *queue != gone);
         self.duplicates.retain(|(queue, _), _| *queue != gone);
