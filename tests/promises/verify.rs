@@ -12,6 +12,7 @@ use seriatim::OpenError;
 use seriatim::OperateRefusal;
 use seriatim::Order;
 use seriatim::QueueOptions;
+use seriatim::Receipt;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
 use seriatim::Verification;
@@ -222,4 +223,35 @@ async fn a_dead_letter_does_not_go_back_under_an_id_that_waits() {
     house.accept(early("9")).await;
     let refused = house.queue.redrive(first).await.unwrap_err();
     assert_eq!(refused.refusal(), Some(&OperateRefusal::PlacePassed(first)));
+}
+
+/// A message ID that was used twice is followed once: to skip the gap behind its second use changes nothing there.
+#[tokio::test]
+async fn who_followed_an_id_keeps_the_place_when_the_gap_behind_it_is_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    let engine = Engine::open(&path).await.unwrap();
+    let options = QueueOptions { order: Order::After, ..QueueOptions::default() };
+    let queue = engine.client().create_queue("q", options).await.unwrap();
+    let message = |id: &'static str| Message::new(id).workflow("w").message_id(id);
+    queue.send(message("1").first()).await.unwrap();
+    for (id, after) in [("1", "3"), ("2", "1"), ("3", "2"), ("5", "4")] {
+        queue.send(message(id).after(after)).await.unwrap();
+    }
+    let mut bodies = Vec::new();
+    for skips in [true, false] {
+        while let Some(mut delivery) = queue.receive(seconds(0)).await.unwrap() {
+            bodies.push(delivery.message().body.clone());
+            delivery.complete().await.unwrap();
+        }
+        if skips {
+            queue.workflow("w").unwrap().skip_gap().await.unwrap();
+        }
+    }
+    assert_eq!(bodies, ["1", "2", "3", "1", "5"]);
+    let again = queue.send(message("2").after("1")).await.unwrap();
+    assert_eq!(again, Receipt::AlreadySettled, "it was completed, not skipped");
+    engine.close().await;
+    let found = verify(&path).unwrap();
+    assert!(found.is_sound(), "{:#?}", found.damages);
 }

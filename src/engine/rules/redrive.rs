@@ -137,23 +137,13 @@ impl Workflow {
                 return Ok(false);
             }
             let ahead = own.is_some_and(|link| link.rank.is_none_or(|rank| rank > self.record.done));
-            return Ok(ahead
-                && !self.is_waited_under(step, message)?
-                && !self.has_later_out(step, message.rank)?);
+            return Ok(ahead && !self.has_later_out(step, message.rank)?);
         }
         let rank = message.rank.expect("only in after-order has a message no rank");
         let taken = |entry: Option<(u64, SequenceNumber)>| entry.is_some_and(|(at, _)| at == rank);
         let taken = taken(step.records.line_from(&self.key, rank)?)
             || taken(step.records.aside_from(&self.key, rank)?);
         Ok(rank > self.record.done && !taken && !self.has_later_out(step, Some(rank))?)
-    }
-
-    /// Whether another message waits under the same message ID, as one may that was sent meanwhile.
-    fn is_waited_under(&self, step: &Step<'_>, message: &MessageRecord) -> Read<bool> {
-        match &message.message_id {
-            Some(id) => Ok(step.records.waiting(&self.key, id)?.is_some()),
-            None => Ok(false),
-        }
     }
 
     /// Whether a holder has a message out that stands behind a rank.

@@ -67,11 +67,11 @@ impl<'m> Chain<'m> {
     }
 }
 
-/// Whether a trail can lead to a link: to that of its own rank, to a later one where senders have named the same
-/// predecessor again, or, from beyond all ranks, to one that the chain has not reached.
+/// Whether a trail leads to a link: to that of its own rank or, from beyond all ranks, where it is kept under the number
+/// of its message, to one that the chain has not reached.
 fn leads_to(rank: u64, link: &Link) -> bool {
     match rank.checked_sub(limits::NUMBER_END) {
-        None => link.rank.is_some_and(|reached| rank <= reached),
+        None => link.rank == Some(rank),
         Some(number) => link.sequence == Some(SequenceNumber::new(number)),
     }
 }
