@@ -13,15 +13,15 @@ use tokio::sync::broadcast;
 use tokio::sync::oneshot;
 
 // Named from here, because the tests compile this file among other threads (`handoff`).
+use super::inbox::Inbox;
+use super::inbox::ReplySlot;
+use super::inbox::Request;
+use super::inbox::Unsealed;
 use super::threads::AtomicU64;
 use super::threads::AtomicUsize;
 use super::threads::Committer;
-use super::threads::Inbox;
 use super::threads::Job;
 use super::threads::JoinHandle;
-use super::threads::ReplySlot;
-use super::threads::Request;
-use super::threads::Unsealed;
 use super::threads::mpsc;
 use super::threads::spawn;
 use crate::engine::query::Answer;

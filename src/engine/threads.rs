@@ -1,5 +1,5 @@
-//! What commits are handed over with: real threads, and what passes between them. The tests hand over the same commits
-//! with threads whose schedule they choose (`handoff`).
+//! What requests and commits are handed over with: real threads, and what passes between them. The tests hand over the
+//! same with threads whose schedule they choose (`handoff`).
 
 use std::io;
 
@@ -8,12 +8,8 @@ pub(crate) use std::sync::atomic::AtomicUsize;
 pub(crate) use std::sync::mpsc;
 pub(crate) use std::thread::JoinHandle;
 
-pub(crate) use crate::engine::inbox::Inbox;
-pub(crate) use crate::engine::inbox::ReplySlot;
-pub(crate) use crate::engine::inbox::Request;
 pub(crate) use crate::engine::store::Committer;
 pub(crate) use crate::engine::store::Job;
-pub(crate) use crate::engine::turn::Unsealed;
 
 /// Starts a thread.
 pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {

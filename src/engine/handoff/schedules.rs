@@ -1,29 +1,70 @@
-//! Askers, the hot loop and the thread that commits, in thousands of schedules; how many, `SERIATIM_SCHEDULES` says.
+//! Askers, the hot loop and the thread that commits, in hundreds of thousands of schedules.
+//!
+//! `SERIATIM_SCHEDULES=n` sets how many in all, `SERIATIM_SEED=n` which ones; `SERIATIM_SCHEDULE=text` replays one that has
+//! failed.
 
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
+use shuttle::Config;
+use shuttle::Runner;
+use shuttle::future::block_on;
 use shuttle::rand::RngCore;
+use shuttle::scheduler::PctScheduler;
+use shuttle::scheduler::RandomScheduler;
+use shuttle::scheduler::ReplayScheduler;
+use shuttle::scheduler::Scheduler;
+use tokio::sync::oneshot;
 
+use super::askers::Asker;
+use super::disk::Disk;
+use super::disk::Planted;
 use super::house::House;
-use super::house::ask_backup;
-use super::house::ask_command;
-use super::house::ask_look;
-use super::threads::Planted;
+use super::inbox::Request;
 use super::threads::spawn;
+use crate::error::Unavailable;
 
-const SCHEDULES: usize = 2_000;
+const SCHEDULES: usize = 300_000;
+
+/// How many runs share the schedules: two stories, each with two schedulers.
+const RUNS: usize = 4;
 
 /// Preemptions at chosen points that a schedule may have, for the scheduler that looks for rare ones.
 const DEPTH: usize = 3;
 
-fn schedules() -> usize {
-    let number = std::env::var("SERIATIM_SCHEDULES").ok().and_then(|text| text.parse().ok());
-    number.unwrap_or(SCHEDULES)
+/// Bytes of a thread's stack: unoptimised, a command and its answer take more than the usual 32 KiB.
+const STACK_BYTES: usize = 256 * 1024;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-fn in_every_schedule(story: fn()) {
-    shuttle::check_random(story, schedules());
-    shuttle::check_pct(story, schedules(), DEPTH);
+fn schedules() -> usize {
+    let all = number("SERIATIM_SCHEDULES").and_then(|number| usize::try_from(number).ok());
+    usize::max(all.unwrap_or(SCHEDULES) / RUNS, 1)
+}
+
+/// Runs a story in schedule after schedule.
+fn run(scheduler: impl Scheduler + 'static, story: impl Fn() + Send + Sync + 'static) {
+    let mut config = Config::new();
+    config.stack_size = STACK_BYTES;
+    Runner::new(scheduler, config).run(story);
+}
+
+/// Runs a story in random schedules, until it fails.
+fn at_random(story: fn()) {
+    run(RandomScheduler::new_from_seed(number("SERIATIM_SEED").unwrap_or(0), schedules()), story);
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long it took is for whoever reads the log")]
+fn in_every_schedule(name: &str, story: fn()) {
+    if let Ok(schedule) = std::env::var("SERIATIM_SCHEDULE") {
+        return run(ReplayScheduler::new_from_encoded(&schedule), story);
+    }
+    let (seed, started) = (number("SERIATIM_SEED").unwrap_or(0), Instant::now());
+    at_random(story);
+    run(PctScheduler::new_from_seed(seed, DEPTH, schedules()), story);
+    println!("handoff, {name}: {} schedules in {:.1?}, seed {seed}", 2 * schedules(), started.elapsed());
 }
 
 /// One of the first commits, chosen with the schedule.
@@ -31,73 +72,85 @@ fn any_commit() -> u64 {
     1 + shuttle::rand::thread_rng().next_u64() % 5
 }
 
-/// Three askers of two commands each, one of whom looks as well; returns when all have their answers.
+/// What one asker does.
+type Work = fn(&mut Asker) -> Result<(), Unavailable>;
+
+/// What each of three does; whoever is refused asks no more, so that nobody but a failed commit wakes the hot loop.
+const WORKS: [Work; 3] = [
+    |asker| {
+        asker.send(0)?;
+        asker.look()?;
+        asker.send(0)?;
+        asker.look()
+    },
+    |asker| {
+        asker.send(4)?;
+        asker.back_up();
+        asker.send(1)
+    },
+    |asker| {
+        asker.take_and_go();
+        asker.send(3)
+    },
+];
+
+/// Everybody asks at once; returns when all have their answers.
 fn everybody_asks(house: &House) {
-    let askers: Vec<_> = (0..3)
-        .map(|number| {
-            let inbox = house.inbox.clone();
-            let work = move || {
-                let disk = inbox.disk.clone();
-                let mut last = 0;
-                for _ in 0..2 {
-                    // Whoever is refused asks no more, so that nobody but a failed commit wakes the hot loop.
-                    let Some(position) = ask_command(&inbox) else { return };
-                    assert!(position <= disk.durable(), "an answer leaves after its commit");
-                    assert!(position >= last, "whoever asks later is answered of a later state");
-                    last = position;
-                    if number == 0 {
-                        let seen = ask_look(&inbox).unwrap_or(last);
-                        assert!(seen <= disk.durable(), "a look shows what is on disk");
-                        assert!(seen >= last, "a look shows what was acknowledged before");
-                    }
-                }
-                if number == 1 {
-                    let copied = ask_backup(&inbox).unwrap_or(last);
-                    assert!(copied >= last, "a backup has what was acknowledged before");
-                }
-            };
-            spawn("asker", work).unwrap()
-        })
-        .collect();
+    let start = |work: Work| {
+        let mut asker = Asker::new(house);
+        spawn("asker", move || drop(work(&mut asker))).unwrap()
+    };
+    let askers = WORKS.map(start);
     for asker in askers {
         asker.join().unwrap();
     }
 }
 
-fn story(fails_at: u64, faults: Planted) {
-    let house = House::new(fails_at, faults);
+fn story(fails_at: u64, planted: Planted) {
+    let house = House::new(Disk::new(fails_at, planted));
     everybody_asks(&house);
-    let disk = house.inbox.disk.clone();
     // After a failed commit the hot loop ends by itself, although nobody asks any more.
-    if !disk.failed.load(Ordering::SeqCst) {
-        house.inbox.post_at_once(super::threads::Request::Close);
+    if !house.disk.has_failed() {
+        let mut last = Asker::new(&house);
+        // What was given back before the answer to the first look is done before the answer to the second.
+        let looked = last.look().and_then(|()| last.look());
+        let given_back = || house.disk.taken.load(Ordering::Relaxed) == 0;
+        assert!(looked.is_err() || given_back(), "what nobody has received is given back");
+        if looked.is_ok() {
+            let (slot, closed) = oneshot::channel();
+            house.inbox.post_at_once(Request::Close { slot });
+            let _ = block_on(closed);
+        }
     }
     house.thread.join().unwrap();
-    if fails_at > 0 {
-        assert!(disk.durable() < fails_at, "nothing is committed after a failed commit");
-        let let_out = disk.let_out.lock().unwrap();
-        assert!(let_out.iter().all(|position| *position < fails_at), "nothing of it is acknowledged");
-    }
+    let durable = house.disk.durable();
+    assert!(fails_at == 0 || durable < fails_at, "nothing is committed after a failed commit");
 }
 
 #[test]
 fn every_answer_leaves_in_order_and_after_its_commit() {
-    in_every_schedule(|| story(0, Planted::None));
+    in_every_schedule("no fault", || story(0, Planted::Nothing));
 }
 
 #[test]
 fn after_a_failed_commit_nothing_is_acknowledged_and_everybody_is_answered() {
-    in_every_schedule(|| story(any_commit(), Planted::None));
+    in_every_schedule("a commit fails", || story(any_commit(), Planted::Nothing));
 }
 
 #[test]
-#[should_panic(expected = "an answer leaves after its commit")]
-fn a_disk_that_lies_is_noticed() {
-    shuttle::check_random(|| story(0, Planted::LyingDisk), schedules());
+#[should_panic(expected = "leaves after its commit")]
+fn an_answer_before_its_commit_is_noticed() {
+    at_random(|| story(0, Planted::EarlyAnswers));
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_wake_up_that_is_lost_is_noticed() {
-    shuttle::check_random(|| story(any_commit(), Planted::LostWake), schedules());
+    at_random(|| story(any_commit(), Planted::LostWakeUps));
+}
+
+#[test]
+#[should_panic(expected = "what nobody has received is given back")]
+fn a_hand_out_that_is_lost_is_noticed() {
+    at_random(|| story(0, Planted::LostWakeUps));
 }
