@@ -177,3 +177,7 @@ pub const RECEIVE_WAIT: Duration = Duration::from_secs(60);
 
 /// Damages of a file that a report names; beyond it, they are only counted.
 pub const DAMAGES_KEPT: usize = 1_000;
+
+/// Default of how large a file is checked page by page when it is opened: what can be read within about a second from
+/// a slow disk, and within a tenth of it from memory.
+pub const CHECK_BYTES_MAX: u64 = 256 * 1024 * 1024;

@@ -10,13 +10,18 @@ mod commits;
 mod crash;
 #[cfg(test)]
 mod folding;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod handoff;
 mod inbox;
 mod open;
 mod query;
 mod rules;
 mod store;
+mod threads;
 mod timers;
 mod turn;
 mod verify;
@@ -37,6 +42,7 @@ pub use crate::engine::client::settling::Completion;
 pub use crate::engine::client::settling::Ending;
 pub use crate::engine::client::taken::TakenWorkflow;
 pub use crate::engine::client::workflow::Workflow;
+pub use crate::engine::open::Check;
 pub use crate::engine::open::Durability;
 pub use crate::engine::open::Engine;
 pub use crate::engine::open::EngineBuilder;

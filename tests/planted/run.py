@@ -14,6 +14,8 @@ import tempfile
 import time
 
 R = "src/engine/rules/"
+C = "src/engine/commits.rs"
+I = "src/engine/inbox.rs"
 # name, file, what stands there, what is planted
 BUGS = [
     ("retry_one_ms_early", R + "fail.rs", "(due > step.now).then_some(due)", "(due > step.now).then_some(Timestamp::from_millis(due.as_millis() - 1))"),
@@ -58,6 +60,15 @@ BUGS = [
     ("unreached_links_leak", R + "chain.rs", "self.drop_links(step, mark.from, mark.to + 1)", "Ok(())"),
     ("complete_all_answers_in_another_order", R + "apply.rs", "deliveries.into_iter().map(complete)", "deliveries.into_iter().rev().map(complete)"),
     ("answer_before_commit", "src/engine/store/store.rs", "transaction.commit().map_err(store_fault)?;\n        Ok(done)", "transaction.abort().map_err(store_fault)?;\n        Ok(done)"),
+    ("place_behind_an_id_overwritten", R + "chain.rs", "if step.records.link(&self.key, tail.as_ref())?.is_none() {", "{"),
+    ("answers_leave_early", C, "        if let Some(job) = job {\n", "        let (early, release) = (release, Release::default());\n        self.let_out(early);\n        if let Some(job) = job {\n"),
+    ("failed_commit_wakes_nobody", C, "self.inbox.post_at_once(Request::Wake);", ""),
+    ("failed_commit_is_forgotten", C, "let fault = self.progress.failed.get_or_init(|| fault);", "let fault = &fault;"),
+    ("what_is_under_way_is_overtaken", C, "let is_alone = progress.under_way.load(Ordering::Acquire) == 0;", "let is_alone = true;"),
+    ("looks_overtake_their_commit", C, "if is_alone && (!more || job.is_none()) {", "if job.is_none() || is_alone && !more {"),
+    ("unopened_parcel_is_lost", I, "self.inbox.post_at_once(Request::GiveBack(command));\n            }\n            _ =>", "drop(command);\n            }\n            _ =>"),
+    ("looked_for_and_lost", I, "self.next = self.take();\n        self.next.is_some()", "self.take().is_some()"),
+    ("room_is_never_given_back", I, "_room: Some(room) }", "_room: { room.forget(); None } }"),
     ("seal_not_checked", "src/engine/store/seal.rs", "Some((payload, seal)) if seal == seal_of(table, key, payload) => Ok(payload),", "Some((payload, _)) => Ok(payload),"),
 ]
 
@@ -86,7 +97,7 @@ def plant(copy, path, before, after):
     if text.count(before) != 1:
         return f"NOT PLANTED: its place stands {text.count(before)} times in {path}"
     file.write_text(text.replace(before, after))
-    env = dict(os.environ, CARGO_TARGET_DIR=str(copy.parent / "target"), RUST_BACKTRACE="0", RUSTFLAGS="-Awarnings", SERIATIM_SEEDS="40")
+    env = dict(os.environ, CARGO_TARGET_DIR=str(copy.parent / "target"), RUST_BACKTRACE="0", RUSTFLAGS="-Awarnings", SERIATIM_SEEDS="40", SERIATIM_SCHEDULES="8000")
     try:
         built = run(["cargo", "build", "-q", "--lib"], copy, env)
         if built is None or built.returncode != 0:
