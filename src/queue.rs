@@ -36,7 +36,8 @@ impl Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Spent {
-    /// The message stays at the head, and its workflow is held until someone resumes it.
+    /// The message stays at the head, and its workflow is held until someone resumes it. For a message that is a
+    /// workflow of its own, the same as `Skip`: nobody could name its workflow.
     Hold,
     /// The message is dead-lettered and the workflow goes on.
     Skip,

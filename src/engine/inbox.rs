@@ -189,7 +189,8 @@ impl Unsealed {
 }
 
 impl Parcel {
-    fn open(mut self) -> Reply {
+    /// Takes the answer out.
+    pub(crate) fn open(mut self) -> Reply {
         self.reply.take().expect("a parcel is opened once")
     }
 

@@ -20,6 +20,8 @@ mod inbox;
 mod open;
 mod query;
 mod rules;
+#[cfg(test)]
+mod simulation;
 mod store;
 mod threads;
 mod timers;

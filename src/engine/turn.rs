@@ -226,7 +226,7 @@ fn found_nothing(reply: &Reply) -> bool {
 }
 
 /// The queue whose messages an answer may carry.
-fn queue_of(command: &Command) -> Option<QueueName> {
+pub(crate) fn queue_of(command: &Command) -> Option<QueueName> {
     match command {
         Command::Receive { queue, .. }
         | Command::ReceiveRun { queue, .. }

@@ -334,17 +334,16 @@ impl Reference {
             message.state = due.map_or(State::Ready, |due| State::Failed(Some(due)));
             return;
         }
-        match self.options.spent {
-            Policy::Hold => {
+        match (self.options.spent, key) {
+            (_, Key::Single(_)) => self.kill(seq, "MaxDeliveryCountExceeded"),
+            (Policy::Hold, _) => {
                 self.messages[index].state = State::Failed(None);
                 self.of(key).held.get_or_insert(Cause::Spent(seq));
             }
-            Policy::Skip => self.kill(seq, "MaxDeliveryCountExceeded"),
-            Policy::Quarantine => {
+            (Policy::Skip, _) => self.kill(seq, "MaxDeliveryCountExceeded"),
+            (Policy::Quarantine, _) => {
                 self.kill(seq, "MaxDeliveryCountExceeded");
-                if matches!(key, Key::Named(_)) {
-                    self.of(key).held = Some(Cause::Quarantine);
-                }
+                self.of(key).held = Some(Cause::Quarantine);
             }
         }
     }

@@ -53,6 +53,19 @@ async fn o11_a_message_for_itself_is_recovered_by_redrive_after_a_quarantine() {
 }
 
 #[tokio::test]
+async fn o6_a_spent_message_for_itself_is_dead_lettered_because_nobody_could_resume_it() {
+    for order in [Order::Arrival, Order::POSITION, Order::None] {
+        let house = House::new(once(order, Spent::Hold)).await;
+        let number = house.accept(Message::new("1")).await;
+        house.must().await.abandon().await.unwrap();
+        let counts = house.counts().await;
+        assert_eq!((counts.spent, counts.dead_lettered), (0, 1), "{order:?}");
+        assert_eq!(house.queue.redrive(number).await.unwrap(), Redriven::InPlace);
+        assert_eq!(house.drain().await, ["1"]);
+    }
+}
+
+#[tokio::test]
 async fn an_operators_hold_outlasts_the_policys() {
     let house = House::new(once(Order::POSITION, Spent::Hold)).await;
     let workflow = house.queue.workflow("w").unwrap();

@@ -9,8 +9,8 @@ mod image;
 mod listing;
 mod play;
 #[path = "../../../tests/model/random.rs"]
-mod random;
-mod rows;
+pub(crate) mod random;
+pub(crate) mod rows;
 mod run;
 mod setting;
 mod story;

@@ -13,6 +13,7 @@ use crate::engine::rules::record::HoldCause;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::record::Status;
+use crate::engine::rules::record::Stream;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
@@ -89,7 +90,11 @@ impl Workflow {
         mut message: MessageRecord,
         reason: &str,
     ) -> Read<()> {
-        let policy = self.queue.options.spent_policy();
+        // A message for itself has nothing behind it, and nobody could name its workflow to resume it.
+        let policy = match self.key.stream {
+            Stream::Named(_) => self.queue.options.spent_policy(),
+            Stream::Single(_) => Spent::Skip,
+        };
         if policy == Spent::Hold {
             message.status = Status::Failed { due: None };
             self.restate(step, sequence, Some(before), &message)?;
@@ -98,8 +103,7 @@ impl Workflow {
         }
         self.restate(step, sequence, Some(before), &message)?;
         self.dead_letter(step, sequence, MAX_DELIVERY_COUNT_EXCEEDED, reason)?;
-        // A message for itself has nothing behind it, and nobody could name its workflow to resume it.
-        if policy == Spent::Quarantine && self.key.stream.workflow_id().is_some() {
+        if policy == Spent::Quarantine {
             self.hold(step, HoldCause::Quarantine(sequence), reason)?;
         }
         Ok(())

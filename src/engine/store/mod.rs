@@ -13,7 +13,7 @@ mod fold;
 mod folded;
 mod gate;
 pub(crate) mod inspect;
-mod job;
+pub(crate) mod job;
 pub(crate) mod journal;
 pub(crate) mod key;
 mod lock_file;

@@ -1,0 +1,80 @@
+//! Operators: they hold, resume, skip, release, redrive, purge and change what they do not like.
+
+use bytes::Bytes;
+
+use crate::engine::crash::rows::Rows;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Operation;
+use crate::engine::rules::command::PurgeScope;
+use crate::engine::rules::record::Status;
+use crate::engine::simulation::client::crowd::Crowd;
+use crate::engine::simulation::client::queues;
+use crate::engine::simulation::client::sender::workflow_id;
+use crate::id::Position;
+use crate::id::SequenceNumber;
+
+impl Crowd {
+    pub(crate) fn operate(&mut self, rows: &Rows, queue: usize) -> Command {
+        let (name, order) = self.queues[queue].clone();
+        let workflow = workflow_id(self.random.below(self.workflows));
+        let reason = "said so".to_owned();
+        let operation = match self.random.below(100) {
+            0..8 => Operation::Hold { reason },
+            8..26 => Operation::Resume { redrive: self.random.chance(30) },
+            26..34 => Operation::RetryNow,
+            34..40 => Operation::SkipHead { reason },
+            40..46 => Operation::VoidGap { range: self.random.chance(40).then(|| self.range()) },
+            46..52 => Operation::ReleaseLock,
+            _ => return self.change(rows, queue, (name, order)),
+        };
+        Command::Operate { queue: name, workflow, operation }
+    }
+
+    fn range(&mut self) -> (Position, Position) {
+        let from = 1 + self.random.below(12);
+        let position = |number| Position::new(number).expect("a small number");
+        (position(from), position(from + self.random.below(3)))
+    }
+
+    fn change(
+        &mut self,
+        rows: &Rows,
+        queue: usize,
+        (name, order): (crate::id::QueueName, crate::queue::Order),
+    ) -> Command {
+        match self.random.below(48) {
+            0..16 => {
+                let sequence = self.number(rows, queue, |status| matches!(status, Status::Scheduled { .. }));
+                Command::Cancel { queue: name, sequence }
+            }
+            16..34 => {
+                let sequence = self.number(rows, queue, |status| matches!(status, Status::DeadLettered(_)));
+                let position = self.random.chance(20).then(|| self.range().0);
+                Command::Redrive { queue: name, sequence, position }
+            }
+            34..38 => {
+                let state = self.random.chance(50).then(|| Bytes::from_static(b"set"));
+                let workflow = workflow_id(self.random.below(self.workflows));
+                Command::SetState { queue: name, workflow, state }
+            }
+            38..41 => {
+                let workflow = workflow_id(self.random.below(self.workflows));
+                let scope = match self.random.below(5) {
+                    0 => PurgeScope::Everything,
+                    1..3 => PurgeScope::Workflow(workflow),
+                    _ => PurgeScope::DeadLetters,
+                };
+                Command::Purge { queue: name, scope, from: SequenceNumber::new(0) }
+            }
+            41..46 => {
+                let options = Box::new(queues::options(order, &mut self.random));
+                Command::ChangeQueue { name, options }
+            }
+            46 if self.random.chance(30) => Command::DeleteQueue { name },
+            _ => {
+                let options = Box::new(queues::options(order, &mut self.random));
+                Command::CreateQueue { name, options }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Senders: messages in order, ahead of their turn, twice, too late, and again because no answer came.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::engine::simulation::client::crowd::Crowd;
+use crate::header::Headers;
+use crate::id::MessageId;
+use crate::id::Position;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
+use crate::message::NewMessage;
+use crate::message::Place;
+use crate::queue::Order;
+
+/// How far a sender has come in one workflow of one queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    next: u64,
+}
+
+impl Crowd {
+    /// One to three messages for one queue.
+    pub(crate) fn messages(&mut self, queue: usize, now: Timestamp) -> Vec<NewMessage> {
+        let count = self.random.pick(&[1, 1, 1, 2, 3]);
+        (0..count).map(|_| self.message(queue, now)).collect()
+    }
+
+    fn message(&mut self, queue: usize, now: Timestamp) -> NewMessage {
+        let order = self.queues[queue].1;
+        let workflow = self.random.below(self.workflows);
+        let workflow_id = (order == Order::After || self.random.chance(92)).then(|| workflow_id(workflow));
+        let (place, place_number) = match (order, &workflow_id) {
+            (Order::Position { first }, Some(_)) => {
+                let number = self.place(queue, workflow, first.get());
+                (Place::Position(Position::new(number).expect("a small number")), number)
+            }
+            (Order::After, Some(_)) => {
+                let number = self.place(queue, workflow, 1);
+                (Place::After((number > 1).then(|| message_id(workflow, number - 1))), number)
+            }
+            _ => (Place::Arrival, self.random.below(6)),
+        };
+        let has_id = order == Order::After || self.random.chance(40);
+        let message_id = has_id.then(|| message_id(workflow, place_number));
+        NewMessage {
+            workflow_id,
+            place: if self.random.chance(1) { Place::Arrival } else { place },
+            message_id,
+            time_to_live: self.time_to_live(),
+            schedule_at: self.random.chance(10).then(|| now + self.delay()),
+            headers: Headers::default(),
+            body: Bytes::from_static(self.random.pick(&[b"a", b"a", b"a", b"b"])),
+        }
+    }
+
+    fn time_to_live(&mut self) -> Option<Duration> {
+        self.random.chance(8).then(|| Duration::from_millis(self.random.pick(&[1, 1_000, 5_000, 20_000])))
+    }
+
+    /// Mostly the next place; sometimes one ahead, so that there is a gap, or one that was sent before.
+    fn place(&mut self, queue: usize, workflow: u64, first: u64) -> u64 {
+        let next = self.progress.entry((queue, workflow)).or_insert(Progress { next: first });
+        let number = match self.random.below(100) {
+            0..68 => next.next,
+            68..82 => next.next + 1 + self.random.below(2),
+            82..98 => {
+                let back = 1 + self.random.below(5);
+                return next.next.saturating_sub(back).max(first);
+            }
+            // Skipped for good, or left for later.
+            _ => next.next + 3,
+        };
+        // One that was sent ahead leaves the places before it to be sent: half of the time nobody remembers.
+        if number == next.next || self.random.chance(50) {
+            next.next = number + 1;
+        }
+        number
+    }
+
+    /// Begins the places of a queue anew: it was made anew.
+    pub(crate) fn forget_places(&mut self, name: &QueueName) {
+        let queues = &self.queues;
+        self.progress.retain(|(queue, _), _| queues[*queue].0 != *name);
+    }
+}
+
+pub(crate) fn workflow_id(number: u64) -> WorkflowId {
+    WorkflowId::new(format!("w{number}")).expect("a good ID")
+}
+
+fn message_id(workflow: u64, number: u64) -> MessageId {
+    MessageId::new(format!("m{workflow}-{number}")).expect("a good ID")
+}

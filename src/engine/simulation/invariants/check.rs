@@ -1,0 +1,61 @@
+//! Which promises are looked at when.
+
+use crate::engine::simulation::invariants::counts;
+use crate::engine::simulation::invariants::locks;
+use crate::engine::simulation::invariants::order;
+use crate::engine::simulation::invariants::stored;
+use crate::engine::simulation::invariants::time;
+use crate::engine::simulation::invariants::work;
+use crate::engine::simulation::view::Finding;
+use crate::engine::simulation::view::View;
+
+type Invariant = fn(&View<'_>) -> Finding;
+
+/// What can be checked by a look at what was answered.
+const EVERY_TURN: &[(&str, Invariant)] = &[
+    ("I2 a message ends once", stored::a_message_ends_once),
+    ("I3 a workflow has one holder", locks::a_workflow_has_one_holder),
+    (
+        "I3 a settle is accepted from the holder only",
+        locks::a_settle_is_accepted_from_the_holder_and_nobody_else,
+    ),
+    ("I3 a lock lasts as long as its queue says", locks::a_lock_lasts_as_long_as_its_queue_says),
+    ("I4 messages are handed out in order", order::messages_are_handed_out_in_order),
+    ("I7 every delivery is counted", counts::every_delivery_is_counted),
+    ("I7 a spent message is not handed out", counts::a_spent_message_is_not_handed_out),
+    ("I8 nothing is early", time::nothing_is_early),
+    ("I8 nothing due is left undone", time::nothing_due_is_left_undone),
+    ("I9 a duplicate is accepted once", stored::a_duplicate_is_accepted_once),
+    ("I9 numbers are never given twice", stored::numbers_are_never_given_twice),
+    ("I10 what is cancelled stays cancelled", stored::what_is_cancelled_was_scheduled),
+    ("I11 nobody waits while there is work", work::nobody_waits_while_there_is_work),
+    ("I14 time never runs back", time::time_never_runs_back),
+];
+
+/// What takes a walk over all rows.
+const THOROUGHLY: &[(&str, Invariant)] = &[
+    ("I1 nothing acknowledged is lost", stored::nothing_acknowledged_is_lost),
+    ("I5 nothing is stranded", work::nothing_is_stranded),
+    ("I5 every reminder has its reason", work::every_reminder_has_its_reason),
+    ("I6 counters equal the rows", counts::counters_equal_the_rows),
+    ("I6 counters equal the answers", counts::counters_equal_the_answers),
+    ("I7 delivery counts equal the answers", counts::delivery_counts_equal_the_answers),
+    ("I11 a free head is offered", work::a_free_head_is_offered),
+];
+
+/// Looks at what the last turn has brought.
+pub(crate) fn after_every_turn(view: &View<'_>) -> Finding {
+    all(EVERY_TURN, view)
+}
+
+/// Looks at everything.
+pub(crate) fn thoroughly(view: &View<'_>) -> Finding {
+    all(THOROUGHLY, view)
+}
+
+fn all(invariants: &[(&str, Invariant)], view: &View<'_>) -> Finding {
+    for (name, invariant) in invariants {
+        invariant(view).map_err(|wrong| format!("{name}: {wrong}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! A workflow has one holder, and only he settles.
+
+use crate::engine::simulation::ledger::fact::Fact;
+use crate::engine::simulation::ledger::fact::Standing;
+use crate::engine::simulation::view::Finding;
+use crate::engine::simulation::view::View;
+use crate::engine::simulation::view::expect;
+
+/// I3: whoever is handed a message is the only holder of its workflow.
+pub(crate) fn a_workflow_has_one_holder(view: &View<'_>) -> Finding {
+    for fact in view.facts {
+        if let Fact::Delivered { holders, .. } = fact {
+            expect(holders.is_empty(), || format!("there is another holder: {fact:?}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// I3, both sides: what is held and not run out is settled, and nothing else is.
+pub(crate) fn a_settle_is_accepted_from_the_holder_and_nobody_else(view: &View<'_>) -> Finding {
+    for fact in view.facts {
+        let Fact::Settled { standing, is_done, is_lost, .. } = fact else { continue };
+        let is_right = match standing {
+            Standing::Void => !is_done,
+            Standing::Current => !is_lost,
+            Standing::Unsure => true,
+        };
+        expect(is_right, || format!("{fact:?}"))?;
+    }
+    Ok(())
+}
+
+/// I3: a new lock, and one that is renewed, lasts for the queue's lock time from that instant.
+pub(crate) fn a_lock_lasts_as_long_as_its_queue_says(view: &View<'_>) -> Finding {
+    for fact in view.facts {
+        let (Fact::Delivered { locked_until, expected_until, .. }
+        | Fact::Renewed { locked_until, expected_until }) = fact
+        else {
+            continue;
+        };
+        let is_right = Some(*locked_until) == *expected_until;
+        expect(is_right, || format!("at {} until {locked_until}: {fact:?}", view.now))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! What is promised, each promise a function with its number in `reliability`.
+
+mod check;
+mod counts;
+mod locks;
+mod order;
+mod stored;
+mod time;
+mod work;
+
+pub(crate) use crate::engine::simulation::invariants::check::after_every_turn;
+pub(crate) use crate::engine::simulation::invariants::check::thoroughly;
+pub(crate) use crate::engine::simulation::invariants::stored::gone;

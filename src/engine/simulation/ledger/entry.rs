@@ -1,0 +1,52 @@
+//! What is known of one message from answers alone.
+
+use crate::clock::Timestamp;
+use crate::engine::rules::record::Stream;
+use crate::id::MessageId;
+use crate::id::QueueName;
+use crate::message::Place;
+
+/// How a message has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Completed,
+    Cancelled,
+    Purged,
+    Expired,
+    /// Its dead letter became a new message.
+    SentAnew,
+    QueueGone,
+}
+
+/// A message that was accepted.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) queue: QueueName,
+    pub(crate) stream: Stream,
+    pub(crate) place: Place,
+    pub(crate) message_id: Option<MessageId>,
+    pub(crate) scheduled_at: Option<Timestamp>,
+    pub(crate) expires_at: Option<Timestamp>,
+    /// The lowest and highest delivery count it could have: somebody may have given back what was taken from him.
+    pub(crate) count: (u32, u32),
+    /// The instant before which it may not be offered; the last one there is, if only asked for by number.
+    pub(crate) not_before: Option<Timestamp>,
+    /// Whether somebody's word lets it be handed out although it is spent.
+    pub(crate) is_excused: bool,
+    /// Whether its consumer has set it aside.
+    pub(crate) is_asked: bool,
+    pub(crate) end: Option<End>,
+}
+
+/// A lock as its holder knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Hold {
+    pub(crate) queue: QueueName,
+    pub(crate) stream: Stream,
+    pub(crate) until: Timestamp,
+    pub(crate) is_whole: bool,
+    /// What the holder has, in the order in which it was handed out, with the delivery counts.
+    pub(crate) out: Vec<(crate::id::SequenceNumber, u32)>,
+    /// Whether something of it may have been taken back.
+    pub(crate) is_unsure: bool,
+}

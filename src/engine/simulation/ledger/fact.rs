@@ -1,0 +1,74 @@
+//! What the ledger has heard in one turn, each with what it knew before.
+
+use crate::clock::Timestamp;
+use crate::engine::rules::command::Receipt;
+use crate::engine::simulation::ledger::entry::End;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::token::LockToken;
+
+/// Whether a delivery is its holder's, as far as its holder can know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Current,
+    /// The lock was lost, or the message is settled.
+    Void,
+    /// An earlier delivery of the same holder has failed, so that this one may have been taken back.
+    Unsure,
+}
+
+/// Something that was answered.
+#[derive(Clone, Debug)]
+pub(crate) enum Fact {
+    Sent {
+        receipt: Receipt,
+        /// The highest number that was given before.
+        last: u64,
+        /// The number under which its ID is remembered.
+        remembered: Option<SequenceNumber>,
+        /// Whether a message with this number waits for the same place.
+        is_pending: bool,
+    },
+    Delivered {
+        queue: QueueName,
+        sequence: SequenceNumber,
+        token: LockToken,
+        delivery_count: u32,
+        /// The lowest and highest delivery count it could have.
+        expected: (u32, u32),
+        ended: Option<End>,
+        /// The instant before which it may not be handed out, unless it is asked for by number.
+        not_before: Option<Timestamp>,
+        locked_until: Timestamp,
+        /// Until when it should be locked.
+        expected_until: Option<Timestamp>,
+        /// Others who hold its workflow.
+        holders: Vec<LockToken>,
+        is_known: bool,
+        is_fetched: bool,
+        /// Somebody's word that lets it be handed out once more although it is spent.
+        is_excused: bool,
+    },
+    Settled {
+        standing: Standing,
+        is_done: bool,
+        is_lost: bool,
+    },
+    Renewed {
+        locked_until: Timestamp,
+        expected_until: Option<Timestamp>,
+    },
+    Completed {
+        sequence: SequenceNumber,
+        ended: Option<End>,
+    },
+    Cancelled {
+        queue: QueueName,
+        sequence: SequenceNumber,
+        is_done: bool,
+        is_known: bool,
+        /// Whether it was accepted for an instant that has not come.
+        is_scheduled: bool,
+        was_delivered: bool,
+    },
+}

@@ -1,0 +1,186 @@
+//! Writes down what was asked and what was answered.
+
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Operation;
+use crate::engine::rules::command::Receipt;
+use crate::engine::rules::command::Redriven;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::effect::Event;
+use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::record::Stream;
+use crate::engine::simulation::ledger::Ledger;
+use crate::engine::simulation::ledger::entry::End;
+use crate::engine::simulation::ledger::entry::Entry;
+use crate::engine::simulation::ledger::entry::Hold;
+use crate::engine::simulation::ledger::fact::Fact;
+use crate::engine::simulation::ledger::ledger::Known;
+use crate::engine::simulation::ledger::ledger::Sums;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
+use crate::message::NewMessage;
+use crate::message::Place;
+use crate::queue::Expired;
+use crate::queue::QueueOptions;
+
+impl Ledger {
+    pub(crate) fn hear(&mut self, command: &Command, reply: &Reply) {
+        match (command, reply) {
+            (Command::CreateQueue { name, options }, Reply::Queue(Ok(true))) => {
+                self.note_queue(name, options)
+            }
+            (Command::ChangeQueue { name, options }, Reply::Queue(Ok(true))) => {
+                self.note_options(name, options)
+            }
+            (Command::DeleteQueue { name }, Reply::Queue(Ok(true))) => self.forget_queue(name),
+            (Command::Send { queue, messages }, Reply::Send(Ok(receipts))) => {
+                self.note_receipts(queue, messages, receipts);
+            }
+            (Command::Cancel { queue, sequence }, Reply::Send(answer)) => {
+                self.note_cancel(queue, *sequence, answer.is_ok());
+            }
+            (Command::Take { queue, .. }, Reply::Take(Ok(Some(taken)))) => {
+                let (queue, stream, until) = (queue.clone(), taken.stream.clone(), taken.locked_until);
+                let hold = Hold { queue, stream, until, is_whole: true, out: Vec::new(), is_unsure: false };
+                self.holds.insert(taken.token, hold);
+            }
+            (Command::Redrive { queue, sequence, position }, Reply::Redrive(Ok(redriven))) => {
+                let place = position.map_or(Place::Arrival, Place::Position);
+                self.note_redriven(queue, *sequence, place, *redriven);
+            }
+            (Command::Purge { queue, .. }, Reply::Purge(Ok(purged))) => {
+                self.has_purged = true;
+                if let Some(sums) = self.sums(queue) {
+                    sums.purged += purged.count;
+                }
+            }
+            (Command::Operate { queue, workflow, operation }, Reply::Operate(Ok(()))) => {
+                self.note_operation(queue, workflow, operation);
+            }
+            (_, Reply::Receive(Ok(handed))) => {
+                let is_fetched =
+                    matches!(command, Command::ReceiveDeferred { .. } | Command::ReceiveTakenDeferred { .. });
+                let queue = queue_received(command);
+                handed.iter().for_each(|handed| self.note_delivered(queue, handed, is_fetched));
+            }
+            (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.hear_settled(command, reply),
+            _ => {}
+        }
+    }
+
+    /// Something has happened that nobody asked for.
+    pub(crate) fn hear_event(&mut self, event: &Event) {
+        match (&event.kind, event.sequence_number) {
+            (EventKind::QueueDeleted, _) => self.forget_queue(&event.queue),
+            (EventKind::Redriven { in_place: true }, Some(sequence)) => self.note_put_back(sequence),
+            _ => {}
+        }
+    }
+
+    fn note_queue(&mut self, name: &QueueName, options: &QueueOptions) {
+        let has_dropped = options.expired == Expired::Drop;
+        let count_max_ever = options.delivery_count_max;
+        let known = Known {
+            options: options.clone(),
+            has_dropped,
+            has_waited: options.hold_on_defer,
+            count_max_ever,
+            sums: Sums::default(),
+        };
+        self.queues.insert(name.clone(), known);
+    }
+
+    fn note_options(&mut self, name: &QueueName, options: &QueueOptions) {
+        let known = self.queues.get_mut(name).expect("only what exists is changed");
+        known.has_dropped |= options.expired == Expired::Drop;
+        known.count_max_ever = known.count_max_ever.max(options.delivery_count_max);
+        known.has_waited |= options.hold_on_defer;
+        known.options = options.clone();
+    }
+
+    pub(crate) fn note_receipts(&mut self, queue: &QueueName, messages: &[NewMessage], receipts: &[Receipt]) {
+        for (message, receipt) in messages.iter().zip(receipts) {
+            self.note_sent(queue, message, *receipt);
+        }
+    }
+
+    fn note_cancel(&mut self, queue: &QueueName, sequence: SequenceNumber, is_done: bool) {
+        let entry = self.entries.get(&sequence).filter(|entry| entry.queue == *queue && entry.end.is_none());
+        let is_scheduled = entry.and_then(|entry| entry.scheduled_at).is_some_and(|due| self.now < due);
+        let was_delivered = entry.is_some_and(|entry| entry.count.1 > 0);
+        let (queue_of, is_known) = (queue.clone(), entry.is_some());
+        self.facts.push(Fact::Cancelled {
+            queue: queue_of,
+            sequence,
+            is_done,
+            is_known,
+            is_scheduled,
+            was_delivered,
+        });
+        if is_done {
+            self.end(sequence, End::Cancelled);
+            if let Some(sums) = self.sums(queue) {
+                sums.cancelled += 1;
+            }
+        }
+    }
+
+    fn note_redriven(
+        &mut self,
+        queue: &QueueName,
+        sequence: SequenceNumber,
+        place: Place,
+        redriven: Redriven,
+    ) {
+        let Some(entry) = self.entries.get_mut(&sequence) else { return };
+        let Redriven::AsNew(new) = redriven else {
+            return self.note_put_back(sequence);
+        };
+        let (workflow_id, message_id) = (entry.stream.workflow_id().cloned(), entry.message_id.clone());
+        self.end(sequence, End::SentAnew);
+        let message = NewMessage {
+            workflow_id,
+            place,
+            message_id,
+            time_to_live: None,
+            schedule_at: None,
+            headers: crate::header::Headers::default(),
+            body: bytes::Bytes::new(),
+        };
+        if let Some(known) = self.queues.get(queue) {
+            let options = known.options.clone();
+            self.enter(queue.clone(), &message, new, false, &options);
+        }
+    }
+
+    fn note_operation(&mut self, queue: &QueueName, workflow: &WorkflowId, operation: &Operation) {
+        let stream = Stream::Named(workflow.clone());
+        match operation {
+            Operation::ReleaseLock => {
+                self.lose(|hold| hold.queue == *queue && hold.stream == stream);
+            }
+            Operation::Resume { .. } | Operation::RetryNow => {
+                let of_workflow = |entry: &&mut Entry| entry.queue == *queue && entry.stream == stream;
+                for entry in self.entries.values_mut().filter(of_workflow) {
+                    entry.is_excused = true;
+                    // What its consumer has set aside, and what is scheduled, waits on.
+                    if entry.scheduled_at.is_none() && !entry.is_asked {
+                        entry.not_before = None;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn queue_received(command: &Command) -> &QueueName {
+    match command {
+        Command::Receive { queue, .. }
+        | Command::ReceiveRun { queue, .. }
+        | Command::ReceiveDeferred { queue, .. }
+        | Command::ReceiveTaken { queue, .. }
+        | Command::ReceiveTakenDeferred { queue, .. } => queue,
+        other => unreachable!("nobody receives by {other:?}"),
+    }
+}

@@ -1,0 +1,155 @@
+//! The ledger: accepted messages, held locks, remembered IDs and sums.
+
+use std::collections::BTreeMap;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::command::Receipt;
+use crate::engine::rules::record::Stream;
+use crate::engine::simulation::ledger::entry::End;
+use crate::engine::simulation::ledger::entry::Entry;
+use crate::engine::simulation::ledger::entry::Hold;
+use crate::engine::simulation::ledger::fact::Fact;
+use crate::id::MessageId;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::message::NewMessage;
+use crate::queue::Order;
+use crate::queue::QueueOptions;
+use crate::token::LockToken;
+
+/// How many messages of a queue were accepted and how they ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) accepted: u64,
+    pub(crate) completed: u64,
+    pub(crate) cancelled: u64,
+    pub(crate) purged: u64,
+    pub(crate) expired: u64,
+}
+
+/// A queue as its makers know it.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) options: QueueOptions,
+    /// Whether expired messages of it were dropped at any time.
+    pub(crate) has_dropped: bool,
+    /// Whether its workflows have waited at any time for what was set aside.
+    pub(crate) has_waited: bool,
+    /// The highest delivery count it has ever allowed.
+    pub(crate) count_max_ever: u32,
+    pub(crate) sums: Sums,
+}
+
+/// Everything that was answered.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    pub(crate) queues: BTreeMap<QueueName, Known>,
+    pub(crate) entries: BTreeMap<SequenceNumber, Entry>,
+    pub(crate) holds: BTreeMap<LockToken, Hold>,
+    pub(crate) ids: BTreeMap<(QueueName, MessageId), (SequenceNumber, Timestamp)>,
+    /// The highest number given so far.
+    pub(crate) last: u64,
+    /// Purges whose victims have not been looked for.
+    pub(crate) has_purged: bool,
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) now: Timestamp,
+}
+
+impl Ledger {
+    /// A message was sent, and this was answered.
+    pub(crate) fn note_sent(&mut self, queue: &QueueName, message: &NewMessage, receipt: Receipt) {
+        let Some(known) = self.queues.get_mut(queue) else { return };
+        let options = known.options.clone();
+        let id = message.message_id.clone().map(|id| (queue.clone(), id));
+        let remembered = id.as_ref().and_then(|id| self.ids.get(id)).filter(|(_, until)| self.now < *until);
+        let remembered = remembered.filter(|_| options.duplicate_window.is_some()).map(|(first, _)| *first);
+        let is_pending =
+            receipt.sequence_number().is_some_and(|first| self.is_same_place(first, queue, message));
+        let (last, queue) = (self.last, queue.clone());
+        self.facts.push(Fact::Sent { receipt, last, remembered, is_pending });
+        let (Receipt::Accepted(sequence) | Receipt::DeadLettered(sequence)) = receipt else { return };
+        let is_dead = matches!(receipt, Receipt::DeadLettered(_));
+        self.queues.get_mut(&queue).expect("it was just found").sums.accepted += 1;
+        self.enter(queue, message, sequence, is_dead, &options);
+    }
+
+    pub(crate) fn enter(
+        &mut self,
+        queue: QueueName,
+        message: &NewMessage,
+        sequence: SequenceNumber,
+        is_dead: bool,
+        options: &QueueOptions,
+    ) {
+        let due = message.schedule_at.filter(|due| *due > self.now);
+        let lives = [message.time_to_live, options.time_to_live].into_iter().flatten().min();
+        let stream = match &message.workflow_id {
+            Some(id) if options.order != Order::None => Stream::Named(id.clone()),
+            _ => Stream::Single(sequence),
+        };
+        let entry = Entry {
+            queue: queue.clone(),
+            stream,
+            place: message.place.clone(),
+            message_id: message.message_id.clone(),
+            scheduled_at: due.filter(|_| !is_dead),
+            expires_at: lives.map(|lives| due.unwrap_or(self.now) + lives).filter(|_| !is_dead),
+            count: (0, 0),
+            not_before: due,
+            is_excused: false,
+            is_asked: false,
+            end: None,
+        };
+        self.last = self.last.max(sequence.get());
+        self.entries.insert(sequence, entry);
+        if let (Some(id), Some(window)) = (&message.message_id, options.duplicate_window) {
+            self.ids.insert((queue, id.clone()), (sequence, self.now + window));
+        }
+    }
+
+    /// Whether the message with this number stands where this one should.
+    fn is_same_place(&self, first: SequenceNumber, queue: &QueueName, message: &NewMessage) -> bool {
+        let Some(entry) = self.entries.get(&first) else { return false };
+        entry.queue == *queue
+            && entry.end.is_none()
+            && entry.place == message.place
+            && entry.message_id == message.message_id
+            && entry.stream.workflow_id() == message.workflow_id.as_ref()
+    }
+
+    pub(crate) fn sums(&mut self, queue: &QueueName) -> Option<&mut Sums> {
+        self.queues.get_mut(queue).map(|known| &mut known.sums)
+    }
+
+    /// Writes down how messages ended of which nobody was told.
+    pub(crate) fn note_gone(&mut self, gone: Vec<(SequenceNumber, Option<End>)>) {
+        self.has_purged = false;
+        for (sequence, end) in gone {
+            self.end(sequence, end.unwrap_or(End::Expired));
+        }
+    }
+
+    pub(crate) fn end(&mut self, sequence: SequenceNumber, end: End) {
+        if let Some(entry) = self.entries.get_mut(&sequence) {
+            entry.end.get_or_insert(end);
+        }
+    }
+
+    /// A dead letter was put back: it is ready at once.
+    pub(crate) fn note_put_back(&mut self, sequence: SequenceNumber) {
+        if let Some(entry) = self.entries.get_mut(&sequence) {
+            entry.is_excused = true;
+            (entry.not_before, entry.scheduled_at, entry.expires_at) = (None, None, None);
+        }
+    }
+
+    /// A queue is gone with all that was in it.
+    pub(crate) fn forget_queue(&mut self, queue: &QueueName) {
+        self.queues.remove(queue);
+        self.ids.retain(|(of, _), _| of != queue);
+        self.holds.retain(|_, hold| hold.queue != *queue);
+        for entry in self.entries.values_mut().filter(|entry| entry.queue == *queue) {
+            entry.end.get_or_insert(End::QueueGone);
+        }
+    }
+}

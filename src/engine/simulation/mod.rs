@@ -1,0 +1,12 @@
+//! Everything at once, out of one number: clients, a clock that jumps, lost locks and lost processes, played on the
+//! real rules and turns, and every promise looked at again after each of them.
+
+mod client;
+mod clock;
+mod diligence;
+mod invariants;
+mod ledger;
+mod plain;
+mod seeds;
+mod view;
+mod world;

@@ -1,0 +1,95 @@
+//! Seeds by the thousand, and what is printed of them.
+
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+use crate::clock::Clock;
+use crate::clock::SystemClock;
+use crate::engine::simulation::world::World;
+
+/// Threads that play seeds.
+const THREADS: usize = 2;
+/// How many failing seeds are told of; then it ends.
+const FAILURES_MAX: usize = 3;
+/// How many lines of a failing story are printed.
+const STORY_LINES: usize = 6000;
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text}")))
+}
+
+/// Plays one seed; what went wrong, with the story if that is wanted.
+fn play(seed: u64, is_told: bool) -> Option<String> {
+    let mut world = World::new(seed);
+    world.story = is_told.then(Vec::new);
+    let found = catch_unwind(AssertUnwindSafe(|| world.run()));
+    let wrong = match found {
+        Ok(Ok(())) => return None,
+        Ok(Err(wrong)) => wrong,
+        Err(panic) => crate::engine::store::job::panic_text(&*panic),
+    };
+    let story = world.story.unwrap_or_default();
+    let last = story.iter().skip(story.len().saturating_sub(STORY_LINES));
+    let lines: String = last.map(|line| format!("{}\n", short(line))).collect();
+    Some(format!("{lines}{wrong}"))
+}
+
+/// A line without what is the same in all of them.
+fn short(line: &str) -> String {
+    const NOISE: [&str; 8] = [
+        "headers: Headers { subject: None, content_type: None, correlation_id: None, reply_to: None, properties: {} }, ",
+        "SequenceNumber",
+        "Timestamp",
+        ", properties: {}",
+        "00000000-",
+        "0000-0000-0000-",
+        "time_to_live: None, ",
+        "schedule_at: None, ",
+    ];
+    NOISE.iter().fold(line.to_owned(), |line, noise| line.replace(noise, ""))
+}
+
+/// Plays many seeds on several threads, and fails with the ones that replay what went wrong.
+fn play_all(name: &str, seeds: std::ops::Range<u64>) {
+    let clock = SystemClock::default();
+    let (next, failures) = (AtomicU64::new(seeds.start), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end || failures.lock().expect("nobody panics with it").len() >= FAILURES_MAX {
+                return;
+            }
+            if let Some(wrong) = play(seed, false) {
+                failures.lock().expect("nobody panics with it").push((seed, wrong));
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(work))));
+    let failures = failures.into_inner().expect("nobody panics with it");
+    let (count, seconds) = (next.into_inner().min(seeds.end) - seeds.start, clock.elapsed().as_secs_f64());
+    println!(
+        "reliability: {{\"name\":\"{name}\",\"count\":{count},\"seconds\":{seconds:.1},\"failures\":{}}}",
+        failures.len()
+    );
+    for (seed, wrong) in &failures {
+        println!("SERIATIM_SEED={seed} cargo test --lib {name}\n{wrong}\n");
+    }
+    if let Some((seed, _)) = failures.first() {
+        println!("{}", play(*seed, true).unwrap_or_default());
+    }
+    assert!(failures.is_empty(), "SERIATIM_SEED={} cargo test --lib {name}", failures[0].0);
+}
+
+#[test]
+fn simulation() {
+    let first = number("SERIATIM_FIRST_SEED").unwrap_or(0);
+    let seeds = match number("SERIATIM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => first..first + number("SERIATIM_SIMULATION_SEEDS").unwrap_or(1_000),
+    };
+    play_all("simulation", seeds);
+}

@@ -1,0 +1,53 @@
+//! What an invariant may look at: the engine's state, the ledger, and what the last turn has brought.
+
+use crate::clock::Timestamp;
+use crate::engine::crash::rows::Rows;
+use crate::engine::rules::lock::Locks;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Reminder;
+use crate::engine::simulation::ledger::Ledger;
+use crate::engine::simulation::ledger::fact::Fact;
+use crate::engine::simulation::plain::Plain;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+
+/// What was found: all is well, or what is wrong.
+pub(crate) type Finding = Result<(), String>;
+
+/// The world after a turn.
+pub(crate) struct View<'a> {
+    /// The engine's time of this turn, and of the one before.
+    pub(crate) now: Timestamp,
+    pub(crate) before: Timestamp,
+    /// The first reminder that the turn before has left.
+    pub(crate) due: Option<Reminder>,
+    pub(crate) plain: &'a Plain,
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) facts: &'a [Fact],
+}
+
+impl View<'_> {
+    pub(crate) fn rows(&self) -> &Rows {
+        &self.plain.rows
+    }
+
+    pub(crate) fn locks(&self) -> &Locks {
+        self.plain.rules.locks()
+    }
+
+    pub(crate) fn queue(&self, name: &QueueName) -> Option<&QueueRecord> {
+        self.rows().queues.values().find(|queue| queue.name == *name).map(|queue| &**queue)
+    }
+
+    pub(crate) fn message(&self, queue: &QueueName, sequence: SequenceNumber) -> Option<&MessageRecord> {
+        let queue = self.queue(queue)?.id;
+        self.rows().messages.get(&MessageKey { queue, sequence }).map(|message| &**message)
+    }
+}
+
+/// A finding: that something which has to be so is so.
+pub(crate) fn expect(is_so: bool, otherwise: impl FnOnce() -> String) -> Finding {
+    if is_so { Ok(()) } else { Err(otherwise()) }
+}
