@@ -49,6 +49,9 @@ pub mod testing;
 mod token;
 
 pub use crate::clock::{Clock, SystemClock, Timestamp};
+#[cfg(feature = "store-alone")]
+#[doc(hidden)]
+pub use crate::engine::alone::StoreAlone;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub use crate::engine::fuzz;

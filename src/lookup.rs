@@ -24,6 +24,18 @@ impl<K: Eq + Hash, V> Lookup<K, V> {
         self.0.get_mut(key)
     }
 
+    /// The value of a key, made if it is not there.
+    pub(crate) fn get_or_insert_with(&mut self, key: &K, make: impl FnOnce() -> V) -> &mut V
+    where
+        K: Clone,
+    {
+        // Two look-ups for a new key, so that a known one costs no copy of it.
+        if !self.0.contains_key(key) {
+            self.0.insert(key.clone(), make());
+        }
+        self.0.get_mut(key).expect("it was just put there")
+    }
+
     /// Puts a value; returns the one that was there.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         self.0.insert(key, value)

@@ -16,7 +16,7 @@ use crate::id::WorkflowId;
 use crate::limits;
 
 /// Where a message belongs inside its workflow; it must fit the queue's order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Place {
     /// After everything accepted before it.
     #[default]

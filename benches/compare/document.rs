@@ -5,17 +5,15 @@ use std::path::Path;
 
 use crate::bench::BenchError;
 
-const BEGIN: &str = "<!-- figures: begin -->";
-const END: &str = "<!-- figures: end -->";
-
-/// Replaces what stands between the marks.
-pub(crate) fn write(path: &Path, figures: &str) -> Result<(), BenchError> {
+/// Replaces what stands between the marks of this name.
+pub(crate) fn write(path: &Path, name: &str, figures: &str) -> Result<(), BenchError> {
+    let (begin, end) = (format!("<!-- {name}: begin -->"), format!("<!-- {name}: end -->"));
     let what = format!("write the figures to {}", path.display());
     let text = fs::read_to_string(path).map_err(BenchError::system(&*what))?;
-    let parts = text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let parts = text.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
     let Some((before, after)) = parts else {
-        return Err(BenchError::system(what)(format!("it has no {BEGIN} and {END}")));
+        return Err(BenchError::system(what)(format!("it has no {begin} and {end}")));
     };
-    let text = format!("{before}{BEGIN}\n{}\n{END}{after}", figures.trim_end());
+    let text = format!("{before}{begin}\n{}\n{end}{after}", figures.trim_end());
     fs::write(path, text).map_err(BenchError::system(what))
 }

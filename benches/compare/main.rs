@@ -146,7 +146,7 @@ fn compare(arguments: &Arguments) -> Result<bool, BenchError> {
         println!("{figures}");
     }
     if let Some(path) = &arguments.write {
-        document::write(path, &figures)?;
+        document::write(path, "figures", &figures)?;
     }
     Ok(true)
 }

@@ -1,5 +1,7 @@
 //! The engine: rules, store and the one thread that writes. Outsiders see only its face, the client.
 
+#[cfg(feature = "store-alone")]
+pub(crate) mod alone;
 #[cfg(test)]
 mod bare;
 mod client;

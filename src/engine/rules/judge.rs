@@ -24,6 +24,7 @@ use crate::id::Position;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::lookup::Lookup;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::Late;
@@ -73,9 +74,9 @@ pub(crate) struct Judge {
     /// How many messages the command adds to each queue; those that it ends are taken off.
     growth: BTreeMap<QueueId, i64>,
     ids: BTreeMap<(Arc<str>, MessageId), SequenceNumber>,
-    places: BTreeMap<(WorkflowKey, Place), Pending>,
+    places: Lookup<(WorkflowKey, Place), Pending>,
     chained: BTreeMap<(WorkflowKey, MessageId), SequenceNumber>,
-    ahead: BTreeMap<WorkflowKey, RunAhead>,
+    ahead: Lookup<WorkflowKey, RunAhead>,
 }
 
 impl Judge {
@@ -193,7 +194,7 @@ impl Judge {
         index: usize,
         message: &NewMessage,
     ) -> Ruling<(), SendRefusal> {
-        let ahead = self.ahead.entry(workflow.key.clone()).or_insert_with(|| RunAhead::new(workflow));
+        let ahead = self.ahead.get_or_insert_with(&workflow.key, || RunAhead::new(workflow));
         match ahead.add(step, workflow, message)? {
             true => Ok(()),
             false => refuse(SendRefusal::WorkflowFull { index, early: workflow.record.early }),

@@ -35,8 +35,12 @@ impl Workflow {
             self.record.cursor = to + 1;
         }
         self.pass_marks(step)?;
+        // What was settled within the run leaves the run's end, and what is beyond it, as they were.
+        let within = in_turn && self.record.cursor - 1 <= self.record.through && !self.is_chained();
         self.record.through = self.record.through.max(self.record.cursor - 1);
-        self.extend(step)?;
+        if !within || self.record.extending {
+            self.extend(step)?;
+        }
         self.trim_links(step, cursor_before)
     }
 
@@ -75,8 +79,9 @@ impl Workflow {
         if self.is_chained() {
             return self.extend_chain(step, next);
         }
-        match self.line_from(step, next)? {
-            Some((rank, _, message)) if rank == next => {
+        match step.records.line_from(&self.key, next)? {
+            Some((rank, sequence)) if rank == next => {
+                let message = step.message_listed(self.key.queue, sequence)?;
                 self.count_as_reached(step, &message)?;
                 self.record.through = next;
                 Ok(true)

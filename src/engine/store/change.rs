@@ -1,4 +1,4 @@
-//! How a row of the window changes: put or deleted in a turn, then written to the journal by its commit.
+//! How a row of the window changes, and what a turn's commit is to write of it.
 
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::base::Base;
@@ -6,10 +6,87 @@ use crate::engine::store::key::KeyPart;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::schema::Table;
 use crate::engine::store::shelf::Group;
+use crate::engine::store::shelf::Place;
 use crate::engine::store::shelf::Shelf;
 use crate::engine::store::shelf::Slot;
 use crate::engine::store::shelf::Stamp;
+use crate::engine::store::written::Now;
+use crate::engine::store::written::Rows;
+use crate::engine::store::written::weight_of;
 use crate::error::Fault;
+
+/// What one turn has changed of a table.
+pub(crate) struct Touched<T: Table> {
+    /// The position of the commit that this turn becomes.
+    position: u64,
+    /// The first position of the generation that is being filled.
+    filling_from: u64,
+    rows: Vec<(Place<T>, Now<T::Value>)>,
+    /// About how many bytes these rows take in the journal.
+    weight: u64,
+}
+
+impl<T: Table> Default for Touched<T> {
+    fn default() -> Touched<T> {
+        Touched { position: 0, filling_from: 1, rows: Vec::new(), weight: 0 }
+    }
+}
+
+impl<T: Table> Touched<T> {
+    /// Begins the turn whose commit has this position.
+    pub(crate) fn begin(&mut self, position: u64) {
+        self.position = position;
+    }
+
+    /// Notes that the next turn fills a new generation.
+    pub(crate) fn seal(&mut self, position: u64) {
+        self.filling_from = position + 1;
+    }
+
+    /// Notes what a row has become. True when that is its first change in its generation.
+    fn note(&mut self, stamp: &mut Stamp, prefix: &T::Prefix, key: &T::Key, value: Option<T::Value>) -> bool {
+        let weight = weight_of::<T>(value.as_ref());
+        let now = match value {
+            Some(value) => Now::Put(value),
+            None if stamp.is_on_disk(self.position) => Now::Deleted,
+            None => Now::AsBefore,
+        };
+        if stamp.position == self.position {
+            self.rows[stamp.index as usize].1 = now;
+            return false;
+        }
+        self.weight += weight;
+        let is_first = stamp.position < self.filling_from;
+        stamp.journaled = stamp.position > 0;
+        stamp.position = self.position;
+        stamp.index = u32::try_from(self.rows.len()).expect("a turn is of limited size");
+        self.rows.push(((prefix.clone(), key.clone()), now));
+        is_first
+    }
+
+    /// Ends the turn: what its commit is to write, and about how many bytes that is.
+    pub(crate) fn take(&mut self) -> Option<(Rows<T>, u64)> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        let next = Vec::with_capacity(self.rows.len());
+        Some((Rows { rows: std::mem::replace(&mut self.rows, next) }, std::mem::take(&mut self.weight)))
+    }
+
+    /// Ends a turn that is on disk already.
+    pub(crate) fn clear(&mut self) {
+        self.rows.clear();
+        self.weight = 0;
+    }
+
+    fn forget_queue(&mut self, queue: QueueId) {
+        for ((prefix, _), now) in &mut self.rows {
+            if prefix.of_queue() == Some(queue) {
+                *now = Now::AsBefore;
+            }
+        }
+    }
+}
 
 impl<T: Table> Shelf<T> {
     /// Puts or deletes a row.
@@ -33,49 +110,20 @@ impl<T: Table> Shelf<T> {
             Some(group) => group,
             None => self.groups.entry(prefix.clone()).or_default(),
         };
-        let fresh = Stamp { generation: 0, based, journaled: false, touched: false };
         let is_first = match value {
-            Some(value) => group.put(&key, value, fresh),
-            None => group.delete(&key, fresh),
+            Some(value) => group.put(&mut self.touched, prefix, &key, value, based),
+            None => group.delete(&mut self.touched, prefix, &key, based),
         };
         if is_first {
-            self.touched.push((prefix.clone(), key));
+            self.changed.note((prefix.clone(), key));
         }
-    }
-
-    /// Ends a turn: hands each changed row to the journal, once, as it is now, and notes the generation it is in.
-    pub(crate) fn settle_touched(
-        &mut self,
-        generation: u32,
-        mut journal: impl FnMut(&T::Prefix, &T::Key, Option<&T::Value>),
-    ) {
-        let mut touched = std::mem::take(&mut self.touched);
-        for (prefix, key) in touched.drain(..) {
-            let Some(group) = self.groups.get_mut(&prefix) else { continue };
-            if let Some(slot) = group.rows.get_mut(&key) {
-                if std::mem::take(&mut slot.stamp.touched) {
-                    journal(&prefix, &key, Some(&slot.value));
-                    slot.stamp.journaled = true;
-                    self.changed.note(&mut slot.stamp, generation, (prefix, key));
-                }
-                continue;
-            }
-            let Some(stamp) = group.gone.get_mut(&key).filter(|stamp| stamp.touched) else { continue };
-            journal(&prefix, &key, None);
-            (stamp.touched, stamp.journaled) = (false, true);
-            if stamp.based {
-                self.changed.note(stamp, generation, (prefix, key));
-            } else {
-                group.gone.remove(&key);
-            }
-        }
-        self.touched = touched;
     }
 
     /// Forgets every row of a queue.
     pub(crate) fn forget_queue(&mut self, queue: QueueId) {
         self.groups.retain(|prefix, _| prefix.of_queue() != Some(queue));
         self.folded.retain(|prefix| prefix.of_queue() != Some(queue));
+        self.touched.forget_queue(queue);
     }
 
     /// Forgets every row of a queue that is not wanted.
@@ -93,38 +141,48 @@ impl<T: Table> Group<T> {
         }
     }
 
-    /// Puts a row; true when this turn has not changed it before.
-    fn put(&mut self, key: &T::Key, value: T::Value, fresh: Stamp) -> bool {
+    /// Puts a row. True when that is its first change in its generation.
+    fn put(
+        &mut self,
+        touched: &mut Touched<T>,
+        prefix: &T::Prefix,
+        key: &T::Key,
+        value: T::Value,
+        based: bool,
+    ) -> bool {
         if let Some(slot) = self.rows.get_mut(key) {
-            slot.value = value;
-            return slot.stamp.touch();
+            slot.value = value.clone();
+            return touched.note(&mut slot.stamp, prefix, key, Some(value));
         }
         let gone = if self.gone.is_empty() { None } else { self.gone.remove(key) };
-        let mut stamp = gone.unwrap_or(fresh);
-        let is_first = stamp.touch();
+        let mut stamp = gone.unwrap_or(Stamp::fresh(based));
+        let is_first = touched.note(&mut stamp, prefix, key, Some(value.clone()));
         self.rows.insert(key.clone(), Slot { stamp, value });
         is_first
     }
 
-    /// Deletes a row; true when this turn has not changed it before, and something is to be written of it.
-    fn delete(&mut self, key: &T::Key, fresh: Stamp) -> bool {
+    /// Deletes a row. True when that is its first change in its generation, and worth folding.
+    fn delete(&mut self, touched: &mut Touched<T>, prefix: &T::Prefix, key: &T::Key, based: bool) -> bool {
         let mut stamp = match self.rows.remove(key) {
             Some(slot) => slot.stamp,
-            None if self.is_gone(key) => return false,
-            None => fresh,
+            None if based && !self.is_gone(key) => Stamp::fresh(based),
+            None => return false,
         };
-        if !stamp.based && !stamp.journaled {
-            return false;
+        let is_first = touched.note(&mut stamp, prefix, key, None);
+        if stamp.based {
+            self.gone.insert(key.clone(), stamp);
         }
-        let is_first = stamp.touch();
-        self.gone.insert(key.clone(), stamp);
-        is_first
+        is_first && stamp.based
     }
 }
 
 impl Stamp {
-    /// Notes that this turn has changed the row; true when it had not before.
-    fn touch(&mut self) -> bool {
-        !std::mem::replace(&mut self.touched, true)
+    fn fresh(based: bool) -> Stamp {
+        Stamp { position: 0, index: 0, based, journaled: false }
+    }
+
+    /// Whether the disk knows a row with this key, so that its deletion has to be written.
+    fn is_on_disk(&self, turn: u64) -> bool {
+        self.based || self.journaled || (self.position > 0 && self.position < turn)
     }
 }

@@ -8,18 +8,16 @@ use crate::engine::store::base::Base;
 use crate::engine::store::codec;
 #[cfg(test)]
 use crate::engine::store::content::Content;
-use crate::engine::store::job::FoldedTable;
 use crate::engine::store::journal::RowReader;
-use crate::engine::store::journal::RowWriter;
-use crate::engine::store::key::key_of;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::schema::Table;
 use crate::engine::store::seal::damaged;
-use crate::engine::store::seal::seal;
 use crate::engine::store::shelf::Place;
 use crate::engine::store::shelf::Shelf;
-use crate::engine::store::shelf::Stamp;
+use crate::engine::store::written::Now;
+use crate::engine::store::written::Rows;
+use crate::engine::store::written::Written;
 use crate::error::Fault;
 
 /// Looking whether a row is still as its generation left it costs one unit of work; writing it costs this many.
@@ -41,7 +39,8 @@ pub(crate) struct Changed<T: Table> {
 /// A row that a commit under way folds.
 struct Landing<T: Table> {
     position: u64,
-    generation: u32,
+    /// The end of the generation that has its last change, unless it has changed since.
+    upto: u64,
     place: Place<T>,
 }
 
@@ -59,31 +58,31 @@ impl<T: Table> Default for Changed<T> {
 }
 
 impl<T: Table> Changed<T> {
-    /// Notes that a row has changed in a generation.
-    pub(crate) fn note(&mut self, stamp: &mut Stamp, generation: u32, place: Place<T>) {
-        if stamp.generation != generation {
-            stamp.generation = generation;
-            self.filling.push(place);
-        }
+    /// Notes a row that changes for the first time in the generation that is being filled.
+    pub(crate) fn note(&mut self, place: Place<T>) {
+        self.filling.push(place);
     }
 }
 
 /// What all shelves do alike, whatever their rows are.
 pub(crate) trait Shelved {
-    /// Ends a turn: writes what it has changed to the journal row.
-    fn write_touched(&mut self, row: &mut RowWriter, generation: u32);
-    /// Reads the next table's part of a journal row.
-    fn replay(&mut self, row: &mut RowReader<'_>, generation: u32) -> Result<(), Fault>;
+    /// Begins the turn whose commit has this position.
+    fn begin_turn(&mut self, position: u64);
+    /// Ends a turn: what it has changed, and about how many bytes that takes in the journal.
+    fn end_turn(&mut self) -> Option<(Box<dyn Written>, u64)>;
+    /// Reads the next table's part of the journal row at a position.
+    fn replay(&mut self, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault>;
     /// Forgets what it has read and need not remember, if that is too much.
     fn trim(&mut self);
-    /// Ends a generation.
-    fn seal(&mut self);
+    /// Ends a generation with the commit at this position.
+    fn seal(&mut self, position: u64);
     /// Begins to fold the oldest sealed generation.
     fn begin_fold(&mut self);
     /// How many units of work are left of the fold.
     fn units_left(&self) -> u64;
-    /// Works off units of the fold: rows that the commit at this position is to fold.
-    fn fold(&mut self, generation: u32, position: u64, units: &mut u64) -> Option<FoldedTable>;
+    /// Works off units of the fold: of the generation that ends with `upto`, rows that the commit at this position is
+    /// to fold.
+    fn fold(&mut self, upto: u64, position: u64, units: &mut u64) -> Option<Box<dyn Written>>;
     /// Gives up rows that are found in the table, now that the commits up to a position are done.
     fn land(&mut self, position: u64);
     /// Puts every row of the table, folded or not, into a map.
@@ -96,17 +95,18 @@ pub(crate) trait Shelved {
 }
 
 impl<T: Table> Shelved for Shelf<T> {
-    fn write_touched(&mut self, row: &mut RowWriter, generation: u32) {
-        if self.touched.is_empty() {
-            return;
-        }
-        row.begin_table(T::NUMBER);
-        self.settle_touched(generation, |prefix, key, value| row.write(prefix, key, value));
-        row.end_table();
+    fn begin_turn(&mut self, position: u64) {
+        self.touched.begin(position);
     }
 
-    fn replay(&mut self, row: &mut RowReader<'_>, generation: u32) -> Result<(), Fault> {
+    fn end_turn(&mut self) -> Option<(Box<dyn Written>, u64)> {
+        let (rows, weight) = self.touched.take()?;
+        Some((Box::new(rows), weight))
+    }
+
+    fn replay(&mut self, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault> {
         let nonsense = || damaged(&T::DEFINITION, "a row in the journal makes no sense");
+        self.touched.begin(position);
         while let Some((key, value)) = row.next_row()? {
             let (prefix, key) = parts_of::<T::Prefix, T::Key>(key).ok_or_else(nonsense)?;
             let value = match value {
@@ -115,7 +115,7 @@ impl<T: Table> Shelved for Shelf<T> {
             };
             self.place(&prefix, key, value, self.folded.any());
         }
-        self.settle_touched(generation, |_, _, _| {});
+        self.touched.clear();
         Ok(())
     }
 
@@ -123,7 +123,7 @@ impl<T: Table> Shelved for Shelf<T> {
         self.folded.trim();
     }
 
-    fn seal(&mut self) {
+    fn seal(&mut self, position: u64) {
         // An empty group is kept until here, because a busy workflow's line runs empty again and again.
         self.groups.retain(|_, group| !group.rows.is_empty() || !group.gone.is_empty());
         for group in self.groups.values_mut() {
@@ -131,6 +131,7 @@ impl<T: Table> Shelved for Shelf<T> {
             group.gone.trim();
         }
         self.changed.sealed.push_back(std::mem::take(&mut self.changed.filling));
+        self.touched.seal(position);
     }
 
     fn begin_fold(&mut self) {
@@ -143,27 +144,29 @@ impl<T: Table> Shelved for Shelf<T> {
         candidates as u64 * (1 + UNITS_PER_ROW) + survivors as u64 * UNITS_PER_ROW
     }
 
-    fn fold(&mut self, generation: u32, position: u64, units: &mut u64) -> Option<FoldedTable> {
-        self.pick_survivors(generation, units);
+    fn fold(&mut self, upto: u64, position: u64, units: &mut u64) -> Option<Box<dyn Written>> {
+        self.pick_survivors(upto, units);
         let mut rows = Vec::new();
         while *units > 0
             && let Some((prefix, key)) = self.changed.survivors.pop()
         {
             *units = units.saturating_sub(UNITS_PER_ROW);
             let Some(group) = self.groups.get_mut(&prefix) else { continue };
-            if group.stamp(&key).is_none_or(|stamp| stamp.generation > generation) {
+            if group.stamp(&key).is_none_or(|stamp| stamp.position > upto) {
                 continue;
             }
-            let bytes = key_of(&prefix, &key);
-            let sealed = group.rows.get_mut(&key).map(|slot| {
-                // From now on, deleting it has to delete what is folded.
-                slot.stamp.based = true;
-                seal(&T::DEFINITION, &bytes, codec::encode(&slot.value))
-            });
-            rows.push((bytes, sealed));
-            self.changed.landing.push_back(Landing { position, generation, place: (prefix, key) });
+            let now = match group.rows.get_mut(&key) {
+                Some(slot) => {
+                    // From now on, deleting it has to delete what is folded.
+                    slot.stamp.based = true;
+                    Now::Put(slot.value.clone())
+                }
+                None => Now::Deleted,
+            };
+            rows.push(((prefix.clone(), key.clone()), now));
+            self.changed.landing.push_back(Landing { position, upto, place: (prefix, key) });
         }
-        (!rows.is_empty()).then_some(FoldedTable { definition: T::DEFINITION, rows })
+        (!rows.is_empty()).then(|| Box::new(Rows::<T> { rows }) as Box<dyn Written>)
     }
 
     fn land(&mut self, position: u64) {
@@ -172,8 +175,7 @@ impl<T: Table> Shelved for Shelf<T> {
         {
             let (prefix, key) = landing.place;
             let Some(group) = self.groups.get_mut(&prefix) else { continue };
-            let changed_since = |stamp: &Stamp| stamp.generation > landing.generation || stamp.touched;
-            if group.stamp(&key).is_none_or(changed_since) {
+            if group.stamp(&key).is_none_or(|stamp| stamp.position > landing.upto) {
                 continue;
             }
             if group.rows.remove(&key).is_some() {
@@ -201,13 +203,13 @@ impl<T: Table> Shelved for Shelf<T> {
 
 impl<T: Table> Shelf<T> {
     /// Keeps of the generation's keys those whose rows have not changed since; most messages have come and gone.
-    fn pick_survivors(&mut self, generation: u32, units: &mut u64) {
+    fn pick_survivors(&mut self, upto: u64, units: &mut u64) {
         while *units > 0
             && let Some((prefix, key)) = self.changed.candidates.pop()
         {
             *units -= 1;
             let stamp = self.groups.get(&prefix).and_then(|group| group.stamp(&key));
-            if stamp.is_some_and(|stamp| stamp.generation <= generation) {
+            if stamp.is_some_and(|stamp| stamp.position <= upto) {
                 self.changed.survivors.push((prefix, key));
             }
         }

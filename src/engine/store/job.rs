@@ -4,60 +4,72 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 
 use redb::Database;
 use redb::Durability;
 use redb::ReadableDatabase;
 use redb::WriteTransaction;
 
+use crate::clock::Timestamp;
+use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::Tally;
 use crate::engine::store::base::store_fault;
 use crate::engine::store::journal;
+use crate::engine::store::journal::Header;
+use crate::engine::store::journal::RowWriter;
 use crate::engine::store::meta::Counted;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::open::StoreOptions;
-use crate::engine::store::schema::Definition;
 use crate::engine::store::snapshot::Snapshot;
+use crate::engine::store::written::Written;
 use crate::error::Fault;
 
-/// One commit, ready to be written.
+/// One commit, ready to be encoded and written.
 pub(crate) struct Job {
     pub(crate) position: u64,
-    /// The sealed journal row.
-    pub(crate) row: Vec<u8>,
+    /// The instant of the turn, and the numbers and counters after it.
+    pub(crate) time: Timestamp,
+    pub(crate) numbers: Numbers,
+    pub(crate) tallies: Vec<(QueueId, Tally)>,
+    /// The rows that the turn has changed, table by table.
+    pub(crate) changed: Vec<Box<dyn Written>>,
     pub(crate) queue_changes: Vec<QueueChange>,
     /// The rows that this commit folds.
-    pub(crate) folded: Vec<FoldedTable>,
+    pub(crate) folded: Vec<Box<dyn Written>>,
     /// The end of a generation all of whose rows are folded with this commit, and what was counted at it.
     pub(crate) ended: Option<(u64, Counted)>,
 }
 
-/// Rows of a table that are folded, in the order of their keys.
-pub(crate) struct FoldedTable {
-    pub(crate) definition: Definition,
-    pub(crate) rows: Vec<FoldedRow>,
-}
-
-/// A row's key, and its sealed value unless it is deleted.
-pub(crate) type FoldedRow = (Vec<u8>, Option<Vec<u8>>);
-
 impl Job {
-    fn write(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
+    /// The sealed journal row, chained to the one before, and its seal.
+    fn journal_row(&self, previous: u64) -> (Vec<u8>, u64) {
+        let mut row = RowWriter::new(&Header {
+            position: self.position,
+            previous,
+            time: self.time,
+            numbers: self.numbers,
+            tallies: self.tallies.clone(),
+        });
+        for rows in &self.changed {
+            rows.journal(&mut row);
+        }
+        row.finish()
+    }
+
+    fn write(&self, transaction: &WriteTransaction, row: &[u8], seal: u64) -> Result<(), Fault> {
         for change in &self.queue_changes {
             change.write(transaction)?;
         }
-        journal::append(transaction, self.position, &self.row)?;
-        for FoldedTable { definition, rows } in &self.folded {
-            let mut table = transaction.open_table(*definition).map_err(store_fault)?;
-            for (key, value) in rows {
-                match value {
-                    Some(sealed) => drop(table.insert(&**key, &**sealed).map_err(store_fault)?),
-                    None => drop(table.remove(&**key).map_err(store_fault)?),
-                }
-            }
+        journal::append(transaction, self.position, row)?;
+        for rows in &self.folded {
+            rows.fold(transaction)?;
         }
-        if let Some((last_position, counted)) = &self.ended {
-            journal::drop_through(transaction, *last_position)?;
-            counted.save(transaction)?;
+        if let Some((upto, counted)) = &self.ended {
+            journal::drop_through(transaction, *upto)?;
+            counted.save(transaction, seal)?;
         }
         Ok(())
     }
@@ -68,11 +80,13 @@ impl Job {
 pub(crate) struct Committer {
     database: Arc<Database>,
     options: StoreOptions,
+    /// The seal of the last journal row.
+    seal: Arc<AtomicU64>,
 }
 
 impl Committer {
-    pub(crate) fn new(database: Arc<Database>, options: StoreOptions) -> Committer {
-        Committer { database, options }
+    pub(crate) fn new(database: Arc<Database>, options: StoreOptions, seal: Arc<AtomicU64>) -> Committer {
+        Committer { database, options, seal }
     }
 
     /// The state as it was last committed, to be copied while turns go on.
@@ -86,9 +100,12 @@ impl Committer {
     /// The fault that makes the store useless. A panic is a fault: nothing is committed.
     pub(crate) fn commit(&self, job: &Job) -> Result<(), Fault> {
         let committed = catch_unwind(AssertUnwindSafe(|| {
+            let (row, seal) = job.journal_row(self.seal.load(Ordering::Acquire));
             let transaction = begin(&self.database, self.options)?;
-            job.write(&transaction)?;
-            transaction.commit().map_err(store_fault)
+            job.write(&transaction, &row, seal)?;
+            transaction.commit().map_err(store_fault)?;
+            self.seal.store(seal, Ordering::Release);
+            Ok(())
         }));
         committed.unwrap_or_else(|panic| Err(Fault::Defect(panic_text(&*panic))))
     }

@@ -109,10 +109,11 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    pub(crate) fn save(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
+    /// Writes them, with the seal of that commit's journal row.
+    pub(crate) fn save(&self, transaction: &WriteTransaction, seal: u64) -> Result<(), Fault> {
         let mut meta = Sheet::open(transaction, schema::META)?;
         meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;
-        meta.put(&name_key(BATCH_ROW), &self.batch)?;
+        meta.put(&name_key(BATCH_ROW), &BatchRecord { hash: seal, ..self.batch })?;
         drop(meta);
         let mut tallies = Sheet::open(transaction, schema::TALLIES)?;
         for (queue, tally) in &self.tallies {

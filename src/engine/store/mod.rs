@@ -33,6 +33,7 @@ mod turn;
 mod window;
 pub(crate) mod words;
 mod write;
+mod written;
 
 pub(crate) use crate::engine::store::job::Committer;
 pub(crate) use crate::engine::store::job::Job;

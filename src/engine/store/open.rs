@@ -169,7 +169,9 @@ impl Store {
         let shelves = Shelves::new(&Base::new(&database))?;
         let window = Window::new(options.generation_bytes, options.generations);
         let database = Arc::new(database);
-        let mut store = Store { database, options, epoch, shelves, kept, window, failed: None, _lock: lock };
+        let seal = Arc::default();
+        let mut store =
+            Store { database, options, epoch, shelves, kept, window, seal, failed: None, _lock: lock };
         store.replay()?;
         Ok(store)
     }

@@ -3,6 +3,8 @@
 //! Rows say what is, not what was added, so that reading a generation that is half folded, or folded but not yet
 //! dropped, comes to the same.
 
+use std::sync::atomic::Ordering;
+
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::base::store_fault;
 use crate::engine::store::journal;
@@ -32,6 +34,7 @@ impl Store {
             }
             self.kept.batch = last;
         }
+        self.seal.store(self.kept.batch.hash, Ordering::Release);
         // A queue's rows in the journal outlive it, until their generation is dropped.
         let queues = &self.kept.queues;
         let is_there = |queue: QueueId| queues.contains_key(&queue);
@@ -57,10 +60,10 @@ impl Store {
         while let Some(number) = row.next_table()? {
             let shelf = shelves.get_mut(usize::from(number));
             let shelf = shelf.ok_or_else(|| damaged(&JOURNAL, "a row names no table"))?;
-            shelf.replay(&mut row, self.window.generation())?;
+            shelf.replay(&mut row, position)?;
         }
         if self.window.append(position, sealed.len() as u64) {
-            shelves.iter_mut().for_each(|shelf| shelf.seal());
+            shelves.iter_mut().for_each(|shelf| shelf.seal(position));
         }
         let Header { time, numbers, tallies, .. } = header;
         self.kept.numbers = numbers;

@@ -56,6 +56,7 @@ use crate::engine::store::rows::RowMap;
 use crate::engine::store::shelf::Shelf;
 use crate::engine::store::shelf::Slot;
 use crate::engine::store::shelf::Stamp;
+use crate::engine::store::written::Weighed;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
@@ -75,15 +76,15 @@ pub(crate) const QUEUES: Definition = TableDefinition::new("queues");
 pub(crate) const TALLIES: Definition = TableDefinition::new("tallies");
 
 /// A table whose rows go through the journal.
-pub(crate) trait Table {
+pub(crate) trait Table: 'static {
     /// The first part of the key: rows are only ever looked for within one prefix.
-    type Prefix: KeyPart + Clone + Ord + Hash;
+    type Prefix: KeyPart + Clone + Ord + Hash + Send + 'static;
     /// The rest of the key.
-    type Key: KeyPart + Clone + Ord;
+    type Key: KeyPart + Clone + Ord + Send + 'static;
     /// How the rows of a prefix are kept in memory.
     type Rows: RowMap<Self::Key, Slot<Self::Value>>;
     type Gone: RowMap<Self::Key, Stamp>;
-    type Value: Clone + Serialize + DeserializeOwned;
+    type Value: Weighed + Clone + Serialize + DeserializeOwned + Send + 'static;
     const NAME: &'static str;
     const DEFINITION: Definition;
     /// The table's number in a journal row; never used for another.
@@ -147,7 +148,7 @@ macro_rules! tables {
 tables! {
     0 workflows Workflows: Hashed, QueueId, Stream => Arc<WorkflowRecord>;
     1 states States: Hashed, QueueId, Stream => Bytes;
-    2 messages Messages: BTreeMap, QueueId, SequenceNumber => Arc<MessageRecord>;
+    2 messages Messages: Hashed, QueueId, SequenceNumber => Arc<MessageRecord>;
     3 contents Contents: Hashed, QueueId, SequenceNumber => Arc<Content>;
     4 line Line: BTreeMap, WorkflowKey, u64 => SequenceNumber;
     5 aside Aside: BTreeMap, WorkflowKey, u64 => SequenceNumber;

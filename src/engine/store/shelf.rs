@@ -6,6 +6,7 @@ use std::ops::Bound;
 use foldhash::fast::RandomState;
 
 use crate::engine::store::base::Base;
+use crate::engine::store::change::Touched;
 use crate::engine::store::fold::Changed;
 use crate::engine::store::folded::Folded;
 use crate::engine::store::key::key_of;
@@ -17,14 +18,14 @@ use crate::error::Fault;
 /// Where a row of the window stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamp {
-    /// The generation whose journal rows have its last change.
-    pub(crate) generation: u32,
+    /// The commit that has its last change; zero before its first.
+    pub(crate) position: u64,
+    /// Its place among what that turn has changed.
+    pub(crate) index: u32,
     /// Whether a row with this key may be folded, so that deleting it is worth remembering.
     pub(crate) based: bool,
-    /// Whether an earlier commit has put it into the journal.
+    /// Whether a commit before that has put it into the journal.
     pub(crate) journaled: bool,
-    /// Whether this turn has changed it.
-    pub(crate) touched: bool,
 }
 
 /// A row of the window.
@@ -68,8 +69,8 @@ pub(crate) type Row<T> = (<T as Table>::Key, <T as Table>::Value);
 pub(crate) struct Shelf<T: Table> {
     pub(crate) groups: Groups<T>,
     pub(crate) folded: Folded<T>,
-    /// What this turn has changed, in that order; a key may come twice.
-    pub(crate) touched: Vec<Place<T>>,
+    /// What this turn has changed.
+    pub(crate) touched: Touched<T>,
     pub(crate) changed: Changed<T>,
 }
 
@@ -78,7 +79,7 @@ impl<T: Table> Shelf<T> {
         Ok(Shelf {
             groups: HashMap::default(),
             folded: Folded::new(base)?,
-            touched: Vec::new(),
+            touched: Touched::default(),
             changed: Changed::default(),
         })
     }

@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use redb::Database;
 
@@ -12,8 +13,6 @@ use crate::engine::store::fold::Shelved;
 use crate::engine::store::job::Committer;
 use crate::engine::store::job::Job;
 use crate::engine::store::job::panic_text;
-use crate::engine::store::journal::Header;
-use crate::engine::store::journal::RowWriter;
 use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::QueueChange;
@@ -24,6 +23,9 @@ use crate::engine::store::window::Slice;
 use crate::engine::store::window::Window;
 use crate::error::Fault;
 
+/// About how many bytes a journal row takes beside the rows that have changed.
+const HEADER_BYTES: u64 = 64;
+
 /// The store. After a fault it refuses everything: memory may be ahead of the disk, and opening is the recovery.
 pub(crate) struct Store {
     pub(crate) database: Arc<Database>,
@@ -32,6 +34,8 @@ pub(crate) struct Store {
     pub(crate) shelves: Shelves,
     pub(crate) kept: Kept,
     pub(crate) window: Window,
+    /// The seal of the last journal row.
+    pub(crate) seal: Arc<AtomicU64>,
     pub(crate) failed: Option<Fault>,
     /// Held as long as the store is open; released after the database is closed.
     pub(crate) _lock: Option<LockFile>,
@@ -43,10 +47,10 @@ impl Store {
         self.epoch
     }
 
-    /// Position and hash of the last batch.
+    /// Position and hash of the last batch that was committed.
     #[cfg(test)]
     pub(crate) fn batch(&self) -> (u64, u64) {
-        (self.kept.batch.position, self.kept.batch.hash)
+        (self.kept.batch.position, self.seal.load(std::sync::atomic::Ordering::Acquire))
     }
 
     /// The instant of the last batch.
@@ -56,7 +60,7 @@ impl Store {
 
     /// Who writes this store's jobs.
     pub(crate) fn committer(&self) -> Committer {
-        Committer::new(self.database.clone(), self.options)
+        Committer::new(self.database.clone(), self.options, self.seal.clone())
     }
 
     /// Runs one turn and commits it before it returns, for tests.
@@ -97,6 +101,8 @@ impl Store {
         &mut self,
         work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
     ) -> Result<(T, Option<Job>), Fault> {
+        let position = self.kept.batch.position + 1;
+        self.shelves.each().into_iter().for_each(|shelf| shelf.begin_turn(position));
         let mut turn = Turn {
             base: Base::new(&self.database),
             shelves: &mut self.shelves,
@@ -110,38 +116,31 @@ impl Store {
         Ok((done, changed.then(|| self.job(queue_changes))))
     }
 
-    /// The journal row of this turn, and a slice of the fold of the oldest generation.
+    /// What this turn has changed, and a slice of the fold of the oldest generation.
     fn job(&mut self, queue_changes: Vec<QueueChange>) -> Job {
         let position = self.kept.batch.position + 1;
-        let row = self.journal_row(position);
-        let bytes = row.len() as u64;
-        let mut job = Job { position, row, queue_changes, folded: Vec::new(), ended: None };
+        self.kept.batch.position = position;
+        let (changed, weights): (Vec<_>, Vec<u64>) =
+            self.shelves.each().into_iter().filter_map(|shelf| shelf.end_turn()).unzip();
+        let bytes = HEADER_BYTES + weights.iter().sum::<u64>();
+        let tallies = std::mem::take(&mut self.kept.touched_tallies).into_iter();
+        let mut job = Job {
+            position,
+            time: self.kept.batch.time,
+            numbers: self.kept.numbers,
+            tallies: tallies.filter_map(|queue| Some((queue, *self.kept.tallies.get(&queue)?))).collect(),
+            changed,
+            queue_changes,
+            folded: Vec::new(),
+            ended: None,
+        };
         if self.window.append(position, bytes) {
-            self.shelves.each().into_iter().for_each(|shelf| shelf.seal());
+            self.shelves.each().into_iter().for_each(|shelf| shelf.seal(position));
         }
         if let Some(slice) = self.window.slice(bytes) {
             self.fold(&mut job, &slice);
         }
         job
-    }
-
-    /// The sealed bytes of the journal row, chained to the one before.
-    fn journal_row(&mut self, position: u64) -> Vec<u8> {
-        let touched = std::mem::take(&mut self.kept.touched_tallies).into_iter();
-        let header = Header {
-            position,
-            previous: self.kept.batch.hash,
-            time: self.kept.batch.time,
-            numbers: self.kept.numbers,
-            tallies: touched.filter_map(|queue| Some((queue, *self.kept.tallies.get(&queue)?))).collect(),
-        };
-        let mut row = RowWriter::new(&header);
-        for shelf in self.shelves.each() {
-            shelf.write_touched(&mut row, self.window.generation());
-        }
-        let (row, seal) = row.finish();
-        (self.kept.batch.position, self.kept.batch.hash) = (position, seal);
-        row
     }
 
     fn fold(&mut self, job: &mut Job, slice: &Slice) {
@@ -152,11 +151,11 @@ impl Store {
         let mut units = slice.units(units_left(&shelves));
         for shelf in &mut shelves {
             if units > 0 {
-                job.folded.extend(shelf.fold(slice.sealed.generation, job.position, &mut units));
+                job.folded.extend(shelf.fold(slice.upto, job.position, &mut units));
             }
         }
         if units_left(&shelves) == 0 {
-            job.ended = Some((slice.sealed.last_position, self.kept.counted()));
+            job.ended = Some((slice.upto, self.kept.counted()));
             self.window.folded();
         }
     }

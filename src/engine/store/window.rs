@@ -14,24 +14,17 @@ pub(crate) struct Window {
     generation_bytes: u64,
     /// How many sealed generations wait before the oldest is folded.
     sealed_max: usize,
-    generation: u32,
     /// Bytes in the generation that is being filled.
     bytes: u64,
     /// The last position of each sealed generation, the oldest first.
-    sealed: VecDeque<Sealed>,
+    sealed: VecDeque<u64>,
     folding: bool,
-}
-
-/// A generation that is full.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sealed {
-    pub(crate) generation: u32,
-    pub(crate) last_position: u64,
 }
 
 /// What folding a commit has to do.
 pub(crate) struct Slice {
-    pub(crate) sealed: Sealed,
+    /// The last position of the generation that is folded.
+    pub(crate) upto: u64,
     /// Whether the fold of this generation begins.
     pub(crate) begins: bool,
     /// Of all units that are left, this many out of [`Slice::of`] are due now.
@@ -49,19 +42,7 @@ impl Slice {
 
 impl Window {
     pub(crate) fn new(generation_bytes: u64, sealed_max: usize) -> Window {
-        Window {
-            generation_bytes,
-            sealed_max,
-            generation: 1,
-            bytes: 0,
-            sealed: VecDeque::new(),
-            folding: false,
-        }
-    }
-
-    /// The generation that is being filled.
-    pub(crate) fn generation(&self) -> u32 {
-        self.generation
+        Window { generation_bytes, sealed_max, bytes: 0, sealed: VecDeque::new(), folding: false }
     }
 
     /// Notes a journal row; true when it has filled its generation, which is then sealed.
@@ -70,8 +51,7 @@ impl Window {
         if self.bytes < self.generation_bytes {
             return false;
         }
-        self.sealed.push_back(Sealed { generation: self.generation, last_position: position });
-        self.generation += 1;
+        self.sealed.push_back(position);
         self.bytes = 0;
         true
     }
@@ -83,8 +63,8 @@ impl Window {
         }
         let begins = !std::mem::replace(&mut self.folding, true);
         let until_full = self.generation_bytes.saturating_sub(self.bytes).max(1);
-        let sealed = *self.sealed.front().expect("a generation is sealed before it is folded");
-        Some(Slice { sealed, begins, share: bytes * PACE_TENTHS, of: until_full * 10 })
+        let upto = *self.sealed.front().expect("a generation is sealed before it is folded");
+        Some(Slice { upto, begins, share: bytes * PACE_TENTHS, of: until_full * 10 })
     }
 
     /// Notes that the oldest generation is folded.

@@ -1,0 +1,92 @@
+//! The store without rules or threads, for the benchmark that measures it alone.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::engine::rules::change::Change;
+use crate::engine::rules::record::Content;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::records::Records;
+use crate::engine::store::Store;
+use crate::engine::store::StoreOptions;
+use crate::error::Fault;
+use crate::error::OpenError;
+use crate::header::Headers;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
+
+/// A store that accepts messages as a send writes them, judged by nobody.
+///
+/// It is there for `benches/store`, and no part of what this library promises.
+pub struct StoreAlone {
+    store: Store,
+    next_sequence: u64,
+}
+
+impl StoreAlone {
+    /// Makes a new file.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn create(path: &Path) -> Result<StoreAlone, OpenError> {
+        Ok(StoreAlone { store: Store::open(path, StoreOptions::default())?, next_sequence: 1 })
+    }
+
+    /// Stores a batch in one commit: each message, its body, its place in its workflow's line, and its workflow.
+    ///
+    /// # Errors
+    /// The fault that makes the store useless.
+    pub fn append(&mut self, batch: impl Iterator<Item = (WorkflowId, Bytes)>) -> Result<(), Fault> {
+        let first = self.next_sequence;
+        let (count, job) = self.store.prepare(|turn| {
+            let mut count = 0;
+            for (workflow, body) in batch {
+                for change in changes(SequenceNumber::new(first + count), workflow, body) {
+                    turn.write(change)?;
+                }
+                count += 1;
+            }
+            Ok(count)
+        })?;
+        self.next_sequence += count;
+        let Some(job) = job else { return Ok(()) };
+        self.store.committer().commit(&job)?;
+        self.store.land(job.position);
+        Ok(())
+    }
+}
+
+fn changes(sequence: SequenceNumber, workflow: WorkflowId, body: Bytes) -> [Change; 4] {
+    let queue = QueueId(1);
+    let (message, stream) = (MessageKey { queue, sequence }, Stream::Named(workflow.clone()));
+    let key = WorkflowKey { queue, stream: stream.clone() };
+    let record = MessageRecord {
+        stream,
+        rank: Some(sequence.get()),
+        after: None,
+        message_id: None,
+        status: Status::Ready,
+        accepted_at: Default::default(),
+        expires_at: None,
+        bytes: body.len() as u64,
+        delivery_count: 0,
+        handed_out_at: Default::default(),
+        attempts: Vec::new(),
+    };
+    let content = Content { workflow_id: Some(workflow), headers: Headers::default(), body };
+    let record_of_workflow = WorkflowRecord { line: sequence.get(), ..WorkflowRecord::default() };
+    [
+        Change::Message(message, Some(Arc::new(record))),
+        Change::Content(message, Some(Arc::new(content))),
+        Change::Line(key.clone(), sequence.get(), Some(sequence)),
+        Change::Workflow(key, Some(Arc::new(record_of_workflow))),
+    ]
+}
