@@ -135,6 +135,10 @@ pub const CLOCK_JUMP: Duration = Duration::from_secs(5 * 60);
 /// Turns that may wait for the commit before theirs: one is enough to keep the disk busy, more would only add latency.
 pub const COMMITS_UNDER_WAY: usize = 1;
 
+/// Bytes of a turn's changes from which on the next turn is prepared while they are committed. Preparing less takes less
+/// time than a commit: requests that come meanwhile wait shorter if they share the next one.
+pub const COMMIT_ALONGSIDE_BYTES: u64 = 32 * 1024;
+
 /// Bytes of journal rows that fill a generation: large enough that a fold meets its neighbours in a leaf, small
 /// enough to be folded without a stall.
 pub const GENERATION_BYTES: u64 = 16 * 1024 * 1024;

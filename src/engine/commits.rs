@@ -96,7 +96,8 @@ impl Commits {
         Ok(Commits { desk, sender: Some(sender), thread: Some(thread) })
     }
 
-    /// Commits a turn, and lets out what follows from it. With `more` to do, the hot loop does not wait for that.
+    /// Commits a turn, and lets out what follows from it. With `more` to do, the hot loop does not wait for that, unless
+    /// the turn is so small that what comes meanwhile had better share one commit.
     ///
     /// # Errors
     /// The fault of this commit or of one before it.
@@ -107,7 +108,8 @@ impl Commits {
             return Err(fault.clone());
         }
         let is_alone = progress.under_way.load(Ordering::Acquire) == 0;
-        if is_alone && (!more || job.is_none()) {
+        let is_small = job.as_ref().is_none_or(|job| job.bytes < limits::COMMIT_ALONGSIDE_BYTES);
+        if is_alone && (!more || is_small) {
             return self.desk.commit(job, release);
         }
         progress.under_way.fetch_add(1, Ordering::Relaxed);
