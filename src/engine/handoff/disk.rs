@@ -14,6 +14,7 @@ use crate::error::Fault;
 /// One commit.
 pub(crate) struct Job {
     pub(crate) position: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Mistakes planted to see that a broken promise is noticed.

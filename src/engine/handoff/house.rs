@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use shuttle::rand::RngCore;
 use tokio::sync::broadcast;
 use tokio::sync::oneshot;
 
@@ -36,6 +37,7 @@ use crate::engine::rules::record::Stream;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::limits;
 
 /// Requests one turn takes, so that few askers need several turns.
 const TURN_MAX: usize = 2;
@@ -134,7 +136,10 @@ impl Writer {
         for slot in gathered.looks {
             release.looks.push((slot, Answer::NextDue(Some(Timestamp::from_millis(self.position)))));
         }
-        (changes.then_some(Job { position: self.position }), release)
+        // Turns of both kinds: those that a commit is shared for, and those that are committed alongside the next.
+        let large = shuttle::rand::thread_rng().next_u32().is_multiple_of(2);
+        let bytes = if large { limits::COMMIT_ALONGSIDE_BYTES } else { 0 };
+        (changes.then_some(Job { position: self.position, bytes }), release)
     }
 
     fn apply(&self, command: Command) -> (Reply, Option<QueueName>) {
