@@ -16,6 +16,7 @@ import time
 R = "src/engine/rules/"
 C = "src/engine/commits.rs"
 I = "src/engine/inbox.rs"
+S = "src/engine/store/"
 # name, file, what stands there, what is planted
 BUGS = [
     ("retry_one_ms_early", R + "fail.rs", "(due > step.now).then_some(due)", "(due > step.now).then_some(Timestamp::from_millis(due.as_millis() - 1))"),
@@ -70,6 +71,16 @@ BUGS = [
     ("looked_for_and_lost", I, "self.next = self.take();\n        self.next.is_some()", "self.take().is_some()"),
     ("room_is_never_given_back", I, "_room: Some(room) }", "_room: { room.forget(); None } }"),
     ("seal_not_checked", "src/engine/store/seal.rs", "Some((payload, seal)) if seal == seal_of(table, key, payload) => Ok(payload),", "Some((payload, _)) => Ok(payload),"),
+    ("tombstone_not_written", S + "change.rs", "None if stamp.is_on_disk(self.position) => Now::Deleted,", "None if stamp.based => Now::Deleted,"),
+    ("folded_row_deleted_without_a_trace", S + "fold.rs", "slot.stamp.based = true;", ""),
+    ("journal_dropped_before_it_is_folded", S + "store.rs", "if units_left(&shelves) == 0 {", "if units_left(&shelves) < 200 {"),
+    ("changed_while_landing_is_lost", S + "fold.rs", "if group.stamp(&key).is_none_or(|stamp| stamp.position > landing.upto) {", "if group.stamp(&key).is_none() {"),
+    ("epoch_not_raised", S + "open.rs", "meta.put(&name_key(EPOCH_ROW), &epoch)?;", ""),
+    ("numbers_not_kept", S + "meta.rs", "meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;", ""),
+    ("last_folded_key_not_noted", S + "folded.rs", "            known.last = Some(key.clone());", ""),
+    ("journal_seal_not_checked", S + "journal.rs", ".filter(|(bytes, seal)| xxh3_64(bytes).to_le_bytes() == **seal)", ""),
+    ("row_touched_twice_keeps_the_first", S + "change.rs", "self.rows[stamp.index as usize].1 = now;", "let _ = now;"),
+    ("time_not_kept", S + "turn.rs", "self.kept.batch.time = self.kept.batch.time.max(now);", ""),
 ]
 
 

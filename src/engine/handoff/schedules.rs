@@ -64,7 +64,10 @@ fn in_every_schedule(name: &str, story: fn()) {
     let (seed, started) = (number("SERIATIM_SEED").unwrap_or(0), Instant::now());
     at_random(story);
     run(PctScheduler::new_from_seed(seed, DEPTH, schedules()), story);
-    println!("handoff, {name}: {} schedules in {:.1?}, seed {seed}", 2 * schedules(), started.elapsed());
+    let (count, seconds) = (2 * schedules(), started.elapsed().as_secs_f64());
+    println!(
+        "reliability: {{\"name\":\"hand-over, {name}\",\"counts\":{{\"schedules\":{count}}},\"seconds\":{seconds:.1},\"failures\":0}}"
+    );
 }
 
 /// One of the first commits, chosen with the schedule.

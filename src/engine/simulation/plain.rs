@@ -8,6 +8,7 @@ use crate::clock::Timestamp;
 use crate::engine::crash::rows::Rows;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::Intake;
+use crate::engine::inbox::Parcel;
 use crate::engine::inbox::Posted;
 use crate::engine::inbox::Request;
 use crate::engine::inbox::Unsealed;
