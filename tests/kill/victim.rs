@@ -14,7 +14,7 @@ use crate::kill::voice::Task;
 use crate::random::Random;
 
 /// Lines a process says at most, beyond what it has found, before it is killed.
-const LINES_MAX: u64 = 240;
+const LINES_MAX: u64 = 180;
 
 /// Time a process lives on after these lines, or without any.
 const MICROS_MAX: u64 = 3_000;
