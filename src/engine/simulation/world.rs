@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Reply;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::Reminder;
@@ -130,9 +131,14 @@ impl World {
 
     fn hear(&mut self, questions: &[Question], played: Played, is_answered: bool) {
         self.ledger.advance(self.plain.time);
+        let is_done = |number: u64| {
+            let mut answers = played.answers.iter();
+            answers.any(|(of, reply)| *of == number && matches!(reply, Reply::Queue(Ok(true))))
+        };
+        // Whoever deletes a queue hears of it from the answer, at its place among the others.
         let is_deleted = |queue: &QueueName| {
             let deletes = |question: &Question| matches!(&question.command, Command::DeleteQueue { name } if name == queue);
-            questions.iter().any(deletes)
+            questions.iter().any(|question| deletes(question) && question.number.is_some_and(is_done))
         };
         let is_news = |event: &&Event| event.kind != EventKind::QueueDeleted || !is_deleted(&event.queue);
         played.events.iter().filter(is_news).for_each(|event| self.ledger.hear_event(event));
