@@ -23,7 +23,7 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 TESTS = [
     ("simulation", ["--lib", "engine::simulation"], {"SERIATIM_SIMULATION_SEEDS": 100_000}),
     ("crash", ["--lib", "engine::crash"], {
-        "SERIATIM_CRASH_POINTS": 13_000,
+        "SERIATIM_CRASH_POINTS": 13_400,
         "SERIATIM_FAULT_RUNS": 5_000,
         "SERIATIM_BIT_FLIPS": 10_000,
     }),
@@ -82,7 +82,7 @@ def figures(rows, factor):
     lines = [f"{volume}, {time.strftime('%Y-%m-%d')}; {where}.", "", "| test | tried | seconds | failures |", "|---|---|---:|---:|"]
     for row in rows:
         counts = row.get("counts") or {"": row.get("count", 0)}
-        tried = ", ".join(f"{count:,} {what}".strip() for what, count in counts.items())
+        tried = ", ".join(f"{count:,} {what}".replace("_", " ").strip() for what, count in counts.items())
         lines.append(f"| {row['name']} | {tried} | {row['seconds']:.0f} | {row['failures']} |")
     return "\n".join(lines) + "\n"
 

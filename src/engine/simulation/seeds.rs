@@ -72,7 +72,7 @@ fn play_all(name: &str, seeds: std::ops::Range<u64>) {
     let failures = failures.into_inner().expect("nobody panics with it");
     let (count, seconds) = (next.into_inner().min(seeds.end) - seeds.start, clock.elapsed().as_secs_f64());
     println!(
-        "reliability: {{\"name\":\"{name}\",\"count\":{count},\"seconds\":{seconds:.1},\"failures\":{}}}",
+        "reliability: {{\"name\":\"{name}\",\"counts\":{{\"seeds of 200 steps\":{count}}},\"seconds\":{seconds:.1},\"failures\":{}}}",
         failures.len()
     );
     for (seed, wrong) in &failures {
