@@ -164,6 +164,15 @@ pub enum OpenError {
         /// What told so.
         detail: String,
     },
+    /// Pages of the file are damaged; it was not touched. [`verify`](crate::verify()) says what is damaged, and
+    /// [`Check::Never`](crate::Check) opens it all the same.
+    #[error("open {path}: it is damaged ({detail})")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What told so.
+        detail: String,
+    },
     /// The file was written by a newer version; it was not touched.
     #[error("open {path}: it has format {found}, this version reads up to {known}")]
     Newer {

@@ -52,11 +52,14 @@ pub use crate::clock::{Clock, SystemClock, Timestamp};
 #[cfg(feature = "store-alone")]
 #[doc(hidden)]
 pub use crate::engine::alone::StoreAlone;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub use crate::engine::fuzz;
 pub use crate::engine::{
-    Abandon, Attempt, Client, Completion, Counts, Damage, DeadLetter, DeadLetterView, Deferral, Delivery,
-    Durability, Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hold, HoldCause, MessageStatus,
-    MessageView, Missed, Queue, QueueView, Receipt, Received, Redriven, Renewal, Run, TakenWorkflow,
-    Verification, VerifyProgress, VerifyStep, Workflow, WorkflowStatus, WorkflowView, verify,
+    Abandon, Attempt, Check, Client, Completion, Counts, Damage, DeadLetter, DeadLetterView, Deferral,
+    Delivery, Durability, Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hold, HoldCause,
+    MessageStatus, MessageView, Missed, Queue, QueueView, Receipt, Received, Redriven, Renewal, Run,
+    TakenWorkflow, Verification, VerifyProgress, VerifyStep, Workflow, WorkflowStatus, WorkflowView, verify,
 };
 pub use crate::error::{
     Error, Fault, Misuse, OpenError, OperateError, OperateRefusal, OperationError, QueueError, QueueRefusal,

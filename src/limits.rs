@@ -135,6 +135,10 @@ pub const CLOCK_JUMP: Duration = Duration::from_secs(5 * 60);
 /// Turns that may wait for the commit before theirs: one is enough to keep the disk busy, more would only add latency.
 pub const COMMITS_UNDER_WAY: usize = 1;
 
+/// Bytes of a turn's changes from which on the next turn is prepared while they are committed. Preparing less takes less
+/// time than a commit: requests that come meanwhile wait shorter if they share the next one.
+pub const COMMIT_ALONGSIDE_BYTES: u64 = 32 * 1024;
+
 /// Bytes of journal rows that fill a generation: large enough that a fold meets its neighbours in a leaf, small
 /// enough to be folded without a stall.
 pub const GENERATION_BYTES: u64 = 16 * 1024 * 1024;
@@ -173,3 +177,7 @@ pub const RECEIVE_WAIT: Duration = Duration::from_secs(60);
 
 /// Damages of a file that a report names; beyond it, they are only counted.
 pub const DAMAGES_KEPT: usize = 1_000;
+
+/// Default of how large a file is checked page by page when it is opened: what can be read within about a second from
+/// a slow disk, and within a tenth of it from memory.
+pub const CHECK_BYTES_MAX: u64 = 256 * 1024 * 1024;

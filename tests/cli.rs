@@ -4,4 +4,5 @@ mod cli {
     mod bench;
     mod demo_git;
     pub(crate) mod scratch;
+    mod verify;
 }

@@ -7,5 +7,6 @@ mod model {
     mod follow;
     mod random;
     mod reference;
+    mod seeds;
     mod verified;
 }

@@ -5,6 +5,7 @@ mod promises {
 
     mod broken;
     mod broken_answers;
+    mod check;
     mod corners;
     mod files;
     mod guarantees;
@@ -13,6 +14,9 @@ mod promises {
     mod processor_edges;
     mod recovery;
     mod restart;
+    #[path = "../fuzz/rich.rs"]
+    pub(crate) mod rich;
     mod room;
     mod together;
+    mod verify;
 }

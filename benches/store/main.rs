@@ -1,6 +1,6 @@
 //! The store alone: its commits against a raw append of the same bodies, and against one row a message.
 //!
-//! `cargo bench --bench store --features store-alone [-- --rounds N --dir DIR --quick --json --write FILE]`. Bodies of
+//! `cargo bench --bench store --features store-alone [-- --rounds N --dir DIR --quick --json --write FILE --reopen N]`. Bodies of
 //! 256 bytes for 10,000 workflows in no order, every commit on disk before the next begins. The three take turns.
 
 #[path = "../../src/bench/mod.rs"]
@@ -8,6 +8,7 @@
 mod bench;
 #[path = "../compare/document.rs"]
 mod document;
+mod reopen;
 mod rows;
 
 use std::path::PathBuf;
@@ -56,6 +57,12 @@ struct Arguments {
     /// A document whose block of figures of the store is replaced.
     #[arg(long, value_name = "FILE", conflicts_with = "quick")]
     write: Option<PathBuf>,
+    /// Instead, how long a file of so many messages takes to open after its process was killed.
+    #[arg(long, value_name = "MESSAGES")]
+    reopen: Option<usize>,
+    /// The process that fills the file and dies.
+    #[arg(long, hide = true, requires = "reopen")]
+    fill: Option<PathBuf>,
     /// What cargo says to a benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -75,7 +82,12 @@ fn main() -> ExitCode {
         println!("nothing is measured: run it with `cargo bench --bench store --features store-alone`");
         return ExitCode::SUCCESS;
     }
-    match measure(&arguments) {
+    let done = match (arguments.reopen, &arguments.fill) {
+        (Some(messages), Some(path)) => reopen::fill_and_die(path, messages),
+        (Some(messages), None) => measure_reopening(&arguments, messages),
+        (None, _) => measure(&arguments),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("store: failed to {error}");
@@ -110,12 +122,33 @@ fn measure(arguments: &Arguments) -> Result<(), BenchError> {
     }
 }
 
+fn measure_reopening(arguments: &Arguments, messages: usize) -> Result<(), BenchError> {
+    let mut rounds = Vec::new();
+    for round in 1..=arguments.rounds {
+        eprintln!("a file of {messages} messages: {round}/{}", arguments.rounds);
+        rounds.push(reopen::reopen(arguments.dir.as_deref(), messages)?);
+    }
+    let seconds = median(rounds.iter().map(|round| round.seconds).collect());
+    let gigabytes = median(rounds.iter().map(|round| round.bytes as f64 / 1e9).collect());
+    let per_gigabyte = seconds / gigabytes;
+    match arguments.json {
+        true => println!(
+            "{{\"messages\":{messages},\"gigabytes\":{gigabytes:.2},\"seconds\":{seconds:.2},\
+             \"seconds_per_gigabyte\":{per_gigabyte:.2}}}"
+        ),
+        false => println!(
+            "{messages} messages, {gigabytes:.2} GB: open after {seconds:.2} s, {per_gigabyte:.2} s a GB"
+        ),
+    }
+    Ok(())
+}
+
 fn take_turns(arguments: &Arguments, batch: usize, messages: usize) -> Result<Round, BenchError> {
     let folder = Folder::make(arguments.dir.as_deref())?;
     let appended = append_all(folder.path(), messages as u64, batch, Duration::ZERO)?;
     let raw = messages as f64 / appended.iter().sum::<Duration>().as_secs_f64();
 
-    let mut store = StoreAlone::create(&folder.path().join("store.redb"))
+    let mut store = StoreAlone::open(&folder.path().join("store.redb"))
         .map_err(|error| BenchError::system("open the store")(error))?;
     let store = rate(batch, messages, |batch| {
         store.append(batch).map_err(|error| BenchError::system("append to the store")(error))

@@ -17,6 +17,9 @@ use crate::bench::round::Round;
 /// How often the two queues take turns; the loss is the median of the rounds.
 const ROUNDS: u32 = 3;
 
+/// Rounds before those: what is stored comes to rest, because a store may put off a part of that work.
+const ROUNDS_BEFORE: u32 = 7;
+
 /// Measures rounds beside stored messages, each next to one without them.
 pub(crate) async fn beside_stored<C: Contender>(
     plan: &Plan,
@@ -29,7 +32,12 @@ pub(crate) async fn beside_stored<C: Contender>(
     store(&with, plan, progress).await?;
     let (mut free, mut burdened) = (Meter::new(), Meter::new());
     let mut losses = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..ROUNDS_BEFORE {
+        let plan = Plan { first_workflow: round * plan.workflows, ..*plan };
+        Round::new(&without, &plan, progress).send_and_handle().await?;
+        Round::new(&with, &plan, progress).send_and_handle().await?;
+    }
+    for round in ROUNDS_BEFORE..ROUNDS_BEFORE + ROUNDS {
         let plan = Plan { first_workflow: round * plan.workflows, ..*plan };
         let alone = measured(&without, &plan, &mut free, progress).await?;
         let beside = measured(&with, &plan, &mut burdened, progress).await?;

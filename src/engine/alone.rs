@@ -32,11 +32,11 @@ pub struct StoreAlone {
 }
 
 impl StoreAlone {
-    /// Makes a new file.
+    /// Opens a file, or makes it.
     ///
     /// # Errors
-    /// When the file cannot be made.
-    pub fn create(path: &Path) -> Result<StoreAlone, OpenError> {
+    /// When the file cannot be opened.
+    pub fn open(path: &Path) -> Result<StoreAlone, OpenError> {
         Ok(StoreAlone { store: Store::open(path, StoreOptions::default())?, next_sequence: 1 })
     }
 

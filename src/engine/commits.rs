@@ -7,23 +7,25 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc;
-use std::thread::JoinHandle;
 
 use tokio::sync::broadcast;
 use tokio::sync::oneshot;
 
-use crate::engine::inbox::Inbox;
-use crate::engine::inbox::ReplySlot;
-use crate::engine::inbox::Request;
+// Named from here, because the tests compile this file among other threads (`handoff`).
+use super::inbox::Inbox;
+use super::inbox::ReplySlot;
+use super::inbox::Request;
+use super::inbox::Unsealed;
+use super::threads::AtomicU64;
+use super::threads::AtomicUsize;
+use super::threads::Committer;
+use super::threads::Job;
+use super::threads::JoinHandle;
+use super::threads::mpsc;
+use super::threads::spawn;
 use crate::engine::query::Answer;
 use crate::engine::rules::effect::Event;
-use crate::engine::store::Committer;
-use crate::engine::store::Job;
-use crate::engine::turn::Unsealed;
 use crate::error::Fault;
 use crate::error::Unavailable;
 use crate::limits;
@@ -82,7 +84,6 @@ impl Commits {
     ) -> Result<Commits, Fault> {
         let desk = Desk { committer, inbox, events, progress: Arc::default() };
         let (sender, jobs) = mpsc::sync_channel::<(Option<Job>, Release)>(limits::COMMITS_UNDER_WAY);
-        let thread = std::thread::Builder::new().name("seriatim-commits".to_owned());
         let own_desk = desk.clone();
         let work = move || {
             for (job, release) in jobs {
@@ -91,11 +92,12 @@ impl Commits {
                 own_desk.progress.under_way.fetch_sub(1, Ordering::Release);
             }
         };
-        let thread = thread.spawn(work).map_err(|error| Fault::File(Arc::new(error)))?;
+        let thread = spawn("seriatim-commits", work).map_err(|error| Fault::File(Arc::new(error)))?;
         Ok(Commits { desk, sender: Some(sender), thread: Some(thread) })
     }
 
-    /// Commits a turn, and lets out what follows from it. With `more` to do, the hot loop does not wait for that.
+    /// Commits a turn, and lets out what follows from it. With `more` to do, the hot loop does not wait for that, unless
+    /// the turn is so small that what comes meanwhile had better share one commit.
     ///
     /// # Errors
     /// The fault of this commit or of one before it.
@@ -106,7 +108,8 @@ impl Commits {
             return Err(fault.clone());
         }
         let is_alone = progress.under_way.load(Ordering::Acquire) == 0;
-        if is_alone && (!more || job.is_none()) {
+        let is_small = job.as_ref().is_none_or(|job| job.bytes < limits::COMMIT_ALONGSIDE_BYTES);
+        if is_alone && (!more || is_small) {
             return self.desk.commit(job, release);
         }
         progress.under_way.fetch_add(1, Ordering::Relaxed);
@@ -196,8 +199,7 @@ impl Desk {
             Err(fault) => return drop(slot.send(Err(fault))),
         };
         let copy = move || drop(slot.send(snapshot.write_to(&target, &|_| {})));
-        let thread = std::thread::Builder::new().name("seriatim-backup".to_owned()).spawn(copy);
-        if let Err(error) = thread {
+        if let Err(error) = spawn("seriatim-backup", copy) {
             tracing::error!(%error, "the backup thread could not start");
         }
     }

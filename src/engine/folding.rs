@@ -1,6 +1,7 @@
 //! The store's promises, driven by the rules: a fold changes nothing, opening again changes nothing, and a file from
 //! before the journal is opened.
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use redb::Database;
@@ -58,6 +59,38 @@ fn a_fold_changes_nothing_that_can_be_seen() {
     };
     assert!(rows_of("folded.redb") > 0, "the one really folds");
     assert_eq!(rows_of("journaled.redb"), 0, "the other really does not");
+}
+
+#[test]
+fn what_changes_while_its_fold_is_under_way_is_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, expected) = story(&folder.path().join("one_by_one.redb"), StoreOptions::default());
+    for under_way_max in 1..=3 {
+        let path = folder.path().join(format!("{under_way_max}.redb"));
+        let mut store = Store::open(&path, folding()).unwrap();
+        let (committer, mut rules) = (store.committer(), Rules::default());
+        let mut under_way = VecDeque::new();
+        for (instant, (command, expected)) in (0..).zip(samples::story().into_iter().zip(&expected)) {
+            let now = Timestamp::from_millis(1_000_000 + 500 * instant);
+            let prepared = store.prepare(|turn| {
+                rules.apply(now, command, turn)?;
+                turn.stamp(now);
+                Ok(())
+            });
+            under_way.extend(prepared.unwrap().1);
+            if under_way.len() > under_way_max {
+                let job = under_way.pop_front().unwrap();
+                committer.commit(&job).unwrap();
+                store.land(job.position);
+            }
+            assert_eq!(store.content_hash().unwrap(), *expected, "at {now}, {under_way_max} under way");
+        }
+        under_way.iter().for_each(|job| committer.commit(job).unwrap());
+        drop(committer);
+        store.close().unwrap();
+        let mut store = Store::open(&path, folding()).unwrap();
+        assert_eq!(store.content_hash().unwrap(), *expected.last().unwrap());
+    }
 }
 
 #[test]

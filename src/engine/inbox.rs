@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
@@ -11,6 +10,8 @@ use tokio::sync::Semaphore;
 use tokio::sync::SetOnce;
 use tokio::sync::oneshot;
 
+// Named from here, because the tests compile this file among other threads (`handoff`).
+use super::threads::mpsc;
 use crate::engine::query::Answer;
 use crate::engine::query::Query;
 use crate::engine::rules::command::Command;
@@ -175,11 +176,19 @@ pub(crate) struct Parcel {
     inbox: Inbox,
 }
 
-impl Parcel {
-    pub(crate) fn new(reply: Reply, queue: Option<QueueName>, inbox: Inbox) -> Parcel {
-        Parcel { reply: Some(reply), queue, inbox }
-    }
+/// An answer that waits for the commit, and the queue whose messages it may carry.
+pub(crate) struct Unsealed {
+    pub(crate) reply: Reply,
+    pub(crate) queue: Option<QueueName>,
+}
 
+impl Unsealed {
+    pub(crate) fn seal(self, inbox: &Inbox) -> Parcel {
+        Parcel { reply: Some(self.reply), queue: self.queue, inbox: inbox.clone() }
+    }
+}
+
+impl Parcel {
     /// Takes the answer out.
     pub(crate) fn open(mut self) -> Reply {
         self.reply.take().expect("a parcel is opened once")

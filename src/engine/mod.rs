@@ -10,8 +10,12 @@ mod commits;
 mod crash;
 #[cfg(test)]
 mod folding;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod handoff;
 mod inbox;
 mod open;
 mod query;
@@ -19,6 +23,7 @@ mod rules;
 #[cfg(test)]
 mod simulation;
 mod store;
+mod threads;
 mod timers;
 mod turn;
 mod verify;
@@ -39,6 +44,7 @@ pub use crate::engine::client::settling::Completion;
 pub use crate::engine::client::settling::Ending;
 pub use crate::engine::client::taken::TakenWorkflow;
 pub use crate::engine::client::workflow::Workflow;
+pub use crate::engine::open::Check;
 pub use crate::engine::open::Durability;
 pub use crate::engine::open::Engine;
 pub use crate::engine::open::EngineBuilder;

@@ -36,6 +36,21 @@ pub enum Durability {
     Strict,
 }
 
+/// Whether every page of the file is read and its checksum compared when it is opened, so that damage is refused then
+/// and not met later. Records have checksums of their own that are always compared when they are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Check {
+    /// If the file has at most [`CHECK_BYTES_MAX`](limits::CHECK_BYTES_MAX) bytes: larger ones take long to read.
+    #[default]
+    Small,
+    /// Whatever it takes.
+    Always,
+    /// Never: opens at once, and opens a damaged file too, as far as that goes: a record that is damaged stops the
+    /// engine when it is read.
+    Never,
+}
+
 /// An open engine: a file of queues, and the thread that writes it.
 ///
 /// ```
@@ -140,6 +155,17 @@ impl EngineBuilder {
     #[must_use]
     pub fn window_bytes(mut self, window_bytes: u64) -> EngineBuilder {
         self.options.generation_bytes = (window_bytes / limits::GENERATIONS as u64).max(1);
+        self
+    }
+
+    /// Chooses whether every page of the file is checked when it is opened.
+    #[must_use]
+    pub fn check(mut self, check: Check) -> EngineBuilder {
+        self.options.check_bytes_max = match check {
+            Check::Small => limits::CHECK_BYTES_MAX,
+            Check::Always => u64::MAX,
+            Check::Never => 0,
+        };
         self
     }
 

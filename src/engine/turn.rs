@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::engine::inbox::Inbox;
-use crate::engine::inbox::Parcel;
 use crate::engine::inbox::ReplySlot;
+use crate::engine::inbox::Unsealed;
 use crate::engine::query::next_due;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
@@ -36,18 +35,6 @@ impl Asked {
     /// A command whose answer nobody waits for.
     pub(crate) fn unattended(command: Command) -> Asked {
         Asked { command, slot: None, wait: None }
-    }
-}
-
-/// An answer that waits for the commit.
-pub(crate) struct Unsealed {
-    reply: Reply,
-    queue: Option<QueueName>,
-}
-
-impl Unsealed {
-    pub(crate) fn seal(self, inbox: &Inbox) -> Parcel {
-        Parcel::new(self.reply, self.queue, inbox.clone())
     }
 }
 

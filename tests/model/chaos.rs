@@ -23,6 +23,7 @@ use seriatim::TakenWorkflow;
 use seriatim::testing::ManualClock;
 
 use crate::model::random::Random;
+use crate::model::seeds::play;
 
 const STEPS: usize = 200;
 const SEEDS: u64 = 120;
@@ -32,24 +33,15 @@ const ROWS_COUNTED_EVERY: u64 = 8;
 
 #[tokio::test]
 async fn whatever_is_asked_the_engine_answers_and_accounts_for_every_message() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds = match number("SERIATIM_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("SERIATIM_SEEDS").unwrap_or(SEEDS),
-    };
-    for seed in seeds {
-        let story = tokio::spawn(async move {
-            let mut chaos = Chaos::new(seed).await;
-            for _ in 0..STEPS {
-                chaos.step().await;
-                chaos.check().await;
-            }
-            chaos.finish().await;
-        });
-        if let Err(error) = story.await {
-            panic!("SERIATIM_SEED={seed} fails: {error}");
+    play("every verb at random", SEEDS, |seed| async move {
+        let mut chaos = Chaos::new(seed).await;
+        for _ in 0..STEPS {
+            chaos.step().await;
+            chaos.check().await;
         }
-    }
+        chaos.finish().await;
+    })
+    .await;
 }
 
 pub(crate) struct Chaos {

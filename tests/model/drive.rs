@@ -37,30 +37,22 @@ use crate::model::reference::Reference;
 use crate::model::reference::Sent;
 use crate::model::reference::State;
 use crate::model::reference::WINDOW;
+use crate::model::seeds::play;
 
 const STEPS: usize = 120;
 const SEEDS_DEFAULT: u64 = 150;
 
 #[tokio::test]
 async fn the_engine_answers_as_the_naive_reference_does() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds = match number("SERIATIM_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("SERIATIM_SEEDS").unwrap_or(SEEDS_DEFAULT),
-    };
-    for seed in seeds {
-        let story = tokio::spawn(async move {
-            let mut drive = Drive::new(seed).await;
-            for _ in 0..STEPS {
-                drive.step().await;
-                drive.compare().await;
-            }
-            drive.engine.close().await;
-        });
-        if let Err(error) = story.await {
-            panic!("SERIATIM_SEED={seed} fails: {error}");
+    play("the naive reference", SEEDS_DEFAULT, |seed| async move {
+        let mut drive = Drive::new(seed).await;
+        for _ in 0..STEPS {
+            drive.step().await;
+            drive.compare().await;
         }
-    }
+        drive.engine.close().await;
+    })
+    .await;
 }
 
 struct Drive {

@@ -22,9 +22,15 @@ impl Reference {
             return false;
         }
         let workflow = self.of(key);
-        (workflow.held, workflow.gap) = (None, None);
-        if let Some(seq) = self.head(key).filter(|m| m.state == State::Failed(None)).map(|m| m.seq) {
-            self.set(seq, State::Ready);
+        let cause = workflow.held.take();
+        workflow.gap = None;
+        let head = self.head(key).map(|m| m.seq);
+        // A dead letter that was put back may have come before the one that is spent.
+        let spent = |seq: &u64| head == Some(*seq) || cause == Some(Cause::Spent(*seq));
+        for seq in self.seqs().into_iter().filter(spent) {
+            if self.message(seq).is_some_and(|m| m.state == State::Failed(None)) {
+                self.set(seq, State::Ready);
+            }
         }
         self.after();
         true
@@ -197,6 +203,12 @@ impl Reference {
 
     /// What follows from every change: gaps are watched, and quarantined workflows are swept.
     pub(crate) fn after(&mut self) {
+        // What comes back aside after the instant it was set aside until is ready at once.
+        for message in &mut self.messages {
+            if matches!(message.state, State::Asked { due: Some(due), .. } if due <= self.now) {
+                message.state = State::Ready;
+            }
+        }
         self.after_without_sweep();
         let swept: Vec<u64> = self
             .messages

@@ -1,6 +1,7 @@
 //! Chance from a seed: SplitMix64, as published by Steele, Lea and Flood (2014).
 
 /// A stream of numbers that a seed decides.
+#[derive(Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {

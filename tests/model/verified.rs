@@ -5,22 +5,14 @@ use seriatim::Timestamp;
 use seriatim::testing::ManualClock;
 
 use crate::model::chaos::Chaos;
+use crate::model::seeds::play;
 
 const STEPS: usize = 150;
 const SEEDS: u64 = 40;
 
 #[tokio::test]
 async fn whatever_was_asked_the_file_is_sound() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds = match number("SERIATIM_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("SERIATIM_SEEDS").unwrap_or(SEEDS),
-    };
-    for seed in seeds {
-        if let Err(error) = tokio::spawn(story(seed)).await {
-            panic!("SERIATIM_SEED={seed} fails: {error}");
-        }
-    }
+    play("every verb, then verified", SEEDS, story).await;
 }
 
 async fn story(seed: u64) {

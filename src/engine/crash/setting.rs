@@ -103,11 +103,15 @@ impl Tried {
         self.counts.iter().find(|(name, _)| *name == what).map_or(0, |(_, count)| *count)
     }
 
-    /// Prints the line.
+    /// Prints the line, which `tests/reliability/run.py` collects.
     pub(crate) fn print(&self) {
-        let counts: String = self.counts.iter().map(|(what, count)| format!(" {what}={count}")).collect();
-        let (name, seconds) = (self.name, self.clock.elapsed().as_secs_f64());
-        println!("{name}:{counts} failures={} seconds={seconds:.1}", self.failures.len());
+        let counts: Vec<String> =
+            self.counts.iter().map(|(what, count)| format!("\"{what}\":{count}")).collect();
+        let (name, counts, failures) = (self.name, counts.join(","), self.failures.len());
+        let seconds = self.clock.elapsed().as_secs_f64();
+        println!(
+            "reliability: {{\"name\":\"{name}\",\"counts\":{{{counts}}},\"seconds\":{seconds:.1},\"failures\":{failures}}}"
+        );
     }
 
     /// Prints the line, and fails if anything was found.

@@ -155,10 +155,13 @@ impl Workflow {
         let message = step.message_listed(self.key.queue, root)?;
         let rank = self.record.through + 1;
         let tail = std::mem::replace(&mut self.record.tail, message.after.clone());
-        let skipped =
-            Link { sequence: None, message_id: None, rank: Some(rank), settled: Some(Settled::Skipped) };
-        step.write(Change::Link(self.key.clone(), tail.clone(), Some(skipped)))?;
-        step.write(Change::Trail(self.key.clone(), rank, Some(TrailEntry { after: tail })))?;
+        // Whoever has followed this message ID before keeps the place behind it.
+        if step.records.link(&self.key, tail.as_ref())?.is_none() {
+            let skipped =
+                Link { sequence: None, message_id: None, rank: Some(rank), settled: Some(Settled::Skipped) };
+            step.write(Change::Link(self.key.clone(), tail.clone(), Some(skipped)))?;
+            step.write(Change::Trail(self.key.clone(), rank, Some(TrailEntry { after: tail })))?;
+        }
         self.record.through = rank;
         self.pass_range(step, rank, rank, Settled::Skipped)
     }

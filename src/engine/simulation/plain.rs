@@ -11,6 +11,7 @@ use crate::engine::inbox::Intake;
 use crate::engine::inbox::Parcel;
 use crate::engine::inbox::Posted;
 use crate::engine::inbox::Request;
+use crate::engine::inbox::Unsealed;
 use crate::engine::inbox::inbox;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
@@ -187,7 +188,7 @@ impl Plain {
                 let reply = parcel.expect("plain rows never fail").open();
                 if is_gone {
                     // The answer is on its way to somebody who is not there any more.
-                    drop(Parcel::new(reply.clone(), queue, self.inbox.clone()));
+                    drop(Unsealed { reply: reply.clone(), queue }.seal(&self.inbox));
                 }
                 played.answers.push((number, reply));
                 return;

@@ -58,7 +58,7 @@ fn short(line: &str) -> String {
 /// Prints what a machine can read.
 fn print(name: &str, count: u64, seconds: f64, failures: u64) {
     println!(
-        "reliability: {{\"name\":\"{name}\",\"count\":{count},\"seconds\":{seconds:.1},\"failures\":{failures}}}"
+        "reliability: {{\"name\":\"{name}\",\"counts\":{{\"seeds of 200 steps\":{count}}},\"seconds\":{seconds:.1},\"failures\":{failures}}}"
     );
 }
 

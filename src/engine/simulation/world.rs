@@ -168,9 +168,14 @@ impl World {
         self.ledger.advance(self.plain.time);
         self.reference.advance(self.plain.time);
         played.forgotten.iter().try_for_each(|(queue, key)| self.reference.forget(queue, key))?;
+        let is_done = |number: u64| {
+            let mut answers = played.answers.iter();
+            answers.any(|(of, reply)| *of == number && matches!(reply, Reply::Queue(Ok(true))))
+        };
+        // Whoever deletes a queue hears of it from the answer, at its place among the others.
         let is_deleted = |queue: &QueueName| {
             let deletes = |question: &Question| matches!(&question.command, Command::DeleteQueue { name } if name == queue);
-            questions.iter().any(deletes)
+            questions.iter().any(|question| deletes(question) && question.number.is_some_and(is_done))
         };
         for event in &played.events {
             if event.kind != EventKind::QueueDeleted || !is_deleted(&event.queue) {

@@ -57,17 +57,7 @@ impl Inspection {
     /// what redb cannot verify it drops from what it shows afterwards.
     pub(crate) fn check_pages(mut self) -> Result<Option<String>, Fault> {
         let Some(database) = &mut self.database else { return Ok(None) };
-        match guarded(|| database.check_integrity()) {
-            Ok(Ok(true)) => Ok(None),
-            Ok(Ok(false)) => {
-                Ok(Some("a checksum of a page or the list of free pages does not fit".to_owned()))
-            }
-            Ok(Err(DatabaseError::Storage(StorageError::Io(error)))) => {
-                Err(store_fault(StorageError::Io(error)))
-            }
-            Ok(Err(error)) => Ok(Some(error.to_string())),
-            Err(panic) => Ok(Some(panic)),
-        }
+        page_damage(database)
     }
 
     /// What was last committed.
@@ -91,4 +81,15 @@ impl Drop for Inspection {
 /// Does something that may panic on a damaged file; the panic's text if it did.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_text(&*panic))
+}
+
+/// Reads every page and compares its checksum; says what is wrong.
+pub(crate) fn page_damage(database: &mut Database) -> Result<Option<String>, Fault> {
+    match guarded(|| database.check_integrity()) {
+        Ok(Ok(true)) => Ok(None),
+        Ok(Ok(false)) => Ok(Some("a checksum of a page or the list of free pages does not fit".to_owned())),
+        Ok(Err(DatabaseError::Storage(StorageError::Io(error)))) => Err(store_fault(StorageError::Io(error))),
+        Ok(Err(error)) => Ok(Some(error.to_string())),
+        Err(panic) => Ok(Some(panic)),
+    }
 }

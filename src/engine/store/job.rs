@@ -30,6 +30,8 @@ use crate::error::Fault;
 /// One commit, ready to be encoded and written.
 pub(crate) struct Job {
     pub(crate) position: u64,
+    /// About how many bytes its journal row has.
+    pub(crate) bytes: u64,
     /// The instant of the turn, and the numbers and counters after it.
     pub(crate) time: Timestamp,
     pub(crate) numbers: Numbers,

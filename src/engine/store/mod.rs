@@ -5,7 +5,7 @@
 
 pub(crate) mod base;
 mod change;
-mod codec;
+pub(crate) mod codec;
 #[cfg(test)]
 mod content;
 mod create;

@@ -6,6 +6,8 @@ use std::io::Read;
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use redb::Builder;
@@ -23,6 +25,7 @@ use crate::engine::store::base::store_fault;
 use crate::engine::store::create::create;
 use crate::engine::store::create::write_format;
 use crate::engine::store::gate::Gate;
+use crate::engine::store::inspect::page_damage;
 use crate::engine::store::job::begin;
 use crate::engine::store::job::panic_text;
 use crate::engine::store::key::name_key;
@@ -58,6 +61,8 @@ pub(crate) struct StoreOptions {
     pub(crate) sync_delay: Duration,
     /// How many full generations are kept in the journal before the oldest is folded.
     pub(crate) generations: usize,
+    /// How large a file may be to have every page of it checked when it is opened.
+    pub(crate) check_bytes_max: u64,
 }
 
 impl Default for StoreOptions {
@@ -68,6 +73,7 @@ impl Default for StoreOptions {
             quick_repair: false,
             generation_bytes: limits::GENERATION_BYTES,
             generations: limits::GENERATIONS,
+            check_bytes_max: limits::CHECK_BYTES_MAX,
             sync_delay: Duration::ZERO,
         }
     }
@@ -182,8 +188,14 @@ fn open_file(path: &Path, options: StoreOptions) -> Result<Database, OpenError> 
     let file = OpenOptions::new().read(true).write(true).open(path);
     let mut file = file.map_err(|error| fault_of(path, &error))?;
     check_magic(path, &mut file)?;
+    let bytes = file.metadata().map_err(file_fault)?.len();
     let gate = Gate::closed(FileBackend::new(file).map_err(store_fault)?, options.sync_delay);
-    let database = match builder(options).create_with_backend(gate.clone()) {
+    // A repair has looked at every page already.
+    let repaired = Arc::new(AtomicBool::new(false));
+    let mut builder = builder(options);
+    let note_repair = repaired.clone();
+    builder.set_repair_callback(move |_| note_repair.store(true, Ordering::Relaxed));
+    let mut database = match builder.create_with_backend(gate.clone()) {
         Ok(database) => database,
         Err(DatabaseError::DatabaseAlreadyOpen) => {
             return Err(OpenError::Held { path: path.to_owned(), holder: "another process".to_owned() });
@@ -191,6 +203,10 @@ fn open_file(path: &Path, options: StoreOptions) -> Result<Database, OpenError> 
         Err(error) => return Err(foreign(path, error.to_string())),
     };
     check_format(path, &database)?;
+    let checks = bytes <= options.check_bytes_max && !repaired.load(Ordering::Relaxed);
+    if checks && let Some(detail) = page_damage(&mut database)? {
+        return Err(OpenError::Damaged { path: path.to_owned(), detail });
+    }
     gate.open().map_err(file_fault)?;
     Ok(database)
 }

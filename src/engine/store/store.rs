@@ -126,6 +126,7 @@ impl Store {
         let tallies = std::mem::take(&mut self.kept.touched_tallies).into_iter();
         let mut job = Job {
             position,
+            bytes,
             time: self.kept.batch.time,
             numbers: self.kept.numbers,
             tallies: tallies.filter_map(|queue| Some((queue, *self.kept.tallies.get(&queue)?))).collect(),

@@ -57,6 +57,8 @@ impl TableVisitor for Bytes<'_, '_> {
         let sheet = Sheet { table: T::NAME, definition: T::DEFINITION, words };
         sheet.read(self.transaction, self.findings, check);
         for (key, value) in &self.overlay[usize::from(T::NUMBER)] {
+            self.findings.report.rows += 1;
+            self.findings.go_on();
             let value = value.as_deref().map_or(Ok(()), |value| decoded::<T>(value).map(drop));
             if let Err(fault) = value.and_then(|()| check_key::<T>(key)) {
                 let words = words(key, &self.findings.names);

@@ -2,6 +2,7 @@
 
 use crate::engine::rules::record::Link;
 use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::store::merged::Merged;
@@ -47,12 +48,7 @@ impl<'m> Chain<'m> {
         }
         while let Some((workflow, rank, trail)) = self.trails.next_of(key, all.findings)? {
             let link = all.rows.get::<Links>(&workflow, &trail.after)?;
-            // Beyond all ranks a trail is kept under the number of a message that the chain never reached.
-            let leads = link.is_some_and(|link| match rank.checked_sub(limits::NUMBER_END) {
-                None => link.rank == Some(rank),
-                Some(number) => link.sequence == Some(SequenceNumber::new(number)),
-            });
-            if !leads {
+            if !link.is_some_and(|link| leads_to(rank, &link)) {
                 all.findings.row::<Trails>(&workflow, &rank, "it leads to no link");
             }
         }
@@ -68,6 +64,15 @@ impl<'m> Chain<'m> {
         self.links.end(findings)?;
         self.trails.end(findings)?;
         self.roots.end(findings)
+    }
+}
+
+/// Whether a trail leads to a link: to that of its own rank or, from beyond all ranks, where it is kept under the number
+/// of its message, to one that the chain has not reached.
+fn leads_to(rank: u64, link: &Link) -> bool {
+    match rank.checked_sub(limits::NUMBER_END) {
+        None => link.rank == Some(rank),
+        Some(number) => link.sequence == Some(SequenceNumber::new(number)),
     }
 }
 
@@ -99,15 +104,36 @@ impl Comparison<'_, '_> {
         Ok((!fits).then_some("its message is not there, or another"))
     }
 
+    /// What is wrong with a message that waits: it is found by its link, and by its predecessor or as a root.
+    pub(crate) fn problem_of_waiting(
+        &self,
+        key: &WorkflowKey,
+        message: &MessageRecord,
+        sequence: SequenceNumber,
+        record: &WorkflowRecord,
+    ) -> Result<Option<&'static str>, Fault> {
+        let link = self.rows.get::<Links>(key, &message.after)?;
+        if link.and_then(|link| link.sequence) != Some(sequence) {
+            return Ok(Some("no link leads to it"));
+        }
+        let is_found =
+            self.predecessor_waits(key, message)? || self.rows.get::<Roots>(key, &sequence)?.is_some();
+        Ok((!is_found && !record.extending).then_some("its predecessor is unknown, and it is no root"))
+    }
+
+    fn predecessor_waits(&self, key: &WorkflowKey, message: &MessageRecord) -> Result<bool, Fault> {
+        match &message.after {
+            Some(after) => Ok(self.rows.get::<Waiting>(key, after)?.is_some()),
+            None => Ok(false),
+        }
+    }
+
     /// Whether a message waits, and nothing it could wait for does.
     fn is_root(&self, key: &WorkflowKey, sequence: SequenceNumber) -> Result<bool, Fault> {
         let Some(message) = self.message(MessageKey { queue: key.queue, sequence })? else {
             return Ok(false);
         };
-        let predecessor_waits = match &message.after {
-            Some(after) => self.rows.get::<Waiting>(key, after)?.is_some(),
-            None => false,
-        };
-        Ok(message.stream == key.stream && message.rank.is_none() && !predecessor_waits)
+        let fits = message.stream == key.stream && message.rank.is_none();
+        Ok(fits && !self.predecessor_waits(key, &message)?)
     }
 }

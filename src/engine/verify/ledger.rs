@@ -48,6 +48,7 @@ impl Ledger {
     ) -> Ledger {
         let mut ledger = Ledger::default();
         let mut folded = BatchRecord::default();
+        let mut has_epoch = false;
         Sheet::META.read(transaction, findings, |key, sealed| {
             let is = |name: &str| key == name_key(name).as_slice();
             if is(NUMBERS_ROW) {
@@ -56,6 +57,7 @@ impl Ledger {
                 folded = record(&schema::META, key, sealed)?;
             } else if is(FORMAT_ROW) || is(EPOCH_ROW) {
                 record::<u32>(&schema::META, key, sealed)?;
+                has_epoch |= is(EPOCH_ROW);
             } else {
                 return Err(Fault::Damaged { table: "meta", detail: "no such row is known".to_owned() });
             }
@@ -66,6 +68,9 @@ impl Ledger {
             ledger.queues.insert(record.id, record);
             Ok(())
         });
+        if !has_epoch && !ledger.queues.is_empty() {
+            findings.add("meta", EPOCH_ROW.to_owned(), "the row is not there");
+        }
         let names = ledger.queues.values().map(|record| (record.id, record.name.clone()));
         findings.names = names.collect();
         Sheet::TALLIES.read(transaction, findings, |key, sealed| {

@@ -37,8 +37,12 @@ impl Comparison<'_, '_> {
         if record.has_state != found.has_state {
             self.complain_of_workflow(key, "its state is not as it says");
         }
-        if self.is_positional(key) && record.cursor > record.through + 1 {
-            self.complain_of_workflow(key, "its cursor is beyond its run");
+        if self.is_positional(key) {
+            match (record.through + 1).checked_sub(record.cursor) {
+                None => self.complain_of_workflow(key, "its cursor is beyond its run"),
+                Some(run) if run != found.run => self.complain_of_workflow(key, "its run has a gap"),
+                Some(_) => {}
+            }
         }
         self.compare_offer(key, record, found)?;
         self.compare_reminders_of(key, record)

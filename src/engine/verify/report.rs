@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Verification {
-    /// How many rows of tables were read.
+    /// How many rows were read, in tables and, as last changed, in the journal.
     pub rows: u64,
     /// How many commits were read in the journal.
     pub commits: u64,

@@ -58,6 +58,12 @@ fn workflow_of(queue: &QueueId, stream: &Stream) -> WorkflowKey {
     WorkflowKey { queue: *queue, stream: stream.clone() }
 }
 
+/// How many ranks two ranges have in common.
+fn overlap(a: (u64, u64), b: (u64, u64)) -> u64 {
+    let (from, to) = (a.0.max(b.0), a.1.min(b.1));
+    if from <= to { to - from + 1 } else { 0 }
+}
+
 /// What was found of one workflow.
 #[derive(Default)]
 pub(crate) struct Found {
@@ -68,6 +74,8 @@ pub(crate) struct Found {
     pub(crate) dead: u64,
     pub(crate) has_state: bool,
     pub(crate) has_holder: bool,
+    /// How many ranks of the run are in the line, or settled already.
+    pub(crate) run: u64,
     /// Whether its order allows to hand out a message: said by the first that is not handed out.
     pub(crate) offers: Option<bool>,
 }
@@ -115,6 +123,7 @@ impl<'a> Comparison<'a, '_> {
     ) -> Result<Found, Fault> {
         let mut found = Found::default();
         let marks = self.walk_marks(&mut lanes.marks, key)?;
+        found.run = marks.iter().map(|mark| overlap(*mark, (record.cursor, record.through))).sum();
         self.walk_line(&mut lanes.line, key, record, &marks, &mut found)?;
         let positional = self.is_positional(key);
         while let Some((workflow, id, sequence)) = lanes.waiting.next_of(key, self.findings)? {
@@ -124,6 +133,9 @@ impl<'a> Comparison<'a, '_> {
             if let Some(message) = self.listed::<Waiting>(key, &workflow, &id, sequence, fits)? {
                 found.line += 1;
                 found.note_early(&message);
+                if let Some(problem) = self.problem_of_waiting(&workflow, &message, sequence, record)? {
+                    self.findings.row::<Waiting>(&workflow, &id, problem);
+                }
             }
         }
         while let Some((workflow, rank, sequence)) = lanes.aside.next_of(key, self.findings)? {
@@ -183,6 +195,7 @@ impl<'a> Comparison<'a, '_> {
             };
             let Some(message) = self.listed::<Line>(key, &workflow, &rank, sequence, fits)? else { continue };
             found.line += 1;
+            found.run += u64::from((record.cursor..=record.through).contains(&rank));
             let early = positional && rank > record.through;
             if early {
                 found.note_early(&message);

@@ -1,0 +1,17 @@
+//! What requests and commits are handed over with: real threads, and what passes between them. The tests hand over the
+//! same with threads whose schedule they choose (`handoff`).
+
+use std::io;
+
+pub(crate) use std::sync::atomic::AtomicU64;
+pub(crate) use std::sync::atomic::AtomicUsize;
+pub(crate) use std::sync::mpsc;
+pub(crate) use std::thread::JoinHandle;
+
+pub(crate) use crate::engine::store::Committer;
+pub(crate) use crate::engine::store::Job;
+
+/// Starts a thread.
+pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work)
+}

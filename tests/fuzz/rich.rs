@@ -1,0 +1,64 @@
+//! A file with something of everything.
+
+use std::path::Path;
+use std::time::Duration;
+
+use seriatim::Abandon;
+use seriatim::Completion;
+use seriatim::Ending;
+use seriatim::Engine;
+use seriatim::Message;
+use seriatim::Order;
+use seriatim::QueueOptions;
+use seriatim::Timestamp;
+use seriatim::testing::ManualClock;
+
+/// A file with rows in every table, whose engine was closed in order. With a small window most of them are folded.
+pub(crate) async fn rich_file(path: &Path, window_bytes: u64) {
+    let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
+    let builder = Engine::builder(path).clock(clock).window_bytes(window_bytes);
+    let engine = builder.open().await.expect("a new file");
+    let client = engine.client().clone();
+    let options = QueueOptions {
+        duplicate_window: Some(Duration::from_secs(3_600)),
+        time_to_live: Some(Duration::from_secs(3_600)),
+        ..QueueOptions::by_position()
+    };
+    let queue = client.create_queue("positions", options).await.expect("a new queue");
+    for workflow in ["a", "b", "c", "d"] {
+        let at = |n: u64| Message::new(n.to_string()).workflow(workflow).position(n);
+        let all = [1, 2, 3, 4, 6].map(|n| at(n).message_id(format!("{workflow}{n}")));
+        queue.send_batch(all).await.expect("accepted");
+    }
+    let mut endings = [
+        Ending::Defer(None),
+        Ending::DeadLetter { reason: "asked".to_owned(), description: String::new() },
+        Ending::Abandon(Abandon::after(Duration::from_secs(3_600))),
+    ]
+    .into_iter();
+    for mut delivery in queue.receive_many(4, Duration::ZERO).await.expect("a queue") {
+        match endings.next() {
+            Some(ending) => delivery.end(ending).await.expect("the lock is held"),
+            None => drop(delivery.complete_with(Completion::new().state("state")).await.expect("held")),
+        }
+    }
+    queue.workflow("b").expect("a good ID").declare_void(5, 5).await.expect("it is missing");
+    let chain = client
+        .create_queue("chain", QueueOptions { order: Order::After, ..QueueOptions::default() })
+        .await
+        .expect("a new queue");
+    let first = Message::new("1").workflow("a").first().message_id("1");
+    let follower =
+        |n: u64| Message::new("x").workflow("a").after((n - 1).to_string()).message_id(n.to_string());
+    let messages = [first, follower(2), follower(3), follower(7), follower(8)];
+    chain.send_batch(messages).await.expect("accepted");
+    chain.receive(Duration::ZERO).await.expect("a queue").expect("ready").complete().await.expect("held");
+    let held = chain.receive(Duration::ZERO).await.expect("a queue").expect("ready");
+    // What is left of the window is filled with a queue of its own.
+    let filler = client.create_queue("filler", QueueOptions::default()).await.expect("a new queue");
+    for n in 0..40 {
+        filler.send(Message::new(n.to_string())).await.expect("accepted");
+    }
+    engine.close().await;
+    drop(held);
+}

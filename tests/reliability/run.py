@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Runs every test that looks for loss, doubling or overtaking, and says what each has tried.
+
+Usage: python3 tests/reliability/run.py [--long FACTOR] [--write docs/reliability.md] [NAME ...]
+
+Each test prints lines that begin with `reliability:`; they are collected here. `--long 10` tries ten times as much as
+every run does. With `--write`, the block of figures of the document is replaced. Exits with 1 when a test fails.
+"""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PREFIX = "reliability: "
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+
+# name, arguments of cargo test, how much every run tries
+TESTS = [
+    ("simulation", ["--lib", "engine::simulation"], {"SERIATIM_SIMULATION_SEEDS": 100_000}),
+    ("crash", ["--lib", "engine::crash"], {
+        "SERIATIM_CRASH_POINTS": 13_400,
+        "SERIATIM_FAULT_RUNS": 5_000,
+        "SERIATIM_BIT_FLIPS": 10_000,
+    }),
+    ("handoff", ["--lib", "engine::handoff"], {"SERIATIM_SCHEDULES": 300_000}),
+    ("kill", ["--test", "kill"], {"SERIATIM_KILLS": 300}),
+    ("model", ["--test", "model"], {}),
+    ("fuzz", ["--test", "fuzz"], {}),
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[[], *[name for name, _, _ in TESTS]])
+    parser.add_argument("--long", type=int, default=1, metavar="FACTOR")
+    parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
+    arguments = parser.parse_args()
+    rows, failed = [], []
+    for name, test, volumes in TESTS:
+        if arguments.names and name not in arguments.names:
+            continue
+        found, passed = run(test, {key: str(value * arguments.long) for key, value in volumes.items()})
+        rows += found
+        if not passed:
+            failed.append(name)
+    table = figures(rows, arguments.long)
+    print("\n" + table)
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+        sys.exit(1)
+    if arguments.write:
+        write(arguments.write, table)
+
+
+def run(test, volumes):
+    """Runs one test target; what it has tried, and whether it passed."""
+    command = ["cargo", "test", "--locked", *test, "--", "--nocapture"]
+    said = " ".join(f"{key}={value}" for key, value in volumes.items())
+    print(f"\n$ {said} {' '.join(command)}", flush=True)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **volumes}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    rows = []
+    for line in process.stdout:
+        at = line.find(PREFIX)
+        if at >= 0:
+            rows.append(json.loads(line[at + len(PREFIX):]))
+        print(line, end="", flush=True)
+    return rows, process.wait() == 0
+
+
+def figures(rows, factor):
+    """The table of what was tried."""
+    commit = subprocess.run(["git", "describe", "--always"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    where = f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, seriatim {commit or 'without history'}"
+    volume = "What every run tries" if factor == 1 else f"{factor} times what every run tries"
+    lines = [f"{volume}, {time.strftime('%Y-%m-%d')}; {where}.", "", "| test | tried | seconds | failures |", "|---|---|---:|---:|"]
+    for row in rows:
+        counts = row.get("counts") or {"": row.get("count", 0)}
+        tried = ", ".join(f"{count:,} {what}".replace("_", " ").strip() for what, count in counts.items())
+        lines.append(f"| {row['name']} | {tried} | {row['seconds']:.0f} | {row['failures']} |")
+    return "\n".join(lines) + "\n"
+
+
+def write(path, table):
+    text = path.read_text()
+    before, rest = text.split(BEGIN, 1)
+    _, after = rest.split(END, 1)
+    path.write_text(f"{before}{BEGIN}\n{table}{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
