@@ -66,7 +66,7 @@ BUGS = [
     ("answers_leave_early", C, "        if let Some(job) = job {\n", "        let (early, release) = (release, Release::default());\n        self.let_out(early);\n        if let Some(job) = job {\n"),
     ("failed_commit_wakes_nobody", C, "self.inbox.post_at_once(Request::Wake);", ""),
     ("failed_commit_is_forgotten", C, "let fault = self.progress.failed.get_or_init(|| fault);", "let fault = &fault;"),
-    ("what_is_under_way_is_overtaken", C, "let is_alone = progress.under_way.load(Ordering::Acquire) == 0;", "let is_alone = true;"),
+    ("what_is_under_way_is_overtaken", C, "let is_alone = self.is_idle();", "let is_alone = true;"),
     ("looks_overtake_their_commit", C, "if is_alone && (!more || is_small) {", "if job.is_none() || is_alone && (!more || is_small) {"),
     ("unopened_parcel_is_lost", I, "self.inbox.post_at_once(Request::GiveBack(command));\n            }\n            _ =>", "drop(command);\n            }\n            _ =>"),
     ("looked_for_and_lost", I, "self.next = self.take();\n        self.next.is_some()", "self.take().is_some()"),

@@ -37,7 +37,7 @@ impl World {
             Some(stored) => {
                 let ops = self.crowd.random.below(OPS);
                 stored.cut_after(usize::try_from(ops).expect("a small number"));
-                stored.play(self.clock.at, 0, &questions, ops % 2 == 0);
+                stored.play(self.clock.at, 0, &questions, ops.is_multiple_of(2));
                 let position = stored.reopen(self.crowd.random.chance(50));
                 let is_one_of_both = [kept.position, self.plain.position].contains(&position);
                 let both = (kept.position, self.plain.position);

@@ -125,10 +125,21 @@ impl Plain {
 
     /// Whether something is due after which nobody could tell what was done before a command and what by it: a turn does
     /// few sweeps and leaves the rest to the next, and a workflow that is forgotten may be there again at once. So these
-    /// are done before.
+    /// are done before, and so are many locks that have run out, as each may begin a sweep.
     pub(crate) fn has_to_clear_up(&self, at: Instant) -> bool {
-        self.due(self.time.max(at.wall))
-            .any(|reminder| matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_)))
+        let now = self.time.max(at.wall);
+        let clears_up = |reminder: &Reminder| matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_));
+        self.due(now).any(clears_up) || self.run_out(now) > limits::REMINDERS_PER_TURN / limits::SWEEP_MAX
+    }
+
+    /// How many locks have run out.
+    fn run_out(&self, now: Timestamp) -> usize {
+        let locks = self.rules.locks();
+        if locks.first_deadline().is_none_or(|(until, _)| now < until) {
+            return 0;
+        }
+        let has_run_out = |key: &&WorkflowKey| locks.of(key).is_some_and(|(_, lock)| lock.until <= now);
+        self.rows.workflows.keys().filter(has_run_out).count()
     }
 
     fn due(&self, now: Timestamp) -> impl Iterator<Item = &Reminder> {

@@ -8,12 +8,6 @@ use crate::engine::simulation::reference::naive::State;
 use crate::queue::GapThen;
 
 impl Naive {
-    /// Called after every change.
-    pub(crate) fn after(&mut self) {
-        let keys: Vec<Stream> = self.flows.keys().cloned().collect();
-        keys.iter().for_each(|key| self.close(key));
-    }
-
     /// Called after every change of a workflow.
     pub(crate) fn close(&mut self, key: &Stream) {
         let is_gone = !self.positional(key) && self.is_empty(key) && self.lock(key).is_none();
@@ -29,8 +23,7 @@ impl Naive {
         }
         self.watch_gap(key);
         self.plan_sweep(key);
-        let (is_empty, now) = (self.is_empty(key), self.now);
-        let is_idle = is_empty && self.positional(key);
+        let (is_idle, now) = (self.positional(key) && self.is_empty(key), self.now);
         let flow = self.flow(key);
         flow.idle_since = if is_idle { Some(flow.idle_since.unwrap_or(now)) } else { None };
     }
@@ -50,17 +43,15 @@ impl Naive {
     }
 
     fn plan_sweep(&mut self, key: &Stream) {
-        let in_line = self.line(key);
-        let left = in_line.iter().any(|message| !matches!(message.state, State::Locked(_)));
+        let is_left = |message: &&Message| !matches!(message.state, State::Locked(_));
         let is_wanted = match self.held(key) {
-            Some(Cause::Quarantine) => left,
+            Some(Cause::Quarantine) => self.line(key).iter().any(is_left),
             Some(Cause::Redriving) => true,
             _ => false,
         };
-        let now = self.now;
-        let flow = self.flow(key);
         if is_wanted {
-            flow.sweep.get_or_insert(now);
+            let now = self.now;
+            self.flow(key).sweep.get_or_insert(now);
         }
     }
 

@@ -119,6 +119,10 @@ impl Naive {
         self.messages.iter().find(|message| message.seq == seq)
     }
 
+    pub(crate) fn key_of(&self, seq: u64) -> Stream {
+        self.message(seq).expect("it is stored").key.clone()
+    }
+
     pub(crate) fn set(&mut self, seq: u64, state: State) {
         let index = self.at(seq).expect("it is stored");
         self.messages[index].state = state;
@@ -130,7 +134,10 @@ impl Naive {
     }
 
     pub(crate) fn flow(&mut self, key: &Stream) -> &mut Flow {
-        self.flows.entry(key.clone()).or_default()
+        if !self.flows.contains_key(key) {
+            self.flows.insert(key.clone(), Flow::default());
+        }
+        self.flows.get_mut(key).expect("it is there")
     }
 
     pub(crate) fn held(&self, key: &Stream) -> Option<Cause> {
@@ -161,8 +168,9 @@ impl Naive {
 
     pub(crate) fn first_missing(&self, key: &Stream) -> u64 {
         let live = self.messages.iter().filter(|m| m.key == *key && m.state != State::Dead);
-        let live: BTreeSet<u64> = live.filter_map(|message| message.position).collect();
-        let settled = |position| self.flows.get(key).is_some_and(|flow| flow.settled(position));
+        let live: Vec<u64> = live.filter_map(|message| message.position).collect();
+        let flow = self.flows.get(key);
+        let settled = |position| flow.is_some_and(|flow| flow.settled(position));
         let missing = |position: &u64| !settled(*position) && !live.contains(position);
         (self.first()..).find(missing).expect("positions are endless")
     }
@@ -202,7 +210,8 @@ impl Naive {
     }
 
     pub(crate) fn head(&self, key: &Stream) -> Option<&Message> {
-        self.line(key).into_iter().next()
+        let in_line = |message: &&Message| message.key == *key && self.in_line(message);
+        self.messages.iter().filter(in_line).min_by_key(|message| message.place())
     }
 
     /// Whether nothing is stored of a workflow.

@@ -4,6 +4,7 @@ use crate::clock::Timestamp;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::record::Stream;
 use crate::engine::simulation::reference::naive::Cause;
+use crate::engine::simulation::reference::naive::Flow;
 use crate::engine::simulation::reference::naive::Naive;
 use crate::engine::simulation::reference::naive::State;
 use crate::id::Position;
@@ -160,11 +161,11 @@ impl Naive {
         self.now = now;
         while let Some(key) = self.next_lost() {
             self.take_from_holder(&key);
-            self.after();
+            self.close(&key);
         }
-        while let Some(due) = self.next_due().filter(|(at, _)| *at <= now).map(|(_, due)| due) {
-            self.happen(due);
-            self.after();
+        while let Some(due) = self.next_due() {
+            let key = self.happen(due);
+            self.close(&key);
         }
     }
 
@@ -174,7 +175,9 @@ impl Naive {
         lost.min_by_key(|(_, lock)| (lock.until, lock.number)).map(|(key, _)| key.clone())
     }
 
-    fn next_due(&self) -> Option<(Timestamp, Due)> {
+    /// What is to be done first of what is due.
+    fn next_due(&self) -> Option<Due> {
+        let is_due = |at: &Timestamp| *at <= self.now;
         let messages = self.messages.iter().filter_map(|message| match message.state {
             State::Scheduled(due) => Some((due, Due::Message(message.seq))),
             State::Failed(due) | State::Asked { due, .. } => Some((due?, Due::Message(message.seq))),
@@ -183,19 +186,32 @@ impl Naive {
         let may_expire = |state: &State| !matches!(state, State::Dead | State::Locked(_));
         let expiries = self.messages.iter().filter(|message| may_expire(&message.state));
         let expiries = expiries.filter_map(|message| Some((message.expires?, Due::Expiry(message.seq))));
-        let gaps = self.flows.iter().filter_map(|(key, flow)| Some((flow.gap?.1?, Due::Gap(key.clone()))));
-        let sweeps = self.flows.iter().filter_map(|(key, flow)| Some((flow.sweep?, Due::Sweep(key.clone()))));
-        messages.chain(expiries).chain(gaps).chain(sweeps).min()
+        let gap = |flow: &Flow| flow.gap.and_then(|(_, due)| due).filter(is_due);
+        let gaps = self.flows.iter().filter_map(|(key, flow)| Some((gap(flow)?, Due::Gap(key.clone()))));
+        let sweep = |flow: &Flow| flow.sweep.filter(is_due);
+        let sweeps =
+            self.flows.iter().filter_map(|(key, flow)| Some((sweep(flow)?, Due::Sweep(key.clone()))));
+        let all = messages.chain(expiries).chain(gaps).chain(sweeps);
+        all.filter(|(at, _)| is_due(at)).min().map(|(_, due)| due)
     }
 
-    fn happen(&mut self, due: Due) {
+    /// Does what is due; the workflow it was due for.
+    fn happen(&mut self, due: Due) -> Stream {
         match due {
-            Due::Message(seq) => self.set(seq, State::Ready),
-            Due::Expiry(seq) => self.expire(seq),
+            Due::Message(seq) => {
+                self.set(seq, State::Ready);
+                self.key_of(seq)
+            }
+            Due::Expiry(seq) => {
+                let key = self.key_of(seq);
+                self.expire(seq);
+                key
+            }
             Due::Gap(key) => {
                 if let Some((_, due)) = &mut self.flow(&key).gap {
                     *due = None;
                 }
+                key
             }
             Due::Sweep(key) => {
                 self.flow(&key).sweep = None;
@@ -210,6 +226,7 @@ impl Naive {
                     Some(Cause::Redriving) => self.redrive_all(&key),
                     _ => {}
                 }
+                key
             }
         }
     }

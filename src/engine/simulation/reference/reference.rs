@@ -58,9 +58,9 @@ impl Reference {
                 out.extend(flow.lock.take().map(|lock| (key.clone(), lock.out)));
             }
             queue.advance(now);
-            for (_, out) in out {
+            for (key, out) in out {
                 out.into_iter().for_each(|seq| queue.fail(seq, None));
-                queue.after();
+                queue.close(&key);
             }
         }
     }

@@ -40,6 +40,10 @@ impl Unsent {
     }
 }
 
+fn is_stored(receipt: &Receipt) -> bool {
+    matches!(receipt, Receipt::Accepted(_) | Receipt::DeadLettered(_))
+}
+
 impl Naive {
     /// What is answered to messages of one command, which ends `ended` messages of this queue. The next number is
     /// `next`. Nothing is changed.
@@ -49,17 +53,24 @@ impl Naive {
         mut next: u64,
         ended: usize,
     ) -> Result<Vec<Receipt>, Unsent> {
-        let mut tried = self.clone();
-        let mut receipts = Vec::new();
-        for message in messages {
-            let receipt = tried.judge_one(message, next)?;
-            tried.accept(message, receipt);
-            next += u64::from(matches!(receipt, Receipt::Accepted(_) | Receipt::DeadLettered(_)));
-            receipts.push(receipt);
-        }
-        let (stored, grown) = (self.messages.len(), tried.messages.len());
-        let is_full = (grown - ended.min(grown)) as u64 > self.options.messages_max;
-        if grown > stored + ended && is_full { Err(Unsent::QueueFull) } else { Ok(receipts) }
+        let receipts = match messages {
+            [message] => vec![self.judge_one(message, next)?],
+            _ => {
+                let mut tried = self.clone();
+                let mut receipts = Vec::new();
+                for message in messages {
+                    let receipt = tried.judge_one(message, next)?;
+                    tried.accept(message, receipt);
+                    next += u64::from(is_stored(&receipt));
+                    receipts.push(receipt);
+                }
+                receipts
+            }
+        };
+        let (stored, new) =
+            (self.messages.len(), receipts.iter().filter(|receipt| is_stored(receipt)).count());
+        let is_full = (stored + new).saturating_sub(ended) as u64 > self.options.messages_max;
+        if new > ended && is_full { Err(Unsent::QueueFull) } else { Ok(receipts) }
     }
 
     fn judge_one(&self, message: &NewMessage, next: u64) -> Result<Receipt, Unsent> {
