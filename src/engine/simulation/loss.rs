@@ -70,7 +70,7 @@ impl World {
         let played = self.plain.reopen(self.clock.at);
         self.ledger.advance(self.plain.time);
         self.reference.restart(self.plain.time);
-        played.forgotten.iter().try_for_each(|(queue, key)| self.reference.forget(queue, key))?;
+        played.forgotten.iter().try_for_each(|forgotten| self.reference.forget(forgotten))?;
         played.events.iter().for_each(|event| self.hear_event(event));
         self.crowd.hear_of_crash(unanswered, self.epoch);
         match &mut self.stored {

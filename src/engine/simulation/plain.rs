@@ -59,9 +59,17 @@ pub(crate) struct Played {
     /// How many turns were played before, in which nothing was asked.
     pub(crate) turns_before: usize,
     /// Workflows that were forgotten in them.
-    pub(crate) forgotten: Vec<(QueueName, Stream)>,
+    pub(crate) forgotten: Vec<Forgotten>,
     /// Commands by which the engine takes back what nobody was there to take.
     pub(crate) given_back: Vec<Command>,
+}
+
+/// A workflow that was forgotten.
+pub(crate) struct Forgotten {
+    pub(crate) queue: QueueName,
+    pub(crate) stream: Stream,
+    /// It was used again in the same turn, and so begins anew.
+    pub(crate) is_back: bool,
 }
 
 /// What a lost process leaves.
@@ -148,16 +156,24 @@ impl Plain {
 
     /// Plays a turn in which nobody asks anything, and notes which workflows were forgotten in it.
     fn clear_up(&mut self, at: Instant, asked: Vec<Asked>, played: &mut Played) {
+        let idle_since =
+            |rows: &Rows, key: &WorkflowKey| rows.workflows.get(key).and_then(|known| known.idle_since);
         let forgettable = self.due(self.time).filter_map(|reminder| match &reminder.what {
             Remind::Forget(stream) => Some(WorkflowKey { queue: reminder.queue, stream: stream.clone() }),
             _ => None,
         });
-        let forgettable: Vec<WorkflowKey> = forgettable.collect();
+        let forgettable: Vec<_> = forgettable.map(|key| (idle_since(&self.rows, &key), key)).collect();
         self.turn(at, asked, played);
         played.turns_before += 1;
-        for key in forgettable.into_iter().filter(|key| !self.rows.workflows.contains_key(key)) {
-            let name = self.rows.queues.get(&key.queue).map(|queue| queue.name.clone());
-            played.forgotten.extend(name.map(|name| (name, key.stream)));
+        for (since, key) in forgettable {
+            let is_back = self.rows.workflows.contains_key(&key);
+            if let Some(queue) = self.rows.queues.get(&key.queue)
+                && since.is_some()
+                && idle_since(&self.rows, &key) != since
+            {
+                let queue = queue.name.clone();
+                played.forgotten.push(Forgotten { queue, stream: key.stream, is_back });
+            }
         }
     }
 

@@ -167,7 +167,7 @@ impl World {
     pub(crate) fn hear(&mut self, questions: &[Question], played: Played, is_answered: bool) -> Finding {
         self.ledger.advance(self.plain.time);
         self.reference.advance(self.plain.time);
-        played.forgotten.iter().try_for_each(|(queue, key)| self.reference.forget(queue, key))?;
+        played.forgotten.iter().try_for_each(|forgotten| self.reference.forget(forgotten))?;
         let is_done = |number: u64| {
             let mut answers = played.answers.iter();
             answers.any(|(of, reply)| *of == number && matches!(reply, Reply::Queue(Ok(true))))

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::engine::crash::rows::Rows;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::simulation::plain::Forgotten;
 use crate::engine::simulation::reference::naive::Naive;
 use crate::engine::simulation::reference::naive::State;
 use crate::engine::simulation::view::Finding;
@@ -34,13 +34,17 @@ impl Reference {
     }
 
     /// A workflow was forgotten: that is allowed when nothing was stored of it for long enough.
-    pub(crate) fn forget(&mut self, queue: &QueueName, key: &Stream) -> Finding {
+    pub(crate) fn forget(&mut self, forgotten: &Forgotten) -> Finding {
+        let Forgotten { queue, stream: key, is_back } = forgotten;
         let Some(queue) = self.queues.get_mut(queue) else { return Ok(()) };
         let since = queue.flows.get(key).and_then(|flow| flow.idle_since);
         let is_idle = since.is_some_and(|since| since + queue.options.forget_after <= queue.now);
         let is_held = queue.lock(key).is_some();
         expect(is_idle && !is_held, || format!("R {key:?} was forgotten, and was idle since {since:?}"))?;
         queue.flows.remove(key);
+        if *is_back {
+            queue.close(key);
+        }
         Ok(())
     }
 
