@@ -1,0 +1,1 @@
+//! Schedules: messages that are sent at the instants a cron line names.
