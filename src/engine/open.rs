@@ -16,6 +16,7 @@ use crate::engine::client::events::Events;
 use crate::engine::commits::Commits;
 use crate::engine::inbox::Request;
 use crate::engine::inbox::inbox;
+use crate::engine::meter::Meter;
 use crate::engine::rules::Rules;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
@@ -219,7 +220,8 @@ pub(crate) fn begin(store: Store, clock: Arc<dyn Clock>) -> Result<(Engine, Writ
     let epoch = store.epoch();
     let waker = inbox.clone();
     clock.on_change(Box::new(move || waker.post_at_once(Request::Wake)));
-    let commits = Commits::start(store.committer(), inbox.clone(), events.clone())?;
+    let meter = Meter::new(clock.clone());
+    let commits = Commits::start(store.committer(), inbox.clone(), events.clone(), meter.clone())?;
     let mut writer = Writer {
         store,
         rules: Rules::default(),
@@ -234,5 +236,5 @@ pub(crate) fn begin(store: Store, clock: Arc<dyn Clock>) -> Result<(Engine, Writ
         recovers: false,
     };
     writer.recover()?;
-    Ok((Engine { client: Client::new(inbox, epoch, events) }, writer))
+    Ok((Engine { client: Client::new(inbox, epoch, events, meter) }, writer))
 }
