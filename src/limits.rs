@@ -220,3 +220,45 @@ pub const HTTP_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// How long requests may take to end when the server stops.
 pub const HTTP_DRAIN_MAX: Duration = Duration::from_secs(10);
+/// Default of how long one attempt of a handler in another process may take.
+pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+
+/// Default of how much of the end of a program's output is kept: an answer with a modest state.
+pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+
+/// Characters of a line of foreign output that go into a reason: half of what a reason may have, in plain text.
+pub const FOREIGN_LINE_CHARS_MAX: usize = 512;
+
+/// How long a program that was asked to end may take, before it is killed.
+pub const CHILD_GRACE: Duration = Duration::from_secs(2);
+
+/// How long the output of a program that has exited is still read: only somebody it left behind can hold it open.
+pub const OUTPUT_GRACE: Duration = Duration::from_secs(1);
+
+/// Longest state of a workflow that is handed to a program in a variable: the kernel takes 128 KiB for one.
+pub const STATE_VARIABLE_BYTES_MAX: usize = 96 * 1024;
+
+/// Most children of one persistent handler.
+pub const PROCESSES_MAX: usize = 256;
+
+/// Default of how many messages one child of a persistent handler may hold: enough to keep its pipe full, few enough to
+/// fail with it.
+pub const IN_FLIGHT_DEFAULT: usize = 64;
+
+/// Bytes that wait to be written to one child; beyond it, messages wait, or go to another.
+pub const OUTGOING_BYTES_MAX: usize = 1024 * 1024;
+
+/// Longest answer of a handler in bytes: the largest state as base64, and messages to send.
+pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Longest line of a child's complaints that is passed on whole.
+pub const COMPLAINT_BYTES_MAX: usize = 16 * 1024;
+
+/// Deaths in a row, without an answer between, after which a child is not started again at once.
+pub const QUICK_DEATHS_MAX: u32 = 5;
+
+/// How long a child rests after so many deaths; it doubles with each further one.
+pub const RESTART_REST: Duration = Duration::from_secs(1);
+
+/// How long a child rests at most: a program that was repaired is in use within half a minute.
+pub const RESTART_REST_MAX: Duration = Duration::from_secs(30);
