@@ -45,6 +45,10 @@ mod lookup;
 mod message;
 mod processor;
 mod queue;
+#[cfg(feature = "daemon")]
+pub mod schedule;
+#[cfg(feature = "daemon")]
+mod suggest;
 pub mod testing;
 mod token;
 

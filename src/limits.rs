@@ -181,3 +181,9 @@ pub const DAMAGES_KEPT: usize = 1_000;
 /// Default of how large a file is checked page by page when it is opened: what can be read within about a second from
 /// a slow disk, and within a tenth of it from memory.
 pub const CHECK_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// Changes of the clocks that are looked through for the next tick of a cron line: a few a year, for a few decades.
+pub const CLOCK_CHANGES_MAX: usize = 256;
+
+/// How late a tick may be and still count as on time: a schedule that was down for less has missed nothing.
+pub const TICK_GRACE: Duration = Duration::from_secs(60);

@@ -1,0 +1,13 @@
+//! Schedules: when a queue's definition sends messages by itself.
+
+pub(crate) mod cron;
+pub(crate) mod cron_civil;
+pub(crate) mod cron_line;
+#[cfg(test)]
+mod cron_tests;
+pub(crate) mod missed;
+
+pub use crate::schedule::cron::Cron;
+pub use crate::schedule::cron_line::CronError;
+pub use crate::schedule::missed::Due;
+pub use crate::schedule::missed::MissedTicks;
