@@ -36,21 +36,33 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+#[cfg(feature = "daemon")]
+pub mod daemon;
+#[cfg(feature = "daemon")]
+pub mod definition;
 mod engine;
 mod error;
+#[cfg(feature = "daemon")]
+mod handlers;
 mod header;
 mod id;
+#[cfg(feature = "daemon")]
+pub mod intake;
 pub mod limits;
 mod lookup;
 mod message;
 mod processor;
 mod queue;
 #[cfg(feature = "daemon")]
+pub mod remote;
+#[cfg(feature = "daemon")]
 pub mod schedule;
 #[cfg(feature = "daemon")]
-mod suggest;
+mod server;
 pub mod testing;
 mod token;
+#[cfg(feature = "daemon")]
+pub mod wire;
 
 pub use crate::clock::{Clock, SystemClock, Timestamp};
 #[cfg(feature = "store-alone")]
@@ -61,9 +73,10 @@ pub use crate::engine::alone::StoreAlone;
 pub use crate::engine::fuzz;
 pub use crate::engine::{
     Abandon, Attempt, Check, Client, Completion, Counts, Damage, DeadLetter, DeadLetterView, Deferral,
-    Delivery, Durability, Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hold, HoldCause,
-    MessageStatus, MessageView, Missed, Queue, QueueView, Receipt, Received, Redriven, Renewal, Run,
-    TakenWorkflow, Verification, VerifyProgress, VerifyStep, Workflow, WorkflowStatus, WorkflowView, verify,
+    Delivery, DeliveryId, Durability, Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hold,
+    HoldCause, Kept, MessageStatus, MessageView, Missed, Queue, QueueView, Receipt, Received, Redriven,
+    Renewal, Run, TakenWorkflow, Verification, VerifyProgress, VerifyStep, Workflow, WorkflowStatus,
+    WorkflowView, verify,
 };
 pub use crate::error::{
     Error, Fault, Misuse, OpenError, OperateError, OperateRefusal, OperationError, QueueError, QueueRefusal,

@@ -1,9 +1,12 @@
 //! The lock token: proof that its holder holds a delivery.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::Deserialize;
 use serde::Serialize;
+
+use crate::error::Misuse;
 
 /// Proof that you hold a delivery: 16 bytes, of which the first four are the epoch of the open file and the others
 /// are random.
@@ -51,6 +54,25 @@ impl fmt::Display for LockToken {
     }
 }
 
+impl FromStr for LockToken {
+    type Err = Misuse;
+
+    /// Reads the text of a UUID.
+    fn from_str(text: &str) -> Result<LockToken, Misuse> {
+        let wrong = || Misuse::new("lock token", "is not the text of a UUID");
+        let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
+        if text.len() != 36 || digits.len() != 32 || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 16];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
+        }
+        Ok(LockToken(bytes))
+    }
+}
+
 impl fmt::Debug for LockToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -68,5 +90,9 @@ mod tests {
         assert_eq!(token, token.nth(0));
         assert_ne!(token, LockToken::new(8, [0xff; 12]));
         assert_eq!(token.to_string(), "00000007-ffff-ffff-ffff-ffffffffffff");
+        assert_eq!(token.to_string().parse(), Ok(token));
+        for wrong in ["", "00000007ffffffffffffffffffffffff", "+0000007-ffff-ffff-ffff-ffffffffffff"] {
+            assert!(wrong.parse::<LockToken>().is_err(), "{wrong}");
+        }
     }
 }

@@ -36,6 +36,8 @@ pub use crate::engine::client::delivery::Delivery;
 pub use crate::engine::client::delivery::Renewal;
 pub use crate::engine::client::events::Events;
 pub use crate::engine::client::events::Missed;
+pub use crate::engine::client::kept::DeliveryId;
+pub use crate::engine::client::kept::Kept;
 pub use crate::engine::client::queue::Queue;
 pub use crate::engine::client::received::Received;
 pub use crate::engine::client::run::Run;

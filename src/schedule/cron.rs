@@ -11,7 +11,6 @@ use crate::limits;
 use crate::schedule::cron_civil::CivilTimes;
 use crate::schedule::cron_line::CronError;
 use crate::schedule::cron_line::Line;
-use crate::suggest::nearest;
 
 /// A cron line in a time zone: when a schedule ticks.
 ///
@@ -156,17 +155,17 @@ impl Cron {
     }
 }
 
+/// The names of the time zones that are known here.
+pub fn time_zones() -> Vec<String> {
+    jiff::tz::db().available().map(|zone| zone.as_str().to_owned()).collect()
+}
+
 /// The time zone of a name, from the system's data or, where that is missing, from what the program carries.
 fn zone_named(name: &str) -> Result<TimeZone, CronError> {
-    let unknown = |_| {
-        let known: Vec<String> = jiff::tz::db().available().map(|zone| zone.as_str().to_owned()).collect();
-        let help = match nearest(name, known.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => {
-                "write a name of the IANA time zone database, such as `Europe/Berlin` or `UTC`".to_owned()
-            }
-        };
-        CronError { message: format!("there is no time zone `{name}`"), help: Some(help), part: None }
+    let unknown = |_| CronError {
+        message: format!("there is no time zone `{name}`"),
+        help: Some("write a name of the IANA time zone database, such as Europe/Berlin or UTC".to_owned()),
+        part: None,
     };
     TimeZone::get(name).map_err(unknown)
 }

@@ -1,4 +1,4 @@
-//! Schedules: when a queue's definition sends messages by itself.
+//! Schedules: messages that are sent at the instants a cron line names.
 
 pub(crate) mod cron;
 pub(crate) mod cron_civil;
@@ -8,6 +8,7 @@ mod cron_tests;
 pub(crate) mod missed;
 
 pub use crate::schedule::cron::Cron;
+pub use crate::schedule::cron::time_zones;
 pub use crate::schedule::cron_line::CronError;
 pub use crate::schedule::missed::Due;
 pub use crate::schedule::missed::MissedTicks;

@@ -44,6 +44,25 @@ const WORDS: &[&str] = &[
     "crate::error",
 ];
 
+/// What the rooms around the daemon stand on.
+const DAEMON_WORDS: &[&str] = &[
+    "crate::header",
+    "crate::id",
+    "crate::message",
+    "crate::token",
+    "crate::queue",
+    "crate::clock",
+    "crate::limits",
+    "crate::lookup",
+    "crate::error",
+    "crate::engine",
+    "crate::processor",
+    "crate::wire",
+    "crate::schedule",
+    "crate::intake",
+    "crate::definition",
+];
+
 /// The part of the rules that says what is stored; the store knows these words and no verb.
 const STORED: &[&str] =
     &["crate::engine::rules::change", "crate::engine::rules::record", "crate::engine::rules::records"];
@@ -174,6 +193,70 @@ pub(crate) const TABLE: &[Row] = &[
         may_not_name: &["crate"],
         but_may: &[WORDS, &["crate::engine", "crate::processor", "crate::testing"]],
         because: "the test kit knows what it helps to test: the words, the engine's face and the processor",
+    },
+    Row {
+        room: &["src/wire"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[WORDS, &["crate::engine", "crate::processor", "crate::wire"]],
+        because: "how things look to outsiders knows the words and the engine's face, nothing that uses it",
+    },
+    Row {
+        room: &["src/schedule"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate", "tokio"],
+        but_may: &[WORDS, &["crate::schedule"]],
+        because: "schedules are pure: they compute instants, whoever sends at them asks",
+    },
+    Row {
+        room: &["src/intake"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[WORDS, &["crate::engine", "crate::intake"]],
+        because: "the intake knows messages and the engine's face; rules are given to it",
+    },
+    Row {
+        room: &["src/definition"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate", "tokio"],
+        but_may: &[WORDS, &["crate::wire", "crate::schedule", "crate::intake", "crate::definition"]],
+        because: "a definition is what a file says: it starts nothing, and knows nobody who does",
+    },
+    Row {
+        room: &["src/handlers"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[DAEMON_WORDS, &["crate::handlers"]],
+        because: "siblings do not meet: handlers know definitions, the intake and the processor, no server",
+    },
+    Row {
+        room: &["src/server"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[DAEMON_WORDS, &["crate::server"]],
+        because: "siblings do not meet: a server knows definitions, the intake and the engine's face, no handler",
+    },
+    Row {
+        room: &["src/remote"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[WORDS, &["crate::wire", "crate::remote"]],
+        because: "a client of another process knows what travels, and nothing of this one",
+    },
+    Row {
+        room: &["src"],
+        outside: &["src/daemon"],
+        binds: Binds::CodeAndTests,
+        may_not_name: &["crate::daemon"],
+        but_may: &[],
+        because: "the daemon is the roof of the library: it composes the others, none of them knows it",
     },
     Row {
         room: &["src/demo"],

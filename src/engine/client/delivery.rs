@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
+use crate::engine::client::kept::DeliveryId;
 use crate::engine::client::received::Received;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
@@ -107,6 +108,14 @@ impl Delivery {
     /// The lock token, to be shown to others as a fencing token.
     pub fn lock_token(&self) -> LockToken {
         self.hold.token
+    }
+
+    /// Lets go of the handle and keeps the lock: whoever knows the ID can settle the delivery with
+    /// [`Queue::kept`](crate::Queue::kept) until the lock runs out.
+    pub fn keep(mut self) -> DeliveryId {
+        self.note_settled();
+        let Held { token, sequence, delivery_count } = self.hold.held();
+        DeliveryId { token, sequence_number: sequence, delivery_count }
     }
 
     /// Ends it well.

@@ -4,6 +4,7 @@
 pub(crate) mod client;
 pub(crate) mod delivery;
 pub(crate) mod events;
+pub(crate) mod kept;
 pub(crate) mod queue;
 pub(crate) mod received;
 pub(crate) mod run;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Delivery;
+use crate::engine::client::kept::Kept;
 use crate::engine::client::run::Run;
 use crate::engine::client::taken::TakenWorkflow;
 use crate::engine::client::workflow::Workflow;
@@ -195,6 +196,11 @@ impl Queue {
             completed.push(answer);
         }
         Ok(completed)
+    }
+
+    /// Settles deliveries of this queue whose handles were let go of with [`Delivery::keep`] or [`Run::keep`].
+    pub fn kept(&self) -> Kept {
+        Kept::new(self.client.clone(), self.name.clone())
     }
 
     /// Takes a workflow whole, by name, whether or not something of it is stored.

@@ -79,6 +79,13 @@ impl Run {
         self.hold.token
     }
 
+    /// Lets go of the handle and keeps the lock: whoever knows the token can settle the run with
+    /// [`Kept::settle_run`](crate::Kept::settle_run) until the lock runs out.
+    pub fn keep(mut self) -> LockToken {
+        self.hold.settled = true;
+        self.hold.token
+    }
+
     /// Completes all that is left.
     ///
     /// # Errors

@@ -1,0 +1,1 @@
+//! The daemon: definitions, handlers, schedules and servers around one engine.

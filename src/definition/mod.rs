@@ -1,0 +1,1 @@
+//! Definitions: files that declare a queue and what handles its messages.

@@ -1,0 +1,196 @@
+//! Deliveries that are settled by ID, by whoever knows it: across a connection, or in another process.
+
+use std::fmt;
+use std::str::FromStr;
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::engine::client::client::Client;
+use crate::engine::client::delivery::Renewal;
+use crate::engine::client::delivery::settled;
+use crate::engine::client::settling::Completion;
+use crate::engine::client::settling::Ending;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Completion as CompletionCommand;
+use crate::engine::rules::command::Held;
+use crate::engine::rules::command::Receipt;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::command::RunSettlement;
+use crate::engine::rules::command::Settled;
+use crate::engine::rules::command::Settlement;
+use crate::error::Misuse;
+use crate::error::SettleError;
+use crate::error::SettleRefusal;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::limits;
+use crate::token::LockToken;
+
+/// Names a delivery that its handle was let go of, as text too: `17.3.00000007-…`, which is sequence number, delivery
+/// count and lock token.
+///
+/// Whoever knows it can settle the delivery, as long as its lock lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DeliveryId {
+    pub(crate) token: LockToken,
+    pub(crate) sequence_number: SequenceNumber,
+    pub(crate) delivery_count: u32,
+}
+
+impl DeliveryId {
+    /// The message's number.
+    pub fn sequence_number(&self) -> SequenceNumber {
+        self.sequence_number
+    }
+
+    /// The lock token.
+    pub fn lock_token(&self) -> LockToken {
+        self.token
+    }
+
+    fn held(&self) -> Held {
+        Held { token: self.token, sequence: self.sequence_number, delivery_count: self.delivery_count }
+    }
+}
+
+impl fmt::Display for DeliveryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.sequence_number, self.delivery_count, self.token)
+    }
+}
+
+impl FromStr for DeliveryId {
+    type Err = Misuse;
+
+    fn from_str(text: &str) -> Result<DeliveryId, Misuse> {
+        let wrong = || Misuse::new("delivery", "is not sequence number, delivery count and lock token");
+        let mut parts = text.splitn(3, '.');
+        let mut next = || parts.next().ok_or_else(wrong);
+        let sequence_number = SequenceNumber::new(next()?.parse().map_err(|_| wrong())?);
+        let delivery_count = next()?.parse().map_err(|_| wrong())?;
+        let token = next()?.parse()?;
+        Ok(DeliveryId { token, sequence_number, delivery_count })
+    }
+}
+
+/// Settles deliveries of a queue that were kept by ID.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), seriatim::Error> {
+/// use std::time::Duration;
+/// use seriatim::{Completion, Engine, Message, QueueOptions};
+///
+/// let engine = Engine::in_memory().open().await?;
+/// let queue = engine.client().create_queue("q", QueueOptions::default()).await?;
+/// queue.send(Message::new("hello")).await?;
+///
+/// let delivery = queue.receive(Duration::ZERO).await?.expect("it is ready");
+/// let text = delivery.keep().to_string(); // may travel
+/// queue.kept().complete(text.parse()?, Completion::new()).await?;
+/// assert_eq!(queue.view().await?.counts.completed, 1);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Dropping
+/// Nothing happens: what is not settled is offered again when its lock runs out.
+#[derive(Clone)]
+pub struct Kept {
+    client: Client,
+    queue: QueueName,
+}
+
+impl Kept {
+    pub(crate) fn new(client: Client, queue: QueueName) -> Kept {
+        Kept { client, queue }
+    }
+
+    /// Ends a delivery well; messages to send and the new workflow state are one transaction with it.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete_with`](crate::Delivery::complete_with).
+    pub async fn complete(
+        &self,
+        id: DeliveryId,
+        completion: Completion,
+    ) -> Result<Vec<Receipt>, SettleError> {
+        Ok(self.settle(id, Settlement::Complete(completion.check()?)).await?.receipts)
+    }
+
+    /// Ends a delivery in any way but well.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete`](crate::Delivery::complete).
+    pub async fn end(&self, id: DeliveryId, ending: Ending) -> Result<(), SettleError> {
+        let settlement = ending.check(&self.client)?;
+        self.settle(id, settlement).await?;
+        Ok(())
+    }
+
+    /// Completes up to 1,024 deliveries in one request; each is judged for itself, in the order given.
+    ///
+    /// # Errors
+    /// [`Misuse`] when there are too many. What refuses one of them is in the answer at its place.
+    pub async fn complete_all(
+        &self,
+        ids: &[DeliveryId],
+    ) -> Result<Vec<Result<(), SettleRefusal>>, SettleError> {
+        if ids.len() > limits::COMPLETE_ALL_MAX {
+            let problem = format!("are more than {}", limits::COMPLETE_ALL_MAX);
+            return Err(Misuse::new("deliveries", problem).into());
+        }
+        let deliveries = ids.iter().map(DeliveryId::held).collect();
+        match self.client.ask(Command::CompleteAll { queue: self.queue.clone(), deliveries }).await? {
+            Reply::CompleteAll(answers) => Ok(answers),
+            other => unreachable!("completing deliveries is answered for each of them: {other:?}"),
+        }
+    }
+
+    /// Settles a run: completes its first `completed` messages, ends the next if `next` says how, and gives back the
+    /// others as if they had not been handed out.
+    ///
+    /// # Errors
+    /// As [`Run::complete_first_with`](crate::Run::complete_first_with).
+    pub async fn settle_run(
+        &self,
+        token: LockToken,
+        completed: usize,
+        completion: Completion,
+        next: Option<Ending>,
+    ) -> Result<Vec<Receipt>, SettleError> {
+        let completion: CompletionCommand = completion.check()?;
+        let next = next.map(|ending| ending.check(&self.client)).transpose()?;
+        let settlement = RunSettlement { completed, completion, next, keep_rest: false };
+        let command = Command::SettleRun { queue: self.queue.clone(), token, settlement };
+        Ok(settled(self.client.ask(command).await?)?.receipts)
+    }
+
+    /// Prolongs a lock by the queue's lock time from now, and says until when.
+    ///
+    /// # Errors
+    /// [`SettleRefusal::LockLost`] when it is not held any more.
+    pub async fn renew(&self, token: LockToken) -> Result<Timestamp, SettleError> {
+        Renewal::new(self.client.clone(), self.queue.clone(), token).renew().await
+    }
+
+    /// Sets the state of a workflow somebody took whole.
+    ///
+    /// # Errors
+    /// As [`TakenWorkflow::set_state`](crate::TakenWorkflow::set_state).
+    pub async fn set_state(&self, token: LockToken, state: Option<Bytes>) -> Result<(), SettleError> {
+        if let Some(state) = &state {
+            crate::engine::client::settling::check_state(state)?;
+        }
+        settled(self.client.ask(Command::SetTakenState { queue: self.queue.clone(), token, state }).await?)?;
+        Ok(())
+    }
+
+    async fn settle(&self, id: DeliveryId, settlement: Settlement) -> Result<Settled, SettleError> {
+        let Held { token, sequence, delivery_count } = id.held();
+        let queue = self.queue.clone();
+        let command = Command::Settle { queue, token, sequence, delivery_count, settlement };
+        settled(self.client.ask(command).await?)
+    }
+}

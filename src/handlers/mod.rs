@@ -1,0 +1,1 @@
+//! Ready-made handlers: programs, webhooks, other queues.

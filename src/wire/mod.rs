@@ -1,0 +1,17 @@
+//! How messages, deliveries, answers and errors look to outsiders: JSON, in the words of the library.
+
+mod body;
+mod delivery;
+mod message;
+mod outcome;
+mod time;
+
+pub use crate::wire::body::BodyFields;
+pub use crate::wire::delivery::AttemptEnvelope;
+pub use crate::wire::delivery::DeliveryEnvelope;
+pub use crate::wire::message::SendEnvelope;
+pub use crate::wire::message::WireProperty;
+pub use crate::wire::outcome::OutcomeEnvelope;
+pub use crate::wire::outcome::OutcomeWord;
+pub use crate::wire::time::WireDuration;
+pub use crate::wire::time::WireTime;
