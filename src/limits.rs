@@ -262,3 +262,44 @@ pub const RESTART_REST: Duration = Duration::from_secs(1);
 
 /// How long a child rests at most: a program that was repaired is in use within half a minute.
 pub const RESTART_REST_MAX: Duration = Duration::from_secs(30);
+/// Changes of the clocks that are looked through for the next tick of a cron line: a few a year, for a few decades.
+pub const CLOCK_CHANGES_MAX: usize = 256;
+
+/// How late a tick may be and still count as on time: a schedule that was down for less has missed nothing.
+pub const TICK_GRACE: Duration = Duration::from_secs(60);
+
+/// Most definition files in a folder: each may run handlers of its own, and all are read at every reload.
+pub const DEFINITIONS_MAX: usize = 1_000;
+
+/// Largest definition file in bytes: what is larger was not written by a person.
+pub const DEFINITION_BYTES_MAX: u64 = 256 * 1024;
+
+/// Most mistakes that are collected of one file: whoever has corrected these checks again.
+pub const MISTAKES_MAX: usize = 100;
+
+/// Most handlers of one definition, one a subject: they are looked through in a map.
+pub const HANDLERS_MAX: usize = 256;
+
+/// Most schedules of one definition.
+pub const SCHEDULES_MAX: usize = 256;
+
+/// Longest name of a schedule in bytes: with an instant behind it, it is a message ID.
+pub const SCHEDULE_NAME_BYTES_MAX: usize = 64;
+
+/// Most exact retry delays of one definition; the last one repeats.
+pub const RETRY_DELAYS_MAX: usize = 64;
+
+/// Most processes of one persistent handler: each is a child of the daemon.
+pub const PROCESSES_MAX: usize = 256;
+
+/// Default of how long one attempt of a handler may take.
+pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+
+/// Default of how many bytes of a program's output are read: an answer with a few messages to send.
+pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+
+/// Most bytes of output any handler may be allowed: they are in memory for each attempt that runs.
+pub const OUTPUT_BYTES_CEILING: usize = 16 * 1024 * 1024;
+
+/// Default of how long a workflow has to stand still before somebody is told.
+pub const NOTIFY_AFTER_DEFAULT: Duration = Duration::from_secs(15 * 60);
