@@ -221,9 +221,10 @@ pub const HTTP_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How long requests may take to end when the server stops.
 pub const HTTP_DRAIN_MAX: Duration = Duration::from_secs(10);
 /// Default of how long one attempt of a handler in another process may take.
+/// Default of how long one attempt of a handler may take.
 pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
-/// Default of how much of the end of a program's output is kept: an answer with a modest state.
+/// Default of how many bytes of a program's output are read: an answer with a few messages to send.
 pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
 /// Characters of a line of foreign output that go into a reason: half of what a reason may have, in plain text.
@@ -238,7 +239,7 @@ pub const OUTPUT_GRACE: Duration = Duration::from_secs(1);
 /// Longest state of a workflow that is handed to a program in a variable: the kernel takes 128 KiB for one.
 pub const STATE_VARIABLE_BYTES_MAX: usize = 96 * 1024;
 
-/// Most children of one persistent handler.
+/// Most processes of one persistent handler: each is a child of the daemon.
 pub const PROCESSES_MAX: usize = 256;
 
 /// Default of how many messages one child of a persistent handler may hold: enough to keep its pipe full, few enough to
@@ -303,3 +304,26 @@ pub const OUTPUT_BYTES_CEILING: usize = 16 * 1024 * 1024;
 
 /// Default of how long a workflow has to stand still before somebody is told.
 pub const NOTIFY_AFTER_DEFAULT: Duration = Duration::from_secs(15 * 60);
+
+/// How long the processes that an earlier daemon left behind may take to die once they are killed; what takes longer
+/// hangs in the kernel.
+pub const FENCE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often is looked whether killed processes are gone.
+pub const FENCE_LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Shortest and longest secret that posts are signed with, in bytes, as Standard Webhooks say.
+pub const SECRET_BYTES_MIN: usize = 24;
+
+/// See [`SECRET_BYTES_MIN`].
+pub const SECRET_BYTES_MAX: usize = 64;
+
+/// Longest delay a receiver of posts may ask for: beyond it, nobody would look for the message any more.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long a connection to a receiver of posts is kept for the next: shorter than receivers keep one, so that a post
+/// seldom meets one that is being closed.
+pub const OUTBOUND_IDLE_MAX: Duration = Duration::from_secs(15);
+
+/// Bytes of properties that go into the headers of a post: a server takes a head of 8 KiB at least.
+pub const PROPERTY_HEADERS_BYTES_MAX: usize = 4 * 1024;

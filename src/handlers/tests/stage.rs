@@ -36,7 +36,7 @@ pub(super) struct Stage {
 
 /// A delivery, and the context a handler sees of it.
 pub(super) struct Handed {
-    _delivery: Delivery,
+    delivery: Delivery,
     pub(super) context: Context,
     pub(super) cancel: watch::Sender<bool>,
 }
@@ -62,7 +62,7 @@ impl Stage {
         let (cancel, cancelled) = watch::channel(false);
         let token = delivery.lock_token();
         let context = Context::new(delivery.message().clone(), self.queue.clone(), token, cancelled);
-        Handed { _delivery: delivery, context, cancel }
+        Handed { delivery, context, cancel }
     }
 
     /// Sends a message, and lets a handler handle it.
@@ -71,8 +71,10 @@ impl Stage {
         handler: &impl Handler<Raw>,
         message: Message,
     ) -> Result<Outcome, Failure> {
-        let handed = self.hand(message).await;
-        self.handle_one(handler, &handed).await
+        let mut handed = self.hand(message).await;
+        let result = self.handle_one(handler, &handed).await;
+        handed.delivery.complete().await.unwrap();
+        result
     }
 
     /// Lets a handler handle what was handed out.
