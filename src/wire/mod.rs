@@ -4,7 +4,9 @@ mod body;
 mod delivery;
 mod message;
 mod outcome;
+mod problem;
 mod time;
+pub mod views;
 
 pub use crate::wire::body::BodyFields;
 pub use crate::wire::delivery::AttemptEnvelope;
@@ -13,5 +15,8 @@ pub use crate::wire::message::SendEnvelope;
 pub use crate::wire::message::WireProperty;
 pub use crate::wire::outcome::OutcomeEnvelope;
 pub use crate::wire::outcome::OutcomeWord;
+pub use crate::wire::problem::Coded;
+pub use crate::wire::problem::PROBLEM_KINDS;
+pub use crate::wire::problem::Problem;
 pub use crate::wire::time::WireDuration;
 pub use crate::wire::time::WireTime;
