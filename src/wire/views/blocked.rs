@@ -13,6 +13,9 @@ pub struct BlockedView {
     pub queue: String,
     /// Its ID.
     pub workflow_id: Option<String>,
+    /// The message at its head.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence_number: Option<u64>,
     /// Why it does not go on.
     pub cause: String,
     /// Since when.

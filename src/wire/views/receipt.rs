@@ -22,10 +22,12 @@ pub struct ReceiptView {
 pub enum ReceiptStatus {
     /// It is stored.
     Accepted,
-    /// It was stored before, under the same message ID.
+    /// It was accepted before, under this number.
     Duplicate,
-    /// Its position was settled before.
+    /// Its place was completed before; nothing was stored.
     AlreadySettled,
+    /// It is stored as a dead letter: its place was given up before it came.
+    DeadLettered,
 }
 
 /// What became of one line of messages that were sent as lines.
