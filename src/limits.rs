@@ -126,6 +126,21 @@ pub const RECEIVERS_MAX: usize = 65_536;
 /// Entries one page of a listing holds at most.
 pub const PAGE_MAX: usize = 1_000;
 
+/// How long a client of a daemon waits for a connection.
+pub const REMOTE_CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// How long a client of a daemon waits for an answer, beyond what it asked the daemon to wait.
+pub const REMOTE_ANSWER_WAIT: Duration = Duration::from_secs(60);
+
+/// Largest answer, or line of one, a client of a daemon takes: a few of the largest bodies as base64.
+pub const REMOTE_ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Largest refusal a client of a daemon reads: a page of text.
+pub const REMOTE_PROBLEM_BYTES_MAX: usize = 64 * 1024;
+
+/// Causes of an error that are followed to find the innermost.
+pub const CAUSES_MAX: usize = 16;
+
 /// Events a slow reader of the event stream may lag behind before it is told that it missed some.
 pub const EVENTS_KEPT: usize = 4_096;
 

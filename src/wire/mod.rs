@@ -6,6 +6,7 @@ mod message;
 mod outcome;
 mod problem;
 mod time;
+pub mod views;
 
 pub use crate::wire::body::BodyFields;
 pub(crate) use crate::wire::body::is_json;
