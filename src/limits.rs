@@ -235,7 +235,6 @@ pub const HTTP_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// How long requests may take to end when the server stops.
 pub const HTTP_DRAIN_MAX: Duration = Duration::from_secs(10);
-/// Default of how long one attempt of a handler in another process may take.
 /// Default of how long one attempt of a handler may take.
 pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
@@ -305,15 +304,6 @@ pub const SCHEDULE_NAME_BYTES_MAX: usize = 64;
 /// Most exact retry delays of one definition; the last one repeats.
 pub const RETRY_DELAYS_MAX: usize = 64;
 
-/// Most processes of one persistent handler: each is a child of the daemon.
-pub const PROCESSES_MAX: usize = 256;
-
-/// Default of how long one attempt of a handler may take.
-pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
-
-/// Default of how many bytes of a program's output are read: an answer with a few messages to send.
-pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
-
 /// Most bytes of output any handler may be allowed: they are in memory for each attempt that runs.
 pub const OUTPUT_BYTES_CEILING: usize = 16 * 1024 * 1024;
 
@@ -342,3 +332,17 @@ pub const OUTBOUND_IDLE_MAX: Duration = Duration::from_secs(15);
 
 /// Bytes of properties that go into the headers of a post: a server takes a head of 8 KiB at least.
 pub const PROPERTY_HEADERS_BYTES_MAX: usize = 4 * 1024;
+/// Port of the HTTP server.
+pub const HTTP_PORT: u16 = 7700;
+
+/// Ticks a schedule sends in one transaction; what is left follows at once.
+pub const TICKS_AT_ONCE: usize = 256;
+
+/// How long the folder of definitions has to be quiet before it is read again: an editor writes in several steps.
+pub const RELOAD_SETTLES: Duration = Duration::from_millis(100);
+
+/// How often workflows in trouble are looked at: they wait for minutes, and each look is a request.
+pub const LOOKOUT_EVERY: Duration = Duration::from_secs(5);
+
+/// Workflows in trouble that are known; beyond it, an operator has enough to do.
+pub const TROUBLES_KNOWN: usize = 10_000;

@@ -21,6 +21,7 @@ mod feed;
 mod gap;
 mod limits;
 mod lines;
+mod logs;
 mod moment;
 mod next;
 mod operate;
@@ -31,7 +32,9 @@ mod queues;
 mod receive;
 mod redrive;
 mod restore;
+
 mod send;
+mod serve;
 mod settle;
 mod show;
 mod show_message;
