@@ -28,9 +28,11 @@ pub(crate) fn remote_queue(text: &str) -> Result<(String, QueueName), Trouble> {
     }
     let (base, queue) = text.rsplit_once('/').unwrap_or((text, ""));
     let is_root = base.ends_with('/') || base.ends_with(':');
+    if is_root || queue.is_empty() {
+        return Err((format!("`{text}` names no queue"), help()));
+    }
     match QueueName::new(queue) {
-        Ok(queue) if !is_root => Ok((base.to_owned(), queue)),
-        Ok(_) => Err((format!("`{text}` names no queue"), help())),
+        Ok(queue) => Ok((base.to_owned(), queue)),
         Err(misuse) => Err((format!("`{text}` names no queue: {misuse}"), help())),
     }
 }

@@ -19,6 +19,8 @@ mod schedule;
 mod schema;
 mod set;
 mod suggest;
+#[cfg(test)]
+mod tests;
 mod together;
 
 pub use crate::definition::definition::Definition;
