@@ -126,6 +126,21 @@ pub const RECEIVERS_MAX: usize = 65_536;
 /// Entries one page of a listing holds at most.
 pub const PAGE_MAX: usize = 1_000;
 
+/// How long a client of a daemon waits for a connection.
+pub const REMOTE_CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// How long a client of a daemon waits for an answer, beyond what it asked the daemon to wait.
+pub const REMOTE_ANSWER_WAIT: Duration = Duration::from_secs(60);
+
+/// Largest answer, or line of one, a client of a daemon takes: a few of the largest bodies as base64.
+pub const REMOTE_ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Largest refusal a client of a daemon reads: a page of text.
+pub const REMOTE_PROBLEM_BYTES_MAX: usize = 64 * 1024;
+
+/// Causes of an error that are followed to find the innermost.
+pub const CAUSES_MAX: usize = 16;
+
 /// Events a slow reader of the event stream may lag behind before it is told that it missed some.
 pub const EVENTS_KEPT: usize = 4_096;
 
@@ -182,6 +197,87 @@ pub const DAMAGES_KEPT: usize = 1_000;
 /// a slow disk, and within a tenth of it from memory.
 pub const CHECK_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
+/// Default of how many HTTP connections may be open at once: each takes a task, a socket and its buffers.
+pub const HTTP_CONNECTIONS_MAX: usize = 1_024;
+
+/// HTTP connections one address may have open at once, unless it is this machine: one client must not take all.
+pub const HTTP_CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
+
+/// Most bytes of the head of an HTTP request; properties that need more go into the envelope of an NDJSON line.
+pub const HTTP_HEAD_BYTES_MAX: usize = 8 * 1024;
+
+/// How long the head of a request may take from its first byte, or from the connection's start.
+pub const HTTP_HEAD_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a connection may be idle between requests: longer than clients keep one, so that they close it first.
+pub const HTTP_IDLE_MAX: Duration = Duration::from_secs(75);
+
+/// How long a client may take nothing of an answer that waits for it.
+pub const HTTP_WRITE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a body may take beside the time its bytes are worth at [`HTTP_BODY_RATE_MIN`].
+pub const HTTP_BODY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes a second a body must bring on average, as the slowest mobile networks do.
+pub const HTTP_BODY_RATE_MIN: usize = 4 * 1024;
+
+/// Largest body of a request with messages: as large as the largest batch.
+pub const HTTP_MESSAGES_BYTES_MAX: usize = SEND_BATCH_BYTES_MAX;
+
+/// Largest body of any other request: a state, or what is sent with a completion, as base64.
+pub const HTTP_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Bytes of all bodies that are being read or wait to be sent to the engine; beyond it, senders are told to come back.
+pub const HTTP_BODIES_BYTES: usize = 256 * 1024 * 1024;
+
+/// Longest wait of one receive over HTTP: what stands between client and server cuts longer ones.
+pub const HTTP_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// How long requests may take to end when the server stops.
+pub const HTTP_DRAIN_MAX: Duration = Duration::from_secs(10);
+/// Default of how long one attempt of a handler in another process may take.
+/// Default of how long one attempt of a handler may take.
+pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+
+/// Default of how many bytes of a program's output are read: an answer with a few messages to send.
+pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+
+/// Characters of a line of foreign output that go into a reason: half of what a reason may have, in plain text.
+pub const FOREIGN_LINE_CHARS_MAX: usize = 512;
+
+/// How long a program that was asked to end may take, before it is killed.
+pub const CHILD_GRACE: Duration = Duration::from_secs(2);
+
+/// How long the output of a program that has exited is still read: only somebody it left behind can hold it open.
+pub const OUTPUT_GRACE: Duration = Duration::from_secs(1);
+
+/// Longest state of a workflow that is handed to a program in a variable: the kernel takes 128 KiB for one.
+pub const STATE_VARIABLE_BYTES_MAX: usize = 96 * 1024;
+
+/// Most processes of one persistent handler: each is a child of the daemon.
+pub const PROCESSES_MAX: usize = 256;
+
+/// Default of how many messages one child of a persistent handler may hold: enough to keep its pipe full, few enough to
+/// fail with it.
+pub const IN_FLIGHT_DEFAULT: usize = 64;
+
+/// Bytes that wait to be written to one child; beyond it, messages wait, or go to another.
+pub const OUTGOING_BYTES_MAX: usize = 1024 * 1024;
+
+/// Longest answer of a handler in bytes: the largest state as base64, and messages to send.
+pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Longest line of a child's complaints that is passed on whole.
+pub const COMPLAINT_BYTES_MAX: usize = 16 * 1024;
+
+/// Deaths in a row, without an answer between, after which a child is not started again at once.
+pub const QUICK_DEATHS_MAX: u32 = 5;
+
+/// How long a child rests after so many deaths; it doubles with each further one.
+pub const RESTART_REST: Duration = Duration::from_secs(1);
+
+/// How long a child rests at most: a program that was repaired is in use within half a minute.
+pub const RESTART_REST_MAX: Duration = Duration::from_secs(30);
 /// Changes of the clocks that are looked through for the next tick of a cron line: a few a year, for a few decades.
 pub const CLOCK_CHANGES_MAX: usize = 256;
 
@@ -223,3 +319,26 @@ pub const OUTPUT_BYTES_CEILING: usize = 16 * 1024 * 1024;
 
 /// Default of how long a workflow has to stand still before somebody is told.
 pub const NOTIFY_AFTER_DEFAULT: Duration = Duration::from_secs(15 * 60);
+
+/// How long the processes that an earlier daemon left behind may take to die once they are killed; what takes longer
+/// hangs in the kernel.
+pub const FENCE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often is looked whether killed processes are gone.
+pub const FENCE_LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Shortest and longest secret that posts are signed with, in bytes, as Standard Webhooks say.
+pub const SECRET_BYTES_MIN: usize = 24;
+
+/// See [`SECRET_BYTES_MIN`].
+pub const SECRET_BYTES_MAX: usize = 64;
+
+/// Longest delay a receiver of posts may ask for: beyond it, nobody would look for the message any more.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long a connection to a receiver of posts is kept for the next: shorter than receivers keep one, so that a post
+/// seldom meets one that is being closed.
+pub const OUTBOUND_IDLE_MAX: Duration = Duration::from_secs(15);
+
+/// Bytes of properties that go into the headers of a post: a server takes a head of 8 KiB at least.
+pub const PROPERTY_HEADERS_BYTES_MAX: usize = 4 * 1024;

@@ -1,1 +1,22 @@
 //! A client of a running daemon, over HTTP.
+
+mod connector;
+mod dead_letters;
+mod deliveries;
+mod error;
+mod events;
+mod exchange;
+mod house;
+mod lines;
+mod messages;
+mod queues;
+mod remote;
+mod route;
+mod workflows;
+
+pub use crate::remote::error::RemoteError;
+pub use crate::remote::events::Events;
+pub use crate::remote::events::Happening;
+pub use crate::remote::messages::BatchAnswers;
+pub use crate::remote::remote::Remote;
+pub use crate::remote::remote::RemoteOptions;

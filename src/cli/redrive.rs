@@ -1,0 +1,169 @@
+//! `seriatim redrive`: dead letters go back, one or many.
+
+use std::pin::pin;
+
+use serde::Serialize;
+use serde_json::json;
+use seriatim::Clock;
+use seriatim::SystemClock;
+use seriatim::remote::Remote;
+use seriatim::wire::WireTime;
+use seriatim::wire::views::DeadLetterView;
+use seriatim::wire::views::Operation;
+use seriatim::wire::views::OperationOutcome;
+use tokio::signal::ctrl_c;
+
+use crate::cli::arguments::operate::RedriveArguments;
+use crate::cli::arguments::target::Target;
+use crate::cli::connect::connect;
+use crate::cli::dlq::DeadLetters;
+use crate::cli::dlq::matches;
+use crate::cli::failure::Failure;
+use crate::cli::operate::confirm;
+use crate::cli::out::Out;
+use crate::cli::out::remark;
+use crate::cli::progress::Progress;
+
+/// Puts one dead letter back, those of a workflow, or all that match.
+pub(crate) async fn run(arguments: RedriveArguments) -> Result<bool, Failure> {
+    let remote = connect(&arguments.daemon)?;
+    let out = Out::new(arguments.daemon.json);
+    match &arguments.target {
+        Target::Message(queue, number) => {
+            let operation = operation(&arguments, arguments.operator.dry_run);
+            let outcome = remote.redrive(queue, *number, &operation).await;
+            let outcome = outcome.map_err(Failure::to(format!("redrive {queue}#{number}")))?;
+            out.json(&outcome)?;
+            out.say(told(queue, *number, &outcome, arguments.operator.dry_run))?;
+            Ok(true)
+        }
+        Target::Queue(queue) if !arguments.many.all => {
+            let problem = "name a dead letter as QUEUE#NUMBER, a workflow as QUEUE/WORKFLOW, or add --all";
+            Err(Failure::Argument(format!("redrive {queue}: {problem}")))
+        }
+        target if arguments.position.is_some() => {
+            Err(Failure::Argument(format!("redrive {target}: --position goes with QUEUE#NUMBER")))
+        }
+        _ => many(&remote, &out, &arguments).await,
+    }
+}
+
+fn operation(arguments: &RedriveArguments, dry_run: bool) -> Operation {
+    let (reason, position) = (arguments.reason.clone(), arguments.position);
+    Operation { reason, position, dry_run, ..Operation::default() }
+}
+
+fn told(queue: &str, number: u64, outcome: &OperationOutcome, dry_run: bool) -> String {
+    let what = match (&outcome.what, outcome.in_place, outcome.sequence_number) {
+        (Some(what), ..) => what.clone(),
+        (None, Some(true), _) => "goes back to its own place".to_owned(),
+        (None, _, Some(new)) => format!("goes back as the new message {queue}#{new}"),
+        (None, ..) => "goes back".to_owned(),
+    };
+    let remark = if dry_run { " (a dry run: nothing was changed)" } else { "" };
+    format!("{queue}#{number} {what}{remark}")
+}
+
+/// What became of many.
+#[derive(Default, Serialize)]
+struct Tally {
+    verb: &'static str,
+    dry_run: bool,
+    matched: u64,
+    done: u64,
+    refused: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+}
+
+async fn many(remote: &Remote, out: &Out, arguments: &RedriveArguments) -> Result<bool, Failure> {
+    let dry_run = arguments.operator.dry_run;
+    if dry_run || !arguments.operator.yes {
+        let would = over_all(remote, out, arguments, true).await?;
+        if dry_run || would.matched == 0 {
+            out.json(&would)?;
+            out.say(format!("{} dead letters match; nothing was changed", would.matched))?;
+            return Ok(true);
+        }
+        confirm(
+            &arguments.operator,
+            &format!("redrive {} dead letters of {}?", would.matched, arguments.target),
+        )?;
+    }
+    let tally = over_all(remote, out, arguments, false).await?;
+    out.json(&tally)?;
+    out.say(format!("{} redriven, {} refused", tally.done, tally.refused))?;
+    match &tally.after {
+        Some(after) => Err(Failure::Refused(format!("go on: interrupted; go on with --after '{after}'"))),
+        None => Ok(tally.refused == 0),
+    }
+}
+
+async fn over_all(
+    remote: &Remote,
+    out: &Out,
+    arguments: &RedriveArguments,
+    dry_run: bool,
+) -> Result<Tally, Failure> {
+    let queue = arguments.target.queue();
+    let progress = Progress::new("dead letters");
+    let mut tally = Tally { verb: "redrive", dry_run, ..Tally::default() };
+    let mut letters = DeadLetters::new(remote, queue);
+    letters.after.clone_from(&arguments.many.after);
+    let mut interrupt = pin!(ctrl_c());
+    let mut begun = letters.after.clone();
+    let operation = operation(arguments, false);
+    // What fails again meanwhile is a new dead letter, and not meant.
+    let started = started(remote).await?;
+    while let Some(page) = letters.next().await? {
+        for letter in page.iter().filter(|letter| letter.at <= started && is_meant(letter, arguments)) {
+            tally.matched += 1;
+            if dry_run {
+                continue;
+            }
+            let redriven = tokio::select! {
+                redriven = remote.redrive(queue, letter.sequence_number, &operation) => redriven,
+                _ = &mut interrupt => {
+                    tally.after = Some(begun.unwrap_or_default());
+                    progress.end();
+                    return Ok(tally);
+                }
+            };
+            match redriven {
+                Ok(_) => tally.done += 1,
+                Err(error) => {
+                    let Some(problem) = error.problem() else {
+                        return Err(Failure::to(format!("redrive {queue}#{}", letter.sequence_number))(
+                            error,
+                        ));
+                    };
+                    tally.refused += 1;
+                    let number = letter.sequence_number;
+                    remark(format!("{queue}#{number}: {} ({})", problem.detail, problem.code));
+                    out.json(&json!({ "sequence_number": number, "error": problem }))?;
+                }
+            }
+            progress.show(tally.matched);
+        }
+        begun.clone_from(&letters.after);
+    }
+    progress.end();
+    Ok(tally)
+}
+
+/// What the daemon's clock says now; ours, if it does not say.
+async fn started(remote: &Remote) -> Result<WireTime, Failure> {
+    let status = remote.status().await.map_err(Failure::to("ask the daemon for its time"))?;
+    Ok(status.now.unwrap_or_else(|| WireTime(SystemClock::default().now())))
+}
+
+fn is_meant(letter: &DeadLetterView, arguments: &RedriveArguments) -> bool {
+    let id = letter.workflow_id.as_deref();
+    let is_of_workflow = match &arguments.target {
+        Target::Workflow(workflow) => id == Some(&workflow.workflow_id),
+        _ => true,
+    };
+    let prefix = arguments.many.prefix.as_deref();
+    let begins_so = prefix.is_none_or(|prefix| id.is_some_and(|id| id.starts_with(prefix)));
+    is_of_workflow && begins_so && matches(letter, arguments.many.error.as_deref())
+}

@@ -1,0 +1,116 @@
+//! One message: its headers, its attempts, its body.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use seriatim::remote::Remote;
+use seriatim::wire::DeliveryEnvelope;
+use seriatim::wire::WireProperty;
+use seriatim::wire::views::MessageView;
+
+use crate::cli::failure::Failure;
+use crate::cli::moment::Present;
+use crate::cli::out::Out;
+use crate::cli::out::printable;
+use crate::cli::pretty::pretty;
+use crate::cli::strip::what;
+
+/// Bytes of a body that is no text which are printed.
+const BYTES_SHOWN: usize = 256;
+
+/// Shows a message.
+pub(crate) async fn run(remote: &Remote, out: &Out, queue: &str, number: u64) -> Result<(), Failure> {
+    let what = format!("show {queue}#{number}");
+    let message = remote.message(queue, number).await.map_err(Failure::to(&what))?;
+    let Some(message) = message else {
+        return Err(Failure::Refused(format!("{what}: it is not stored; it has ended, or never was")));
+    };
+    out.json(&message)?;
+    for line in told(&message, &Present::here()) {
+        out.say(line)?;
+    }
+    Ok(())
+}
+
+/// The lines of a message that is looked at.
+pub(crate) fn told(message: &MessageView, present: &Present) -> Vec<String> {
+    let envelope = &message.message;
+    let mut lines =
+        vec![format!("{}#{}: {}", envelope.queue, envelope.sequence_number, what(message, true, present))];
+    let mut add = |name: &str, value: Option<String>| lines.extend(named(name, value));
+    if let Some(letter) = &message.dead_letter {
+        add("reason", Some(letter.reason.clone()));
+        add("description", Some(letter.description.clone()).filter(|text| !text.is_empty()));
+        add("dead-lettered", Some(present.full(letter.at)));
+    }
+    add("after", message.after.clone());
+    lines.extend(envelope_told(envelope, present));
+    lines
+}
+
+/// The lines of a message that was taken.
+pub(crate) fn delivery_told(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> {
+    let mut lines = vec![format!("{}#{}: taken", envelope.queue, envelope.sequence_number)];
+    lines.extend(named("delivery", envelope.delivery.clone()));
+    lines.extend(named("locked until", envelope.locked_until.map(|until| present.full(until))));
+    lines.extend(envelope_told(envelope, present));
+    lines
+}
+
+fn named(name: &str, value: Option<String>) -> Option<String> {
+    value.map(|value| format!("  {name}: {}", printable(&value)))
+}
+
+fn envelope_told(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut add = |name: &str, value: Option<String>| lines.extend(named(name, value));
+    add("workflow", envelope.workflow_id.clone());
+    add("position", envelope.position.map(|position| position.to_string()));
+    add("accepted", envelope.accepted_at.map(|at| present.full(at)));
+    add("expires", envelope.expires_at.map(|at| present.full(at)));
+    add("handed out", Some(format!("{} times", envelope.delivery_count)));
+    add("message ID", envelope.message_id.clone());
+    add("subject", envelope.subject.clone());
+    add("content type", envelope.content_type.clone());
+    add("correlation ID", envelope.correlation_id.clone());
+    add("reply to", envelope.reply_to.clone());
+    for (name, value) in &envelope.properties {
+        add(&format!("property {}", printable(name)), Some(property_told(value)));
+    }
+    for attempt in &envelope.attempts {
+        let (count, at, lasted) = (attempt.delivery_count, present.full(attempt.at), attempt.lasted);
+        add(&format!("attempt {count}"), Some(format!("{at}, took {lasted}: {}", attempt.reason)));
+    }
+    lines.extend(body_told(envelope));
+    lines
+}
+
+fn property_told(value: &WireProperty) -> String {
+    match value {
+        WireProperty::Text(text) => text.clone(),
+        WireProperty::Integer(number) => number.to_string(),
+        WireProperty::Float(number) => number.to_string(),
+        WireProperty::Boolean(truth) => truth.to_string(),
+        WireProperty::Binary { base64 } => format!("base64 {base64}"),
+    }
+}
+
+/// The body: JSON set out over lines, text as it is but without what commands a terminal, bytes in hexadecimal.
+fn body_told(envelope: &DeliveryEnvelope) -> Vec<String> {
+    let DeliveryEnvelope { body, body_text, body_base64, .. } = envelope;
+    let text = match (body, body_text, body_base64) {
+        (Some(json), ..) => pretty(json.get()),
+        (_, Some(text), _) => text.clone(),
+        (_, _, Some(base64)) => return vec![format!("  body: {}", bytes_told(base64))],
+        _ => return vec!["  body: empty".to_owned()],
+    };
+    let lines = text.lines().map(|line| format!("    {}", printable(line)));
+    std::iter::once("  body:".to_owned()).chain(lines).collect()
+}
+
+fn bytes_told(base64: &str) -> String {
+    let Ok(bytes) = BASE64.decode(base64) else { return "not readable".to_owned() };
+    let shown = &bytes[..bytes.len().min(BYTES_SHOWN)];
+    let digits: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+    let more = if bytes.len() > BYTES_SHOWN { "..." } else { "" };
+    format!("{} bytes, 0x{digits}{more}", bytes.len())
+}

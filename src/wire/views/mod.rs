@@ -1,0 +1,48 @@
+//! What a look shows, as JSON: queues, workflows, messages, dead letters, events, and the daemon itself.
+
+mod audit;
+mod blocked;
+mod dead_letter;
+mod definition;
+mod event;
+mod message;
+mod operation;
+mod queue;
+mod receipt;
+mod schedule;
+mod status;
+mod workflow;
+
+pub use crate::wire::views::audit::AuditPage;
+pub use crate::wire::views::audit::AuditView;
+pub use crate::wire::views::blocked::BlockedPage;
+pub use crate::wire::views::blocked::BlockedView;
+pub use crate::wire::views::dead_letter::DeadLetterPage;
+pub use crate::wire::views::dead_letter::DeadLetterView;
+pub use crate::wire::views::definition::DefinitionPage;
+pub use crate::wire::views::definition::DefinitionView;
+pub use crate::wire::views::event::EventView;
+pub use crate::wire::views::message::DeadLetterMark;
+pub use crate::wire::views::message::DeliveryPage;
+pub use crate::wire::views::message::MessagePage;
+pub use crate::wire::views::message::MessageView;
+pub use crate::wire::views::operation::BulkOperation;
+pub use crate::wire::views::operation::BulkOutcome;
+pub use crate::wire::views::operation::Operation;
+pub use crate::wire::views::operation::OperationFilter;
+pub use crate::wire::views::operation::OperationOutcome;
+pub use crate::wire::views::operation::RefusedOperation;
+pub use crate::wire::views::queue::CountsView;
+pub use crate::wire::views::queue::QueuePage;
+pub use crate::wire::views::queue::QueueView;
+pub use crate::wire::views::receipt::ReceiptStatus;
+pub use crate::wire::views::receipt::ReceiptView;
+pub use crate::wire::views::receipt::SentLine;
+pub use crate::wire::views::schedule::SchedulePage;
+pub use crate::wire::views::schedule::ScheduleView;
+pub use crate::wire::views::status::BackupView;
+pub use crate::wire::views::status::StatusView;
+pub use crate::wire::views::workflow::GapView;
+pub use crate::wire::views::workflow::HoldView;
+pub use crate::wire::views::workflow::WorkflowPage;
+pub use crate::wire::views::workflow::WorkflowView;

@@ -1,0 +1,44 @@
+//! What a sender is answered.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::wire::problem::Problem;
+
+/// What became of a message that was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceiptView {
+    /// The message's number; of a duplicate, the number of the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence_number: Option<u64>,
+    /// Whether it was stored.
+    pub status: ReceiptStatus,
+}
+
+/// Whether a message was stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReceiptStatus {
+    /// It is stored.
+    Accepted,
+    /// It was accepted before, under this number.
+    Duplicate,
+    /// Its place was completed before; nothing was stored.
+    AlreadySettled,
+    /// It is stored as a dead letter: its place was given up before it came.
+    DeadLettered,
+}
+
+/// What became of one line of messages that were sent as lines.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SentLine {
+    /// The message was refused.
+    Refused {
+        /// Why.
+        error: Problem,
+    },
+    /// It was taken.
+    Sent(ReceiptView),
+}
