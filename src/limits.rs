@@ -235,7 +235,7 @@ pub const HTTP_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// How long requests may take to end when the server stops.
 pub const HTTP_DRAIN_MAX: Duration = Duration::from_secs(10);
-/// Default of how long one attempt of a handler in another process may take.
+
 /// Default of how long one attempt of a handler may take.
 pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
@@ -278,6 +278,7 @@ pub const RESTART_REST: Duration = Duration::from_secs(1);
 
 /// How long a child rests at most: a program that was repaired is in use within half a minute.
 pub const RESTART_REST_MAX: Duration = Duration::from_secs(30);
+
 /// Changes of the clocks that are looked through for the next tick of a cron line: a few a year, for a few decades.
 pub const CLOCK_CHANGES_MAX: usize = 256;
 
@@ -304,15 +305,6 @@ pub const SCHEDULE_NAME_BYTES_MAX: usize = 64;
 
 /// Most exact retry delays of one definition; the last one repeats.
 pub const RETRY_DELAYS_MAX: usize = 64;
-
-/// Most processes of one persistent handler: each is a child of the daemon.
-pub const PROCESSES_MAX: usize = 256;
-
-/// Default of how long one attempt of a handler may take.
-pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
-
-/// Default of how many bytes of a program's output are read: an answer with a few messages to send.
-pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
 /// Most bytes of output any handler may be allowed: they are in memory for each attempt that runs.
 pub const OUTPUT_BYTES_CEILING: usize = 16 * 1024 * 1024;

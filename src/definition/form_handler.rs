@@ -35,7 +35,7 @@ pub(crate) struct HandlerForm {
     pub(crate) processes: Option<Given<usize>>,
     /// Environment variables of the program.
     pub(crate) env: Option<Given<BTreeMap<String, String>>>,
-    /// Names of environment variables of the daemon that the program gets too. Others it does not get, except PATH.
+    /// Names of environment variables of the daemon that the program gets too. Of the others it gets PATH, HOME, LANG and TZ only.
     pub(crate) pass_env: Option<Given<Vec<String>>>,
     /// Most bytes of output that are read of one attempt.
     #[schemars(
@@ -112,7 +112,7 @@ pub(crate) struct NotifyForm {
     pub(crate) timeout: Option<Given<Written>>,
     /// Environment variables of the program.
     pub(crate) env: Option<Given<BTreeMap<String, String>>>,
-    /// Names of environment variables of the daemon that the program gets too. Others it does not get, except PATH.
+    /// Names of environment variables of the daemon that the program gets too. Of the others it gets PATH, HOME, LANG and TZ only.
     pub(crate) pass_env: Option<Given<Vec<String>>>,
     /// The file that holds the secret with which posts are signed.
     pub(crate) secret_file: Option<Given<String>>,

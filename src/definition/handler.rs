@@ -1,6 +1,7 @@
 //! What a definition says of a handler.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -45,6 +46,22 @@ impl HandlerSpec {
             HandlerSpec::Persistent { .. } => "persistent",
             HandlerSpec::Http(_) => "http",
             HandlerSpec::Forward(_) => "forward",
+        }
+    }
+}
+
+impl fmt::Display for HandlerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.kind())?;
+        match self {
+            HandlerSpec::Exec(program) => f.write_str(&program.argv.join(" ")),
+            HandlerSpec::Persistent { program, processes } => {
+                let plural = if *processes == 1 { "" } else { "es" };
+                write!(f, "{}, {processes} process{plural}", program.argv.join(" "))
+            }
+            HandlerSpec::Http(webhook) => f.write_str(&webhook.url),
+            HandlerSpec::Forward(Target::Queue(queue)) => queue.fmt(f),
+            HandlerSpec::Forward(Target::Remote { base, queue, .. }) => write!(f, "{base}/{queue}"),
         }
     }
 }
