@@ -306,9 +306,6 @@ pub const SCHEDULE_NAME_BYTES_MAX: usize = 64;
 /// Most exact retry delays of one definition; the last one repeats.
 pub const RETRY_DELAYS_MAX: usize = 64;
 
-/// Most bytes of output any handler may be allowed: they are in memory for each attempt that runs.
-pub const OUTPUT_BYTES_CEILING: usize = 16 * 1024 * 1024;
-
 /// Default of how long a workflow has to stand still before somebody is told.
 pub const NOTIFY_AFTER_DEFAULT: Duration = Duration::from_secs(15 * 60);
 

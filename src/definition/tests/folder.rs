@@ -124,6 +124,31 @@ fn forwards_may_meet_but_not_go_in_a_circle() {
 }
 
 #[test]
+fn a_forward_keeps_a_position_where_there_is_one_and_one_is_wanted() {
+    let by_position = "order = \"position\"\n";
+    let told = |from: &str, keeps: bool, to: &str| {
+        let keeps = if keeps { "keep_position = true\n" } else { "" };
+        let from = format!("{from}{}{keeps}", forward("b"));
+        load(&[("a.toml", &from), ("b.toml", to)]).map(|_| ()).map_err(|told| told.join("\n"))
+    };
+    assert_eq!(told(by_position, true, by_position), Ok(()));
+    assert_eq!(told(by_position, false, "order = \"position\"\nposition = \"/nr\"\n"), Ok(()));
+    assert_eq!(told(by_position, false, ""), Ok(()));
+    let told = |from, keeps, to| told(from, keeps, to).unwrap_err();
+    assert!(
+        told(by_position, true, "").starts_with("a.toml:3:11: the queue `b` is not ordered by position; ")
+    );
+    assert!(
+        told("", true, by_position)
+            .starts_with("a.toml:2:11: a message of this queue has no position to keep; ")
+    );
+    assert!(
+        told("", false, by_position)
+            .starts_with("a.toml:2:11: the queue `b` takes only messages with a position; ")
+    );
+}
+
+#[test]
 fn a_reload_knows_what_was_added_changed_and_removed() {
     let before = load(&[("a.toml", ""), ("b.toml", FULL), ("c.toml", "")]).unwrap();
     let same = load(&[("c.toml", ""), ("b.toml", &format!("# moved\n{FULL}")), ("a.toml", "")]).unwrap();

@@ -202,6 +202,14 @@ fn a_url_is_one_that_may_be_called() {
         "2:11: `http://host:7700` names no queue; write http://host:7700/queue",
     );
     has(
+        "[[handler]]\nforward = \"http://10.0.0.1:7700/orders\"\n",
+        "2:11: `http://10.0.0.1:7700/orders` leads to a private address; write allow_private = true if that is meant",
+    );
+    has(
+        "[[handler]]\nforward = \"orders-eu\"\nkey_env = \"K\"\n",
+        "3:11: `key_env` says nothing here: it belongs to a queue of another daemon, http://host:port/queue",
+    );
+    has(
         "[[handler]]\nhttp = \"https://example.com\"\nsecret_file = \"no-such-file\"\n",
         "3:15: no-such-file cannot be opened: No such file or directory (os error 2)",
     );

@@ -4,3 +4,4 @@ mod defaults;
 mod folder;
 mod mistakes;
 mod readings;
+mod reference;

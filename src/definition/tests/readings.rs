@@ -71,6 +71,7 @@ output_bytes_max = 100
 subject = "packed"
 persistent = ["sh"]
 processes = 4
+in_flight_max = 2
 [[handler]]
 subject = "sent"
 http = "http://127.0.0.1:9000/orders"
@@ -79,6 +80,7 @@ allow_private = true
 [[handler]]
 forward = "https://host:7700/other"
 key_env = "KEY"
+keep_position = true
 [notify]
 after = "5m"
 exec = ["sh"]
@@ -162,21 +164,28 @@ fn a_subject_finds_its_handler_and_every_other_subject_the_one_without() {
 #[test]
 fn a_handler_has_all_that_it_was_given() {
     let definition = definition(FULL);
-    let HandlerSpec::Exec(program) = &definition.handlers[0].spec else { panic!("exec") };
+    let HandlerSpec::Exec { program, output_bytes_max: 100 } = &definition.handlers[0].spec else {
+        panic!("exec")
+    };
     assert!(program.path.is_absolute() && program.path.ends_with("sh"), "{}", program.path.display());
     assert_eq!(program.argv, ["sh", "-c", "exit 0"]);
     assert!(program.folder.is_absolute() && program.folder.ends_with("w"));
-    assert_eq!(program.env["NAME"], "value");
-    assert_eq!((&program.pass_env[..], program.output_bytes_max), (&["HOME".to_owned()][..], 100));
+    assert_eq!((program.env["NAME"].as_str(), &program.pass_env[..]), ("value", &["HOME".to_owned()][..]));
     assert_eq!(definition.handlers[0].timeout, Duration::from_secs(20));
-    assert_eq!(definition.handlers[1].timeout, Duration::from_secs(30));
-    let HandlerSpec::Http(webhook) = &definition.handlers[2].spec else { panic!("http") };
-    assert_eq!((&webhook.secret, webhook.allow_private), (&Some(Secret::Env("SECRET".to_owned())), true));
-    let HandlerSpec::Forward(Target::Remote { base, queue, key }) = &definition.handlers[3].spec else {
+    let persistent = &definition.handlers[1];
+    assert!(matches!(persistent.spec, HandlerSpec::Persistent { processes: 4, in_flight_max: 2, .. }));
+    assert_eq!(persistent.timeout, Duration::from_secs(30));
+    let HandlerSpec::Http { address, secret } = &definition.handlers[2].spec else { panic!("http") };
+    assert_eq!((secret, address.allow_private), (&Some(Secret::Env("SECRET".to_owned())), true));
+    let HandlerSpec::Forward { target: Target::Remote { address, key }, keep_position: true } =
+        &definition.handlers[3].spec
+    else {
         panic!("forward")
     };
-    assert_eq!((base.as_str(), queue.as_str()), ("https://host:7700", "other"));
-    assert_eq!(key, &Some(Secret::Env("KEY".to_owned())));
+    assert_eq!(
+        (address.url.as_str(), key),
+        ("https://host:7700/other", &Some(Secret::Env("KEY".to_owned())))
+    );
     let notify = definition.notify.unwrap();
     assert!(matches!(notify.by, Notice::Exec(_)));
     assert_eq!(notify.after, Duration::from_secs(300));
