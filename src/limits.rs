@@ -235,6 +235,7 @@ pub const HTTP_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// How long requests may take to end when the server stops.
 pub const HTTP_DRAIN_MAX: Duration = Duration::from_secs(10);
+
 /// Default of how long one attempt of a handler may take.
 pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
@@ -277,6 +278,7 @@ pub const RESTART_REST: Duration = Duration::from_secs(1);
 
 /// How long a child rests at most: a program that was repaired is in use within half a minute.
 pub const RESTART_REST_MAX: Duration = Duration::from_secs(30);
+
 /// Changes of the clocks that are looked through for the next tick of a cron line: a few a year, for a few decades.
 pub const CLOCK_CHANGES_MAX: usize = 256;
 

@@ -2,7 +2,9 @@
 
 mod cli {
     mod bench;
+    mod check;
     mod demo_git;
     pub(crate) mod scratch;
     mod verify;
+    mod workflows;
 }

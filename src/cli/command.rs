@@ -11,6 +11,7 @@ use crate::cli::audit;
 use crate::cli::backup;
 use crate::cli::bench;
 use crate::cli::blocked;
+use crate::cli::check;
 use crate::cli::completions;
 use crate::cli::connect;
 use crate::cli::cron;
@@ -78,6 +79,8 @@ fn run_verb(verb: Verb) -> Result<bool, Failure> {
         Verb::Import(arguments) => connect::run(export::import(arguments)),
         Verb::Doctor(arguments) => connect::run(doctor::run(arguments)),
         Verb::Restore(arguments) => restore::run(&arguments),
+        Verb::Check(arguments) => check::run(&arguments),
+        Verb::Schema => check::schema(),
         Verb::Completions(arguments) => completions::run(&arguments),
         Verb::Demo(Demo::Git(arguments)) => Ok(demo_git::run(arguments)?),
         Verb::Demo(Demo::GitEngine(arguments)) => Ok(demo_git::run_engine(&arguments)?),

@@ -7,6 +7,7 @@ mod bench;
 mod bench_table;
 mod blocked;
 mod bulk;
+mod check;
 mod command;
 mod completions;
 mod connect;

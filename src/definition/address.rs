@@ -19,18 +19,16 @@ pub(crate) fn check_url(text: &str, allow_private: bool) -> Result<(), Trouble> 
     Ok(())
 }
 
-/// The daemon and the queue of a URL such as `http://host:7700/orders`.
-pub(crate) fn remote_queue(text: &str) -> Result<(String, QueueName), Trouble> {
-    parse(text)?;
+/// Checks that a text is the URL of a queue of another daemon: `http://host:7700/orders`.
+pub(crate) fn check_queue_url(text: &str, allow_private: bool) -> Result<(), Trouble> {
     let help = || Some("write http://host:7700/queue".to_owned());
-    if text.contains(['?', '#']) {
-        return Err((format!("`{text}` is not the address of a queue"), help()));
-    }
+    parse(text)?;
     let (base, queue) = text.rsplit_once('/').unwrap_or((text, ""));
-    let is_root = base.ends_with('/') || base.ends_with(':');
+    if queue.is_empty() || base.ends_with(['/', ':']) {
+        return Err((format!("`{text}` names no queue"), help()));
+    }
     match QueueName::new(queue) {
-        Ok(queue) if !is_root => Ok((base.to_owned(), queue)),
-        Ok(_) => Err((format!("`{text}` names no queue"), help())),
+        Ok(_) => check_url(text, allow_private),
         Err(misuse) => Err((format!("`{text}` names no queue: {misuse}"), help())),
     }
 }
@@ -129,11 +127,12 @@ mod tests {
 
     #[test]
     fn a_queue_of_another_daemon_is_the_end_of_its_address() {
-        let read = |text| remote_queue(text).map(|(base, queue)| (base, queue.to_string()));
-        assert_eq!(read("http://host:7700/orders"), Ok(("http://host:7700".to_owned(), "orders".to_owned())));
-        assert_eq!(read("https://a/b/orders"), Ok(("https://a/b".to_owned(), "orders".to_owned())));
-        for wrong in ["http://host:7700", "http://host:7700/", "http://host/a b", "http://host/orders?x=1"] {
-            assert!(read(wrong).is_err(), "{wrong}");
+        for url in ["http://host:7700/orders", "https://a.example/b/orders"] {
+            assert!(check_queue_url(url, false).is_ok(), "{url}");
         }
+        for url in ["http://host:7700", "http://host:7700/", "http://host/a b", "http://host/orders?x=1"] {
+            assert!(check_queue_url(url, true).is_err(), "{url}");
+        }
+        assert!(check_queue_url("http://10.0.0.1:7700/orders", false).is_err());
     }
 }

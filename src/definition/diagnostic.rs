@@ -159,8 +159,13 @@ impl Mistakes {
     pub(crate) fn are_below(&self, header: &Range<usize>) -> bool {
         let rest = self.text.get(header.end..).unwrap_or_default();
         let end = rest.find("\n[").map_or(self.text.len(), |length| header.end + length);
-        let starts = self.found.iter().filter_map(|mistake| Some(mistake.excerpt.as_ref()?.span.start));
-        starts.into_iter().any(|start| (header.start..=end).contains(&start))
+        self.are_within(&(header.start..end))
+    }
+
+    /// Whether a mistake was found that begins in this part of the file.
+    pub(crate) fn are_within(&self, part: &Range<usize>) -> bool {
+        let mut starts = self.found.iter().filter_map(|mistake| Some(mistake.excerpt.as_ref()?.span.start));
+        starts.any(|start| (part.start..=part.end).contains(&start))
     }
 
     /// The text of the file.

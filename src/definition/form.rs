@@ -24,6 +24,9 @@ pub(crate) struct QueueForm {
     /// In which order the messages of one workflow are handled.
     #[schemars(extend("default" = "arrival"))]
     pub(crate) order: Option<Given<OrderWord>>,
+    /// Whether an order was given that is none.
+    #[serde(skip)]
+    pub(crate) is_order_wrong: bool,
     /// Where the workflow ID of a message is read: a JSON pointer into the body, or a table. Without it, the sender says
     /// it.
     pub(crate) key: Option<Given<TextOr<SourceForm>>>,

@@ -24,36 +24,47 @@ pub(crate) struct HandlerForm {
     pub(crate) persistent: Option<Given<Vec<String>>>,
     /// A URL to which each message is posted, signed as Standard Webhooks say. 2xx completes the message.
     pub(crate) http: Option<Given<String>>,
-    /// Another queue to which each message is sent, in one transaction with its completion: a queue of this folder, or
+    /// Another queue to which each message is sent: a queue of this folder, in one transaction with the completion, or
     /// http://host:port/queue of another daemon.
     pub(crate) forward: Option<Given<String>>,
     /// How long one attempt may take, at most `delivery.renew_for`.
     #[schemars(extend("default" = "30s"))]
     pub(crate) timeout: Option<Given<Written>>,
-    /// How many processes of a persistent handler run at once.
-    #[schemars(range(min = 1, max = limits::PROCESSES_MAX), extend("default" = 1))]
-    pub(crate) processes: Option<Given<usize>>,
     /// Environment variables of the program.
     pub(crate) env: Option<Given<BTreeMap<String, String>>>,
-    /// Names of environment variables of the daemon that the program gets too. Others it does not get, except PATH.
+    /// Names of environment variables of the daemon that the program gets too. Of the others it gets PATH, HOME, LANG
+    /// and TZ only.
     pub(crate) pass_env: Option<Given<Vec<String>>>,
-    /// Most bytes of output that are read of one attempt.
+    /// With exec: how many bytes of the end of each output are kept of one attempt.
     #[schemars(
-        range(min = 1, max = limits::OUTPUT_BYTES_CEILING),
+        range(min = 1, max = limits::ANSWER_BYTES_MAX),
         extend("default" = limits::OUTPUT_BYTES_MAX)
     )]
     pub(crate) output_bytes_max: Option<Given<usize>>,
-    /// The file that holds the secret with which posts are signed.
+    /// With persistent: how many processes run at once.
+    #[schemars(range(min = 1, max = limits::PROCESSES_MAX), extend("default" = 1))]
+    pub(crate) processes: Option<Given<usize>>,
+    /// With persistent: how many messages one process may hold at once. More than one, and it answers them by id, in any
+    /// order.
+    #[schemars(range(min = 1, max = limits::CONCURRENCY_MAX), extend("default" = limits::IN_FLIGHT_DEFAULT))]
+    pub(crate) in_flight_max: Option<Given<usize>>,
+    /// With http: the file that holds the secret with which posts are signed, as whsec_ and base64. With several, one a
+    /// line, posts are signed with each, so that the receiver can change from one to the other.
     pub(crate) secret_file: Option<Given<String>>,
-    /// The environment variable that holds the secret with which posts are signed.
+    /// With http: the environment variable of the daemon that holds the secret.
     pub(crate) secret_env: Option<Given<String>>,
-    /// Whether the URL may lead to a private address, such as 127.0.0.1 or 10.0.0.1.
+    /// With forward to another daemon: the file that holds the key for it.
+    pub(crate) key_file: Option<Given<String>>,
+    /// With forward to another daemon: the environment variable of the daemon that holds the key.
+    pub(crate) key_env: Option<Given<String>>,
+    /// With a URL: whether it may lead to a private address, such as 127.0.0.1 or 10.0.0.1.
     #[schemars(extend("default" = false))]
     pub(crate) allow_private: Option<Given<bool>>,
-    /// The file that holds the key of the other daemon.
-    pub(crate) key_file: Option<Given<String>>,
-    /// The environment variable that holds the key of the other daemon.
-    pub(crate) key_env: Option<Given<String>>,
+    /// With a URL: the PEM file of the authorities that are trusted, instead of the public ones.
+    pub(crate) ca_file: Option<Given<String>>,
+    /// With forward: whether a message keeps its position. Both queues are then ordered by position.
+    #[schemars(extend("default" = false))]
+    pub(crate) keep_position: Option<Given<bool>>,
 }
 
 /// Messages that are sent at the instants a cron line names. Each has the property scheduled_for and the message ID
@@ -110,15 +121,17 @@ pub(crate) struct NotifyForm {
     /// How long one attempt may take.
     #[schemars(extend("default" = "30s"))]
     pub(crate) timeout: Option<Given<Written>>,
-    /// Environment variables of the program.
+    /// With exec: environment variables of the program.
     pub(crate) env: Option<Given<BTreeMap<String, String>>>,
-    /// Names of environment variables of the daemon that the program gets too. Others it does not get, except PATH.
+    /// With exec: names of environment variables of the daemon that the program gets too.
     pub(crate) pass_env: Option<Given<Vec<String>>>,
-    /// The file that holds the secret with which posts are signed.
+    /// With http: the file that holds the secret with which posts are signed, as in a handler.
     pub(crate) secret_file: Option<Given<String>>,
-    /// The environment variable that holds the secret with which posts are signed.
+    /// With http: the environment variable of the daemon that holds the secret.
     pub(crate) secret_env: Option<Given<String>>,
-    /// Whether the URL may lead to a private address, such as 127.0.0.1 or 10.0.0.1.
+    /// With http: whether the URL may lead to a private address, such as 127.0.0.1 or 10.0.0.1.
     #[schemars(extend("default" = false))]
     pub(crate) allow_private: Option<Given<bool>>,
+    /// With http: the PEM file of the authorities that are trusted, instead of the public ones.
+    pub(crate) ca_file: Option<Given<String>>,
 }

@@ -1,6 +1,7 @@
 //! What a definition says of a handler.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,28 +24,61 @@ pub struct HandlerDefinition {
 #[non_exhaustive]
 pub enum HandlerSpec {
     /// Starts a program for each message.
-    Exec(Program),
+    Exec {
+        /// The program.
+        program: Program,
+        /// How many bytes of the end of each output are kept of one attempt.
+        output_bytes_max: usize,
+    },
     /// Hands it to a program that runs on.
     Persistent {
         /// The program.
         program: Program,
         /// How many processes of it run at once.
         processes: usize,
+        /// How many messages one process may hold at once.
+        in_flight_max: usize,
     },
     /// Posts it to a URL.
-    Http(Webhook),
+    Http {
+        /// Where to.
+        address: Address,
+        /// Where the secrets are with which posts are signed.
+        secret: Option<Secret>,
+    },
     /// Sends it to another queue.
-    Forward(Target),
+    Forward {
+        /// Which queue.
+        target: Target,
+        /// Whether it keeps its position.
+        keep_position: bool,
+    },
 }
 
 impl HandlerSpec {
     /// Its name in a definition.
     pub const fn kind(&self) -> &'static str {
         match self {
-            HandlerSpec::Exec(_) => "exec",
+            HandlerSpec::Exec { .. } => "exec",
             HandlerSpec::Persistent { .. } => "persistent",
-            HandlerSpec::Http(_) => "http",
-            HandlerSpec::Forward(_) => "forward",
+            HandlerSpec::Http { .. } => "http",
+            HandlerSpec::Forward { .. } => "forward",
+        }
+    }
+}
+
+impl fmt::Display for HandlerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.kind())?;
+        match self {
+            HandlerSpec::Exec { program, .. } => f.write_str(&program.argv.join(" ")),
+            HandlerSpec::Persistent { program, processes, .. } => {
+                let plural = if *processes == 1 { "" } else { "es" };
+                write!(f, "{}, {processes} process{plural}", program.argv.join(" "))
+            }
+            HandlerSpec::Http { address, .. } => f.write_str(&address.url),
+            HandlerSpec::Forward { target: Target::Queue(queue), .. } => queue.fmt(f),
+            HandlerSpec::Forward { target: Target::Remote { address, .. }, .. } => f.write_str(&address.url),
         }
     }
 }
@@ -63,20 +97,18 @@ pub struct Program {
     pub env: BTreeMap<String, String>,
     /// Names of environment variables of the daemon that it gets too.
     pub pass_env: Vec<String>,
-    /// Most bytes of output that are read of one attempt.
-    pub output_bytes_max: usize,
 }
 
-/// A URL to post to.
+/// An address to post to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Webhook {
+pub struct Address {
     /// The URL.
     pub url: String,
-    /// Where the secret is with which posts are signed.
-    pub secret: Option<Secret>,
-    /// Whether the URL may lead to a private address.
+    /// Whether it may lead to a private address.
     pub allow_private: bool,
+    /// The PEM file of the authorities that are trusted, instead of the public ones.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// Where messages are forwarded to.
@@ -87,10 +119,8 @@ pub enum Target {
     Queue(QueueName),
     /// A queue of another daemon.
     Remote {
-        /// The daemon's address, as `http://host:port`, and what stands before the queue in the path.
-        base: String,
-        /// The queue there.
-        queue: QueueName,
+        /// The queue, as `http://host:7700/queue`.
+        address: Address,
         /// Where the key for the other daemon is.
         key: Option<Secret>,
     },

@@ -19,16 +19,18 @@ mod schedule;
 mod schema;
 mod set;
 mod suggest;
+#[cfg(test)]
+mod tests;
 mod together;
 
 pub use crate::definition::definition::Definition;
 pub use crate::definition::diagnostic::Diagnostic;
+pub use crate::definition::handler::Address;
 pub use crate::definition::handler::HandlerDefinition;
 pub use crate::definition::handler::HandlerSpec;
 pub use crate::definition::handler::Program;
 pub use crate::definition::handler::Secret;
 pub use crate::definition::handler::Target;
-pub use crate::definition::handler::Webhook;
 pub use crate::definition::notice::Notice;
 pub use crate::definition::notice::NotifyDefinition;
 pub use crate::definition::schedule::ScheduleDefinition;

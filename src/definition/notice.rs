@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use crate::definition::handler::Address;
 use crate::definition::handler::Program;
-use crate::definition::handler::Webhook;
+use crate::definition::handler::Secret;
 
 /// Whom to tell when a workflow stands still.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,5 +25,10 @@ pub enum Notice {
     /// By a program, which reads what happened as JSON.
     Exec(Program),
     /// By a post.
-    Http(Webhook),
+    Http {
+        /// Where to.
+        address: Address,
+        /// Where the secrets are with which posts are signed.
+        secret: Option<Secret>,
+    },
 }

@@ -51,8 +51,8 @@ fn may_be_run(_: &std::fs::Metadata) -> bool {
     true
 }
 
-/// A file with a secret: it has to be there and to be readable, and to hold something.
-pub(crate) fn find_secret(name: &str, folder: &Path) -> Result<PathBuf, Trouble> {
+/// A file with a secret or a certificate: it has to be there and to be readable, and to hold something.
+pub(crate) fn find_file(name: &str, folder: &Path) -> Result<PathBuf, Trouble> {
     let path = folder.join(name);
     let length = File::open(&path).and_then(|file| file.metadata());
     match length {

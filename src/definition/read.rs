@@ -10,6 +10,7 @@ use toml::de::DeTable;
 use crate::definition::definition::Definition;
 use crate::definition::diagnostic::Diagnostic;
 use crate::definition::diagnostic::Mistakes;
+use crate::definition::form::DeliveryForm;
 use crate::definition::form::QueueForm;
 use crate::definition::given::span;
 use crate::definition::given::value;
@@ -75,9 +76,12 @@ fn form(text: &str, mistakes: &mut Mistakes) -> Option<QueueForm> {
         }
         return None;
     }
+    let has_order = |table: &DeTable<'_>| table.keys().any(|key| key.get_ref() == "order");
+    let had_order = has_order(table.get_ref());
     prune(&SCHEMA, table.get_mut(), mistakes);
+    let is_order_wrong = had_order && !has_order(table.get_ref());
     match QueueForm::deserialize(toml::de::Deserializer::from(table)) {
-        Ok(form) => Some(form),
+        Ok(form) => Some(QueueForm { is_order_wrong, ..form }),
         Err(error) => {
             let at = error.span().unwrap_or(0..0);
             mistakes.add(&at, error.message().to_owned());
@@ -122,8 +126,13 @@ fn definition(
     let rule = Arc::new(Rule::new(sources, delays));
     let delivery = form.delivery.as_ref();
     let concurrency = delivery.and_then(|delivery| value(&delivery.concurrency));
-    let renew_for = delivery.and_then(|delivery| duration(&delivery.renew_for, "renew_for", mistakes));
-    let renew_for = renew_for.unwrap_or(limits::RENEW_FOR_DEFAULT);
+    let renew_for = match delivery {
+        // One that is wrong is no bound for the attempts.
+        Some(DeliveryForm { renew_for: Some(given), .. }) => {
+            duration(&Some(given.clone()), "renew_for", mistakes).unwrap_or(limits::DURATION_MAX)
+        }
+        _ => limits::RENEW_FOR_DEFAULT,
+    };
     let mut reader = HandlerReader { folder, renew_for, mistakes };
     let handlers = reader.handlers(&form.handler);
     let notify = form.notify.as_ref().and_then(|notify| reader.notify(notify));

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::definition::address::check_queue_url;
 use crate::definition::address::check_url;
-use crate::definition::address::remote_queue;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::diagnostic::line_and_column;
 use crate::definition::form_handler::HandlerForm;
@@ -15,17 +15,17 @@ use crate::definition::given::Given;
 use crate::definition::given::Written;
 use crate::definition::given::span;
 use crate::definition::given::value;
+use crate::definition::handler::Address;
 use crate::definition::handler::HandlerDefinition;
 use crate::definition::handler::HandlerSpec;
 use crate::definition::handler::Program;
 use crate::definition::handler::Secret;
 use crate::definition::handler::Target;
-use crate::definition::handler::Webhook;
 use crate::definition::notice::Notice;
 use crate::definition::notice::NotifyDefinition;
 use crate::definition::program::Trouble;
+use crate::definition::program::find_file;
 use crate::definition::program::find_program;
-use crate::definition::program::find_secret;
 use crate::definition::read_options::duration;
 use crate::id::QueueName;
 use crate::limits;
@@ -73,17 +73,26 @@ impl HandlerReader<'_> {
         self.misplaced(handler, kind);
         let timeout = self.timeout(&handler.timeout);
         let spec = match kind {
-            "exec" => HandlerSpec::Exec(self.handler_program(handler, handler.exec.as_ref()?)?),
-            "persistent" => HandlerSpec::Persistent {
-                program: self.handler_program(handler, handler.persistent.as_ref()?)?,
-                processes: value(&handler.processes).unwrap_or(1),
+            "exec" => HandlerSpec::Exec {
+                program: self.program(handler.exec.as_ref()?, &handler.env, &handler.pass_env)?,
+                output_bytes_max: value(&handler.output_bytes_max).unwrap_or(limits::OUTPUT_BYTES_MAX),
             },
-            "http" => HandlerSpec::Http(self.webhook(
-                handler.http.as_ref()?,
-                (&handler.secret_file, &handler.secret_env),
-                value(&handler.allow_private),
-            )?),
-            _ => HandlerSpec::Forward(self.target(handler, handler.forward.as_ref()?)?),
+            "persistent" => HandlerSpec::Persistent {
+                program: self.program(handler.persistent.as_ref()?, &handler.env, &handler.pass_env)?,
+                processes: value(&handler.processes).unwrap_or(1),
+                in_flight_max: value(&handler.in_flight_max).unwrap_or(limits::IN_FLIGHT_DEFAULT),
+            },
+            "http" => {
+                let secret = self.secret(&handler.secret_file, &handler.secret_env, "secret");
+                let allow_private = value(&handler.allow_private);
+                let address =
+                    self.address(handler.http.as_ref()?, check_url, allow_private, &handler.ca_file)?;
+                HandlerSpec::Http { address, secret }
+            }
+            _ => HandlerSpec::Forward {
+                target: self.target(handler, handler.forward.as_ref()?)?,
+                keep_position: value(&handler.keep_position).unwrap_or(false),
+            },
         };
         Some(HandlerDefinition {
             subject: handler.subject.as_ref().map(|subject| subject.value.clone()),
@@ -106,20 +115,20 @@ impl HandlerReader<'_> {
             ("secret_file", span(&notify.secret_file), "http"),
             ("secret_env", span(&notify.secret_env), "http"),
             ("allow_private", span(&notify.allow_private), "http"),
+            ("ca_file", span(&notify.ca_file), "http"),
         ];
         for (name, at, of) in settings {
             self.misplaced_unless(of == kind, name, at, of);
         }
         let by = match kind {
-            "exec" => {
-                let argv = notify.exec.as_ref()?;
-                Notice::Exec(self.program(argv, &notify.env, &notify.pass_env, limits::OUTPUT_BYTES_MAX)?)
+            "exec" => Notice::Exec(self.program(notify.exec.as_ref()?, &notify.env, &notify.pass_env)?),
+            _ => {
+                let secret = self.secret(&notify.secret_file, &notify.secret_env, "secret");
+                let allow_private = value(&notify.allow_private);
+                let address =
+                    self.address(notify.http.as_ref()?, check_url, allow_private, &notify.ca_file)?;
+                Notice::Http { address, secret }
             }
-            _ => Notice::Http(self.webhook(
-                notify.http.as_ref()?,
-                (&notify.secret_file, &notify.secret_env),
-                value(&notify.allow_private),
-            )?),
         };
         Some(NotifyDefinition { after, timeout, by })
     }
@@ -171,16 +180,19 @@ impl HandlerReader<'_> {
 
     fn misplaced(&mut self, handler: &HandlerForm, kind: &str) {
         let programs: &[&str] = &["exec", "persistent"];
-        let settings: [(&str, Option<Range<usize>>, &[&str]); 9] = [
-            ("processes", span(&handler.processes), &["persistent"]),
+        let settings: [(&str, Option<Range<usize>>, &[&str]); 12] = [
             ("env", span(&handler.env), programs),
             ("pass_env", span(&handler.pass_env), programs),
-            ("output_bytes_max", span(&handler.output_bytes_max), programs),
+            ("output_bytes_max", span(&handler.output_bytes_max), &["exec"]),
+            ("processes", span(&handler.processes), &["persistent"]),
+            ("in_flight_max", span(&handler.in_flight_max), &["persistent"]),
             ("secret_file", span(&handler.secret_file), &["http"]),
             ("secret_env", span(&handler.secret_env), &["http"]),
-            ("allow_private", span(&handler.allow_private), &["http"]),
             ("key_file", span(&handler.key_file), &["forward"]),
             ("key_env", span(&handler.key_env), &["forward"]),
+            ("allow_private", span(&handler.allow_private), &["http", "forward"]),
+            ("ca_file", span(&handler.ca_file), &["http", "forward"]),
+            ("keep_position", span(&handler.keep_position), &["forward"]),
         ];
         for (name, at, kinds) in settings {
             self.misplaced_unless(kinds.contains(&kind), name, at, &kinds.join(" or "));
@@ -210,17 +222,11 @@ impl HandlerReader<'_> {
         timeout
     }
 
-    fn handler_program(&mut self, handler: &HandlerForm, argv: &Given<Vec<String>>) -> Option<Program> {
-        let output_bytes_max = value(&handler.output_bytes_max).unwrap_or(limits::OUTPUT_BYTES_MAX);
-        self.program(argv, &handler.env, &handler.pass_env, output_bytes_max)
-    }
-
     fn program(
         &mut self,
         argv: &Given<Vec<String>>,
         env: &Option<Given<BTreeMap<String, String>>>,
         pass_env: &Option<Given<Vec<String>>>,
-        output_bytes_max: usize,
     ) -> Option<Program> {
         let given = env.iter().flat_map(|env| env.value.keys().map(move |name| (name, &env.span)));
         let passed =
@@ -238,7 +244,6 @@ impl HandlerReader<'_> {
             folder: std::path::absolute(self.folder).unwrap_or_else(|_| self.folder.to_owned()),
             env: env.as_ref().map(|env| env.value.clone()).unwrap_or_default(),
             pass_env: pass_env.as_ref().map(|names| names.value.clone()).unwrap_or_default(),
-            output_bytes_max,
         })
     }
 
@@ -250,31 +255,41 @@ impl HandlerReader<'_> {
         }
     }
 
-    fn webhook(
+    fn address(
         &mut self,
         url: &Given<String>,
-        secret: (&Option<Given<String>>, &Option<Given<String>>),
+        check: fn(&str, bool) -> Result<(), Trouble>,
         allow_private: Option<bool>,
-    ) -> Option<Webhook> {
+        ca_file: &Option<Given<String>>,
+    ) -> Option<Address> {
         let allow_private = allow_private.unwrap_or(false);
-        let secret = self.secret(secret.0, secret.1, "secret");
-        self.found(check_url(&url.value, allow_private), &url.span)?;
-        Some(Webhook { url: url.value.clone(), secret, allow_private })
+        let ca_file = match ca_file {
+            Some(file) => {
+                let found = find_file(&file.value, self.folder);
+                Some(self.found(found, &file.span)?)
+            }
+            None => None,
+        };
+        self.found(check(&url.value, allow_private), &url.span)?;
+        Some(Address { url: url.value.clone(), allow_private, ca_file })
     }
 
     fn target(&mut self, handler: &HandlerForm, forward: &Given<String>) -> Option<Target> {
         let key = self.secret(&handler.key_file, &handler.key_env, "key");
         if forward.value.contains("://") {
-            let (base, queue) = self.found(remote_queue(&forward.value), &forward.span)?;
-            return Some(Target::Remote { base, queue, key });
+            let allow_private = value(&handler.allow_private);
+            let address = self.address(forward, check_queue_url, allow_private, &handler.ca_file)?;
+            return Some(Target::Remote { address, key });
         }
-        let key_at = span(&handler.key_file).or(span(&handler.key_env));
-        self.misplaced_unless(
-            key_at.is_none(),
-            "key",
-            key_at,
-            "a queue of another daemon, http://host:port/queue",
-        );
+        let settings = [
+            ("key_file", span(&handler.key_file)),
+            ("key_env", span(&handler.key_env)),
+            ("allow_private", span(&handler.allow_private)),
+            ("ca_file", span(&handler.ca_file)),
+        ];
+        for (name, at) in settings {
+            self.misplaced_unless(false, name, at, "a queue of another daemon, http://host:port/queue");
+        }
         let queue = QueueName::new(&forward.value).map_err(|misuse| (misuse.to_string(), None));
         Some(Target::Queue(self.found(queue, &forward.span)?))
     }
@@ -294,7 +309,7 @@ impl HandlerReader<'_> {
                 None
             }
             (Some(file), None) => {
-                let found = find_secret(&file.value, self.folder);
+                let found = find_file(&file.value, self.folder);
                 self.found(found, &file.span).map(Secret::File)
             }
             (None, Some(env)) if env.value.is_empty() || env.value.contains(['=', '\0']) => {

@@ -54,17 +54,22 @@ pub(crate) fn options(form: &QueueForm, mistakes: &mut Mistakes) -> QueueOptions
     options
 }
 
-/// The order, as its word says.
-pub(crate) fn order_word(form: &QueueForm) -> OrderWord {
-    value(&form.order).unwrap_or(OrderWord::Arrival)
+/// The order, as its word says. Nothing when its word is wrong: then nobody can say what does not go with it.
+pub(crate) fn order_word(form: &QueueForm) -> Option<OrderWord> {
+    if form.is_order_wrong { None } else { Some(value(&form.order).unwrap_or(OrderWord::Arrival)) }
+}
+
+/// Whether messages of a workflow have places, so that one can be missing or late.
+fn has_places(form: &QueueForm) -> bool {
+    !matches!(order_word(form), Some(OrderWord::None | OrderWord::Arrival))
 }
 
 fn order(form: &QueueForm) -> Order {
     match order_word(form) {
-        OrderWord::None => Order::None,
-        OrderWord::Arrival => Order::Arrival,
-        OrderWord::Position => Order::Position { first: first(form) },
-        OrderWord::After => Order::After,
+        Some(OrderWord::None) => Order::None,
+        Some(OrderWord::Arrival) | None => Order::Arrival,
+        Some(OrderWord::Position) => Order::Position { first: first(form) },
+        Some(OrderWord::After) => Order::After,
     }
 }
 
@@ -91,7 +96,7 @@ fn retry(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) 
         SpentWord::Skip => Spent::Skip,
         SpentWord::Quarantine => Spent::Quarantine,
     });
-    if order_word(form) == OrderWord::None
+    if order_word(form) == Some(OrderWord::None)
         && let Some(then) = retry.then.as_ref().filter(|then| then.value != SpentWord::Skip)
     {
         mistakes.add_with_help(
@@ -132,7 +137,7 @@ pub(crate) fn retry_delays(retry: Option<&RetryForm>, mistakes: &mut Mistakes) -
 
 fn gap(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) {
     let Some(gap) = &form.gap else { return };
-    if matches!(order_word(form), OrderWord::None | OrderWord::Arrival) {
+    if !has_places(form) {
         mistakes.add_with_help(
             &gap.span,
             "in this order no message can be missing",
@@ -166,7 +171,7 @@ fn expiry(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes)
         LateWord::DeadLetter => Late::DeadLetter,
     });
     set(&mut options.late, late);
-    if let (Some(span), OrderWord::None | OrderWord::Arrival) = (span(&duplicates.late), order_word(form)) {
+    if let (Some(span), false) = (span(&duplicates.late), has_places(form)) {
         mistakes.add_with_help(
             &span,
             "in this order no message can be late",

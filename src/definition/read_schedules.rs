@@ -26,7 +26,7 @@ use crate::schedule::time_zones;
 
 /// Reads the schedules of one file.
 pub(crate) struct ScheduleReader<'a> {
-    pub(crate) order: OrderWord,
+    pub(crate) order: Option<OrderWord>,
     pub(crate) rule: &'a Rule,
     pub(crate) mistakes: &'a mut Mistakes,
 }
@@ -56,7 +56,7 @@ impl ScheduleReader<'_> {
         let name = self.name(schedule.name.as_ref());
         let workflow_id = self.workflow_id(schedule.workflow_id.as_ref());
         let body = self.body(schedule.body.as_ref());
-        if matches!(self.order, OrderWord::Position | OrderWord::After) {
+        if matches!(self.order, Some(OrderWord::Position | OrderWord::After)) {
             self.mistakes.add_with_help(
                 at,
                 "a tick has no place in a queue ordered by position or by predecessor",

@@ -20,9 +20,10 @@ use crate::intake::Sources;
 /// The sources, without those that are wrong.
 pub(crate) fn sources(form: &QueueForm, mistakes: &mut Mistakes) -> Sources {
     let order = order_word(form);
-    misplaced(&span(&form.position), "position", order == OrderWord::Position, mistakes);
-    misplaced(&span(&form.after), "after", order == OrderWord::After, mistakes);
-    if order == OrderWord::None
+    let fits = |word| order.is_none_or(|order| order == word);
+    misplaced(&span(&form.position), "position", fits(OrderWord::Position), mistakes);
+    misplaced(&span(&form.after), "after", fits(OrderWord::After), mistakes);
+    if order == Some(OrderWord::None)
         && let Some(span) = span(&form.key)
     {
         mistakes.add_with_help(
@@ -79,6 +80,8 @@ fn one_of_three(table: &SourceForm, span: &Range<usize>, mistakes: &mut Mistakes
             None
         }
         (None, None, Some(given)) => Some(Source::Property(given.value.clone())),
+        // What it named may have been taken out as a mistake.
+        (None, None, None) if mistakes.are_within(span) => None,
         _ => {
             mistakes.add(span, "name one of pointer, header and property");
             None

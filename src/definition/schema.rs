@@ -14,12 +14,27 @@ pub(crate) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     settings.inline_subschemas = true;
     let mut schema = settings.into_generator().into_root_schema_for::<QueueForm>().to_value();
     forget_null(&mut schema);
+    join_lines(&mut schema);
     schema
 });
 
 /// The schema as it is committed: with a line end.
 pub(crate) fn schema_text() -> String {
     format!("{:#}\n", *SCHEMA)
+}
+
+/// Where a comment in the source breaks a line says nothing to a reader of the schema.
+fn join_lines(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(Value::String(description)) = members.get_mut("description") {
+                *description = description.replace('\n', " ");
+            }
+            members.values_mut().for_each(join_lines);
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(join_lines),
+        _ => {}
+    }
 }
 
 /// TOML has no null: a field that is optional may be left out, that is all.

@@ -13,11 +13,13 @@ use crate::definition::handler::Target;
 use crate::definition::read::Reading;
 use crate::definition::suggest::nearest;
 use crate::id::QueueName;
+use crate::queue::Order;
 
 /// The mistakes of these files, taken together.
 pub(crate) fn mistakes(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
     let mut found = taken_names(readings);
     found.extend(lost_forwards(readings));
+    found.extend(misplaced_forwards(readings));
     found.extend(circles(readings));
     found
 }
@@ -43,7 +45,7 @@ fn lost_forwards(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
         readings.iter().filter_map(|(_, reading)| Some(reading.name.as_ref()?.as_str())).collect();
     let mut found = Vec::new();
     for reading in readings {
-        for (target, span) in forwards(reading) {
+        for Forward { target, span, .. } in forwards(reading) {
             if known.contains(target.as_str()) {
                 continue;
             }
@@ -57,6 +59,39 @@ fn lost_forwards(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
                 format!("there is no definition of a queue `{target}`"),
                 Some(help),
             ));
+        }
+    }
+    found
+}
+
+/// Forwards whose messages the other queue would refuse, because they come with a position or without one.
+fn misplaced_forwards(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
+    let definitions: BTreeMap<&QueueName, &Definition> = readings
+        .iter()
+        .filter_map(|(_, reading)| reading.result.as_ref().ok())
+        .map(|definition| (&definition.name, definition))
+        .collect();
+    let by_position = |definition: &Definition| matches!(definition.options.order, Order::Position { .. });
+    let mut found = Vec::new();
+    for reading in readings {
+        for Forward { from, target, keep_position, span } in forwards(reading) {
+            let Some(to) = definitions.get(target).filter(|to| to.name != from.name) else { continue };
+            let reads_position = to.rule.sources().position.is_some();
+            let (message, help) = match (keep_position, by_position(to)) {
+                (true, false) => {
+                    (format!("the queue `{target}` is not ordered by position"), "leave `keep_position` out")
+                }
+                (true, true) if !by_position(from) => (
+                    "a message of this queue has no position to keep".to_owned(),
+                    "leave `keep_position` out",
+                ),
+                (false, true) if !reads_position => {
+                    let message = format!("the queue `{target}` takes only messages with a position");
+                    (message, "write keep_position = true, or give that queue a `position` to read")
+                }
+                _ => continue,
+            };
+            found.push(at(reading, span, message, Some(help.to_owned())));
         }
     }
     found
@@ -83,7 +118,7 @@ fn circles(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
             let Some(path) = circle(start, |queue| {
                 let handler = definitions.get(queue)?.1.handler(subject)?;
                 match &handler.spec {
-                    HandlerSpec::Forward(Target::Queue(target)) => Some(target),
+                    HandlerSpec::Forward { target: Target::Queue(target), .. } => Some(target),
                     _ => None,
                 }
             }) else {
@@ -128,11 +163,22 @@ fn circle<'q>(
     None
 }
 
-/// Queues that a file forwards to, each with its place.
-fn forwards((_, reading): &(PathBuf, Reading)) -> impl Iterator<Item = (&QueueName, Option<Range<usize>>)> {
-    let handlers = reading.result.iter().flat_map(|definition| &definition.handlers);
-    handlers.zip(&reading.forward_spans).filter_map(|(handler, span)| match &handler.spec {
-        HandlerSpec::Forward(Target::Queue(target)) => Some((target, span.clone())),
+/// A handler that forwards to a queue of the folder.
+struct Forward<'r> {
+    from: &'r Definition,
+    target: &'r QueueName,
+    keep_position: bool,
+    span: Option<Range<usize>>,
+}
+
+fn forwards((_, reading): &(PathBuf, Reading)) -> impl Iterator<Item = Forward<'_>> {
+    let definition = reading.result.as_ref().ok();
+    let handlers =
+        definition.into_iter().flat_map(|from| from.handlers.iter().map(move |handler| (from, handler)));
+    handlers.zip(&reading.forward_spans).filter_map(|((from, handler), span)| match &handler.spec {
+        HandlerSpec::Forward { target: Target::Queue(target), keep_position } => {
+            Some(Forward { from, target, keep_position: *keep_position, span: span.clone() })
+        }
         _ => None,
     })
 }

@@ -72,6 +72,15 @@ impl Cron {
         &self.zone_name
     }
 
+    /// An instant as the clocks of its time zone show it: `2027-01-31T02:00:00+01:00`.
+    pub fn local(&self, instant: Timestamp) -> String {
+        let millis = i64::try_from(instant.as_millis()).ok();
+        match millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok()) {
+            Some(instant) => instant.to_zoned(self.zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+            None => instant.to_string(),
+        }
+    }
+
     /// The first tick later than `instant`; `None` beyond the year 9999.
     pub fn next_after(&self, instant: Timestamp) -> Option<Timestamp> {
         let second = i64::try_from(instant.as_millis() / 1_000).ok()?.checked_add(1)?;

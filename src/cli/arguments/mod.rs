@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod daemon;
+pub(crate) mod define;
 pub(crate) mod demo;
 pub(crate) mod keep;
 pub(crate) mod look;

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use crate::cli::arguments::bench::BenchArguments;
 use crate::cli::arguments::bench::BenchRunArguments;
+use crate::cli::arguments::define::CheckArguments;
 use crate::cli::arguments::demo::Demo;
 use crate::cli::arguments::keep::BackupArguments;
 use crate::cli::arguments::keep::ExportArguments;
@@ -50,6 +51,9 @@ pub(crate) const EXIT_CODES: &str = "Exit codes: 0 all is well; 1 a promise was 
 
 const VERIFY_CODES: &str = "Exit codes: 0 the file is sound; 1 it is damaged; 2 the arguments are wrong; 3 it could not \
                             be looked at: it is not seriatim's, beyond recognition, or held by a process that is named.";
+
+const CHECK_CODES: &str = "Exit codes: 0 there is no mistake; 1 there are mistakes; 2 the arguments are wrong; 3 the folder \
+                           could not be read.";
 
 #[derive(Debug, Subcommand)]
 #[command(subcommand_help_heading = "Verbs")]
@@ -126,6 +130,11 @@ pub(crate) enum Verb {
     /// Check a daemon: one line for each check, and what to do.
     #[command(after_help = EXIT_CODES)]
     Doctor(DoctorArguments),
+    /// Read a folder of definitions and say every mistake, or what they declare and when their schedules tick next.
+    #[command(after_help = CHECK_CODES)]
+    Check(CheckArguments),
+    /// Print the JSON schema of a definition, for an editor.
+    Schema,
     /// Print what makes a shell complete these verbs.
     Completions(CompletionsArguments),
     /// Show what seriatim does, on data you already have.
