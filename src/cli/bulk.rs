@@ -3,11 +3,11 @@
 use std::pin::pin;
 
 use serde::Serialize;
+use seriatim::remote::BulkOperation;
+use seriatim::remote::BulkOutcome;
+use seriatim::remote::OperationFilter;
+use seriatim::remote::RefusedOperation;
 use seriatim::remote::Remote;
-use seriatim::wire::views::BulkOperation;
-use seriatim::wire::views::BulkOutcome;
-use seriatim::wire::views::OperationFilter;
-use seriatim::wire::views::RefusedOperation;
 use tokio::signal::ctrl_c;
 
 use crate::cli::arguments::operate::BulkArguments;

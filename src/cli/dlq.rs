@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use seriatim::remote::Operation;
 use seriatim::remote::Remote;
 use seriatim::wire::WireTime;
-use seriatim::wire::views::DeadLetterView;
-use seriatim::wire::views::Operation;
+use seriatim::wire::views::DeadLetterEntry;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::DlqArguments;
@@ -62,8 +62,8 @@ async fn list(list: DlqListArguments, daemon: &DaemonArguments) -> Result<bool, 
 }
 
 /// Whether its reason or description contains a text.
-pub(crate) fn matches(letter: &DeadLetterView, text: Option<&str>) -> bool {
-    text.is_none_or(|text| letter.reason.contains(text) || letter.description.contains(text))
+pub(crate) fn matches(letter: &DeadLetterEntry, text: Option<&str>) -> bool {
+    text.is_none_or(|text| letter.letter.reason.contains(text) || letter.letter.description.contains(text))
 }
 
 const EACH: &[&str] = &["message", "workflow", "reason", ">handed out", "dead-lettered", "description"];
@@ -89,7 +89,7 @@ impl Listing {
     fn add(
         &mut self,
         queue: &str,
-        letter: &DeadLetterView,
+        letter: &DeadLetterEntry,
         present: &Present,
         out: &Out,
     ) -> Result<(), Failure> {
@@ -99,22 +99,23 @@ impl Listing {
                 table.row([
                     format!("{queue}#{}", letter.sequence_number),
                     letter.workflow_id.clone().unwrap_or_default(),
-                    letter.reason.clone(),
+                    letter.letter.reason.clone(),
                     letter.delivery_count.to_string(),
-                    present.age(letter.at),
-                    shortened(&letter.description, limits::ERROR_LETTERS),
+                    present.age(letter.letter.at),
+                    shortened(&letter.letter.description, limits::ERROR_LETTERS),
                 ]);
             }
             Listing::Reasons(reasons) => {
-                let reason = reasons.entry((queue.to_owned(), letter.reason.clone())).or_insert(Reason {
-                    queue: queue.to_owned(),
-                    reason: letter.reason.clone(),
-                    count: 0,
-                    first: letter.sequence_number,
-                    newest_at: letter.at,
-                });
+                let reason =
+                    reasons.entry((queue.to_owned(), letter.letter.reason.clone())).or_insert(Reason {
+                        queue: queue.to_owned(),
+                        reason: letter.letter.reason.clone(),
+                        count: 0,
+                        first: letter.sequence_number,
+                        newest_at: letter.letter.at,
+                    });
                 reason.count += 1;
-                reason.newest_at = reason.newest_at.max(letter.at);
+                reason.newest_at = reason.newest_at.max(letter.letter.at);
             }
         }
         Ok(())
@@ -183,7 +184,7 @@ impl<'a> DeadLetters<'a> {
     }
 
     /// The next page; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Vec<DeadLetterView>>, Failure> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<DeadLetterEntry>>, Failure> {
         if self.is_over {
             return Ok(None);
         }

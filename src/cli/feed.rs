@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 use seriatim::remote::BatchAnswers;
+use seriatim::remote::ReceiptStatus;
 use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
 use seriatim::wire::Problem;
 use seriatim::wire::SendEnvelope;
-use seriatim::wire::views::ReceiptStatus;
 use tokio::signal::ctrl_c;
 use tokio::time::timeout;
 

@@ -1,7 +1,7 @@
 //! `seriatim gap`: what is missing in a workflow, and what is done about it.
 
 use serde_json::json;
-use seriatim::wire::views::Operation;
+use seriatim::remote::Operation;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::GapArguments;

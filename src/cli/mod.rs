@@ -40,5 +40,6 @@ mod strip;
 mod table;
 mod tail;
 mod verify;
+mod word;
 
 pub(crate) use crate::cli::command::run;

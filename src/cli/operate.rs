@@ -1,8 +1,8 @@
 //! The operator's verbs on one workflow, and the way to many.
 
+use seriatim::remote::Operation;
+use seriatim::remote::OperationOutcome;
 use seriatim::remote::Remote;
-use seriatim::wire::views::Operation;
-use seriatim::wire::views::OperationOutcome;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::BulkArguments;

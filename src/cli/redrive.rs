@@ -1,16 +1,17 @@
 //! `seriatim redrive`: dead letters go back, one or many.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
 use seriatim::Clock;
 use seriatim::SystemClock;
+use seriatim::remote::Operation;
+use seriatim::remote::OperationOutcome;
 use seriatim::remote::Remote;
 use seriatim::wire::WireTime;
-use seriatim::wire::views::DeadLetterView;
-use seriatim::wire::views::Operation;
-use seriatim::wire::views::OperationOutcome;
+use seriatim::wire::views::DeadLetterEntry;
 use tokio::signal::ctrl_c;
 
 use crate::cli::arguments::operate::RedriveArguments;
@@ -116,7 +117,8 @@ async fn over_all(
     // What fails again meanwhile is a new dead letter, and not meant.
     let started = started(remote).await?;
     while let Some(page) = letters.next().await? {
-        for letter in page.iter().filter(|letter| letter.at <= started && is_meant(letter, arguments)) {
+        for letter in page.iter().filter(|letter| letter.letter.at <= started && is_meant(letter, arguments))
+        {
             tally.matched += 1;
             if dry_run {
                 continue;
@@ -151,13 +153,14 @@ async fn over_all(
     Ok(tally)
 }
 
-/// What the daemon's clock says now; ours, if it does not say.
+/// What the daemon's clock says now, or ours if it does not say; up to a second later, as it is said in seconds.
 async fn started(remote: &Remote) -> Result<WireTime, Failure> {
-    let status = remote.status().await.map_err(Failure::to("ask the daemon for its time"))?;
-    Ok(status.now.unwrap_or_else(|| WireTime(SystemClock::default().now())))
+    let clock = remote.clock().await.map_err(Failure::to("ask the daemon for its time"))?;
+    let now = clock.map_or_else(|| SystemClock::default().now(), |clock| clock.0);
+    Ok(WireTime(now + Duration::from_secs(1)))
 }
 
-fn is_meant(letter: &DeadLetterView, arguments: &RedriveArguments) -> bool {
+fn is_meant(letter: &DeadLetterEntry, arguments: &RedriveArguments) -> bool {
     let id = letter.workflow_id.as_deref();
     let is_of_workflow = match &arguments.target {
         Target::Workflow(workflow) => id == Some(&workflow.workflow_id),

@@ -1,11 +1,11 @@
 //! Calls about dead letters.
 
 use crate::remote::error::RemoteError;
+use crate::remote::operation::Operation;
+use crate::remote::operation::OperationOutcome;
+use crate::remote::page::DeadLetterPage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
-use crate::wire::views::DeadLetterPage;
-use crate::wire::views::Operation;
-use crate::wire::views::OperationOutcome;
 
 impl Remote {
     /// A page of a queue's dead letters in order of reason and number.

@@ -3,16 +3,16 @@
 use bytes::Bytes;
 
 use crate::remote::error::RemoteError;
+use crate::remote::operation::BulkOperation;
+use crate::remote::operation::BulkOutcome;
+use crate::remote::operation::Operation;
+use crate::remote::operation::OperationOutcome;
+use crate::remote::page::BlockedPage;
+use crate::remote::page::MessagePage;
+use crate::remote::page::WorkflowPage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
-use crate::wire::views::BlockedPage;
-use crate::wire::views::BulkOperation;
-use crate::wire::views::BulkOutcome;
-use crate::wire::views::MessagePage;
-use crate::wire::views::Operation;
-use crate::wire::views::OperationOutcome;
-use crate::wire::views::WorkflowPage;
-use crate::wire::views::WorkflowView;
+use crate::wire::views::WorkflowEnvelope;
 
 fn workflow_route(queue: &str, words: &[&str], workflow_id: &str) -> Route {
     let route = Route::queue(queue).word("workflow");
@@ -58,7 +58,7 @@ impl Remote {
         &self,
         queue: &str,
         workflow_id: &str,
-    ) -> Result<Option<WorkflowView>, RemoteError> {
+    ) -> Result<Option<WorkflowEnvelope>, RemoteError> {
         self.get(workflow_route(queue, &[], workflow_id)).answer_if_any("workflow_not_found").await
     }
 

@@ -3,12 +3,14 @@
 mod body;
 mod delivery;
 mod message;
+pub mod options;
 mod outcome;
 mod problem;
 mod time;
 pub mod views;
 
 pub use crate::wire::body::BodyFields;
+pub(crate) use crate::wire::body::is_json;
 pub use crate::wire::delivery::AttemptEnvelope;
 pub use crate::wire::delivery::DeliveryEnvelope;
 pub use crate::wire::message::SendEnvelope;

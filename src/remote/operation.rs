@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::wire::problem::Problem;
+use crate::wire::Problem;
 
 /// What an operator says with a verb.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
