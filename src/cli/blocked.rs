@@ -25,7 +25,8 @@ pub(crate) async fn run(arguments: BlockedArguments) -> Result<bool, Failure> {
         let page = remote.blocked(arguments.queue.as_deref(), after.as_deref(), limit).await;
         let page = page.map_err(Failure::to("list what is blocked"))?;
         rows.extend(page.blocked);
-        after = page.after;
+        // A page that ends where it began would never end.
+        after = page.after.filter(|next| after.as_ref() != Some(next));
         if after.is_none() || rows.len() >= arguments.limit {
             break;
         }

@@ -27,7 +27,7 @@ pub(crate) async fn run(arguments: GapArguments) -> Result<bool, Failure> {
             Act { verb: &VOID, operation, operator: &operator, daemon }.on_one(&target).await
         }
         GapVerb::Skip { target, reason, operator } => {
-            let operation = Operation { reason, ..Operation::default() };
+            let operation = Operation { reason: Some(reason), ..Operation::default() };
             Act { verb: &SKIP_GAP, operation, operator: &operator, daemon }.on_one(&target).await
         }
     }

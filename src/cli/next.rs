@@ -58,7 +58,7 @@ fn commands(workflow: &WorkflowEnvelope) -> Vec<(&'static str, &'static str)> {
     const RETRY: (&str, &str) = ("retry WORKFLOW", "tries it now");
     const SKIP: (&str, &str) = ("skip WORKFLOW --reason ..", "dead-letters it and goes on");
     const VOID: (&str, &str) = ("gap void WORKFLOW FROM..TO --reason ..", "nobody will send these positions");
-    const SKIP_GAP: (&str, &str) = ("gap skip WORKFLOW", "goes on without them");
+    const SKIP_GAP: (&str, &str) = ("gap skip WORKFLOW --reason ..", "goes on without them");
     const RESUME: (&str, &str) = ("resume WORKFLOW", "lets it go on");
     const REDRIVE: (&str, &str) =
         ("resume WORKFLOW --redrive", "puts its dead letters back in place, and goes on");
@@ -111,7 +111,7 @@ mod tests {
         let expected = [
             "next: nothing, until somebody acts",
             "      seriatim gap void 'orders/order 17' 19..22 --reason ..   nobody will send these positions",
-            "      seriatim gap skip 'orders/order 17'   goes on without them",
+            "      seriatim gap skip 'orders/order 17' --reason ..   goes on without them",
             "      seriatim resume 'orders/order 17'   lets it go on",
         ];
         assert_eq!(told, expected);

@@ -63,10 +63,9 @@ impl Remote {
     ///
     /// # Errors
     /// [`RemoteError`]; a problem with the code `definition_invalid` when one of them is wrong.
-    pub async fn reload(&self) -> Result<Vec<DefinitionView>, RemoteError> {
-        let call = self.post(Route::new("/v1/definitions/reload"));
-        let page: DefinitionPage = call.answer_or_default().await?;
-        Ok(page.definitions)
+    pub async fn reload(&self) -> Result<(), RemoteError> {
+        self.post(Route::new("/v1/definitions/reload")).patiently().answer_bytes().await?;
+        Ok(())
     }
 
     /// Schedules and their next ticks.

@@ -73,6 +73,11 @@ impl Remote {
                 SentLine::Refused { error } => Err(error),
             });
         }
+        // What went wrong in the midst of the lines ends the answers; the lines behind it were not taken.
+        if let Some(Err(problem)) = answers.last().filter(|_| answers.len() < count) {
+            let rest = vec![Err(problem.clone()); count - answers.len()];
+            answers.extend(rest);
+        }
         match answers.len() == count {
             true => Ok(answers),
             false => Err(malformed(answer.asked(), format!("{count} messages, {} answers", answers.len()))),

@@ -4,12 +4,15 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::wire::Problem;
+use crate::wire::views::BlockedCause;
+use crate::wire::views::HoldWord;
+use crate::wire::views::WorkflowEnvelope;
+use crate::wire::views::WorkflowWord;
 
 /// What an operator says with a verb.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Operation {
-    /// Why, for the record.
+    /// Why, for the record; required when messages or places are given up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Only says what would happen.
@@ -24,35 +27,26 @@ pub struct Operation {
     /// With void: the last position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<u64>,
-    /// With the redrive of one dead letter: its new position.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub position: Option<u64>,
 }
 
-/// What became of an operation.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What became of an operation on one workflow.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OperationOutcome {
-    /// How many messages or workflows it concerned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<u64>,
-    /// Whether nothing was changed because that was asked for.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// What was done, or would be, in a sentence.
+    pub effect: String,
+    /// Whether nothing was done.
     pub dry_run: bool,
-    /// With redrive: whether the message returned to its own place.
+    /// With purge: how many messages were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_place: Option<bool>,
-    /// With redrive as a new message: its number.
+    pub purged: Option<u64>,
+    /// The workflow as it is now; absent when nothing is stored of it any more.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sequence_number: Option<u64>,
-    /// What happens, or would happen, in a sentence.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub what: Option<String>,
+    pub workflow: Option<WorkflowEnvelope>,
 }
 
-/// A verb for every workflow, or dead letter, that a filter matches.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+/// A verb for every workflow that a filter finds.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct BulkOperation {
     /// The verb.
     pub verb: String,
@@ -69,22 +63,36 @@ pub struct BulkOperation {
     pub limit: Option<u64>,
 }
 
-/// Which workflows, or dead letters, are meant; what is not given does not matter.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+/// Which workflows are meant; each field that is given narrows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OperationFilter {
+    /// All of the queue; said when nothing narrows it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
     /// Those with one of these statuses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub status: Vec<String>,
-    /// Those whose workflow ID begins so.
+    pub status: Vec<WorkflowWord>,
+    /// Those whose ID begins so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Those held for this cause.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cause: Option<String>,
-    /// Those whose last error, or dead-letter reason, contains this.
+    /// Those that do not get on for one of these causes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cause: Vec<BlockedCause>,
+    /// Those that are held for one of these causes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hold_cause: Vec<HoldWord>,
+    /// Those whose last error or hold reason has this text in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl OperationFilter {
+    /// The filter, with `all` said if nothing narrows it.
+    #[must_use]
+    pub fn or_all(mut self) -> OperationFilter {
+        self.all = self == OperationFilter::default();
+        self
+    }
 }
 
 /// What became of a page of a bulk operation.
@@ -93,24 +101,74 @@ pub struct OperationFilter {
 pub struct BulkOutcome {
     /// How many matched.
     pub matched: u64,
-    /// How many were done.
+    /// To how many of them it was done, or would be.
     pub done: u64,
-    /// Those that were refused.
+    /// Those that refused.
     pub refused: Vec<RefusedOperation>,
+    /// With a dry run: those to which it would be done.
+    pub workflow_ids: Vec<String>,
+    /// With purge: how many messages were removed.
+    pub purged: Option<u64>,
     /// Where to go on; none at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
-/// One that was refused.
+/// A workflow that refused.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RefusedOperation {
-    /// The workflow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workflow_id: Option<String>,
-    /// The dead letter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sequence_number: Option<u64>,
+    /// Its ID.
+    pub workflow_id: String,
     /// Why.
     pub error: Problem,
+}
+
+/// How a dead letter is put back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Redrive {
+    /// A new position, when its workflow has gone past its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
+    /// Why, for the record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// How a dead letter came back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RedriveOutcome {
+    /// Whether it returned to its own place, or was sent as a new message.
+    pub redriven: RedrivenWord,
+    /// Its number now.
+    pub sequence_number: u64,
+}
+
+/// How a dead letter came back, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RedrivenWord {
+    /// To its own place, under its own number.
+    InPlace,
+    /// As a new message.
+    AsNew,
+}
+
+/// Why messages are removed for good.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Purge {
+    /// Why, for the record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Only says how many would be removed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// How many messages were removed for good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PurgeOutcome {
+    /// How many were removed, or would be.
+    pub purged: u64,
+    /// Whether nothing was done.
+    #[serde(default)]
+    pub dry_run: bool,
 }

@@ -11,15 +11,17 @@ pub struct ReceiptView {
     /// The message's number; of a duplicate, the number of the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence_number: Option<u64>,
-    /// Whether it was stored.
+    /// Whether it was stored now; a daemon that answers lines leaves out what everybody expects.
+    #[serde(default)]
     pub status: ReceiptStatus,
 }
 
 /// Whether a message was stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReceiptStatus {
     /// It is stored.
+    #[default]
     Accepted,
     /// It was accepted before, under this number.
     Duplicate,

@@ -77,13 +77,18 @@ impl Remote {
         self.get(route.query("limit", Some(limit))).answer().await
     }
 
-    /// A workflow's state.
+    /// A workflow's state, `None` when it keeps none.
     ///
     /// # Errors
     /// [`RemoteError`].
     pub async fn state(&self, queue: &str, workflow_id: &str) -> Result<Option<Bytes>, RemoteError> {
-        let bytes = self.get(workflow_route(queue, &["state"], workflow_id)).answer_bytes().await?;
-        Ok((!bytes.is_empty()).then_some(bytes))
+        match self.get(workflow_route(queue, &["state"], workflow_id)).answer_bytes().await {
+            Ok(state) => Ok(Some(state)),
+            Err(error) if error.problem().is_some_and(|problem| problem.code == "state_not_found") => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Sets a workflow's state, or clears it.
@@ -116,7 +121,7 @@ impl Remote {
         operation: &Operation,
     ) -> Result<OperationOutcome, RemoteError> {
         let call = self.post(workflow_route(queue, &[verb], workflow_id)).json(operation)?;
-        call.patiently().answer_or_default().await
+        call.patiently().answer().await
     }
 
     /// Operates on a page of the workflows, or dead letters, that match; the outcome says where to go on.

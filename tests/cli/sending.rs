@@ -13,7 +13,7 @@ use crate::cli::fake::problem;
 
 /// Accepts every line; numbers begin with 1.
 fn accept(asked: &Asked) -> Answer {
-    answer_lines(asked, |at, _| json!({ "sequence_number": at + 1, "status": "accepted" }))
+    answer_lines(asked, |at, _| json!({ "sequence_number": at + 1 }))
 }
 
 fn answer_lines(asked: &Asked, answer: impl Fn(usize, &Value) -> Value) -> Answer {
@@ -158,6 +158,33 @@ fn what_the_daemon_has_no_room_for_is_sent_again() {
     if bodies(0).len() == 3 {
         assert_eq!(bodies(1), [json!(2)], "only what there was no room for");
     }
+}
+
+#[test]
+fn lines_behind_the_one_at_which_the_daemon_gave_up_are_sent_again() {
+    let gave_up = AtomicUsize::new(0);
+    let fake = Fake::new(move |asked| {
+        let mut answers = String::new();
+        for (at, line) in asked.lines().iter().enumerate() {
+            if line["body"] == 2 && gave_up.fetch_add(1, Ordering::Relaxed) == 0 {
+                let mut busy = problem(503, "busy", "too many bodies are being read at once");
+                busy["retry_after_seconds"] = json!(0);
+                answers += &format!("{}\n", json!({ "line": at + 1, "error": busy }));
+                break;
+            }
+            answers += "{\"sequence_number\":1}\n";
+        }
+        Answer::text(answers)
+    });
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("lines");
+    std::fs::write(&path, "{\"body\":1}\n{\"body\":2}\n{\"body\":3}\n").expect("it can be written");
+    let ran = fake.run(&["send", "q", &format!("@{}", path.display()), "--ndjson"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "3 lines: 3 accepted\n"), "{ran:?}");
+    let sent: Vec<Value> =
+        fake.asked().iter().flat_map(Asked::lines).map(|line| line["body"].clone()).collect();
+    let again = sent.iter().filter(|body| **body == json!(1)).count();
+    assert_eq!(again, 1, "what was taken is not sent again: {sent:?}");
 }
 
 #[test]
