@@ -249,6 +249,24 @@ pub enum SendRefusal {
     NumbersUsedUp,
 }
 
+impl SendRefusal {
+    /// The same refusal, of another message of the batch.
+    pub(crate) fn of_message(mut self, at: usize) -> SendRefusal {
+        match &mut self {
+            SendRefusal::PlaceTaken { index, .. }
+            | SendRefusal::AlreadySettled { index }
+            | SendRefusal::PlaceMismatch { index, .. }
+            | SendRefusal::BodyTooLarge { index, .. }
+            | SendRefusal::WorkflowFull { index, .. } => *index = at,
+            SendRefusal::QueueNotFound(_)
+            | SendRefusal::QueueFull { .. }
+            | SendRefusal::NotScheduled(_)
+            | SendRefusal::NumbersUsedUp => {}
+        }
+        self
+    }
+}
+
 /// Why a receive was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -196,3 +196,69 @@ pub const DAMAGES_KEPT: usize = 1_000;
 /// Default of how large a file is checked page by page when it is opened: what can be read within about a second from
 /// a slow disk, and within a tenth of it from memory.
 pub const CHECK_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// Default of how many HTTP connections may be open at once: each takes a task, a socket and its buffers.
+pub const HTTP_CONNECTIONS_MAX: usize = 1_024;
+
+/// HTTP connections one address may have open at once, unless it is this machine: one client must not take all.
+pub const HTTP_CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
+
+/// Most bytes of the head of an HTTP request; properties that need more go into the envelope of an NDJSON line.
+pub const HTTP_HEAD_BYTES_MAX: usize = 8 * 1024;
+
+/// How long the head of a request may take from its first byte, or from the connection's start.
+pub const HTTP_HEAD_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a connection may be idle between requests: longer than clients keep one, so that they close it first.
+pub const HTTP_IDLE_MAX: Duration = Duration::from_secs(75);
+
+/// How long a client may take nothing of an answer that waits for it.
+pub const HTTP_WRITE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a body may take beside the time its bytes are worth at [`HTTP_BODY_RATE_MIN`].
+pub const HTTP_BODY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes a second a body must bring on average, as the slowest mobile networks do.
+pub const HTTP_BODY_RATE_MIN: usize = 4 * 1024;
+
+/// Largest body of a request with messages: as large as the largest batch.
+pub const HTTP_MESSAGES_BYTES_MAX: usize = SEND_BATCH_BYTES_MAX;
+
+/// Largest body of any other request: a state, or what is sent with a completion, as base64.
+pub const HTTP_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Bytes of all bodies that are being read or wait to be sent to the engine; beyond it, senders are told to come back.
+pub const HTTP_BODIES_BYTES: usize = 256 * 1024 * 1024;
+
+/// Longest wait of one receive over HTTP: what stands between client and server cuts longer ones.
+pub const HTTP_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// How long requests may take to end when the server stops.
+pub const HTTP_DRAIN_MAX: Duration = Duration::from_secs(10);
+
+/// Most keys of one server: every one is compared with each request.
+pub const HTTP_KEYS_MAX: usize = 1_024;
+
+/// Shortest key: 256 bits take 43 characters of base64, and a shorter text may be a password.
+pub const HTTP_KEY_BYTES_MIN: usize = 43;
+
+/// Workflows one HTTP request may look at to find those it asks for; it is told where to go on.
+pub const HTTP_LOOKS_MAX: usize = 10_000;
+
+/// Workflows that are looked at in one go, so that others are served between.
+pub const HTTP_PAGE: usize = 256;
+
+/// How often a listener to events hears something, so that what stands between does not take the connection for dead.
+pub const HTTP_HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// Bytes of messages from which on a part of an NDJSON batch is sent to the engine while the next is read.
+pub const HTTP_CHUNK_BYTES: usize = 2 * 1024 * 1024;
+
+/// Parts of one NDJSON batch that are on their way to the disk at once: enough that reading never waits for it.
+pub const HTTP_CHUNKS_UNDER_WAY: usize = 8;
+
+/// Bytes of an NDJSON answer that wait for their client: many send everything before they read anything.
+pub const HTTP_ANSWERS_BYTES: usize = 32 * 1024 * 1024;
+
+/// Bytes of an NDJSON answer from which on it is sent before the batch has ended.
+pub const HTTP_ANSWER_HELD_BYTES: usize = 1024 * 1024;
