@@ -24,6 +24,7 @@ use super::threads::Job;
 use super::threads::JoinHandle;
 use super::threads::mpsc;
 use super::threads::spawn;
+use crate::engine::meter::Meter;
 use crate::engine::query::Answer;
 use crate::engine::rules::effect::Event;
 use crate::error::Fault;
@@ -64,6 +65,7 @@ struct Desk {
     committer: Committer,
     inbox: Inbox,
     events: broadcast::Sender<Event>,
+    meter: Meter,
     progress: Arc<Progress>,
 }
 
@@ -81,8 +83,9 @@ impl Commits {
         committer: Committer,
         inbox: Inbox,
         events: broadcast::Sender<Event>,
+        meter: Meter,
     ) -> Result<Commits, Fault> {
-        let desk = Desk { committer, inbox, events, progress: Arc::default() };
+        let desk = Desk { committer, inbox, events, meter, progress: Arc::default() };
         let (sender, jobs) = mpsc::sync_channel::<(Option<Job>, Release)>(limits::COMMITS_UNDER_WAY);
         let own_desk = desk.clone();
         let work = move || {
@@ -145,7 +148,7 @@ impl Desk {
             return Err(fault.clone());
         }
         if let Some(job) = job {
-            if let Err(fault) = self.committer.commit(&job) {
+            if let Err(fault) = self.meter.measure(release.answers.len(), || self.committer.commit(&job)) {
                 let fault = self.progress.failed.get_or_init(|| fault);
                 self.refuse(release, fault);
                 // The hot loop may be waiting for something to do.

@@ -16,6 +16,7 @@ use crate::engine::client::events::Events;
 use crate::engine::commits::Commits;
 use crate::engine::inbox::Request;
 use crate::engine::inbox::inbox;
+use crate::engine::meter::Meter;
 use crate::engine::rules::Rules;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
@@ -213,7 +214,8 @@ impl EngineBuilder {
         let epoch = store.epoch();
         let waker = inbox.clone();
         self.clock.on_change(Box::new(move || waker.post_at_once(Request::Wake)));
-        let commits = Commits::start(store.committer(), inbox.clone(), events.clone())?;
+        let meter = Meter::new(self.clock.clone());
+        let commits = Commits::start(store.committer(), inbox.clone(), events.clone(), meter.clone())?;
         let mut writer = Writer {
             store,
             rules: Rules::default(),
@@ -228,6 +230,6 @@ impl EngineBuilder {
             recovers: false,
         };
         writer.recover()?;
-        Ok((Engine { client: Client::new(inbox, epoch, events) }, writer))
+        Ok((Engine { client: Client::new(inbox, epoch, events, meter) }, writer))
     }
 }

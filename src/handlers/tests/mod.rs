@@ -1,0 +1,5 @@
+//! The handlers with real children and a real receiver.
+
+mod exec;
+mod persistent;
+mod stage;
