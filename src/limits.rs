@@ -236,6 +236,33 @@ pub const HTTP_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How long requests may take to end when the server stops.
 pub const HTTP_DRAIN_MAX: Duration = Duration::from_secs(10);
 
+/// Most keys of one server: every one is compared with each request.
+pub const HTTP_KEYS_MAX: usize = 1_024;
+
+/// Shortest key: 256 bits take 43 characters of base64, and a shorter text may be a password.
+pub const HTTP_KEY_BYTES_MIN: usize = 43;
+
+/// Workflows one HTTP request may look at to find those it asks for; it is told where to go on.
+pub const HTTP_LOOKS_MAX: usize = 10_000;
+
+/// Workflows that are looked at in one go, so that others are served between.
+pub const HTTP_PAGE: usize = 256;
+
+/// How often a listener to events hears something, so that what stands between does not take the connection for dead.
+pub const HTTP_HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// Bytes of messages from which on a part of an NDJSON batch is sent to the engine while the next is read.
+pub const HTTP_CHUNK_BYTES: usize = 2 * 1024 * 1024;
+
+/// Parts of one NDJSON batch that are on their way to the disk at once: enough that reading never waits for it.
+pub const HTTP_CHUNKS_UNDER_WAY: usize = 8;
+
+/// Bytes of an NDJSON answer that wait for their client: many send everything before they read anything.
+pub const HTTP_ANSWERS_BYTES: usize = 32 * 1024 * 1024;
+
+/// Bytes of an NDJSON answer from which on it is sent before the batch has ended.
+pub const HTTP_ANSWER_HELD_BYTES: usize = 1024 * 1024;
+/// Default of how long one attempt of a handler in another process may take.
 /// Default of how long one attempt of a handler may take.
 pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
