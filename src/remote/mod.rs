@@ -1,1 +1,46 @@
 //! A client of a running daemon, over HTTP.
+
+mod connector;
+mod dead_letters;
+mod deliveries;
+mod error;
+mod events;
+mod exchange;
+mod house;
+mod lines;
+mod messages;
+mod operation;
+mod page;
+mod queues;
+mod receipt;
+mod remote;
+mod route;
+mod workflows;
+
+pub use crate::remote::error::RemoteError;
+pub use crate::remote::events::Events;
+pub use crate::remote::events::Happening;
+pub use crate::remote::messages::BatchAnswers;
+pub use crate::remote::operation::BulkOperation;
+pub use crate::remote::operation::BulkOutcome;
+pub use crate::remote::operation::Operation;
+pub use crate::remote::operation::OperationFilter;
+pub use crate::remote::operation::OperationOutcome;
+pub use crate::remote::operation::Purge;
+pub use crate::remote::operation::PurgeOutcome;
+pub use crate::remote::operation::Redrive;
+pub use crate::remote::operation::RedriveOutcome;
+pub use crate::remote::operation::RedrivenWord;
+pub use crate::remote::operation::RefusedOperation;
+pub use crate::remote::page::AuditPage;
+pub use crate::remote::page::AuditView;
+pub use crate::remote::page::BackupView;
+pub use crate::remote::page::BlockedPage;
+pub use crate::remote::page::DeadLetterPage;
+pub use crate::remote::page::MessagePage;
+pub use crate::remote::page::QueuePage;
+pub use crate::remote::page::WorkflowPage;
+pub use crate::remote::receipt::ReceiptStatus;
+pub use crate::remote::receipt::ReceiptView;
+pub use crate::remote::remote::Remote;
+pub use crate::remote::remote::RemoteOptions;
