@@ -34,6 +34,12 @@ pub const REASON_BYTES_MAX: usize = 1024;
 /// Longest dead-letter description in bytes, enough for a stack trace's top.
 pub const DESCRIPTION_BYTES_MAX: usize = 4096;
 
+/// Longest name of an actor in bytes: it is shown in one column.
+pub const ACTOR_BYTES_MAX: usize = 128;
+
+/// Entries of the audit that are kept; with each one more, the oldest is dropped. At 200 bytes each they take 20 MB.
+pub const AUDIT_KEPT: u64 = 100_000;
+
 /// Default of the largest body of a message in bytes; a queue may set another up to [`BODY_BYTES_CEILING`].
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 

@@ -3,6 +3,7 @@
 mod promises {
     pub(crate) mod house;
 
+    mod audit;
     mod broken;
     mod broken_answers;
     mod check;

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::actor::Actor;
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::lock::LockKind;
@@ -159,4 +162,27 @@ fn the_last_use_of_a_queue_is_forgotten_with_it() {
     }
     assert!(bare.rows(|rows| rows.queue_named(&queue()).unwrap()).is_none(), "it was idle for long enough");
     assert_eq!(bare.rules.queues_used().count(), 0);
+}
+
+#[test]
+fn the_oldest_entry_of_the_audit_goes_when_there_are_too_many() {
+    let mut bare = Bare::new(QueueOptions::default());
+    let actor = Arc::new(Actor::new("ada").unwrap());
+    let hold = || {
+        let operation = Operation::Hold { reason: "said so".to_owned() };
+        let command = Box::new(Command::Operate { queue: queue(), workflow: workflow(1), operation });
+        Command::OnRecord { actor: actor.clone(), begun: None, command }
+    };
+    bare.apply(hold());
+    let first = bare.rows(|rows| rows.audit_last().unwrap()).expect("it is on record");
+    let at = |number| Some(Arc::new(AuditEntry { number, ..AuditEntry::clone(&first) }));
+    let newest = limits::AUDIT_KEPT + 1;
+    bare.rows(|rows| {
+        rows.write(Change::Audit(1, None)).unwrap();
+        [2, 3, newest].iter().for_each(|number| rows.write(Change::Audit(*number, at(*number))).unwrap());
+    });
+    bare.apply(hold());
+    let left = bare.rows(|rows| rows.audit_after(0, limits::PAGE_MAX).unwrap());
+    let left: Vec<u64> = left.iter().map(|entry| entry.number).collect();
+    assert_eq!(left, [3, newest, newest + 1]);
 }

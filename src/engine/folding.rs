@@ -20,6 +20,7 @@ const META: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("meta");
 const JOURNAL: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("journal");
 const ANSWERS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answers");
 const ANSWER_COUNTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answer_counts");
+const AUDIT: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("audit");
 
 /// Generations so small that every commit seals one and folds another.
 fn folding() -> StoreOptions {
@@ -119,7 +120,7 @@ fn opening_again_at_any_turn_changes_nothing() {
 
 #[test]
 fn a_file_of_an_older_format_is_sound_and_is_opened_with_all_it_holds() {
-    let of_format_3 = [ANSWERS, ANSWER_COUNTS];
+    let of_format_3 = [ANSWERS, ANSWER_COUNTS, AUDIT];
     let older = [(1, [&[JOURNAL][..], &of_format_3].concat()), (2, of_format_3.to_vec())];
     for (format, missing) in older {
         let folder = tempfile::tempdir().unwrap();

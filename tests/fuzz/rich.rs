@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use seriatim::Abandon;
+use seriatim::Actor;
 use seriatim::Completion;
 use seriatim::Ending;
 use seriatim::Engine;
@@ -45,7 +46,12 @@ pub(crate) async fn rich_file(path: &Path, window_bytes: u64) {
             None => drop(delivery.complete_with(Completion::new().state("state")).await.expect("held")),
         }
     }
-    queue.workflow("b").expect("a good ID").declare_void(5, 5).await.expect("it is missing");
+    let ada = client.acting_as(Actor::new("ada").expect("a good name"));
+    let operated = ada.queue("positions").expect("a good name").workflow("b").expect("a good ID");
+    operated.declare_void(5, 5).await.expect("it is missing");
+    assert!(operated.resume().await.is_err(), "it is not held");
+    operated.hold("for a while").await.expect("a queue");
+    operated.resume().await.expect("it is held");
     let chain = client
         .create_queue("chain", QueueOptions { order: Order::After, ..QueueOptions::default() })
         .await

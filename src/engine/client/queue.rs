@@ -408,16 +408,16 @@ pub(crate) async fn purge(
     queue: &QueueName,
     scope: PurgeScope,
 ) -> Result<u64, OperateError> {
-    let mut count = 0;
+    let (mut count, mut entry) = (0, None);
     let mut from = Some(SequenceNumber::new(0));
     while let Some(next) = from {
         let command = Command::Purge { queue: queue.clone(), scope: scope.clone(), from: next };
-        let purged = match client.ask(command).await? {
+        let purged = match client.ask_on(command, entry).await? {
             Reply::Purge(answer) => answer.map_err(OperateError::Refused)?,
             other => unreachable!("a purge is answered as one: {other:?}"),
         };
         count += purged.count;
-        from = purged.next;
+        (from, entry) = (purged.next, purged.entry);
     }
     Ok(count)
 }

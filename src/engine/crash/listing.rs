@@ -99,6 +99,7 @@ impl Listing {
             self.add_queue(records, &queue)?;
         }
         self.add("reminder", &records.reminder_first()?);
+        self.add("audit", &(records.audit_after(0, limits::PAGE_MAX)?, records.audit_last()?));
         let mut after = None;
         while let Some((key, holding)) = records.holding_after(after.as_ref())?
             && self.goes_on()

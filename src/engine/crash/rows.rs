@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::record::Answered;
@@ -67,6 +68,7 @@ pub(crate) struct Rows {
     pub(crate) duplicates: BTreeMap<(QueueId, MessageId), Duplicate>,
     pub(crate) answers: BTreeMap<(QueueId, Arc<str>), Arc<Answered>>,
     pub(crate) answer_counts: BTreeMap<QueueId, u64>,
+    pub(crate) audit: BTreeMap<u64, Arc<AuditEntry>>,
 }
 
 /// Puts or deletes a row of a map.
@@ -275,6 +277,18 @@ impl Records for Rows {
         Ok(self.answer_counts.get(&queue).copied().unwrap_or_default())
     }
 
+    fn audit(&self, number: u64) -> Read<Option<Arc<AuditEntry>>> {
+        Ok(self.audit.get(&number).cloned())
+    }
+
+    fn audit_last(&self) -> Read<Option<Arc<AuditEntry>>> {
+        Ok(self.audit.values().next_back().cloned())
+    }
+
+    fn audit_after(&self, number: u64, limit: usize) -> Read<Vec<Arc<AuditEntry>>> {
+        Ok(self.audit.range(number + 1..).map(|(_, entry)| entry.clone()).take(limit).collect())
+    }
+
     fn write(&mut self, change: Change) -> Result<(), Fault> {
         self.changes += 1;
         self.kinds.insert(std::mem::discriminant(&change));
@@ -308,6 +322,7 @@ impl Records for Rows {
             }
             Change::Duplicate(queue, id, entry) => put(&mut self.duplicates, (queue, id), entry),
             Change::Answer(queue, key, answered) => put(&mut self.answers, (queue, key), answered),
+            Change::Audit(number, entry) => put(&mut self.audit, number, entry),
             Change::AnswerCount(queue, count) => put(&mut self.answer_counts, queue, count),
         }
         Ok(())

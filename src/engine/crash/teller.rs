@@ -163,13 +163,17 @@ impl Teller {
         if rows.queue_named(&queue).expect("plain rows never fail").is_none() && self.random.chance(60) {
             return self.create(name, order);
         }
-        match self.random.below(100) {
+        let command = match self.random.below(100) {
             0..30 => self.send(queue, order),
             30..48 => self.receive(rows, queue),
             48..76 => self.settle(rows, queue),
             76..83 => self.use_taken(rows, queue),
             83..91 => self.operate(queue),
             _ => self.change_much(rows, queue, name, order),
+        };
+        match command.is_operators() && self.random.chance(50) {
+            true => Command::OnRecord { actor: wares::actor(), begun: None, command: Box::new(command) },
+            false => command,
         }
     }
 

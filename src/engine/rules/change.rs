@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
@@ -62,6 +63,8 @@ pub(crate) enum Change {
     Answer(QueueId, Arc<str>, Option<Arc<Answered>>),
     /// How many such answers a queue keeps, if any.
     AnswerCount(QueueId, Option<u64>),
+    /// An entry of the audit, by its number.
+    Audit(u64, Option<Arc<AuditEntry>>),
 }
 
 /// The predecessor a message named.

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::actor::Actor;
 use crate::clock::Timestamp;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::MessageRecord;
@@ -158,6 +159,13 @@ pub(crate) enum Command {
         key: IdempotencyKey,
         messages: Vec<NewMessage>,
     },
+    /// An operator's command, to be written down with who asks and what came of it.
+    OnRecord {
+        actor: Arc<Actor>,
+        /// The entry of a purge that goes on.
+        begun: Option<u64>,
+        command: Box<Command>,
+    },
 }
 
 /// A delivery as its holder names it.
@@ -170,6 +178,29 @@ pub(crate) struct Held {
 }
 
 impl Command {
+    /// What is asked, whether on record or not.
+    #[cfg(test)]
+    pub(crate) fn asked(&self) -> &Command {
+        match self {
+            Command::OnRecord { command, .. } => command,
+            command => command,
+        }
+    }
+
+    /// Whether it is for operators, and worth being put on record.
+    pub(crate) fn is_operators(&self) -> bool {
+        matches!(
+            self,
+            Command::CreateQueue { .. }
+                | Command::ChangeQueue { .. }
+                | Command::DeleteQueue { .. }
+                | Command::SetState { .. }
+                | Command::Operate { .. }
+                | Command::Redrive { .. }
+                | Command::Purge { .. }
+        )
+    }
+
     /// About how many bytes of bodies and headers it carries.
     pub(crate) fn bytes(&self) -> usize {
         let messages = |messages: &[NewMessage]| messages.iter().map(NewMessage::len).sum::<usize>();
@@ -350,6 +381,14 @@ pub(crate) struct Settled {
 pub(crate) struct Purged {
     pub(crate) count: u64,
     pub(crate) next: Option<SequenceNumber>,
+    /// Its entry in the audit, if it is on record.
+    pub(crate) entry: Option<u64>,
+}
+
+impl Purged {
+    pub(crate) fn new(count: u64, next: Option<SequenceNumber>) -> Purged {
+        Purged { count, next, entry: None }
+    }
 }
 
 /// The answer to a command; a refusal is an answer.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::record::Answered;
@@ -100,6 +101,12 @@ pub(crate) trait Records {
     fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>>;
     /// How many such answers the queue keeps.
     fn answer_count(&self, queue: QueueId) -> Read<u64>;
+    /// The entry of the audit with this number.
+    fn audit(&self, number: u64) -> Read<Option<Arc<AuditEntry>>>;
+    /// The newest entry of the audit.
+    fn audit_last(&self) -> Read<Option<Arc<AuditEntry>>>;
+    /// Up to `limit` entries of the audit in order of number, after the given one.
+    fn audit_after(&self, number: u64, limit: usize) -> Read<Vec<Arc<AuditEntry>>>;
 
     /// Puts or deletes a row.
     fn write(&mut self, change: Change) -> Result<(), Fault>;

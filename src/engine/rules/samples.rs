@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::actor::Actor;
 use crate::clock::Timestamp;
+use crate::engine::rules::audit::AuditEntry;
+use crate::engine::rules::audit::AuditVerb;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::change::TrailEntry;
@@ -215,6 +218,9 @@ fn commands() -> Vec<Command> {
     commands.push(Command::CompleteAll { queue: queue.clone(), deliveries: vec![held, held] });
     let key = IdempotencyKey::new("k", 300).unwrap();
     commands.push(Command::SendOnce { queue: queue.clone(), key, messages: vec![placed(1)] });
+    let actor = Arc::new(Actor::new("ada").and_then(|actor| actor.because("r")).unwrap());
+    let command = Box::new(Command::DeleteQueue { name: queue.clone() });
+    commands.push(Command::OnRecord { actor, begun: Some(300), command });
     for scope in [PurgeScope::Everything, PurgeScope::DeadLetters, PurgeScope::Workflow(workflow)] {
         commands.push(Command::Purge { queue: queue.clone(), scope, from: number(1) });
     }
@@ -289,11 +295,28 @@ fn changes() -> Vec<Change> {
         Change::Duplicate(queue, id(), Some(Duplicate { sequence: number(1), until: at(9) })),
         Change::Answer(queue, Arc::from("k"), Some(Arc::new(answered()))),
         Change::AnswerCount(queue, Some(300)),
+        Change::Audit(300, Some(Arc::new(audit_entry()))),
     ];
     let record = |status| Change::Message(message_key, Some(Arc::new(message_record(status))));
     changes.extend(statuses().into_iter().map(record));
     changes.extend(reminds().into_iter().map(|what| Change::Reminder(reminder(what), true)));
     changes
+}
+
+fn audit_entry() -> AuditEntry {
+    AuditEntry {
+        number: 300,
+        at: at(1),
+        actor: "ada".to_owned(),
+        verb: AuditVerb::ReleaseLock,
+        queue: queue(),
+        workflow_id: Some(workflow()),
+        sequence_number: Some(number(2)),
+        positions: Some((3, 400)),
+        reason: Some("r".to_owned()),
+        refusal: Some("no".to_owned()),
+        count: 5,
+    }
 }
 
 fn answered() -> Answered {

@@ -28,6 +28,7 @@
 //! | duplicates | queue, message ID | `Duplicate` | until its window is over |
 //! | answers | queue, idempotency key | `Answered` | until its window is over |
 //! | answer_counts | queue | how many answers | while there are some |
+//! | audit | number | `AuditEntry` | until there are too many after it |
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -38,6 +39,7 @@ use redb::TableDefinition;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
@@ -179,6 +181,7 @@ tables! {
     16 duplicates Duplicates: Hashed, QueueId, MessageId => Duplicate;
     17 answers Answers: Hashed, QueueId, Arc<str> => Arc<Answered>;
     18 answer_counts AnswerCounts: Hashed, QueueId, () => u64;
+    19 audit Audit: BTreeMap, (), u64 => Arc<AuditEntry>;
 }
 
 /// Every table with sealed rows.

@@ -46,7 +46,7 @@ fn seal_of(table: &Definition, key: &[u8], payload: &[u8]) -> [u8; SEAL_LEN] {
 
 /// A table's name as a text that outlives the definition, which only lends it.
 fn table_name(table: &Definition) -> &'static str {
-    const NAMES: [&str; 23] = [
+    const NAMES: [&str; 24] = [
         "meta",
         "journal",
         "queues",
@@ -70,6 +70,7 @@ fn table_name(table: &Definition) -> &'static str {
         "duplicates",
         "answers",
         "answer_counts",
+        "audit",
     ];
     NAMES.into_iter().find(|name| *name == table.name()).unwrap_or("unknown")
 }

@@ -50,6 +50,7 @@ impl Turn<'_> {
             }
             Change::Waiting(key, id, entry) => shelves.waiting.set(base, &key, id, entry),
             Change::DeadLetter(key, there) => self.list_dead_letter(key, there),
+            Change::Audit(number, entry) => shelves.audit.set(base, &(), number, entry),
             Change::Queue(record) => {
                 self.put_queue(record);
                 Ok(())

@@ -99,7 +99,10 @@ impl Crowd {
             28..54 => Some(self.receive(rows, queue)),
             54..80 => self.settle(ledger, now),
             80..88 => self.use_taken(rows),
-            _ => Some(self.operate(rows, queue)),
+            _ => {
+                let command = self.operate(rows, queue);
+                Some(self.put_on_record(command))
+            }
         };
         asked.unwrap_or_else(|| self.receive(rows, queue))
     }

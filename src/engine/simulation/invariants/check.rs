@@ -1,6 +1,7 @@
 //! Which promises are looked at when.
 
 use crate::engine::simulation::invariants::answers;
+use crate::engine::simulation::invariants::audit;
 use crate::engine::simulation::invariants::chains;
 use crate::engine::simulation::invariants::counts;
 use crate::engine::simulation::invariants::locks;
@@ -51,6 +52,7 @@ const THOROUGHLY: &[(&str, Invariant)] = &[
     ("I6 counters equal the answers", counts::counters_equal_the_answers),
     ("I7 delivery counts equal the answers", counts::delivery_counts_equal_the_answers),
     ("I11 a free head is offered", work::a_free_head_is_offered),
+    ("I12 what operators do is written down", audit::what_operators_do_is_written_down),
 ];
 
 /// Looks at what the last turn has brought.

@@ -74,6 +74,20 @@ impl Ledger {
         }
     }
 
+    /// Something was asked on record.
+    pub(crate) fn hear_on_record(&mut self, command: &Command, reply: &Reply) {
+        let Command::OnRecord { actor, command, .. } = command else { return };
+        let is_refused = match reply {
+            Reply::Queue(answer) => answer.is_err(),
+            Reply::Operate(answer) => answer.is_err(),
+            Reply::Redrive(answer) => answer.is_err(),
+            Reply::Purge(answer) => answer.is_err(),
+            other => unreachable!("no operator is answered so: {other:?}"),
+        };
+        let queue = queue_operated(command).clone();
+        self.on_record.push((actor.name().to_owned(), queue, is_refused));
+    }
+
     /// Something has happened that nobody asked for.
     pub(crate) fn hear_event(&mut self, event: &Event) {
         match (&event.kind, event.sequence_number) {
@@ -207,5 +221,18 @@ fn queue_received(command: &Command) -> &QueueName {
         | Command::ReceiveTaken { queue, .. }
         | Command::ReceiveTakenDeferred { queue, .. } => queue,
         other => unreachable!("nobody receives by {other:?}"),
+    }
+}
+
+fn queue_operated(command: &Command) -> &QueueName {
+    match command {
+        Command::CreateQueue { name: queue, .. }
+        | Command::ChangeQueue { name: queue, .. }
+        | Command::DeleteQueue { name: queue }
+        | Command::SetState { queue, .. }
+        | Command::Operate { queue, .. }
+        | Command::Redrive { queue, .. }
+        | Command::Purge { queue, .. } => queue,
+        other => unreachable!("no operator asks for {other:?}"),
     }
 }

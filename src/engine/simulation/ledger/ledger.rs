@@ -49,6 +49,8 @@ pub(crate) struct Ledger {
     pub(crate) ids: BTreeMap<(QueueName, MessageId), (SequenceNumber, Timestamp)>,
     /// What was answered under idempotency keys: the request's digest, the receipts, and until when that is kept.
     pub(crate) answers: BTreeMap<(QueueName, String), (u64, Vec<Receipt>, Timestamp)>,
+    /// Who asked for what on record, and whether it was refused, in the order of the answers.
+    pub(crate) on_record: Vec<(String, QueueName, bool)>,
     /// The highest number given so far.
     pub(crate) last: u64,
     /// Purges whose victims have not been looked for.
