@@ -21,8 +21,10 @@ use crate::engine::rules::records::Records;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::error::ReceiveRefusal;
+use crate::error::SendRefusal;
 use crate::header::Headers;
 use crate::header::Properties;
+use crate::id::IdempotencyKey;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -185,4 +187,25 @@ fn the_oldest_entry_of_the_audit_goes_when_there_are_too_many() {
     let left = bare.rows(|rows| rows.audit_after(0, limits::PAGE_MAX).unwrap());
     let left: Vec<u64> = left.iter().map(|entry| entry.number).collect();
     assert_eq!(left, [3, newest, newest + 1]);
+}
+
+#[test]
+fn a_send_under_a_new_key_is_refused_when_too_many_answers_are_kept_and_the_known_ones_are_given() {
+    let mut bare = Bare::new(QueueOptions::default());
+    let key = |text| IdempotencyKey::new(text, 1).unwrap();
+    let send = |text| Command::SendOnce { queue: queue(), key: key(text), messages: vec![message(1)] };
+    let sent = |reply| match reply {
+        Reply::Send(answer) => answer,
+        other => panic!("{other:?}"),
+    };
+    let first = sent(bare.apply(send("known"))).unwrap();
+    let id = bare.rows(|rows| rows.queue_named(&queue()).unwrap()).expect("it was created").id;
+    let kept = limits::IDEMPOTENCY_KEYS_MAX;
+    bare.rows(|rows| rows.write(Change::AnswerCount(id, Some(kept))).unwrap());
+    assert_eq!(sent(bare.apply(send("new"))), Err(SendRefusal::TooManyKeys { kept }));
+    assert_eq!(sent(bare.apply(send("known"))), Ok(first));
+    bare.now = bare.now + limits::IDEMPOTENCY_WINDOW;
+    let reminder = bare.rows(|rows| rows.reminder_first().unwrap()).expect("the answer will be forgotten");
+    bare.apply(Command::Remind(reminder));
+    sent(bare.apply(send("new"))).unwrap();
 }
