@@ -236,6 +236,33 @@ pub const HTTP_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How long requests may take to end when the server stops.
 pub const HTTP_DRAIN_MAX: Duration = Duration::from_secs(10);
 
+/// Most keys of one server: every one is compared with each request.
+pub const HTTP_KEYS_MAX: usize = 1_024;
+
+/// Shortest key: 256 bits take 43 characters of base64, and a shorter text may be a password.
+pub const HTTP_KEY_BYTES_MIN: usize = 43;
+
+/// Workflows one HTTP request may look at to find those it asks for; it is told where to go on.
+pub const HTTP_LOOKS_MAX: usize = 10_000;
+
+/// Workflows that are looked at in one go, so that others are served between.
+pub const HTTP_PAGE: usize = 256;
+
+/// How often a listener to events hears something, so that what stands between does not take the connection for dead.
+pub const HTTP_HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// Bytes of messages from which on a part of an NDJSON batch is sent to the engine while the next is read.
+pub const HTTP_CHUNK_BYTES: usize = 2 * 1024 * 1024;
+
+/// Parts of one NDJSON batch that are on their way to the disk at once: enough that reading never waits for it.
+pub const HTTP_CHUNKS_UNDER_WAY: usize = 8;
+
+/// Bytes of an NDJSON answer that wait for their client: many send everything before they read anything.
+pub const HTTP_ANSWERS_BYTES: usize = 32 * 1024 * 1024;
+
+/// Bytes of an NDJSON answer from which on it is sent before the batch has ended.
+pub const HTTP_ANSWER_HELD_BYTES: usize = 1024 * 1024;
+/// Default of how long one attempt of a handler in another process may take.
 /// Default of how long one attempt of a handler may take.
 pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
@@ -306,6 +333,9 @@ pub const SCHEDULE_NAME_BYTES_MAX: usize = 64;
 /// Most exact retry delays of one definition; the last one repeats.
 pub const RETRY_DELAYS_MAX: usize = 64;
 
+/// Most bytes of output any handler may be allowed: they are in memory for each attempt that runs.
+pub const OUTPUT_BYTES_CEILING: usize = 16 * 1024 * 1024;
+
 /// Default of how long a workflow has to stand still before somebody is told.
 pub const NOTIFY_AFTER_DEFAULT: Duration = Duration::from_secs(15 * 60);
 
@@ -331,3 +361,17 @@ pub const OUTBOUND_IDLE_MAX: Duration = Duration::from_secs(15);
 
 /// Bytes of properties that go into the headers of a post: a server takes a head of 8 KiB at least.
 pub const PROPERTY_HEADERS_BYTES_MAX: usize = 4 * 1024;
+/// Port of the HTTP server.
+pub const HTTP_PORT: u16 = 7700;
+
+/// Ticks a schedule sends in one transaction; what is left follows at once.
+pub const TICKS_AT_ONCE: usize = 256;
+
+/// How long the folder of definitions has to be quiet before it is read again: an editor writes in several steps.
+pub const RELOAD_SETTLES: Duration = Duration::from_millis(100);
+
+/// How often workflows in trouble are looked at: they wait for minutes, and each look is a request.
+pub const LOOKOUT_EVERY: Duration = Duration::from_secs(5);
+
+/// Workflows in trouble that are known; beyond it, an operator has enough to do.
+pub const TROUBLES_KNOWN: usize = 10_000;

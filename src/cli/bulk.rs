@@ -1,17 +1,15 @@
 //! An operator's verb for every workflow that matches: counted first, page by page, resumable.
 
-use std::pin::pin;
-
 use serde::Serialize;
+use seriatim::remote::BulkOperation;
+use seriatim::remote::BulkOutcome;
+use seriatim::remote::OperationFilter;
+use seriatim::remote::RefusedOperation;
 use seriatim::remote::Remote;
-use seriatim::wire::views::BulkOperation;
-use seriatim::wire::views::BulkOutcome;
-use seriatim::wire::views::OperationFilter;
-use seriatim::wire::views::RefusedOperation;
-use tokio::signal::ctrl_c;
 
 use crate::cli::arguments::operate::BulkArguments;
 use crate::cli::failure::Failure;
+use crate::cli::interrupt::Interrupt;
 use crate::cli::limits;
 use crate::cli::operate::Act;
 use crate::cli::operate::confirm;
@@ -36,6 +34,8 @@ struct Tally {
     matched: u64,
     done: u64,
     refused: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    purged: Option<u64>,
     /// Where to go on, when it was interrupted.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<String>,
@@ -43,8 +43,9 @@ struct Tally {
 
 impl<'a> Bulk<'a> {
     pub(crate) fn new(remote: Remote, queue: String, act: Act<'a>, arguments: BulkArguments) -> Bulk<'a> {
-        let BulkArguments { all: _, status, prefix, cause, error, after } = arguments;
-        let filter = OperationFilter { status, prefix, cause, reason: error };
+        let BulkArguments { all: _, status, prefix, cause, hold_cause, error, after } = arguments;
+        let filter = OperationFilter { all: false, status, prefix, cause, hold_cause, reason: error };
+        let filter = filter.or_all();
         Bulk { remote, queue, act, filter, after }
     }
 
@@ -54,6 +55,11 @@ impl<'a> Bulk<'a> {
         let dry_run = self.act.operator.dry_run;
         if !dry_run && !self.act.operator.yes {
             let would = self.all_pages(true, &out).await?;
+            if would.after.is_some() {
+                return Err(Failure::Refused(
+                    "go on: interrupted while counting; nothing was changed".to_owned(),
+                ));
+            }
             if would.matched == 0 {
                 out.say("none matches")?;
                 out.json(&would)?;
@@ -75,23 +81,19 @@ impl<'a> Bulk<'a> {
         let progress = Progress::new("workflows");
         let mut tally = Tally { verb: self.act.verb.name, dry_run, ..Tally::default() };
         let mut after = self.after.clone();
-        let mut interrupt = pin!(ctrl_c());
+        let interrupt = Interrupt::listen();
         loop {
-            let page = self.page(dry_run, after.clone());
-            let page = tokio::select! {
-                page = page => page,
-                _ = &mut interrupt => {
-                    tally.after = Some(after.unwrap_or_default());
-                    break;
-                }
-            };
-            let page = page.inspect_err(|_| {
-                if let Some(after) = &after {
-                    remark(format!("{} were done; go on with --after '{after}'", tally.done));
-                }
+            let page = self.page(dry_run, after.clone()).await.inspect_err(|_| {
+                let after = after.as_deref().unwrap_or_default();
+                remark(format!(
+                    "{} were done, and perhaps some after '{after}': look at those before you go on with --after \
+                     '{after}'",
+                    tally.done
+                ));
             })?;
             tally.add(&page);
-            for refused in &page.refused {
+            // What would be refused is only told to who asked for it.
+            for refused in page.refused.iter().filter(|_| !dry_run || self.act.operator.dry_run) {
                 self.refuse(refused, out)?;
             }
             progress.show(tally.matched);
@@ -100,6 +102,10 @@ impl<'a> Bulk<'a> {
                 break;
             }
             after = page.after;
+            if interrupt.came() {
+                tally.after = after;
+                break;
+            }
         }
         progress.end();
         Ok(tally)
@@ -120,7 +126,7 @@ impl<'a> Bulk<'a> {
     }
 
     fn refuse(&self, refused: &RefusedOperation, out: &Out) -> Result<(), Failure> {
-        let id = refused.workflow_id.as_deref().unwrap_or_default();
+        let id = &refused.workflow_id;
         remark(format!("{}/{id}: {} ({})", self.queue, refused.error.detail, refused.error.code));
         out.json(refused)?;
         Ok(())
@@ -131,14 +137,21 @@ impl Tally {
     fn add(&mut self, page: &BulkOutcome) {
         self.matched += page.matched;
         self.done += page.done;
+        self.purged = page.purged.map(|purged| purged + self.purged.unwrap_or_default()).or(self.purged);
         self.refused += page.refused.len() as u64;
     }
 
     fn told(&self, done: &str) -> String {
-        match self.dry_run {
-            true => format!("{} match (a dry run: nothing was changed)", self.matched),
-            false if self.refused > 0 => format!("{} {done}, {} refused", self.done, self.refused),
-            false => format!("{} {done}", self.done),
+        if self.dry_run {
+            let Tally { matched, done, refused, .. } = self;
+            return format!(
+                "{matched} match, {done} would be done, {refused} refused (a dry run: nothing was changed)"
+            );
+        }
+        let purged = self.purged.map(|purged| format!(", {purged} messages")).unwrap_or_default();
+        match self.refused {
+            0 => format!("{} {done}{purged}", self.done),
+            refused => format!("{} {done}{purged}, {refused} refused", self.done),
         }
     }
 }

@@ -29,7 +29,9 @@ use crate::cli::queues;
 use crate::cli::receive;
 use crate::cli::redrive;
 use crate::cli::restore;
+
 use crate::cli::send;
+use crate::cli::serve;
 use crate::cli::settle;
 use crate::cli::show;
 use crate::cli::tail;
@@ -51,6 +53,8 @@ pub(crate) fn run() -> ExitCode {
 /// True when every promise was kept.
 fn run_verb(verb: Verb) -> Result<bool, Failure> {
     match verb {
+        Verb::Run(arguments) => serve::run(&arguments),
+        Verb::Dev(arguments) => serve::dev(&arguments),
         Verb::Send(arguments) => connect::run(send::run(arguments)),
         Verb::Receive(arguments) => connect::run(receive::run(arguments)),
         Verb::Settle(arguments) => connect::run(settle::run(arguments)),

@@ -11,11 +11,11 @@ use crate::cli::table::Table;
 pub(crate) async fn run(arguments: CronArguments) -> Result<bool, Failure> {
     let remote = connect(&arguments.daemon)?;
     let out = Out::new(arguments.daemon.json);
-    let page = remote.schedules().await.map_err(Failure::to("list the schedules"))?;
+    let schedules = remote.schedules().await.map_err(Failure::to("list the schedules"))?;
     let present = Present::here();
     let mut table = Table::new(&["queue", "schedule", "cron", "zone", "last", "next", "after that"]);
     let is_meant = |queue: &str| arguments.queue.as_deref().is_none_or(|meant| meant == queue);
-    for schedule in page.schedules.into_iter().filter(|schedule| is_meant(&schedule.queue)) {
+    for schedule in schedules.into_iter().filter(|schedule| is_meant(&schedule.queue)) {
         out.json(&schedule)?;
         let mut next = schedule.next.iter();
         table.row([

@@ -1,7 +1,7 @@
 //! `seriatim definitions`: what is loaded, loading again, pausing handlers.
 
 use serde_json::json;
-use seriatim::wire::views::DefinitionPage;
+use seriatim::wire::views::DefinitionView;
 
 use crate::cli::arguments::look::DefinitionsArguments;
 use crate::cli::arguments::look::DefinitionsVerb;
@@ -17,13 +17,14 @@ pub(crate) async fn run(arguments: DefinitionsArguments) -> Result<bool, Failure
     let out = Out::new(arguments.daemon.json);
     match arguments.what.unwrap_or(DefinitionsVerb::List) {
         DefinitionsVerb::List => {
-            let page = remote.definitions().await.map_err(Failure::to("list the definitions"))?;
-            print(&page, &out)
+            let definitions = remote.definitions().await.map_err(Failure::to("list the definitions"))?;
+            print(&definitions, &out)
         }
         DefinitionsVerb::Reload => {
-            let page = remote.reload().await.map_err(Failure::to("load the definitions again"))?;
-            out.say("the definitions are loaded")?;
-            print(&page, &out)
+            remote.reload().await.map_err(Failure::to("load the definitions again"))?;
+            out.say("the definitions are loaded again")?;
+            let definitions = remote.definitions().await.map_err(Failure::to("list the definitions"))?;
+            print(&definitions, &out)
         }
         DefinitionsVerb::Pause { queue } => {
             remote.pause(&queue).await.map_err(Failure::to(format!("pause {queue}")))?;
@@ -40,24 +41,31 @@ pub(crate) async fn run(arguments: DefinitionsArguments) -> Result<bool, Failure
     }
 }
 
-fn print(page: &DefinitionPage, out: &Out) -> Result<bool, Failure> {
+fn print(definitions: &[DefinitionView], out: &Out) -> Result<bool, Failure> {
     let present = Present::here();
-    let mut table = Table::new(&["queue", "file", ">handlers", ">schedules", "loaded", "", "error"]);
-    for definition in &page.definitions {
+    let mut table = Table::new(&["queue", "file", "handlers", ">schedules", "loaded", "", "problem"]);
+    for definition in definitions {
         out.json(definition)?;
         table.row([
             definition.queue.clone(),
             definition.file.clone(),
-            definition.handlers.to_string(),
+            handlers(definition),
             definition.schedules.to_string(),
-            definition.loaded_at.map(|at| present.age(at)).unwrap_or_default(),
+            present.age(definition.loaded_at),
             if definition.paused { "paused".to_owned() } else { String::new() },
-            definition.error.clone().unwrap_or_default(),
+            definition.problem.clone().unwrap_or_default(),
         ]);
     }
     match table.is_empty() {
         true => out.say("there are no definitions")?,
         false => out.say(table.to_string())?,
     }
-    Ok(page.definitions.iter().all(|definition| definition.error.is_none()))
+    Ok(definitions.iter().all(|definition| definition.problem.is_none()))
+}
+
+fn handlers(definition: &DefinitionView) -> String {
+    match definition.handlers.is_empty() {
+        true => "none: clients receive".to_owned(),
+        false => definition.handlers.join(", "),
+    }
 }

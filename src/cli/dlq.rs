@@ -5,21 +5,19 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use seriatim::remote::Remote;
 use seriatim::wire::WireTime;
-use seriatim::wire::views::DeadLetterView;
-use seriatim::wire::views::Operation;
+use seriatim::wire::views::DeadLetterEntry;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::DlqArguments;
 use crate::cli::arguments::operate::DlqListArguments;
 use crate::cli::arguments::operate::DlqVerb;
-use crate::cli::arguments::operate::OperatorArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::Failure;
 use crate::cli::limits;
 use crate::cli::moment::Present;
-use crate::cli::operate::confirm;
 use crate::cli::out::Out;
 use crate::cli::out::shortened;
+use crate::cli::purge;
 use crate::cli::queues;
 use crate::cli::table::Table;
 
@@ -28,7 +26,7 @@ pub(crate) async fn run(arguments: DlqArguments) -> Result<bool, Failure> {
     match arguments.what {
         None => list(arguments.list, &arguments.daemon).await,
         Some(DlqVerb::Purge { queue, reason, operator }) => {
-            purge(&queue, reason, &operator, &arguments.daemon).await
+            purge::dead_letters(&queue, reason, &operator, &arguments.daemon).await
         }
     }
 }
@@ -48,7 +46,7 @@ async fn list(list: DlqListArguments, daemon: &DaemonArguments) -> Result<bool, 
         if list.each { Listing::Each(Table::new(EACH)) } else { Listing::Reasons(BTreeMap::new()) };
     let present = Present::here();
     for queue in &queues {
-        let mut letters = DeadLetters::new(&remote, queue);
+        let mut letters = DeadLetters::new(&remote, queue, None);
         while let Some(page) = letters.next().await? {
             for letter in &page {
                 if matches(letter, list.error.as_deref()) {
@@ -62,8 +60,8 @@ async fn list(list: DlqListArguments, daemon: &DaemonArguments) -> Result<bool, 
 }
 
 /// Whether its reason or description contains a text.
-pub(crate) fn matches(letter: &DeadLetterView, text: Option<&str>) -> bool {
-    text.is_none_or(|text| letter.reason.contains(text) || letter.description.contains(text))
+pub(crate) fn matches(letter: &DeadLetterEntry, text: Option<&str>) -> bool {
+    text.is_none_or(|text| letter.letter.reason.contains(text) || letter.letter.description.contains(text))
 }
 
 const EACH: &[&str] = &["message", "workflow", "reason", ">handed out", "dead-lettered", "description"];
@@ -89,7 +87,7 @@ impl Listing {
     fn add(
         &mut self,
         queue: &str,
-        letter: &DeadLetterView,
+        letter: &DeadLetterEntry,
         present: &Present,
         out: &Out,
     ) -> Result<(), Failure> {
@@ -99,22 +97,23 @@ impl Listing {
                 table.row([
                     format!("{queue}#{}", letter.sequence_number),
                     letter.workflow_id.clone().unwrap_or_default(),
-                    letter.reason.clone(),
+                    letter.letter.reason.clone(),
                     letter.delivery_count.to_string(),
-                    present.age(letter.at),
-                    shortened(&letter.description, limits::ERROR_LETTERS),
+                    present.age(letter.letter.at),
+                    shortened(&letter.letter.description, limits::ERROR_LETTERS),
                 ]);
             }
             Listing::Reasons(reasons) => {
-                let reason = reasons.entry((queue.to_owned(), letter.reason.clone())).or_insert(Reason {
-                    queue: queue.to_owned(),
-                    reason: letter.reason.clone(),
-                    count: 0,
-                    first: letter.sequence_number,
-                    newest_at: letter.at,
-                });
+                let reason =
+                    reasons.entry((queue.to_owned(), letter.letter.reason.clone())).or_insert(Reason {
+                        queue: queue.to_owned(),
+                        reason: letter.letter.reason.clone(),
+                        count: 0,
+                        first: letter.sequence_number,
+                        newest_at: letter.letter.at,
+                    });
                 reason.count += 1;
-                reason.newest_at = reason.newest_at.max(letter.at);
+                reason.newest_at = reason.newest_at.max(letter.letter.at);
             }
         }
         Ok(())
@@ -142,52 +141,27 @@ impl Listing {
     }
 }
 
-async fn purge(
-    queue: &str,
-    reason: String,
-    operator: &OperatorArguments,
-    daemon: &DaemonArguments,
-) -> Result<bool, Failure> {
-    let remote = connect(daemon)?;
-    let out = Out::new(daemon.json);
-    let failed = || Failure::to(format!("purge the dead letters of {queue}"));
-    let mut operation = Operation { reason: Some(reason), dry_run: operator.dry_run, ..Operation::default() };
-    if !operator.dry_run {
-        operation.dry_run = true;
-        let would = remote.purge_dead_letters(queue, &operation).await.map_err(failed())?;
-        let count = would.count.map(|count| format!("{count} ")).unwrap_or_default();
-        confirm(operator, &format!("remove {count}dead letters of {queue} for good?"))?;
-        operation.dry_run = false;
-    }
-    let outcome = remote.purge_dead_letters(queue, &operation).await.map_err(failed())?;
-    out.json(&outcome)?;
-    let count = outcome.count.unwrap_or_default();
-    out.say(match operator.dry_run {
-        true => format!("{count} dead letters (a dry run: nothing was changed)"),
-        false => format!("{count} dead letters purged"),
-    })?;
-    Ok(true)
-}
-
 /// The dead letters of a queue, page by page.
 pub(crate) struct DeadLetters<'a> {
     remote: &'a Remote,
     queue: &'a str,
+    reason: Option<&'a str>,
     pub(crate) after: Option<String>,
     is_over: bool,
 }
 
 impl<'a> DeadLetters<'a> {
-    pub(crate) fn new(remote: &'a Remote, queue: &'a str) -> DeadLetters<'a> {
-        DeadLetters { remote, queue, after: None, is_over: false }
+    pub(crate) fn new(remote: &'a Remote, queue: &'a str, reason: Option<&'a str>) -> DeadLetters<'a> {
+        DeadLetters { remote, queue, reason, after: None, is_over: false }
     }
 
     /// The next page; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Vec<DeadLetterView>>, Failure> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<DeadLetterEntry>>, Failure> {
         if self.is_over {
             return Ok(None);
         }
-        let page = self.remote.dead_letters(self.queue, self.after.as_deref(), limits::PAGE).await;
+        let page =
+            self.remote.dead_letters(self.queue, self.reason, self.after.as_deref(), limits::PAGE).await;
         let page = page.map_err(Failure::to(format!("list the dead letters of {}", self.queue)))?;
         // A page that ends where it began would never end.
         self.is_over = page.after.is_none() || page.after == self.after;

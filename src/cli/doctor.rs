@@ -13,6 +13,7 @@ use crate::cli::moment::Present;
 use crate::cli::moment::span;
 use crate::cli::out::Out;
 use crate::cli::out::printable;
+use crate::cli::queues;
 
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -71,7 +72,10 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, Failure> {
         Err(error) => vec![Finding::fail("reachable", error.to_string(), "give a key with --key-file")],
     };
     findings.push(ready(&remote).await);
+    findings.extend(clock(&remote).await);
     findings.push(definitions(&remote).await);
+    findings.push(blocked(&remote).await);
+    findings.push(dead_letters(&remote).await);
     for finding in &findings {
         say(&out, finding)?;
     }
@@ -85,34 +89,55 @@ fn say(out: &Out, finding: &Finding) -> Result<(), Failure> {
 
 fn of_status(remote: &Remote, status: &StatusView, present: &Present) -> Vec<Finding> {
     let own = env!("CARGO_PKG_VERSION");
-    let since = status.started_at.map(|at| format!(", up since {}", present.full(at))).unwrap_or_default();
-    let mut findings = vec![Finding::ok("reachable", format!("{}{since}", remote.url()))];
-    findings.push(match status.version == own {
+    let version = match status.version == own {
         true => Finding::ok("version", own),
         false => Finding::warn(
             "version",
             format!("the daemon is {}, this command {own}", status.version),
             "use the same version of both",
         ),
-    });
-    findings.extend(status.now.map(|now| match present.apart(now) {
-        apart if apart <= limits::CLOCKS_APART => Finding::ok("clock", format!("{} apart", span(apart))),
+    };
+    let since = format!("{}, up since {}", remote.url(), present.full(status.started_at));
+    let mut findings = vec![Finding::ok("reachable", since), version];
+    findings.extend(status.file_bytes.map(|bytes| {
+        let file = status.file.as_deref().unwrap_or("its file");
+        Finding::ok("store", format!("{file} has {} MiB", bytes.div_ceil(1 << 20)))
+    }));
+    findings
+}
+
+async fn clock(remote: &Remote) -> Option<Finding> {
+    let now = remote.clock().await.ok()??;
+    Some(match Present::here().apart(now) {
+        apart if apart <= limits::CLOCKS_APART => Finding::ok("clock", "as ours, to a few seconds"),
         apart => Finding::warn(
             "clock",
             format!("the daemon's is {} from ours", span(apart)),
             "see that both machines keep their time",
         ),
-    }));
-    findings.push(match status.blocked {
-        0 => Finding::ok("workflows", "none is blocked"),
-        blocked => Finding::warn("workflows", format!("{blocked} are blocked"), "seriatim blocked"),
-    });
-    findings.push(match status.dead_letters {
-        0 => Finding::ok("dead letters", "none"),
-        letters => Finding::warn("dead letters", letters.to_string(), "seriatim dlq"),
-    });
-    findings.extend(status.store_bytes.map(|bytes| Finding::ok("store", format!("{} MiB", bytes >> 20))));
-    findings
+    })
+}
+
+async fn blocked(remote: &Remote) -> Finding {
+    match remote.blocked(None, None, limits::PAGE).await {
+        Ok(page) if page.blocked.is_empty() => Finding::ok("workflows", "none is blocked"),
+        Ok(page) => {
+            let more = if page.after.is_some() { "more than " } else { "" };
+            let found = format!("{more}{} do not get on", page.blocked.len());
+            Finding::warn("workflows", found, "seriatim blocked")
+        }
+        Err(error) => Finding::warn("workflows", error.to_string(), "a key with the right to manage"),
+    }
+}
+
+async fn dead_letters(remote: &Remote) -> Finding {
+    match queues::all(remote).await {
+        Ok(queues) => match queues.iter().map(|queue| queue.counts.dead_lettered).sum::<u64>() {
+            0 => Finding::ok("dead letters", "none"),
+            letters => Finding::warn("dead letters", letters.to_string(), "seriatim dlq"),
+        },
+        Err(failure) => Finding::warn("dead letters", failure.to_string(), "a key with the right to manage"),
+    }
 }
 
 async fn ready(remote: &Remote) -> Finding {
@@ -123,17 +148,17 @@ async fn ready(remote: &Remote) -> Finding {
 }
 
 async fn definitions(remote: &Remote) -> Finding {
-    let page = match remote.definitions().await {
-        Ok(page) => page,
+    let definitions = match remote.definitions().await {
+        Ok(definitions) => definitions,
         Err(error) => {
             return Finding::warn("definitions", error.to_string(), "a key with the right to manage");
         }
     };
-    let wrong = page.definitions.iter().find_map(|definition| {
-        let error = definition.error.as_ref()?;
+    let wrong = definitions.iter().find_map(|definition| {
+        let error = definition.problem.as_ref()?;
         Some(format!("{}: {error}", definition.file))
     });
-    let paused = page.definitions.iter().filter(|definition| definition.paused).count();
+    let paused = definitions.iter().filter(|definition| definition.paused).count();
     match wrong {
         Some(wrong) => {
             Finding::fail("definitions", wrong, "mend the file, then: seriatim definitions reload")
@@ -141,6 +166,6 @@ async fn definitions(remote: &Remote) -> Finding {
         None if paused > 0 => {
             Finding::warn("definitions", format!("{paused} are paused"), "seriatim definitions resume QUEUE")
         }
-        None => Finding::ok("definitions", format!("{} loaded", page.definitions.len())),
+        None => Finding::ok("definitions", format!("{} loaded", definitions.len())),
     }
 }

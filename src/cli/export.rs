@@ -9,7 +9,8 @@ use std::io::Write;
 
 use serde_json::Value;
 use seriatim::wire::SendEnvelope;
-use seriatim::wire::views::MessageView;
+use seriatim::wire::views::MessageEnvelope;
+use seriatim::wire::views::MessageWord;
 
 use crate::cli::arguments::keep::ExportArguments;
 use crate::cli::arguments::keep::ImportArguments;
@@ -20,9 +21,6 @@ use crate::cli::limits;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
-
-/// The status of dead letters.
-const DEAD_LETTERED: &str = "dead_lettered";
 
 /// Writes every stored message of a queue, in order of number. Nothing is taken: messages that come or go meanwhile may
 /// or may not be among them.
@@ -44,7 +42,7 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, Failure> 
         let page = page.map_err(Failure::to(format!("export {}", arguments.queue)));
         let page = page.inspect_err(|_| remark(format!("go on with --from {from}")))?;
         for message in &page.messages {
-            if arguments.no_dead_letters && message.status == DEAD_LETTERED {
+            if arguments.no_dead_letters && message.status == MessageWord::DeadLettered {
                 continue;
             }
             serde_json::to_writer(&mut output, message)?;
@@ -52,7 +50,7 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, Failure> 
             count += 1;
         }
         progress.show(count);
-        match page.next.filter(|next| *next > from) {
+        match page.from.filter(|next| *next > from) {
             Some(next) => from = next,
             None => break,
         }
@@ -94,17 +92,16 @@ fn read_living(_: &str, line: &[u8]) -> Result<Option<SendEnvelope>, String> {
 /// A line of an export as a message to send: in its workflow and position, under its message ID. A scheduled message
 /// stays scheduled; locks, counts and attempts stay behind.
 fn read(line: &[u8], only_living: bool) -> Result<Option<SendEnvelope>, String> {
-    let view: MessageView = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    if only_living && view.status == DEAD_LETTERED {
+    let message: MessageEnvelope = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    if only_living && message.status == MessageWord::DeadLettered {
         return Ok(None);
     }
-    let message = view.message;
-    let first = view.after.is_none() && first_of_chain(line);
+    let first = message.after.is_none() && first_of_chain(line);
     Ok(Some(SendEnvelope {
         queue: None,
         workflow_id: message.workflow_id,
         position: message.position,
-        after: view.after,
+        after: message.after,
         first,
         message_id: message.message_id,
         subject: message.subject,
@@ -113,7 +110,7 @@ fn read(line: &[u8], only_living: bool) -> Result<Option<SendEnvelope>, String> 
         reply_to: message.reply_to,
         properties: message.properties,
         time_to_live: None,
-        schedule_at: view.until.filter(|_| view.status == "scheduled"),
+        schedule_at: message.until.filter(|_| message.status == MessageWord::Scheduled),
         body: message.body,
         body_text: message.body_text,
         body_base64: message.body_base64,
@@ -131,7 +128,7 @@ mod tests {
     use super::*;
 
     const LINE: &[u8] = br#"{"queue":"orders","sequence_number":7,"workflow_id":"order-17","position":3,
-        "message_id":"m","status":"dead_lettered","dead_letter":{"reason":"r","at":1},"delivery_count":3,
+        "message_id":"m","accepted_at":1,"status":"dead_lettered","dead_letter":{"reason":"r","at":1},"delivery_count":3,
         "attempts":[{"delivery_count":1,"at":1,"lasted":"1s","reason":"no"}],"body":{"a":1.10},"properties":{"x":1}}"#;
 
     #[test]

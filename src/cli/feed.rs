@@ -1,21 +1,20 @@
 //! Many messages, one a line: sent in batches, counted, and resumable.
 
 use std::io::BufRead;
-use std::pin::pin;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
 use seriatim::remote::BatchAnswers;
+use seriatim::remote::ReceiptStatus;
 use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
 use seriatim::wire::Problem;
 use seriatim::wire::SendEnvelope;
-use seriatim::wire::views::ReceiptStatus;
-use tokio::signal::ctrl_c;
 use tokio::time::timeout;
 
 use crate::cli::failure::Failure;
+use crate::cli::interrupt::Interrupt;
 use crate::cli::limits;
 use crate::cli::lines::InputLine;
 use crate::cli::lines::InputLines;
@@ -61,11 +60,11 @@ impl Feed {
         let mut lines = InputLines::read(input)?;
         let progress = Progress::new("lines");
         let mut tally = Tally::default();
-        let mut interrupt = pin!(ctrl_c());
+        let interrupt = Interrupt::listen();
         loop {
             let line = tokio::select! {
                 line = lines.next() => line,
-                _ = &mut interrupt => {
+                () = interrupt.wait() => {
                     progress.end();
                     return Err(self.stopped(&tally));
                 }
@@ -77,7 +76,7 @@ impl Feed {
                 let Some(line) = lines.next_at_once() else { break };
                 self.add(&mut batch, line?, read, &mut tally)?;
             }
-            self.send(&batch, &mut tally).await?;
+            self.send(&batch, &interrupt, &mut tally).await?;
             progress.show(tally.lines);
         }
         progress.end();
@@ -109,9 +108,9 @@ impl Feed {
         Ok(())
     }
 
-    async fn send(&self, batch: &Batch, tally: &mut Tally) -> Result<(), Failure> {
+    async fn send(&self, batch: &Batch, interrupt: &Interrupt, tally: &mut Tally) -> Result<(), Failure> {
         let (Some(first), Some(last)) = (batch.numbers.first(), batch.numbers.last()) else { return Ok(()) };
-        let answers = self.send_patiently(batch).await.map_err(|error| match error.problem() {
+        let answers = self.send_patiently(batch, interrupt).await.map_err(|error| match error.problem() {
             Some(_) => Failure::to(format!("send lines {first} to {last}"))(error),
             None => {
                 remark(format!(
@@ -134,14 +133,18 @@ impl Feed {
     }
 
     /// Sends a batch; what the daemon has no room for is sent again, in its order, when it says so.
-    async fn send_patiently(&self, batch: &Batch) -> Result<BatchAnswers, RemoteError> {
+    async fn send_patiently(
+        &self,
+        batch: &Batch,
+        interrupt: &Interrupt,
+    ) -> Result<BatchAnswers, RemoteError> {
         let mut answers = self.send_once(batch.messages.clone()).await?;
         for _ in 0..limits::FEED_RETRIES_MAX {
             let wait = |answer: &Result<_, Problem>| answer.as_ref().err()?.retry_after_seconds;
             let again: Vec<usize> = (0..answers.len()).filter(|&at| wait(&answers[at]).is_some()).collect();
             let Some(seconds) = again.iter().filter_map(|&at| wait(&answers[at])).max() else { break };
             let patience = Duration::from_secs(seconds).min(limits::FEED_RETRY_WAIT_MAX);
-            if timeout(patience, ctrl_c()).await.is_ok() {
+            if timeout(patience, interrupt.wait()).await.is_ok() {
                 break;
             }
             let messages = again.iter().map(|&at| batch.messages[at].clone()).collect();

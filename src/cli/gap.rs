@@ -1,7 +1,7 @@
 //! `seriatim gap`: what is missing in a workflow, and what is done about it.
 
 use serde_json::json;
-use seriatim::wire::views::Operation;
+use seriatim::remote::Operation;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::GapArguments;
@@ -27,7 +27,7 @@ pub(crate) async fn run(arguments: GapArguments) -> Result<bool, Failure> {
             Act { verb: &VOID, operation, operator: &operator, daemon }.on_one(&target).await
         }
         GapVerb::Skip { target, reason, operator } => {
-            let operation = Operation { reason, ..Operation::default() };
+            let operation = Operation { reason: Some(reason), ..Operation::default() };
             Act { verb: &SKIP_GAP, operation, operator: &operator, daemon }.on_one(&target).await
         }
     }

@@ -20,6 +20,12 @@ impl Present {
         Present { now: SystemClock::default().now(), zone: TimeZone::system() }
     }
 
+    /// An instant in UTC.
+    #[cfg(test)]
+    pub(crate) fn at(millis: u64) -> Present {
+        Present { now: Timestamp::from_millis(millis), zone: TimeZone::UTC }
+    }
+
     /// `3m 12s ago`, `in 4m`, `now`.
     pub(crate) fn age(&self, at: WireTime) -> String {
         let (past, future) = (self.now.since(at.0), at.0.since(self.now));
@@ -74,7 +80,7 @@ mod tests {
 
     #[test]
     fn an_age_has_its_two_largest_units() {
-        let present = Present { now: Timestamp::from_millis(1_000_000_000), zone: TimeZone::UTC };
+        let present = Present::at(1_000_000_000);
         let at = |seconds: i64| {
             WireTime(Timestamp::from_millis(1_000_000_000_u64.saturating_add_signed(seconds * 1_000)))
         };

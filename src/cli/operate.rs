@@ -1,8 +1,8 @@
 //! The operator's verbs on one workflow, and the way to many.
 
+use seriatim::remote::Operation;
+use seriatim::remote::OperationOutcome;
 use seriatim::remote::Remote;
-use seriatim::wire::views::Operation;
-use seriatim::wire::views::OperationOutcome;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::BulkArguments;
@@ -21,6 +21,7 @@ use crate::cli::failure::Failure;
 use crate::cli::out::Out;
 use crate::cli::out::ask;
 use crate::cli::out::can_ask;
+use crate::cli::purge;
 
 /// A verb of the daemon, and how we speak of it.
 pub(crate) struct OperatorVerb {
@@ -68,6 +69,9 @@ pub(crate) async fn resume(arguments: ResumeArguments) -> Result<bool, Failure> 
 
 pub(crate) async fn purge(arguments: PurgeArguments) -> Result<bool, Failure> {
     let PurgeArguments { target, reason, bulk, operator, daemon } = arguments;
+    if let (Target::Queue(queue), true) = (&target, bulk.is_everything()) {
+        return purge::queue(queue, reason, &operator, &daemon).await;
+    }
     let operation = Operation { reason: Some(reason), ..Operation::default() };
     Act { verb: &PURGE, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
@@ -112,7 +116,7 @@ impl Act<'_> {
         let out = Out::new(self.daemon.json);
         if self.verb.is_final && !self.operator.dry_run {
             let outcome = self.call(&remote, target, true).await?;
-            confirm(self.operator, &format!("{}: {}?", self.verb.name, told(self.verb, &outcome, target)))?;
+            confirm(self.operator, &format!("{} {}?", self.verb.name, told(self.verb, &outcome, target)))?;
         }
         let dry_run = self.operator.dry_run;
         let outcome = self.call(&remote, target, dry_run).await?;
@@ -136,10 +140,10 @@ impl Act<'_> {
 }
 
 fn told(verb: &OperatorVerb, outcome: &OperationOutcome, target: &WorkflowTarget) -> String {
-    let count = outcome.count.map(|count| format!(", {count} messages")).unwrap_or_default();
-    match &outcome.what {
-        Some(what) => format!("{target}: {what}"),
-        None => format!("{target} {}{count}", verb.done),
+    let purged = outcome.purged.map(|count| format!(", {count} messages")).unwrap_or_default();
+    match outcome.effect.is_empty() || outcome.purged.is_some() {
+        true => format!("{target} {}{purged}", verb.done),
+        false => format!("{target}: {}", outcome.effect),
     }
 }
 

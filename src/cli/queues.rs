@@ -1,7 +1,7 @@
 //! `seriatim queues`.
 
 use seriatim::remote::Remote;
-use seriatim::wire::views::QueueView;
+use seriatim::wire::views::QueueEnvelope;
 
 use crate::cli::arguments::look::QueuesArguments;
 use crate::cli::connect::connect;
@@ -9,6 +9,7 @@ use crate::cli::failure::Failure;
 use crate::cli::limits;
 use crate::cli::out::Out;
 use crate::cli::table::Table;
+use crate::cli::word::word;
 
 /// Prints every queue with its counts.
 pub(crate) async fn run(arguments: QueuesArguments) -> Result<bool, Failure> {
@@ -26,8 +27,8 @@ pub(crate) async fn run(arguments: QueuesArguments) -> Result<bool, Failure> {
 }
 
 /// Every queue there is.
-pub(crate) async fn all(remote: &Remote) -> Result<Vec<QueueView>, Failure> {
-    let mut queues: Vec<QueueView> = Vec::new();
+pub(crate) async fn all(remote: &Remote) -> Result<Vec<QueueEnvelope>, Failure> {
+    let mut queues: Vec<QueueEnvelope> = Vec::new();
     let mut after = None;
     // There are at most so many, so that a daemon that repeats itself is not listened to for ever.
     while queues.len() < seriatim::limits::QUEUES_MAX {
@@ -42,7 +43,7 @@ pub(crate) async fn all(remote: &Remote) -> Result<Vec<QueueView>, Failure> {
     Ok(queues)
 }
 
-fn table(queues: &[QueueView]) -> Table {
+fn table(queues: &[QueueEnvelope]) -> Table {
     let heading = [
         "queue",
         "order",
@@ -71,8 +72,8 @@ fn table(queues: &[QueueView]) -> Table {
             counts.dead_lettered,
             counts.completed,
         ];
-        let words = [queue.name.clone(), queue.order.clone()];
-        let remark = if queue.paused { "paused" } else { "" };
+        let words = [queue.name.clone(), word(&queue.options.order)];
+        let remark = if queue.paused == Some(true) { "paused" } else { "" };
         table.row(
             words.into_iter().chain(numbers.map(|number| number.to_string())).chain([remark.to_owned()]),
         );

@@ -34,7 +34,7 @@ async fn look(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Resul
     let present = Present::here();
     for message in &page.messages {
         out.json(message)?;
-        for line in told(message, &present) {
+        for line in told(&arguments.queue, message, &present) {
             out.say(line)?;
         }
     }

@@ -1,17 +1,16 @@
 //! `seriatim redrive`: dead letters go back, one or many.
 
-use std::pin::pin;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
 use seriatim::Clock;
 use seriatim::SystemClock;
+use seriatim::remote::Redrive;
+use seriatim::remote::RedrivenWord;
 use seriatim::remote::Remote;
 use seriatim::wire::WireTime;
-use seriatim::wire::views::DeadLetterView;
-use seriatim::wire::views::Operation;
-use seriatim::wire::views::OperationOutcome;
-use tokio::signal::ctrl_c;
+use seriatim::wire::views::DeadLetterEntry;
 
 use crate::cli::arguments::operate::RedriveArguments;
 use crate::cli::arguments::target::Target;
@@ -19,6 +18,7 @@ use crate::cli::connect::connect;
 use crate::cli::dlq::DeadLetters;
 use crate::cli::dlq::matches;
 use crate::cli::failure::Failure;
+use crate::cli::interrupt::Interrupt;
 use crate::cli::operate::confirm;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
@@ -29,14 +29,7 @@ pub(crate) async fn run(arguments: RedriveArguments) -> Result<bool, Failure> {
     let remote = connect(&arguments.daemon)?;
     let out = Out::new(arguments.daemon.json);
     match &arguments.target {
-        Target::Message(queue, number) => {
-            let operation = operation(&arguments, arguments.operator.dry_run);
-            let outcome = remote.redrive(queue, *number, &operation).await;
-            let outcome = outcome.map_err(Failure::to(format!("redrive {queue}#{number}")))?;
-            out.json(&outcome)?;
-            out.say(told(queue, *number, &outcome, arguments.operator.dry_run))?;
-            Ok(true)
-        }
+        Target::Message(queue, number) => one(&remote, &out, &arguments, queue, *number).await,
         Target::Queue(queue) if !arguments.many.all => {
             let problem = "name a dead letter as QUEUE#NUMBER, a workflow as QUEUE/WORKFLOW, or add --all";
             Err(Failure::Argument(format!("redrive {queue}: {problem}")))
@@ -48,20 +41,37 @@ pub(crate) async fn run(arguments: RedriveArguments) -> Result<bool, Failure> {
     }
 }
 
-fn operation(arguments: &RedriveArguments, dry_run: bool) -> Operation {
-    let (reason, position) = (arguments.reason.clone(), arguments.position);
-    Operation { reason, position, dry_run, ..Operation::default() }
+async fn one(
+    remote: &Remote,
+    out: &Out,
+    arguments: &RedriveArguments,
+    queue: &str,
+    number: u64,
+) -> Result<bool, Failure> {
+    let failed = || Failure::to(format!("redrive {queue}#{number}"));
+    if arguments.operator.dry_run {
+        let message = remote.message(queue, number).await.map_err(failed())?;
+        let Some(letter) = message.and_then(|message| message.dead_letter) else {
+            return Err(Failure::Refused(format!("redrive {queue}#{number}: it is not a dead letter")));
+        };
+        out.json(&json!({ "sequence_number": number, "dry_run": true, "dead_letter": letter }))?;
+        let reason = letter.reason;
+        out.say(format!("{queue}#{number} is a dead letter ({reason}); it was not put back: a dry run"))?;
+        return Ok(true);
+    }
+    let outcome = remote.redrive(queue, number, &redrive_of(arguments)).await.map_err(failed())?;
+    out.json(&outcome)?;
+    out.say(match outcome.redriven {
+        RedrivenWord::InPlace => format!("{queue}#{number} is back in its own place"),
+        RedrivenWord::AsNew => {
+            format!("{queue}#{number} is back as the new message {queue}#{}", outcome.sequence_number)
+        }
+    })?;
+    Ok(true)
 }
 
-fn told(queue: &str, number: u64, outcome: &OperationOutcome, dry_run: bool) -> String {
-    let what = match (&outcome.what, outcome.in_place, outcome.sequence_number) {
-        (Some(what), ..) => what.clone(),
-        (None, Some(true), _) => "goes back to its own place".to_owned(),
-        (None, _, Some(new)) => format!("goes back as the new message {queue}#{new}"),
-        (None, ..) => "goes back".to_owned(),
-    };
-    let remark = if dry_run { " (a dry run: nothing was changed)" } else { "" };
-    format!("{queue}#{number} {what}{remark}")
+fn redrive_of(arguments: &RedriveArguments) -> Redrive {
+    Redrive { position: arguments.position, reason: arguments.reason.clone() }
 }
 
 /// What became of many.
@@ -108,28 +118,20 @@ async fn over_all(
     let queue = arguments.target.queue();
     let progress = Progress::new("dead letters");
     let mut tally = Tally { verb: "redrive", dry_run, ..Tally::default() };
-    let mut letters = DeadLetters::new(remote, queue);
+    let mut letters = DeadLetters::new(remote, queue, arguments.many.letter_reason.as_deref());
     letters.after.clone_from(&arguments.many.after);
-    let mut interrupt = pin!(ctrl_c());
-    let mut begun = letters.after.clone();
-    let operation = operation(arguments, false);
+    let interrupt = Interrupt::listen();
+    let redrive = redrive_of(arguments);
     // What fails again meanwhile is a new dead letter, and not meant.
     let started = started(remote).await?;
     while let Some(page) = letters.next().await? {
-        for letter in page.iter().filter(|letter| letter.at <= started && is_meant(letter, arguments)) {
+        for letter in page.iter().filter(|letter| letter.letter.at <= started && is_meant(letter, arguments))
+        {
             tally.matched += 1;
             if dry_run {
                 continue;
             }
-            let redriven = tokio::select! {
-                redriven = remote.redrive(queue, letter.sequence_number, &operation) => redriven,
-                _ = &mut interrupt => {
-                    tally.after = Some(begun.unwrap_or_default());
-                    progress.end();
-                    return Ok(tally);
-                }
-            };
-            match redriven {
+            match remote.redrive(queue, letter.sequence_number, &redrive).await {
                 Ok(_) => tally.done += 1,
                 Err(error) => {
                     let Some(problem) = error.problem() else {
@@ -145,19 +147,23 @@ async fn over_all(
             }
             progress.show(tally.matched);
         }
-        begun.clone_from(&letters.after);
+        if interrupt.came() {
+            tally.after.clone_from(&letters.after);
+            break;
+        }
     }
     progress.end();
     Ok(tally)
 }
 
-/// What the daemon's clock says now; ours, if it does not say.
+/// What the daemon's clock says now, or ours if it does not say; up to a second later, as it is said in seconds.
 async fn started(remote: &Remote) -> Result<WireTime, Failure> {
-    let status = remote.status().await.map_err(Failure::to("ask the daemon for its time"))?;
-    Ok(status.now.unwrap_or_else(|| WireTime(SystemClock::default().now())))
+    let clock = remote.clock().await.map_err(Failure::to("ask the daemon for its time"))?;
+    let now = clock.map_or_else(|| SystemClock::default().now(), |clock| clock.0);
+    Ok(WireTime(now + Duration::from_secs(1)))
 }
 
-fn is_meant(letter: &DeadLetterView, arguments: &RedriveArguments) -> bool {
+fn is_meant(letter: &DeadLetterEntry, arguments: &RedriveArguments) -> bool {
     let id = letter.workflow_id.as_deref();
     let is_of_workflow = match &arguments.target {
         Target::Workflow(workflow) => id == Some(&workflow.workflow_id),

@@ -10,10 +10,10 @@ use std::io::Read;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
+use seriatim::remote::ReceiptStatus;
+use seriatim::remote::ReceiptView;
 use seriatim::wire::SendEnvelope;
 use seriatim::wire::WireProperty;
-use seriatim::wire::views::ReceiptStatus;
-use seriatim::wire::views::ReceiptView;
 
 use crate::cli::arguments::send::HeaderArguments;
 use crate::cli::arguments::send::SendArguments;

@@ -1,7 +1,7 @@
 //! `seriatim show`: a queue, a workflow, or a message.
 
 use seriatim::remote::Remote;
-use seriatim::wire::views::QueueView;
+use seriatim::wire::views::QueueEnvelope;
 
 use crate::cli::arguments::look::ShowArguments;
 use crate::cli::arguments::target::Target;
@@ -13,6 +13,7 @@ use crate::cli::out::Out;
 use crate::cli::pretty::pretty;
 use crate::cli::show_message;
 use crate::cli::show_workflow;
+use crate::cli::word::word;
 
 /// Blocked workflows that are shown with a queue.
 const BLOCKED_SHOWN: usize = 10;
@@ -48,17 +49,15 @@ async fn show_queue(remote: &Remote, out: &Out, queue: &str) -> Result<(), Failu
     Ok(())
 }
 
-fn told(queue: &QueueView, present: &Present) -> Vec<String> {
+fn told(queue: &QueueEnvelope, present: &Present) -> Vec<String> {
     let counts = &queue.counts;
-    let paused = if queue.paused { ", its handlers are paused" } else { "" };
-    let mut lines = vec![format!("{}: order by {}{paused}", queue.name, queue.order)];
+    let paused = if queue.paused == Some(true) { ", its handlers are paused" } else { "" };
+    let mut lines = vec![format!("{}: order {}{paused}", queue.name, word(&queue.options.order))];
     match &queue.definition {
         Some(file) => lines.push(format!("defined in {file}")),
         None => lines.push("no definition: it was created by a call, or its file is gone".to_owned()),
     }
-    if let Some(created) = queue.created_at {
-        lines.push(format!("created {}", present.full(created)));
-    }
+    lines.push(format!("created {}", present.full(queue.created_at)));
     lines.push(format!(
         "stored: {} ready, {} locked, {} early, {} failed, {} held, {} set aside, {} scheduled, {} dead letters",
         counts.ready,
@@ -74,8 +73,8 @@ fn told(queue: &QueueView, present: &Present) -> Vec<String> {
         "ended: {} completed, {} expired, {} cancelled, {} purged; accepted: {}",
         counts.completed, counts.expired, counts.cancelled, counts.purged, counts.accepted
     ));
-    if !queue.options.is_null() {
-        lines.push(format!("options: {}", pretty(&queue.options.to_string())));
+    if let Ok(options) = serde_json::to_string(&queue.options) {
+        lines.push(format!("options: {}", pretty(&options)));
     }
     lines
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use seriatim::remote::Remote;
 use seriatim::wire::DeliveryEnvelope;
 use seriatim::wire::WireProperty;
-use seriatim::wire::views::MessageView;
+use seriatim::wire::views::MessageEnvelope;
 
 use crate::cli::failure::Failure;
 use crate::cli::moment::Present;
@@ -25,17 +25,15 @@ pub(crate) async fn run(remote: &Remote, out: &Out, queue: &str, number: u64) ->
         return Err(Failure::Refused(format!("{what}: it is not stored; it has ended, or never was")));
     };
     out.json(&message)?;
-    for line in told(&message, &Present::here()) {
+    for line in told(queue, &message, &Present::here()) {
         out.say(line)?;
     }
     Ok(())
 }
 
 /// The lines of a message that is looked at.
-pub(crate) fn told(message: &MessageView, present: &Present) -> Vec<String> {
-    let envelope = &message.message;
-    let mut lines =
-        vec![format!("{}#{}: {}", envelope.queue, envelope.sequence_number, what(message, true, present))];
+pub(crate) fn told(queue: &str, message: &MessageEnvelope, present: &Present) -> Vec<String> {
+    let mut lines = vec![format!("{queue}#{}: {}", message.sequence_number, what(message, true, present))];
     let mut add = |name: &str, value: Option<String>| lines.extend(named(name, value));
     if let Some(letter) = &message.dead_letter {
         add("reason", Some(letter.reason.clone()));
@@ -43,8 +41,33 @@ pub(crate) fn told(message: &MessageView, present: &Present) -> Vec<String> {
         add("dead-lettered", Some(present.full(letter.at)));
     }
     add("after", message.after.clone());
-    lines.extend(envelope_told(envelope, present));
+    // What both show is told in the same words.
+    lines.extend(envelope_told(&as_delivery(queue, message), present));
     lines
+}
+
+fn as_delivery(queue: &str, message: &MessageEnvelope) -> DeliveryEnvelope {
+    let message = message.clone();
+    DeliveryEnvelope {
+        queue: queue.to_owned(),
+        sequence_number: message.sequence_number,
+        workflow_id: message.workflow_id,
+        position: message.position,
+        message_id: message.message_id,
+        delivery_count: message.delivery_count,
+        attempts: message.attempts,
+        accepted_at: Some(message.accepted_at),
+        expires_at: message.expires_at,
+        subject: message.subject,
+        content_type: message.content_type,
+        correlation_id: message.correlation_id,
+        reply_to: message.reply_to,
+        properties: message.properties,
+        body: message.body,
+        body_text: message.body_text,
+        body_base64: message.body_base64,
+        ..DeliveryEnvelope::default()
+    }
 }
 
 /// The lines of a message that was taken.

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 use seriatim::remote::Remote;
-use seriatim::wire::views::MessageView;
-use seriatim::wire::views::WorkflowView;
+use seriatim::wire::views::MessageEnvelope;
+use seriatim::wire::views::WorkflowEnvelope;
+use seriatim::wire::views::WorkflowWord;
 
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::failure::Failure;
@@ -16,6 +17,7 @@ use crate::cli::out::shortened;
 use crate::cli::strip::strip;
 use crate::cli::strip::what;
 use crate::cli::table::Table;
+use crate::cli::word::word;
 
 /// Shows a workflow.
 pub(crate) async fn run(
@@ -57,26 +59,26 @@ pub(crate) async fn run(
 }
 
 /// Where a workflow stands, and since when.
-fn standing(workflow: &WorkflowView, present: &Present) -> String {
-    if let Some(hold) = &workflow.hold {
-        let about = hold.sequence_number.map(|number| format!(", message {number}")).unwrap_or_default();
-        let reason =
-            if hold.reason.is_empty() { String::new() } else { format!(": {}", printable(&hold.reason)) };
-        return format!("HELD since {} ({}{about}){reason}", present.full(hold.since), hold.cause);
-    }
-    let reason =
-        workflow.reason.as_deref().map(|reason| format!(": {}", printable(reason))).unwrap_or_default();
+fn standing(workflow: &WorkflowEnvelope, present: &Present) -> String {
+    let reason = workflow.reason.as_deref().filter(|reason| !reason.is_empty());
+    let reason = reason.map(|reason| format!(": {}", printable(reason))).unwrap_or_default();
     let until = workflow.until.map(|until| format!(" until {}", present.full(until))).unwrap_or_default();
-    match workflow.status.as_str() {
-        status @ ("blocked" | "waiting_for_predecessor") => {
-            format!("{}{until}{reason}", status.to_uppercase().replace('_', " "))
+    let status = word(&workflow.status);
+    match workflow.status {
+        WorkflowWord::Held => {
+            let since = workflow.held_since.map(|since| format!(" since {}", present.full(since)));
+            let cause = workflow.hold_cause.map(|cause| format!(" ({})", word(&cause)));
+            format!("HELD{}{}{reason}", since.unwrap_or_default(), cause.unwrap_or_default())
         }
-        status => format!("{}{until}{reason}", status.replace('_', " ")),
+        WorkflowWord::Blocked | WorkflowWord::WaitingForPredecessor => {
+            format!("{}{until}{reason}", status.to_uppercase())
+        }
+        _ => format!("{status}{until}{reason}"),
     }
 }
 
-fn counted(workflow: &WorkflowView) -> String {
-    let WorkflowView { messages, early, set_aside, dead_letters, .. } = workflow;
+fn counted(workflow: &WorkflowEnvelope) -> String {
+    let WorkflowEnvelope { messages, early, set_aside, dead_letters, .. } = workflow;
     format!("{messages} in line ({early} early), {set_aside} set aside, {dead_letters} dead letters")
 }
 
@@ -88,22 +90,21 @@ fn state_told(state: Option<&[u8]>) -> String {
     }
 }
 
-fn timeline(messages: &[MessageView], present: &Present) -> Table {
+fn timeline(messages: &[MessageEnvelope], present: &Present) -> Table {
     let mut table =
         Table::new(&[">place", ">number", "status", ">handed out", "when", "message ID", "subject, error"]);
     for (at, message) in messages.iter().enumerate() {
-        let envelope = &message.message;
-        let place = envelope.position.map(|position| position.to_string());
+        let place = message.position.map(|position| position.to_string());
         table.row([
             place.unwrap_or_default(),
-            envelope.sequence_number.to_string(),
+            message.sequence_number.to_string(),
             what(message, at == 0, present),
-            envelope.delivery_count.to_string(),
-            envelope.accepted_at.map(|at| present.full(at)).unwrap_or_default(),
-            envelope.message_id.clone().unwrap_or_default(),
-            envelope.subject.clone().unwrap_or_default(),
+            message.delivery_count.to_string(),
+            present.full(message.accepted_at),
+            message.message_id.clone().unwrap_or_default(),
+            message.subject.clone().unwrap_or_default(),
         ]);
-        for attempt in &envelope.attempts {
+        for attempt in &message.attempts {
             table.row([
                 String::new(),
                 String::new(),

@@ -1,6 +1,5 @@
 //! `seriatim tail`: what happens, as it happens.
 
-use serde_json::Value;
 use serde_json::json;
 use seriatim::remote::Happening;
 use seriatim::wire::views::EventView;
@@ -12,6 +11,7 @@ use crate::cli::moment::Present;
 use crate::cli::out::Out;
 use crate::cli::out::printable;
 use crate::cli::out::remark;
+use crate::cli::word::word;
 
 /// Prints events until the daemon ends the stream.
 pub(crate) async fn run(arguments: TailArguments) -> Result<bool, Failure> {
@@ -43,15 +43,26 @@ fn told(event: &EventView, present: &Present) -> String {
         (None, Some(number)) => format!("{}#{number}", event.queue),
         (None, None) => event.queue.clone(),
     };
-    let particulars = event.particulars.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| {
-        let value = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        format!(" {name}={value}")
-    });
-    let particulars: String = particulars.collect();
-    printable(&format!("{} {} {name}{particulars}", present.local(event.at), event.kind.to_uppercase()))
+    printable(&format!(
+        "{} {} {name}{}",
+        present.local(event.at),
+        event.event.to_uppercase(),
+        particulars(event, present)
+    ))
+}
+
+/// What belongs to this kind of event, as ` name=value`.
+fn particulars(event: &EventView, present: &Present) -> String {
+    let places = event.from.zip(event.to).map(|(from, to)| format!("{from}..{to}"));
+    let named = [
+        ("cause", event.hold_cause.map(|cause| word(&cause))),
+        ("until", event.until.map(|until| present.local(until))),
+        ("since", event.since.map(|since| present.local(since))),
+        ("places", places),
+        ("in_place", event.in_place.map(|in_place| in_place.to_string())),
+        ("reason", event.reason.clone()),
+    ];
+    named.into_iter().filter_map(|(name, value)| Some(format!(" {name}={}", value?))).collect()
 }
 
 #[cfg(test)]
@@ -61,7 +72,7 @@ mod tests {
     #[test]
     fn an_event_is_one_line_whatever_its_texts_hold() {
         let json = r#"{"at":"2027-01-31T12:00:00Z","queue":"orders","workflow_id":"a\nb","sequence_number":7,
-                       "kind":"blocked","reason":"no\nroute","until":null}"#;
+                       "event":"blocked","reason":"no\nroute"}"#;
         let event = serde_json::from_str(json).unwrap();
         let line = told(&event, &Present::here());
         assert!(line.ends_with(" BLOCKED orders/a b #7 reason=no route"), "{line}");

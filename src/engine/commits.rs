@@ -110,7 +110,7 @@ impl Commits {
             self.desk.refuse(release, fault);
             return Err(fault.clone());
         }
-        let is_alone = progress.under_way.load(Ordering::Acquire) == 0;
+        let is_alone = self.is_idle();
         let is_small = job.as_ref().is_none_or(|job| job.bytes < limits::COMMIT_ALONGSIDE_BYTES);
         if is_alone && (!more || is_small) {
             return self.desk.commit(job, release);
@@ -124,6 +124,11 @@ impl Commits {
     /// The position up to which all is committed.
     pub(crate) fn committed(&self) -> u64 {
         self.desk.progress.committed.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.desk.progress.under_way.load(Ordering::Acquire) == 0
     }
 
     /// The fault of a commit, if one has failed.

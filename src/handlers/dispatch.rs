@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::handlers::exec::Exec;
+use crate::handlers::forward::Forward;
 use crate::handlers::persistent::Persistent;
+use crate::handlers::webhook::Webhook;
 use crate::processor::Context;
 use crate::processor::Failure;
 use crate::processor::Handler;
@@ -16,6 +18,10 @@ pub(crate) enum AnyHandler {
     Exec(Exec),
     /// Programs that run on.
     Persistent(Persistent),
+    /// An address.
+    Webhook(Webhook),
+    /// Another queue.
+    Forward(Forward),
 }
 
 impl Handler<Raw> for AnyHandler {
@@ -23,6 +29,8 @@ impl Handler<Raw> for AnyHandler {
         match self {
             AnyHandler::Exec(exec) => exec.handle(context, body).await,
             AnyHandler::Persistent(persistent) => persistent.handle(context, body).await,
+            AnyHandler::Webhook(webhook) => webhook.handle(context, body).await,
+            AnyHandler::Forward(forward) => forward.handle(context, body).await,
         }
     }
 }

@@ -92,6 +92,16 @@ impl Exec {
         }
     }
 
+    /// Runs the program with a document on its input, without a message; any exit code but 0 is a failure.
+    pub(crate) async fn tell(&self, document: Bytes) -> Result<(), Failure> {
+        let ran = self.run(document, Variables::new(), std::future::pending()).await;
+        let mut ran = ran.map_err(Failure::new)?;
+        match ran.status.as_ref().is_ok_and(ExitStatus::success) && ran.end == End::Exited {
+            true => Ok(()),
+            false => Err(self.failure(&mut ran)),
+        }
+    }
+
     /// Runs the program with a body and further variables, until it exits, the time is over or `lost` says so.
     async fn run(
         &self,
@@ -131,24 +141,32 @@ impl Exec {
 
     /// What a program that was run says of its message.
     fn judge(&self, mut ran: Ran) -> Result<Outcome, Failure> {
-        let said = ran.errors.last_line().map(|line| answer::legible(line.text));
-        let reason = |what: String| Failure::new(with_last_line(what, said.as_deref()));
-        match ran.end {
-            End::TimedOut => return Err(reason(format!("timed out after {}", WireDuration(self.timeout)))),
-            End::LockLost => return Err(reason("its lock was lost".to_owned())),
-            End::Exited => {}
-        }
-        match ran.status.as_ref().ok().and_then(ExitStatus::code) {
-            Some(0) => self.read_answer(&mut ran.output),
-            Some(TRY_AGAIN) => {
-                Err(Failure::new(said.unwrap_or_else(|| format!("exit code {TRY_AGAIN}: try again"))))
+        let code = ran.status.as_ref().ok().and_then(ExitStatus::code);
+        match (ran.end, code) {
+            (End::Exited, Some(0)) => self.read_answer(&mut ran.output),
+            (End::Exited, Some(TRY_AGAIN)) => {
+                let said = ran.last_words().unwrap_or_else(|| format!("exit code {TRY_AGAIN}: try again"));
+                Err(Failure::new(said))
             }
-            Some(BAD_DATA) => Ok(Outcome::DeadLetter {
-                reason: said.unwrap_or_else(|| BAD_DATA_REASON.to_owned()),
+            (End::Exited, Some(BAD_DATA)) => Ok(Outcome::DeadLetter {
+                reason: ran.last_words().unwrap_or_else(|| BAD_DATA_REASON.to_owned()),
                 description: format!("exit code {BAD_DATA}"),
             }),
-            _ => Err(reason(told(&ran.status))),
+            _ => Err(self.failure(&mut ran)),
         }
+    }
+
+    /// How it failed, and the last it said.
+    fn failure(&self, ran: &mut Ran) -> Failure {
+        let what = match ran.end {
+            End::Exited => told(&ran.status),
+            End::LockLost => "its lock was lost".to_owned(),
+            End::TimedOut => format!("timed out after {}", WireDuration(self.timeout)),
+        };
+        Failure::new(match ran.last_words() {
+            Some(said) => format!("{what}: {said}"),
+            None => what,
+        })
     }
 
     /// A last line that begins like a JSON object is an answer; anything else is the program's own business.
@@ -161,6 +179,13 @@ impl Exec {
             Some(line) if line.first == b'{' => answer::read(&self.site, line.text),
             _ => Ok(Outcome::Complete),
         }
+    }
+}
+
+impl Ran {
+    /// The last line it complained.
+    fn last_words(&mut self) -> Option<String> {
+        self.errors.last_line().map(|line| answer::legible(line.text))
     }
 }
 
@@ -203,12 +228,5 @@ async fn limit(timeout: Duration) {
 async fn feed(stdin: Option<ChildStdin>, body: Bytes) {
     if let Some(mut stdin) = stdin {
         let _ = stdin.write_all(&body).await;
-    }
-}
-
-fn with_last_line(what: String, said: Option<&str>) -> String {
-    match said {
-        Some(said) => format!("{what}: {said}"),
-        None => what,
     }
 }

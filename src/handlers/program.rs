@@ -41,6 +41,9 @@ impl Program {
     }
 
     fn file(&self, name: &str, path: Option<&OsString>) -> Result<PathBuf, String> {
+        if name.is_empty() {
+            return Err("it has no name".to_owned());
+        }
         if name.contains('/') {
             let file = self.cwd.join(name);
             return is_executable(&file).map(|()| file).map_err(|error| error.to_string());
@@ -50,7 +53,7 @@ impl Program {
         for folder in folders.filter(|folder| folder.is_absolute()) {
             let file = folder.join(name);
             match is_executable(&file) {
-                Ok(()) if !name.is_empty() => return Ok(file),
+                Ok(()) => return Ok(file),
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     found = Err(format!("{} is not executable", file.display()));
                 }

@@ -61,7 +61,7 @@ impl Webhook {
     }
 
     /// Posts a body under an ID that stays the same whenever it is posted again.
-    pub(crate) async fn post(&self, id: &str, mut headers: HeaderMap, body: Bytes) -> Result<Reply, Failure> {
+    async fn post(&self, id: &str, mut headers: HeaderMap, body: Bytes) -> Result<Reply, Failure> {
         let timestamp = self.site.clock.now().as_millis() / 1_000;
         let mut add = |name: &'static str, value: &str| {
             let value = HeaderValue::from_str(value)?;
@@ -74,6 +74,15 @@ impl Webhook {
             add("webhook-signature", &signatures(&self.secrets, id, timestamp, &body))?;
         }
         self.outbound.post(headers, body).await
+    }
+
+    /// Posts a document that is no message; anything but success is a failure.
+    pub(crate) async fn tell(&self, id: &str, headers: HeaderMap, document: Bytes) -> Result<(), Failure> {
+        let reply = self.post(id, headers, document).await?;
+        match reply.status.is_success() {
+            true => Ok(()),
+            false => Err(reply.failure(self.site.clock.now())),
+        }
     }
 
     fn judge(&self, reply: &Reply) -> Result<Outcome, Failure> {

@@ -1,24 +1,27 @@
-//! Calls about dead letters.
+//! Calls about dead letters, and those that remove messages for good.
 
 use crate::remote::error::RemoteError;
+use crate::remote::operation::Purge;
+use crate::remote::operation::PurgeOutcome;
+use crate::remote::operation::Redrive;
+use crate::remote::operation::RedriveOutcome;
+use crate::remote::page::DeadLetterPage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
-use crate::wire::views::DeadLetterPage;
-use crate::wire::views::Operation;
-use crate::wire::views::OperationOutcome;
 
 impl Remote {
-    /// A page of a queue's dead letters in order of reason and number.
+    /// A page of a queue's dead letters in order of reason and number, only those with this reason if one is given.
     ///
     /// # Errors
     /// [`RemoteError`].
     pub async fn dead_letters(
         &self,
         queue: &str,
+        reason: Option<&str>,
         after: Option<&str>,
         limit: usize,
     ) -> Result<DeadLetterPage, RemoteError> {
-        let route = Route::queue(queue).word("dead_letters");
+        let route = Route::queue(queue).word("dead_letters").query("reason", reason);
         self.get(route.query("after", after).query("limit", Some(limit))).answer().await
     }
 
@@ -30,22 +33,26 @@ impl Remote {
         &self,
         queue: &str,
         sequence_number: u64,
-        operation: &Operation,
-    ) -> Result<OperationOutcome, RemoteError> {
+        redrive: &Redrive,
+    ) -> Result<RedriveOutcome, RemoteError> {
         let route = Route::queue(queue).word("dead_letters").data(sequence_number).word("redrive");
-        self.post(route).json(operation)?.answer_or_default().await
+        self.post(route).json(redrive)?.answer().await
     }
 
-    /// Removes all dead letters of a queue.
+    /// Removes all dead letters of a queue for good.
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn purge_dead_letters(
-        &self,
-        queue: &str,
-        operation: &Operation,
-    ) -> Result<OperationOutcome, RemoteError> {
+    pub async fn purge_dead_letters(&self, queue: &str, purge: &Purge) -> Result<PurgeOutcome, RemoteError> {
         let route = Route::queue(queue).word("dead_letters").word("purge");
-        self.post(route).json(operation)?.patiently().answer_or_default().await
+        self.post(route).json(purge)?.patiently().answer().await
+    }
+
+    /// Removes everything a queue stores for good, but what is handed out.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn purge_queue(&self, queue: &str, purge: &Purge) -> Result<PurgeOutcome, RemoteError> {
+        self.post(Route::queue(queue).word("purge")).json(purge)?.patiently().answer().await
     }
 }

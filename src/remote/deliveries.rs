@@ -7,11 +7,11 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::remote::error::RemoteError;
+use crate::remote::page::DeliveryPage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
 use crate::wire::DeliveryEnvelope;
 use crate::wire::WireDuration;
-use crate::wire::views::DeliveryPage;
 
 impl Remote {
     /// Takes up to `max` messages under locks, waiting for the first; with `run`, consecutive ones of one workflow.

@@ -14,11 +14,11 @@ pub struct Events {
 }
 
 /// Something from the stream.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Happening {
     /// Something happened.
-    Event(EventView),
+    Event(Box<EventView>),
     /// This reader was too slow: the daemon did not keep so many events for it.
     Missed(u64),
 }
@@ -44,7 +44,7 @@ impl Events {
                     }
                     Happening::Missed(serde_json::from_str::<Missed>(&data).map_err(malformed)?.missed)
                 }
-                _ => Happening::Event(serde_json::from_str(&data).map_err(malformed)?),
+                _ => Happening::Event(Box::new(serde_json::from_str(&data).map_err(malformed)?)),
             };
             return Ok(Some(happening));
         }

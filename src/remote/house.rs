@@ -4,16 +4,20 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::clock::Timestamp;
 use crate::error::Misuse;
 use crate::remote::error::RemoteError;
 use crate::remote::events::Events;
 use crate::remote::lines::Lines;
+use crate::remote::page::AuditPage;
+use crate::remote::page::BackupView;
+use crate::remote::page::DefinitionPage;
+use crate::remote::page::SchedulePage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
-use crate::wire::views::AuditPage;
-use crate::wire::views::BackupView;
-use crate::wire::views::DefinitionPage;
-use crate::wire::views::SchedulePage;
+use crate::wire::WireTime;
+use crate::wire::views::DefinitionView;
+use crate::wire::views::ScheduleView;
 use crate::wire::views::StatusView;
 
 impl Remote {
@@ -34,28 +38,43 @@ impl Remote {
         Ok(())
     }
 
+    /// What the daemon's clock says, to the second; `None` when it does not say.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn clock(&self) -> Result<Option<WireTime>, RemoteError> {
+        let response = self.get(Route::new("/healthz")).open().await?;
+        let date = response.headers().get(http::header::DATE).and_then(|date| date.to_str().ok());
+        let date = date.and_then(|date| jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok());
+        let millis = date.and_then(|date| u64::try_from(date.as_millisecond()).ok());
+        Ok(millis.map(|millis| WireTime(Timestamp::from_millis(millis))))
+    }
+
     /// The definitions as they are loaded.
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn definitions(&self) -> Result<DefinitionPage, RemoteError> {
-        self.get(Route::new("/v1/definitions")).answer().await
+    pub async fn definitions(&self) -> Result<Vec<DefinitionView>, RemoteError> {
+        let page: DefinitionPage = self.get(Route::new("/v1/definitions")).answer().await?;
+        Ok(page.definitions)
     }
 
     /// Reads the definitions again, and takes all of them or none.
     ///
     /// # Errors
     /// [`RemoteError`]; a problem with the code `definition_invalid` when one of them is wrong.
-    pub async fn reload(&self) -> Result<DefinitionPage, RemoteError> {
-        self.post(Route::new("/v1/definitions/reload")).answer_or_default().await
+    pub async fn reload(&self) -> Result<(), RemoteError> {
+        self.post(Route::new("/v1/definitions/reload")).patiently().answer_bytes().await?;
+        Ok(())
     }
 
     /// Schedules and their next ticks.
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn schedules(&self) -> Result<SchedulePage, RemoteError> {
-        self.get(Route::new("/v1/schedules")).answer().await
+    pub async fn schedules(&self) -> Result<Vec<ScheduleView>, RemoteError> {
+        let page: SchedulePage = self.get(Route::new("/v1/schedules")).answer().await?;
+        Ok(page.schedules)
     }
 
     /// A page of what operators did, oldest first.

@@ -33,7 +33,10 @@ impl Lines {
             }
             match self.body.frame().await {
                 None if self.unread.is_empty() => return Ok(None),
-                None => return Ok(Some(self.unread.split().freeze())),
+                None => {
+                    self.searched = 0;
+                    return Ok(Some(self.unread.split().freeze()));
+                }
                 Some(Err(error)) => return Err(malformed(&self.asked, root_cause(&error))),
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {

@@ -7,14 +7,14 @@ use crate::remote::error::RemoteError;
 use crate::remote::exchange::NDJSON;
 use crate::remote::exchange::malformed;
 use crate::remote::lines::Lines;
+use crate::remote::page::MessagePage;
+use crate::remote::receipt::ReceiptView;
+use crate::remote::receipt::SentLine;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
 use crate::wire::Problem;
 use crate::wire::SendEnvelope;
-use crate::wire::views::MessagePage;
-use crate::wire::views::MessageView;
-use crate::wire::views::ReceiptView;
-use crate::wire::views::SentLine;
+use crate::wire::views::MessageEnvelope;
 
 /// What became of each message of a batch, in its order.
 pub type BatchAnswers = Vec<Result<ReceiptView, Problem>>;
@@ -73,6 +73,11 @@ impl Remote {
                 SentLine::Refused { error } => Err(error),
             });
         }
+        // What went wrong in the midst of the lines ends the answers; the lines behind it were not taken.
+        if let Some(Err(problem)) = answers.last().filter(|_| answers.len() < count) {
+            let rest = vec![Err(problem.clone()); count - answers.len()];
+            answers.extend(rest);
+        }
         match answers.len() == count {
             true => Ok(answers),
             false => Err(malformed(answer.asked(), format!("{count} messages, {} answers", answers.len()))),
@@ -107,7 +112,7 @@ impl Remote {
         &self,
         queue: &str,
         sequence_number: u64,
-    ) -> Result<Option<MessageView>, RemoteError> {
+    ) -> Result<Option<MessageEnvelope>, RemoteError> {
         let route = Route::queue(queue).word("messages").data(sequence_number);
         self.get(route).answer_if_any("message_not_found").await
     }

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::remote::error::RemoteError;
+use crate::remote::page::QueuePage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
-use crate::wire::views::QueuePage;
-use crate::wire::views::QueueView;
+use crate::wire::views::QueueEnvelope;
 
 impl Remote {
     /// A page of queues in order of name, after the given one.
@@ -22,7 +22,7 @@ impl Remote {
     ///
     /// # Errors
     /// [`RemoteError`]; a problem with the code `queue_not_found` when there is none.
-    pub async fn queue(&self, queue: &str) -> Result<QueueView, RemoteError> {
+    pub async fn queue(&self, queue: &str) -> Result<QueueEnvelope, RemoteError> {
         self.get(Route::queue(queue)).answer().await
     }
 
@@ -30,7 +30,7 @@ impl Remote {
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn put_queue(&self, queue: &str, options: &Value) -> Result<QueueView, RemoteError> {
+    pub async fn put_queue(&self, queue: &str, options: &Value) -> Result<QueueEnvelope, RemoteError> {
         self.put(Route::queue(queue)).json(options)?.answer().await
     }
 

@@ -3,16 +3,16 @@
 use bytes::Bytes;
 
 use crate::remote::error::RemoteError;
+use crate::remote::operation::BulkOperation;
+use crate::remote::operation::BulkOutcome;
+use crate::remote::operation::Operation;
+use crate::remote::operation::OperationOutcome;
+use crate::remote::page::BlockedPage;
+use crate::remote::page::MessagePage;
+use crate::remote::page::WorkflowPage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
-use crate::wire::views::BlockedPage;
-use crate::wire::views::BulkOperation;
-use crate::wire::views::BulkOutcome;
-use crate::wire::views::MessagePage;
-use crate::wire::views::Operation;
-use crate::wire::views::OperationOutcome;
-use crate::wire::views::WorkflowPage;
-use crate::wire::views::WorkflowView;
+use crate::wire::views::WorkflowEnvelope;
 
 fn workflow_route(queue: &str, words: &[&str], workflow_id: &str) -> Route {
     let route = Route::queue(queue).word("workflow");
@@ -58,7 +58,7 @@ impl Remote {
         &self,
         queue: &str,
         workflow_id: &str,
-    ) -> Result<Option<WorkflowView>, RemoteError> {
+    ) -> Result<Option<WorkflowEnvelope>, RemoteError> {
         self.get(workflow_route(queue, &[], workflow_id)).answer_if_any("workflow_not_found").await
     }
 
@@ -77,13 +77,18 @@ impl Remote {
         self.get(route.query("limit", Some(limit))).answer().await
     }
 
-    /// A workflow's state.
+    /// A workflow's state, `None` when it keeps none.
     ///
     /// # Errors
     /// [`RemoteError`].
     pub async fn state(&self, queue: &str, workflow_id: &str) -> Result<Option<Bytes>, RemoteError> {
-        let bytes = self.get(workflow_route(queue, &["state"], workflow_id)).answer_bytes().await?;
-        Ok((!bytes.is_empty()).then_some(bytes))
+        match self.get(workflow_route(queue, &["state"], workflow_id)).answer_bytes().await {
+            Ok(state) => Ok(Some(state)),
+            Err(error) if error.problem().is_some_and(|problem| problem.code == "state_not_found") => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Sets a workflow's state, or clears it.
@@ -116,7 +121,7 @@ impl Remote {
         operation: &Operation,
     ) -> Result<OperationOutcome, RemoteError> {
         let call = self.post(workflow_route(queue, &[verb], workflow_id)).json(operation)?;
-        call.patiently().answer_or_default().await
+        call.patiently().answer().await
     }
 
     /// Operates on a page of the workflows, or dead letters, that match; the outcome says where to go on.

@@ -12,11 +12,11 @@ use tokio::sync::Semaphore;
 
 use crate::limits;
 use crate::server::answer::Refused;
-use crate::server::shared::House;
+use crate::server::shared::Shared;
 
 /// A body that is being read.
-pub(crate) struct Inflow<'a> {
-    house: &'a House,
+pub(crate) struct Inflow {
+    shared: Shared,
     body: Body,
     bytes: usize,
     bytes_max: usize,
@@ -24,15 +24,15 @@ pub(crate) struct Inflow<'a> {
     waited: Duration,
 }
 
-impl<'a> Inflow<'a> {
-    pub(crate) fn new(house: &'a House, body: Body, bytes_max: usize) -> Inflow<'a> {
-        Inflow { house, body, bytes: 0, bytes_max, waited: Duration::ZERO }
+impl Inflow {
+    pub(crate) fn new(shared: &Shared, body: Body, bytes_max: usize) -> Inflow {
+        Inflow { shared: shared.clone(), body, bytes: 0, bytes_max, waited: Duration::ZERO }
     }
 
     /// The next bytes, however many have come; `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refused> {
         loop {
-            let started = self.house.clock.elapsed();
+            let started = self.shared.clock.elapsed();
             let paid = Duration::from_secs((self.bytes / limits::HTTP_BODY_RATE_MIN) as u64);
             let patience = (limits::HTTP_BODY_PATIENCE + paid).saturating_sub(self.waited);
             let frame = match tokio::time::timeout(patience, self.body.frame()).await {
@@ -40,7 +40,7 @@ impl<'a> Inflow<'a> {
                 Ok(None) => return Ok(None),
                 Err(_) => return Err(too_slow(self.bytes)),
             };
-            self.waited += self.house.clock.elapsed().saturating_sub(started);
+            self.waited += self.shared.clock.elapsed().saturating_sub(started);
             let frame =
                 frame.map_err(|error| Refused::new("malformed", format!("read the body: {error}")))?;
             let Ok(data) = frame.into_data() else { continue };
@@ -54,7 +54,7 @@ impl<'a> Inflow<'a> {
 
     /// The whole body, and the room it takes until that is dropped.
     pub(crate) async fn all(mut self) -> Result<(Bytes, Room), Refused> {
-        let mut room = Room::new(&self.house.room);
+        let mut room = Room::new(&self.shared.room);
         let Some(first) = self.next().await? else { return Ok((Bytes::new(), room)) };
         room.grow_to(first.len())?;
         let Some(second) = self.next().await? else { return Ok((first, room)) };

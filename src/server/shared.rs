@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::engine::Client;
 use crate::limits;
+use crate::server::auth::Keys;
 use crate::server::host::Host;
 use crate::server::host::Place;
 
@@ -20,6 +21,8 @@ pub(crate) struct House {
     pub(crate) client: Client,
     pub(crate) place: Arc<dyn Place>,
     pub(crate) host: Arc<dyn Host>,
+    /// Who may do what; without keys, everybody on this machine may do everything.
+    pub(crate) keys: Option<Keys>,
     /// Set when the server is about to stop: who waits for something ends now.
     pub(crate) stopping: CancellationToken,
     /// Room for bodies that are being read, in KiB.
@@ -29,11 +32,17 @@ pub(crate) struct House {
 }
 
 impl House {
-    pub(crate) fn new(client: Client, place: Arc<dyn Place>, host: Arc<dyn Host>) -> House {
+    pub(crate) fn new(
+        client: Client,
+        place: Arc<dyn Place>,
+        host: Arc<dyn Host>,
+        keys: Option<Keys>,
+    ) -> House {
         House {
             client,
             place,
             host,
+            keys,
             stopping: CancellationToken::new(),
             room: Arc::new(Semaphore::new(limits::HTTP_BODIES_BYTES / 1024)),
             clock: Box::new(SystemClock::default()),

@@ -3,6 +3,7 @@
 mod body;
 mod delivery;
 mod message;
+pub mod options;
 mod outcome;
 mod problem;
 mod time;
@@ -14,6 +15,7 @@ pub use crate::wire::delivery::AttemptEnvelope;
 pub use crate::wire::delivery::DeliveryEnvelope;
 pub use crate::wire::message::SendEnvelope;
 pub use crate::wire::message::WireProperty;
+pub(crate) use crate::wire::message::read_properties;
 pub use crate::wire::outcome::OutcomeEnvelope;
 pub use crate::wire::outcome::OutcomeWord;
 pub use crate::wire::problem::Coded;

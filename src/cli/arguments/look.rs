@@ -18,7 +18,7 @@ pub(crate) struct BlockedArguments {
     #[arg(long)]
     pub(crate) queue: Option<String>,
     /// How many are printed at most.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = at_least_one)]
     pub(crate) limit: usize,
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,
@@ -29,7 +29,7 @@ pub(crate) struct ShowArguments {
     /// QUEUE, QUEUE/WORKFLOW or QUEUE#NUMBER.
     pub(crate) target: Target,
     /// How many messages of a workflow are printed at most.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = at_least_one)]
     pub(crate) limit: usize,
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,
@@ -86,7 +86,7 @@ pub(crate) struct AuditArguments {
     #[arg(long)]
     pub(crate) after: Option<u64>,
     /// How many are printed at most.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = at_least_one)]
     pub(crate) limit: usize,
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,
@@ -96,4 +96,11 @@ pub(crate) struct AuditArguments {
 pub(crate) struct DoctorArguments {
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("it must be a whole number of at least 1".to_owned()),
+        Ok(number) => Ok(number),
+    }
 }

@@ -8,6 +8,7 @@ pub(crate) mod keep;
 pub(crate) mod look;
 pub(crate) mod operate;
 pub(crate) mod send;
+pub(crate) mod serve;
 pub(crate) mod take;
 pub(crate) mod target;
 pub(crate) mod verb;

@@ -2,11 +2,15 @@
 
 use clap::Args;
 use clap::Subcommand;
+use seriatim::wire::views::BlockedCause;
+use seriatim::wire::views::HoldWord;
+use seriatim::wire::views::WorkflowWord;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::target::Positions;
 use crate::cli::arguments::target::Target;
 use crate::cli::arguments::target::WorkflowTarget;
+use crate::cli::word::parse_word;
 
 /// What every operator verb takes.
 #[derive(Debug, Args)]
@@ -26,21 +30,33 @@ pub(crate) struct BulkArguments {
     /// Every workflow of the queue that matches the filters.
     #[arg(long)]
     pub(crate) all: bool,
-    /// Only those with one of these statuses, such as blocked,held.
-    #[arg(long, value_delimiter = ',', requires = "all")]
-    pub(crate) status: Vec<String>,
+    /// Only those with one of these statuses: ready, locked, blocked, scheduled, waiting_for_predecessor, held, idle.
+    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<WorkflowWord>)]
+    pub(crate) status: Vec<WorkflowWord>,
     /// Only those whose workflow ID begins so.
     #[arg(long, requires = "all")]
     pub(crate) prefix: Option<String>,
-    /// Only those that are held for this cause: spent, gap, operator, predecessor, quarantine.
-    #[arg(long, requires = "all")]
-    pub(crate) cause: Option<String>,
-    /// Only those whose last error contains this text.
+    /// Only those that do not get on for one of these causes: retry, deferred, gap, held, locked.
+    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<BlockedCause>)]
+    pub(crate) cause: Vec<BlockedCause>,
+    /// Only those that are held for one of these causes: operator, spent, gap, predecessor, quarantine.
+    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<HoldWord>)]
+    pub(crate) hold_cause: Vec<HoldWord>,
+    /// Only those whose last error, or the reason they are held for, has this text in it.
     #[arg(long, requires = "all", value_name = "TEXT")]
     pub(crate) error: Option<String>,
     /// Goes on where an interrupted run has stopped, as it has said.
     #[arg(long, requires = "all", value_name = "WHERE")]
     pub(crate) after: Option<String>,
+}
+
+impl BulkArguments {
+    /// Whether everything of a queue is meant.
+    pub(crate) fn is_everything(&self) -> bool {
+        let BulkArguments { all, status, prefix, cause, hold_cause, error, after } = self;
+        let words_are_empty = status.is_empty() && cause.is_empty() && hold_cause.is_empty();
+        *all && words_are_empty && prefix.is_none() && error.is_none() && after.is_none()
+    }
 }
 
 /// Every dead letter of a queue that matches.
@@ -53,6 +69,9 @@ pub(crate) struct LetterArguments {
     /// Only those whose workflow ID begins so.
     #[arg(long, requires = "all")]
     pub(crate) prefix: Option<String>,
+    /// Only those that were moved aside for this reason.
+    #[arg(long)]
+    pub(crate) letter_reason: Option<String>,
     /// Only those whose reason or description contains this text.
     #[arg(long, value_name = "TEXT")]
     pub(crate) error: Option<String>,
@@ -157,7 +176,7 @@ pub(crate) struct RedriveArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct PurgeArguments {
-    /// QUEUE/WORKFLOW, or QUEUE with --all.
+    /// QUEUE/WORKFLOW, or QUEUE with --all: everything it stores, or the workflows that match.
     pub(crate) target: Target,
     /// Why, for the audit.
     #[arg(long)]
@@ -242,7 +261,7 @@ pub(crate) enum GapVerb {
         target: WorkflowTarget,
         /// Why, for the audit.
         #[arg(long)]
-        reason: Option<String>,
+        reason: String,
         #[command(flatten)]
         operator: OperatorArguments,
     },

@@ -32,6 +32,8 @@ use crate::cli::arguments::operate::RetryArguments;
 use crate::cli::arguments::operate::SkipArguments;
 use crate::cli::arguments::operate::UnlockArguments;
 use crate::cli::arguments::send::SendArguments;
+use crate::cli::arguments::serve::DevArguments;
+use crate::cli::arguments::serve::RunArguments;
 use crate::cli::arguments::take::ReceiveArguments;
 use crate::cli::arguments::take::SettleArguments;
 
@@ -56,6 +58,12 @@ const CHECK_CODES: &str = "Exit codes: 0 there is no mistake; 1 there are mistak
 #[derive(Debug, Subcommand)]
 #[command(subcommand_help_heading = "Verbs")]
 pub(crate) enum Verb {
+    /// Run the daemon: what a folder of definitions says, until it is told to stop.
+    #[command(after_help = EXIT_CODES)]
+    Run(RunArguments),
+    /// Run a daemon on a store that is gone afterwards, with a demonstration if no definitions are given.
+    #[command(after_help = EXIT_CODES)]
+    Dev(DevArguments),
     /// Send a message, or many from lines of JSON.
     #[command(after_help = EXIT_CODES)]
     Send(SendArguments),

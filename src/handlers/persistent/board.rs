@@ -299,3 +299,120 @@ impl Seat {
 fn resting(why: &str, rest: Duration) -> Failure {
     Failure::new(why).retry_after(rest)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(8);
+    const NOW: Duration = Duration::from_secs(100);
+
+    fn pid(raw: i32) -> Pid {
+        Pid::from_raw(raw).unwrap()
+    }
+
+    fn board(seats: usize) -> Board {
+        let mut board = Board::new(seats, 4, TIMEOUT);
+        (0..seats).for_each(|seat| board.up(seat, pid(seat as i32 + 1), NOW));
+        board
+    }
+
+    fn submit(board: &mut Board, id: u64) -> oneshot::Receiver<Verdict> {
+        let (reply, verdict) = oneshot::channel();
+        let line = format!("{id}\n").into_bytes();
+        board.submit(Request { id, line, reply }, NOW);
+        verdict
+    }
+
+    fn answer(board: &mut Board, seat: usize, id: u64) -> Result<(), String> {
+        board.answered(seat, vec![OutcomeEnvelope { id: Some(id), ..OutcomeEnvelope::default() }], NOW)
+    }
+
+    fn written(board: &mut Board, seat: usize) -> String {
+        let mut lines = Vec::new();
+        board.outgoing(seat, &mut lines, NOW);
+        String::from_utf8(lines).unwrap()
+    }
+
+    #[test]
+    fn a_request_goes_to_the_child_that_holds_the_least_and_waits_when_all_are_full() {
+        let mut board = board(2);
+        let mut verdicts: Vec<_> = (1..=4).map(|id| submit(&mut board, id)).collect();
+        // A child begins with one.
+        assert_eq!((written(&mut board, 0), written(&mut board, 1)), ("1\n".into(), "2\n".into()));
+        answer(&mut board, 1, 2).unwrap();
+        // It answered: it gets two.
+        assert_eq!((written(&mut board, 0), written(&mut board, 1)), (String::new(), "3\n4\n".into()));
+        assert!(verdicts[1].try_recv().unwrap().is_ok());
+        assert!(verdicts[0].try_recv().is_err());
+    }
+
+    #[test]
+    fn the_time_of_a_request_runs_from_when_it_is_the_oldest_its_child_holds() {
+        let mut board = board(1);
+        let mut first = submit(&mut board, 1);
+        answer(&mut board, 0, 1).unwrap();
+        assert!(first.try_recv().unwrap().is_ok());
+        let _others = [submit(&mut board, 2), submit(&mut board, 3)];
+        let later = NOW + TIMEOUT - Duration::from_secs(1);
+        assert_eq!(board.check_time(0, TIMEOUT, later, "late"), NOW + TIMEOUT);
+        let two = OutcomeEnvelope { id: Some(2), ..OutcomeEnvelope::default() };
+        board.answered(0, vec![two], later).unwrap();
+        assert_eq!(board.check_time(0, TIMEOUT, NOW + TIMEOUT, "late"), later + TIMEOUT);
+        assert!(board.condemned(0).is_none());
+        board.check_time(0, TIMEOUT, later + TIMEOUT, "late");
+        assert_eq!(board.condemned(0).map(|condemned| condemned.id), Some(3));
+    }
+
+    #[test]
+    fn a_request_is_withdrawn_wherever_it_is() {
+        let mut board = board(1);
+        let mut verdicts = [submit(&mut board, 1), submit(&mut board, 2)];
+        assert_eq!(board.withdraw(2, "lost"), Withdrawn::Waiting);
+        assert_eq!(verdicts[1].try_recv().unwrap().unwrap_err().reason(), "lost");
+        assert_eq!(board.withdraw(1, "lost"), Withdrawn::Held { seat: 0, group: Some(pid(1)) });
+        // A child that must not go on gets nothing more.
+        let _third = submit(&mut board, 3);
+        assert_eq!(written(&mut board, 0), "1\n");
+        assert_eq!(board.down(0).len(), 1);
+        board.up(0, pid(2), NOW);
+        assert_eq!(written(&mut board, 0), "3\n");
+        answer(&mut board, 0, 3).unwrap();
+        assert_eq!(board.withdraw(3, "lost"), Withdrawn::Answered);
+    }
+
+    #[test]
+    fn a_group_that_is_gone_is_not_named() {
+        let mut board = board(1);
+        let _verdict = submit(&mut board, 1);
+        board.starting(0);
+        assert_eq!(board.withdraw(1, "lost"), Withdrawn::Held { seat: 0, group: None });
+    }
+
+    #[test]
+    fn while_all_children_rest_nobody_is_left_waiting() {
+        let mut board = board(2);
+        (0..2).for_each(|seat| drop(board.down(seat)));
+        let mut first = submit(&mut board, 1);
+        let until = NOW + Duration::from_secs(5);
+        board.rest_until(0, until, "dead".to_owned(), NOW);
+        assert!(first.try_recv().is_err());
+        board.rest_until(1, until, "dead".to_owned(), NOW);
+        assert_eq!(first.try_recv().unwrap().unwrap_err().reason(), "dead");
+        assert_eq!(submit(&mut board, 2).try_recv().unwrap().unwrap_err().reason(), "dead");
+        board.starting(1);
+        assert!(submit(&mut board, 3).try_recv().is_err());
+    }
+
+    #[test]
+    fn what_would_make_a_long_write_waits() {
+        let mut board = board(1);
+        let _first = submit(&mut board, 1);
+        answer(&mut board, 0, 1).unwrap();
+        let (reply, _verdict) = oneshot::channel();
+        board.submit(Request { id: 2, line: vec![b'x'; limits::OUTGOING_BYTES_MAX], reply }, NOW);
+        let _third = submit(&mut board, 3);
+        assert_eq!(written(&mut board, 0).len(), limits::OUTGOING_BYTES_MAX + 2);
+        assert_eq!(written(&mut board, 0), "3\n");
+    }
+}

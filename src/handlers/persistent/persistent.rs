@@ -271,7 +271,9 @@ impl Crew {
         for (id, reply) in board.down(seat) {
             let failure = match &condemned {
                 Some(condemned) if condemned.id == id => Failure::new(&condemned.why),
-                Some(condemned) => Failure::new(format!("{why}, because another message {}", condemned.why)),
+                Some(condemned) => {
+                    Failure::new(format!("{why}, because of another message: {}", condemned.why))
+                }
                 None => Failure::new(why),
             };
             let _ = reply.send(Err(failure));

@@ -1,57 +1,68 @@
-//! A queue, as JSON.
+//! A queue as JSON.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::engine::Counts;
+use crate::engine::QueueView;
+use crate::wire::options::OptionsEnvelope;
 use crate::wire::time::WireTime;
 
 /// A queue.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct QueueView {
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct QueueEnvelope {
     /// Its name.
     pub name: String,
-    /// In which order the messages of a workflow are handled: none, arrival, position or after.
-    #[serde(default)]
-    pub order: String,
-    /// How many messages are where, and how many ended how.
-    #[serde(default)]
-    pub counts: CountsView,
     /// When it was created.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub created_at: Option<WireTime>,
-    /// Whether its handlers are paused.
-    #[serde(default)]
-    pub paused: bool,
-    /// The file that defines it.
+    pub created_at: WireTime,
+    /// The file that defines it; absent when no file does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
-    /// Its options, named as in a definition.
-    #[serde(default)]
-    pub options: serde_json::Value,
+    /// Whether its handlers are paused; absent when it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+    /// How many messages are where, and how many ended how.
+    pub counts: CountsView,
+    /// Its options, defaults included.
+    pub options: OptionsEnvelope,
 }
 
-/// How many messages of a queue are where (the first block), and how many ended how (the second).
+impl QueueEnvelope {
+    /// Shows a queue.
+    pub fn show(view: &QueueView) -> QueueEnvelope {
+        QueueEnvelope {
+            name: view.name.to_string(),
+            created_at: WireTime(view.created_at),
+            definition: None,
+            paused: None,
+            counts: CountsView::show(&view.counts),
+            options: OptionsEnvelope::show(&view.options),
+        }
+    }
+}
+
+/// How many messages are where, and how many ended how. `accepted` is the sum of all others but `stored`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
 pub struct CountsView {
-    /// Messages that could be handed out now or once those before them are settled.
+    /// All that are stored, dead letters included.
+    pub stored: u64,
+    /// Could be handed out now, or once those before them are settled.
     pub ready: u64,
-    /// Messages handed out under a lock.
+    /// Handed out.
     pub locked: u64,
     /// Deferred: a predecessor is missing.
     pub early: u64,
-    /// Deferred: waiting for the retry after a failure.
+    /// Deferred: waiting for a retry.
     pub failed: u64,
     /// Deferred: failed as often as allowed, at the head of a held workflow.
     pub spent: u64,
     /// Deferred: set aside by the consumer.
     pub asked: u64,
-    /// Waiting for their scheduled instant.
+    /// Waiting for their instant.
     pub scheduled: u64,
     /// Dead letters.
     pub dead_lettered: u64,
-
     /// Ended: completed.
     pub completed: u64,
     /// Ended: expired and dropped.
@@ -60,16 +71,28 @@ pub struct CountsView {
     pub cancelled: u64,
     /// Ended: purged.
     pub purged: u64,
-    /// All messages ever accepted.
+    /// All that were ever accepted.
     pub accepted: u64,
 }
 
-/// A page of queues.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct QueuePage {
-    /// The queues, in order of name.
-    pub queues: Vec<QueueView>,
-    /// Where the next page goes on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
+impl CountsView {
+    /// Shows counts.
+    pub fn show(counts: &Counts) -> CountsView {
+        CountsView {
+            stored: counts.stored(),
+            ready: counts.ready,
+            locked: counts.locked,
+            early: counts.early,
+            failed: counts.failed,
+            spent: counts.spent,
+            asked: counts.asked,
+            scheduled: counts.scheduled,
+            dead_lettered: counts.dead_lettered,
+            completed: counts.completed,
+            expired: counts.expired,
+            cancelled: counts.cancelled,
+            purged: counts.purged,
+            accepted: counts.accepted,
+        }
+    }
 }

@@ -1,0 +1,129 @@
+//! Answers that list: what there is, and where the next page goes on.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::wire::DeliveryEnvelope;
+use crate::wire::WireTime;
+use crate::wire::views::BlockedView;
+use crate::wire::views::DeadLetterEntry;
+use crate::wire::views::DefinitionView;
+use crate::wire::views::MessageEnvelope;
+use crate::wire::views::QueueEnvelope;
+use crate::wire::views::ScheduleView;
+use crate::wire::views::WorkflowEnvelope;
+
+/// A page of queues, in order of name.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct QueuePage {
+    /// The queues.
+    pub queues: Vec<QueueEnvelope>,
+    /// Where the next page goes on; none at the end.
+    #[serde(default)]
+    pub after: Option<String>,
+}
+
+/// A page of workflows, in order of ID.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct WorkflowPage {
+    /// The workflows.
+    pub workflows: Vec<WorkflowEnvelope>,
+    /// Where the next page goes on; none at the end.
+    #[serde(default)]
+    pub after: Option<String>,
+}
+
+/// A page of messages.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct MessagePage {
+    /// The messages.
+    pub messages: Vec<MessageEnvelope>,
+    /// Where the next page begins; none at the end.
+    #[serde(default)]
+    pub from: Option<u64>,
+}
+
+/// A page of dead letters, in order of reason and number.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct DeadLetterPage {
+    /// The dead letters.
+    pub dead_letters: Vec<DeadLetterEntry>,
+    /// Where the next page goes on; none at the end.
+    #[serde(default)]
+    pub after: Option<String>,
+}
+
+/// A page of workflows that do not get on.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct BlockedPage {
+    /// The workflows.
+    pub blocked: Vec<BlockedView>,
+    /// Where the next page goes on; none at the end.
+    #[serde(default)]
+    pub after: Option<String>,
+}
+
+/// Messages that were taken.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct DeliveryPage {
+    pub(crate) deliveries: Vec<DeliveryEnvelope>,
+}
+
+/// All definitions in use.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct DefinitionPage {
+    pub(crate) definitions: Vec<DefinitionView>,
+}
+
+/// All schedules.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct SchedulePage {
+    pub(crate) schedules: Vec<ScheduleView>,
+}
+
+/// A page of what operators did, oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct AuditPage {
+    /// What was done.
+    pub audit: Vec<AuditView>,
+    /// Where the next page goes on; none at the end.
+    #[serde(default)]
+    pub after: Option<u64>,
+}
+
+/// Something an operator did.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuditView {
+    /// Its number; later ones are higher.
+    pub number: u64,
+    /// When.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<WireTime>,
+    /// Who: the name of the key.
+    pub actor: String,
+    /// What.
+    pub verb: String,
+    /// In which queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// On which workflow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// On which message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence_number: Option<u64>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A copy of the daemon's file that was written.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BackupView {
+    /// Where, on the daemon's machine.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+}
