@@ -48,19 +48,19 @@ fn handler_of(handler: &HandlerDefinition, concurrency: usize, site: &Site) -> R
         HandlerSpec::Exec(program) => {
             AnyHandler::Exec(Exec::new(exec_options(program, handler.timeout), site.clone()))
         }
-        HandlerSpec::Persistent { program, processes } => {
+        HandlerSpec::Persistent { program, processes, in_flight_max } => {
             let options = PersistentOptions {
                 argv: program.argv.clone(),
                 cwd: program.folder.clone(),
                 env: program.env.clone(),
                 pass_env: program.pass_env.clone(),
                 processes: *processes,
-                in_flight_max: concurrency.div_ceil(*processes),
+                in_flight_max: in_flight_max.unwrap_or_else(|| concurrency.div_ceil(*processes)),
                 timeout: handler.timeout,
             };
             AnyHandler::Persistent(Persistent::start(options, site.clone()))
         }
-        HandlerSpec::Http(_) | HandlerSpec::Forward(_) => {
+        HandlerSpec::Http { .. } | HandlerSpec::Forward { .. } => {
             return Err(Misuse::new("handler", "of this kind cannot run yet"));
         }
     })

@@ -24,6 +24,7 @@ use crate::definition::handler::Target;
 use crate::definition::notice::Notice;
 use crate::definition::notice::NotifyDefinition;
 use crate::definition::program::Trouble;
+use crate::definition::program::check_script;
 use crate::definition::program::find_file;
 use crate::definition::program::find_program;
 use crate::definition::read_options::duration;
@@ -73,14 +74,16 @@ impl HandlerReader<'_> {
         self.misplaced(handler, kind);
         let timeout = self.timeout(&handler.timeout);
         let spec = match kind {
-            "exec" => HandlerSpec::Exec {
-                program: self.program(handler.exec.as_ref()?, &handler.env, &handler.pass_env)?,
-                output_bytes_max: value(&handler.output_bytes_max).unwrap_or(limits::OUTPUT_BYTES_MAX),
-            },
+            "exec" => {
+                let mut program = self.program(handler.exec.as_ref()?, &handler.env, &handler.pass_env)?;
+                program.output_bytes_max =
+                    value(&handler.output_bytes_max).unwrap_or(program.output_bytes_max);
+                HandlerSpec::Exec(program)
+            }
             "persistent" => HandlerSpec::Persistent {
                 program: self.program(handler.persistent.as_ref()?, &handler.env, &handler.pass_env)?,
                 processes: value(&handler.processes).unwrap_or(1),
-                in_flight_max: value(&handler.in_flight_max).unwrap_or(limits::IN_FLIGHT_DEFAULT),
+                in_flight_max: value(&handler.in_flight_max),
             },
             "http" => {
                 let secret = self.secret(&handler.secret_file, &handler.secret_env, "secret");
@@ -249,6 +252,8 @@ impl HandlerReader<'_> {
         if argv.value.iter().any(|argument| argument.contains('\0')) {
             self.mistakes.add(&argv.span, "no program takes an argument with a zero byte");
         }
+        let script = check_script(&argv.value, self.folder);
+        self.found(script, &argv.span);
         let found = find_program(argv.value.first()?, self.folder);
         Some(Program {
             path: self.found(found, &argv.span)?,
@@ -256,6 +261,7 @@ impl HandlerReader<'_> {
             folder: std::path::absolute(self.folder).unwrap_or_else(|_| self.folder.to_owned()),
             env: env.as_ref().map(|env| env.value.clone()).unwrap_or_default(),
             pass_env: pass_env.as_ref().map(|names| names.value.clone()).unwrap_or_default(),
+            output_bytes_max: limits::OUTPUT_BYTES_MAX,
         })
     }
 
