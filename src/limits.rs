@@ -375,3 +375,6 @@ pub const LOOKOUT_EVERY: Duration = Duration::from_secs(5);
 
 /// Workflows in trouble that are known; beyond it, an operator has enough to do.
 pub const TROUBLES_KNOWN: usize = 10_000;
+
+/// Next ticks of a schedule that are shown.
+pub const TICKS_SHOWN: usize = 5;

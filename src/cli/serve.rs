@@ -19,7 +19,10 @@ use crate::cli::logs;
 use crate::cli::out::remark;
 
 /// The definitions that `dev` shows when it is given none.
-const DEMO: [(&str, &str); 0] = [];
+const DEMO: [(&str, &str); 2] = [
+    ("orders.toml", include_str!("../../workflows/orders.toml")),
+    ("orders.py", include_str!("../../workflows/orders.py")),
+];
 
 /// Runs the daemon until it is told to stop; false when the definitions have mistakes.
 pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {

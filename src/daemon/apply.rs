@@ -32,6 +32,7 @@ pub(crate) async fn apply(house: &House, definitions: Definitions) -> Result<(),
     house.ticker.replace(definitions.iter().flat_map(|definition| schedules(definition)).collect()).await?;
     let all: Vec<Arc<Definition>> = definitions.iter().cloned().collect();
     house.crew.replace(&all).await?;
+    house.loaded_at.store(Arc::new(house.clock.now()));
     house.definitions.store(Arc::new(definitions));
     Ok(())
 }

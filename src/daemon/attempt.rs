@@ -23,6 +23,7 @@ pub(crate) struct Attempts {
 impl Handler<Raw> for Attempts {
     async fn handle(&self, context: Context, body: Raw) -> Result<Outcome, Failure> {
         let (queue, attempt) = (context.queue().name().clone(), context.attempt());
+        let _running = self.gauges.begin();
         let began = self.clock.elapsed();
         let ended = self.dispatch.handle(context, body).await;
         self.gauges.note_attempt(&queue, &ended, self.clock.elapsed().saturating_sub(began));

@@ -1,7 +1,9 @@
 //! Who works at the queues: a processor for each definition that has handlers, swapped as definitions change.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -11,6 +13,7 @@ use crate::daemon::attempt::Attempts;
 use crate::daemon::gauges::Gauges;
 use crate::daemon::home::Home;
 use crate::daemon::posts::dispatch_of;
+use crate::daemon::posts::site_of;
 use crate::definition::Definition;
 use crate::engine::Client;
 use crate::error::Error;
@@ -29,27 +32,19 @@ pub(crate) struct Crew {
     clock: Arc<dyn Clock>,
     drain: Duration,
     posts: Mutex<BTreeMap<QueueName, Post>>,
+    /// Queues whose handlers an operator has told to pause.
+    paused: std::sync::Mutex<BTreeSet<QueueName>>,
 }
 
 /// A definition, and the processor that does what it says.
 struct Post {
     definition: Arc<Definition>,
-    /// Whether an operator has told it to pause.
-    is_paused: bool,
     work: Option<Work>,
 }
 
 struct Work {
     running: Running,
     dispatch: Arc<Dispatch>,
-}
-
-/// How a post looks from outside.
-#[derive(Clone, Debug)]
-pub(crate) struct PostView {
-    pub(crate) definition: Arc<Definition>,
-    pub(crate) is_paused: bool,
-    pub(crate) is_working: bool,
 }
 
 impl Crew {
@@ -61,7 +56,16 @@ impl Crew {
         drain: Duration,
     ) -> Crew {
         let client = intake.client().clone();
-        Crew { client, intake, home, gauges, clock, drain, posts: Mutex::default() }
+        Crew {
+            client,
+            intake,
+            home,
+            gauges,
+            clock,
+            drain,
+            posts: Mutex::default(),
+            paused: std::sync::Mutex::default(),
+        }
     }
 
     /// Lets these definitions work, and no others. One that did not change goes on undisturbed; the handlers of one that
@@ -72,37 +76,49 @@ impl Crew {
         let mut leaving = Vec::new();
         for definition in definitions {
             let old = before.remove(&definition.name);
-            let is_paused = old.as_ref().is_some_and(|post| post.is_paused);
             let post = match old {
                 Some(post) if post.definition == *definition => post,
                 old => {
                     leaving.extend(old.and_then(|post| post.work));
-                    Post { definition: definition.clone(), is_paused, work: None }
+                    Post { definition: definition.clone(), work: None }
                 }
             };
             posts.insert(definition.name.clone(), post);
         }
         leaving.extend(before.into_values().filter_map(|post| post.work));
         dismiss_all(leaving).await;
-        for post in posts.values_mut() {
-            if post.work.is_none() && !post.is_paused {
+        for (queue, post) in posts.iter_mut() {
+            if post.work.is_none() && !self.is_paused(queue) {
                 post.work = self.man(&post.definition)?;
             }
         }
         Ok(())
     }
 
-    /// Pauses the handlers of a queue, or lets them go on; false when no definition has this name.
-    pub(crate) async fn pause(&self, queue: &QueueName, pause: bool) -> Result<bool, Error> {
-        let mut posts = self.posts.lock().await;
-        let Some(post) = posts.get_mut(queue) else { return Ok(false) };
-        post.is_paused = pause;
+    /// Notes that the handlers of a queue shall pause, or go on; [`Crew::heed`] sees to it.
+    pub(crate) fn note_pause(&self, queue: &QueueName, pause: bool) {
+        let mut paused = self.paused.lock().unwrap_or_else(PoisonError::into_inner);
         match pause {
+            true => paused.insert(queue.clone()),
+            false => paused.remove(queue),
+        };
+    }
+
+    /// Whether the handlers of a queue are told to pause.
+    pub(crate) fn is_paused(&self, queue: &QueueName) -> bool {
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner).contains(queue)
+    }
+
+    /// Does what was noted of a queue: handlers that pause finish what they have begun.
+    pub(crate) async fn heed(&self, queue: &QueueName) -> Result<(), Error> {
+        let mut posts = self.posts.lock().await;
+        let Some(post) = posts.get_mut(queue) else { return Ok(()) };
+        match self.is_paused(queue) {
             true => dismiss_all(post.work.take().into_iter().collect()).await,
             false if post.work.is_none() => post.work = self.man(&post.definition)?,
             false => {}
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Stops all handlers in order: nothing more is received, what runs ends or is given up after the drain time.
@@ -111,22 +127,13 @@ impl Crew {
         dismiss_all(posts.into_values().filter_map(|post| post.work).collect()).await;
     }
 
-    /// All posts, by queue.
-    pub(crate) async fn views(&self) -> Vec<PostView> {
-        let view = |post: &Post| PostView {
-            definition: post.definition.clone(),
-            is_paused: post.is_paused,
-            is_working: post.work.as_ref().is_some_and(|work| !work.running.is_finished()),
-        };
-        self.posts.lock().await.values().map(view).collect()
-    }
-
     /// Starts the processor of a definition; none when clients receive themselves.
     fn man(&self, definition: &Arc<Definition>) -> Result<Option<Work>, Error> {
         if definition.handlers.is_empty() {
             return Ok(None);
         }
-        let dispatch = Arc::new(dispatch_of(definition, &self.home, &self.intake, &self.clock)?);
+        let site = site_of(definition, &self.home, &self.intake, &self.clock);
+        let dispatch = Arc::new(dispatch_of(definition, &site)?);
         let attempts = Attempts {
             dispatch: dispatch.clone(),
             rule: definition.rule.clone(),

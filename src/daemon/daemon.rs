@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
+use crate::clock::Timestamp;
 use crate::daemon::apply::apply;
 use crate::daemon::crew::Crew;
 use crate::daemon::error::DaemonError;
@@ -28,8 +29,10 @@ use crate::handlers::fence;
 use crate::intake::Intake;
 use crate::limits;
 use crate::processor::Running;
+use crate::server::Keys;
 use crate::server::Server;
 use crate::server::ServerOptions;
+use crate::server::TlsFiles;
 
 /// What a daemon is started with.
 #[derive(Clone, Debug)]
@@ -94,7 +97,10 @@ pub(crate) struct House {
     /// The definitions that are in force.
     pub(crate) definitions: ArcSwap<Definitions>,
     /// Why the last reload changed nothing.
-    pub(crate) reload_error: ArcSwap<Option<String>>,
+    pub(crate) reload_problem: ArcSwap<Option<String>>,
+    pub(crate) started_at: Timestamp,
+    /// When the definitions in force were loaded.
+    pub(crate) loaded_at: ArcSwap<Timestamp>,
     pub(crate) draining: CancellationToken,
     /// One reload at a time.
     pub(crate) reloading: tokio::sync::Mutex<()>,
@@ -126,9 +132,11 @@ impl Daemon {
             ticker,
             lookout: Lookout::default(),
             gauges,
+            started_at: clock.now(),
             clock,
             definitions: ArcSwap::default(),
-            reload_error: ArcSwap::default(),
+            reload_problem: ArcSwap::default(),
+            loaded_at: ArcSwap::default(),
             draining: CancellationToken::new(),
             reloading: tokio::sync::Mutex::default(),
         });
@@ -188,6 +196,13 @@ impl Daemon {
 
 impl House {
     fn server_options(&self) -> Result<ServerOptions, DaemonError> {
-        Ok(ServerOptions::new(self.options.http))
+        let mut options = ServerOptions::new(self.options.http);
+        if let Some(keys) = &self.options.keys {
+            let keys = Keys::read(keys, |name| std::env::var(name).ok());
+            options.keys = Some(keys.map_err(|error| DaemonError::Server(error.to_string()))?);
+        }
+        options.tls =
+            self.options.tls.clone().map(|(certificate, key)| TlsFiles { certificate, key, client_ca: None });
+        Ok(options)
     }
 }

@@ -1,5 +1,8 @@
 //! What handlers do, counted while it happens. Everything else is looked up when somebody asks.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -32,13 +35,34 @@ struct ByOutcome {
 pub(crate) struct Gauges {
     attempts: Family<ByOutcome, Counter>,
     durations: Family<ByQueue, Histogram, fn() -> Histogram>,
+    running: Arc<AtomicUsize>,
+}
+
+/// An attempt that runs; it ends when this is dropped, however it ends.
+pub(crate) struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Gauges {
     pub(crate) fn new() -> Gauges {
         let durations =
             Family::new_with_constructor((|| Histogram::new(HANDLER_SECONDS)) as fn() -> Histogram);
-        Gauges { attempts: Family::default(), durations }
+        Gauges { attempts: Family::default(), durations, running: Arc::default() }
+    }
+
+    /// Counts an attempt as running.
+    pub(crate) fn begin(&self) -> Running {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        Running(self.running.clone())
+    }
+
+    /// How many attempts run.
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::Relaxed)
     }
 
     /// Counts an attempt of a handler.

@@ -5,8 +5,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::error::Misuse;
+
 /// Name of the store's file in the data folder.
 pub(crate) const STORE_FILE: &str = "seriatim.redb";
+
+/// Name of the folder of backups in the data folder.
+const BACKUPS: &str = "backups";
 
 /// The data folder.
 #[derive(Clone, Debug)]
@@ -32,6 +37,21 @@ impl Home {
     /// The store's file.
     pub(crate) fn store(&self) -> PathBuf {
         self.folder.join(STORE_FILE)
+    }
+
+    /// Where a backup of this name is written.
+    ///
+    /// # Errors
+    /// [`Misuse`] when there is one of this name, or the folder of backups cannot be made.
+    pub(crate) fn backup(&self, name: &str) -> Result<PathBuf, Misuse> {
+        let folder = self.folder.join(BACKUPS);
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| Misuse::new("path", format!("cannot be used: {error}")))?;
+        let path = folder.join(name);
+        match path.exists() {
+            true => Err(Misuse::new("path", format!("is taken: {} is there already", path.display()))),
+            false => Ok(path),
+        }
     }
 
     /// What every child of a daemon on this folder carries in its environment.

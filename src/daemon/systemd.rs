@@ -7,11 +7,6 @@ pub(crate) fn ready(status: &str) {
     notify(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
-/// Says that definitions are read again, and then that this is over.
-pub(crate) fn status(status: &str) {
-    notify(&[NotifyState::Status(status)]);
-}
-
 /// Says that the daemon is stopping.
 pub(crate) fn stopping() {
     notify(&[NotifyState::Stopping, NotifyState::Status("draining")]);

@@ -6,8 +6,9 @@ use serde_json::json;
 
 use crate::daemon::daemon::House;
 use crate::daemon::lookout::Trouble;
+use crate::daemon::posts::notifier_of;
+use crate::daemon::posts::site_of;
 use crate::definition::Definition;
-use crate::definition::NotifyDefinition;
 use crate::id::WorkflowId;
 use crate::wire::WireTime;
 
@@ -20,9 +21,7 @@ pub(crate) async fn tell(house: &Arc<House>) {
         for (workflow, trouble) in house.lookout.take_untold(&definition.name, notify.after, now) {
             let (house, definition) = (house.clone(), definition.clone());
             tokio::spawn(async move {
-                let Some(notify) = &definition.notify else { return };
-                let text = what_happened(&definition, &workflow, &trouble);
-                if let Err(why) = send(&house, notify, text).await {
+                if let Err(why) = send(&house, &definition, &workflow, &trouble).await {
                     tracing::warn!(queue = %definition.name, %workflow, why, "tell of a workflow that stands still");
                     house.lookout.put_back(&definition.name, &workflow);
                 }
@@ -31,8 +30,16 @@ pub(crate) async fn tell(house: &Arc<House>) {
     }
 }
 
-fn what_happened(definition: &Definition, workflow: &WorkflowId, trouble: &Trouble) -> String {
-    json!({
+async fn send(
+    house: &House,
+    definition: &Definition,
+    workflow: &WorkflowId,
+    trouble: &Trouble,
+) -> Result<(), String> {
+    let Some(notify) = &definition.notify else { return Ok(()) };
+    let site = site_of(definition, &house.home, &house.intake, &house.clock);
+    let notifier = notifier_of(notify, &site).map_err(|misuse| misuse.to_string())?;
+    let document = json!({
         "type": "workflow_blocked",
         "queue": definition.name.as_str(),
         "workflow_id": workflow.as_str(),
@@ -40,11 +47,8 @@ fn what_happened(definition: &Definition, workflow: &WorkflowId, trouble: &Troub
         "since": WireTime(trouble.since),
         "waiting": trouble.waiting,
         "reason": trouble.reason,
-    })
-    .to_string()
-}
-
-async fn send(house: &House, notify: &NotifyDefinition, text: String) -> Result<(), String> {
-    let _ = (house, notify, text);
-    Ok(())
+    });
+    // The same trouble has the same ID, however often it is told.
+    let id = format!("blocked_{:016x}_{}", workflow.partition_hash(), trouble.since.as_millis());
+    notifier.send(&id, &document).await.map_err(|failure| failure.reason().to_owned())
 }

@@ -105,6 +105,7 @@ impl Ticker {
     }
 
     /// The queue in which schedules live.
+    #[cfg(test)]
     pub(crate) fn queue(&self) -> Queue {
         self.shared.queue.clone()
     }

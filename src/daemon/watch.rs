@@ -43,21 +43,21 @@ pub(crate) async fn reload(house: &House) -> Result<(), DaemonError> {
     };
     match &applied {
         Ok(()) => {
-            if house.reload_error.swap(Arc::new(None)).is_some() {
+            if house.reload_problem.swap(Arc::new(None)).is_some() {
                 tracing::info!("the definitions have no mistakes any more");
             }
         }
         Err(error) => {
             let why = explain(error);
             tracing::error!("the old definitions stay in force: {why}");
-            house.reload_error.store(Arc::new(Some(why)));
+            house.reload_problem.store(Arc::new(Some(why)));
         }
     }
     applied
 }
 
 /// Everything an error has to say, mistake by mistake.
-fn explain(error: &DaemonError) -> String {
+pub(crate) fn explain(error: &DaemonError) -> String {
     match error {
         DaemonError::Definitions(LoadError::Mistakes(mistakes)) => {
             mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")

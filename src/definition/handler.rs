@@ -24,15 +24,20 @@ pub struct HandlerDefinition {
 #[non_exhaustive]
 pub enum HandlerSpec {
     /// Starts a program for each message.
-    Exec(Program),
+    Exec {
+        /// The program.
+        program: Program,
+        /// How many bytes of the end of each output are kept of one attempt.
+        output_bytes_max: usize,
+    },
     /// Hands it to a program that runs on.
     Persistent {
         /// The program.
         program: Program,
         /// How many processes of it run at once.
         processes: usize,
-        /// How many messages one process may hold at once; without it, its share of the definition's concurrency.
-        in_flight_max: Option<usize>,
+        /// How many messages one process may hold at once.
+        in_flight_max: usize,
     },
     /// Posts it to a URL.
     Http {
@@ -54,7 +59,7 @@ impl HandlerSpec {
     /// Its name in a definition.
     pub const fn kind(&self) -> &'static str {
         match self {
-            HandlerSpec::Exec(_) => "exec",
+            HandlerSpec::Exec { .. } => "exec",
             HandlerSpec::Persistent { .. } => "persistent",
             HandlerSpec::Http { .. } => "http",
             HandlerSpec::Forward { .. } => "forward",
@@ -66,7 +71,7 @@ impl fmt::Display for HandlerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.kind())?;
         match self {
-            HandlerSpec::Exec(program) => f.write_str(&program.argv.join(" ")),
+            HandlerSpec::Exec { program, .. } => f.write_str(&program.argv.join(" ")),
             HandlerSpec::Persistent { program, processes, .. } => {
                 let plural = if *processes == 1 { "" } else { "es" };
                 write!(f, "{}, {processes} process{plural}", program.argv.join(" "))
@@ -92,8 +97,6 @@ pub struct Program {
     pub env: BTreeMap<String, String>,
     /// Names of environment variables of the daemon that it gets too.
     pub pass_env: Vec<String>,
-    /// How many bytes of the end of each output are kept of one attempt; of a program that runs on, it says nothing.
-    pub output_bytes_max: usize,
 }
 
 /// An address to post to.

@@ -74,16 +74,14 @@ impl HandlerReader<'_> {
         self.misplaced(handler, kind);
         let timeout = self.timeout(&handler.timeout);
         let spec = match kind {
-            "exec" => {
-                let mut program = self.program(handler.exec.as_ref()?, &handler.env, &handler.pass_env)?;
-                program.output_bytes_max =
-                    value(&handler.output_bytes_max).unwrap_or(program.output_bytes_max);
-                HandlerSpec::Exec(program)
-            }
+            "exec" => HandlerSpec::Exec {
+                program: self.program(handler.exec.as_ref()?, &handler.env, &handler.pass_env)?,
+                output_bytes_max: value(&handler.output_bytes_max).unwrap_or(limits::OUTPUT_BYTES_MAX),
+            },
             "persistent" => HandlerSpec::Persistent {
                 program: self.program(handler.persistent.as_ref()?, &handler.env, &handler.pass_env)?,
                 processes: value(&handler.processes).unwrap_or(1),
-                in_flight_max: value(&handler.in_flight_max),
+                in_flight_max: value(&handler.in_flight_max).unwrap_or(limits::IN_FLIGHT_DEFAULT),
             },
             "http" => {
                 let secret = self.secret(&handler.secret_file, &handler.secret_env, "secret");
@@ -261,7 +259,6 @@ impl HandlerReader<'_> {
             folder: std::path::absolute(self.folder).unwrap_or_else(|_| self.folder.to_owned()),
             env: env.as_ref().map(|env| env.value.clone()).unwrap_or_default(),
             pass_env: pass_env.as_ref().map(|names| names.value.clone()).unwrap_or_default(),
-            output_bytes_max: limits::OUTPUT_BYTES_MAX,
         })
     }
 

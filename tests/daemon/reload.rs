@@ -13,12 +13,12 @@ fn a_definition_that_changes_is_in_force_at_once_and_one_that_is_wrong_changes_n
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 1);
     house.write("orders.toml", "order = \"arrival\"\n[[handler]]\nexec = [\"no-such-program\"]\n");
     house.write("bills.toml", "order = \"arrival\"\n");
-    let definitions = daemon.wait_for("/v1/definitions", |view| !view["reload_error"].is_null());
-    let why = definitions["reload_error"].as_str().unwrap();
+    let definitions = daemon.wait_for("/v1/status", |view| !view["reload_problem"].is_null());
+    let why = definitions["reload_problem"].as_str().unwrap();
     assert!(why.contains("orders.toml:3") && why.contains("no-such-program"), "{why}");
     assert_eq!(daemon.ask("GET", "/v1/queues/bills", &[], b"").0, 404, "a whole set or nothing");
     house.write("orders.toml", "order = \"arrival\"\n[[handler]]\nexec = [\"sh\", \"-c\", \"exit 0\"]\n");
-    daemon.wait_for("/v1/definitions", |view| view["reload_error"].is_null());
+    daemon.wait_for("/v1/status", |view| view["reload_problem"].is_null());
     daemon.json("POST", "/v1/queues/orders/messages", &Value::from("b"));
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 2);
     assert_eq!(daemon.ask("GET", "/v1/queues/bills", &[], b"").0, 200);
@@ -33,8 +33,8 @@ fn an_order_cannot_change_while_messages_are_stored() {
     daemon.json("POST", "/v1/queues/orders/messages", &Value::from("a"));
     house.write("orders.toml", "order = \"position\"\n");
     daemon.hang_up();
-    let definitions = daemon.wait_for("/v1/definitions", |view| !view["reload_error"].is_null());
-    let why = definitions["reload_error"].as_str().unwrap();
+    let definitions = daemon.wait_for("/v1/status", |view| !view["reload_problem"].is_null());
+    let why = definitions["reload_problem"].as_str().unwrap();
     assert!(why.contains("order cannot change while it stores 1 messages"), "{why}");
     assert_eq!(daemon.stop(), Some(0));
 }

@@ -10,7 +10,7 @@ fn around(table: &str, field: &str) -> (&'static str, &'static str) {
     match (table, field) {
         ("gap", _) | ("duplicates", "late") => ("order = \"position\"\n", ""),
         ("handler", "keep_position") => ("", "forward = \"https://example.com/orders\"\n"),
-        ("handler", "processes") => ("", "persistent = [\"sh\"]\n"),
+        ("handler", "processes" | "in_flight_max") => ("", "persistent = [\"sh\"]\n"),
         ("handler" | "notify", "allow_private") => ("", "http = \"https://example.com\"\n"),
         ("handler" | "notify", _) => ("", "exec = [\"sh\"]\n"),
         ("schedule", _) => ("", "name = \"t\"\ncron = \"@daily\"\n"),

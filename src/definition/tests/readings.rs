@@ -164,15 +164,16 @@ fn a_subject_finds_its_handler_and_every_other_subject_the_one_without() {
 #[test]
 fn a_handler_has_all_that_it_was_given() {
     let definition = definition(FULL);
-    let HandlerSpec::Exec(program) = &definition.handlers[0].spec else { panic!("exec") };
-    assert_eq!(program.output_bytes_max, 100);
+    let HandlerSpec::Exec { program, output_bytes_max: 100 } = &definition.handlers[0].spec else {
+        panic!("exec")
+    };
     assert!(program.path.is_absolute() && program.path.ends_with("sh"), "{}", program.path.display());
     assert_eq!(program.argv, ["sh", "-c", "exit 0"]);
     assert!(program.folder.is_absolute() && program.folder.ends_with("w"));
     assert_eq!((program.env["NAME"].as_str(), &program.pass_env[..]), ("value", &["HOME".to_owned()][..]));
     assert_eq!(definition.handlers[0].timeout, Duration::from_secs(20));
     let persistent = &definition.handlers[1];
-    assert!(matches!(persistent.spec, HandlerSpec::Persistent { processes: 4, in_flight_max: Some(2), .. }));
+    assert!(matches!(persistent.spec, HandlerSpec::Persistent { processes: 4, in_flight_max: 2, .. }));
     assert_eq!(persistent.timeout, Duration::from_secs(30));
     let HandlerSpec::Http { address, secret } = &definition.handlers[2].spec else { panic!("http") };
     assert_eq!((secret, address.allow_private), (&Some(Secret::Env("SECRET".to_owned())), true));
