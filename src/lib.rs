@@ -83,7 +83,7 @@ pub use crate::error::{
     ReceiveError, ReceiveRefusal, SendError, SendRefusal, SettleError, SettleRefusal, Unavailable,
 };
 pub use crate::header::{Headers, Properties, PropertyValue};
-pub use crate::id::{MessageId, Position, QueueName, SequenceNumber, WorkflowId};
+pub use crate::id::{IdempotencyKey, MessageId, Position, QueueName, SequenceNumber, WorkflowId};
 pub use crate::message::{Message, Place};
 pub use crate::processor::{
     BatchHandler, BatchOutcome, Body, Context, Failure, Handler, Outcome, Processor, Raw, Running,

@@ -11,6 +11,17 @@ pub const WORKFLOW_ID_BYTES_MAX: usize = 128;
 /// Longest message ID in bytes, as Service Bus.
 pub const MESSAGE_ID_BYTES_MAX: usize = 128;
 
+/// Longest text of an idempotency key in bytes, as a message ID.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
+
+/// How long the answer to a send with an idempotency key is kept to be given again: longer than any client that has
+/// heard nothing goes on trying.
+pub const IDEMPOTENCY_WINDOW: Duration = Duration::from_secs(10 * 60);
+
+/// Most answers that one queue keeps for idempotency keys; beyond it, a send with a new key is refused, because
+/// forgetting one early would break its promise. It allows 1,600 such sends a second.
+pub const IDEMPOTENCY_KEYS_MAX: u64 = 1_000_000;
+
 /// Longest subject, content type, correlation ID or reply-to in bytes: headers are kept in memory while handed out.
 pub const HEADER_BYTES_MAX: usize = 1024;
 
