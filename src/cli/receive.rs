@@ -91,12 +91,20 @@ async fn take(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Resul
 async fn wait_for(remote: &Remote, arguments: &ReceiveArguments) -> Result<Taken, Failure> {
     let (clock, queue) = (SystemClock::default(), &arguments.queue);
     let wait = arguments.wait.map_or(Duration::ZERO, |wait| wait.0);
-    loop {
-        let rest = wait.saturating_sub(clock.elapsed()).min(limits::RECEIVE_WAIT);
-        let taken = remote.receive(queue, arguments.max as usize, rest, arguments.run).await;
+    // So many waits, and one more, make up the whole; a daemon that is about to stop answers earlier.
+    let rounds = wait.as_secs().div_ceil(limits::RECEIVE_WAIT.as_secs()).saturating_add(1);
+    let mut rest = wait;
+    for _ in 0..rounds {
+        let asked = rest.min(limits::RECEIVE_WAIT);
+        let taken = remote.receive(queue, arguments.max as usize, asked, arguments.run).await;
         let taken = taken.map_err(Failure::to(format!("receive from {queue}")))?;
-        if !taken.deliveries.is_empty() || clock.elapsed() >= wait {
+        if !taken.deliveries.is_empty() {
             return Ok(taken);
         }
+        rest = wait.saturating_sub(clock.elapsed());
+        if rest.is_zero() {
+            break;
+        }
     }
+    Ok(Taken::default())
 }
