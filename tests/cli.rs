@@ -2,6 +2,7 @@
 
 mod cli {
     mod bench;
+    mod check;
     mod demo_git;
     pub(crate) mod fake;
     mod looking;
@@ -11,4 +12,5 @@ mod cli {
     pub(crate) mod scratch;
     mod sending;
     mod verify;
+    mod workflows;
 }

@@ -11,6 +11,7 @@ use crate::cli::audit;
 use crate::cli::backup;
 use crate::cli::bench;
 use crate::cli::blocked;
+use crate::cli::check;
 use crate::cli::completions;
 use crate::cli::connect;
 use crate::cli::cron;
@@ -28,7 +29,9 @@ use crate::cli::queues;
 use crate::cli::receive;
 use crate::cli::redrive;
 use crate::cli::restore;
+
 use crate::cli::send;
+use crate::cli::serve;
 use crate::cli::settle;
 use crate::cli::show;
 use crate::cli::tail;
@@ -50,6 +53,8 @@ pub(crate) fn run() -> ExitCode {
 /// True when every promise was kept.
 fn run_verb(verb: Verb) -> Result<bool, Failure> {
     match verb {
+        Verb::Run(arguments) => serve::run(&arguments),
+        Verb::Dev(arguments) => serve::dev(&arguments),
         Verb::Send(arguments) => connect::run(send::run(arguments)),
         Verb::Receive(arguments) => connect::run(receive::run(arguments)),
         Verb::Settle(arguments) => connect::run(settle::run(arguments)),
@@ -74,6 +79,8 @@ fn run_verb(verb: Verb) -> Result<bool, Failure> {
         Verb::Import(arguments) => connect::run(export::import(arguments)),
         Verb::Doctor(arguments) => connect::run(doctor::run(arguments)),
         Verb::Restore(arguments) => restore::run(&arguments),
+        Verb::Check(arguments) => check::run(&arguments),
+        Verb::Schema => check::schema(),
         Verb::Completions(arguments) => completions::run(&arguments),
         Verb::Demo(Demo::Git(arguments)) => Ok(demo_git::run(arguments)?),
         Verb::Demo(Demo::GitEngine(arguments)) => Ok(demo_git::run_engine(&arguments)?),

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use crate::cli::arguments::bench::BenchArguments;
 use crate::cli::arguments::bench::BenchRunArguments;
+use crate::cli::arguments::define::CheckArguments;
 use crate::cli::arguments::demo::Demo;
 use crate::cli::arguments::keep::BackupArguments;
 use crate::cli::arguments::keep::ExportArguments;
@@ -31,6 +32,8 @@ use crate::cli::arguments::operate::RetryArguments;
 use crate::cli::arguments::operate::SkipArguments;
 use crate::cli::arguments::operate::UnlockArguments;
 use crate::cli::arguments::send::SendArguments;
+use crate::cli::arguments::serve::DevArguments;
+use crate::cli::arguments::serve::RunArguments;
 use crate::cli::arguments::take::ReceiveArguments;
 use crate::cli::arguments::take::SettleArguments;
 
@@ -49,9 +52,18 @@ pub(crate) const EXIT_CODES: &str = "Exit codes: 0 all is well; 1 a promise was 
 const VERIFY_CODES: &str = "Exit codes: 0 the file is sound; 1 it is damaged; 2 the arguments are wrong; 3 it could not \
                             be looked at: it is not seriatim's, beyond recognition, or held by a process that is named.";
 
+const CHECK_CODES: &str = "Exit codes: 0 there is no mistake; 1 there are mistakes; 2 the arguments are wrong; 3 the folder \
+                           could not be read.";
+
 #[derive(Debug, Subcommand)]
 #[command(subcommand_help_heading = "Verbs")]
 pub(crate) enum Verb {
+    /// Run the daemon: what a folder of definitions says, until it is told to stop.
+    #[command(after_help = EXIT_CODES)]
+    Run(RunArguments),
+    /// Run a daemon on a store that is gone afterwards, with a demonstration if no definitions are given.
+    #[command(after_help = EXIT_CODES)]
+    Dev(DevArguments),
     /// Send a message, or many from lines of JSON.
     #[command(after_help = EXIT_CODES)]
     Send(SendArguments),
@@ -118,6 +130,11 @@ pub(crate) enum Verb {
     /// Check a daemon: one line for each check, and what to do.
     #[command(after_help = EXIT_CODES)]
     Doctor(DoctorArguments),
+    /// Read a folder of definitions and say every mistake, or what they declare and when their schedules tick next.
+    #[command(after_help = CHECK_CODES)]
+    Check(CheckArguments),
+    /// Print the JSON schema of a definition, for an editor.
+    Schema,
     /// Print what makes a shell complete these verbs.
     Completions(CompletionsArguments),
     /// Show what seriatim does, on data you already have.

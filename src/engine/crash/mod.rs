@@ -2,17 +2,17 @@
 //! lost, nothing is made up, and what is damaged is refused.
 
 mod cut;
-mod disk;
+pub(crate) mod disk;
 mod faults;
 mod flips;
-mod image;
-mod listing;
-mod play;
+pub(crate) mod image;
+pub(crate) mod listing;
+pub(crate) mod play;
 #[path = "../../../tests/model/random.rs"]
 pub(crate) mod random;
 pub(crate) mod rows;
 mod run;
-mod setting;
+pub(crate) mod setting;
 mod story;
 mod sweep;
 mod teller;

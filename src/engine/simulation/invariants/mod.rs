@@ -1,5 +1,6 @@
 //! What is promised, each promise a function with its number in `reliability`.
 
+mod chains;
 mod check;
 mod counts;
 mod locks;
