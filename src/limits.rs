@@ -11,6 +11,17 @@ pub const WORKFLOW_ID_BYTES_MAX: usize = 128;
 /// Longest message ID in bytes, as Service Bus.
 pub const MESSAGE_ID_BYTES_MAX: usize = 128;
 
+/// Longest text of an idempotency key in bytes, as a message ID.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
+
+/// How long the answer to a send with an idempotency key is kept to be given again: longer than any client that has
+/// heard nothing goes on trying.
+pub const IDEMPOTENCY_WINDOW: Duration = Duration::from_secs(10 * 60);
+
+/// Most answers that one queue keeps for idempotency keys; beyond it, a send with a new key is refused, because
+/// forgetting one early would break its promise. It allows 1,600 such sends a second.
+pub const IDEMPOTENCY_KEYS_MAX: u64 = 1_000_000;
+
 /// Longest subject, content type, correlation ID or reply-to in bytes: headers are kept in memory while handed out.
 pub const HEADER_BYTES_MAX: usize = 1024;
 
@@ -126,6 +137,21 @@ pub const RECEIVERS_MAX: usize = 65_536;
 /// Entries one page of a listing holds at most.
 pub const PAGE_MAX: usize = 1_000;
 
+/// How long a client of a daemon waits for a connection.
+pub const REMOTE_CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// How long a client of a daemon waits for an answer, beyond what it asked the daemon to wait.
+pub const REMOTE_ANSWER_WAIT: Duration = Duration::from_secs(60);
+
+/// Largest answer, or line of one, a client of a daemon takes: a few of the largest bodies as base64.
+pub const REMOTE_ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Largest refusal a client of a daemon reads: a page of text.
+pub const REMOTE_PROBLEM_BYTES_MAX: usize = 64 * 1024;
+
+/// Causes of an error that are followed to find the innermost.
+pub const CAUSES_MAX: usize = 16;
+
 /// Events a slow reader of the event stream may lag behind before it is told that it missed some.
 pub const EVENTS_KEPT: usize = 4_096;
 
@@ -182,6 +208,72 @@ pub const DAMAGES_KEPT: usize = 1_000;
 /// a slow disk, and within a tenth of it from memory.
 pub const CHECK_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
+/// Default of how many HTTP connections may be open at once: each takes a task, a socket and its buffers.
+pub const HTTP_CONNECTIONS_MAX: usize = 1_024;
+
+/// HTTP connections one address may have open at once, unless it is this machine: one client must not take all.
+pub const HTTP_CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
+
+/// Most bytes of the head of an HTTP request; properties that need more go into the envelope of an NDJSON line.
+pub const HTTP_HEAD_BYTES_MAX: usize = 8 * 1024;
+
+/// How long the head of a request may take from its first byte, or from the connection's start.
+pub const HTTP_HEAD_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a connection may be idle between requests: longer than clients keep one, so that they close it first.
+pub const HTTP_IDLE_MAX: Duration = Duration::from_secs(75);
+
+/// How long a client may take nothing of an answer that waits for it.
+pub const HTTP_WRITE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a body may take beside the time its bytes are worth at [`HTTP_BODY_RATE_MIN`].
+pub const HTTP_BODY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes a second a body must bring on average, as the slowest mobile networks do.
+pub const HTTP_BODY_RATE_MIN: usize = 4 * 1024;
+
+/// Largest body of a request with messages: as large as the largest batch.
+pub const HTTP_MESSAGES_BYTES_MAX: usize = SEND_BATCH_BYTES_MAX;
+
+/// Largest body of any other request: a state, or what is sent with a completion, as base64.
+pub const HTTP_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Bytes of all bodies that are being read or wait to be sent to the engine; beyond it, senders are told to come back.
+pub const HTTP_BODIES_BYTES: usize = 256 * 1024 * 1024;
+
+/// Longest wait of one receive over HTTP: what stands between client and server cuts longer ones.
+pub const HTTP_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// How long requests may take to end when the server stops.
+pub const HTTP_DRAIN_MAX: Duration = Duration::from_secs(10);
+
+/// Most keys of one server: every one is compared with each request.
+pub const HTTP_KEYS_MAX: usize = 1_024;
+
+/// Shortest key: 256 bits take 43 characters of base64, and a shorter text may be a password.
+pub const HTTP_KEY_BYTES_MIN: usize = 43;
+
+/// Workflows one HTTP request may look at to find those it asks for; it is told where to go on.
+pub const HTTP_LOOKS_MAX: usize = 10_000;
+
+/// Workflows that are looked at in one go, so that others are served between.
+pub const HTTP_PAGE: usize = 256;
+
+/// How often a listener to events hears something, so that what stands between does not take the connection for dead.
+pub const HTTP_HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// Bytes of messages from which on a part of an NDJSON batch is sent to the engine while the next is read.
+pub const HTTP_CHUNK_BYTES: usize = 2 * 1024 * 1024;
+
+/// Parts of one NDJSON batch that are on their way to the disk at once: enough that reading never waits for it.
+pub const HTTP_CHUNKS_UNDER_WAY: usize = 8;
+
+/// Bytes of an NDJSON answer that wait for their client: many send everything before they read anything.
+pub const HTTP_ANSWERS_BYTES: usize = 32 * 1024 * 1024;
+
+/// Bytes of an NDJSON answer from which on it is sent before the batch has ended.
+pub const HTTP_ANSWER_HELD_BYTES: usize = 1024 * 1024;
+/// Default of how long one attempt of a handler in another process may take.
 /// Default of how long one attempt of a handler may take.
 pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
@@ -225,6 +317,39 @@ pub const RESTART_REST: Duration = Duration::from_secs(1);
 /// How long a child rests at most: a program that was repaired is in use within half a minute.
 pub const RESTART_REST_MAX: Duration = Duration::from_secs(30);
 
+/// Changes of the clocks that are looked through for the next tick of a cron line: a few a year, for a few decades.
+pub const CLOCK_CHANGES_MAX: usize = 256;
+
+/// How late a tick may be and still count as on time: a schedule that was down for less has missed nothing.
+pub const TICK_GRACE: Duration = Duration::from_secs(60);
+
+/// Most definition files in a folder: each may run handlers of its own, and all are read at every reload.
+pub const DEFINITIONS_MAX: usize = 1_000;
+
+/// Largest definition file in bytes: what is larger was not written by a person.
+pub const DEFINITION_BYTES_MAX: u64 = 256 * 1024;
+
+/// Most mistakes that are collected of one file: whoever has corrected these checks again.
+pub const MISTAKES_MAX: usize = 100;
+
+/// Most handlers of one definition, one a subject: they are looked through in a map.
+pub const HANDLERS_MAX: usize = 256;
+
+/// Most schedules of one definition.
+pub const SCHEDULES_MAX: usize = 256;
+
+/// Longest name of a schedule in bytes: with an instant behind it, it is a message ID.
+pub const SCHEDULE_NAME_BYTES_MAX: usize = 64;
+
+/// Most exact retry delays of one definition; the last one repeats.
+pub const RETRY_DELAYS_MAX: usize = 64;
+
+/// Most bytes of output any handler may be allowed: they are in memory for each attempt that runs.
+pub const OUTPUT_BYTES_CEILING: usize = 16 * 1024 * 1024;
+
+/// Default of how long a workflow has to stand still before somebody is told.
+pub const NOTIFY_AFTER_DEFAULT: Duration = Duration::from_secs(15 * 60);
+
 /// How long the processes that an earlier daemon left behind may take to die once they are killed; what takes longer
 /// hangs in the kernel.
 pub const FENCE_PATIENCE: Duration = Duration::from_secs(10);
@@ -247,3 +372,20 @@ pub const OUTBOUND_IDLE_MAX: Duration = Duration::from_secs(15);
 
 /// Bytes of properties that go into the headers of a post: a server takes a head of 8 KiB at least.
 pub const PROPERTY_HEADERS_BYTES_MAX: usize = 4 * 1024;
+/// Port of the HTTP server.
+pub const HTTP_PORT: u16 = 7700;
+
+/// Ticks a schedule sends in one transaction; what is left follows at once.
+pub const TICKS_AT_ONCE: usize = 256;
+
+/// How long the folder of definitions has to be quiet before it is read again: an editor writes in several steps.
+pub const RELOAD_SETTLES: Duration = Duration::from_millis(100);
+
+/// How often workflows in trouble are looked at: they wait for minutes, and each look is a request.
+pub const LOOKOUT_EVERY: Duration = Duration::from_secs(5);
+
+/// Workflows in trouble that are known; beyond it, an operator has enough to do.
+pub const TROUBLES_KNOWN: usize = 10_000;
+
+/// Next ticks of a schedule that are shown.
+pub const TICKS_SHOWN: usize = 5;

@@ -1,1 +1,52 @@
-//! The HTTP server.
+//! The HTTP server: what an engine can be asked, asked from outside.
+
+#![cfg_attr(not(test), allow(dead_code, unused_imports, reason = "the daemon calls it"))]
+
+mod answer;
+mod auth;
+mod batch;
+mod blocked;
+mod bulk;
+mod caller;
+mod connection;
+mod daemon;
+mod dead;
+mod events;
+mod guard;
+mod headers;
+mod host;
+mod inflow;
+mod named;
+mod openapi;
+mod operate;
+mod outbox;
+mod pace;
+mod page;
+mod peek;
+mod places;
+mod queues;
+mod receive;
+mod route;
+mod routes;
+mod seams;
+mod send;
+mod serve;
+mod settle;
+mod shared;
+mod socket;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod walk;
+mod workflows;
+
+pub(crate) use crate::server::auth::Keys;
+pub(crate) use crate::server::auth::KeysError;
+pub(crate) use crate::server::host::Host;
+pub(crate) use crate::server::host::Place;
+pub(crate) use crate::server::serve::Server;
+pub(crate) use crate::server::serve::ServerError;
+pub(crate) use crate::server::serve::ServerOptions;
+pub(crate) use crate::server::serve::serve;
+pub(crate) use crate::server::tls::TlsError;
+pub(crate) use crate::server::tls::TlsFiles;

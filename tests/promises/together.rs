@@ -1,10 +1,13 @@
-//! Many deliveries completed in one request, each judged for itself.
+//! Many deliveries completed, and many messages sent, in one request, each judged for itself.
 
 use std::time::Duration;
 
 use seriatim::Delivery;
 use seriatim::Message;
 use seriatim::QueueOptions;
+use seriatim::Receipt;
+use seriatim::SendError;
+use seriatim::SendRefusal;
 use seriatim::SettleError;
 use seriatim::SettleRefusal;
 use seriatim::limits;
@@ -107,4 +110,32 @@ async fn a_delivery_of_another_queue_or_one_too_many_is_a_misuse_and_completes_n
     deliveries.pop();
     house.queue.complete_all(&mut deliveries).await.unwrap();
     assert_eq!(house.counts().await.completed, limits::COMPLETE_ALL_MAX as u64);
+}
+
+#[tokio::test]
+async fn a_message_that_is_refused_keeps_no_other_of_its_request_from_being_accepted() {
+    let house = House::new(QueueOptions { messages_max: 4, ..QueueOptions::by_position() }).await;
+    let at = |position| Message::new(format!("{position}")).workflow("w").position(position);
+    let other = Message::new("another").workflow("w").position(2).message_id("x");
+    let sent = house.queue.send_each([at(1), at(2), other, at(0), at(2), at(3), at(4), at(5)]).await.unwrap();
+    let numbers: Vec<_> = sent.iter().map(|answer| answer.as_ref().ok().copied()).collect();
+    let refusals: Vec<_> = sent.iter().map(|answer| answer.as_ref().err()).collect();
+    let number = |at: usize| numbers[at].unwrap().sequence_number().unwrap();
+    assert!(number(0) < number(1) && number(1) < number(5) && number(5) < number(6));
+    let taken = Some(&SendRefusal::PlaceTaken { index: 2, by: number(1) });
+    assert_eq!(refusals[2].unwrap().refusal(), taken);
+    assert!(matches!(refusals[3], Some(SendError::Misuse(misuse)) if misuse.field() == "position"));
+    assert_eq!(numbers[4], Some(Receipt::Duplicate(number(1))));
+    assert_eq!(refusals[7].unwrap().refusal(), Some(&SendRefusal::QueueFull { stored: 4 }));
+    assert_eq!(house.drain().await, ["1", "2", "3", "4"]);
+    assert_eq!(house.counts().await.accepted, 4);
+}
+
+#[tokio::test]
+async fn messages_for_no_queue_are_refused_each() {
+    let house = House::new(QueueOptions::default()).await;
+    let nowhere = house.queue.client().queue("nowhere").unwrap();
+    let sent = nowhere.send_each([Message::new("a"), Message::new("b")]).await.unwrap();
+    let refused = |answer: &Result<_, SendError>| matches!(answer, Err(error) if matches!(error.refusal(), Some(SendRefusal::QueueNotFound(_))));
+    assert!(sent.len() == 2 && sent.iter().all(refused));
 }

@@ -77,16 +77,45 @@ impl Queue {
         for message in messages {
             checked.push(message.check()?);
             if checked.len() > limits::SEND_BATCH_MAX {
-                let problem = format!("has more than {} messages", limits::SEND_BATCH_MAX);
-                return Err(Misuse::new("batch", problem).into());
+                break;
             }
         }
-        let bytes: usize = checked.iter().map(NewMessage::len).sum();
-        if bytes > limits::SEND_BATCH_BYTES_MAX {
-            let problem = format!("has {bytes} bytes, at most {} are allowed", limits::SEND_BATCH_BYTES_MAX);
-            return Err(Misuse::new("batch", problem).into());
-        }
+        check_batch(&checked)?;
         self.send_checked(checked).await
+    }
+
+    /// Sends up to 1,024 messages in one transaction, each accepted or refused for itself, in the order given: one that
+    /// is refused keeps no other from being accepted. What is accepted is on disk when this returns.
+    ///
+    /// # Errors
+    /// [`Misuse`] when there are too many or they are too large together: then none is accepted. What refuses a single
+    /// message, as in [`Queue::send`], is in the answer at its place.
+    pub async fn send_each(
+        &self,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> Result<Vec<Result<Receipt, SendError>>, SendError> {
+        let mut answers = Vec::new();
+        let mut checked = Vec::new();
+        for message in messages {
+            match message.check() {
+                Ok(message) => {
+                    checked.push(message);
+                    answers.push(None);
+                }
+                Err(misuse) => answers.push(Some(misuse)),
+            }
+        }
+        check_batch(&checked)?;
+        let command = Command::SendEach { queue: self.name.clone(), messages: checked };
+        let Reply::SendEach(sent) = self.client.ask(command).await? else {
+            unreachable!("messages that are sent each for itself are answered so");
+        };
+        let mut sent = sent.into_iter();
+        let answer = |misuse: Option<Misuse>| match misuse {
+            Some(misuse) => Err(SendError::Misuse(misuse)),
+            None => sent.next().expect("every message has its answer").map_err(SendError::Refused),
+        };
+        Ok(answers.into_iter().map(answer).collect())
     }
 
     async fn send_checked(&self, messages: Vec<NewMessage>) -> Result<Vec<Receipt>, SendError> {
@@ -346,6 +375,18 @@ impl Queue {
     }
 }
 
+pub(crate) fn check_batch(messages: &[NewMessage]) -> Result<(), Misuse> {
+    if messages.len() > limits::SEND_BATCH_MAX {
+        return Err(Misuse::new("batch", format!("has more than {} messages", limits::SEND_BATCH_MAX)));
+    }
+    let bytes: usize = messages.iter().map(NewMessage::len).sum();
+    if bytes > limits::SEND_BATCH_BYTES_MAX {
+        let problem = format!("has {bytes} bytes, at most {} are allowed", limits::SEND_BATCH_BYTES_MAX);
+        return Err(Misuse::new("batch", problem));
+    }
+    Ok(())
+}
+
 /// A receiver that may have nothing would wait in front of others for ever.
 pub(crate) fn check_max(max: usize) -> Result<(), Misuse> {
     if max == 0 { Err(Misuse::new("max", "must be at least 1")) } else { Ok(()) }
@@ -397,7 +438,7 @@ pub(crate) fn deliveries(
     }
 }
 
-fn receipts(reply: Reply) -> Result<Vec<Receipt>, SendError> {
+pub(crate) fn receipts(reply: Reply) -> Result<Vec<Receipt>, SendError> {
     match reply {
         Reply::Send(answer) => answer.map_err(SendError::Refused),
         other => unreachable!("a send is answered as one: {other:?}"),

@@ -107,6 +107,10 @@ impl Step<'_> {
             }
             Command::DeleteQueue { name } => Reply::Queue(answer(self.delete_queue(&name))?),
             Command::Send { queue, messages } => Reply::Send(answer(self.send(&queue, messages))?),
+            Command::SendEach { queue, messages } => Reply::SendEach(self.send_each(&queue, messages)?),
+            Command::SendOnce { queue, key, messages } => {
+                Reply::Send(answer(self.send_once(&queue, &key, messages))?)
+            }
             Command::Cancel { queue, sequence } => {
                 Reply::Send(answer(self.cancel(&queue, sequence))?.map(|()| Vec::new()))
             }
@@ -208,6 +212,7 @@ fn is_refusal(reply: &Reply) -> bool {
         Reply::Take(answer) => answer.is_err(),
         Reply::Settle(answer) => answer.is_err(),
         Reply::CompleteAll(answers) => answers.iter().all(Result::is_err),
+        Reply::SendEach(answers) => answers.iter().all(Result::is_err),
         Reply::Operate(answer) => answer.is_err(),
         Reply::Redrive(answer) => answer.is_err(),
         Reply::Purge(answer) => answer.is_err(),

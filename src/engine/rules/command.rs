@@ -19,6 +19,7 @@ use crate::error::ReceiveRefusal;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
 use crate::header::Properties;
+use crate::id::IdempotencyKey;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -146,6 +147,17 @@ pub(crate) enum Command {
         queue: QueueName,
         deliveries: Vec<Held>,
     },
+    /// Messages that are accepted or refused each for itself, in the order given.
+    SendEach {
+        queue: QueueName,
+        messages: Vec<NewMessage>,
+    },
+    /// Messages that are accepted once under a key, all or none; whoever asks again is answered as he was.
+    SendOnce {
+        queue: QueueName,
+        key: IdempotencyKey,
+        messages: Vec<NewMessage>,
+    },
 }
 
 /// A delivery as its holder names it.
@@ -163,7 +175,9 @@ impl Command {
         let messages = |messages: &[NewMessage]| messages.iter().map(NewMessage::len).sum::<usize>();
         let sends = |completion: &Completion| completion.sends.iter().map(|(_, sent)| messages(sent)).sum();
         match self {
-            Command::Send { messages: sent, .. } => messages(sent),
+            Command::Send { messages: sent, .. }
+            | Command::SendEach { messages: sent, .. }
+            | Command::SendOnce { messages: sent, .. } => messages(sent),
             Command::Settle { settlement: Settlement::Complete(completion), .. } => sends(completion),
             Command::SettleRun { settlement, .. } => sends(&settlement.completion),
             _ => 0,
@@ -351,6 +365,8 @@ pub(crate) enum Reply {
     Settle(Result<Settled, SettleRefusal>),
     /// The answer to each delivery, in the order of the command.
     CompleteAll(Vec<Result<(), SettleRefusal>>),
+    /// The answer to each message, in the order of the command.
+    SendEach(Vec<Result<Receipt, SendRefusal>>),
     Operate(Result<(), OperateRefusal>),
     Redrive(Result<Redriven, OperateRefusal>),
     Purge(Result<Purged, OperateRefusal>),

@@ -83,7 +83,12 @@ impl Judge {
     /// Judges messages of a command that ends `count` messages of a queue, and so makes room for as many.
     pub(crate) fn making_room(queue: QueueId, count: usize) -> Judge {
         let ended = i64::try_from(count).expect("a command ends a limited number of messages");
-        Judge { growth: BTreeMap::from([(queue, -ended)]), ..Judge::default() }
+        Judge::with_growth(queue, -ended)
+    }
+
+    /// Judges messages of a command that has already added so many to a queue.
+    pub(crate) fn with_growth(queue: QueueId, growth: i64) -> Judge {
+        Judge { growth: BTreeMap::from([(queue, growth)]), ..Judge::default() }
     }
 
     /// Judges messages for one queue.

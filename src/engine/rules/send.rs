@@ -19,6 +19,7 @@ use crate::engine::rules::record::Stream;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
+use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::SendRefusal;
@@ -43,6 +44,60 @@ impl Step<'_> {
     ) -> Ruling<Vec<Receipt>, SendRefusal> {
         let judged = self.judge(&mut Judge::default(), queue, messages)?;
         Ok(self.accept_judged(judged)?)
+    }
+
+    /// Accepts or refuses each message for itself, in the order given.
+    pub(crate) fn send_each(
+        &mut self,
+        name: &QueueName,
+        messages: Vec<NewMessage>,
+    ) -> Read<Vec<Result<Receipt, SendRefusal>>> {
+        let Some(queue) = self.queue_named(name)? else {
+            let refusal = SendRefusal::QueueNotFound(name.clone());
+            return Ok(messages.iter().map(|_| Err(refusal.clone())).collect());
+        };
+        match Judge::default().judge(self, &queue, &messages) {
+            // Nearly always none is refused: then they are judged as one command.
+            Ok(verdicts) => {
+                let judged = Judged { queue, messages: messages.into_iter().zip(verdicts).collect() };
+                Ok(self.accept_judged(judged)?.into_iter().map(Ok).collect())
+            }
+            Err(Stop::Refused(_)) => self.send_one_by_one(&queue, messages),
+            Err(Stop::Fault(fault)) => Err(fault),
+        }
+    }
+
+    fn send_one_by_one(
+        &mut self,
+        queue: &Arc<QueueRecord>,
+        messages: Vec<NewMessage>,
+    ) -> Read<Vec<Result<Receipt, SendRefusal>>> {
+        let mut answers = Vec::with_capacity(messages.len());
+        let mut stored = 0;
+        for (index, message) in messages.into_iter().enumerate() {
+            let messages = [message];
+            let verdict = match Judge::with_growth(queue.id, stored).judge(self, queue, &messages) {
+                Ok(verdicts) => verdicts[0],
+                Err(Stop::Refused(refusal)) => {
+                    answers.push(Err(match refusal {
+                        // Those before it are not counted yet.
+                        SendRefusal::QueueFull { stored: before } => {
+                            SendRefusal::QueueFull { stored: before.saturating_add_signed(stored) }
+                        }
+                        refusal => refusal.of_message(index),
+                    }));
+                    continue;
+                }
+                Err(Stop::Fault(fault)) => return Err(fault),
+            };
+            stored += i64::from(matches!(verdict, Verdict::Accept | Verdict::DeadLetter(_)));
+            let judged = Judged {
+                queue: queue.clone(),
+                messages: messages.into_iter().map(|m| (m, verdict)).collect(),
+            };
+            answers.extend(self.accept_judged(judged)?.into_iter().map(Ok));
+        }
+        Ok(answers)
     }
 
     pub(crate) fn judge(

@@ -1,0 +1,299 @@
+//! Many messages in one request, one a line: read, sent and answered at the same time, in order.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io::Write;
+use std::pin::Pin;
+
+use bytes::Buf;
+use bytes::Bytes;
+use bytes::BytesMut;
+use futures_util::FutureExt;
+
+use crate::engine::Queue;
+use crate::engine::Receipt;
+use crate::error::SendError;
+use crate::limits;
+use crate::message::Message;
+use crate::server::answer::Refused;
+use crate::server::inflow::Inflow;
+use crate::server::inflow::Room;
+use crate::server::named::read_json;
+use crate::server::outbox::Outbox;
+use crate::server::shared::Shared;
+use crate::wire::Problem;
+use crate::wire::SendEnvelope;
+
+/// A batch that is being read and sent.
+pub(crate) struct Batch {
+    shared: Shared,
+    queue: Queue,
+    inflow: Inflow,
+    lines: Lines,
+    chunk: Chunk,
+    /// Room for the chunk.
+    room: Room,
+    flights: VecDeque<Flight>,
+    outbox: Outbox,
+    /// Lines that were answered.
+    answered: u64,
+}
+
+/// Lines that go to the engine together.
+#[derive(Default)]
+struct Chunk {
+    messages: Vec<Message>,
+    /// What became of each line: `None` for one whose message is in the chunk.
+    lines: Vec<Option<Box<Problem>>>,
+    bytes: usize,
+}
+
+/// A chunk on its way to the disk.
+struct Flight {
+    lines: Vec<Option<Box<Problem>>>,
+    sent: Pin<Box<dyn Future<Output = Sent> + Send>>,
+    _room: Room,
+}
+
+/// Why a batch ends before its end.
+pub(crate) enum Stop {
+    /// Nobody listens to its answers any more.
+    Unheard,
+    /// The rest of it cannot be read.
+    Refused(Refused),
+}
+
+impl From<Refused> for Stop {
+    fn from(refused: Refused) -> Stop {
+        Stop::Refused(refused)
+    }
+}
+
+type Sent = Result<Vec<Result<Receipt, SendError>>, SendError>;
+
+/// What a step of a batch came upon.
+enum Came {
+    Data(Result<Option<Bytes>, Refused>),
+    Landed(Sent),
+}
+
+impl Batch {
+    pub(crate) fn new(shared: Shared, queue: Queue, inflow: Inflow, outbox: Outbox) -> Batch {
+        let lines = Lines::new(&shared);
+        let room = Room::new(&shared.room);
+        let (chunk, flights) = (Chunk::default(), VecDeque::new());
+        Batch { shared, queue, inflow, lines, chunk, room, flights, outbox, answered: 0 }
+    }
+
+    /// Reads, sends and answers until all is done, or until nobody listens any more.
+    pub(crate) async fn run(mut self) {
+        let ended = match self.read().await {
+            Ok(()) => self.finish().await,
+            Err(Stop::Refused(refused)) => match self.finish().await {
+                Ok(()) => self.outbox.end_refused(self.answered + 1, refused),
+                Err(stop) => Err(stop),
+            },
+            Err(stop) => Err(stop),
+        };
+        if ended.is_err() {
+            tracing::debug!(queue = %self.queue.name(), "end a batch that nobody listens to any more");
+        }
+    }
+
+    /// Reads to the end.
+    async fn read(&mut self) -> Result<(), Stop> {
+        loop {
+            match self.came().await {
+                Came::Data(data) => match data? {
+                    Some(data) => {
+                        self.lines.add(data)?;
+                        self.take_lines(false).await?;
+                    }
+                    None => return self.take_lines(true).await,
+                },
+                Came::Landed(sent) => self.land(sent).await?,
+            }
+        }
+    }
+
+    /// Waits for more of the body, or for the first chunk to land. While one is under way, the next one fills up: a
+    /// sender that is slow is not kept waiting, and one that is fast makes few commits.
+    async fn came(&mut self) -> Came {
+        if let Some(data) = self.inflow.next().now_or_never() {
+            return Came::Data(data);
+        }
+        if self.flights.is_empty() && !self.chunk.lines.is_empty() {
+            self.take_off();
+        }
+        match self.flights.front_mut() {
+            None => Came::Data(self.inflow.next().await),
+            Some(flight) => tokio::select! {
+                biased;
+                sent = &mut flight.sent => Came::Landed(sent),
+                data = self.inflow.next() => Came::Data(data),
+            },
+        }
+    }
+
+    /// Takes all whole lines, the last one even without its end, if nothing comes behind it.
+    async fn take_lines(&mut self, is_end: bool) -> Result<(), Stop> {
+        while let Some(line) = self.lines.next(is_end) {
+            let bytes = line.len();
+            match self.read_line(&line) {
+                Ok(message) => {
+                    self.chunk.messages.push(message);
+                    self.chunk.lines.push(None);
+                    self.chunk.bytes += bytes;
+                    self.room.grow_to(self.chunk.bytes)?;
+                }
+                Err(Refused(problem)) => self.chunk.lines.push(Some(problem)),
+            }
+            let is_full = self.chunk.lines.len() >= limits::SEND_BATCH_MAX
+                || self.chunk.bytes >= limits::HTTP_CHUNK_BYTES;
+            if is_full {
+                self.take_off();
+            }
+            while self.flights.len() >= limits::HTTP_CHUNKS_UNDER_WAY {
+                self.land_first().await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_line(&self, line: &[u8]) -> Result<Message, Refused> {
+        read_line(&self.shared, &self.queue, line)
+    }
+
+    /// Sends the chunk on its way. It is asked of the engine at once, so that chunks come there in order.
+    fn take_off(&mut self) {
+        let Chunk { messages, lines, .. } = std::mem::take(&mut self.chunk);
+        let room = std::mem::replace(&mut self.room, Room::new(&self.shared.room));
+        let queue = self.queue.clone();
+        let mut sent: Pin<Box<dyn Future<Output = Sent> + Send>> =
+            Box::pin(async move { queue.send_each(messages).await });
+        if let Some(landed) = (&mut sent).now_or_never() {
+            sent = Box::pin(std::future::ready(landed));
+        }
+        self.flights.push_back(Flight { lines, sent, _room: room });
+    }
+
+    async fn land_first(&mut self) -> Result<(), Stop> {
+        match self.flights.front_mut() {
+            Some(flight) => {
+                let sent = (&mut flight.sent).await;
+                self.land(sent).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Answers the lines of the first chunk under way.
+    async fn land(&mut self, sent: Sent) -> Result<(), Stop> {
+        let Some(flight) = self.flights.pop_front() else { return Ok(()) };
+        let mut answers = Vec::with_capacity(28 * flight.lines.len());
+        let mut sent = match sent {
+            Ok(sent) => sent.into_iter(),
+            // All of them came to the same end.
+            Err(error) => vec![Err(error); flight.lines.len()].into_iter(),
+        };
+        for problem in flight.lines {
+            self.answered += 1;
+            let answer = match problem {
+                Some(problem) => Err(problem),
+                None => match sent.next().expect("every message has its answer") {
+                    Ok(receipt) => Ok(receipt),
+                    Err(error) => Err(Box::new(Problem::from(error))),
+                },
+            };
+            match answer {
+                Ok(receipt) => write_receipt(&mut answers, receipt),
+                Err(problem) => write_problem(&mut answers, self.answered, &problem),
+            }
+        }
+        self.outbox.put(answers).await
+    }
+
+    async fn finish(&mut self) -> Result<(), Stop> {
+        if !self.chunk.lines.is_empty() {
+            self.take_off();
+        }
+        while !self.flights.is_empty() {
+            self.land_first().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads one line: a message to send, placed as the queue's definition says.
+pub(crate) fn read_line(shared: &Shared, queue: &Queue, line: &[u8]) -> Result<Message, Refused> {
+    let envelope: SendEnvelope = read_json(line)?;
+    if envelope.queue.as_deref().is_some_and(|other| other != queue.name().as_str()) {
+        return Err(Refused::misuse("queue", "is another than the one that is sent to"));
+    }
+    Ok(shared.place.place(queue.name(), envelope.into_message()?)?)
+}
+
+/// Writes what became of a message, without its status when that is what everybody expects.
+pub(crate) fn write_receipt(answers: &mut Vec<u8>, receipt: Receipt) {
+    let written = match receipt {
+        Receipt::Accepted(number) => writeln!(answers, "{{\"sequence_number\":{number}}}"),
+        Receipt::Duplicate(number) => {
+            writeln!(answers, "{{\"sequence_number\":{number},\"status\":\"duplicate\"}}")
+        }
+        Receipt::AlreadySettled => writeln!(answers, "{{\"status\":\"already_settled\"}}"),
+        Receipt::DeadLettered(number) => {
+            writeln!(answers, "{{\"sequence_number\":{number},\"status\":\"dead_lettered\"}}")
+        }
+    };
+    written.expect("a vector takes what is written");
+}
+
+/// Writes why a line was refused.
+pub(crate) fn write_problem(answers: &mut Vec<u8>, line: u64, problem: &Problem) {
+    write!(answers, "{{\"line\":{line},\"error\":").expect("a vector takes what is written");
+    serde_json::to_writer(&mut *answers, problem).expect("a problem is JSON");
+    answers.extend_from_slice(b"}\n");
+}
+
+/// Lines as they come in.
+pub(crate) struct Lines {
+    bytes: BytesMut,
+    /// Bytes in which no line's end was found.
+    searched: usize,
+    room: Room,
+}
+
+impl Lines {
+    pub(crate) fn new(shared: &Shared) -> Lines {
+        Lines { bytes: BytesMut::new(), searched: 0, room: Room::new(&shared.room) }
+    }
+
+    pub(crate) fn add(&mut self, data: Bytes) -> Result<(), Refused> {
+        self.room.grow_to(self.bytes.len() + data.len())?;
+        self.bytes.extend_from_slice(&data);
+        Ok(())
+    }
+
+    /// The next line that is not blank. At the end, what is left is a line.
+    pub(crate) fn next(&mut self, is_end: bool) -> Option<Bytes> {
+        loop {
+            let end = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n');
+            let line = match end {
+                Some(at) => {
+                    let line = self.bytes.split_to(self.searched + at).freeze();
+                    self.bytes.advance(1);
+                    line
+                }
+                None if is_end && !self.bytes.is_empty() => self.bytes.split().freeze(),
+                None => {
+                    self.searched = self.bytes.len();
+                    return None;
+                }
+            };
+            self.searched = 0;
+            if !line.trim_ascii().is_empty() {
+                return Some(line);
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Connections: each answers its requests one after the other, until it ends or the server does.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use hyper_util::rt::TokioTimer;
+use tokio::io::AsyncRead;
+use tokio::io::AsyncWrite;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
+
+use crate::limits;
+use crate::server::guard::FromFileSystem;
+use crate::server::pace::Outflow;
+use crate::server::pace::Pace;
+use crate::server::pace::Paced;
+use crate::server::places::Place;
+
+/// All connections of a server.
+pub(crate) struct Connections {
+    router: Router,
+    /// Set when the server is about to stop: no connection takes another request.
+    stopping: CancellationToken,
+    /// Set when it has waited long enough.
+    cut: CancellationToken,
+    tracker: TaskTracker,
+}
+
+impl Connections {
+    pub(crate) fn new(router: Router, stopping: CancellationToken) -> Connections {
+        Connections { router, stopping, cut: CancellationToken::new(), tracker: TaskTracker::new() }
+    }
+
+    /// Serves a connection from the network.
+    pub(crate) fn open(&self, stream: TcpStream, tls: Option<TlsAcceptor>, place: Place) {
+        // Answers are written whole; waiting for more of them would only delay them.
+        let _ = stream.set_nodelay(true);
+        let (router, stopping) = (self.router.clone(), self.stopping.clone());
+        self.spawn(place, async move {
+            let Some(tls) = tls else { return converse(stream, router, stopping, false).await };
+            match tokio::time::timeout(limits::HTTP_HEAD_PATIENCE, tls.accept(stream)).await {
+                Ok(Ok(stream)) => converse(stream, router, stopping, false).await,
+                Ok(Err(error)) => tracing::debug!(%error, "agree on TLS"),
+                Err(_) => tracing::debug!("agree on TLS: it took too long"),
+            }
+        });
+    }
+
+    /// Serves a connection from the file system.
+    pub(crate) fn open_local<S>(&self, stream: S, place: Place)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (router, stopping) = (self.router.clone(), self.stopping.clone());
+        self.spawn(place, converse(stream, router, stopping, true));
+    }
+
+    fn spawn(&self, place: Place, connection: impl Future<Output = ()> + Send + 'static) {
+        let cut = self.cut.clone();
+        self.tracker.spawn(async move {
+            let _place = place;
+            tokio::select! {
+                () = connection => {}
+                () = cut.cancelled() => {}
+            }
+        });
+    }
+
+    /// Waits until all have ended, and ends those that do not.
+    pub(crate) async fn end(self) {
+        self.tracker.close();
+        if tokio::time::timeout(limits::HTTP_DRAIN_MAX, self.tracker.wait()).await.is_err() {
+            tracing::warn!(open = self.tracker.len(), "close connections whose requests did not end");
+            self.cut.cancel();
+            self.tracker.wait().await;
+        }
+    }
+}
+
+/// Answers the requests of one connection.
+async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    router: Router,
+    stopping: CancellationToken,
+    is_local: bool,
+) {
+    let pace = Arc::new(Pace::default());
+    let io = TokioIo::new(Paced::new(stream, pace.clone()));
+    let service = service_fn(|request: Request<Incoming>| {
+        pace.note_request();
+        let mut request = request.map(Body::new);
+        if is_local {
+            request.extensions_mut().insert(FromFileSystem);
+        }
+        let (router, pace) = (router.clone(), pace.clone());
+        async move {
+            let Ok(response) = router.oneshot(request).await;
+            Ok::<_, Infallible>(response.map(|body| Outflow::new(body, pace)))
+        }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(limits::HTTP_HEAD_BYTES_MAX);
+    let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "end a connection");
+    }
+}

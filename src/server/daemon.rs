@@ -1,0 +1,137 @@
+//! What is asked of the daemon around the engine: health, metrics, definitions, schedules, the audit, backups.
+
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::error::OperationError;
+use crate::error::Unavailable;
+use crate::server::answer::Answer;
+use crate::server::answer::Refused;
+use crate::server::answer::bytes_as;
+use crate::server::answer::json;
+use crate::server::caller::Caller;
+use crate::server::named::Asked;
+use crate::server::named::Told;
+use crate::server::named::required;
+use crate::server::openapi;
+use crate::server::page::PageQuery;
+use crate::server::seams::acting_as;
+use crate::server::shared::Shared;
+use crate::wire::views::DefinitionView;
+use crate::wire::views::ScheduleView;
+
+/// The media type of plain text.
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
+
+/// The media type of metrics.
+pub(crate) const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+pub(crate) async fn healthz() -> Response {
+    bytes_as(StatusCode::OK, TEXT, "ok\n")
+}
+
+pub(crate) async fn readyz(State(shared): State<Shared>) -> Answer {
+    if shared.stopping.is_cancelled() {
+        return Err(Refused::new("not_ready", "the server is about to stop"));
+    }
+    match shared.host.ready() {
+        Ok(()) => Ok(bytes_as(StatusCode::OK, TEXT, "ready\n")),
+        Err(why) => Err(Refused::new("not_ready", why)),
+    }
+}
+
+pub(crate) async fn metrics(State(shared): State<Shared>) -> Answer {
+    Ok(bytes_as(StatusCode::OK, METRICS, shared.host.metrics().await?))
+}
+
+pub(crate) async fn document() -> Response {
+    bytes_as(StatusCode::OK, "application/json", openapi::document().to_vec())
+}
+
+pub(crate) async fn status(State(shared): State<Shared>) -> Answer {
+    json(&shared.host.status())
+}
+
+/// The definitions in use.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DefinitionsAnswer {
+    /// In order of queue.
+    definitions: Vec<DefinitionView>,
+}
+
+pub(crate) async fn definitions(State(shared): State<Shared>, caller: Caller) -> Answer {
+    let mut definitions = shared.host.definitions();
+    definitions.retain(|definition| caller.reaches(&definition.queue));
+    json(&DefinitionsAnswer { definitions })
+}
+
+pub(crate) async fn reload(State(shared): State<Shared>) -> Answer {
+    shared.host.reload().await?;
+    json(&DefinitionsAnswer { definitions: shared.host.definitions() })
+}
+
+/// The schedules.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SchedulesAnswer {
+    /// In order of queue and name.
+    schedules: Vec<ScheduleView>,
+}
+
+pub(crate) async fn schedules(State(shared): State<Shared>, caller: Caller) -> Answer {
+    let mut schedules = shared.host.schedules();
+    schedules.retain(|schedule| caller.reaches(&schedule.queue));
+    json(&SchedulesAnswer { schedules })
+}
+
+/// What operators did.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AuditAnswer {
+    /// In the order in which it was done.
+    actions: Vec<serde_json::Value>,
+    /// Where the next page begins after; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+}
+
+pub(crate) async fn audit(Asked(_page): Asked<PageQuery>) -> Answer {
+    Err(Refused::new("not_available", "the audit is not written yet"))
+}
+
+/// Where a backup goes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct BackupRequest {
+    /// The name of the new file, inside the folder the daemon keeps for backups; required.
+    path: Option<String>,
+}
+
+/// A backup that was made.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BackupAnswer {
+    /// The file.
+    path: String,
+    /// How many records it has.
+    records: u64,
+}
+
+pub(crate) async fn backup(
+    State(shared): State<Shared>,
+    caller: Caller,
+    Told(request): Told<BackupRequest>,
+) -> Answer {
+    let name = required("path", request.path)?;
+    let target = shared.host.backup_target(&name)?;
+    let made = acting_as(&shared.client, &caller, None).backup(&target).await;
+    let records = made.map_err(|error| match error {
+        // It is the copy that failed; the engine goes on.
+        OperationError::Unavailable(Unavailable::Stopped(fault)) => {
+            Refused::new("backup_failed", format!("back up to {}: {fault}", target.display()))
+        }
+        other => Refused::from(other),
+    })?;
+    json(&BackupAnswer { path: target.display().to_string(), records })
+}

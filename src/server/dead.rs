@@ -1,0 +1,276 @@
+//! Dead letters: list, put back, remove.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::engine::DeadLetter;
+use crate::engine::DeadLetterView;
+use crate::engine::Queue;
+use crate::engine::Redriven;
+use crate::id::SequenceNumber;
+use crate::limits;
+use crate::server::answer::Answer;
+use crate::server::answer::Refused;
+use crate::server::answer::json;
+use crate::server::caller::Caller;
+use crate::server::named::Asked;
+use crate::server::named::Named;
+use crate::server::named::Told;
+use crate::server::named::required;
+use crate::server::page::page_limit;
+use crate::server::queues::PurgeAnswer;
+use crate::server::queues::PurgeRequest;
+use crate::server::seams::acting_as;
+use crate::server::shared::Shared;
+use crate::wire::Problem;
+use crate::wire::views::DeadLetterEntry;
+
+/// Which dead letters.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct DeadLettersQuery {
+    /// Where the page before ended; as answered there.
+    after: Option<String>,
+    /// How many at most: 100 if it is not given, 1,000 at most.
+    limit: Option<usize>,
+    /// Only those with this reason.
+    reason: Option<String>,
+}
+
+/// A page of dead letters.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DeadLettersAnswer {
+    /// The dead letters, in order of reason and number. Their bodies are looked at one by one.
+    dead_letters: Vec<DeadLetterEntry>,
+    /// Where the next page begins after; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+}
+
+/// Which dead letters a request finds, and where it stands.
+struct Pile {
+    reason: Option<String>,
+    workflow_id: Option<String>,
+    after: Option<DeadLetterView>,
+    looks: usize,
+}
+
+impl Pile {
+    fn new(
+        reason: Option<String>,
+        workflow_id: Option<String>,
+        after: Option<String>,
+    ) -> Result<Pile, Refused> {
+        let after = match (after, &reason) {
+            (Some(text), _) => Some(cursor(&text)?),
+            // Sequence numbers begin with 1: this is just before the first of the reason.
+            (None, Some(reason)) => Some(place(reason.clone(), SequenceNumber::new(0))),
+            (None, None) => None,
+        };
+        Ok(Pile { reason, workflow_id, after, looks: limits::HTTP_LOOKS_MAX })
+    }
+
+    /// The next up to `limit`; whether there is nothing behind them.
+    async fn next(&mut self, queue: &Queue, limit: usize) -> Result<(Vec<DeadLetterView>, bool), Refused> {
+        let mut found = Vec::new();
+        while found.len() < limit && self.looks > 0 {
+            let asked = limits::HTTP_PAGE.min(self.looks);
+            let page = queue.dead_letters(self.after.as_ref(), asked).await?;
+            if page.is_empty() {
+                return Ok((found, true));
+            }
+            for letter in page {
+                self.looks -= 1;
+                if self.reason.as_ref().is_some_and(|reason| *reason != letter.letter.reason) {
+                    return Ok((found, true));
+                }
+                self.after = Some(letter.clone());
+                if self.is_wanted(&letter) {
+                    found.push(letter);
+                }
+                if found.len() == limit {
+                    break;
+                }
+            }
+        }
+        Ok((found, false))
+    }
+
+    fn is_wanted(&self, letter: &DeadLetterView) -> bool {
+        let id = letter.workflow_id.as_ref().map(|id| id.as_str());
+        self.workflow_id.as_ref().is_none_or(|wanted| id == Some(wanted.as_str()))
+    }
+
+    fn rest(self, is_last: bool) -> Option<String> {
+        let after = self.after.filter(|_| !is_last)?;
+        Some(format!("{}.{}", after.sequence_number, after.letter.reason))
+    }
+}
+
+/// A place in the listing of dead letters, of which only reason and number are looked at.
+fn place(reason: String, sequence_number: SequenceNumber) -> DeadLetterView {
+    let letter = DeadLetter { reason, description: String::new(), at: Default::default() };
+    DeadLetterView { sequence_number, workflow_id: None, message_id: None, delivery_count: 0, letter }
+}
+
+fn cursor(text: &str) -> Result<DeadLetterView, Refused> {
+    let wrong = || Refused::misuse("after", "is not what a page before has answered");
+    let (number, reason) = text.split_once('.').ok_or_else(wrong)?;
+    let number = number.parse().map_err(|_| wrong())?;
+    Ok(place(reason.to_owned(), SequenceNumber::new(number)))
+}
+
+pub(crate) async fn list(named: Named, Asked(query): Asked<DeadLettersQuery>) -> Answer {
+    let queue = named.queue()?;
+    let mut pile = Pile::new(query.reason, None, query.after)?;
+    let (letters, is_last) = pile.next(&queue, page_limit(query.limit)).await?;
+    let dead_letters = letters.iter().map(DeadLetterEntry::show).collect();
+    json(&DeadLettersAnswer { dead_letters, after: pile.rest(is_last) })
+}
+
+/// How a dead letter is put back.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RedriveRequest {
+    /// A new position, when its workflow has gone past its own.
+    position: Option<u64>,
+    /// Why.
+    reason: Option<String>,
+}
+
+/// How a dead letter came back.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RedriveAnswer {
+    /// Whether it returned to its own place, or was sent as a new message.
+    redriven: RedrivenWord,
+    /// Its number now.
+    sequence_number: u64,
+}
+
+/// How a dead letter came back, in a word.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RedrivenWord {
+    /// To its own place, under its own number.
+    InPlace,
+    /// As a new message.
+    AsNew,
+}
+
+pub(crate) async fn redrive(
+    State(shared): State<Shared>,
+    caller: Caller,
+    named: Named,
+    Told(request): Told<RedriveRequest>,
+) -> Answer {
+    let client = acting_as(&shared.client, &caller, request.reason.as_deref());
+    let (queue, number) = (client.queue(named.text("queue")?)?, named.number()?);
+    let redriven = match request.position {
+        Some(position) => queue.redrive_as(number, position).await?,
+        None => queue.redrive(number).await?,
+    };
+    let (redriven, number) = match redriven {
+        Redriven::InPlace => (RedrivenWord::InPlace, number),
+        Redriven::AsNew(number) => (RedrivenWord::AsNew, number),
+    };
+    json(&RedriveAnswer { redriven, sequence_number: number.get() })
+}
+
+/// Which dead letters are put back. One of the filters has to be given: `all` if all are meant.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RedriveManyRequest {
+    /// All.
+    all: bool,
+    /// Those that were moved aside for this reason.
+    letter_reason: Option<String>,
+    /// Those of this workflow.
+    workflow_id: Option<String>,
+    /// Why they are put back.
+    reason: Option<String>,
+    /// Only says which would be tried.
+    dry_run: bool,
+    /// Where the request before ended.
+    after: Option<String>,
+    /// How many at most: 100 if it is not given, 1,000 at most.
+    limit: Option<usize>,
+}
+
+/// Which dead letters came back, and where to go on.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct RedriveManyAnswer {
+    /// How many were found.
+    matched: usize,
+    /// How many returned to their own places.
+    in_place: usize,
+    /// How many were sent as new messages.
+    as_new: usize,
+    /// Which stayed dead letters, and why.
+    refused: Vec<RefusedLetter>,
+    /// Whether nothing was done.
+    dry_run: bool,
+    /// Where to go on: there may be more. Absent when there is no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+}
+
+/// A dead letter that stayed one.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RefusedLetter {
+    /// Its number.
+    sequence_number: u64,
+    /// Why.
+    error: Problem,
+}
+
+pub(crate) async fn redrive_many(
+    State(shared): State<Shared>,
+    caller: Caller,
+    named: Named,
+    Told(request): Told<RedriveManyRequest>,
+) -> Answer {
+    if request.all == (request.letter_reason.is_some() || request.workflow_id.is_some()) {
+        return Err(Refused::misuse("all", "has to be said, or which are meant, not both"));
+    }
+    let client = acting_as(&shared.client, &caller, request.reason.as_deref());
+    let queue = client.queue(named.text("queue")?)?;
+    let mut pile = Pile::new(request.letter_reason, request.workflow_id, request.after)?;
+    let (letters, is_last) = pile.next(&queue, page_limit(request.limit)).await?;
+    let dry_run = request.dry_run;
+    let mut answer = RedriveManyAnswer { matched: letters.len(), dry_run, ..Default::default() };
+    for letter in letters.iter().filter(|_| !dry_run) {
+        match queue.redrive(letter.sequence_number).await {
+            Ok(Redriven::InPlace) => answer.in_place += 1,
+            Ok(Redriven::AsNew(_)) => answer.as_new += 1,
+            Err(error) => {
+                let error = Problem::from(error);
+                if error.status >= 500 {
+                    return Err(error.into());
+                }
+                let sequence_number = letter.sequence_number.get();
+                answer.refused.push(RefusedLetter { sequence_number, error });
+            }
+        }
+    }
+    answer.after = pile.rest(is_last);
+    json(&answer)
+}
+
+pub(crate) async fn purge(
+    State(shared): State<Shared>,
+    caller: Caller,
+    named: Named,
+    Told(request): Told<PurgeRequest>,
+) -> Answer {
+    let queue = named.queue()?;
+    let counts = queue.view().await?.counts;
+    if request.dry_run {
+        return json(&PurgeAnswer { purged: counts.dead_lettered, dry_run: true });
+    }
+    let reason = required("reason", request.reason)?;
+    let client = acting_as(&shared.client, &caller, Some(&reason));
+    let purged = client.queue(queue.name())?.purge_dead_letters().await?;
+    json(&PurgeAnswer { purged, dry_run: false })
+}

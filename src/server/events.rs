@@ -1,0 +1,110 @@
+//! Events as a stream of server-sent events.
+
+use std::convert::Infallible;
+
+use axum::body::Body;
+use axum::extract::State;
+use bytes::Bytes;
+use futures_util::stream;
+use http::StatusCode;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::engine::Event;
+use crate::engine::Events;
+use crate::engine::Missed;
+use crate::id::QueueName;
+use crate::limits;
+use crate::server::answer::Answer;
+use crate::server::answer::bytes_as;
+use crate::server::answer::to_json;
+use crate::server::auth::Right;
+use crate::server::caller::Caller;
+use crate::server::named::Asked;
+use crate::server::shared::Shared;
+use crate::wire::views::EventView;
+
+/// Which events.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct EventsQuery {
+    /// Only those of this queue.
+    queue: Option<String>,
+}
+
+/// What a reader that was too slow is told, as the event `missed`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MissedEvents {
+    /// How many events it has not seen; looking is the way to find out what is.
+    missed: u64,
+}
+
+/// A listener.
+struct Listener {
+    shared: Shared,
+    caller: Caller,
+    queue: Option<QueueName>,
+    events: Events,
+    is_greeted: bool,
+}
+
+pub(crate) async fn listen(
+    State(shared): State<Shared>,
+    caller: Caller,
+    Asked(query): Asked<EventsQuery>,
+) -> Answer {
+    let queue = query.queue.map(QueueName::new).transpose()?;
+    if let Some(queue) = &queue {
+        caller.check(Right::Listen, Some(queue.as_str()))?;
+        shared.client.queue(queue)?.view().await?;
+    }
+    let events = shared.client.events();
+    let listener = Listener { shared, caller, queue, events, is_greeted: false };
+    let lines = stream::unfold(listener, |mut listener| async move {
+        let line = listener.next().await?;
+        Some((Ok::<_, Infallible>(line), listener))
+    });
+    Ok(bytes_as(StatusCode::OK, "text/event-stream", Body::from_stream(lines)))
+}
+
+impl Listener {
+    /// What the listener is told next; `None` when the server stops or the engine is closed.
+    async fn next(&mut self) -> Option<Bytes> {
+        if !self.is_greeted {
+            self.is_greeted = true;
+            return Some(Bytes::from_static(b": listening\n\n"));
+        }
+        loop {
+            let heard = tokio::select! {
+                heard = tokio::time::timeout(limits::HTTP_HEARTBEAT, self.events.next()) => heard,
+                () = self.shared.stopping.cancelled() => return None,
+            };
+            match heard {
+                Ok(Some(Ok(event))) if self.is_wanted(&event) => return Some(told(&event)),
+                Ok(Some(Ok(_))) => {}
+                Ok(Some(Err(Missed(missed)))) => return Some(line("missed", &MissedEvents { missed })),
+                Ok(None) => return None,
+                Err(_) => return Some(Bytes::from_static(b":\n\n")),
+            }
+        }
+    }
+
+    fn is_wanted(&self, event: &Event) -> bool {
+        self.caller.reaches(event.queue.as_str())
+            && self.queue.as_ref().is_none_or(|queue| *queue == event.queue)
+    }
+}
+
+fn told(event: &Event) -> Bytes {
+    let view = EventView::show(event);
+    line(&view.event, &view)
+}
+
+/// JSON has no line ends, so one line of data is enough.
+fn line(name: &str, data: &impl Serialize) -> Bytes {
+    let mut line = format!("event: {name}\ndata: ").into_bytes();
+    line.extend_from_slice(&to_json(data));
+    line.extend_from_slice(b"\n\n");
+    Bytes::from(line)
+}

@@ -1,0 +1,122 @@
+//! Bodies as they come in: bounded in bytes, in memory over all requests, and in how slow they may be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use bytes::BytesMut;
+use http_body_util::BodyExt;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::Semaphore;
+
+use crate::limits;
+use crate::server::answer::Refused;
+use crate::server::shared::Shared;
+
+/// A body that is being read.
+pub(crate) struct Inflow {
+    shared: Shared,
+    body: Body,
+    bytes: usize,
+    bytes_max: usize,
+    /// How long the sender was waited for; what we take to handle what has come does not count.
+    waited: Duration,
+}
+
+impl Inflow {
+    pub(crate) fn new(shared: &Shared, body: Body, bytes_max: usize) -> Inflow {
+        Inflow { shared: shared.clone(), body, bytes: 0, bytes_max, waited: Duration::ZERO }
+    }
+
+    /// The next bytes, however many have come; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refused> {
+        loop {
+            let started = self.shared.clock.elapsed();
+            let paid = Duration::from_secs((self.bytes / limits::HTTP_BODY_RATE_MIN) as u64);
+            let patience = (limits::HTTP_BODY_PATIENCE + paid).saturating_sub(self.waited);
+            let frame = match tokio::time::timeout(patience, self.body.frame()).await {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Ok(None),
+                Err(_) => return Err(too_slow(self.bytes)),
+            };
+            self.waited += self.shared.clock.elapsed().saturating_sub(started);
+            let frame =
+                frame.map_err(|error| Refused::new("malformed", format!("read the body: {error}")))?;
+            let Ok(data) = frame.into_data() else { continue };
+            self.bytes += data.len();
+            if self.bytes > self.bytes_max {
+                return Err(too_large(self.bytes_max));
+            }
+            return Ok(Some(data));
+        }
+    }
+
+    /// The whole body, and the room it takes until that is dropped.
+    pub(crate) async fn all(mut self) -> Result<(Bytes, Room), Refused> {
+        let mut room = Room::new(&self.shared.room);
+        let Some(first) = self.next().await? else { return Ok((Bytes::new(), room)) };
+        room.grow_to(first.len())?;
+        let Some(second) = self.next().await? else { return Ok((first, room)) };
+        let mut all = BytesMut::with_capacity(2 * (first.len() + second.len()));
+        all.extend_from_slice(&first);
+        all.extend_from_slice(&second);
+        while let Some(more) = self.next().await? {
+            room.grow_to(all.len() + more.len())?;
+            all.extend_from_slice(&more);
+        }
+        Ok((all.freeze(), room))
+    }
+}
+
+/// Room in memory that a request has for its body; given back when it is dropped.
+pub(crate) struct Room {
+    all: Arc<Semaphore>,
+    taken: Option<OwnedSemaphorePermit>,
+}
+
+impl Room {
+    pub(crate) fn new(all: &Arc<Semaphore>) -> Room {
+        Room { all: all.clone(), taken: None }
+    }
+
+    /// Takes room for so many bytes in all. Who finds none is refused at once: waiting for each other, requests that
+    /// have a part of their room could wait for ever.
+    pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), Refused> {
+        let have = self.taken.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let missing = bytes.div_ceil(1024).saturating_sub(have);
+        if missing == 0 {
+            return Ok(());
+        }
+        // Several at once, so that small pieces do not ask each time.
+        let missing = u32::try_from(missing.next_multiple_of(64)).unwrap_or(u32::MAX);
+        let more = self.all.clone().try_acquire_many_owned(missing);
+        let more = more.map_err(|_| Refused::new("busy", "too many bodies are being read at once"))?;
+        match &mut self.taken {
+            Some(taken) => taken.merge(more),
+            None => self.taken = Some(more),
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a body before any of it is read, if its length is known to be too much.
+pub(crate) fn check_length(length: Option<u64>, bytes_max: usize) -> Result<(), Refused> {
+    match length {
+        Some(length) if length > bytes_max as u64 => Err(too_large(bytes_max)),
+        _ => Ok(()),
+    }
+}
+
+fn too_large(bytes_max: usize) -> Refused {
+    Refused::new("body_too_large", format!("the body has more than {bytes_max} bytes"))
+}
+
+fn too_slow(bytes: usize) -> Refused {
+    let seconds = limits::HTTP_BODY_PATIENCE.as_secs();
+    let rate = limits::HTTP_BODY_RATE_MIN;
+    let detail = format!(
+        "{bytes} bytes of the body came; at least {rate} bytes a second are expected after {seconds} s"
+    );
+    Refused::new("too_slow", detail)
+}

@@ -1,0 +1,157 @@
+//! What a request names: a queue, a number, a delivery in its path, options in its query, a value in its body.
+
+use std::future::Future;
+
+use axum::extract::FromRequest;
+use axum::extract::FromRequestParts;
+use axum::extract::RawPathParams;
+use axum::extract::Request;
+use http::HeaderMap;
+use http::header;
+use http::request::Parts;
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+use crate::engine::Queue;
+use crate::error::Misuse;
+use crate::id::SequenceNumber;
+use crate::server::answer::Refused;
+use crate::server::guard::BodyMax;
+use crate::server::inflow::Inflow;
+use crate::server::shared::Shared;
+use crate::wire::Problem;
+
+/// The parameters of a path.
+pub(crate) struct Named {
+    values: Vec<(String, String)>,
+    shared: Shared,
+}
+
+impl FromRequestParts<Shared> for Named {
+    type Rejection = Refused;
+
+    fn from_request_parts(
+        parts: &mut Parts,
+        shared: &Shared,
+    ) -> impl Future<Output = Result<Named, Refused>> + Send {
+        async move {
+            let params = RawPathParams::from_request_parts(parts, shared).await;
+            let params = params.map_err(|_| Refused::misuse("path", "is not UTF-8"))?;
+            let values = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            Ok(Named { values, shared: shared.clone() })
+        }
+    }
+}
+
+impl Named {
+    /// A parameter, as text.
+    pub(crate) fn text(&self, name: &'static str) -> Result<&str, Refused> {
+        let found = self.values.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str()).ok_or_else(|| Refused::misuse(name, "is missing"))
+    }
+
+    /// The queue, whether it exists or not.
+    pub(crate) fn queue(&self) -> Result<Queue, Refused> {
+        Ok(self.shared.client.queue(self.text("queue")?)?)
+    }
+
+    /// A message's number.
+    pub(crate) fn number(&self) -> Result<SequenceNumber, Refused> {
+        let number = self.text("number")?.parse();
+        Ok(SequenceNumber::new(number.map_err(|_| Refused::misuse("number", "is not a whole number"))?))
+    }
+}
+
+/// The options in a query.
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Asked<T> {
+    type Rejection = Refused;
+
+    fn from_request_parts(
+        parts: &mut Parts,
+        _: &Shared,
+    ) -> impl Future<Output = Result<Asked<T>, Refused>> + Send {
+        let read = axum::extract::Query::try_from_uri(&parts.uri);
+        async move {
+            match read {
+                Ok(axum::extract::Query(value)) => Ok(Asked(value)),
+                Err(rejection) => {
+                    let problem = std::error::Error::source(&rejection)
+                        .map_or_else(|| rejection.to_string(), ToString::to_string);
+                    Err(Refused::from(named_field(Problem::new("misuse", problem))))
+                }
+            }
+        }
+    }
+}
+
+/// A value in a JSON body; an empty body is an empty object.
+pub(crate) struct Told<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Shared> for Told<T> {
+    type Rejection = Refused;
+
+    fn from_request(
+        request: Request,
+        shared: &Shared,
+    ) -> impl Future<Output = Result<Told<T>, Refused>> + Send {
+        async move {
+            let (parts, body) = request.into_parts();
+            let bytes_max = parts.extensions.get::<BodyMax>().map_or(0, |max| max.0);
+            let (body, _room) = Inflow::new(shared, body, bytes_max).all().await?;
+            if body.is_empty() {
+                return Ok(Told(read_json(b"{}")?));
+            }
+            check_is_json(&parts.headers)?;
+            Ok(Told(read_json(&body)?))
+        }
+    }
+}
+
+/// The content type of a request's body, without its parameters.
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    Some(value.split(';').next().unwrap_or_default().trim())
+}
+
+fn check_is_json(headers: &HeaderMap) -> Result<(), Refused> {
+    match media_type(headers) {
+        None => Ok(()),
+        Some(media_type) if crate::wire::is_json(media_type) => Ok(()),
+        Some(other) => {
+            let detail = format!("the body is {other}, but only application/json is taken here");
+            Err(Refused::new("unsupported_media_type", detail))
+        }
+    }
+}
+
+/// Reads JSON: what is no JSON is malformed, what is JSON of another form is a misuse.
+pub(crate) fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, Refused> {
+    serde_json::from_slice(json).map_err(|error| match error.classify() {
+        Category::Data => Refused::from(named_field(Problem::new("misuse", error.to_string()))),
+        Category::Io | Category::Syntax | Category::Eof => {
+            Refused::new("malformed", format!("read JSON: {error}"))
+        }
+    })
+}
+
+/// Names the field that is unknown or missing, when the sentence says which.
+fn named_field(problem: Problem) -> Problem {
+    let named = ["unknown field `", "missing field `"].into_iter().find_map(|beginning| {
+        let (_, rest) = problem.detail.split_once(beginning)?;
+        Some(rest.split('`').next()?.to_owned())
+    });
+    match named {
+        Some(field) => problem.field(field),
+        None => problem,
+    }
+}
+
+/// Refuses a text that is missing or empty where one is required.
+pub(crate) fn required(field: &'static str, text: Option<String>) -> Result<String, Refused> {
+    match text {
+        Some(text) if !text.trim().is_empty() => Ok(text),
+        _ => Err(Refused::from(Misuse::new(field, "is required"))),
+    }
+}

@@ -1,0 +1,105 @@
+//! The answer to a batch as it grows: held back until it is whole or large, then sent as far as it goes.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::stream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::limits;
+use crate::server::answer::Refused;
+use crate::server::batch::Stop;
+use crate::server::batch::write_problem;
+
+/// Where a batch puts its answers.
+pub(crate) struct Outbox {
+    sender: mpsc::UnboundedSender<Part>,
+    /// Room for answers that nobody has taken, in KiB.
+    room: Arc<Semaphore>,
+}
+
+enum Part {
+    Answers(Bytes, Option<OwnedSemaphorePermit>),
+    /// Nothing more comes, because this went wrong before the given line.
+    Refused(u64, Refused),
+}
+
+/// The other end of an outbox.
+pub(crate) struct Answers {
+    receiver: mpsc::UnboundedReceiver<Part>,
+}
+
+/// An outbox and its other end.
+pub(crate) fn outbox() -> (Outbox, Answers) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let room = Arc::new(Semaphore::new(limits::HTTP_ANSWERS_BYTES / 1024));
+    (Outbox { sender, room }, Answers { receiver })
+}
+
+impl Outbox {
+    /// Puts answers, waiting for room.
+    pub(crate) async fn put(&self, answers: Vec<u8>) -> Result<(), Stop> {
+        let kib = answers.len().div_ceil(1024).min(limits::HTTP_ANSWERS_BYTES / 1024);
+        let kib = u32::try_from(kib).unwrap_or(u32::MAX);
+        let room = tokio::select! {
+            room = self.room.clone().acquire_many_owned(kib) => room.ok(),
+            () = self.sender.closed() => return Err(Stop::Unheard),
+        };
+        self.sender.send(Part::Answers(Bytes::from(answers), room)).map_err(|_| Stop::Unheard)
+    }
+
+    /// Says that the batch has ended before its end.
+    pub(crate) fn end_refused(&self, line: u64, refused: Refused) -> Result<(), Stop> {
+        self.sender.send(Part::Refused(line, refused)).map_err(|_| Stop::Unheard)
+    }
+}
+
+impl Answers {
+    /// The answer, once it is whole, or large enough that its first part should leave. What went wrong before any line
+    /// was answered is the answer itself.
+    pub(crate) async fn into_body(mut self, batch: AbortOnDropHandle<()>) -> Result<Body, Refused> {
+        let mut held = VecDeque::new();
+        let mut bytes = 0;
+        while bytes < limits::HTTP_ANSWER_HELD_BYTES {
+            match self.receiver.recv().await {
+                Some(Part::Answers(answers, _)) => {
+                    bytes += answers.len();
+                    held.push_back(answers);
+                }
+                Some(Part::Refused(_, refused)) if held.is_empty() => return Err(refused),
+                Some(Part::Refused(line, refused)) => held.push_back(last_line(line, &refused)),
+                None => {
+                    let whole: Vec<u8> = held.into_iter().flatten().collect();
+                    return Ok(Body::from(whole));
+                }
+            }
+        }
+        let rest = stream::unfold((self, held, batch), |(mut answers, mut held, batch)| async move {
+            let next = match held.pop_front() {
+                Some(next) => next,
+                None => answers.next().await?,
+            };
+            Some((Ok::<_, Infallible>(next), (answers, held, batch)))
+        });
+        Ok(Body::from_stream(rest))
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        match self.receiver.recv().await? {
+            Part::Answers(answers, _) => Some(answers),
+            Part::Refused(line, refused) => Some(last_line(line, &refused)),
+        }
+    }
+}
+
+fn last_line(line: u64, refused: &Refused) -> Bytes {
+    let mut text = Vec::new();
+    write_problem(&mut text, line, &refused.0);
+    Bytes::from(text)
+}

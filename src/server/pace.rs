@@ -1,0 +1,232 @@
+//! How patient the server is with a connection: the head of a request has to come, answers have to be taken.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+use std::task::Context;
+use std::task::Poll;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use hyper::body::Body as HttpBody;
+use hyper::body::Frame;
+use hyper::body::SizeHint;
+use tokio::io::AsyncRead;
+use tokio::io::AsyncWrite;
+use tokio::io::ReadBuf;
+use tokio::time::Sleep;
+
+use crate::limits;
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The head of a request, of which the first byte may have come.
+    Head,
+    /// Nothing: a request is being answered, and its body has a patience of its own.
+    Answer,
+    /// The next request.
+    Idle,
+}
+
+impl Phase {
+    fn patience(self) -> Option<Duration> {
+        match self {
+            Phase::Head => Some(limits::HTTP_HEAD_PATIENCE),
+            Phase::Answer => None,
+            Phase::Idle => Some(limits::HTTP_IDLE_MAX),
+        }
+    }
+}
+
+/// The phase of a connection, shared by its stream and its requests.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// Counts phases, so that two of a kind differ; its last two bits are the phase itself.
+    phase: AtomicU32,
+}
+
+impl Pace {
+    /// A request has come whole, but for its body.
+    pub(crate) fn note_request(&self) {
+        self.enter(Phase::Answer);
+    }
+
+    fn now(&self) -> (u32, Phase) {
+        let phase = self.phase.load(Ordering::Acquire);
+        let kind = match phase % 4 {
+            0 => Phase::Head,
+            1 => Phase::Answer,
+            _ => Phase::Idle,
+        };
+        (phase, kind)
+    }
+
+    fn enter(&self, phase: Phase) {
+        let kind = match phase {
+            Phase::Head => 0,
+            Phase::Answer => 1,
+            Phase::Idle => 2,
+        };
+        let next = self.phase.load(Ordering::Acquire).wrapping_add(4) / 4 * 4 + kind;
+        self.phase.store(next, Ordering::Release);
+    }
+}
+
+/// A stream that fails when the other side keeps it waiting too long.
+pub(crate) struct Paced<S> {
+    stream: S,
+    pace: Arc<Pace>,
+    /// The end of patience with what is read, and the phase it belongs to.
+    reading: Option<(u32, Pin<Box<Sleep>>)>,
+    /// The end of patience with what is written.
+    writing: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Paced<S> {
+    pub(crate) fn new(stream: S, pace: Arc<Pace>) -> Paced<S> {
+        Paced { stream, pace, reading: None, writing: None }
+    }
+
+    fn note_read(&mut self, bytes: usize) {
+        if bytes > 0 && self.pace.now().1 == Phase::Idle {
+            self.pace.enter(Phase::Head);
+        }
+    }
+
+    fn wait_for_reading(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let (phase, kind) = self.pace.now();
+        let Some(patience) = kind.patience() else {
+            self.reading = None;
+            return Poll::Pending;
+        };
+        match &self.reading {
+            Some((armed, _)) if *armed == phase => {}
+            _ => self.reading = Some((phase, alarm(patience))),
+        }
+        match &mut self.reading {
+            Some((_, alarm)) => overdue(alarm, context),
+            None => Poll::Pending,
+        }
+    }
+
+    fn wait_for_writing<T>(&mut self, context: &mut Context<'_>, written: Poll<T>) -> Poll<io::Result<T>> {
+        if let Poll::Ready(written) = written {
+            self.writing = None;
+            return Poll::Ready(Ok(written));
+        }
+        let alarm = self.writing.get_or_insert_with(|| alarm(limits::HTTP_WRITE_PATIENCE));
+        match overdue(alarm, context) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            _ => Poll::Pending,
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long the other side of a connection may take is real time"
+)]
+fn alarm(patience: Duration) -> Pin<Box<Sleep>> {
+    Box::pin(tokio::time::sleep(patience))
+}
+
+fn overdue(alarm: &mut Pin<Box<Sleep>>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    match alarm.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+        Poll::Pending => Poll::Pending,
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        match Pin::new(&mut self.stream).poll_read(context, buffer) {
+            Poll::Ready(read) => {
+                self.note_read(buffer.filled().len() - before);
+                Poll::Ready(read)
+            }
+            Poll::Pending => self.wait_for_reading(context),
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.wait_for_writing(context, written).map(Result::flatten)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.wait_for_writing(context, written).map(Result::flatten)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.wait_for_writing(context, flushed).map(Result::flatten)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.wait_for_writing(context, shut).map(Result::flatten)
+    }
+}
+
+/// The body of an answer; once it is gone, the connection is idle.
+pub(crate) struct Outflow {
+    body: Body,
+    pace: Arc<Pace>,
+}
+
+impl Outflow {
+    pub(crate) fn new(body: Body, pace: Arc<Pace>) -> Outflow {
+        Outflow { body, pace }
+    }
+}
+
+impl Drop for Outflow {
+    fn drop(&mut self) {
+        self.pace.enter(Phase::Idle);
+    }
+}
+
+impl HttpBody for Outflow {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,70 @@
+//! Looking at messages, which changes nothing, and cancelling scheduled ones.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::engine::MessageView;
+use crate::id::SequenceNumber;
+use crate::server::answer::Answer;
+use crate::server::answer::Refused;
+use crate::server::answer::json;
+use crate::server::answer::no_content;
+use crate::server::caller::Caller;
+use crate::server::named::Asked;
+use crate::server::named::Named;
+use crate::server::page::page_limit;
+use crate::server::seams::acting_as;
+use crate::server::shared::Shared;
+use crate::wire::views::MessageEnvelope;
+
+/// Which messages.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PeekQuery {
+    /// The first sequence number; from the start if it is not given.
+    from: u64,
+    /// How many messages at most: 100 if it is not given, 1,000 at most.
+    limit: Option<usize>,
+}
+
+/// Messages, and where to look next.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MessagesAnswer {
+    /// The messages in order.
+    messages: Vec<MessageEnvelope>,
+    /// Where the next page begins; absent on an empty one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<u64>,
+}
+
+impl MessagesAnswer {
+    pub(crate) fn show(views: &[MessageView], from: Option<u64>) -> MessagesAnswer {
+        MessagesAnswer { messages: views.iter().map(MessageEnvelope::show).collect(), from }
+    }
+}
+
+pub(crate) async fn list(named: Named, Asked(query): Asked<PeekQuery>) -> Answer {
+    let views = named.queue()?.peek(SequenceNumber::new(query.from), page_limit(query.limit)).await?;
+    let next = views.last().map(|last| last.sequence_number.get() + 1);
+    json(&MessagesAnswer::show(&views, next))
+}
+
+pub(crate) async fn look(named: Named) -> Answer {
+    let (queue, number) = (named.queue()?, named.number()?);
+    let found = queue.peek(number, 1).await?;
+    match found.first().filter(|view| view.sequence_number == number) {
+        Some(view) => json(&MessageEnvelope::show(view)),
+        None => {
+            let detail = format!("queue {} stores no message {number}", queue.name());
+            Err(Refused::new("message_not_found", detail))
+        }
+    }
+}
+
+pub(crate) async fn cancel(State(shared): State<Shared>, caller: Caller, named: Named) -> Answer {
+    let client = acting_as(&shared.client, &caller, None);
+    client.queue(named.text("queue")?)?.cancel(named.number()?).await?;
+    no_content()
+}

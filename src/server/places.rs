@@ -1,0 +1,86 @@
+//! How many connections there may be, in all and from one other machine.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+/// Places for connections.
+pub(crate) struct Places {
+    max: usize,
+    per_address_max: usize,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    all: usize,
+    by_address: HashMap<IpAddr, usize>,
+}
+
+/// A place, given back when it is dropped.
+pub(crate) struct Place {
+    places: Arc<Places>,
+    address: Option<IpAddr>,
+}
+
+impl Places {
+    pub(crate) fn new(max: usize, per_address_max: usize) -> Places {
+        Places { max, per_address_max, taken: Mutex::default() }
+    }
+
+    /// Takes a place for a connection from an address, if there is one. This machine itself is not limited for itself.
+    pub(crate) fn take(self: &Arc<Places>, address: Option<IpAddr>) -> Option<Place> {
+        let address = address.map(|address| address.to_canonical()).filter(|address| !address.is_loopback());
+        let mut taken = self.taken();
+        let own = address.map_or(0, |address| taken.by_address.get(&address).copied().unwrap_or_default());
+        if taken.all >= self.max || (address.is_some() && own >= self.per_address_max) {
+            return None;
+        }
+        taken.all += 1;
+        if let Some(address) = address {
+            taken.by_address.insert(address, own + 1);
+        }
+        Some(Place { places: self.clone(), address })
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.places.taken();
+        taken.all -= 1;
+        if let Some(address) = self.address
+            && let Some(own) = taken.by_address.get_mut(&address)
+        {
+            *own -= 1;
+            if *own == 0 {
+                taken.by_address.remove(&address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_other_machine_cannot_take_every_place() {
+        let places = Arc::new(Places::new(4, 2));
+        let (other, here): (IpAddr, IpAddr) = ([10, 0, 0, 1].into(), [127, 0, 0, 1].into());
+        let first = places.take(Some(other)).unwrap();
+        let _second = places.take(Some(other)).unwrap();
+        assert!(places.take(Some(other)).is_none());
+        drop(first);
+        let _again = places.take(Some(other)).unwrap();
+        let _here = [places.take(Some(here)).unwrap(), places.take(None).unwrap()];
+        assert!(places.take(Some(here)).is_none(), "all are taken");
+        assert!(places.take(Some([10, 0, 0, 2].into())).is_none(), "all are taken");
+    }
+}

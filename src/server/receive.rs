@@ -1,0 +1,143 @@
+//! Receiving: messages under a lock, waited for if there are none.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::engine::Delivery;
+use crate::engine::DeliveryId;
+use crate::engine::Queue;
+use crate::engine::Received;
+use crate::engine::Run;
+use crate::id::SequenceNumber;
+use crate::limits;
+use crate::queue::Order;
+use crate::server::answer::Answer;
+use crate::server::answer::Refused;
+use crate::server::answer::json;
+use crate::server::named::Named;
+use crate::server::named::Told;
+use crate::server::shared::Shared;
+use crate::wire::DeliveryEnvelope;
+use crate::wire::WireDuration;
+use crate::wire::WireTime;
+
+/// What a receiver asks for.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ReceiveRequest {
+    /// How many messages at most; 1 if it is not given, 1,024 at most.
+    max: Option<usize>,
+    /// How long to wait for the first, at most a minute; without it, not at all.
+    wait: Option<WireDuration>,
+    /// Consecutive messages of one workflow under one lock, instead of one each of several workflows.
+    run: bool,
+    /// Shows the state of each message's workflow too.
+    state: bool,
+}
+
+/// Which messages that were set aside are fetched.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReceiveDeferredRequest {
+    /// Their numbers: all are handed out, or none.
+    sequence_numbers: Vec<u64>,
+    /// Shows the state of each message's workflow too.
+    #[serde(default)]
+    state: bool,
+}
+
+/// What was handed out.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ReceiveAnswer {
+    /// With a run: its lock token, by which it is settled as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<String>,
+    /// The messages; none when none came in time.
+    deliveries: Vec<DeliveryEnvelope>,
+}
+
+/// A message on its way out, its handle let go of: from now on its ID settles it.
+struct Handed {
+    id: DeliveryId,
+    message: Received,
+    locked_until: Timestamp,
+}
+
+impl Handed {
+    fn keep(delivery: Delivery) -> Handed {
+        let (message, locked_until) = (delivery.message().clone(), delivery.locked_until());
+        Handed { id: delivery.keep(), message, locked_until }
+    }
+
+    fn keep_run(run: Run) -> Vec<Handed> {
+        let (messages, locked_until) = (run.messages().to_vec(), run.locked_until());
+        let token = run.keep();
+        let handed = |message: Received| {
+            let (sequence_number, delivery_count) = (message.sequence_number, message.delivery_count);
+            Handed { id: DeliveryId { token, sequence_number, delivery_count }, message, locked_until }
+        };
+        messages.into_iter().map(handed).collect()
+    }
+}
+
+pub(crate) async fn receive(
+    State(shared): State<Shared>,
+    named: Named,
+    Told(request): Told<ReceiveRequest>,
+) -> Answer {
+    let queue = named.queue()?;
+    let max = request.max.unwrap_or(1).min(limits::RECEIVE_MAX);
+    let wait = request.wait.map_or(Duration::ZERO, |wait| wait.0).min(limits::HTTP_WAIT_MAX);
+    let received = async {
+        match request.run {
+            true => Ok(queue.receive_run(max, wait).await?.map(Handed::keep_run).unwrap_or_default()),
+            false => {
+                let deliveries = queue.receive_many(max, wait).await?;
+                Ok::<_, Refused>(deliveries.into_iter().map(Handed::keep).collect())
+            }
+        }
+    };
+    let handed = tokio::select! {
+        handed = received => handed?,
+        () = shared.stopping.cancelled() => Vec::new(),
+    };
+    let run = handed.first().filter(|_| request.run).map(|first| first.id.lock_token().to_string());
+    json(&ReceiveAnswer { run, deliveries: show(&queue, handed, request.state).await? })
+}
+
+pub(crate) async fn receive_deferred(named: Named, Told(request): Told<ReceiveDeferredRequest>) -> Answer {
+    let queue = named.queue()?;
+    let numbers: Vec<SequenceNumber> =
+        request.sequence_numbers.into_iter().map(SequenceNumber::new).collect();
+    let handed = queue.receive_deferred(&numbers).await?.into_iter().map(Handed::keep).collect();
+    json(&ReceiveAnswer { run: None, deliveries: show(&queue, handed, request.state).await? })
+}
+
+async fn show(
+    queue: &Queue,
+    handed: Vec<Handed>,
+    with_state: bool,
+) -> Result<Vec<DeliveryEnvelope>, Refused> {
+    if handed.is_empty() {
+        return Ok(Vec::new());
+    }
+    // The order of a queue cannot change while it stores messages, and those that are handed out are stored.
+    let by_position = matches!(queue.view().await?.options.order, Order::Position { .. });
+    let mut shown = Vec::with_capacity(handed.len());
+    for Handed { id, message, locked_until } in &handed {
+        let mut envelope = DeliveryEnvelope::show(queue.name(), message, by_position);
+        envelope.locked_until = Some(WireTime(*locked_until));
+        envelope.lock_token = Some(id.lock_token().to_string());
+        envelope.delivery = Some(id.to_string());
+        if let (true, true, Some(workflow)) = (with_state, message.has_workflow(), &message.workflow_id) {
+            envelope = envelope.with_state(queue.workflow(workflow)?.state().await?.as_ref());
+        }
+        shown.push(envelope);
+    }
+    Ok(shown)
+}

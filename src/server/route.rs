@@ -1,0 +1,238 @@
+//! A route and what is known of it: who may use it, what it takes, what it answers. The router, the guard and the
+//! OpenAPI document are made of the same facts.
+
+use axum::handler::Handler;
+use axum::routing::MethodFilter;
+use axum::routing::MethodRouter;
+use axum::routing::on;
+use http::Method;
+use http::StatusCode;
+use schemars::JsonSchema;
+use schemars::Schema;
+use schemars::SchemaGenerator;
+
+use crate::limits;
+use crate::server::auth::Right;
+use crate::server::shared::Shared;
+
+/// What a caller needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Nothing, not even a key.
+    Nothing,
+    /// A key with this right.
+    Right(Right),
+}
+
+/// What the right is needed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The queue in the path.
+    Queue,
+    /// Any queue: the handler shows only those the caller reaches.
+    Each,
+    /// All queues.
+    All,
+}
+
+/// Makes the schema of a type.
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// What the body of a request is.
+#[derive(Clone, Copy)]
+pub(crate) enum Takes {
+    /// No body.
+    Nothing,
+    /// JSON of a type.
+    Json(SchemaOf),
+    /// Bytes; these media types have a meaning.
+    Bytes(&'static [&'static str]),
+}
+
+/// What an answer is, if nothing goes wrong.
+#[derive(Clone, Copy)]
+pub(crate) struct Gives {
+    pub(crate) status: StatusCode,
+    pub(crate) says: &'static str,
+    pub(crate) media_type: &'static str,
+    pub(crate) schema: Option<SchemaOf>,
+}
+
+/// What is known of a route beside its handler.
+pub(crate) struct Facts {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) says: &'static str,
+    pub(crate) need: Need,
+    pub(crate) scope: Scope,
+    pub(crate) body_bytes_max: usize,
+    /// The options in the query, as an object.
+    pub(crate) query: Option<SchemaOf>,
+    /// Headers with a meaning, and that meaning.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    pub(crate) takes: Takes,
+    pub(crate) gives: Vec<Gives>,
+    /// Whether it is asked so often, by machines, that nobody wants to read of it.
+    is_quiet: bool,
+}
+
+impl Facts {
+    /// Writes down how a request ended.
+    pub(crate) fn note(&self, who: &str, status: StatusCode, ms: u64) {
+        let (method, path, status) = (self.method.as_str(), self.path, status.as_u16());
+        match (status, self.is_quiet, self.need) {
+            (500.., ..) => tracing::error!(method, path, status, ms, who, "answer a request"),
+            (400.., ..) => tracing::info!(method, path, status, ms, who, "answer a request"),
+            (_, true, _) => tracing::trace!(method, path, status, ms, who, "answer a request"),
+            (_, _, Need::Right(Right::Manage)) => {
+                tracing::info!(method, path, status, ms, who, "answer a request");
+            }
+            _ => tracing::debug!(method, path, status, ms, who, "answer a request"),
+        }
+    }
+}
+
+/// A route.
+pub(crate) struct Route {
+    pub(crate) facts: Facts,
+    pub(crate) handler: MethodRouter<Shared>,
+}
+
+pub(crate) fn get<H: Handler<T, Shared>, T: 'static>(
+    path: &'static str,
+    says: &'static str,
+    handler: H,
+) -> Route {
+    Route::new(Method::GET, path, says, on(MethodFilter::GET, handler))
+}
+
+pub(crate) fn post<H: Handler<T, Shared>, T: 'static>(
+    path: &'static str,
+    says: &'static str,
+    handler: H,
+) -> Route {
+    Route::new(Method::POST, path, says, on(MethodFilter::POST, handler))
+}
+
+pub(crate) fn put<H: Handler<T, Shared>, T: 'static>(
+    path: &'static str,
+    says: &'static str,
+    handler: H,
+) -> Route {
+    Route::new(Method::PUT, path, says, on(MethodFilter::PUT, handler))
+}
+
+pub(crate) fn delete<H: Handler<T, Shared>, T: 'static>(
+    path: &'static str,
+    says: &'static str,
+    handler: H,
+) -> Route {
+    Route::new(Method::DELETE, path, says, on(MethodFilter::DELETE, handler))
+}
+
+fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+impl Route {
+    /// A route that nobody may use until it says who.
+    fn new(method: Method, path: &'static str, says: &'static str, handler: MethodRouter<Shared>) -> Route {
+        let scope = if path.contains("{queue}") { Scope::Queue } else { Scope::All };
+        let facts = Facts {
+            method,
+            path,
+            says,
+            need: Need::Right(Right::Manage),
+            scope,
+            body_bytes_max: limits::HTTP_BODY_BYTES_MAX,
+            query: None,
+            headers: &[],
+            takes: Takes::Nothing,
+            gives: Vec::new(),
+            is_quiet: false,
+        };
+        Route { facts, handler }
+    }
+
+    /// Anybody may use it.
+    pub(crate) fn open(mut self) -> Route {
+        self.facts.need = Need::Nothing;
+        self
+    }
+
+    /// Who may send may use it.
+    pub(crate) fn for_senders(mut self) -> Route {
+        self.facts.need = Need::Right(Right::Send);
+        self
+    }
+
+    /// Who may listen may use it.
+    pub(crate) fn for_listeners(mut self) -> Route {
+        self.facts.need = Need::Right(Right::Listen);
+        self
+    }
+
+    /// Who has the right for some queue may use it; what is answered is about those queues only.
+    pub(crate) fn of_each_queue(mut self) -> Route {
+        self.facts.scope = Scope::Each;
+        self
+    }
+
+    /// It is not worth a line in the log.
+    pub(crate) fn quiet(mut self) -> Route {
+        self.facts.is_quiet = true;
+        self
+    }
+
+    /// The body may be as large as messages are.
+    pub(crate) fn with_messages(mut self) -> Route {
+        self.facts.body_bytes_max = limits::HTTP_MESSAGES_BYTES_MAX;
+        self
+    }
+
+    pub(crate) fn asks<T: JsonSchema>(mut self) -> Route {
+        self.facts.query = Some(schema_of::<T>);
+        self
+    }
+
+    pub(crate) fn headers(mut self, headers: &'static [(&'static str, &'static str)]) -> Route {
+        self.facts.headers = headers;
+        self
+    }
+
+    pub(crate) fn takes<T: JsonSchema>(mut self) -> Route {
+        self.facts.takes = Takes::Json(schema_of::<T>);
+        self
+    }
+
+    pub(crate) fn takes_bytes(mut self, media_types: &'static [&'static str]) -> Route {
+        self.facts.takes = Takes::Bytes(media_types);
+        self
+    }
+
+    /// What it answers.
+    pub(crate) fn gives<T: JsonSchema>(self, status: StatusCode, says: &'static str) -> Route {
+        self.gives_as(Gives { status, says, media_type: "application/json", schema: Some(schema_of::<T>) })
+    }
+
+    /// It answers that it is done, and nothing else.
+    pub(crate) fn gives_nothing(self, says: &'static str) -> Route {
+        self.gives_as(Gives { status: StatusCode::NO_CONTENT, says, media_type: "", schema: None })
+    }
+
+    /// It answers one JSON value a line.
+    pub(crate) fn gives_lines<T: JsonSchema>(self, says: &'static str) -> Route {
+        let media_type = "application/x-ndjson";
+        self.gives_as(Gives { status: StatusCode::OK, says, media_type, schema: Some(schema_of::<T>) })
+    }
+
+    /// It answers something that is not JSON.
+    pub(crate) fn gives_text(self, media_type: &'static str, says: &'static str) -> Route {
+        self.gives_as(Gives { status: StatusCode::OK, says, media_type, schema: None })
+    }
+
+    pub(crate) fn gives_as(mut self, gives: Gives) -> Route {
+        self.facts.gives.push(gives);
+        self
+    }
+}

@@ -1,0 +1,297 @@
+//! Every route there is, in one table.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::middleware::from_fn_with_state;
+use http::StatusCode;
+
+use crate::server::answer::Refused;
+use crate::server::blocked;
+use crate::server::bulk;
+use crate::server::daemon;
+use crate::server::dead;
+use crate::server::events;
+use crate::server::guard::guard;
+use crate::server::headers::HEADERS;
+use crate::server::operate;
+use crate::server::page::PageQuery;
+use crate::server::peek;
+use crate::server::queues;
+use crate::server::receive;
+use crate::server::route::Route;
+use crate::server::route::delete;
+use crate::server::route::get;
+use crate::server::route::post;
+use crate::server::route::put;
+use crate::server::send;
+use crate::server::settle;
+use crate::server::shared::Shared;
+use crate::server::workflows;
+use crate::wire::options::OptionsEnvelope;
+use crate::wire::views::MessageEnvelope;
+use crate::wire::views::QueueEnvelope;
+use crate::wire::views::StatusView;
+use crate::wire::views::WorkflowEnvelope;
+
+const OK: StatusCode = StatusCode::OK;
+const CREATED: StatusCode = StatusCode::CREATED;
+
+/// Every route there is.
+pub(crate) fn routes() -> Vec<Route> {
+    [health(), around(), queues_and_messages(), receiving(), looking(), operating()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn health() -> Vec<Route> {
+    vec![
+        get("/healthz", "Whether the process lives", daemon::healthz)
+            .open()
+            .quiet()
+            .gives_text(daemon::TEXT, "It lives"),
+        get("/readyz", "Whether work is taken", daemon::readyz)
+            .open()
+            .quiet()
+            .gives_text(daemon::TEXT, "It is ready"),
+        get("/metrics", "Metrics in the text format of OpenMetrics", daemon::metrics)
+            .for_listeners()
+            .of_each_queue()
+            .quiet()
+            .gives_text(daemon::METRICS, "The metrics"),
+        get("/openapi.json", "This document", daemon::document)
+            .open()
+            .gives::<serde_json::Value>(OK, "The document"),
+    ]
+}
+
+fn around() -> Vec<Route> {
+    vec![
+        get("/v1/status", "How the daemon is", daemon::status)
+            .for_listeners()
+            .of_each_queue()
+            .gives::<StatusView>(OK, "Its state"),
+        get("/v1/definitions", "The definitions in use", daemon::definitions)
+            .for_listeners()
+            .of_each_queue()
+            .gives::<daemon::DefinitionsAnswer>(OK, "The definitions"),
+        post("/v1/definitions/reload", "Reads the definition files again", daemon::reload)
+            .gives::<daemon::DefinitionsAnswer>(OK, "The definitions as they are now"),
+        get("/v1/schedules", "The schedules, with their next instants", daemon::schedules)
+            .for_listeners()
+            .of_each_queue()
+            .gives::<daemon::SchedulesAnswer>(OK, "The schedules"),
+        get("/v1/audit", "What operators did", daemon::audit)
+            .asks::<PageQuery>()
+            .gives::<daemon::AuditAnswer>(OK, "A page of what they did"),
+        post("/v1/backup", "Copies everything to a new file while work goes on", daemon::backup)
+            .takes::<daemon::BackupRequest>()
+            .gives::<daemon::BackupAnswer>(OK, "The copy is made"),
+        get("/v1/blocked", "Every workflow that does not get on, and what happens next", blocked::list)
+            .for_listeners()
+            .of_each_queue()
+            .asks::<blocked::BlockedQuery>()
+            .gives::<blocked::BlockedAnswer>(OK, "A page of them"),
+        get("/v1/events", "What happens from now on, as server-sent events", events::listen)
+            .for_listeners()
+            .of_each_queue()
+            .asks::<events::EventsQuery>()
+            .gives_text("text/event-stream", "The events; `missed` tells a reader that it was too slow"),
+    ]
+}
+
+fn queues_and_messages() -> Vec<Route> {
+    vec![
+        get("/v1/queues", "Lists queues", queues::list)
+            .for_listeners()
+            .of_each_queue()
+            .asks::<PageQuery>()
+            .gives::<queues::QueuesAnswer>(OK, "A page of queues"),
+        get("/v1/queues/{queue}", "A queue, with its counts and options", queues::look)
+            .for_listeners()
+            .gives::<QueueEnvelope>(OK, "The queue"),
+        put("/v1/queues/{queue}", "Creates a queue, or changes its options", queues::put)
+            .takes::<OptionsEnvelope>()
+            .gives::<QueueEnvelope>(CREATED, "The queue was created")
+            .gives::<QueueEnvelope>(OK, "The queue was there; it has these options now"),
+        delete("/v1/queues/{queue}", "Deletes a queue with everything in it", queues::delete)
+            .gives_nothing("It is deleted"),
+        post("/v1/queues/{queue}/pause", "Pauses the handlers of a queue", queues::pause)
+            .gives_nothing("They are paused"),
+        post("/v1/queues/{queue}/resume", "Lets the handlers of a queue go on", queues::resume)
+            .gives_nothing("They go on"),
+        post("/v1/queues/{queue}/purge", "Removes every message for good", queues::purge)
+            .takes::<queues::PurgeRequest>()
+            .gives::<queues::PurgeAnswer>(OK, "How many were removed"),
+        post("/v1/queues/{queue}/messages", "Sends a message, or one a line", send::send)
+            .for_senders()
+            .with_messages()
+            .headers(HEADERS)
+            .asks::<send::SendQuery>()
+            .takes_bytes(&["application/octet-stream", "application/json", "application/x-ndjson"])
+            .gives::<send::ReceiptAnswer>(CREATED, "The message is on disk")
+            .gives::<send::ReceiptAnswer>(OK, "The message was sent before")
+            .gives_lines::<send::LineAnswer>("Of a batch: what became of each line, in order"),
+        get("/v1/queues/{queue}/messages", "Looks at messages of any status", peek::list)
+            .for_listeners()
+            .asks::<peek::PeekQuery>()
+            .gives::<peek::MessagesAnswer>(OK, "A page of messages"),
+        get("/v1/queues/{queue}/messages/{number}", "Looks at a message", peek::look)
+            .for_listeners()
+            .gives::<MessageEnvelope>(OK, "The message"),
+        delete("/v1/queues/{queue}/messages/{number}", "Cancels a scheduled message", peek::cancel)
+            .for_senders()
+            .gives_nothing("It is cancelled, and its place counts as settled"),
+    ]
+}
+
+fn receiving() -> Vec<Route> {
+    vec![
+        post("/v1/queues/{queue}/receive", "Receives messages, waiting for the first", receive::receive)
+            .for_listeners()
+            .takes::<receive::ReceiveRequest>()
+            .gives::<receive::ReceiveAnswer>(OK, "What was handed out"),
+        post(
+            "/v1/queues/{queue}/receive_deferred",
+            "Receives messages that were set aside",
+            receive::receive_deferred,
+        )
+        .for_listeners()
+        .takes::<receive::ReceiveDeferredRequest>()
+        .gives::<receive::ReceiveAnswer>(OK, "What was handed out"),
+        post("/v1/queues/{queue}/complete", "Completes many deliveries", settle::complete_many)
+            .for_listeners()
+            .takes::<settle::CompleteManyRequest>()
+            .gives::<settle::CompleteManyAnswer>(OK, "What became of each"),
+        settling(
+            "/v1/queues/{queue}/deliveries/{delivery}/complete",
+            "Ends a delivery well",
+            settle::complete,
+        )
+        .with_messages()
+        .takes::<settle::CompleteRequest>()
+        .gives_nothing("It is completed")
+        .gives::<settle::CompleteAnswer>(OK, "It is completed, and messages were sent with it"),
+        settling(
+            "/v1/queues/{queue}/deliveries/{delivery}/abandon",
+            "Ends a delivery as failed, to be tried again",
+            settle::abandon,
+        )
+        .takes::<settle::AbandonRequest>()
+        .gives_nothing("It will be tried again"),
+        settling("/v1/queues/{queue}/deliveries/{delivery}/defer", "Sets a delivery aside", settle::defer)
+            .takes::<settle::DeferRequest>()
+            .gives_nothing("It is set aside"),
+        settling(
+            "/v1/queues/{queue}/deliveries/{delivery}/dead_letter",
+            "Moves a delivery aside for good",
+            settle::dead_letter,
+        )
+        .takes::<settle::DeadLetterRequest>()
+        .gives_nothing("It is a dead letter"),
+        settling(
+            "/v1/queues/{queue}/deliveries/{delivery}/release",
+            "Gives a delivery back unstarted",
+            settle::release,
+        )
+        .gives_nothing("It is given back as if it had not been handed out"),
+        settling(
+            "/v1/queues/{queue}/deliveries/{delivery}/renew",
+            "Prolongs the lock of a delivery",
+            settle::renew,
+        )
+        .gives::<settle::RenewAnswer>(OK, "Until when it lasts now"),
+        post("/v1/queues/{queue}/runs/{run}/settle", "Settles a run from its first on", settle::settle_run)
+            .for_listeners()
+            .with_messages()
+            .takes::<settle::SettleRunRequest>()
+            .gives_nothing("It is settled")
+            .gives::<settle::CompleteAnswer>(OK, "It is settled, and messages were sent with it"),
+        post("/v1/queues/{queue}/runs/{run}/renew", "Prolongs the lock of a run", settle::renew_run)
+            .for_listeners()
+            .gives::<settle::RenewAnswer>(OK, "Until when it lasts now"),
+    ]
+}
+
+fn looking() -> Vec<Route> {
+    vec![
+        get("/v1/queues/{queue}/workflows", "Lists workflows", workflows::list)
+            .for_listeners()
+            .asks::<workflows::WorkflowsQuery>()
+            .gives::<workflows::WorkflowsAnswer>(OK, "A page of workflows"),
+        get("/v1/queues/{queue}/workflow", "A workflow: what it does, or why nothing", workflows::look)
+            .for_listeners()
+            .asks::<workflows::WorkflowQuery>()
+            .gives::<WorkflowEnvelope>(OK, "The workflow"),
+        get("/v1/queues/{queue}/workflow/messages", "The line of a workflow", workflows::messages)
+            .for_listeners()
+            .asks::<workflows::LineQuery>()
+            .gives::<peek::MessagesAnswer>(OK, "A page of its messages, in order"),
+        get("/v1/queues/{queue}/workflow/state", "The state of a workflow", workflows::state)
+            .for_listeners()
+            .asks::<workflows::WorkflowQuery>()
+            .gives_text("application/octet-stream", "The state; `application/json` if it is JSON"),
+        put("/v1/queues/{queue}/workflow/state", "Sets the state of a workflow", workflows::put_state)
+            .asks::<workflows::WorkflowQuery>()
+            .takes_bytes(&["application/octet-stream", "application/json"])
+            .gives_nothing("It is set"),
+        delete(
+            "/v1/queues/{queue}/workflow/state",
+            "Clears the state of a workflow",
+            workflows::delete_state,
+        )
+        .asks::<workflows::WorkflowQuery>()
+        .gives_nothing("It is cleared"),
+        get("/v1/queues/{queue}/dead_letters", "Lists dead letters", dead::list)
+            .for_listeners()
+            .asks::<dead::DeadLettersQuery>()
+            .gives::<dead::DeadLettersAnswer>(OK, "A page of dead letters"),
+    ]
+}
+
+fn operating() -> Vec<Route> {
+    vec![
+        post("/v1/queues/{queue}/workflow/{verb}", "Operates on a workflow", operate::operate)
+            .asks::<workflows::WorkflowQuery>()
+            .takes::<operate::OperateRequest>()
+            .gives::<operate::OperateAnswer>(OK, "What was done"),
+        post("/v1/queues/{queue}/operate", "Operates on all workflows a filter finds", bulk::bulk)
+            .takes::<bulk::BulkRequest>()
+            .gives::<bulk::BulkAnswer>(OK, "What was done, and where to go on"),
+        post("/v1/queues/{queue}/dead_letters/{number}/redrive", "Puts a dead letter back", dead::redrive)
+            .takes::<dead::RedriveRequest>()
+            .gives::<dead::RedriveAnswer>(OK, "How it came back"),
+        post("/v1/queues/{queue}/dead_letters/redrive", "Puts dead letters back", dead::redrive_many)
+            .takes::<dead::RedriveManyRequest>()
+            .gives::<dead::RedriveManyAnswer>(OK, "Which came back, and where to go on"),
+        post("/v1/queues/{queue}/dead_letters/purge", "Removes all dead letters for good", dead::purge)
+            .takes::<queues::PurgeRequest>()
+            .gives::<queues::PurgeAnswer>(OK, "How many were removed"),
+    ]
+}
+
+/// A way to settle one delivery.
+fn settling<H: Handler<T, Shared>, T: 'static>(path: &'static str, says: &'static str, handler: H) -> Route {
+    post(path, says, handler).for_listeners()
+}
+
+/// The router of all routes.
+pub(crate) fn router(shared: &Shared) -> Router {
+    let mut router = Router::new();
+    for Route { facts, handler } in routes() {
+        let (path, facts) = (facts.path, Arc::new(facts));
+        let guarded = handler.layer(from_fn_with_state((shared.clone(), facts), guard));
+        router = router.route(path, guarded);
+    }
+    router.fallback(nothing_here).method_not_allowed_fallback(not_this_method).with_state(shared.clone())
+}
+
+async fn nothing_here() -> Refused {
+    Refused::new("route_not_found", "there is nothing at this address; /openapi.json lists what there is")
+}
+
+async fn not_this_method() -> Refused {
+    Refused::new("method_not_allowed", "the method is not allowed here; /openapi.json lists those that are")
+}

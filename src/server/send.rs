@@ -1,0 +1,219 @@
+//! Sending: the body is the message, or one message a line.
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::extract::State;
+use http::HeaderMap;
+use http::StatusCode;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+use sha2::Digest;
+use sha2::Sha256;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::engine::Queue;
+use crate::engine::Receipt;
+use crate::limits;
+use crate::message::Message;
+use crate::server::answer::Answer;
+use crate::server::answer::Refused;
+use crate::server::answer::bytes_as;
+use crate::server::answer::json_as;
+use crate::server::batch::Batch;
+use crate::server::batch::Lines;
+use crate::server::batch::read_line;
+use crate::server::batch::write_receipt;
+use crate::server::caller::Caller;
+use crate::server::headers::message_of;
+use crate::server::inflow::Inflow;
+use crate::server::named::Asked;
+use crate::server::named::Named;
+use crate::server::named::media_type;
+use crate::server::outbox::outbox;
+use crate::server::seams::acting_as;
+use crate::server::seams::send_once;
+use crate::server::shared::Shared;
+use crate::wire::Problem;
+
+/// The media types of bodies with one message a line.
+pub(crate) const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
+
+/// The header that makes a request safe to repeat.
+const ONCE: &str = "idempotency-key";
+
+/// How messages are sent.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SendQuery {
+    /// With one message a line: all are accepted, or none; at most 1,024.
+    atomic: bool,
+}
+
+/// What became of a message that was sent.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ReceiptAnswer {
+    /// Its number; absent when its place was settled before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence_number: Option<u64>,
+    /// Whether it was stored now.
+    status: ReceiptWord,
+}
+
+/// What became of a message, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ReceiptWord {
+    /// It is stored.
+    Accepted,
+    /// It was accepted before, under this number.
+    Duplicate,
+    /// Its place was completed before; nothing was stored.
+    AlreadySettled,
+    /// It is stored as a dead letter: its place was given up before it came.
+    DeadLettered,
+}
+
+/// One line of the answer to a batch.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct LineAnswer {
+    /// The message's number, if it is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence_number: Option<u64>,
+    /// What became of it; absent when it was accepted now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<ReceiptWord>,
+    /// The number of a line that was refused, from 1; blank lines do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    /// Why it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Problem>,
+}
+
+impl ReceiptAnswer {
+    pub(crate) fn show(receipt: Receipt) -> ReceiptAnswer {
+        let status = match receipt {
+            Receipt::Accepted(_) => ReceiptWord::Accepted,
+            Receipt::Duplicate(_) => ReceiptWord::Duplicate,
+            Receipt::AlreadySettled => ReceiptWord::AlreadySettled,
+            Receipt::DeadLettered(_) => ReceiptWord::DeadLettered,
+        };
+        ReceiptAnswer { sequence_number: receipt.sequence_number().map(|number| number.get()), status }
+    }
+}
+
+pub(crate) async fn send(
+    State(shared): State<Shared>,
+    caller: Caller,
+    named: Named,
+    Asked(query): Asked<SendQuery>,
+    request: Request,
+) -> Answer {
+    let queue = acting_as(&shared.client, &caller, None).queue(named.text("queue")?)?;
+    let (parts, body) = request.into_parts();
+    let has_lines = media_type(&parts.headers)
+        .is_some_and(|media_type| LINES.iter().any(|line| line.eq_ignore_ascii_case(media_type)));
+    let key = once_key(&parts.headers)?;
+    match (has_lines, query.atomic) {
+        (true, true) => send_together(shared, queue, body, key).await,
+        (true, false) if key.is_some() => {
+            Err(Refused::misuse(ONCE, "goes with one message, or with ?atomic=true"))
+        }
+        (true, false) => send_lines(shared, queue, body).await,
+        (false, true) => Err(Refused::misuse("atomic", "goes with Content-Type: application/x-ndjson")),
+        (false, false) => send_one(shared, queue, &parts.headers, body, key).await,
+    }
+}
+
+fn once_key(headers: &HeaderMap) -> Result<Option<String>, Refused> {
+    let Some(value) = headers.get(ONCE) else { return Ok(None) };
+    match value.to_str() {
+        Ok(key) if !key.is_empty() && key.len() <= limits::HEADER_BYTES_MAX => Ok(Some(key.to_owned())),
+        _ => Err(Refused::misuse(ONCE, "is empty, too long or not ASCII")),
+    }
+}
+
+async fn send_one(
+    shared: Shared,
+    queue: Queue,
+    headers: &HeaderMap,
+    body: Body,
+    key: Option<String>,
+) -> Answer {
+    let (body, _room) = Inflow::new(&shared, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
+    let digest = key.is_some().then(|| digest_of(headers, &body));
+    let message = message_of(headers, Message::new(body))?;
+    let message = shared.place.place(queue.name(), message)?;
+    let receipt = match (key, digest) {
+        (Some(key), Some(digest)) => {
+            let receipts = send_once(&queue, &key, digest, vec![message]).await?;
+            receipts.into_iter().next().ok_or_else(|| Refused::new("fault", "a message has no receipt"))?
+        }
+        _ => queue.send(message).await?,
+    };
+    let answer = ReceiptAnswer::show(receipt);
+    let status = match answer.status {
+        ReceiptWord::Accepted | ReceiptWord::DeadLettered => StatusCode::CREATED,
+        ReceiptWord::Duplicate | ReceiptWord::AlreadySettled => StatusCode::OK,
+    };
+    Ok(json_as(status, &answer))
+}
+
+/// What makes two requests the same: the body and every header that says something of the message, except those of the
+/// trace, which differ when it is sent again.
+fn digest_of(headers: &HeaderMap, body: &[u8]) -> [u8; 32] {
+    let says_something =
+        |name: &str| name == "content-type" || name.starts_with("ce-") || name.starts_with("seriatim-");
+    let mut said: Vec<(&str, &[u8])> =
+        headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+    said.retain(|(name, _)| says_something(name));
+    said.sort_unstable();
+    let mut digest = Sha256::new();
+    for (name, value) in said {
+        digest.update(name);
+        digest.update((value.len() as u64).to_le_bytes());
+        digest.update(value);
+    }
+    digest.update(body);
+    digest.finalize().into()
+}
+
+/// Sends line by line, each accepted or refused for itself.
+async fn send_lines(shared: Shared, queue: Queue, body: Body) -> Answer {
+    // A queue that is not there would be the answer to every line.
+    queue.view().await?;
+    let (outbox, answers) = outbox();
+    let inflow = Inflow::new(&shared, body, limits::HTTP_MESSAGES_BYTES_MAX);
+    let batch = Batch::new(shared, queue, inflow, outbox);
+    let batch = AbortOnDropHandle::new(tokio::spawn(batch.run()));
+    let body = answers.into_body(batch).await?;
+    Ok(bytes_as(StatusCode::OK, LINES[0], body))
+}
+
+/// Sends all lines or none.
+async fn send_together(shared: Shared, queue: Queue, body: Body, key: Option<String>) -> Answer {
+    let (body, _room) = Inflow::new(&shared, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
+    let mut lines = Lines::new(&shared);
+    let digest: [u8; 32] = Sha256::digest(&body).into();
+    lines.add(body)?;
+    let mut messages = Vec::new();
+    while let Some(line) = lines.next(true) {
+        if messages.len() >= limits::SEND_BATCH_MAX {
+            let problem = format!("has more than {} lines", limits::SEND_BATCH_MAX);
+            return Err(Refused::misuse("batch", problem));
+        }
+        let message = read_line(&shared, &queue, &line).map_err(|Refused(mut problem)| {
+            problem.detail = format!("line {}: {}", messages.len() + 1, problem.detail);
+            Refused(problem)
+        })?;
+        messages.push(message);
+    }
+    let receipts = match key {
+        Some(key) => send_once(&queue, &key, digest, messages).await?,
+        None => queue.send_batch(messages).await?,
+    };
+    let mut answers = Vec::with_capacity(28 * receipts.len());
+    receipts.into_iter().for_each(|receipt| write_receipt(&mut answers, receipt));
+    Ok(bytes_as(StatusCode::CREATED, LINES[0], answers))
+}

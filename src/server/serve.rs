@@ -1,0 +1,224 @@
+//! Where a server listens, and how it stops.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::Client;
+use crate::limits;
+use crate::server::auth::Keys;
+use crate::server::connection::Connections;
+use crate::server::host::Host;
+use crate::server::host::Place;
+use crate::server::places::Places;
+use crate::server::routes::router;
+use crate::server::shared::House;
+use crate::server::shared::Shared;
+use crate::server::socket::Socket;
+use crate::server::tls::TlsError;
+use crate::server::tls::TlsFiles;
+
+/// Where and how a server listens.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerOptions {
+    /// The address; port 0 takes any that is free.
+    pub(crate) address: SocketAddr,
+    /// A socket in the file system, beside the address.
+    pub(crate) socket: Option<PathBuf>,
+    /// Who may do what; without keys, everybody on this machine may do everything.
+    pub(crate) keys: Option<Keys>,
+    /// The certificate for TLS; without it, what is said can be read on the way.
+    pub(crate) tls: Option<TlsFiles>,
+    /// How many connections may be open at once.
+    pub(crate) connections_max: usize,
+    /// How many of them may come from one other machine.
+    pub(crate) connections_per_address_max: usize,
+}
+
+impl ServerOptions {
+    /// At an address, for this machine only.
+    pub(crate) fn new(address: SocketAddr) -> ServerOptions {
+        ServerOptions {
+            address,
+            socket: None,
+            keys: None,
+            tls: None,
+            connections_max: limits::HTTP_CONNECTIONS_MAX,
+            connections_per_address_max: limits::HTTP_CONNECTIONS_PER_ADDRESS_MAX,
+        }
+    }
+
+    /// Whether other machines could come in without a key, or hear what is said.
+    fn is_unprotected(&self) -> bool {
+        !self.address.ip().is_loopback() && (self.keys.is_none() || self.tls.is_none())
+    }
+}
+
+/// Why a server cannot start.
+#[derive(Debug, Error)]
+pub(crate) enum ServerError {
+    /// The address cannot be had.
+    #[error("listen on {address}: {error}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The socket cannot be had.
+    #[error("listen on {path}: {error}")]
+    Socket {
+        /// The socket.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// Other machines could come in without a key, or hear what is said.
+    #[error(
+        "listen on {0}: other machines can reach this address, so keys and TLS are needed; give a keys file, a \
+         certificate and its private key, or listen on 127.0.0.1"
+    )]
+    Unprotected(SocketAddr),
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+/// A server that listens.
+pub(crate) struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    socket: Option<Socket>,
+    tls: Option<TlsAcceptor>,
+    places: Arc<Places>,
+    shared: Shared,
+}
+
+/// Listens and serves until `stopping` is set, and requests have ended.
+pub(crate) async fn serve(
+    options: ServerOptions,
+    client: Client,
+    place: Arc<dyn Place>,
+    host: Arc<dyn Host>,
+    stopping: CancellationToken,
+) -> Result<(), ServerError> {
+    Server::bind(options, client, place, host).await?.run(stopping).await;
+    Ok(())
+}
+
+impl Server {
+    /// Listens; nothing is answered before [`Server::run`].
+    pub(crate) async fn bind(
+        options: ServerOptions,
+        client: Client,
+        place: Arc<dyn Place>,
+        host: Arc<dyn Host>,
+    ) -> Result<Server, ServerError> {
+        let address = options.address;
+        if options.is_unprotected() {
+            return Err(ServerError::Unprotected(address));
+        }
+        let tls = options.tls.as_ref().map(TlsFiles::read).transpose()?.map(TlsAcceptor::from);
+        let failed = |error| ServerError::Bind { address, error };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let socket = match options.socket {
+            None => None,
+            Some(path) => Some(
+                Socket::bind(&path)
+                    .await
+                    .map_err(|error| ServerError::Socket { path: path.clone(), error })?,
+            ),
+        };
+        let places = Arc::new(Places::new(options.connections_max, options.connections_per_address_max));
+        let shared = Arc::new(House::new(client, place, host, options.keys));
+        Ok(Server { listener, address, socket, tls, places, shared })
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stopping` is set; then who waits for work is told that there is none, requests end, and so do
+    /// connections, after a limited time in any case.
+    pub(crate) async fn run(self, stopping: CancellationToken) {
+        let Server { listener, socket, tls, places, shared, .. } = self;
+        let connections = Connections::new(router(&shared), shared.stopping.clone());
+        tokio::join!(
+            accept_streams(listener, tls, &places, &connections, &stopping),
+            accept_locally(socket, &places, &connections, &stopping),
+        );
+        shared.stopping.cancel();
+        connections.end().await;
+    }
+}
+
+/// Accepts connections to the address.
+async fn accept_streams(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    places: &Arc<Places>,
+    connections: &Connections,
+    stopping: &CancellationToken,
+) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stopping.cancelled() => return,
+        };
+        match accepted {
+            Ok((stream, peer)) => match places.take(Some(peer.ip())) {
+                Some(place) => connections.open(stream, tls.clone(), place),
+                // A word in plain text would mean nothing to who expects TLS.
+                None if tls.is_none() => turn_away(&stream),
+                None => {}
+            },
+            Err(error) => wait_after(&error).await,
+        }
+    }
+}
+
+/// Accepts connections to the socket in the file system, if there is one.
+async fn accept_locally(
+    socket: Option<Socket>,
+    places: &Arc<Places>,
+    connections: &Connections,
+    stopping: &CancellationToken,
+) {
+    let Some(socket) = socket else { return };
+    loop {
+        let accepted = tokio::select! {
+            accepted = socket.accept() => accepted,
+            () = stopping.cancelled() => return,
+        };
+        match accepted {
+            Ok(stream) => match places.take(None) {
+                Some(place) => connections.open_local(stream, place),
+                None => drop(stream),
+            },
+            Err(error) => wait_after(&error).await,
+        }
+    }
+}
+
+/// Accepting fails when files are used up, and would fail at once again.
+async fn wait_after(error: &io::Error) {
+    tracing::warn!(%error, "accept a connection");
+    let never = std::future::pending::<()>();
+    let _ = tokio::time::timeout(Duration::from_millis(50), never).await;
+}
+
+/// Tells a connection for which there is no place to come back, if it takes that at once.
+fn turn_away(stream: &tokio::net::TcpStream) {
+    let _ = stream.try_write(
+        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+    );
+}

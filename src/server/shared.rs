@@ -1,0 +1,51 @@
+//! What every request shares.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::clock::SystemClock;
+use crate::engine::Client;
+use crate::limits;
+use crate::server::auth::Keys;
+use crate::server::host::Host;
+use crate::server::host::Place;
+
+/// What every request shares. Cheap to clone.
+pub(crate) type Shared = Arc<House>;
+
+/// The engine, and those who know what it does not.
+pub(crate) struct House {
+    pub(crate) client: Client,
+    pub(crate) place: Arc<dyn Place>,
+    pub(crate) host: Arc<dyn Host>,
+    /// Who may do what; without keys, everybody on this machine may do everything.
+    pub(crate) keys: Option<Keys>,
+    /// Set when the server is about to stop: who waits for something ends now.
+    pub(crate) stopping: CancellationToken,
+    /// Room for bodies that are being read, in KiB.
+    pub(crate) room: Arc<Semaphore>,
+    /// Measures how long things take; what is stored has the engine's time.
+    pub(crate) clock: Box<dyn Clock>,
+}
+
+impl House {
+    pub(crate) fn new(
+        client: Client,
+        place: Arc<dyn Place>,
+        host: Arc<dyn Host>,
+        keys: Option<Keys>,
+    ) -> House {
+        House {
+            client,
+            place,
+            host,
+            keys,
+            stopping: CancellationToken::new(),
+            room: Arc::new(Semaphore::new(limits::HTTP_BODIES_BYTES / 1024)),
+            clock: Box::new(SystemClock::default()),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A server on a free port with an engine in memory, and a caller.
+
+use std::net::Ipv4Addr;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
+use http::Request;
+use http::StatusCode;
+use http_body_util::BodyExt;
+use http_body_util::Full;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::Engine;
+use crate::error::Misuse;
+use crate::id::QueueName;
+use crate::message::Message;
+use crate::queue::QueueOptions;
+use crate::server::Host;
+use crate::server::Place;
+use crate::server::Server;
+use crate::server::ServerOptions;
+use crate::testing::ManualClock;
+use crate::wire::Problem;
+
+/// Queues named `by-body` find workflow and position in their messages' JSON; others take what the sender says.
+pub(crate) struct FakePlace;
+
+impl Place for FakePlace {
+    fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse> {
+        if queue.as_str() != "by-body" {
+            return Ok(message);
+        }
+        let body: Value = serde_json::from_slice(message.body())
+            .map_err(|_| Misuse::new("/order", "is missing: the body is not JSON"))?;
+        match (body["order"].as_str(), body["version"].as_u64()) {
+            (Some(order), Some(version)) => Ok(message.workflow(order).position(version)),
+            (None, _) => Err(Misuse::new("/order", "is missing")),
+            (_, None) => Err(Misuse::new("/version", "is not a position")),
+        }
+    }
+
+    fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration> {
+        (queue.as_str() == "delays").then(|| Duration::from_secs(60 * u64::from(delivery_count)))
+    }
+}
+
+/// A daemon that has nothing to say.
+#[derive(Default)]
+pub(crate) struct FakeHost;
+
+impl Host for FakeHost {
+    fn ready(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn metrics(&self) -> BoxFuture<'_, Result<String, Problem>> {
+        Box::pin(async { Ok("# EOF\n".to_owned()) })
+    }
+}
+
+/// A server that runs.
+pub(crate) struct House {
+    pub(crate) engine: Engine,
+    pub(crate) clock: ManualClock,
+    pub(crate) address: SocketAddr,
+    pub(crate) stopping: CancellationToken,
+    pub(crate) ended: JoinHandle<()>,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Told {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
+    }
+
+    /// The code of a problem, after a look at whether it is one.
+    pub(crate) fn code(&self) -> String {
+        assert_eq!(self.headers["content-type"], "application/problem+json", "{self:?}");
+        let problem = self.json();
+        assert_eq!(problem["status"], self.status.as_u16());
+        problem["code"].as_str().unwrap().to_owned()
+    }
+}
+
+impl House {
+    pub(crate) async fn open() -> House {
+        House::open_with(|_| {}).await
+    }
+
+    pub(crate) async fn open_with(change: impl FnOnce(&mut ServerOptions)) -> House {
+        let (engine, clock) = crate::testing::engine().await.unwrap();
+        let mut options = ServerOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        change(&mut options);
+        let (place, host) = (Arc::new(FakePlace), Arc::new(FakeHost));
+        let server = Server::bind(options, engine.client().clone(), place, host).await.unwrap();
+        let (address, stopping) = (server.address(), CancellationToken::new());
+        let ended = tokio::spawn(server.run(stopping.clone()));
+        House { engine, clock, address, stopping, ended }
+    }
+
+    pub(crate) async fn create(&self, name: &str, options: QueueOptions) {
+        self.engine.client().create_queue(name, options).await.unwrap();
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Told {
+        self.call("GET", path, &[], "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, json: Value) -> Told {
+        self.call("POST", path, &[("content-type", "application/json")], json.to_string()).await
+    }
+
+    pub(crate) async fn call(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Told {
+        let mut request = Request::builder().method(method).uri(path);
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            request = request.header("host", self.address.to_string());
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        ask(self.address, request.body(Full::new(body.into())).unwrap()).await
+    }
+}
+
+/// Asks on a connection of its own.
+pub(crate) async fn ask(address: SocketAddr, request: Request<Full<Bytes>>) -> Told {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let (parts, body) = sender.send_request(request).await.unwrap().into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    Told { status: parts.status, headers: parts.headers, body }
+}

@@ -1,0 +1,4 @@
+//! The server as its callers see it: over a socket.
+
+mod house;
+mod thin;

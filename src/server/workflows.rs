@@ -1,0 +1,175 @@
+//! Workflows: list, look, their messages and their state.
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+use serde::de::IgnoredAny;
+
+use crate::engine::Queue;
+use crate::engine::Workflow;
+use crate::engine::WorkflowView;
+use crate::limits;
+use crate::queue::Order;
+use crate::server::answer::Answer;
+use crate::server::answer::Refused;
+use crate::server::answer::bytes_as;
+use crate::server::answer::json;
+use crate::server::answer::no_content;
+use crate::server::caller::Caller;
+use crate::server::inflow::Inflow;
+use crate::server::named::Asked;
+use crate::server::named::Named;
+use crate::server::page::page_limit;
+use crate::server::peek::MessagesAnswer;
+use crate::server::seams::acting_as;
+use crate::server::shared::Shared;
+use crate::server::walk::Walk;
+use crate::wire::views::WorkflowEnvelope;
+use crate::wire::views::WorkflowWord;
+
+/// Which workflows.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WorkflowsQuery {
+    /// The ID after which the page begins.
+    after: Option<String>,
+    /// How many workflows at most: 100 if it is not given, 1,000 at most.
+    limit: Option<usize>,
+    /// Only those with one of these statuses, separated by commas.
+    status: Option<String>,
+    /// Only those whose ID begins so.
+    prefix: Option<String>,
+}
+
+/// A page of workflows.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WorkflowsAnswer {
+    /// The workflows, in order of ID.
+    workflows: Vec<WorkflowEnvelope>,
+    /// Where the next page begins after; absent on the last. A page may have fewer entries than were asked for, even
+    /// none, and still have one behind it: no request looks at more than 10,000 workflows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+}
+
+/// Names a workflow. IDs are data, so they stand in the query.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkflowQuery {
+    /// The workflow's ID.
+    pub(crate) id: String,
+}
+
+/// Which messages of a workflow.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LineQuery {
+    /// The workflow's ID.
+    id: String,
+    /// The first position, or sequence number in order of arrival; from the start if it is not given.
+    #[serde(default)]
+    from: u64,
+    /// How many messages at most: 100 if it is not given, 1,000 at most.
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+/// Reads words that are separated by commas.
+pub(crate) fn statuses(text: Option<&str>) -> Result<Vec<WorkflowWord>, Refused> {
+    let words = text.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty());
+    let read = |word: &str| {
+        let word = serde_json::Value::from(word);
+        let known = "ready, locked, blocked, scheduled, waiting_for_predecessor, held and idle";
+        serde_json::from_value(word).map_err(|_| Refused::misuse("status", format!("is not one of {known}")))
+    };
+    words.map(read).collect()
+}
+
+pub(crate) async fn list(named: Named, Asked(query): Asked<WorkflowsQuery>) -> Answer {
+    let (queue, limit) = (named.queue()?, page_limit(query.limit));
+    let statuses = statuses(query.status.as_deref())?;
+    let mut walk = Walk::new(query.after, query.prefix)?;
+    let has_status =
+        |view: &WorkflowView| statuses.is_empty() || statuses.contains(&WorkflowWord::show(&view.status));
+    let found = walk.next(&queue, limit, has_status).await?;
+    let workflows = found.views.iter().map(WorkflowEnvelope::show).collect();
+    json(&WorkflowsAnswer { workflows, after: walk.rest(found.is_last) })
+}
+
+pub(crate) async fn look(named: Named, Asked(query): Asked<WorkflowQuery>) -> Answer {
+    let queue = named.queue()?;
+    let view = view(&queue, &queue.workflow(query.id)?).await?;
+    json(&WorkflowEnvelope::show(&view))
+}
+
+/// A workflow as it is, or a refusal when nothing is stored of it.
+pub(crate) async fn view(queue: &Queue, workflow: &Workflow) -> Result<WorkflowView, Refused> {
+    let missing = || {
+        let detail = format!("queue {} stores nothing of workflow {:?}", queue.name(), workflow.id());
+        Refused::new("workflow_not_found", detail)
+    };
+    workflow.view().await?.ok_or_else(missing)
+}
+
+pub(crate) async fn messages(named: Named, Asked(query): Asked<LineQuery>) -> Answer {
+    let queue = named.queue()?;
+    let limit = page_limit(query.limit);
+    let order = queue.view().await?.options.order;
+    let views = queue.workflow(query.id)?.messages(query.from, limit).await?;
+    let next = views.last().and_then(|last| match order {
+        Order::Position { .. } => Some(last.position? + 1),
+        // What follows what is no number.
+        Order::After => None,
+        _ => Some(last.sequence_number.get() + 1),
+    });
+    json(&MessagesAnswer::show(&views, next))
+}
+
+pub(crate) async fn state(named: Named, Asked(query): Asked<WorkflowQuery>) -> Answer {
+    let queue = named.queue()?;
+    let workflow = queue.workflow(query.id)?;
+    match workflow.state().await? {
+        Some(state) => Ok(shown_state(state)),
+        None => {
+            let detail = format!("workflow {:?} of queue {} keeps no state", workflow.id(), queue.name());
+            Err(Refused::new("state_not_found", detail))
+        }
+    }
+}
+
+fn shown_state(state: bytes::Bytes) -> Response {
+    let is_json = serde_json::from_slice::<IgnoredAny>(&state).is_ok();
+    let media_type = if is_json { "application/json" } else { "application/octet-stream" };
+    bytes_as(StatusCode::OK, media_type, state)
+}
+
+pub(crate) async fn put_state(
+    State(shared): State<Shared>,
+    caller: Caller,
+    named: Named,
+    Asked(query): Asked<WorkflowQuery>,
+    request: Request,
+) -> Answer {
+    let client = acting_as(&shared.client, &caller, None);
+    let queue = client.queue(named.text("queue")?)?;
+    // One byte more than is allowed, so that the engine says what is.
+    let inflow = Inflow::new(&shared, request.into_body(), limits::STATE_BYTES_MAX + 1);
+    let (state, _room) = inflow.all().await?;
+    queue.workflow(query.id)?.set_state(Some(state)).await?;
+    no_content()
+}
+
+pub(crate) async fn delete_state(
+    State(shared): State<Shared>,
+    caller: Caller,
+    named: Named,
+    Asked(query): Asked<WorkflowQuery>,
+) -> Answer {
+    let client = acting_as(&shared.client, &caller, None);
+    client.queue(named.text("queue")?)?.workflow(query.id)?.set_state(None).await?;
+    no_content()
+}

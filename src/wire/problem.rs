@@ -1,0 +1,267 @@
+//! What went wrong, as JSON: RFC 9457, with a code for programs beside the sentence for people.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::error::Misuse;
+use crate::error::OperateRefusal;
+use crate::error::OperationError;
+use crate::error::QueueRefusal;
+use crate::error::ReceiveRefusal;
+use crate::error::SendRefusal;
+use crate::error::SettleRefusal;
+use crate::error::Unavailable;
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Problem {
+    /// The kind of problem as a URI, made of its code.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The kind of problem in words; the same for all of a kind.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What went wrong this time.
+    pub detail: String,
+    /// The kind of problem for programs: `lock_lost`, `queue_not_found`, `place_taken` and so on.
+    pub code: String,
+    /// The field that is wrong, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// After how many seconds it is worth trying again, if that helps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_seconds: Option<u64>,
+}
+
+/// Every kind of problem: its code, its HTTP status and its title.
+pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
+    ("malformed", 400, "The request cannot be read"),
+    ("unauthorized", 401, "A key is needed"),
+    ("forbidden", 403, "The key does not allow this"),
+    ("route_not_found", 404, "There is nothing at this address"),
+    ("queue_not_found", 404, "There is no such queue"),
+    ("workflow_not_found", 404, "There is no such workflow"),
+    ("message_not_found", 404, "There is no such message"),
+    ("state_not_found", 404, "The workflow keeps no state"),
+    ("not_dead_lettered", 404, "There is no such dead letter"),
+    ("method_not_allowed", 405, "The method is not allowed here"),
+    ("too_slow", 408, "The body did not come in time"),
+    ("lock_lost", 409, "The lock is not held any more"),
+    ("place_taken", 409, "Another message has the place"),
+    ("already_settled", 409, "The place is settled already"),
+    ("not_scheduled", 409, "The message is not scheduled"),
+    ("numbers_used_up", 409, "The sequence numbers are used up"),
+    ("workflow_locked", 409, "Somebody holds the workflow"),
+    ("workflow_held", 409, "The workflow is held"),
+    ("unordered", 409, "The queue has no order"),
+    ("no_workflow", 409, "The message belongs to no workflow"),
+    ("queue_exists", 409, "There is a queue of this name with other options"),
+    ("queue_is_defined", 409, "The queue belongs to a definition"),
+    ("order_in_use", 409, "The order of a queue in use cannot change"),
+    ("too_many_queues", 409, "There are as many queues as a file may have"),
+    ("not_held", 409, "The workflow is not held"),
+    ("not_locked", 409, "The workflow is not locked"),
+    ("nothing_waits", 409, "Nothing waits for a retry"),
+    ("no_head", 409, "There is no message at the head"),
+    ("not_missing", 409, "The position is not missing"),
+    ("no_positions", 409, "The queue has no positions"),
+    ("place_passed", 409, "The workflow has gone past the place"),
+    ("quarantined", 409, "The workflow is quarantined"),
+    ("no_handlers", 409, "The queue has no handlers"),
+    ("backup_failed", 409, "The backup was not made"),
+    ("definition_invalid", 409, "A definition is not valid"),
+    ("body_too_large", 413, "The body is too large"),
+    ("unsupported_media_type", 415, "The content type is not taken here"),
+    ("wrong_host", 421, "The request is meant for another host"),
+    ("misuse", 422, "A value is not allowed"),
+    ("place_mismatch", 422, "The place does not fit the queue's order"),
+    ("key_reused", 422, "The idempotency key was used for another request"),
+    ("properties_too_large", 422, "The properties are too large"),
+    ("workflow_full", 429, "Too many early messages wait in the workflow"),
+    ("queue_full", 429, "The queue is full"),
+    ("too_many_keys", 429, "Too many answers are kept for idempotency keys"),
+    ("too_many_waiting", 429, "Too many receivers wait"),
+    ("too_many_locks", 429, "Too many messages are handed out"),
+    ("fault", 500, "Something that should not happen has happened"),
+    ("not_available", 501, "This server cannot do that yet"),
+    ("closed", 503, "The engine is closed"),
+    ("stopped", 503, "The engine has stopped"),
+    ("not_owner", 503, "The workflow belongs to another partition"),
+    ("busy", 503, "The server has no room for this now"),
+    ("not_ready", 503, "The server is not ready"),
+];
+
+impl Problem {
+    /// A problem of a kind listed in [`PROBLEM_KINDS`]; one that is not listed is a defect and shown as a fault.
+    pub fn new(code: &str, detail: impl Into<String>) -> Problem {
+        let kind = PROBLEM_KINDS.iter().find(|(known, ..)| *known == code);
+        let (code, status, title) =
+            kind.copied().unwrap_or(("fault", 500, "Something that should not happen has happened"));
+        Problem {
+            kind: format!("urn:seriatim:problem:{code}"),
+            title: title.to_owned(),
+            status,
+            detail: detail.into(),
+            code: code.to_owned(),
+            field: None,
+            retry_after_seconds: matches!(status, 429 | 503).then_some(1),
+        }
+    }
+
+    /// Names the field that is wrong.
+    #[must_use]
+    pub fn field(mut self, field: impl Into<String>) -> Problem {
+        self.field = Some(field.into());
+        self
+    }
+}
+
+impl From<Misuse> for Problem {
+    fn from(misuse: Misuse) -> Problem {
+        // Fields of messages are spoken of with spaces, and written with underscores.
+        let field = misuse.field().to_lowercase().replace([' ', '-'], "_");
+        Problem::new("misuse", misuse.to_string()).field(field)
+    }
+}
+
+impl From<Unavailable> for Problem {
+    fn from(unavailable: Unavailable) -> Problem {
+        let code = match unavailable {
+            Unavailable::Closed => "closed",
+            Unavailable::Stopped(_) => "stopped",
+            Unavailable::NotOwner => "not_owner",
+        };
+        Problem::new(code, unavailable.to_string())
+    }
+}
+
+impl<R: std::error::Error + Coded + 'static> From<OperationError<R>> for Problem {
+    fn from(error: OperationError<R>) -> Problem {
+        match error {
+            OperationError::Refused(refusal) => Problem::refused(&refusal),
+            OperationError::Misuse(misuse) => Problem::from(misuse),
+            OperationError::Unavailable(unavailable) => Problem::from(unavailable),
+        }
+    }
+}
+
+impl Problem {
+    /// A refusal.
+    pub fn refused(refusal: &(impl std::error::Error + Coded)) -> Problem {
+        Problem::new(refusal.code(), refusal.to_string())
+    }
+}
+
+/// A refusal that has a code.
+pub trait Coded {
+    /// The code: the refusal's name in snake_case.
+    fn code(&self) -> &'static str;
+}
+
+impl Coded for SendRefusal {
+    fn code(&self) -> &'static str {
+        match self {
+            SendRefusal::QueueNotFound(_) => "queue_not_found",
+            SendRefusal::PlaceTaken { .. } => "place_taken",
+            SendRefusal::AlreadySettled { .. } => "already_settled",
+            SendRefusal::PlaceMismatch { .. } => "place_mismatch",
+            SendRefusal::BodyTooLarge { .. } => "body_too_large",
+            SendRefusal::WorkflowFull { .. } => "workflow_full",
+            SendRefusal::QueueFull { .. } => "queue_full",
+            SendRefusal::NotScheduled(_) => "not_scheduled",
+            SendRefusal::NumbersUsedUp => "numbers_used_up",
+            SendRefusal::KeyReused(_) => "key_reused",
+            SendRefusal::TooManyKeys { .. } => "too_many_keys",
+        }
+    }
+}
+
+impl Coded for ReceiveRefusal {
+    fn code(&self) -> &'static str {
+        match self {
+            ReceiveRefusal::QueueNotFound(_) => "queue_not_found",
+            ReceiveRefusal::MessageNotFound(_) => "message_not_found",
+            ReceiveRefusal::WorkflowLocked => "workflow_locked",
+            ReceiveRefusal::WorkflowHeld => "workflow_held",
+            ReceiveRefusal::LockLost => "lock_lost",
+            ReceiveRefusal::Unordered(_) => "unordered",
+            ReceiveRefusal::TooManyWaiting(_) => "too_many_waiting",
+            ReceiveRefusal::TooManyLocks(_) => "too_many_locks",
+        }
+    }
+}
+
+impl Coded for SettleRefusal {
+    fn code(&self) -> &'static str {
+        match self {
+            SettleRefusal::LockLost => "lock_lost",
+            SettleRefusal::QueueNotFound => "queue_not_found",
+            SettleRefusal::MessageNotFound(_) => "message_not_found",
+            SettleRefusal::NoWorkflow => "no_workflow",
+            SettleRefusal::PropertiesTooLarge { .. } => "properties_too_large",
+            SettleRefusal::Send(refusal) => refusal.code(),
+        }
+    }
+}
+
+impl Coded for QueueRefusal {
+    fn code(&self) -> &'static str {
+        match self {
+            QueueRefusal::QueueExists(_) => "queue_exists",
+            QueueRefusal::QueueNotFound(_) => "queue_not_found",
+            QueueRefusal::OrderInUse(_) => "order_in_use",
+            QueueRefusal::TooManyQueues(_) => "too_many_queues",
+        }
+    }
+}
+
+impl Coded for OperateRefusal {
+    fn code(&self) -> &'static str {
+        match self {
+            OperateRefusal::QueueNotFound(_) => "queue_not_found",
+            OperateRefusal::WorkflowNotFound => "workflow_not_found",
+            OperateRefusal::Unordered(_) => "unordered",
+            OperateRefusal::WorkflowLocked => "workflow_locked",
+            OperateRefusal::NotHeld => "not_held",
+            OperateRefusal::NotLocked => "not_locked",
+            OperateRefusal::NothingWaits => "nothing_waits",
+            OperateRefusal::NoHead => "no_head",
+            OperateRefusal::NotMissing(_) => "not_missing",
+            OperateRefusal::NoPositions => "no_positions",
+            OperateRefusal::NotDeadLettered(_) => "not_dead_lettered",
+            OperateRefusal::PlacePassed(_) => "place_passed",
+            OperateRefusal::Quarantined(_) => "quarantined",
+            OperateRefusal::Send(refusal) => refusal.code(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_keeps_its_name_and_its_sentence() {
+        let problem = Problem::from(OperationError::Refused(SettleRefusal::LockLost));
+        assert_eq!((problem.code.as_str(), problem.status), ("lock_lost", 409));
+        assert_eq!(problem.detail, "settle: the lock was lost");
+        assert_eq!(problem.kind, "urn:seriatim:problem:lock_lost");
+    }
+
+    #[test]
+    fn a_misuse_names_its_field_as_it_is_written() {
+        let problem = Problem::from(Misuse::new("workflow ID", "is empty"));
+        assert_eq!((problem.field.as_deref(), problem.status), (Some("workflow_id"), 422));
+        assert_eq!(problem.detail, "workflow ID is empty");
+    }
+
+    #[test]
+    fn every_kind_is_listed_once() {
+        for (at, (code, status, _)) in PROBLEM_KINDS.iter().enumerate() {
+            assert!(PROBLEM_KINDS[at + 1..].iter().all(|(other, ..)| other != code), "{code}");
+            assert_eq!(Problem::new(code, "").status, *status);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A queue as JSON.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::engine::Counts;
+use crate::engine::QueueView;
+use crate::wire::options::OptionsEnvelope;
+use crate::wire::time::WireTime;
+
+/// A queue.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct QueueEnvelope {
+    /// Its name.
+    pub name: String,
+    /// When it was created.
+    pub created_at: WireTime,
+    /// The file that defines it; absent when no file does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
+    /// Whether its handlers are paused; absent when it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+    /// How many messages are where, and how many ended how.
+    pub counts: CountsView,
+    /// Its options, defaults included.
+    pub options: OptionsEnvelope,
+}
+
+impl QueueEnvelope {
+    /// Shows a queue.
+    pub fn show(view: &QueueView) -> QueueEnvelope {
+        QueueEnvelope {
+            name: view.name.to_string(),
+            created_at: WireTime(view.created_at),
+            definition: None,
+            paused: None,
+            counts: CountsView::show(&view.counts),
+            options: OptionsEnvelope::show(&view.options),
+        }
+    }
+}
+
+/// How many messages are where, and how many ended how. `accepted` is the sum of all others but `stored`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CountsView {
+    /// All that are stored, dead letters included.
+    pub stored: u64,
+    /// Could be handed out now, or once those before them are settled.
+    pub ready: u64,
+    /// Handed out.
+    pub locked: u64,
+    /// Deferred: a predecessor is missing.
+    pub early: u64,
+    /// Deferred: waiting for a retry.
+    pub failed: u64,
+    /// Deferred: failed as often as allowed, at the head of a held workflow.
+    pub spent: u64,
+    /// Deferred: set aside by the consumer.
+    pub asked: u64,
+    /// Waiting for their instant.
+    pub scheduled: u64,
+    /// Dead letters.
+    pub dead_lettered: u64,
+    /// Ended: completed.
+    pub completed: u64,
+    /// Ended: expired and dropped.
+    pub expired: u64,
+    /// Ended: cancelled before their instant.
+    pub cancelled: u64,
+    /// Ended: purged.
+    pub purged: u64,
+    /// All that were ever accepted.
+    pub accepted: u64,
+}
+
+impl CountsView {
+    /// Shows counts.
+    pub fn show(counts: &Counts) -> CountsView {
+        CountsView {
+            stored: counts.stored(),
+            ready: counts.ready,
+            locked: counts.locked,
+            early: counts.early,
+            failed: counts.failed,
+            spent: counts.spent,
+            asked: counts.asked,
+            scheduled: counts.scheduled,
+            dead_lettered: counts.dead_lettered,
+            completed: counts.completed,
+            expired: counts.expired,
+            cancelled: counts.cancelled,
+            purged: counts.purged,
+            accepted: counts.accepted,
+        }
+    }
+}
