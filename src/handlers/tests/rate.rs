@@ -115,7 +115,7 @@ async fn a_persistent_handler_keeps_half_the_rate() {
             let (without, cpu) = rate(Persistent::start(options, site.clone())).await;
             let ratio = without / within;
             println!(
-                "{processes} x python3, {in_flight_max} at once: {without:.0} messages/s, {ratio:.2} of it"
+                "{processes} x python3, {in_flight_max} at once: {without:.0} messages/s, {ratio:.2} of it, {cpu:?} each"
             );
         }
     }
