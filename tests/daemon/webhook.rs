@@ -70,9 +70,11 @@ fn a_webhook_receiver_sees_every_workflow_in_order_although_it_fails_and_the_dae
 
 fn receive(listener: &TcpListener, ledger: &Arc<Mutex<Ledger>>) {
     for stream in listener.incoming() {
-        let (stream, ledger) = (stream.unwrap(), ledger.clone());
+        let (stream, ledger) = (stream.expect("it is as the test made it"), ledger.clone());
         // Whoever is killed leaves a broken connection behind.
-        std::thread::Builder::new().spawn(move || drop(converse(stream, &ledger))).unwrap();
+        std::thread::Builder::new()
+            .spawn(move || drop(converse(stream, &ledger)))
+            .expect("it is as the test made it");
     }
 }
 
@@ -102,7 +104,10 @@ fn converse(stream: TcpStream, ledger: &Mutex<Ledger>) -> std::io::Result<()> {
 
 /// Takes a post, or fails every seventh.
 fn note(headers: &BTreeMap<String, String>, ledger: &mut Ledger) -> &'static str {
-    let place = (headers["seriatim-workflow-id"].clone(), headers["seriatim-position"].parse().unwrap());
+    let place = (
+        headers["seriatim-workflow-id"].clone(),
+        headers["seriatim-position"].parse().expect("it is as the test made it"),
+    );
     assert!(headers["webhook-signature"].starts_with("v1,"), "{headers:?}");
     let id = headers["webhook-id"].clone();
     let first = ledger.ids.entry(place.clone()).or_insert_with(|| id.clone());
