@@ -11,6 +11,17 @@ pub const WORKFLOW_ID_BYTES_MAX: usize = 128;
 /// Longest message ID in bytes, as Service Bus.
 pub const MESSAGE_ID_BYTES_MAX: usize = 128;
 
+/// Longest text of an idempotency key in bytes, as a message ID.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
+
+/// How long the answer to a send with an idempotency key is kept to be given again: longer than any client that has
+/// heard nothing goes on trying.
+pub const IDEMPOTENCY_WINDOW: Duration = Duration::from_secs(10 * 60);
+
+/// Most answers that one queue keeps for idempotency keys; beyond it, a send with a new key is refused, because
+/// forgetting one early would break its promise. It allows 1,600 such sends a second.
+pub const IDEMPOTENCY_KEYS_MAX: u64 = 1_000_000;
+
 /// Longest subject, content type, correlation ID or reply-to in bytes: headers are kept in memory while handed out.
 pub const HEADER_BYTES_MAX: usize = 1024;
 
@@ -125,6 +136,21 @@ pub const RECEIVERS_MAX: usize = 65_536;
 
 /// Entries one page of a listing holds at most.
 pub const PAGE_MAX: usize = 1_000;
+
+/// How long a client of a daemon waits for a connection.
+pub const REMOTE_CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// How long a client of a daemon waits for an answer, beyond what it asked the daemon to wait.
+pub const REMOTE_ANSWER_WAIT: Duration = Duration::from_secs(60);
+
+/// Largest answer, or line of one, a client of a daemon takes: a few of the largest bodies as base64.
+pub const REMOTE_ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Largest refusal a client of a daemon reads: a page of text.
+pub const REMOTE_PROBLEM_BYTES_MAX: usize = 64 * 1024;
+
+/// Causes of an error that are followed to find the innermost.
+pub const CAUSES_MAX: usize = 16;
 
 /// Events a slow reader of the event stream may lag behind before it is told that it missed some.
 pub const EVENTS_KEPT: usize = 4_096;
@@ -247,3 +273,119 @@ pub const HTTP_ANSWERS_BYTES: usize = 32 * 1024 * 1024;
 
 /// Bytes of an NDJSON answer from which on it is sent before the batch has ended.
 pub const HTTP_ANSWER_HELD_BYTES: usize = 1024 * 1024;
+/// Default of how long one attempt of a handler in another process may take.
+/// Default of how long one attempt of a handler may take.
+pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+
+/// Default of how many bytes of a program's output are read: an answer with a few messages to send.
+pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+
+/// Characters of a line of foreign output that go into a reason: half of what a reason may have, in plain text.
+pub const FOREIGN_LINE_CHARS_MAX: usize = 512;
+
+/// How long a program that was asked to end may take, before it is killed.
+pub const CHILD_GRACE: Duration = Duration::from_secs(2);
+
+/// How long the output of a program that has exited is still read: only somebody it left behind can hold it open.
+pub const OUTPUT_GRACE: Duration = Duration::from_secs(1);
+
+/// Longest state of a workflow that is handed to a program in a variable: the kernel takes 128 KiB for one.
+pub const STATE_VARIABLE_BYTES_MAX: usize = 96 * 1024;
+
+/// Most processes of one persistent handler: each is a child of the daemon.
+pub const PROCESSES_MAX: usize = 256;
+
+/// Default of how many messages one child of a persistent handler may hold: enough to keep its pipe full, few enough to
+/// fail with it.
+pub const IN_FLIGHT_DEFAULT: usize = 64;
+
+/// Bytes that wait to be written to one child; beyond it, messages wait, or go to another.
+pub const OUTGOING_BYTES_MAX: usize = 1024 * 1024;
+
+/// Longest answer of a handler in bytes: the largest state as base64, and messages to send.
+pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Longest line of a child's complaints that is passed on whole.
+pub const COMPLAINT_BYTES_MAX: usize = 16 * 1024;
+
+/// Deaths in a row, without an answer between, after which a child is not started again at once.
+pub const QUICK_DEATHS_MAX: u32 = 5;
+
+/// How long a child rests after so many deaths; it doubles with each further one.
+pub const RESTART_REST: Duration = Duration::from_secs(1);
+
+/// How long a child rests at most: a program that was repaired is in use within half a minute.
+pub const RESTART_REST_MAX: Duration = Duration::from_secs(30);
+
+/// Changes of the clocks that are looked through for the next tick of a cron line: a few a year, for a few decades.
+pub const CLOCK_CHANGES_MAX: usize = 256;
+
+/// How late a tick may be and still count as on time: a schedule that was down for less has missed nothing.
+pub const TICK_GRACE: Duration = Duration::from_secs(60);
+
+/// Most definition files in a folder: each may run handlers of its own, and all are read at every reload.
+pub const DEFINITIONS_MAX: usize = 1_000;
+
+/// Largest definition file in bytes: what is larger was not written by a person.
+pub const DEFINITION_BYTES_MAX: u64 = 256 * 1024;
+
+/// Most mistakes that are collected of one file: whoever has corrected these checks again.
+pub const MISTAKES_MAX: usize = 100;
+
+/// Most handlers of one definition, one a subject: they are looked through in a map.
+pub const HANDLERS_MAX: usize = 256;
+
+/// Most schedules of one definition.
+pub const SCHEDULES_MAX: usize = 256;
+
+/// Longest name of a schedule in bytes: with an instant behind it, it is a message ID.
+pub const SCHEDULE_NAME_BYTES_MAX: usize = 64;
+
+/// Most exact retry delays of one definition; the last one repeats.
+pub const RETRY_DELAYS_MAX: usize = 64;
+
+/// Most bytes of output any handler may be allowed: they are in memory for each attempt that runs.
+pub const OUTPUT_BYTES_CEILING: usize = 16 * 1024 * 1024;
+
+/// Default of how long a workflow has to stand still before somebody is told.
+pub const NOTIFY_AFTER_DEFAULT: Duration = Duration::from_secs(15 * 60);
+
+/// How long the processes that an earlier daemon left behind may take to die once they are killed; what takes longer
+/// hangs in the kernel.
+pub const FENCE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often is looked whether killed processes are gone.
+pub const FENCE_LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Shortest and longest secret that posts are signed with, in bytes, as Standard Webhooks say.
+pub const SECRET_BYTES_MIN: usize = 24;
+
+/// See [`SECRET_BYTES_MIN`].
+pub const SECRET_BYTES_MAX: usize = 64;
+
+/// Longest delay a receiver of posts may ask for: beyond it, nobody would look for the message any more.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long a connection to a receiver of posts is kept for the next: shorter than receivers keep one, so that a post
+/// seldom meets one that is being closed.
+pub const OUTBOUND_IDLE_MAX: Duration = Duration::from_secs(15);
+
+/// Bytes of properties that go into the headers of a post: a server takes a head of 8 KiB at least.
+pub const PROPERTY_HEADERS_BYTES_MAX: usize = 4 * 1024;
+/// Port of the HTTP server.
+pub const HTTP_PORT: u16 = 7700;
+
+/// Ticks a schedule sends in one transaction; what is left follows at once.
+pub const TICKS_AT_ONCE: usize = 256;
+
+/// How long the folder of definitions has to be quiet before it is read again: an editor writes in several steps.
+pub const RELOAD_SETTLES: Duration = Duration::from_millis(100);
+
+/// How often workflows in trouble are looked at: they wait for minutes, and each look is a request.
+pub const LOOKOUT_EVERY: Duration = Duration::from_secs(5);
+
+/// Workflows in trouble that are known; beyond it, an operator has enough to do.
+pub const TROUBLES_KNOWN: usize = 10_000;
+
+/// Next ticks of a schedule that are shown.
+pub const TICKS_SHOWN: usize = 5;

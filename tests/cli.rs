@@ -1,8 +1,16 @@
-//! The real binary, on real repositories.
+//! The real binary: on real repositories and files, and on a daemon that is made up for each test.
 
 mod cli {
     mod bench;
+    mod check;
     mod demo_git;
+    pub(crate) mod fake;
+    mod looking;
+    mod operating;
+    mod reaching;
+    mod restore;
     pub(crate) mod scratch;
+    mod sending;
     mod verify;
+    mod workflows;
 }

@@ -9,6 +9,7 @@ mod promises {
     mod corners;
     mod files;
     mod guarantees;
+    mod once;
     mod ordering;
     mod processor;
     mod processor_edges;

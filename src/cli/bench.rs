@@ -6,8 +6,8 @@ use crate::bench::Plan;
 use crate::bench::Workload;
 use crate::bench::run_apart;
 use crate::bench::run_here;
-use crate::cli::arguments::BenchArguments;
-use crate::cli::arguments::BenchRunArguments;
+use crate::cli::arguments::bench::BenchArguments;
+use crate::cli::arguments::bench::BenchRunArguments;
 use crate::cli::bench_table;
 
 /// Runs workloads one after the other; true when every promise was kept.

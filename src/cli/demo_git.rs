@@ -1,8 +1,8 @@
 //! `seriatim demo git`.
 
-use crate::cli::arguments::GitArguments;
-use crate::cli::arguments::GitEngineArguments;
-use crate::cli::arguments::Mode;
+use crate::cli::arguments::demo::GitArguments;
+use crate::cli::arguments::demo::GitEngineArguments;
+use crate::cli::arguments::demo::Mode;
 use crate::demo::replay::EnginePlan;
 use crate::demo::replay::Handling;
 use crate::demo::replay::Plan;

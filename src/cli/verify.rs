@@ -1,6 +1,5 @@
 //! `seriatim verify`.
 
-use std::error::Error;
 use std::io::IsTerminal;
 
 use indicatif::ProgressBar;
@@ -10,10 +9,11 @@ use seriatim::Verification;
 use seriatim::VerifyProgress;
 use seriatim::VerifyStep;
 
-use crate::cli::arguments::VerifyArguments;
+use crate::cli::arguments::keep::VerifyArguments;
+use crate::cli::failure::Failure;
 
 /// Verifies a file; true when it is sound.
-pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, Box<dyn Error>> {
+pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, Failure> {
     let bar = Bar::new();
     // Where the bytes make no sense the layers below may panic; that is caught, and reported as damage.
     std::panic::set_hook(Box::new(|_| {}));

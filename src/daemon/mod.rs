@@ -1,1 +1,29 @@
 //! The daemon: definitions, handlers, schedules and servers around one engine.
+//!
+//! It opens the store in a data folder, reads every definition of a folder, and then does what they say until it is
+//! stopped: `seriatim run`. Whoever wants it inside another program starts a [`Daemon`].
+
+mod apply;
+mod attempt;
+mod crew;
+#[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
+mod daemon;
+mod error;
+mod gauges;
+mod home;
+mod host;
+mod lookout;
+mod metrics;
+mod posts;
+mod signals;
+mod systemd;
+mod tell;
+mod ticker;
+#[cfg(test)]
+mod ticker_tests;
+mod watch;
+
+pub use crate::daemon::daemon::Daemon;
+pub use crate::daemon::daemon::DaemonOptions;
+pub use crate::daemon::error::DaemonError;
+pub use crate::daemon::signals::Signals;

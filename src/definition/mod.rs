@@ -1,1 +1,40 @@
 //! Definitions: files that declare a queue and what handles its messages.
+
+mod address;
+#[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
+mod definition;
+mod diagnostic;
+mod form;
+mod form_handler;
+mod given;
+mod grammar;
+mod handler;
+mod notice;
+mod program;
+mod read;
+mod read_handlers;
+mod read_options;
+mod read_schedules;
+mod read_sources;
+mod schedule;
+mod schema;
+mod set;
+mod suggest;
+#[cfg(test)]
+mod tests;
+mod together;
+
+pub use crate::definition::definition::Definition;
+pub use crate::definition::diagnostic::Diagnostic;
+pub use crate::definition::handler::Address;
+pub use crate::definition::handler::HandlerDefinition;
+pub use crate::definition::handler::HandlerSpec;
+pub use crate::definition::handler::Program;
+pub use crate::definition::handler::Secret;
+pub use crate::definition::handler::Target;
+pub use crate::definition::notice::Notice;
+pub use crate::definition::notice::NotifyDefinition;
+pub use crate::definition::schedule::ScheduleDefinition;
+pub use crate::definition::set::Changes;
+pub use crate::definition::set::Definitions;
+pub use crate::definition::set::LoadError;

@@ -1,5 +1,7 @@
 //! The rules against rows in memory, one command at a time: what no client can bring about by itself.
 
+use std::sync::Arc;
+
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::change::Change;
@@ -100,6 +102,7 @@ fn a_reminder_whose_queue_is_gone_is_dropped_and_nothing_else_happens() {
         Remind::Forget(stream()),
         Remind::Duplicate(MessageId::new("m").unwrap()),
         Remind::Idle,
+        Remind::Answer(Arc::from("k")),
     ] {
         let reminder = Reminder { due: bare.now, queue: QueueId(77), what };
         bare.rows(|rows| rows.write(Change::Reminder(reminder.clone(), true)).unwrap());

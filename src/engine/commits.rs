@@ -24,6 +24,7 @@ use super::threads::Job;
 use super::threads::JoinHandle;
 use super::threads::mpsc;
 use super::threads::spawn;
+use crate::engine::meter::Meter;
 use crate::engine::query::Answer;
 use crate::engine::rules::effect::Event;
 use crate::error::Fault;
@@ -64,6 +65,7 @@ struct Desk {
     committer: Committer,
     inbox: Inbox,
     events: broadcast::Sender<Event>,
+    meter: Meter,
     progress: Arc<Progress>,
 }
 
@@ -81,8 +83,9 @@ impl Commits {
         committer: Committer,
         inbox: Inbox,
         events: broadcast::Sender<Event>,
+        meter: Meter,
     ) -> Result<Commits, Fault> {
-        let desk = Desk { committer, inbox, events, progress: Arc::default() };
+        let desk = Desk { committer, inbox, events, meter, progress: Arc::default() };
         let (sender, jobs) = mpsc::sync_channel::<(Option<Job>, Release)>(limits::COMMITS_UNDER_WAY);
         let own_desk = desk.clone();
         let work = move || {
@@ -107,7 +110,7 @@ impl Commits {
             self.desk.refuse(release, fault);
             return Err(fault.clone());
         }
-        let is_alone = progress.under_way.load(Ordering::Acquire) == 0;
+        let is_alone = self.is_idle();
         let is_small = job.as_ref().is_none_or(|job| job.bytes < limits::COMMIT_ALONGSIDE_BYTES);
         if is_alone && (!more || is_small) {
             return self.desk.commit(job, release);
@@ -121,6 +124,11 @@ impl Commits {
     /// The position up to which all is committed.
     pub(crate) fn committed(&self) -> u64 {
         self.desk.progress.committed.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.desk.progress.under_way.load(Ordering::Acquire) == 0
     }
 
     /// The fault of a commit, if one has failed.
@@ -145,7 +153,7 @@ impl Desk {
             return Err(fault.clone());
         }
         if let Some(job) = job {
-            if let Err(fault) = self.committer.commit(&job) {
+            if let Err(fault) = self.meter.measure(release.answers.len(), || self.committer.commit(&job)) {
                 let fault = self.progress.failed.get_or_init(|| fault);
                 self.refuse(release, fault);
                 // The hot loop may be waiting for something to do.

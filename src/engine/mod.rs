@@ -17,6 +17,7 @@ mod golden;
 #[cfg(test)]
 mod handoff;
 mod inbox;
+mod meter;
 mod open;
 mod query;
 mod rules;
@@ -46,6 +47,8 @@ pub use crate::engine::client::settling::Completion;
 pub use crate::engine::client::settling::Ending;
 pub use crate::engine::client::taken::TakenWorkflow;
 pub use crate::engine::client::workflow::Workflow;
+pub use crate::engine::meter::COMMIT_SECONDS;
+pub use crate::engine::meter::CommitStats;
 pub use crate::engine::open::Check;
 pub use crate::engine::open::Durability;
 pub use crate::engine::open::Engine;

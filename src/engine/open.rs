@@ -16,6 +16,7 @@ use crate::engine::client::events::Events;
 use crate::engine::commits::Commits;
 use crate::engine::inbox::Request;
 use crate::engine::inbox::inbox;
+use crate::engine::meter::Meter;
 use crate::engine::rules::Rules;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
@@ -208,26 +209,32 @@ impl EngineBuilder {
             Place::File(path) => Store::open(&path, self.options)?,
             Place::Memory => Store::in_memory(self.options)?,
         };
-        let (inbox, intake) = inbox();
-        let (events, _) = broadcast::channel(limits::EVENTS_KEPT);
-        let epoch = store.epoch();
-        let waker = inbox.clone();
-        self.clock.on_change(Box::new(move || waker.post_at_once(Request::Wake)));
-        let commits = Commits::start(store.committer(), inbox.clone(), events.clone())?;
-        let mut writer = Writer {
-            store,
-            rules: Rules::default(),
-            intake,
-            inbox: inbox.clone(),
-            clock: self.clock,
-            wakeups: Wakeups::default(),
-            time: Timestamp::default(),
-            elapsed: Duration::ZERO,
-            next_due: None,
-            commits,
-            recovers: false,
-        };
-        writer.recover()?;
-        Ok((Engine { client: Client::new(inbox, epoch, events) }, writer))
+        begin(store, self.clock)
     }
+}
+
+/// Begins an engine on an open store: what was handed out when it was last closed is given back.
+pub(crate) fn begin(store: Store, clock: Arc<dyn Clock>) -> Result<(Engine, Writer), OpenError> {
+    let (inbox, intake) = inbox();
+    let (events, _) = broadcast::channel(limits::EVENTS_KEPT);
+    let epoch = store.epoch();
+    let waker = inbox.clone();
+    clock.on_change(Box::new(move || waker.post_at_once(Request::Wake)));
+    let meter = Meter::new(clock.clone());
+    let commits = Commits::start(store.committer(), inbox.clone(), events.clone(), meter.clone())?;
+    let mut writer = Writer {
+        store,
+        rules: Rules::default(),
+        intake,
+        inbox: inbox.clone(),
+        clock,
+        wakeups: Wakeups::default(),
+        time: Timestamp::default(),
+        elapsed: Duration::ZERO,
+        next_due: None,
+        commits,
+        recovers: false,
+    };
+    writer.recover()?;
+    Ok((Engine { client: Client::new(inbox, epoch, events, meter) }, writer))
 }

@@ -99,7 +99,8 @@ impl Writer {
         }
     }
 
-    fn serve(
+    /// Serves what has come, and hands its commit over.
+    pub(crate) fn serve(
         &mut self,
         asked: Vec<Asked>,
         queries: Vec<(Query, LookSlot)>,

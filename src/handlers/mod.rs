@@ -1,1 +1,40 @@
 //! Ready-made handlers: programs, webhooks, other queues.
+
+mod answer;
+#[cfg(target_os = "linux")]
+mod carriers;
+mod dispatch;
+mod exec;
+mod fence;
+mod forward;
+mod group;
+mod notice;
+mod outbound;
+mod persistent;
+mod program;
+mod site;
+mod tail;
+#[cfg(test)]
+mod tests;
+mod variables;
+mod webhook;
+
+pub(crate) use crate::handlers::dispatch::AnyHandler;
+pub(crate) use crate::handlers::dispatch::Dispatch;
+pub(crate) use crate::handlers::exec::Exec;
+pub(crate) use crate::handlers::exec::ExecOptions;
+pub(crate) use crate::handlers::fence::Survivors;
+pub(crate) use crate::handlers::fence::fence;
+pub(crate) use crate::handlers::forward::Forward;
+pub(crate) use crate::handlers::forward::ForwardOptions;
+pub(crate) use crate::handlers::forward::ForwardTo;
+pub(crate) use crate::handlers::forward::RemoteQueue;
+pub(crate) use crate::handlers::notice::Notifier;
+pub(crate) use crate::handlers::outbound::outbound::OutboundOptions;
+pub(crate) use crate::handlers::outbound::signature::Secret;
+pub(crate) use crate::handlers::persistent::Persistent;
+pub(crate) use crate::handlers::persistent::PersistentOptions;
+pub(crate) use crate::handlers::site::Placing;
+pub(crate) use crate::handlers::site::Site;
+pub(crate) use crate::handlers::webhook::Webhook;
+pub(crate) use crate::handlers::webhook::WebhookOptions;

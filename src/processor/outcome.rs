@@ -65,6 +65,15 @@ impl Failure {
         self
     }
 
+    /// Chooses the delay for this failure, unless it has chosen one itself.
+    #[must_use]
+    pub fn or_retry_after(self, delay: Duration) -> Failure {
+        match self.retry {
+            Retry::Backoff => self.retry_after(delay),
+            Retry::After(_) | Retry::At(_) => self,
+        }
+    }
+
     /// Chooses the instant of the next attempt.
     #[must_use]
     pub fn retry_at(mut self, at: Timestamp) -> Failure {

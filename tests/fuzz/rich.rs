@@ -7,6 +7,7 @@ use seriatim::Abandon;
 use seriatim::Completion;
 use seriatim::Ending;
 use seriatim::Engine;
+use seriatim::IdempotencyKey;
 use seriatim::Message;
 use seriatim::Order;
 use seriatim::QueueOptions;
@@ -30,6 +31,8 @@ pub(crate) async fn rich_file(path: &Path, window_bytes: u64) {
         let all = [1, 2, 3, 4, 6].map(|n| at(n).message_id(format!("{workflow}{n}")));
         queue.send_batch(all).await.expect("accepted");
     }
+    let (key, message) = (IdempotencyKey::new("k", 1).expect("a good key"), Message::new("once"));
+    queue.send_batch_once(key, [message.workflow("e").position(1)]).await.expect("accepted");
     let mut endings = [
         Ending::Defer(None),
         Ending::DeadLetter { reason: "asked".to_owned(), description: String::new() },

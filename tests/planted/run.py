@@ -15,6 +15,7 @@ import time
 
 R = "src/engine/rules/"
 C = "src/engine/commits.rs"
+E = "src/engine/"
 I = "src/engine/inbox.rs"
 S = "src/engine/store/"
 # name, file, what stands there, what is planted
@@ -65,7 +66,7 @@ BUGS = [
     ("answers_leave_early", C, "        if let Some(job) = job {\n", "        let (early, release) = (release, Release::default());\n        self.let_out(early);\n        if let Some(job) = job {\n"),
     ("failed_commit_wakes_nobody", C, "self.inbox.post_at_once(Request::Wake);", ""),
     ("failed_commit_is_forgotten", C, "let fault = self.progress.failed.get_or_init(|| fault);", "let fault = &fault;"),
-    ("what_is_under_way_is_overtaken", C, "let is_alone = progress.under_way.load(Ordering::Acquire) == 0;", "let is_alone = true;"),
+    ("what_is_under_way_is_overtaken", C, "let is_alone = self.is_idle();", "let is_alone = true;"),
     ("looks_overtake_their_commit", C, "if is_alone && (!more || is_small) {", "if job.is_none() || is_alone && (!more || is_small) {"),
     ("unopened_parcel_is_lost", I, "self.inbox.post_at_once(Request::GiveBack(command));\n            }\n            _ =>", "drop(command);\n            }\n            _ =>"),
     ("looked_for_and_lost", I, "self.next = self.take();\n        self.next.is_some()", "self.take().is_some()"),
@@ -81,6 +82,45 @@ BUGS = [
     ("journal_seal_not_checked", S + "journal.rs", ".filter(|(bytes, seal)| xxh3_64(bytes).to_le_bytes() == **seal)", ""),
     ("row_touched_twice_keeps_the_first", S + "change.rs", "self.rows[stamp.index as usize].1 = now;", "let _ = now;"),
     ("time_not_kept", S + "turn.rs", "self.kept.batch.time = self.kept.batch.time.max(now);", ""),
+    ("lock_one_ms_short", R + "receive.rs", "let until = step.now + self.queue.options.lock;", "let until = Timestamp::from_millis((step.now + self.queue.options.lock).as_millis() - 1);"),
+    ("lock_lasts_through_its_end", E + "turn.rs", "Some((due, token)) if due <= self.now", "Some((due, token)) if due < self.now"),
+    ("reminder_late_by_a_turn", E + "turn.rs", "filter(|reminder| reminder.due <= self.now)", "filter(|reminder| reminder.due < self.now)"),
+    ("waiters_not_served", E + "turn.rs", "Effect::Work(queue) => drop(self.woken.insert(WaitsFor::Queue(queue))),", "Effect::Work(queue) => drop(queue),"),
+    ("waiter_loses_his_place", E + "turn.rs", "self.wakeups.put_back(place, waiter);", "drop((place, waiter));"),
+    ("retry_reminder_forgotten", R + "line.rs", "self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), due_of(&after))?;", "self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), None)?;"),
+    ("expiry_reminder_forgotten", R + "line.rs", "self.move_reminder(step, &Remind::Expiry(sequence), before.and_then(expiry_of), expiry_of(&after))?;", ""),
+    ("deferral_without_its_end", R + "fail.rs", "message.status = Status::Asked { due: until, aside };", "message.status = Status::Asked { due: until.filter(|_| false), aside };"),
+    ("fetched_loses_its_deferral", R + "fail.rs", "Some(Deferred { due, aside }) => Status::Asked { due, aside },", "Some(Deferred { aside, .. }) => Status::Asked { due: None, aside },"),
+    ("window_one_ms_short", R + "send.rs", "let until = self.now + window;", "let until = Timestamp::from_millis((self.now + window).as_millis() - 1);"),
+    ("number_given_twice", R + "step.rs", "self.numbers()?.next_sequence = next + 1;", "self.numbers()?.next_sequence = next + u64::from(!next.is_multiple_of(7));"),
+    ("cursor_passes_two", R + "order.rs", "self.record.cursor = to + 1;", "self.record.cursor = to + 2;"),
+    ("recovery_takes_back_one", R + "operate.rs", "for sequence in holding.out {\n            workflow.fail", "for sequence in holding.out.into_iter().take(1) {\n            workflow.fail"),
+    ("renewed_lock_never_ends", R + "lock.rs", "lock.until = until;\n        self.deadlines.insert(lock.deadline(token));", "lock.until = until;"),
+    ("gap_is_timed_anew_by_each", R + "gap.rs", "!waiting || gap.at != self.record.through", "!waiting || gap.at != self.record.through || gap.due.is_some()"),
+    ("one_early_too_few", R + "early.rs", "self.early + self.unfollowed_early <= options.early_max", "self.early + self.unfollowed_early < options.early_max"),
+    ("queue_full_one_too_early", R + "judge.rs", "> queue.options.messages_max {", ">= queue.options.messages_max {"),
+    ("one_place_too_many_given_up", R + "gap.rs", "self.give_up(step, from, waiting - 1, Settled::Skipped)?;", "self.give_up(step, from, waiting, Settled::Skipped)?;"),
+    ("spent_for_itself_is_held", R + "fail.rs", "Stream::Single(_) => Spent::Skip,", "Stream::Single(_) => self.queue.options.spent_policy(),"),
+    ("dead_letter_not_delisted", R + "redrive.rs", "self.list_dead_letter(step, sequence, before, false)?;\n        let mut message", "let mut message"),
+    ("lock_freed_with_messages_out", R + "settle.rs", "if lock.kind == LockKind::Deliveries && lock.out.is_empty() {", "if lock.kind == LockKind::Deliveries {"),
+    ("holding_not_written", R + "receive.rs", "self.write_holding(step, token)?;\n        let content", "let content"),
+    ("purge_not_counted", R + "line.rs", "Settled::Purged => counts.purged += 1,", "Settled::Purged => counts.expired += 1,"),
+    ("time_follows_the_clock_back", E + "writer.rs", "self.clock.now().max(self.store.time()).max(self.time)", "self.clock.now()"),
+    ("time_forgotten_over_restart", E + "writer.rs", "self.clock.now().max(self.store.time()).max(self.time)", "self.clock.now().max(self.time)"),
+    ("turn_without_its_instant", E + "writer.rs", "            turn.stamp(now);\n", ""),
+    ("failed_commit_is_answered", E + "commits.rs", "self.refuse(release, fault);\n                // The hot loop", "self.let_out(release);\n                // The hot loop"),
+    ("waiter_waits_too_long", E + "wakeups.rs", "self.deadlines.iter().take_while(|(until, _)| *until <= elapsed)", "self.deadlines.iter().take_while(|(until, _)| *until < elapsed)"),
+    ("due_work_waits_for_a_request", E + "writer.rs", "!asked.is_empty() || self.next_due.is_some_and(|due| due <= self.time)", "!asked.is_empty()"),
+    ("nothing_given_back_after_a_restart", E + "writer.rs", "(0..limits::SWEEP_MAX).map(|_| Asked::unattended(Command::Recover))", "(0..0).map(|_: usize| Asked::unattended(Command::Recover))"),
+    ("deletion_not_folded", S + "fold.rs", "None => Now::Deleted,", "None => continue,"),
+    ("last_commit_of_a_generation_not_folded", S + "fold.rs", "stamp.is_some_and(|stamp| stamp.position <= upto)", "stamp.is_some_and(|stamp| stamp.position < upto)"),
+    ("generation_dropped_too_early", S + "store.rs", "if units_left(&shelves) == 0 {", "if units_left(&shelves) == 0 || job.position.is_multiple_of(5) {"),
+    ("landed_before_the_commit", S + "fold.rs", "landing.position <= position)", "landing.position <= position + 1)"),
+    ("numbers_not_replayed", S + "replay.rs", "self.kept.numbers = numbers;", "let _ = numbers;"),
+    ("tallies_not_replayed", S + "replay.rs", "self.kept.tallies.extend(tallies);", "let _ = tallies;"),
+    ("time_not_replayed", S + "replay.rs", "Ok(BatchRecord { position, hash: seal, time })", "let _ = time;\n        Ok(BatchRecord { position, hash: seal, time: crate::clock::Timestamp::default() })"),
+    ("epoch_used_twice", S + "open.rs", "last_epoch.checked_add(1)", "Some(last_epoch.max(1))"),
+    ("journal_dropped_through_too_far", S + "journal.rs", "let end = key_of_piece(position, u32::MAX);", "let end = key_of_piece(position + 1, u32::MAX);"),
 ]
 
 # The tests, those that catch most first; a bug that is caught is not tried with the others.
@@ -93,6 +133,8 @@ ENVIRONMENT = {
     "RUSTFLAGS": "-Awarnings",
     "SERIATIM_SEEDS": "40",
     "SERIATIM_SIMULATION_SEEDS": "200",
+    "SERIATIM_SIMULATION_DISK_SEEDS": "24",
+    "SERIATIM_SIMULATION_TWICE": "2",
     "SERIATIM_SCHEDULES": "8000",
 }
 

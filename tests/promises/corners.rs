@@ -38,6 +38,34 @@ async fn an_expired_message_counts_as_settled_and_wakes_what_waits_behind_it() {
 }
 
 #[tokio::test]
+async fn a_workflow_goes_on_past_a_place_that_was_settled_ahead_of_its_turn() {
+    let house = House::new(QueueOptions::by_position()).await;
+    house.send_at("w", 1).await;
+    house.accept(Message::new("2").workflow("w").position(2).time_to_live(seconds(5))).await;
+    house.send_at("w", 3).await;
+    let mut first = house.must().await;
+    house.clock.advance(seconds(5));
+    first.complete().await.unwrap();
+    let view = house.queue.workflow("w").unwrap().view().await.unwrap().unwrap();
+    assert_eq!(view.next_position, Some(3), "position 2 expired while 1 was handed out");
+    assert_eq!(house.drain().await, ["3"]);
+}
+
+#[tokio::test]
+async fn the_duplicate_window_is_half_open_for_each_of_more_ids_than_one_turn_can_forget() {
+    let count = 2 * seriatim::limits::REMINDERS_PER_TURN;
+    let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
+    let house = House::new(options).await;
+    let message = |number: usize| Message::new("").message_id(number.to_string());
+    for chunk in (0..count).collect::<Vec<_>>().chunks(1_000) {
+        house.queue.send_batch(chunk.iter().copied().map(message)).await.unwrap();
+    }
+    house.clock.advance(seconds(60));
+    let again = house.queue.send_batch([count - 1, 0].map(message)).await.unwrap();
+    assert!(again.iter().all(|receipt| matches!(receipt, Receipt::Accepted(_))), "{again:?}");
+}
+
+#[tokio::test]
 async fn a_message_that_is_handed_out_is_protected_from_expiry_until_it_comes_back() {
     let house = House::new(QueueOptions::default()).await;
     house.accept(Message::new("1").workflow("w").time_to_live(seconds(5))).await;

@@ -21,7 +21,11 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 # name, arguments of cargo test, how much every run tries
 TESTS = [
-    ("simulation", ["--lib", "engine::simulation"], {"SERIATIM_SIMULATION_SEEDS": 100_000}),
+    ("simulation", ["--lib", "engine::simulation"], {
+        "SERIATIM_SIMULATION_SEEDS": 100_000,
+        "SERIATIM_SIMULATION_DISK_SEEDS": 500,
+        "SERIATIM_SIMULATION_TWICE": 1_000,
+    }),
     ("crash", ["--lib", "engine::crash"], {
         "SERIATIM_CRASH_POINTS": 13_400,
         "SERIATIM_FAULT_RUNS": 5_000,

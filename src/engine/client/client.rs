@@ -12,6 +12,8 @@ use crate::engine::client::events::Events;
 use crate::engine::client::queue::Queue;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::Request;
+use crate::engine::meter::CommitStats;
+use crate::engine::meter::Meter;
 use crate::engine::query::Answer;
 use crate::engine::query::Query;
 use crate::engine::rules::command::Command;
@@ -40,6 +42,7 @@ struct Shared {
     inbox: Inbox,
     epoch: u32,
     events: broadcast::Sender<Event>,
+    meter: Meter,
 }
 
 impl Drop for Shared {
@@ -50,8 +53,8 @@ impl Drop for Shared {
 }
 
 impl Client {
-    pub(crate) fn new(inbox: Inbox, epoch: u32, events: broadcast::Sender<Event>) -> Client {
-        Client { shared: Arc::new(Shared { inbox, epoch, events }) }
+    pub(crate) fn new(inbox: Inbox, epoch: u32, events: broadcast::Sender<Event>, meter: Meter) -> Client {
+        Client { shared: Arc::new(Shared { inbox, epoch, events, meter }) }
     }
 
     /// Creates a queue, unless there is one of this name with the same options.
@@ -137,6 +140,11 @@ impl Client {
     /// Follows what happens to workflows from now on.
     pub fn events(&self) -> Events {
         Events::new(self.shared.events.subscribe())
+    }
+
+    /// What commits have cost since the engine was opened.
+    pub fn commit_stats(&self) -> CommitStats {
+        self.shared.meter.read()
     }
 
     /// Copies the state as it is now to a new file, while the engine goes on; the copy is an engine's file itself.

@@ -375,7 +375,7 @@ impl Queue {
     }
 }
 
-fn check_batch(messages: &[NewMessage]) -> Result<(), Misuse> {
+pub(crate) fn check_batch(messages: &[NewMessage]) -> Result<(), Misuse> {
     if messages.len() > limits::SEND_BATCH_MAX {
         return Err(Misuse::new("batch", format!("has more than {} messages", limits::SEND_BATCH_MAX)));
     }
@@ -438,7 +438,7 @@ pub(crate) fn deliveries(
     }
 }
 
-fn receipts(reply: Reply) -> Result<Vec<Receipt>, SendError> {
+pub(crate) fn receipts(reply: Reply) -> Result<Vec<Receipt>, SendError> {
     match reply {
         Reply::Send(answer) => answer.map_err(SendError::Refused),
         other => unreachable!("a send is answered as one: {other:?}"),

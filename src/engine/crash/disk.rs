@@ -29,6 +29,8 @@ pub(crate) enum Trouble {
     SyncLosesAt(usize),
     /// The read brings only a part.
     ShortReadAt(usize),
+    /// The power is cut: from this operation on nothing is done.
+    GoneFrom(usize),
 }
 
 /// A disk. Its clones are the same disk.
@@ -93,6 +95,12 @@ impl Disk {
         self.platter().reads
     }
 
+    /// Cuts the power after so many more operations.
+    pub(crate) fn cut_after(&self, ops: usize) {
+        let mut platter = self.platter();
+        platter.trouble = Some(Trouble::GoneFrom(platter.ops + ops));
+    }
+
     /// Whether it has failed as it was told to.
     pub(crate) fn has_failed(&self) -> bool {
         self.platter().has_failed
@@ -116,6 +124,7 @@ impl Platter {
         self.ops += 1;
         match self.trouble {
             Some(Trouble::ErrorAt(at)) if op == at => self.fail(io::ErrorKind::Other),
+            Some(Trouble::GoneFrom(from)) if op >= from => self.fail(io::ErrorKind::NotConnected),
             Some(Trouble::FullFrom(from)) if op >= from && !is_sync => self.fail(io::ErrorKind::StorageFull),
             Some(Trouble::SyncLosesAt(from)) if op >= from && is_sync && !self.has_failed => {
                 self.image = self.synced.clone();

@@ -2,18 +2,18 @@
 //! lost, nothing is made up, and what is damaged is refused.
 
 mod cut;
-mod disk;
+pub(crate) mod disk;
 mod faults;
 mod flips;
-mod image;
-mod listing;
-mod play;
+pub(crate) mod image;
+pub(crate) mod listing;
+pub(crate) mod play;
 #[path = "../../../tests/model/random.rs"]
 pub(crate) mod random;
 pub(crate) mod rows;
 mod run;
-mod setting;
-mod story;
+pub(crate) mod setting;
+pub(crate) mod story;
 mod sweep;
 mod teller;
 mod wares;

@@ -24,7 +24,7 @@ pub(crate) struct Turn {
 #[derive(Clone, Default)]
 pub(crate) struct Model {
     pub(crate) rows: Rows,
-    position: u64,
+    pub(crate) position: u64,
 }
 
 impl Model {

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
@@ -47,15 +48,15 @@ pub(crate) struct Rows {
     pub(crate) queues: BTreeMap<QueueId, Arc<QueueRecord>>,
     pub(crate) tallies: BTreeMap<QueueId, Tally>,
     pub(crate) workflows: BTreeMap<WorkflowKey, Arc<WorkflowRecord>>,
-    states: BTreeMap<WorkflowKey, Bytes>,
+    pub(crate) states: BTreeMap<WorkflowKey, Bytes>,
     pub(crate) messages: BTreeMap<MessageKey, Arc<MessageRecord>>,
-    contents: BTreeMap<MessageKey, Arc<Content>>,
+    pub(crate) contents: BTreeMap<MessageKey, Arc<Content>>,
     pub(crate) line: Places,
     pub(crate) aside: Places,
-    links: BTreeMap<(WorkflowKey, Option<MessageId>), Link>,
-    trails: BTreeMap<(WorkflowKey, u64), TrailEntry>,
-    roots: BTreeSet<(WorkflowKey, SequenceNumber)>,
-    waiting: BTreeMap<(WorkflowKey, MessageId), SequenceNumber>,
+    pub(crate) links: BTreeMap<(WorkflowKey, Option<MessageId>), Link>,
+    pub(crate) trails: BTreeMap<(WorkflowKey, u64), TrailEntry>,
+    pub(crate) roots: BTreeSet<(WorkflowKey, SequenceNumber)>,
+    pub(crate) waiting: BTreeMap<(WorkflowKey, MessageId), SequenceNumber>,
     pub(crate) marks: BTreeMap<(WorkflowKey, u64), Mark>,
     pub(crate) holdings: BTreeMap<WorkflowKey, Holding>,
     pub(crate) ready: BTreeMap<(QueueId, u64), Stream>,
@@ -64,6 +65,8 @@ pub(crate) struct Rows {
     dead_by_workflow: BTreeSet<(WorkflowKey, u64, SequenceNumber)>,
     dead_by_reason: BTreeSet<(QueueId, String, SequenceNumber)>,
     pub(crate) duplicates: BTreeMap<(QueueId, MessageId), Duplicate>,
+    pub(crate) answers: BTreeMap<(QueueId, Arc<str>), Arc<Answered>>,
+    pub(crate) answer_counts: BTreeMap<QueueId, u64>,
 }
 
 /// Puts or deletes a row of a map.
@@ -113,6 +116,8 @@ impl Rows {
         self.dead_by_workflow.retain(|(key, _, _)| key.queue != gone);
         self.dead_by_reason.retain(|(queue, _, _)| *queue != gone);
         self.duplicates.retain(|(queue, _), _| *queue != gone);
+        self.answers.retain(|(queue, _), _| *queue != gone);
+        self.answer_counts.remove(&gone);
     }
 }
 
@@ -262,6 +267,14 @@ impl Records for Rows {
         Ok(self.duplicates.get(&(queue, id.clone())).copied())
     }
 
+    fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>> {
+        Ok(self.answers.get(&(queue, key.clone())).cloned())
+    }
+
+    fn answer_count(&self, queue: QueueId) -> Read<u64> {
+        Ok(self.answer_counts.get(&queue).copied().unwrap_or_default())
+    }
+
     fn write(&mut self, change: Change) -> Result<(), Fault> {
         self.changes += 1;
         self.kinds.insert(std::mem::discriminant(&change));
@@ -294,6 +307,8 @@ impl Records for Rows {
                 list(&mut self.dead_by_reason, (queue, key.reason, key.sequence), there);
             }
             Change::Duplicate(queue, id, entry) => put(&mut self.duplicates, (queue, id), entry),
+            Change::Answer(queue, key, answered) => put(&mut self.answers, (queue, key), answered),
+            Change::AnswerCount(queue, count) => put(&mut self.answer_counts, queue, count),
         }
         Ok(())
     }

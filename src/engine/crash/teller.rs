@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::engine::crash::play::Turn;
 use crate::engine::crash::random::Random;
 use crate::engine::crash::rows::Rows;
+use crate::engine::crash::story;
 use crate::engine::crash::wares;
 use crate::engine::crash::wares::QUEUES;
 use crate::engine::rules::Rules;
@@ -175,7 +176,13 @@ impl Teller {
     fn send(&mut self, queue: QueueName, order: Order) -> Command {
         let count = 1 + self.random.below(MESSAGES);
         let messages = (0..count).map(|_| wares::message(order, self.now, &mut self.random)).collect();
-        Command::Send { queue, messages }
+        match self.random.chance(15) {
+            true => {
+                let key = story::key(self.random.below(story::KEYS), self.random.below(2));
+                Command::SendOnce { queue, key, messages }
+            }
+            false => Command::Send { queue, messages },
+        }
     }
 
     fn receive(&mut self, rows: &Rows, queue: QueueName) -> Command {

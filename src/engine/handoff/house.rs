@@ -24,8 +24,9 @@ use super::inbox::Unsealed;
 use super::inbox::inbox;
 use super::threads::JoinHandle;
 use super::threads::spawn;
+use crate::clock::SystemClock;
 use crate::clock::Timestamp;
-
+use crate::engine::meter::Meter;
 use crate::engine::query::Answer;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Receipt;
@@ -63,7 +64,8 @@ impl House {
             _ => inbox.clone(),
         };
         let committer = Committer { disk: disk.clone() };
-        let commits = Commits::start(committer, posts_to, events.clone()).unwrap();
+        let meter = Meter::new(Arc::new(SystemClock::default()));
+        let commits = Commits::start(committer, posts_to, events.clone(), meter).unwrap();
         let writer = Writer { intake, _inbox: inbox.clone(), commits, position: 0, disk: disk.clone() };
         let thread = spawn("writer", move || writer.run()).unwrap();
         House { inbox, disk, events, thread }

@@ -108,6 +108,9 @@ impl Step<'_> {
             Command::DeleteQueue { name } => Reply::Queue(answer(self.delete_queue(&name))?),
             Command::Send { queue, messages } => Reply::Send(answer(self.send(&queue, messages))?),
             Command::SendEach { queue, messages } => Reply::SendEach(self.send_each(&queue, messages)?),
+            Command::SendOnce { queue, key, messages } => {
+                Reply::Send(answer(self.send_once(&queue, &key, messages))?)
+            }
             Command::Cancel { queue, sequence } => {
                 Reply::Send(answer(self.cancel(&queue, sequence))?.map(|()| Vec::new()))
             }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
@@ -57,6 +58,10 @@ pub(crate) enum Change {
     /// A dead letter, listed by reason and by workflow. The rank is 0 where it has none.
     DeadLetter(DeadLetterKey, bool),
     Duplicate(QueueId, MessageId, Option<Duplicate>),
+    /// The answer that is kept for an idempotency key.
+    Answer(QueueId, Arc<str>, Option<Arc<Answered>>),
+    /// How many such answers a queue keeps, if any.
+    AnswerCount(QueueId, Option<u64>),
 }
 
 /// The predecessor a message named.

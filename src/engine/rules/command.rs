@@ -19,6 +19,7 @@ use crate::error::ReceiveRefusal;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
 use crate::header::Properties;
+use crate::id::IdempotencyKey;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -151,6 +152,12 @@ pub(crate) enum Command {
         queue: QueueName,
         messages: Vec<NewMessage>,
     },
+    /// Messages that are accepted once under a key, all or none; whoever asks again is answered as he was.
+    SendOnce {
+        queue: QueueName,
+        key: IdempotencyKey,
+        messages: Vec<NewMessage>,
+    },
 }
 
 /// A delivery as its holder names it.
@@ -168,7 +175,9 @@ impl Command {
         let messages = |messages: &[NewMessage]| messages.iter().map(NewMessage::len).sum::<usize>();
         let sends = |completion: &Completion| completion.sends.iter().map(|(_, sent)| messages(sent)).sum();
         match self {
-            Command::Send { messages: sent, .. } | Command::SendEach { messages: sent, .. } => messages(sent),
+            Command::Send { messages: sent, .. }
+            | Command::SendEach { messages: sent, .. }
+            | Command::SendOnce { messages: sent, .. } => messages(sent),
             Command::Settle { settlement: Settlement::Complete(completion), .. } => sends(completion),
             Command::SettleRun { settlement, .. } => sends(&settlement.completion),
             _ => 0,
@@ -307,6 +316,8 @@ pub(crate) struct Handed {
     pub(crate) sequence: SequenceNumber,
     pub(crate) record: Arc<MessageRecord>,
     pub(crate) content: Arc<Content>,
+    /// Whether its workflow has a state; only its holder changes that.
+    pub(crate) has_state: bool,
 }
 
 impl Handed {

@@ -12,6 +12,7 @@ mod gap;
 mod judge;
 mod line;
 pub(crate) mod lock;
+mod once;
 mod operate;
 mod order;
 mod purge;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
@@ -95,6 +96,10 @@ pub(crate) trait Records {
         limit: usize,
     ) -> Read<Vec<(String, SequenceNumber)>>;
     fn duplicate(&self, queue: QueueId, id: &MessageId) -> Read<Option<Duplicate>>;
+    /// The answer that is kept for an idempotency key.
+    fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>>;
+    /// How many such answers the queue keeps.
+    fn answer_count(&self, queue: QueueId) -> Read<u64>;
 
     /// Puts or deletes a row.
     fn write(&mut self, change: Change) -> Result<(), Fault>;

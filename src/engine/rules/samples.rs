@@ -14,10 +14,12 @@ use crate::engine::rules::command::Completion;
 use crate::engine::rules::command::Held;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeScope;
+use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::DeadLetter;
@@ -44,6 +46,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::header::Headers;
 use crate::header::PropertyValue;
+use crate::id::IdempotencyKey;
 use crate::id::MessageId;
 use crate::id::Position;
 use crate::id::QueueName;
@@ -210,6 +213,8 @@ fn commands() -> Vec<Command> {
     }));
     let held = Held { token: token(1), sequence: number(300), delivery_count: 2 };
     commands.push(Command::CompleteAll { queue: queue.clone(), deliveries: vec![held, held] });
+    let key = IdempotencyKey::new("k", 300).unwrap();
+    commands.push(Command::SendOnce { queue: queue.clone(), key, messages: vec![placed(1)] });
     for scope in [PurgeScope::Everything, PurgeScope::DeadLetters, PurgeScope::Workflow(workflow)] {
         commands.push(Command::Purge { queue: queue.clone(), scope, from: number(1) });
     }
@@ -282,11 +287,23 @@ fn changes() -> Vec<Change> {
         Change::Ready(queue, 9, Some(stream)),
         Change::DeadLetter(letter, true),
         Change::Duplicate(queue, id(), Some(Duplicate { sequence: number(1), until: at(9) })),
+        Change::Answer(queue, Arc::from("k"), Some(Arc::new(answered()))),
+        Change::AnswerCount(queue, Some(300)),
     ];
     let record = |status| Change::Message(message_key, Some(Arc::new(message_record(status))));
     changes.extend(statuses().into_iter().map(record));
     changes.extend(reminds().into_iter().map(|what| Change::Reminder(reminder(what), true)));
     changes
+}
+
+fn answered() -> Answered {
+    let receipts = vec![
+        Receipt::Accepted(number(300)),
+        Receipt::Duplicate(number(2)),
+        Receipt::AlreadySettled,
+        Receipt::DeadLettered(number(3)),
+    ];
+    Answered { digest: 300, receipts, until: at(9) }
 }
 
 fn queue_record(id: QueueId) -> QueueRecord {
@@ -361,5 +378,6 @@ fn reminds() -> Vec<Remind> {
         Remind::Forget(stream()),
         Remind::Duplicate(id()),
         Remind::Idle,
+        Remind::Answer(Arc::from("k")),
     ]
 }

@@ -18,6 +18,9 @@ use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowKey;
 use crate::engine::simulation::clock::Instant;
 use crate::engine::turn::Applied;
 use crate::engine::turn::Asked;
@@ -53,8 +56,28 @@ pub(crate) struct Played {
     /// The answers, in the order in which they were found.
     pub(crate) answers: Vec<(u64, Reply)>,
     pub(crate) events: Vec<Event>,
+    /// How many turns were played before, in which nothing was asked.
+    pub(crate) turns_before: usize,
+    /// Workflows that were forgotten in them.
+    pub(crate) forgotten: Vec<Forgotten>,
     /// Commands by which the engine takes back what nobody was there to take.
     pub(crate) given_back: Vec<Command>,
+}
+
+/// A workflow that was forgotten.
+pub(crate) struct Forgotten {
+    pub(crate) queue: QueueName,
+    pub(crate) stream: Stream,
+    /// It was used again in the same turn, and so begins anew.
+    pub(crate) is_back: bool,
+}
+
+/// What a lost process leaves.
+#[derive(Clone, Default)]
+pub(crate) struct Kept {
+    pub(crate) rows: Rows,
+    pub(crate) stamped: Timestamp,
+    pub(crate) position: u64,
 }
 
 /// The engine.
@@ -69,17 +92,21 @@ pub(crate) struct Plain {
     pub(crate) time: Timestamp,
     /// The instant of the last turn that changed anything.
     pub(crate) stamped: Timestamp,
+    /// How many turns have changed anything.
+    pub(crate) position: u64,
 }
 
 impl Plain {
     pub(crate) fn new() -> Plain {
-        Plain::opened(Rows::default(), Timestamp::default())
+        Plain::opened(Kept::default())
     }
 
-    fn opened(rows: Rows, stamped: Timestamp) -> Plain {
+    fn opened(kept: Kept) -> Plain {
         let (inbox, intake) = inbox();
         let (rules, wakeups) = (Rules::default(), Wakeups::default());
-        Plain { rows, rules, wakeups, inbox, intake, waiting: Vec::new(), time: stamped, stamped }
+        let waiting = Vec::new();
+        let Kept { rows, stamped, position } = kept;
+        Plain { rows, rules, wakeups, inbox, intake, waiting, time: stamped, stamped, position }
     }
 
     /// Plays one turn: what is due, then what is asked, then who waits for what that brought.
@@ -87,8 +114,8 @@ impl Plain {
         self.time = self.time.max(self.stamped).max(at.wall);
         let mut played = Played::default();
         self.expire_waiters(at, &mut played);
-        while self.has_to_sweep() {
-            self.turn(at, Vec::new(), &mut played);
+        while self.has_to_clear_up(at) {
+            self.clear_up(at, Vec::new(), &mut played);
         }
         let asked = questions.iter().map(|question| self.ask(question)).collect();
         self.turn(at, asked, &mut played);
@@ -104,11 +131,50 @@ impl Plain {
         Asked { command: question.command.clone(), slot: Some(slot), wait: question.wait }
     }
 
-    /// Whether there is a sweep to do. A turn does few of them, and leaves the rest to the next; so that it is known what
-    /// is done when a command is applied, they are done before.
-    fn has_to_sweep(&self) -> bool {
-        let due = self.rows.reminders.values().take_while(|reminder| reminder.due <= self.time);
-        due.into_iter().any(|reminder| matches!(reminder.what, Remind::Sweep(_)))
+    /// Whether something is due after which nobody could tell what was done before a command and what by it: a turn does
+    /// few sweeps and leaves the rest to the next, and a workflow that is forgotten may be there again at once. So these
+    /// are done before, and so are many locks that have run out, as each may begin a sweep.
+    pub(crate) fn has_to_clear_up(&self, at: Instant) -> bool {
+        let now = self.time.max(at.wall);
+        let clears_up = |reminder: &Reminder| matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_));
+        self.due(now).any(clears_up) || self.run_out(now) > limits::REMINDERS_PER_TURN / limits::SWEEP_MAX
+    }
+
+    /// How many locks have run out.
+    fn run_out(&self, now: Timestamp) -> usize {
+        let locks = self.rules.locks();
+        if locks.first_deadline().is_none_or(|(until, _)| now < until) {
+            return 0;
+        }
+        let has_run_out = |key: &&WorkflowKey| locks.of(key).is_some_and(|(_, lock)| lock.until <= now);
+        self.rows.workflows.keys().filter(has_run_out).count()
+    }
+
+    fn due(&self, now: Timestamp) -> impl Iterator<Item = &Reminder> {
+        self.rows.reminders.values().take_while(move |reminder| reminder.due <= now)
+    }
+
+    /// Plays a turn in which nobody asks anything, and notes which workflows were forgotten in it.
+    fn clear_up(&mut self, at: Instant, asked: Vec<Asked>, played: &mut Played) {
+        let idle_since =
+            |rows: &Rows, key: &WorkflowKey| rows.workflows.get(key).and_then(|known| known.idle_since);
+        let forgettable = self.due(self.time).filter_map(|reminder| match &reminder.what {
+            Remind::Forget(stream) => Some(WorkflowKey { queue: reminder.queue, stream: stream.clone() }),
+            _ => None,
+        });
+        let forgettable: Vec<_> = forgettable.map(|key| (idle_since(&self.rows, &key), key)).collect();
+        self.turn(at, asked, played);
+        played.turns_before += 1;
+        for (since, key) in forgettable {
+            let is_back = self.rows.workflows.contains_key(&key);
+            if let Some(queue) = self.rows.queues.get(&key.queue)
+                && since.is_some()
+                && idle_since(&self.rows, &key) != since
+            {
+                let queue = queue.name.clone();
+                played.forgotten.push(Forgotten { queue, stream: key.stream, is_back });
+            }
+        }
     }
 
     fn turn(&mut self, at: Instant, asked: Vec<Asked>, played: &mut Played) {
@@ -120,6 +186,7 @@ impl Plain {
         let applied = work.finish().expect("plain rows never fail");
         if rows.changes > changes {
             self.stamped = self.time;
+            self.position += 1;
         }
         self.let_out(applied, played);
     }
@@ -166,16 +233,29 @@ impl Plain {
         self.waiting.iter().map(|waiting| waiting.number)
     }
 
-    /// The process is lost, with everything in memory, and the file is opened again.
-    pub(crate) fn crash(&mut self, at: Instant) -> Vec<Event> {
+    /// What would be left if the process were lost now.
+    pub(crate) fn kept(&self) -> Kept {
+        Kept { rows: self.rows.clone(), stamped: self.stamped, position: self.position }
+    }
+
+    /// Takes everything back that has happened since.
+    pub(crate) fn restore(&mut self, kept: Kept) {
+        *self = Plain::opened(kept);
+    }
+
+    /// The process is lost, with everything in memory, and what is left is opened again.
+    pub(crate) fn reopen(&mut self, at: Instant) -> Played {
         let rows = std::mem::take(&mut self.rows);
-        *self = Plain::opened(rows, self.stamped);
-        let some = Question { number: None, command: Command::Recover, wait: None, is_gone: false };
-        let mut events = self.play(at, &vec![some.clone(); limits::SWEEP_MAX]).events;
-        while !self.rows.holdings.is_empty() {
-            events.extend(self.play(at, &vec![some.clone(); limits::SWEEP_MAX]).events);
+        *self = Plain::opened(Kept { rows, stamped: self.stamped, position: self.position });
+        self.time = self.time.max(at.wall);
+        let mut played = Played::default();
+        loop {
+            let some = (0..limits::SWEEP_MAX).map(|_| Asked::unattended(Command::Recover));
+            self.clear_up(at, some.collect(), &mut played);
+            if self.rows.holdings.is_empty() {
+                return played;
+            }
         }
-        events
     }
 }
 

@@ -1,5 +1,7 @@
 //! What an invariant may look at: the engine's state, the ledger, and what the last turn has brought.
 
+use std::time::Duration;
+
 use crate::clock::Timestamp;
 use crate::engine::crash::rows::Rows;
 use crate::engine::rules::lock::Locks;
@@ -21,6 +23,8 @@ pub(crate) struct View<'a> {
     /// The engine's time of this turn, and of the one before.
     pub(crate) now: Timestamp,
     pub(crate) before: Timestamp,
+    /// How much time has passed, by the clock that is never set.
+    pub(crate) elapsed: Duration,
     /// The first reminder that the turn before has left.
     pub(crate) due: Option<Reminder>,
     pub(crate) plain: &'a Plain,

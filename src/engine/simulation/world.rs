@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use xxhash_rust::xxh3::Xxh3;
+
 use crate::clock::Timestamp;
+use crate::engine::crash::listing::Listing;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::effect::Event;
@@ -15,8 +18,11 @@ use crate::engine::simulation::ledger::Ledger;
 use crate::engine::simulation::plain::Plain;
 use crate::engine::simulation::plain::Played;
 use crate::engine::simulation::plain::Question;
+use crate::engine::simulation::reference::Reference;
+use crate::engine::simulation::stored::Stored;
 use crate::engine::simulation::view::Finding;
 use crate::engine::simulation::view::View;
+use crate::engine::simulation::view::expect;
 use crate::id::QueueName;
 
 /// Steps of one simulation.
@@ -27,29 +33,39 @@ const THOROUGH_EVERY: usize = 20;
 /// One simulation.
 pub(crate) struct World {
     pub(crate) crowd: Crowd,
-    clock: Clock,
+    pub(crate) clock: Clock,
     pub(crate) plain: Plain,
-    ledger: Ledger,
+    /// The same on a disk, in some simulations.
+    pub(crate) stored: Option<Stored>,
+    pub(crate) ledger: Ledger,
+    pub(crate) reference: Reference,
     /// What was asked and is not answered yet.
-    asked: BTreeMap<u64, Command>,
+    pub(crate) asked: BTreeMap<u64, Command>,
     next_number: u64,
-    epoch: u32,
+    pub(crate) epoch: u32,
     /// What the engine takes back by itself in the next turn.
-    given_back: Vec<Command>,
+    pub(crate) given_back: Vec<Command>,
     step: usize,
     /// The first reminder that the last turn has left.
     due: Option<Reminder>,
     /// What has happened, if somebody wants to read it.
     pub(crate) story: Option<Vec<String>>,
+    /// The number of what has happened, if somebody wants to compare it.
+    pub(crate) digest: Option<Xxh3>,
 }
 
 impl World {
-    pub(crate) fn new(seed: u64) -> World {
+    /// A simulation on plain rows, perhaps on a disk as well.
+    pub(crate) fn new(seed: u64, is_stored: bool) -> World {
+        let clock = Clock::new();
+        let stored = is_stored.then(|| Stored::new(seed, clock.at));
         World {
             crowd: Crowd::new(seed),
-            clock: Clock::new(),
+            clock,
             plain: Plain::new(),
+            stored,
             ledger: Ledger::default(),
+            reference: Reference::default(),
             asked: BTreeMap::new(),
             next_number: 0,
             epoch: 1,
@@ -57,6 +73,7 @@ impl World {
             step: 0,
             due: None,
             story: None,
+            digest: None,
         }
     }
 
@@ -68,15 +85,19 @@ impl World {
             self.step = step;
             self.advance();
             match self.crowd.random.below(1000) {
-                0..6 => self.crash(),
-                6..12 => self.crash_in_a_turn()?,
+                0..6 => self.lose_process()?,
+                6..12 => self.lose_process_in_a_turn()?,
                 _ => {
                     let questions = self.questions();
                     self.turn(questions)?;
                 }
             }
         }
-        self.settle_everything()
+        self.settle_everything()?;
+        match &mut self.stored {
+            Some(stored) => stored.finish(&self.plain),
+            None => Ok(()),
+        }
     }
 
     /// Lets time pass.
@@ -95,7 +116,7 @@ impl World {
         Question { number: Some(self.next_number), command, wait: None, is_gone: false }
     }
 
-    fn questions(&mut self) -> Vec<Question> {
+    pub(crate) fn questions(&mut self) -> Vec<Question> {
         let count = self.crowd.random.pick(&[1, 1, 1, 1, 2, 3]);
         let mut questions: Vec<Question> = Vec::new();
         for command in std::mem::take(&mut self.given_back) {
@@ -119,18 +140,34 @@ impl World {
         if let Some(number) = first {
             self.plain.walk_away(number);
             self.asked.remove(&number);
+            if let Some(stored) = &mut self.stored {
+                stored.walk_away(number);
+            }
         }
     }
 
-    fn turn(&mut self, questions: Vec<Question>) -> Finding {
+    pub(crate) fn turn(&mut self, questions: Vec<Question>) -> Finding {
         let before = self.plain.time;
         let played = self.plain.play(self.clock.at, &questions);
-        self.hear(&questions, played, true);
+        if let Some(stored) = &mut self.stored {
+            let more = self.crowd.random.chance(20);
+            stored.expect(&played);
+            let is_done = stored.play(self.clock.at, played.turns_before, &questions, more);
+            expect(is_done, || "the disk is healthy, and the engine stopped".to_owned())?;
+            if self.step.is_multiple_of(THOROUGH_EVERY) {
+                stored.compare_rows(&self.plain)?;
+            } else if !more {
+                stored.compare(&self.plain)?;
+            }
+        }
+        self.hear(&questions, played, true)?;
         self.look(before)
     }
 
-    fn hear(&mut self, questions: &[Question], played: Played, is_answered: bool) {
+    pub(crate) fn hear(&mut self, questions: &[Question], played: Played, is_answered: bool) -> Finding {
         self.ledger.advance(self.plain.time);
+        self.reference.advance(self.plain.time);
+        played.forgotten.iter().try_for_each(|forgotten| self.reference.forget(forgotten))?;
         let is_done = |number: u64| {
             let mut answers = played.answers.iter();
             answers.any(|(of, reply)| *of == number && matches!(reply, Reply::Queue(Ok(true))))
@@ -140,32 +177,48 @@ impl World {
             let deletes = |question: &Question| matches!(&question.command, Command::DeleteQueue { name } if name == queue);
             questions.iter().any(|question| deletes(question) && question.number.is_some_and(is_done))
         };
-        let is_news = |event: &&Event| event.kind != EventKind::QueueDeleted || !is_deleted(&event.queue);
-        played.events.iter().filter(is_news).for_each(|event| self.ledger.hear_event(event));
+        for event in &played.events {
+            if event.kind != EventKind::QueueDeleted || !is_deleted(&event.queue) {
+                self.hear_event(event);
+            }
+        }
         for question in questions {
             self.tell(|| format!("{:?} asks {:?}", question.number, question.command));
             if let Some(number) = question.number {
                 self.asked.insert(number, question.command.clone());
             }
         }
+        let is_gone =
+            |number| questions.iter().any(|question| question.number == Some(number) && question.is_gone);
         for (number, reply) in &played.answers {
             self.tell(|| format!("  {number} is answered {reply:?}"));
             let command = self.asked.remove(number).expect("only what was asked is answered");
             self.ledger.hear(&command, reply);
-            let is_gone =
-                questions.iter().any(|question| question.number == Some(*number) && question.is_gone);
-            if is_answered && !is_gone {
+            let is_new = questions.iter().any(|question| question.number == Some(*number));
+            if is_new || !is_nothing(reply) {
+                self.reference.hear(&command, reply)?;
+            }
+            if is_answered && !is_gone(*number) {
                 self.crowd.hear(&command, reply);
             }
         }
         self.given_back.extend(played.given_back);
+        self.reference.check_waiting(self.asked.values())
     }
 
-    fn look(&mut self, before: Timestamp) -> Finding {
+    pub(crate) fn hear_event(&mut self, event: &Event) {
+        self.ledger.hear_event(event);
+        if event.kind == EventKind::QueueDeleted {
+            self.reference.delete(&event.queue);
+        }
+    }
+
+    pub(crate) fn look(&mut self, before: Timestamp) -> Finding {
         let facts = std::mem::take(&mut self.ledger.facts);
         let view = View {
             now: self.plain.time,
             before,
+            elapsed: self.clock.at.elapsed,
             due: self.due.take(),
             plain: &self.plain,
             ledger: &self.ledger,
@@ -173,53 +226,42 @@ impl World {
         };
         invariants::after_every_turn(&view)?;
         self.due = self.plain.rows.reminders.values().next().cloned();
-        if self.step.is_multiple_of(THOROUGH_EVERY) || self.ledger.has_purged {
+        // Whoever reads the story wants to know in which step it went wrong.
+        let is_told = self.story.is_some();
+        if self.step.is_multiple_of(THOROUGH_EVERY) || self.ledger.has_purged || is_told {
             invariants::thoroughly(&view)?;
+            self.reference.compare(&self.plain.rows)?;
             let gone = invariants::gone(&view);
             self.ledger.note_gone(gone);
         }
         Ok(())
     }
 
-    /// The process is lost between two turns.
-    fn crash(&mut self) {
-        self.tell(|| "the process is lost".to_owned());
-        self.reopen(Vec::new());
-    }
-
-    /// The process is lost in a turn whose answers nobody gets; perhaps the turn was written, perhaps not.
-    fn crash_in_a_turn(&mut self) -> Finding {
-        let questions = self.questions();
-        let commands: Vec<Command> = questions.iter().map(|question| question.command.clone()).collect();
-        if self.crowd.random.chance(50) {
-            self.tell(|| format!("the process is lost, and with it {commands:?}"));
-            self.reopen(commands);
-            return Ok(());
+    pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
+        if self.story.is_none() && self.digest.is_none() {
+            return;
         }
-        let before = self.plain.time;
-        let played = self.plain.play(self.clock.at, &questions);
-        self.hear(&questions, played, false);
-        self.look(before)?;
-        self.tell(|| "the process is lost before it could answer that".to_owned());
-        self.reopen(commands);
-        Ok(())
-    }
-
-    fn reopen(&mut self, unanswered: Vec<Command>) {
-        self.epoch += 1;
-        self.asked.clear();
-        self.given_back.clear();
-        self.ledger.lose(|_| true);
-        let events = self.plain.crash(self.clock.at);
-        self.ledger.advance(self.plain.time);
-        events.iter().for_each(|event| self.ledger.hear_event(event));
-        self.crowd.hear_of_crash(unanswered, self.epoch);
-    }
-
-    fn tell(&mut self, line: impl FnOnce() -> String) {
-        let (time, step) = (self.plain.time, self.step);
+        let line = format!("{:3} {}: {}", self.step, self.plain.time, line());
+        if let Some(digest) = &mut self.digest {
+            digest.update(line.as_bytes());
+        }
         if let Some(story) = &mut self.story {
-            story.push(format!("{step:3} {time}: {}", line()));
+            story.push(line);
         }
+    }
+
+    /// The numbers of what has happened and of all rows; the rows are used up by it.
+    pub(crate) fn digests(&mut self) -> (u64, u64) {
+        let rows = Listing::number(&mut self.plain.rows).expect("plain rows never fail");
+        (self.digest.as_ref().map_or(0, Xxh3::digest), rows)
+    }
+}
+
+/// Whether somebody was told that there is nothing; who has waited long enough is told so before anything else happens.
+fn is_nothing(reply: &Reply) -> bool {
+    match reply {
+        Reply::Receive(Ok(handed)) => handed.is_empty(),
+        Reply::Take(Ok(taken)) => taken.is_none(),
+        _ => false,
     }
 }

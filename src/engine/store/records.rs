@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
@@ -181,6 +182,14 @@ impl Records for Turn<'_> {
 
     fn duplicate(&self, queue: QueueId, id: &MessageId) -> Read<Option<Duplicate>> {
         self.shelves.duplicates.get(&self.base, &queue, id)
+    }
+
+    fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>> {
+        self.shelves.answers.get(&self.base, &queue, key)
+    }
+
+    fn answer_count(&self, queue: QueueId) -> Read<u64> {
+        Ok(self.shelves.answer_counts.get(&self.base, &queue, &())?.unwrap_or_default())
     }
 
     fn write(&mut self, change: Change) -> Result<(), Fault> {

@@ -32,6 +32,8 @@ impl Turn<'_> {
                 self.kept.touched_tallies.insert(queue);
                 Ok(())
             }
+            Change::Answer(queue, key, answered) => shelves.answers.set(base, &queue, key, answered),
+            Change::AnswerCount(queue, count) => shelves.answer_counts.set(base, &queue, (), count),
             other => self.apply_rare_change(other),
         }
     }

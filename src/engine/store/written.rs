@@ -6,6 +6,7 @@ use bytes::Bytes;
 use redb::WriteTransaction;
 
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
@@ -115,6 +116,13 @@ impl Weighed for Arc<WorkflowRecord> {
     }
 }
 
+impl Weighed for Arc<Answered> {
+    fn bytes(&self) -> u64 {
+        16 + 4 * self.receipts.len() as u64
+    }
+}
+
+impl Weighed for u64 {}
 impl Weighed for SequenceNumber {}
 impl Weighed for TrailEntry {}
 impl Weighed for Holding {}

@@ -25,6 +25,9 @@ pub struct StatusView {
     pub definitions: usize,
     /// How many handlers run at this moment.
     pub handlers_running: usize,
+    /// Why the definition files as they are now are not in use: every mistake, a line for each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reload_problem: Option<String>,
 }
 
 /// A definition in use, and what is wrong with its file as it is now.

@@ -25,6 +25,13 @@ pub(crate) fn nothing_due_is_left_undone(view: &View<'_>) -> Finding {
     expect(!is_left, || format!("at {}: {due:?}", view.now))
 }
 
+/// I8: nobody waits for longer than he said.
+pub(crate) fn nobody_waits_too_long(view: &View<'_>) -> Finding {
+    let until = view.plain.wakeups.first_deadline();
+    let is_over = until.is_some_and(|until| until <= view.elapsed);
+    expect(!is_over, || format!("somebody waits until {until:?}, and it is {:?}", view.elapsed))
+}
+
 /// I14: the engine's time never runs back, whatever the clock does, and over restarts.
 pub(crate) fn time_never_runs_back(view: &View<'_>) -> Finding {
     expect(view.before <= view.now, || format!("{} after {}", view.now, view.before))?;

@@ -1,43 +1,12 @@
-//! What can be said on the command line.
+//! The arguments of `seriatim demo`.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
-use crate::bench::Workload;
-
-/// Messages of one workflow, one at a time, in order, even when they arrive shuffled, fail, or the process dies.
-#[derive(Debug, Parser)]
-#[command(version, about, after_help = EXIT_CODES)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    pub(crate) verb: Verb,
-}
-
-const EXIT_CODES: &str = "Exit codes: 0 all is well; 1 a promise was broken or a file is damaged; 2 the arguments are wrong; \
-                          3 it could not run, and one line on stderr says why.";
-
-const VERIFY_CODES: &str = "Exit codes: 0 the file is sound; 1 it is damaged; 2 the arguments are wrong; 3 it could not \
-                            be looked at: it is not seriatim's, beyond recognition, or held by a process that is named.";
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Verb {
-    /// Show what seriatim does, on data you already have.
-    #[command(subcommand)]
-    Demo(Demo),
-    /// Read all of a file that no engine has open, without changing it, and say what is damaged.
-    #[command(after_help = VERIFY_CODES)]
-    Verify(VerifyArguments),
-    /// Measure the engine on this machine; order and one at a time are checked for every message.
-    #[command(after_help = EXIT_CODES)]
-    Bench(BenchArguments),
-    /// The process of one workload.
-    #[command(hide = true)]
-    BenchRun(BenchRunArguments),
-}
+use crate::cli::arguments::verb::EXIT_CODES;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Demo {
@@ -92,44 +61,6 @@ pub(crate) struct GitEngineArguments {
     pub(crate) mode: Mode,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct VerifyArguments {
-    /// The file.
-    pub(crate) file: PathBuf,
-    /// How many damages are printed; the total always is.
-    #[arg(long, default_value_t = 20)]
-    pub(crate) limit: usize,
-    /// Print the result as one line of JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchArguments {
-    /// What to run; everything by default.
-    #[arg(value_enum, value_name = "WORKLOAD")]
-    pub(crate) workloads: Vec<Workload>,
-    /// How many messages each workload sends, instead of its usual number.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
-    pub(crate) messages: Option<u32>,
-    /// Folder on the disk to measure; by default where temporary files go. What is written there is removed.
-    #[arg(long)]
-    pub(crate) dir: Option<PathBuf>,
-    /// Print one line of JSON for each workload.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchRunArguments {
-    #[arg(value_enum)]
-    pub(crate) workload: Workload,
-    #[arg(long)]
-    pub(crate) messages: Option<u32>,
-    #[arg(long)]
-    pub(crate) dir: Option<PathBuf>,
-}
-
 /// How the messages are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
@@ -161,14 +92,7 @@ fn parse_share(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
-
-    #[test]
-    fn the_command_line_is_well_formed() {
-        Arguments::command().debug_assert();
-    }
 
     #[test]
     fn a_share_is_between_nothing_and_all() {

@@ -1,0 +1,23 @@
+//! Where the daemon is, and how its answers are printed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Arguments of every verb that talks to a daemon.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Daemon")]
+pub(crate) struct DaemonArguments {
+    /// Where the daemon is.
+    #[arg(long, global = true, env = "SERIATIM_URL", default_value = "http://127.0.0.1:7700")]
+    pub(crate) url: String,
+    /// File that holds the key. Without it, SERIATIM_KEY holds the key, or SERIATIM_KEY_FILE names the file.
+    #[arg(long, global = true)]
+    pub(crate) key_file: Option<PathBuf>,
+    /// PEM file of the certificates that are trusted, instead of those of the web.
+    #[arg(long, global = true, env = "SERIATIM_CA_FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Print lines of JSON: one for each row, or one with the answer.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,106 @@
+//! The arguments of the verbs that look and change nothing, and of `definitions`.
+
+use clap::Args;
+use clap::Subcommand;
+
+use crate::cli::arguments::daemon::DaemonArguments;
+use crate::cli::arguments::target::Target;
+
+#[derive(Debug, Args)]
+pub(crate) struct QueuesArguments {
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BlockedArguments {
+    /// Only those of this queue.
+    #[arg(long)]
+    pub(crate) queue: Option<String>,
+    /// How many are printed at most.
+    #[arg(long, default_value_t = 100, value_parser = at_least_one)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArguments {
+    /// QUEUE, QUEUE/WORKFLOW or QUEUE#NUMBER.
+    pub(crate) target: Target,
+    /// How many messages of a workflow are printed at most.
+    #[arg(long, default_value_t = 50, value_parser = at_least_one)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TailArguments {
+    /// Only what happens in this queue.
+    #[arg(long)]
+    pub(crate) queue: Option<String>,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CronArguments {
+    /// Only the schedules of this queue.
+    #[arg(long)]
+    pub(crate) queue: Option<String>,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DefinitionsArguments {
+    #[command(subcommand)]
+    pub(crate) what: Option<DefinitionsVerb>,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+/// What is done with definitions; without it, they are listed.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DefinitionsVerb {
+    /// List them.
+    List,
+    /// Load them again: all of them, or none when one is wrong.
+    Reload,
+    /// Stop the handlers of a queue from taking further messages; senders and other receivers go on.
+    Pause {
+        /// The queue.
+        queue: String,
+    },
+    /// Let the handlers of a queue go on.
+    Resume {
+        /// The queue.
+        queue: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArguments {
+    /// Goes on where an earlier page has ended, as it has said.
+    #[arg(long)]
+    pub(crate) after: Option<String>,
+    /// How many are printed at most.
+    #[arg(long, default_value_t = 100, value_parser = at_least_one)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("it must be a whole number of at least 1".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}

@@ -1,0 +1,14 @@
+//! What can be said on the command line.
+
+pub(crate) mod bench;
+pub(crate) mod daemon;
+pub(crate) mod define;
+pub(crate) mod demo;
+pub(crate) mod keep;
+pub(crate) mod look;
+pub(crate) mod operate;
+pub(crate) mod send;
+pub(crate) mod serve;
+pub(crate) mod take;
+pub(crate) mod target;
+pub(crate) mod verb;

@@ -1,0 +1,268 @@
+//! The arguments of the operator's verbs.
+
+use clap::Args;
+use clap::Subcommand;
+use seriatim::wire::views::BlockedCause;
+use seriatim::wire::views::HoldWord;
+use seriatim::wire::views::WorkflowWord;
+
+use crate::cli::arguments::daemon::DaemonArguments;
+use crate::cli::arguments::target::Positions;
+use crate::cli::arguments::target::Target;
+use crate::cli::arguments::target::WorkflowTarget;
+use crate::cli::word::parse_word;
+
+/// What every operator verb takes.
+#[derive(Debug, Args)]
+pub(crate) struct OperatorArguments {
+    /// Says what would happen, and to how many, and changes nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Does not ask first.
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+/// A verb for every workflow of a queue that matches.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Many at once")]
+pub(crate) struct BulkArguments {
+    /// Every workflow of the queue that matches the filters.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Only those with one of these statuses: ready, locked, blocked, scheduled, waiting_for_predecessor, held, idle.
+    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<WorkflowWord>)]
+    pub(crate) status: Vec<WorkflowWord>,
+    /// Only those whose workflow ID begins so.
+    #[arg(long, requires = "all")]
+    pub(crate) prefix: Option<String>,
+    /// Only those that do not get on for one of these causes: retry, deferred, gap, held, locked.
+    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<BlockedCause>)]
+    pub(crate) cause: Vec<BlockedCause>,
+    /// Only those that are held for one of these causes: operator, spent, gap, predecessor, quarantine.
+    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<HoldWord>)]
+    pub(crate) hold_cause: Vec<HoldWord>,
+    /// Only those whose last error, or the reason they are held for, has this text in it.
+    #[arg(long, requires = "all", value_name = "TEXT")]
+    pub(crate) error: Option<String>,
+    /// Goes on where an interrupted run has stopped, as it has said.
+    #[arg(long, requires = "all", value_name = "WHERE")]
+    pub(crate) after: Option<String>,
+}
+
+impl BulkArguments {
+    /// Whether everything of a queue is meant.
+    pub(crate) fn is_everything(&self) -> bool {
+        let BulkArguments { all, status, prefix, cause, hold_cause, error, after } = self;
+        let words_are_empty = status.is_empty() && cause.is_empty() && hold_cause.is_empty();
+        *all && words_are_empty && prefix.is_none() && error.is_none() && after.is_none()
+    }
+}
+
+/// Every dead letter of a queue that matches.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Many at once")]
+pub(crate) struct LetterArguments {
+    /// Every dead letter of the queue that matches the filters.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Only those whose workflow ID begins so.
+    #[arg(long, requires = "all")]
+    pub(crate) prefix: Option<String>,
+    /// Only those that were moved aside for this reason.
+    #[arg(long)]
+    pub(crate) letter_reason: Option<String>,
+    /// Only those whose reason or description contains this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) error: Option<String>,
+    /// Goes on where an interrupted run has stopped, as it has said.
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) after: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RetryArguments {
+    /// QUEUE/WORKFLOW, or QUEUE with --all.
+    pub(crate) target: Target,
+    /// Why, for the audit.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArguments,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArguments,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SkipArguments {
+    /// QUEUE/WORKFLOW, or QUEUE with --all.
+    pub(crate) target: Target,
+    /// Why; it stays with the dead letter, and in the audit.
+    #[arg(long)]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArguments,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArguments,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HoldArguments {
+    /// QUEUE/WORKFLOW, or QUEUE with --all.
+    pub(crate) target: Target,
+    /// Why; it is shown as long as the workflow is held.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArguments,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArguments,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArguments {
+    /// QUEUE/WORKFLOW, or QUEUE with --all.
+    pub(crate) target: Target,
+    /// Puts the workflow's dead letters back in their places first.
+    #[arg(long)]
+    pub(crate) redrive: bool,
+    /// Why, for the audit.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArguments,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArguments,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UnlockArguments {
+    /// QUEUE/WORKFLOW.
+    pub(crate) target: WorkflowTarget,
+    /// Why, for the audit.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArguments,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RedriveArguments {
+    /// QUEUE#NUMBER for one dead letter, QUEUE/WORKFLOW for those of a workflow, or QUEUE with --all.
+    pub(crate) target: Target,
+    /// Sends it as a new message at this position, instead of to its own place.
+    #[arg(long)]
+    pub(crate) position: Option<u64>,
+    /// Why, for the audit.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) many: LetterArguments,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArguments,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PurgeArguments {
+    /// QUEUE/WORKFLOW, or QUEUE with --all: everything it stores, or the workflows that match.
+    pub(crate) target: Target,
+    /// Why, for the audit.
+    #[arg(long)]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArguments,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArguments,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct DlqArguments {
+    #[command(flatten)]
+    pub(crate) list: DlqListArguments,
+    #[command(subcommand)]
+    pub(crate) what: Option<DlqVerb>,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DlqListArguments {
+    /// The queue; by default all queues.
+    pub(crate) queue: Option<String>,
+    /// Prints each of them, instead of how many there are for each reason.
+    #[arg(long)]
+    pub(crate) each: bool,
+    /// Only those whose reason contains this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) error: Option<String>,
+}
+
+/// What is done with dead letters; without it, they are listed.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DlqVerb {
+    /// Remove all dead letters of a queue for good.
+    Purge {
+        /// The queue.
+        queue: String,
+        /// Why, for the audit.
+        #[arg(long)]
+        reason: String,
+        #[command(flatten)]
+        operator: OperatorArguments,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GapArguments {
+    #[command(subcommand)]
+    pub(crate) what: GapVerb,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+/// What is done with a gap.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GapVerb {
+    /// Show what is missing, since when, and what waits behind it.
+    Show {
+        /// QUEUE/WORKFLOW.
+        target: WorkflowTarget,
+    },
+    /// Declare positions void: nobody will send them.
+    Void {
+        /// QUEUE/WORKFLOW.
+        target: WorkflowTarget,
+        /// The positions: 19, or 19..22 with both included.
+        positions: Positions,
+        /// Why, for the audit.
+        #[arg(long)]
+        reason: String,
+        #[command(flatten)]
+        operator: OperatorArguments,
+    },
+    /// Go on with the lowest waiting position; should what is skipped come later, it becomes a dead letter.
+    Skip {
+        /// QUEUE/WORKFLOW.
+        target: WorkflowTarget,
+        /// Why, for the audit.
+        #[arg(long)]
+        reason: String,
+        #[command(flatten)]
+        operator: OperatorArguments,
+    },
+}

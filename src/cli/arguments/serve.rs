@@ -1,0 +1,50 @@
+//! Arguments of `run` and `dev`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use seriatim::wire::WireDuration;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// The folder of the definitions.
+    #[arg(default_value = "workflows")]
+    pub(crate) definitions: PathBuf,
+    /// The data folder; made if it is not there.
+    #[arg(long, default_value = "seriatim-data", env = "SERIATIM_DATA")]
+    pub(crate) data: PathBuf,
+    /// Where HTTP is served. Beyond this machine it needs keys and TLS.
+    #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP")]
+    pub(crate) http: SocketAddr,
+    /// TOML file of the keys and what each may do. Without it, whoever reaches the address may do everything.
+    #[arg(long, env = "SERIATIM_KEYS")]
+    pub(crate) keys: Option<PathBuf>,
+    /// PEM file of the certificate chain.
+    #[arg(long, env = "SERIATIM_TLS_CERTIFICATE", requires = "tls_key")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    /// PEM file of the certificate's private key.
+    #[arg(long, env = "SERIATIM_TLS_KEY", requires = "tls_certificate")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// How long handlers may go on when the daemon is told to stop.
+    #[arg(long, default_value = "30s")]
+    pub(crate) drain: WireDuration,
+    /// Write the log as lines of JSON. SERIATIM_LOG chooses what is in it: `warn`, `info`, `seriatim=debug`.
+    #[arg(long)]
+    pub(crate) log_json: bool,
+    /// Print one line of JSON when it is ready.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DevArguments {
+    /// The folder of the definitions; a demonstration without it.
+    pub(crate) definitions: Option<PathBuf>,
+    /// Where HTTP is served.
+    #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP")]
+    pub(crate) http: SocketAddr,
+    /// Print one line of JSON when it is ready.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

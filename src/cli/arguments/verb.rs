@@ -1,0 +1,170 @@
+//! The verbs.
+
+use clap::Args;
+use clap::Parser;
+use clap::Subcommand;
+use clap_complete::Shell;
+
+use crate::cli::arguments::bench::BenchArguments;
+use crate::cli::arguments::bench::BenchRunArguments;
+use crate::cli::arguments::define::CheckArguments;
+use crate::cli::arguments::demo::Demo;
+use crate::cli::arguments::keep::BackupArguments;
+use crate::cli::arguments::keep::ExportArguments;
+use crate::cli::arguments::keep::ImportArguments;
+use crate::cli::arguments::keep::RestoreArguments;
+use crate::cli::arguments::keep::VerifyArguments;
+use crate::cli::arguments::look::AuditArguments;
+use crate::cli::arguments::look::BlockedArguments;
+use crate::cli::arguments::look::CronArguments;
+use crate::cli::arguments::look::DefinitionsArguments;
+use crate::cli::arguments::look::DoctorArguments;
+use crate::cli::arguments::look::QueuesArguments;
+use crate::cli::arguments::look::ShowArguments;
+use crate::cli::arguments::look::TailArguments;
+use crate::cli::arguments::operate::DlqArguments;
+use crate::cli::arguments::operate::GapArguments;
+use crate::cli::arguments::operate::HoldArguments;
+use crate::cli::arguments::operate::PurgeArguments;
+use crate::cli::arguments::operate::RedriveArguments;
+use crate::cli::arguments::operate::ResumeArguments;
+use crate::cli::arguments::operate::RetryArguments;
+use crate::cli::arguments::operate::SkipArguments;
+use crate::cli::arguments::operate::UnlockArguments;
+use crate::cli::arguments::send::SendArguments;
+use crate::cli::arguments::serve::DevArguments;
+use crate::cli::arguments::serve::RunArguments;
+use crate::cli::arguments::take::ReceiveArguments;
+use crate::cli::arguments::take::SettleArguments;
+
+/// Messages of one workflow, one at a time, in order, even when they arrive shuffled, fail, or the process dies.
+#[derive(Debug, Parser)]
+#[command(version, about, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+pub(crate) const EXIT_CODES: &str = "Exit codes: 0 all is well; 1 a promise was broken, a file is damaged, or something \
+                                     was refused; 2 the arguments are wrong; 3 it could not run or reach the daemon, \
+                                     and one line on stderr says why.";
+
+const VERIFY_CODES: &str = "Exit codes: 0 the file is sound; 1 it is damaged; 2 the arguments are wrong; 3 it could not \
+                            be looked at: it is not seriatim's, beyond recognition, or held by a process that is named.";
+
+const CHECK_CODES: &str = "Exit codes: 0 there is no mistake; 1 there are mistakes; 2 the arguments are wrong; 3 the folder \
+                           could not be read.";
+
+#[derive(Debug, Subcommand)]
+#[command(subcommand_help_heading = "Verbs")]
+pub(crate) enum Verb {
+    /// Run the daemon: what a folder of definitions says, until it is told to stop.
+    #[command(after_help = EXIT_CODES)]
+    Run(RunArguments),
+    /// Run a daemon on a store that is gone afterwards, with a demonstration if no definitions are given.
+    #[command(after_help = EXIT_CODES)]
+    Dev(DevArguments),
+    /// Send a message, or many from lines of JSON.
+    #[command(after_help = EXIT_CODES)]
+    Send(SendArguments),
+    /// Look at the first messages of a queue, or take them.
+    #[command(after_help = EXIT_CODES)]
+    Receive(ReceiveArguments),
+    /// Settle what `receive --keep` has taken.
+    #[command(after_help = EXIT_CODES)]
+    Settle(SettleArguments),
+    /// List the queues with their counts.
+    Queues(QueuesArguments),
+    /// Show everything that does not go on: which workflow, why, since when, and what happens next.
+    #[command(after_help = EXIT_CODES)]
+    Blocked(BlockedArguments),
+    /// Show a queue, the timeline of a workflow, or one message. Looking never changes anything.
+    #[command(after_help = EXIT_CODES)]
+    Show(ShowArguments),
+    /// Print what happens, as it happens.
+    Tail(TailArguments),
+    /// Try the message at the head of a workflow again now.
+    #[command(after_help = EXIT_CODES)]
+    Retry(RetryArguments),
+    /// Dead-letter the message at the head of a workflow, so that the next one is handled.
+    #[command(after_help = EXIT_CODES)]
+    Skip(SkipArguments),
+    /// Stop offering messages of a workflow until it is resumed.
+    #[command(after_help = EXIT_CODES)]
+    Hold(HoldArguments),
+    /// Let a held workflow go on.
+    #[command(after_help = EXIT_CODES)]
+    Resume(ResumeArguments),
+    /// Take the lock of a workflow from its holder; what it had is offered again.
+    #[command(after_help = EXIT_CODES)]
+    Unlock(UnlockArguments),
+    /// Put dead letters back: in their place, or as new messages.
+    #[command(after_help = EXIT_CODES)]
+    Redrive(RedriveArguments),
+    /// List the dead letters of a queue by reason, or purge them.
+    #[command(after_help = EXIT_CODES)]
+    Dlq(DlqArguments),
+    /// Show what is missing in a workflow, declare it void, or skip it.
+    #[command(after_help = EXIT_CODES)]
+    Gap(GapArguments),
+    /// Remove the messages of a workflow, of many, or of a whole queue.
+    #[command(after_help = EXIT_CODES)]
+    Purge(PurgeArguments),
+    /// Show the schedules and their next ticks.
+    Cron(CronArguments),
+    /// List the definitions, load them again, pause or resume their handlers.
+    Definitions(DefinitionsArguments),
+    /// List what operators did.
+    Audit(AuditArguments),
+    /// Write a consistent copy of the running daemon's file.
+    #[command(after_help = EXIT_CODES)]
+    Backup(BackupArguments),
+    /// Verify a backup and put it into a data folder that no daemon has open.
+    #[command(after_help = EXIT_CODES)]
+    Restore(RestoreArguments),
+    /// Write the messages of a queue as lines of JSON.
+    Export(ExportArguments),
+    /// Send the messages of an export, in their workflows and positions.
+    #[command(after_help = EXIT_CODES)]
+    Import(ImportArguments),
+    /// Check a daemon: one line for each check, and what to do.
+    #[command(after_help = EXIT_CODES)]
+    Doctor(DoctorArguments),
+    /// Read a folder of definitions and say every mistake, or what they declare and when their schedules tick next.
+    #[command(after_help = CHECK_CODES)]
+    Check(CheckArguments),
+    /// Print the JSON schema of a definition, for an editor.
+    Schema,
+    /// Print what makes a shell complete these verbs.
+    Completions(CompletionsArguments),
+    /// Show what seriatim does, on data you already have.
+    #[command(subcommand)]
+    Demo(Demo),
+    /// Read all of a file that no engine has open, without changing it, and say what is damaged.
+    #[command(after_help = VERIFY_CODES)]
+    Verify(VerifyArguments),
+    /// Measure the engine on this machine; order and one at a time are checked for every message.
+    #[command(after_help = EXIT_CODES)]
+    Bench(BenchArguments),
+    /// The process of one workload.
+    #[command(hide = true)]
+    BenchRun(BenchRunArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell.
+    pub(crate) shell: Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,157 @@
+//! An operator's verb for every workflow that matches: counted first, page by page, resumable.
+
+use serde::Serialize;
+use seriatim::remote::BulkOperation;
+use seriatim::remote::BulkOutcome;
+use seriatim::remote::OperationFilter;
+use seriatim::remote::RefusedOperation;
+use seriatim::remote::Remote;
+
+use crate::cli::arguments::operate::BulkArguments;
+use crate::cli::failure::Failure;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::limits;
+use crate::cli::operate::Act;
+use crate::cli::operate::confirm;
+use crate::cli::out::Out;
+use crate::cli::out::remark;
+use crate::cli::progress::Progress;
+
+/// A verb for many workflows of a queue.
+pub(crate) struct Bulk<'a> {
+    remote: Remote,
+    queue: String,
+    act: Act<'a>,
+    filter: OperationFilter,
+    after: Option<String>,
+}
+
+/// What became of it, over all pages.
+#[derive(Default, Serialize)]
+struct Tally {
+    verb: &'static str,
+    dry_run: bool,
+    matched: u64,
+    done: u64,
+    refused: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    purged: Option<u64>,
+    /// Where to go on, when it was interrupted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+}
+
+impl<'a> Bulk<'a> {
+    pub(crate) fn new(remote: Remote, queue: String, act: Act<'a>, arguments: BulkArguments) -> Bulk<'a> {
+        let BulkArguments { all: _, status, prefix, cause, hold_cause, error, after } = arguments;
+        let filter = OperationFilter { all: false, status, prefix, cause, hold_cause, reason: error };
+        let filter = filter.or_all();
+        Bulk { remote, queue, act, filter, after }
+    }
+
+    /// Counts, asks, and does it; true when none was refused.
+    pub(crate) async fn run(self) -> Result<bool, Failure> {
+        let out = Out::new(self.act.daemon.json);
+        let dry_run = self.act.operator.dry_run;
+        if !dry_run && !self.act.operator.yes {
+            let would = self.all_pages(true, &out).await?;
+            if would.after.is_some() {
+                return Err(Failure::Refused(
+                    "go on: interrupted while counting; nothing was changed".to_owned(),
+                ));
+            }
+            if would.matched == 0 {
+                out.say("none matches")?;
+                out.json(&would)?;
+                return Ok(true);
+            }
+            let question = format!("{} {} workflows of {}?", self.act.verb.name, would.matched, self.queue);
+            confirm(self.act.operator, &question)?;
+        }
+        let tally = self.all_pages(dry_run, &out).await?;
+        out.json(&tally)?;
+        out.say(tally.told(self.act.verb.done))?;
+        match &tally.after {
+            Some(after) => Err(Failure::Refused(format!("go on: interrupted; go on with --after '{after}'"))),
+            None => Ok(tally.refused == 0),
+        }
+    }
+
+    async fn all_pages(&self, dry_run: bool, out: &Out) -> Result<Tally, Failure> {
+        let progress = Progress::new("workflows");
+        let mut tally = Tally { verb: self.act.verb.name, dry_run, ..Tally::default() };
+        let mut after = self.after.clone();
+        let interrupt = Interrupt::listen();
+        loop {
+            let page = self.page(dry_run, after.clone()).await.inspect_err(|_| {
+                let after = after.as_deref().unwrap_or_default();
+                remark(format!(
+                    "{} were done, and perhaps some after '{after}': look at those before you go on with --after \
+                     '{after}'",
+                    tally.done
+                ));
+            })?;
+            tally.add(&page);
+            // What would be refused is only told to who asked for it.
+            for refused in page.refused.iter().filter(|_| !dry_run || self.act.operator.dry_run) {
+                self.refuse(refused, out)?;
+            }
+            progress.show(tally.matched);
+            // A page that ends where it began would never end.
+            if page.after.is_none() || page.after == after {
+                break;
+            }
+            after = page.after;
+            if interrupt.came() {
+                tally.after = after;
+                break;
+            }
+        }
+        progress.end();
+        Ok(tally)
+    }
+
+    async fn page(&self, dry_run: bool, after: Option<String>) -> Result<BulkOutcome, Failure> {
+        let mut operation = self.act.operation.clone();
+        operation.dry_run = dry_run;
+        let bulk = BulkOperation {
+            verb: self.act.verb.name.to_owned(),
+            filter: self.filter.clone(),
+            operation,
+            after,
+            limit: Some(limits::BULK_PAGE),
+        };
+        let done = self.remote.operate_on_all(&self.queue, &bulk).await;
+        done.map_err(Failure::to(format!("{} workflows of {}", self.act.verb.name, self.queue)))
+    }
+
+    fn refuse(&self, refused: &RefusedOperation, out: &Out) -> Result<(), Failure> {
+        let id = &refused.workflow_id;
+        remark(format!("{}/{id}: {} ({})", self.queue, refused.error.detail, refused.error.code));
+        out.json(refused)?;
+        Ok(())
+    }
+}
+
+impl Tally {
+    fn add(&mut self, page: &BulkOutcome) {
+        self.matched += page.matched;
+        self.done += page.done;
+        self.purged = page.purged.map(|purged| purged + self.purged.unwrap_or_default()).or(self.purged);
+        self.refused += page.refused.len() as u64;
+    }
+
+    fn told(&self, done: &str) -> String {
+        if self.dry_run {
+            let Tally { matched, done, refused, .. } = self;
+            return format!(
+                "{matched} match, {done} would be done, {refused} refused (a dry run: nothing was changed)"
+            );
+        }
+        let purged = self.purged.map(|purged| format!(", {purged} messages")).unwrap_or_default();
+        match self.refused {
+            0 => format!("{} {done}{purged}", self.done),
+            refused => format!("{} {done}{purged}, {refused} refused", self.done),
+        }
+    }
+}

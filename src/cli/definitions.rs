@@ -1,0 +1,70 @@
+//! `seriatim definitions`: what is loaded, loading again, pausing handlers.
+
+use serde_json::json;
+use seriatim::wire::views::DefinitionView;
+
+use crate::cli::arguments::look::DefinitionsArguments;
+use crate::cli::arguments::look::DefinitionsVerb;
+use crate::cli::connect::connect;
+use crate::cli::failure::Failure;
+use crate::cli::moment::Present;
+use crate::cli::out::Out;
+use crate::cli::table::Table;
+
+/// Lists definitions, loads them again, pauses or resumes the handlers of a queue; false when a file is wrong.
+pub(crate) async fn run(arguments: DefinitionsArguments) -> Result<bool, Failure> {
+    let remote = connect(&arguments.daemon)?;
+    let out = Out::new(arguments.daemon.json);
+    match arguments.what.unwrap_or(DefinitionsVerb::List) {
+        DefinitionsVerb::List => {
+            let definitions = remote.definitions().await.map_err(Failure::to("list the definitions"))?;
+            print(&definitions, &out)
+        }
+        DefinitionsVerb::Reload => {
+            let definitions = remote.reload().await.map_err(Failure::to("load the definitions again"))?;
+            out.say("the definitions are loaded again")?;
+            print(&definitions, &out)
+        }
+        DefinitionsVerb::Pause { queue } => {
+            remote.pause(&queue).await.map_err(Failure::to(format!("pause {queue}")))?;
+            out.json(&json!({ "queue": queue, "paused": true }))?;
+            out.say(format!("{queue}: its handlers take no further messages"))?;
+            Ok(true)
+        }
+        DefinitionsVerb::Resume { queue } => {
+            remote.unpause(&queue).await.map_err(Failure::to(format!("resume {queue}")))?;
+            out.json(&json!({ "queue": queue, "paused": false }))?;
+            out.say(format!("{queue}: its handlers go on"))?;
+            Ok(true)
+        }
+    }
+}
+
+fn print(definitions: &[DefinitionView], out: &Out) -> Result<bool, Failure> {
+    let present = Present::here();
+    let mut table = Table::new(&["queue", "file", "handlers", ">schedules", "loaded", "", "problem"]);
+    for definition in definitions {
+        out.json(definition)?;
+        table.row([
+            definition.queue.clone(),
+            definition.file.clone(),
+            handlers(definition),
+            definition.schedules.to_string(),
+            present.age(definition.loaded_at),
+            if definition.paused { "paused".to_owned() } else { String::new() },
+            definition.problem.clone().unwrap_or_default(),
+        ]);
+    }
+    match table.is_empty() {
+        true => out.say("there are no definitions")?,
+        false => out.say(table.to_string())?,
+    }
+    Ok(definitions.iter().all(|definition| definition.problem.is_none()))
+}
+
+fn handlers(definition: &DefinitionView) -> String {
+    match definition.handlers.is_empty() {
+        true => "none: clients receive".to_owned(),
+        false => definition.handlers.join(", "),
+    }
+}

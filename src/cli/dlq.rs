@@ -1,0 +1,171 @@
+//! `seriatim dlq`: dead letters by reason, one by one, or purged.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use seriatim::remote::Remote;
+use seriatim::wire::WireTime;
+use seriatim::wire::views::DeadLetterEntry;
+
+use crate::cli::arguments::daemon::DaemonArguments;
+use crate::cli::arguments::operate::DlqArguments;
+use crate::cli::arguments::operate::DlqListArguments;
+use crate::cli::arguments::operate::DlqVerb;
+use crate::cli::connect::connect;
+use crate::cli::failure::Failure;
+use crate::cli::limits;
+use crate::cli::moment::Present;
+use crate::cli::out::Out;
+use crate::cli::out::shortened;
+use crate::cli::purge;
+use crate::cli::queues;
+use crate::cli::table::Table;
+
+/// Lists or purges dead letters.
+pub(crate) async fn run(arguments: DlqArguments) -> Result<bool, Failure> {
+    match arguments.what {
+        None => list(arguments.list, &arguments.daemon).await,
+        Some(DlqVerb::Purge { queue, reason, operator }) => {
+            purge::dead_letters(&queue, reason, &operator, &arguments.daemon).await
+        }
+    }
+}
+
+async fn list(list: DlqListArguments, daemon: &DaemonArguments) -> Result<bool, Failure> {
+    let remote = connect(daemon)?;
+    let out = Out::new(daemon.json);
+    let queues = match list.queue {
+        Some(queue) => vec![queue],
+        None => {
+            let with_any =
+                queues::all(&remote).await?.into_iter().filter(|queue| queue.counts.dead_lettered > 0);
+            with_any.map(|queue| queue.name).collect()
+        }
+    };
+    let mut listing =
+        if list.each { Listing::Each(Table::new(EACH)) } else { Listing::Reasons(BTreeMap::new()) };
+    let present = Present::here();
+    for queue in &queues {
+        let mut letters = DeadLetters::new(&remote, queue, None);
+        while let Some(page) = letters.next().await? {
+            for letter in &page {
+                if matches(letter, list.error.as_deref()) {
+                    listing.add(queue, letter, &present, &out)?;
+                }
+            }
+        }
+    }
+    listing.print(&present, &out)?;
+    Ok(true)
+}
+
+/// Whether its reason or description contains a text.
+pub(crate) fn matches(letter: &DeadLetterEntry, text: Option<&str>) -> bool {
+    text.is_none_or(|text| letter.letter.reason.contains(text) || letter.letter.description.contains(text))
+}
+
+const EACH: &[&str] = &["message", "workflow", "reason", ">handed out", "dead-lettered", "description"];
+
+/// What is printed of dead letters.
+enum Listing {
+    Each(Table),
+    Reasons(BTreeMap<(String, String), Reason>),
+}
+
+/// Dead letters of a queue with one reason.
+#[derive(Serialize)]
+struct Reason {
+    queue: String,
+    reason: String,
+    count: u64,
+    /// The number of the first.
+    first: u64,
+    newest_at: WireTime,
+}
+
+impl Listing {
+    fn add(
+        &mut self,
+        queue: &str,
+        letter: &DeadLetterEntry,
+        present: &Present,
+        out: &Out,
+    ) -> Result<(), Failure> {
+        match self {
+            Listing::Each(table) => {
+                out.json(letter)?;
+                table.row([
+                    format!("{queue}#{}", letter.sequence_number),
+                    letter.workflow_id.clone().unwrap_or_default(),
+                    letter.letter.reason.clone(),
+                    letter.delivery_count.to_string(),
+                    present.age(letter.letter.at),
+                    shortened(&letter.letter.description, limits::ERROR_LETTERS),
+                ]);
+            }
+            Listing::Reasons(reasons) => {
+                let reason =
+                    reasons.entry((queue.to_owned(), letter.letter.reason.clone())).or_insert(Reason {
+                        queue: queue.to_owned(),
+                        reason: letter.letter.reason.clone(),
+                        count: 0,
+                        first: letter.sequence_number,
+                        newest_at: letter.letter.at,
+                    });
+                reason.count += 1;
+                reason.newest_at = reason.newest_at.max(letter.letter.at);
+            }
+        }
+        Ok(())
+    }
+
+    fn print(self, present: &Present, out: &Out) -> Result<(), Failure> {
+        let table = match self {
+            Listing::Each(table) => table,
+            Listing::Reasons(reasons) => {
+                let mut table = Table::new(&["queue", "reason", ">count", ">first", "newest"]);
+                for reason in reasons.into_values() {
+                    out.json(&reason)?;
+                    let newest = present.age(reason.newest_at);
+                    let (count, first) = (reason.count.to_string(), reason.first.to_string());
+                    table.row([reason.queue, reason.reason, count, first, newest]);
+                }
+                table
+            }
+        };
+        match table.is_empty() {
+            true => out.say("there are no dead letters")?,
+            false => out.say(table.to_string())?,
+        }
+        Ok(())
+    }
+}
+
+/// The dead letters of a queue, page by page.
+pub(crate) struct DeadLetters<'a> {
+    remote: &'a Remote,
+    queue: &'a str,
+    reason: Option<&'a str>,
+    pub(crate) after: Option<String>,
+    is_over: bool,
+}
+
+impl<'a> DeadLetters<'a> {
+    pub(crate) fn new(remote: &'a Remote, queue: &'a str, reason: Option<&'a str>) -> DeadLetters<'a> {
+        DeadLetters { remote, queue, reason, after: None, is_over: false }
+    }
+
+    /// The next page; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<DeadLetterEntry>>, Failure> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let page =
+            self.remote.dead_letters(self.queue, self.reason, self.after.as_deref(), limits::PAGE).await;
+        let page = page.map_err(Failure::to(format!("list the dead letters of {}", self.queue)))?;
+        // A page that ends where it began would never end.
+        self.is_over = page.after.is_none() || page.after == self.after;
+        self.after = page.after;
+        Ok(Some(page.dead_letters))
+    }
+}

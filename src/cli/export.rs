@@ -1,0 +1,147 @@
+//! `seriatim export` and `import`: messages as lines of JSON, and back.
+
+use std::fs::File;
+use std::io;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::BufWriter;
+use std::io::Write;
+
+use serde_json::Value;
+use seriatim::wire::SendEnvelope;
+use seriatim::wire::views::MessageEnvelope;
+use seriatim::wire::views::MessageWord;
+
+use crate::cli::arguments::keep::ExportArguments;
+use crate::cli::arguments::keep::ImportArguments;
+use crate::cli::connect::connect;
+use crate::cli::failure::Failure;
+use crate::cli::feed::Feed;
+use crate::cli::limits;
+use crate::cli::out::Out;
+use crate::cli::out::remark;
+use crate::cli::progress::Progress;
+
+/// Writes every stored message of a queue, in order of number. Nothing is taken: messages that come or go meanwhile may
+/// or may not be among them.
+pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, Failure> {
+    let remote = connect(&arguments.daemon)?;
+    let mut output: Box<dyn Write> = match &arguments.output {
+        None => Box::new(BufWriter::new(io::stdout())),
+        Some(path) => {
+            let created = File::create_new(path);
+            Box::new(BufWriter::new(created.map_err(|error| {
+                io::Error::new(error.kind(), format!("export to {}: {error}", path.display()))
+            })?))
+        }
+    };
+    let progress = Progress::new("messages");
+    let (mut from, mut count) = (arguments.from, 0);
+    loop {
+        let page = remote.messages(&arguments.queue, from, limits::EXPORT_PAGE).await;
+        let page = page.map_err(Failure::to(format!("export {}", arguments.queue)));
+        let page = page.inspect_err(|_| remark(format!("go on with --from {from}")))?;
+        for message in &page.messages {
+            if arguments.no_dead_letters && message.status == MessageWord::DeadLettered {
+                continue;
+            }
+            serde_json::to_writer(&mut output, message)?;
+            output.write_all(b"\n")?;
+            count += 1;
+        }
+        progress.show(count);
+        match page.from.filter(|next| *next > from) {
+            Some(next) => from = next,
+            None => break,
+        }
+    }
+    output.flush()?;
+    progress.end();
+    if arguments.output.is_some() {
+        Out::new(arguments.daemon.json).say(format!("{count} messages exported"))?;
+    }
+    Ok(true)
+}
+
+/// Sends the messages of an export.
+pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, Failure> {
+    let remote = connect(&arguments.daemon)?;
+    let out = Out::new(arguments.daemon.json);
+    let input: Box<dyn BufRead + Send> = match &arguments.file {
+        None => Box::new(BufReader::new(io::stdin())),
+        Some(path) => {
+            let file = File::open(path);
+            let file =
+                file.map_err(|error| Failure::Argument(format!("open {}: {error}", path.display())))?;
+            Box::new(BufReader::new(file))
+        }
+    };
+    let feed = Feed { remote, queue: arguments.queue, from_line: arguments.feed.from_line, out };
+    let read = if arguments.no_dead_letters { read_living } else { read_any };
+    feed.run(input, read).await
+}
+
+fn read_any(_: &str, line: &[u8]) -> Result<Option<SendEnvelope>, String> {
+    read(line, false)
+}
+
+fn read_living(_: &str, line: &[u8]) -> Result<Option<SendEnvelope>, String> {
+    read(line, true)
+}
+
+/// A line of an export as a message to send: in its workflow and position, under its message ID. A scheduled message
+/// stays scheduled; locks, counts and attempts stay behind.
+fn read(line: &[u8], only_living: bool) -> Result<Option<SendEnvelope>, String> {
+    let message: MessageEnvelope = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    if only_living && message.status == MessageWord::DeadLettered {
+        return Ok(None);
+    }
+    let first = message.after.is_none() && first_of_chain(line);
+    Ok(Some(SendEnvelope {
+        queue: None,
+        workflow_id: message.workflow_id,
+        position: message.position,
+        after: message.after,
+        first,
+        message_id: message.message_id,
+        subject: message.subject,
+        content_type: message.content_type,
+        correlation_id: message.correlation_id,
+        reply_to: message.reply_to,
+        properties: message.properties,
+        time_to_live: None,
+        schedule_at: message.until.filter(|_| message.status == MessageWord::Scheduled),
+        body: message.body,
+        body_text: message.body_text,
+        body_base64: message.body_base64,
+    }))
+}
+
+/// Whether an exported line says that it begins an after-ordered workflow.
+fn first_of_chain(line: &[u8]) -> bool {
+    let value: Result<Value, _> = serde_json::from_slice(line);
+    value.is_ok_and(|value| value.get("first") == Some(&Value::Bool(true)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &[u8] = br#"{"queue":"orders","sequence_number":7,"workflow_id":"order-17","position":3,
+        "message_id":"m","accepted_at":1,"status":"dead_lettered","dead_letter":{"reason":"r","at":1},"delivery_count":3,
+        "attempts":[{"delivery_count":1,"at":1,"lasted":"1s","reason":"no"}],"body":{"a":1.10},"properties":{"x":1}}"#;
+
+    #[test]
+    fn an_exported_message_goes_back_to_its_workflow_and_position() {
+        let message = read(LINE, false).unwrap().unwrap();
+        assert_eq!((message.workflow_id.as_deref(), message.position), (Some("order-17"), Some(3)));
+        assert_eq!((message.message_id.as_deref(), message.properties.len()), (Some("m"), 1));
+        assert_eq!(message.body.unwrap().get(), r#"{"a":1.10}"#);
+        assert!(read(LINE, true).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_no_message_says_why() {
+        assert!(read(b"{", false).unwrap_err().contains("EOF"));
+    }
+}

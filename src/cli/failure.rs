@@ -1,0 +1,106 @@
+//! Why a verb did not do what it was asked for, and the exit code that says so.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+use seriatim::Misuse;
+use seriatim::remote::RemoteError;
+
+/// Exit code: a promise was broken, a file is damaged, or the daemon refused.
+pub(crate) const BROKEN: u8 = 1;
+/// Exit code: the arguments are wrong.
+pub(crate) const MISUSED: u8 = 2;
+/// Exit code: it could not run, or could not reach the daemon.
+pub(crate) const CANNOT_RUN: u8 = 3;
+
+/// HTTP statuses from here on are the daemon's own trouble, not a refusal.
+const TROUBLE_STATUS: u16 = 500;
+
+/// Why a verb failed. Shown, it is a fragment that follows "failed to".
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// An argument is wrong in a way that only shows when it is used.
+    Argument(String),
+    /// Something was not done, and why.
+    Refused(String),
+    /// The daemon did not do what is named, or was not reached.
+    Remote { what: String, error: RemoteError },
+    /// Anything else.
+    Other(Box<dyn Error>),
+}
+
+impl Failure {
+    /// Makes a failure of a call, with what it was about.
+    pub(crate) fn to(what: impl Into<String>) -> impl FnOnce(RemoteError) -> Failure {
+        let what = what.into();
+        |error| Failure::Remote { what, error }
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Argument(_) => MISUSED,
+            Failure::Refused(_) => BROKEN,
+            Failure::Remote { error: RemoteError::Misuse(_), .. } => MISUSED,
+            Failure::Remote { error, .. } => match error.problem() {
+                Some(problem) if problem.status < TROUBLE_STATUS => BROKEN,
+                _ => CANNOT_RUN,
+            },
+            Failure::Other(error) if error.is::<Misuse>() => MISUSED,
+            Failure::Other(_) => CANNOT_RUN,
+        }
+    }
+
+    /// Whether whoever reads our output has stopped reading: nothing to complain about.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        let Failure::Other(error) = self else { return false };
+        error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Argument(text) | Failure::Refused(text) => f.write_str(text),
+            Failure::Remote { what, error } => match error.problem() {
+                Some(problem) => write!(f, "{what}: {} ({})", problem.detail, problem.code),
+                None => error.fmt(f),
+            },
+            Failure::Other(error) if error.is::<Misuse>() => write!(f, "use the arguments: {error}"),
+            Failure::Other(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: Error + 'static> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::Other(Box::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use seriatim::wire::Problem;
+
+    use super::*;
+
+    fn refused(code: &str) -> Failure {
+        let problem = Problem::new(code, "skip: the workflow has no message at its head");
+        Failure::to("skip orders/4711")(RemoteError::Problem(Box::new(problem)))
+    }
+
+    #[test]
+    fn a_refusal_has_another_exit_code_than_trouble() {
+        assert_eq!(refused("no_head").exit_code(), BROKEN);
+        assert_eq!(refused("stopped").exit_code(), CANNOT_RUN);
+        assert_eq!(Failure::from(Misuse::new("url", "is none")).exit_code(), MISUSED);
+        let error = RemoteError::Unreachable { url: "http://a".to_owned(), detail: "refused".to_owned() };
+        assert_eq!(Failure::to("a")(error).exit_code(), CANNOT_RUN);
+    }
+
+    #[test]
+    fn a_refusal_says_what_why_and_the_code() {
+        let text = refused("no_head").to_string();
+        assert_eq!(text, "skip orders/4711: skip: the workflow has no message at its head (no_head)");
+    }
+}

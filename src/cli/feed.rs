@@ -1,0 +1,218 @@
+//! Many messages, one a line: sent in batches, counted, and resumable.
+
+use std::io::BufRead;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::json;
+use seriatim::remote::BatchAnswers;
+use seriatim::remote::ReceiptStatus;
+use seriatim::remote::Remote;
+use seriatim::remote::RemoteError;
+use seriatim::wire::Problem;
+use seriatim::wire::SendEnvelope;
+use tokio::time::timeout;
+
+use crate::cli::failure::Failure;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::limits;
+use crate::cli::lines::InputLine;
+use crate::cli::lines::InputLines;
+use crate::cli::out::Out;
+use crate::cli::out::remark;
+use crate::cli::progress::Progress;
+
+/// What a line says: a message, nothing that is to be sent, or why it is none.
+pub(crate) type ReadLine = fn(queue: &str, line: &[u8]) -> Result<Option<SendEnvelope>, String>;
+
+/// Where lines are sent.
+pub(crate) struct Feed {
+    pub(crate) remote: Remote,
+    pub(crate) queue: String,
+    /// Lines before it were sent by an earlier run.
+    pub(crate) from_line: u64,
+    pub(crate) out: Out,
+}
+
+/// What became of the lines.
+#[derive(Default, Serialize)]
+struct Tally {
+    lines: u64,
+    accepted: u64,
+    duplicate: u64,
+    already_settled: u64,
+    dead_lettered: u64,
+    refused: u64,
+    left_out: u64,
+}
+
+/// Messages that are sent in one request, with the numbers of their lines.
+#[derive(Default)]
+struct Batch {
+    numbers: Vec<u64>,
+    messages: Vec<SendEnvelope>,
+    bytes: usize,
+}
+
+impl Feed {
+    /// Sends every line; true when none was refused.
+    pub(crate) async fn run(&self, input: Box<dyn BufRead + Send>, read: ReadLine) -> Result<bool, Failure> {
+        let mut lines = InputLines::read(input)?;
+        let progress = Progress::new("lines");
+        let mut tally = Tally::default();
+        let interrupt = Interrupt::listen();
+        loop {
+            let line = tokio::select! {
+                line = lines.next() => line,
+                () = interrupt.wait() => {
+                    progress.end();
+                    return Err(self.stopped(&tally));
+                }
+            };
+            let Some(line) = line else { break };
+            let mut batch = Batch::default();
+            self.add(&mut batch, line?, read, &mut tally)?;
+            while batch.numbers.len() < limits::FEED_LINES_MAX && batch.bytes < limits::FEED_BYTES_MAX {
+                let Some(line) = lines.next_at_once() else { break };
+                self.add(&mut batch, line?, read, &mut tally)?;
+            }
+            self.send(&batch, &interrupt, &mut tally).await?;
+            progress.show(tally.lines);
+        }
+        progress.end();
+        self.out.json(&tally)?;
+        self.out.say(tally.told())?;
+        Ok(tally.refused == 0)
+    }
+
+    fn add(
+        &self,
+        batch: &mut Batch,
+        line: InputLine,
+        read: ReadLine,
+        tally: &mut Tally,
+    ) -> Result<(), Failure> {
+        tally.lines += 1;
+        if line.number < self.from_line || line.bytes.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        match read(&self.queue, &line.bytes) {
+            Ok(Some(message)) => {
+                batch.bytes += line.bytes.len();
+                batch.numbers.push(line.number);
+                batch.messages.push(message);
+            }
+            Ok(None) => tally.left_out += 1,
+            Err(detail) => self.refuse(line.number, &Problem::new("malformed", detail), tally)?,
+        }
+        Ok(())
+    }
+
+    async fn send(&self, batch: &Batch, interrupt: &Interrupt, tally: &mut Tally) -> Result<(), Failure> {
+        let (Some(first), Some(last)) = (batch.numbers.first(), batch.numbers.last()) else { return Ok(()) };
+        let answers = self.send_patiently(batch, interrupt).await.map_err(|error| match error.problem() {
+            Some(_) => Failure::to(format!("send lines {first} to {last}"))(error),
+            None => {
+                remark(format!(
+                    "whether lines {first} to {last} were taken is not known; go on with --from-line {first}: messages \
+                     with an ID or a position are not stored twice"
+                ));
+                Failure::to("send")(error)
+            }
+        })?;
+        for (number, answer) in batch.numbers.iter().zip(answers) {
+            match answer.map(|receipt| receipt.status) {
+                Ok(ReceiptStatus::Accepted) => tally.accepted += 1,
+                Ok(ReceiptStatus::Duplicate) => tally.duplicate += 1,
+                Ok(ReceiptStatus::AlreadySettled) => tally.already_settled += 1,
+                Ok(ReceiptStatus::DeadLettered) => tally.dead_lettered += 1,
+                Err(problem) => self.refuse(*number, &problem, tally)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a batch; what the daemon has no room for is sent again, in its order, when it says so.
+    async fn send_patiently(
+        &self,
+        batch: &Batch,
+        interrupt: &Interrupt,
+    ) -> Result<BatchAnswers, RemoteError> {
+        let mut answers = self.send_once(batch.messages.clone()).await?;
+        for _ in 0..limits::FEED_RETRIES_MAX {
+            let wait = |answer: &Result<_, Problem>| answer.as_ref().err()?.retry_after_seconds;
+            let again: Vec<usize> = (0..answers.len()).filter(|&at| wait(&answers[at]).is_some()).collect();
+            let Some(seconds) = again.iter().filter_map(|&at| wait(&answers[at])).max() else { break };
+            let patience = Duration::from_secs(seconds).min(limits::FEED_RETRY_WAIT_MAX);
+            if timeout(patience, interrupt.wait()).await.is_ok() {
+                break;
+            }
+            let messages = again.iter().map(|&at| batch.messages[at].clone()).collect();
+            for (at, answer) in again.into_iter().zip(self.send_once(messages).await?) {
+                answers[at] = answer;
+            }
+        }
+        Ok(answers)
+    }
+
+    async fn send_once(&self, messages: Vec<SendEnvelope>) -> Result<BatchAnswers, RemoteError> {
+        match self.remote.send_batch(&self.queue, &messages).await {
+            // The whole request came too early: so did each of its messages.
+            Err(RemoteError::Problem(problem)) if problem.retry_after_seconds.is_some() => {
+                Ok(vec![Err(*problem); messages.len()])
+            }
+            // Nothing can become of the lines that follow either.
+            Ok(answers) => match answers.iter().find_map(|answer| answer.as_ref().err().filter(is_final)) {
+                Some(problem) => Err(RemoteError::Problem(Box::new(problem.clone()))),
+                None => Ok(answers),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    fn refuse(&self, number: u64, problem: &Problem, tally: &mut Tally) -> Result<(), Failure> {
+        tally.refused += 1;
+        remark(format!("line {number}: {} ({})", problem.detail, problem.code));
+        self.out.json(&json!({ "line": number, "error": problem }))?;
+        Ok(())
+    }
+
+    fn stopped(&self, tally: &Tally) -> Failure {
+        Failure::Refused(format!(
+            "go on: stopped after line {}, all of them are on disk; go on with --from-line {}",
+            tally.lines,
+            tally.lines + 1
+        ))
+    }
+}
+
+fn is_final(problem: &&Problem) -> bool {
+    problem.code == "queue_not_found"
+}
+
+impl Tally {
+    fn told(&self) -> String {
+        let Tally { lines, accepted, duplicate, already_settled, dead_lettered, refused, left_out } = self;
+        let others = [
+            (duplicate, "duplicates"),
+            (already_settled, "settled before"),
+            (dead_lettered, "dead-lettered"),
+            (left_out, "left out"),
+            (refused, "REFUSED"),
+        ];
+        let others = others.iter().filter(|(count, _)| **count > 0);
+        let others: String = others.map(|(count, what)| format!(", {count} {what}")).collect();
+        format!("{lines} lines: {accepted} accepted{others}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_names_what_there_was() {
+        let tally = Tally { lines: 5, accepted: 3, duplicate: 1, refused: 1, ..Tally::default() };
+        assert_eq!(tally.told(), "5 lines: 3 accepted, 1 duplicates, 1 REFUSED");
+    }
+}

@@ -1,0 +1,57 @@
+//! `seriatim gap`: what is missing in a workflow, and what is done about it.
+
+use serde_json::json;
+use seriatim::remote::Operation;
+
+use crate::cli::arguments::daemon::DaemonArguments;
+use crate::cli::arguments::operate::GapArguments;
+use crate::cli::arguments::operate::GapVerb;
+use crate::cli::arguments::target::WorkflowTarget;
+use crate::cli::connect::connect;
+use crate::cli::failure::Failure;
+use crate::cli::moment::Present;
+use crate::cli::next::gap_told;
+use crate::cli::operate::Act;
+use crate::cli::operate::SKIP_GAP;
+use crate::cli::operate::VOID;
+use crate::cli::out::Out;
+
+/// Shows a gap, declares it void, or skips it.
+pub(crate) async fn run(arguments: GapArguments) -> Result<bool, Failure> {
+    let daemon = &arguments.daemon;
+    match arguments.what {
+        GapVerb::Show { target } => show(&target, daemon).await,
+        GapVerb::Void { target, positions, reason, operator } => {
+            let (from, to) = (Some(positions.from), Some(positions.to));
+            let operation = Operation { reason: Some(reason), from, to, ..Operation::default() };
+            Act { verb: &VOID, operation, operator: &operator, daemon }.on_one(&target).await
+        }
+        GapVerb::Skip { target, reason, operator } => {
+            let operation = Operation { reason: Some(reason), ..Operation::default() };
+            Act { verb: &SKIP_GAP, operation, operator: &operator, daemon }.on_one(&target).await
+        }
+    }
+}
+
+async fn show(target: &WorkflowTarget, daemon: &DaemonArguments) -> Result<bool, Failure> {
+    let out = Out::new(daemon.json);
+    let remote = connect(daemon)?;
+    let workflow = remote.workflow(&target.queue, &target.workflow_id).await;
+    let workflow = workflow.map_err(Failure::to(format!("show the gap of {target}")))?;
+    let Some(workflow) = workflow else {
+        return Err(Failure::Refused(format!("show the gap of {target}: nothing is known of it")));
+    };
+    out.json(&json!({ "queue": target.queue, "workflow_id": target.workflow_id, "gap": workflow.gap }))?;
+    let Some(gap) = &workflow.gap else {
+        out.say(format!("{target} has no gap"))?;
+        return Ok(true);
+    };
+    let present = Present::here();
+    out.say(format!(
+        "{target} has a gap, and {} messages wait since {}",
+        workflow.early,
+        present.full(gap.since)
+    ))?;
+    out.say(format!("next: {}", gap_told(Some(gap), &present)))?;
+    Ok(true)
+}

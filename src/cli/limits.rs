@@ -1,0 +1,45 @@
+//! Every bound of the command line, each with its reason.
+
+use std::time::Duration;
+
+/// Lines of a feed that are sent in one request: as many as the engine takes in one commit.
+pub(crate) const FEED_LINES_MAX: usize = seriatim::limits::SEND_BATCH_MAX;
+
+/// Bytes of a feed's lines in one request; a line that is longer goes alone.
+pub(crate) const FEED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Lines that are read ahead of the request under way.
+pub(crate) const FEED_LINES_AHEAD: usize = 64;
+
+/// Longest line that is read: the largest body as base64, and its headers.
+pub(crate) const LINE_BYTES_MAX: u64 = 96 * 1024 * 1024;
+
+/// Longest body given as a file or on stdin; the daemon's limit is lower, and says so.
+pub(crate) const BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// How often a message that the daemon has no room for is sent again before it counts as refused.
+pub(crate) const FEED_RETRIES_MAX: usize = 60;
+
+/// Longest wait before it is sent again, whatever the daemon says.
+pub(crate) const FEED_RETRY_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Entries of a listing that are asked for at once.
+pub(crate) const PAGE: usize = 500;
+
+/// Messages of an export that are asked for at once: each comes with its body.
+pub(crate) const EXPORT_PAGE: usize = 100;
+
+/// Workflows or dead letters one request of a bulk operation handles, so that it answers soon and can be interrupted.
+pub(crate) const BULK_PAGE: u64 = 200;
+
+/// Letters of an error that stand in a table; `show` prints all.
+pub(crate) const ERROR_LETTERS: usize = 80;
+
+/// Letters of a state that are printed.
+pub(crate) const STATE_LETTERS: usize = 2_000;
+
+/// How far the daemon's clock may be from ours before that is worth a warning.
+pub(crate) const CLOCKS_APART: Duration = Duration::from_secs(5);
+
+/// Longest wait that is asked of the daemon at once: what it grants.
+pub(crate) const RECEIVE_WAIT: Duration = Duration::from_secs(60);

@@ -1,0 +1,125 @@
+//! What happens next to a workflow, and what somebody could do about it.
+
+use seriatim::wire::views::GapView;
+use seriatim::wire::views::HoldWord;
+use seriatim::wire::views::WorkflowEnvelope;
+use seriatim::wire::views::WorkflowWord;
+
+use crate::cli::arguments::target::WorkflowTarget;
+use crate::cli::moment::Present;
+
+/// One line that says what happens by itself, and one for each command that would help.
+pub(crate) fn told(target: &WorkflowTarget, workflow: &WorkflowEnvelope, present: &Present) -> Vec<String> {
+    let named = quoted(&target.to_string());
+    let mut lines = vec![format!("next: {}", by_itself(workflow, present))];
+    lines.extend(commands(workflow).into_iter().map(|(command, effect)| {
+        let command =
+            command.replace("FROM..TO", &missing(workflow.gap.as_ref())).replace("WORKFLOW", &named);
+        format!("      seriatim {command}   {effect}")
+    }));
+    lines
+}
+
+fn by_itself(workflow: &WorkflowEnvelope, present: &Present) -> String {
+    let until = workflow.until.map(|until| present.full(until));
+    match (workflow.status, until) {
+        (WorkflowWord::Ready, _) => "its first message goes to the next receiver".to_owned(),
+        (WorkflowWord::Locked, Some(until)) => {
+            format!("its holder settles it, or it is offered again {until}")
+        }
+        (WorkflowWord::Locked, None) => "its holder settles it".to_owned(),
+        (WorkflowWord::Blocked, Some(until)) => format!("its first message is tried again {until}"),
+        (WorkflowWord::Scheduled, Some(until)) => format!("its first message is due {until}"),
+        (WorkflowWord::WaitingForPredecessor, _) => gap_told(workflow.gap.as_ref(), present),
+        (WorkflowWord::Held, _) if workflow.hold_cause == Some(HoldWord::Redriving) => {
+            "it goes on once its dead letters are back in place".to_owned()
+        }
+        (WorkflowWord::Held | WorkflowWord::Blocked, _) => "nothing, until somebody acts".to_owned(),
+        (WorkflowWord::Scheduled | WorkflowWord::Idle, _) => "nothing is to be handed out".to_owned(),
+    }
+}
+
+/// What is missing, and when the queue's gap policy acts.
+pub(crate) fn gap_told(gap: Option<&GapView>, present: &Present) -> String {
+    let Some(gap) = gap else { return "the missing message comes".to_owned() };
+    let missing = match (gap.first_missing, gap.first_waiting) {
+        (Some(from), Some(waiting)) if waiting > from + 1 => format!("positions {from} to {}", waiting - 1),
+        (Some(position), _) => format!("position {position}"),
+        _ => "the missing predecessor".to_owned(),
+    };
+    match gap.due {
+        Some(due) => format!("{missing} comes, or the queue's gap policy acts {}", present.full(due)),
+        None => format!("{missing} comes, or somebody acts"),
+    }
+}
+
+/// Commands that would help, and what each does.
+fn commands(workflow: &WorkflowEnvelope) -> Vec<(&'static str, &'static str)> {
+    const RETRY: (&str, &str) = ("retry WORKFLOW", "tries it now");
+    const SKIP: (&str, &str) = ("skip WORKFLOW --reason ..", "dead-letters it and goes on");
+    const VOID: (&str, &str) = ("gap void WORKFLOW FROM..TO --reason ..", "nobody will send these positions");
+    const SKIP_GAP: (&str, &str) = ("gap skip WORKFLOW --reason ..", "goes on without them");
+    const RESUME: (&str, &str) = ("resume WORKFLOW", "lets it go on");
+    const REDRIVE: (&str, &str) =
+        ("resume WORKFLOW --redrive", "puts its dead letters back in place, and goes on");
+    const UNLOCK: (&str, &str) = ("unlock WORKFLOW", "takes it from its holder");
+    match (workflow.status, workflow.hold_cause) {
+        (_, Some(HoldWord::Spent)) => vec![RETRY, SKIP],
+        (_, Some(HoldWord::Gap)) => vec![VOID, SKIP_GAP, RESUME],
+        (_, Some(HoldWord::Quarantine | HoldWord::Predecessor)) => vec![REDRIVE, RESUME],
+        (_, Some(HoldWord::Redriving)) => Vec::new(),
+        (_, Some(HoldWord::Operator)) => vec![RESUME],
+        (WorkflowWord::Blocked, None) => vec![RETRY, SKIP],
+        (WorkflowWord::WaitingForPredecessor, None) => vec![VOID, SKIP_GAP],
+        (WorkflowWord::Locked, None) => vec![UNLOCK],
+        _ => Vec::new(),
+    }
+}
+
+/// The missing positions as an argument, if they are known.
+fn missing(gap: Option<&GapView>) -> String {
+    match gap.and_then(|gap| gap.first_missing.zip(gap.first_waiting)) {
+        Some((from, waiting)) => format!("{from}..{}", waiting.saturating_sub(1).max(from)),
+        None => "FROM..TO".to_owned(),
+    }
+}
+
+/// As a shell reads it back: workflow IDs may hold anything.
+fn quoted(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@%+=,".contains(letter);
+    match text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn somebody_who_is_stuck_is_told_the_commands_that_help() {
+        let workflow = serde_json::from_value(json!({
+            "status": "held", "hold_cause": "gap", "held_since": 0, "messages": 2, "early": 2, "set_aside": 0,
+            "dead_letters": 0, "has_state": false,
+            "gap": { "first_missing": 19, "first_waiting": 23, "since": 0 },
+        }));
+        let target: WorkflowTarget = "orders/order 17".parse().unwrap();
+        let told = told(&target, &workflow.unwrap(), &Present::at(0));
+        let expected = [
+            "next: nothing, until somebody acts",
+            "      seriatim gap void 'orders/order 17' 19..22 --reason ..   nobody will send these positions",
+            "      seriatim gap skip 'orders/order 17' --reason ..   goes on without them",
+            "      seriatim resume 'orders/order 17'   lets it go on",
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_workflow_id_is_quoted_for_the_shell() {
+        assert_eq!(quoted("orders/4711"), "orders/4711");
+        assert_eq!(quoted("orders/it's $HOME"), "'orders/it'\\''s $HOME'");
+    }
+}

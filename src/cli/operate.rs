@@ -1,0 +1,162 @@
+//! The operator's verbs on one workflow, and the way to many.
+
+use seriatim::remote::Operation;
+use seriatim::remote::OperationOutcome;
+use seriatim::remote::Remote;
+
+use crate::cli::arguments::daemon::DaemonArguments;
+use crate::cli::arguments::operate::BulkArguments;
+use crate::cli::arguments::operate::HoldArguments;
+use crate::cli::arguments::operate::OperatorArguments;
+use crate::cli::arguments::operate::PurgeArguments;
+use crate::cli::arguments::operate::ResumeArguments;
+use crate::cli::arguments::operate::RetryArguments;
+use crate::cli::arguments::operate::SkipArguments;
+use crate::cli::arguments::operate::UnlockArguments;
+use crate::cli::arguments::target::Target;
+use crate::cli::arguments::target::WorkflowTarget;
+use crate::cli::bulk::Bulk;
+use crate::cli::connect::connect;
+use crate::cli::failure::Failure;
+use crate::cli::out::Out;
+use crate::cli::out::ask;
+use crate::cli::out::can_ask;
+use crate::cli::purge;
+
+/// A verb of the daemon, and how we speak of it.
+pub(crate) struct OperatorVerb {
+    /// As the daemon calls it.
+    pub(crate) name: &'static str,
+    /// What was done, or would be.
+    pub(crate) done: &'static str,
+    /// Whether it cannot be undone.
+    pub(crate) is_final: bool,
+}
+
+const RETRY: OperatorVerb = OperatorVerb { name: "retry", done: "retried", is_final: false };
+const SKIP: OperatorVerb = OperatorVerb { name: "skip", done: "skipped", is_final: false };
+const HOLD: OperatorVerb = OperatorVerb { name: "hold", done: "held", is_final: false };
+const RESUME: OperatorVerb = OperatorVerb { name: "resume", done: "resumed", is_final: false };
+const UNLOCK: OperatorVerb = OperatorVerb { name: "release_lock", done: "unlocked", is_final: false };
+const PURGE: OperatorVerb = OperatorVerb { name: "purge", done: "purged", is_final: true };
+pub(crate) const VOID: OperatorVerb = OperatorVerb { name: "void", done: "declared void", is_final: false };
+pub(crate) const SKIP_GAP: OperatorVerb =
+    OperatorVerb { name: "skip_gap", done: "taken past its gap", is_final: false };
+
+pub(crate) async fn retry(arguments: RetryArguments) -> Result<bool, Failure> {
+    let RetryArguments { target, reason, bulk, operator, daemon } = arguments;
+    let operation = Operation { reason, ..Operation::default() };
+    Act { verb: &RETRY, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+}
+
+pub(crate) async fn skip(arguments: SkipArguments) -> Result<bool, Failure> {
+    let SkipArguments { target, reason, bulk, operator, daemon } = arguments;
+    let operation = Operation { reason: Some(reason), ..Operation::default() };
+    Act { verb: &SKIP, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+}
+
+pub(crate) async fn hold(arguments: HoldArguments) -> Result<bool, Failure> {
+    let HoldArguments { target, reason, bulk, operator, daemon } = arguments;
+    let operation = Operation { reason, ..Operation::default() };
+    Act { verb: &HOLD, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+}
+
+pub(crate) async fn resume(arguments: ResumeArguments) -> Result<bool, Failure> {
+    let ResumeArguments { target, redrive, reason, bulk, operator, daemon } = arguments;
+    let operation = Operation { reason, redrive, ..Operation::default() };
+    Act { verb: &RESUME, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+}
+
+pub(crate) async fn purge(arguments: PurgeArguments) -> Result<bool, Failure> {
+    let PurgeArguments { target, reason, bulk, operator, daemon } = arguments;
+    if let (Target::Queue(queue), true) = (&target, bulk.is_everything()) {
+        return purge::queue(queue, reason, &operator, &daemon).await;
+    }
+    let operation = Operation { reason: Some(reason), ..Operation::default() };
+    Act { verb: &PURGE, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+}
+
+pub(crate) async fn unlock(arguments: UnlockArguments) -> Result<bool, Failure> {
+    let UnlockArguments { target, reason, operator, daemon } = arguments;
+    let operation = Operation { reason, ..Operation::default() };
+    Act { verb: &UNLOCK, operation, operator: &operator, daemon: &daemon }.on_one(&target).await
+}
+
+/// What an operator does.
+pub(crate) struct Act<'a> {
+    pub(crate) verb: &'a OperatorVerb,
+    pub(crate) operation: Operation,
+    pub(crate) operator: &'a OperatorArguments,
+    pub(crate) daemon: &'a DaemonArguments,
+}
+
+impl Act<'_> {
+    /// Does it to the workflow that is named, or to all that match.
+    async fn on(self, target: &Target, bulk: BulkArguments) -> Result<bool, Failure> {
+        match (target, bulk.all) {
+            (Target::Workflow(workflow), false) => self.on_one(workflow).await,
+            (Target::Queue(queue), true) => {
+                let remote = connect(self.daemon)?;
+                Bulk::new(remote, queue.clone(), self, bulk).run().await
+            }
+            (Target::Queue(queue), false) => Err(Failure::Argument(format!(
+                "{} {queue}: name a workflow as {queue}/WORKFLOW, or add --all",
+                self.verb.name
+            ))),
+            (_, _) => Err(Failure::Argument(format!(
+                "{} {target}: it takes QUEUE/WORKFLOW, or QUEUE with --all",
+                self.verb.name
+            ))),
+        }
+    }
+
+    /// Does it to one workflow.
+    pub(crate) async fn on_one(mut self, target: &WorkflowTarget) -> Result<bool, Failure> {
+        let remote = connect(self.daemon)?;
+        let out = Out::new(self.daemon.json);
+        if self.verb.is_final && !self.operator.dry_run {
+            let outcome = self.call(&remote, target, true).await?;
+            confirm(self.operator, &format!("{} {}?", self.verb.name, told(self.verb, &outcome, target)))?;
+        }
+        let dry_run = self.operator.dry_run;
+        let outcome = self.call(&remote, target, dry_run).await?;
+        out.json(&outcome)?;
+        let told = told(self.verb, &outcome, target);
+        out.say(if dry_run { format!("{told} (a dry run: nothing was changed)") } else { told })?;
+        Ok(true)
+    }
+
+    async fn call(
+        &mut self,
+        remote: &Remote,
+        target: &WorkflowTarget,
+        dry_run: bool,
+    ) -> Result<OperationOutcome, Failure> {
+        self.operation.dry_run = dry_run;
+        let called =
+            remote.operate(&target.queue, &target.workflow_id, self.verb.name, &self.operation).await;
+        called.map_err(Failure::to(format!("{} {target}", self.verb.name)))
+    }
+}
+
+fn told(verb: &OperatorVerb, outcome: &OperationOutcome, target: &WorkflowTarget) -> String {
+    let purged = outcome.purged.map(|count| format!(", {count} messages")).unwrap_or_default();
+    match outcome.effect.is_empty() || outcome.purged.is_some() {
+        true => format!("{target} {}{purged}", verb.done),
+        false => format!("{target}: {}", outcome.effect),
+    }
+}
+
+/// Asks before something is done; an error when it is not to be done, or nobody can be asked.
+pub(crate) fn confirm(operator: &OperatorArguments, question: &str) -> Result<(), Failure> {
+    if operator.yes {
+        return Ok(());
+    }
+    if !can_ask() {
+        return Err(Failure::Argument(format!("ask ({question}): there is no terminal; say --yes")));
+    }
+    match ask(question)? {
+        true => Ok(()),
+        false => Err(Failure::Refused("go on: you said no".to_owned())),
+    }
+}

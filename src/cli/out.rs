@@ -1,0 +1,88 @@
+//! What a verb prints: rows for a person, or lines of JSON for a program.
+
+use std::io;
+use std::io::IsTerminal;
+use std::io::Write;
+
+use serde::Serialize;
+
+/// Stdout. Unlike `println`, it does not panic when nobody reads any more.
+pub(crate) struct Out {
+    pub(crate) json: bool,
+}
+
+impl Out {
+    pub(crate) fn new(json: bool) -> Out {
+        Out { json }
+    }
+
+    /// A line for a person; nothing when lines of JSON are printed.
+    pub(crate) fn say(&self, line: impl AsRef<str>) -> io::Result<()> {
+        if self.json {
+            return Ok(());
+        }
+        write_line(line.as_ref().as_bytes())
+    }
+
+    /// A line of JSON; nothing for a person.
+    pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
+        if !self.json {
+            return Ok(());
+        }
+        write_line(&serde_json::to_vec(value)?)
+    }
+}
+
+/// A line on stdout, whoever reads it.
+pub(crate) fn write_line(line: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(line)?;
+    stdout.write_all(b"\n")?;
+    stdout.flush()
+}
+
+/// A remark on stderr, that does not belong to the result.
+pub(crate) fn remark(line: impl AsRef<str>) {
+    // Nothing can be done when nobody reads remarks.
+    let _ = writeln!(io::stderr(), "{}", printable(line.as_ref()));
+}
+
+/// Whether a person can be asked.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks a person; only a yes is a yes.
+pub(crate) fn ask(question: &str) -> io::Result<bool> {
+    write!(io::stderr(), "{} [y/N] ", printable(question))?;
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// A text on one line, in which nothing can command a terminal: what others sent may hold anything.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+/// The first `letters_max` letters of a text on one line.
+pub(crate) fn shortened(text: &str, letters_max: usize) -> String {
+    let text = printable(text);
+    match text.char_indices().nth(letters_max) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_sent_cannot_command_a_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb\r\nc\u{9b}d"), "a [2Jb  c d");
+        assert_eq!(shortened("caf\u{e9}s", 4), "caf\u{e9}...");
+        assert_eq!(shortened("caf\u{e9}", 4), "caf\u{e9}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Purges of a queue: of everything it stores, or of its dead letters.
+
+use seriatim::remote::Purge;
+use seriatim::remote::PurgeOutcome;
+
+use crate::cli::arguments::daemon::DaemonArguments;
+use crate::cli::arguments::operate::OperatorArguments;
+use crate::cli::connect::connect;
+use crate::cli::failure::Failure;
+use crate::cli::operate::confirm;
+use crate::cli::out::Out;
+
+/// Removes everything a queue stores for good.
+pub(crate) async fn queue(
+    queue: &str,
+    reason: String,
+    operator: &OperatorArguments,
+    daemon: &DaemonArguments,
+) -> Result<bool, Failure> {
+    let remote = connect(daemon)?;
+    let call = async |purge: Purge| {
+        remote.purge_queue(queue, &purge).await.map_err(Failure::to(format!("purge {queue}")))
+    };
+    run(&format!("messages of {queue}"), reason, operator, daemon, call).await
+}
+
+/// Removes all dead letters of a queue for good.
+pub(crate) async fn dead_letters(
+    queue: &str,
+    reason: String,
+    operator: &OperatorArguments,
+    daemon: &DaemonArguments,
+) -> Result<bool, Failure> {
+    let remote = connect(daemon)?;
+    let call = async |purge: Purge| {
+        let purged = remote.purge_dead_letters(queue, &purge).await;
+        purged.map_err(Failure::to(format!("purge the dead letters of {queue}")))
+    };
+    run(&format!("dead letters of {queue}"), reason, operator, daemon, call).await
+}
+
+/// Counts, asks, and removes.
+async fn run(
+    what: &str,
+    reason: String,
+    operator: &OperatorArguments,
+    daemon: &DaemonArguments,
+    call: impl AsyncFn(Purge) -> Result<PurgeOutcome, Failure>,
+) -> Result<bool, Failure> {
+    let out = Out::new(daemon.json);
+    let dry_run = operator.dry_run;
+    if !dry_run && !operator.yes {
+        let would = call(Purge { reason: Some(reason.clone()), dry_run: true }).await?;
+        confirm(operator, &format!("remove {} {what} for good?", would.purged))?;
+    }
+    let outcome = call(Purge { reason: Some(reason), dry_run }).await?;
+    out.json(&outcome)?;
+    out.say(match dry_run {
+        true => format!("{} {what} would be removed (a dry run: nothing was changed)", outcome.purged),
+        false => format!("{} {what} removed for good", outcome.purged),
+    })?;
+    Ok(true)
+}

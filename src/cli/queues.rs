@@ -1,0 +1,82 @@
+//! `seriatim queues`.
+
+use seriatim::remote::Remote;
+use seriatim::wire::views::QueueEnvelope;
+
+use crate::cli::arguments::look::QueuesArguments;
+use crate::cli::connect::connect;
+use crate::cli::failure::Failure;
+use crate::cli::limits;
+use crate::cli::out::Out;
+use crate::cli::table::Table;
+use crate::cli::word::word;
+
+/// Prints every queue with its counts.
+pub(crate) async fn run(arguments: QueuesArguments) -> Result<bool, Failure> {
+    let remote = connect(&arguments.daemon)?;
+    let out = Out::new(arguments.daemon.json);
+    let queues = all(&remote).await?;
+    for queue in &queues {
+        out.json(queue)?;
+    }
+    match queues.is_empty() {
+        true => out.say("there are no queues")?,
+        false => out.say(table(&queues).to_string())?,
+    }
+    Ok(true)
+}
+
+/// Every queue there is.
+pub(crate) async fn all(remote: &Remote) -> Result<Vec<QueueEnvelope>, Failure> {
+    let mut queues: Vec<QueueEnvelope> = Vec::new();
+    let mut after = None;
+    // There are at most so many, so that a daemon that repeats itself is not listened to for ever.
+    while queues.len() < seriatim::limits::QUEUES_MAX {
+        let page =
+            remote.queues(after.as_deref(), limits::PAGE).await.map_err(Failure::to("list the queues"))?;
+        queues.extend(page.queues);
+        after = page.after;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(queues)
+}
+
+fn table(queues: &[QueueEnvelope]) -> Table {
+    let heading = [
+        "queue",
+        "order",
+        ">ready",
+        ">locked",
+        ">early",
+        ">failed",
+        ">held",
+        ">aside",
+        ">scheduled",
+        ">dead",
+        ">completed",
+        "",
+    ];
+    let mut table = Table::new(&heading);
+    for queue in queues {
+        let counts = &queue.counts;
+        let numbers = [
+            counts.ready,
+            counts.locked,
+            counts.early,
+            counts.failed,
+            counts.spent,
+            counts.asked,
+            counts.scheduled,
+            counts.dead_lettered,
+            counts.completed,
+        ];
+        let words = [queue.name.clone(), word(&queue.options.order)];
+        let remark = if queue.paused == Some(true) { "paused" } else { "" };
+        table.row(
+            words.into_iter().chain(numbers.map(|number| number.to_string())).chain([remark.to_owned()]),
+        );
+    }
+    table
+}

@@ -1,0 +1,175 @@
+//! `seriatim redrive`: dead letters go back, one or many.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::json;
+use seriatim::Clock;
+use seriatim::SystemClock;
+use seriatim::remote::Redrive;
+use seriatim::remote::RedrivenWord;
+use seriatim::remote::Remote;
+use seriatim::wire::WireTime;
+use seriatim::wire::views::DeadLetterEntry;
+
+use crate::cli::arguments::operate::RedriveArguments;
+use crate::cli::arguments::target::Target;
+use crate::cli::connect::connect;
+use crate::cli::dlq::DeadLetters;
+use crate::cli::dlq::matches;
+use crate::cli::failure::Failure;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::operate::confirm;
+use crate::cli::out::Out;
+use crate::cli::out::remark;
+use crate::cli::progress::Progress;
+
+/// Puts one dead letter back, those of a workflow, or all that match.
+pub(crate) async fn run(arguments: RedriveArguments) -> Result<bool, Failure> {
+    let remote = connect(&arguments.daemon)?;
+    let out = Out::new(arguments.daemon.json);
+    match &arguments.target {
+        Target::Message(queue, number) => one(&remote, &out, &arguments, queue, *number).await,
+        Target::Queue(queue) if !arguments.many.all => {
+            let problem = "name a dead letter as QUEUE#NUMBER, a workflow as QUEUE/WORKFLOW, or add --all";
+            Err(Failure::Argument(format!("redrive {queue}: {problem}")))
+        }
+        target if arguments.position.is_some() => {
+            Err(Failure::Argument(format!("redrive {target}: --position goes with QUEUE#NUMBER")))
+        }
+        _ => many(&remote, &out, &arguments).await,
+    }
+}
+
+async fn one(
+    remote: &Remote,
+    out: &Out,
+    arguments: &RedriveArguments,
+    queue: &str,
+    number: u64,
+) -> Result<bool, Failure> {
+    let failed = || Failure::to(format!("redrive {queue}#{number}"));
+    if arguments.operator.dry_run {
+        let message = remote.message(queue, number).await.map_err(failed())?;
+        let Some(letter) = message.and_then(|message| message.dead_letter) else {
+            return Err(Failure::Refused(format!("redrive {queue}#{number}: it is not a dead letter")));
+        };
+        out.json(&json!({ "sequence_number": number, "dry_run": true, "dead_letter": letter }))?;
+        let reason = letter.reason;
+        out.say(format!("{queue}#{number} is a dead letter ({reason}); it was not put back: a dry run"))?;
+        return Ok(true);
+    }
+    let outcome = remote.redrive(queue, number, &redrive_of(arguments)).await.map_err(failed())?;
+    out.json(&outcome)?;
+    out.say(match outcome.redriven {
+        RedrivenWord::InPlace => format!("{queue}#{number} is back in its own place"),
+        RedrivenWord::AsNew => {
+            format!("{queue}#{number} is back as the new message {queue}#{}", outcome.sequence_number)
+        }
+    })?;
+    Ok(true)
+}
+
+fn redrive_of(arguments: &RedriveArguments) -> Redrive {
+    Redrive { position: arguments.position, reason: arguments.reason.clone() }
+}
+
+/// What became of many.
+#[derive(Default, Serialize)]
+struct Tally {
+    verb: &'static str,
+    dry_run: bool,
+    matched: u64,
+    done: u64,
+    refused: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+}
+
+async fn many(remote: &Remote, out: &Out, arguments: &RedriveArguments) -> Result<bool, Failure> {
+    let dry_run = arguments.operator.dry_run;
+    if dry_run || !arguments.operator.yes {
+        let would = over_all(remote, out, arguments, true).await?;
+        if dry_run || would.matched == 0 {
+            out.json(&would)?;
+            out.say(format!("{} dead letters match; nothing was changed", would.matched))?;
+            return Ok(true);
+        }
+        confirm(
+            &arguments.operator,
+            &format!("redrive {} dead letters of {}?", would.matched, arguments.target),
+        )?;
+    }
+    let tally = over_all(remote, out, arguments, false).await?;
+    out.json(&tally)?;
+    out.say(format!("{} redriven, {} refused", tally.done, tally.refused))?;
+    match &tally.after {
+        Some(after) => Err(Failure::Refused(format!("go on: interrupted; go on with --after '{after}'"))),
+        None => Ok(tally.refused == 0),
+    }
+}
+
+async fn over_all(
+    remote: &Remote,
+    out: &Out,
+    arguments: &RedriveArguments,
+    dry_run: bool,
+) -> Result<Tally, Failure> {
+    let queue = arguments.target.queue();
+    let progress = Progress::new("dead letters");
+    let mut tally = Tally { verb: "redrive", dry_run, ..Tally::default() };
+    let mut letters = DeadLetters::new(remote, queue, arguments.many.letter_reason.as_deref());
+    letters.after.clone_from(&arguments.many.after);
+    let interrupt = Interrupt::listen();
+    let redrive = redrive_of(arguments);
+    // What fails again meanwhile is a new dead letter, and not meant.
+    let started = started(remote).await?;
+    while let Some(page) = letters.next().await? {
+        for letter in page.iter().filter(|letter| letter.letter.at <= started && is_meant(letter, arguments))
+        {
+            tally.matched += 1;
+            if dry_run {
+                continue;
+            }
+            match remote.redrive(queue, letter.sequence_number, &redrive).await {
+                Ok(_) => tally.done += 1,
+                Err(error) => {
+                    let Some(problem) = error.problem() else {
+                        return Err(Failure::to(format!("redrive {queue}#{}", letter.sequence_number))(
+                            error,
+                        ));
+                    };
+                    tally.refused += 1;
+                    let number = letter.sequence_number;
+                    remark(format!("{queue}#{number}: {} ({})", problem.detail, problem.code));
+                    out.json(&json!({ "sequence_number": number, "error": problem }))?;
+                }
+            }
+            progress.show(tally.matched);
+        }
+        if interrupt.came() {
+            tally.after.clone_from(&letters.after);
+            break;
+        }
+    }
+    progress.end();
+    Ok(tally)
+}
+
+/// What the daemon's clock says now, or ours if it does not say; up to a second later, as it is said in seconds.
+async fn started(remote: &Remote) -> Result<WireTime, Failure> {
+    let clock = remote.clock().await.map_err(Failure::to("ask the daemon for its time"))?;
+    let now = clock.map_or_else(|| SystemClock::default().now(), |clock| clock.0);
+    Ok(WireTime(now + Duration::from_secs(1)))
+}
+
+fn is_meant(letter: &DeadLetterEntry, arguments: &RedriveArguments) -> bool {
+    let id = letter.workflow_id.as_deref();
+    let is_of_workflow = match &arguments.target {
+        Target::Workflow(workflow) => id == Some(&workflow.workflow_id),
+        _ => true,
+    };
+    let prefix = arguments.many.prefix.as_deref();
+    let begins_so = prefix.is_none_or(|prefix| id.is_some_and(|id| id.starts_with(prefix)));
+    is_of_workflow && begins_so && matches(letter, arguments.many.error.as_deref())
+}

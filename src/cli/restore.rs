@@ -1,0 +1,124 @@
+//! `seriatim restore`: a verified backup takes the place of a file that nobody has open.
+
+use std::fs;
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::cli::arguments::keep::RestoreArguments;
+use crate::cli::failure::Failure;
+use crate::cli::out::Out;
+use crate::cli::progress::Progress;
+
+/// The name of the engine's file in a data folder.
+const FILE: &str = "seriatim.redb";
+
+/// Verifies a backup and puts it into a data folder; false when it is damaged.
+pub(crate) fn run(arguments: &RestoreArguments) -> Result<bool, Failure> {
+    let out = Out::new(arguments.json);
+    let target = arguments.data.join(FILE);
+    let exists = target.try_exists().map_err(|error| named(&target, &error))?;
+    if exists && !arguments.force {
+        return Err(Failure::Refused(format!(
+            "restore: {} is there already; --force puts the backup in its place, and keeps it beside",
+            target.display()
+        )));
+    }
+    fs::create_dir_all(&arguments.data).map_err(|error| named(&arguments.data, &error))?;
+    // Held until the backup is in its place, so that no daemon starts on a file that is being replaced.
+    let _lock = lock(&target)?;
+    // A copy first: the file that is verified is the file that is used.
+    let part = beside(&target, ".part");
+    copy(&arguments.file, &part)?;
+    let found = verify(&part)?;
+    if !found.is_sound() {
+        fs::remove_file(&part).map_err(|error| named(&part, &error))?;
+        let (file, damages) = (arguments.file.display(), found.damages_total);
+        let problem =
+            format!("restore: {file} is damaged in {damages} places; `seriatim verify {file}` names them");
+        return Err(Failure::Refused(problem));
+    }
+    let kept = if exists { Some(keep_old(&target)?) } else { None };
+    fs::rename(&part, &target).map_err(|error| named(&target, &error))?;
+    sync_folder(&arguments.data)?;
+    out.json(&json!({ "file": target, "messages": found.messages, "kept": kept }))?;
+    out.say(format!("{}: {} messages, restored and verified", target.display(), found.messages))?;
+    if let Some(kept) = kept {
+        out.say(format!("what was there before is now {}", kept.display()))?;
+    }
+    Ok(true)
+}
+
+fn verify(file: &Path) -> Result<seriatim::Verification, Failure> {
+    let progress = Progress::new("rows verified");
+    // Where the bytes make no sense the layers below may panic; that is caught, and reported as damage.
+    std::panic::set_hook(Box::new(|_| {}));
+    let found = seriatim::verify(file, |step| progress.show(step.rows));
+    let _ = std::panic::take_hook();
+    progress.end();
+    // The lock beside the copy was only for the reading.
+    let _ = fs::remove_file(beside(file, ".lock"));
+    Ok(found?)
+}
+
+/// The lock of the engine's file, as an engine takes it.
+fn lock(target: &Path) -> Result<File, Failure> {
+    let path = beside(target, ".lock");
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+    let file = file.map_err(|error| named(&path, &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::Error(error)) => Err(named(&path, &error).into()),
+        Err(fs::TryLockError::WouldBlock) => {
+            let holder = fs::read_to_string(&path).unwrap_or_default();
+            let holder = holder.trim().parse::<u32>().map(|id| format!("process {id}"));
+            let holder = holder.unwrap_or_else(|_| "another process".to_owned());
+            Err(Failure::Refused(format!(
+                "restore {}: {holder} has it open; stop it first",
+                target.display()
+            )))
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    let mut source = File::open(from).map_err(|error| named(from, &error))?;
+    let mut target = File::create(to).map_err(|error| named(to, &error))?;
+    io::copy(&mut source, &mut target).map_err(|error| named(to, &error))?;
+    Ok(target.sync_all().map_err(|error| named(to, &error))?)
+}
+
+/// Moves the file that is there to a name nobody uses.
+fn keep_old(target: &Path) -> Result<PathBuf, Failure> {
+    for number in 1..=1_000 {
+        let kept = beside(target, &format!(".replaced-{number}"));
+        if !kept.try_exists().map_err(|error| named(&kept, &error))? {
+            fs::rename(target, &kept).map_err(|error| named(&kept, &error))?;
+            return Ok(kept);
+        }
+    }
+    Err(Failure::Refused(format!("restore: too many replaced files are beside {}", target.display())))
+}
+
+/// A rename is on disk once its folder is.
+fn sync_folder(folder: &Path) -> Result<(), Failure> {
+    if cfg!(unix) {
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|error| named(folder, &error))?;
+    }
+    Ok(())
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("restore: {}: {error}", path.display()))
+}

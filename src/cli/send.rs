@@ -1,0 +1,170 @@
+//! `seriatim send`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::io::BufReader;
+use std::io::IsTerminal;
+use std::io::Read;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::Value;
+use seriatim::remote::ReceiptStatus;
+use seriatim::remote::ReceiptView;
+use seriatim::wire::SendEnvelope;
+use seriatim::wire::WireProperty;
+
+use crate::cli::arguments::send::HeaderArguments;
+use crate::cli::arguments::send::SendArguments;
+use crate::cli::connect::connect;
+use crate::cli::failure::Failure;
+use crate::cli::feed::Feed;
+use crate::cli::limits;
+use crate::cli::out::Out;
+
+/// Sends one message, or one a line.
+pub(crate) async fn run(arguments: SendArguments) -> Result<bool, Failure> {
+    let remote = connect(&arguments.daemon)?;
+    let out = Out::new(arguments.daemon.json);
+    if arguments.ndjson {
+        let input = lines_of(arguments.body.as_deref())?;
+        let feed = Feed { remote, queue: arguments.queue, from_line: arguments.feed.from_line, out };
+        return feed.run(input, read_line).await;
+    }
+    let message = message(&arguments)?;
+    let sent = remote.send(&arguments.queue, &message).await;
+    let receipt = sent.map_err(Failure::to(format!("send to {}", arguments.queue)))?;
+    out.json(&receipt)?;
+    out.say(told(&arguments.queue, &receipt))?;
+    Ok(true)
+}
+
+fn told(queue: &str, receipt: &ReceiptView) -> String {
+    let number = receipt.sequence_number.map(|number| format!("{queue}#{number}")).unwrap_or_default();
+    match receipt.status {
+        ReceiptStatus::Accepted => format!("accepted as {number}"),
+        ReceiptStatus::Duplicate => format!("a duplicate of {number}, which was accepted before"),
+        ReceiptStatus::AlreadySettled => "its place was settled before: nothing was stored".to_owned(),
+        ReceiptStatus::DeadLettered => {
+            format!("stored as dead letter {number}: its place was given up before it came")
+        }
+    }
+}
+
+fn message(arguments: &SendArguments) -> Result<SendEnvelope, Failure> {
+    let body = body(arguments.body.as_deref())?;
+    let HeaderArguments { message_id, subject, content_type, correlation_id, reply_to, .. } =
+        &arguments.headers;
+    let content_type = content_type.clone().or_else(|| is_json(&body).then(|| "application/json".to_owned()));
+    // As text, so that it stays as it is byte for byte, line ends included.
+    let (body_text, body_base64) = match String::from_utf8(body) {
+        Ok(text) => (Some(text), None),
+        Err(error) => (None, Some(BASE64.encode(error.into_bytes()))),
+    };
+    Ok(SendEnvelope {
+        workflow_id: arguments.place.workflow.clone(),
+        position: arguments.place.position,
+        after: arguments.place.after.clone(),
+        first: arguments.place.first,
+        message_id: message_id.clone(),
+        subject: subject.clone(),
+        content_type,
+        correlation_id: correlation_id.clone(),
+        reply_to: reply_to.clone(),
+        properties: properties(&arguments.headers.properties)?,
+        time_to_live: arguments.headers.time_to_live,
+        schedule_at: arguments.headers.schedule_at,
+        body_text,
+        body_base64,
+        ..SendEnvelope::default()
+    })
+}
+
+fn body(body: Option<&str>) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let max = limits::BODY_BYTES_MAX + 1;
+    match body {
+        Some(text) if text == "-" || text.starts_with('@') => {
+            input(text)?.take(max).read_to_end(&mut bytes)?;
+        }
+        Some(text) => bytes.extend_from_slice(text.as_bytes()),
+        None if io::stdin().is_terminal() => {
+            return Err(Failure::Argument("find a body: give it as text, as @FILE, or on stdin".to_owned()));
+        }
+        None => {
+            io::stdin().lock().take(max).read_to_end(&mut bytes)?;
+        }
+    }
+    match bytes.len() as u64 > limits::BODY_BYTES_MAX {
+        true => Err(Failure::Argument(format!("send a body of more than {} bytes", limits::BODY_BYTES_MAX))),
+        false => Ok(bytes),
+    }
+}
+
+fn lines_of(body: Option<&str>) -> Result<Box<dyn io::BufRead + Send>, Failure> {
+    match body {
+        Some(text) if text == "-" || text.starts_with('@') => Ok(Box::new(BufReader::new(input(text)?))),
+        Some(_) => Err(Failure::Argument("find lines: give them as @FILE or on stdin".to_owned())),
+        None => Ok(Box::new(BufReader::new(io::stdin()))),
+    }
+}
+
+/// `-` is stdin, `@path` a file.
+fn input(text: &str) -> Result<Box<dyn Read + Send>, Failure> {
+    let Some(path) = text.strip_prefix('@') else { return Ok(Box::new(io::stdin())) };
+    let file = File::open(path).map_err(|error| Failure::Argument(format!("open {path}: {error}")))?;
+    Ok(Box::new(file))
+}
+
+/// Whether a body is a JSON object or array: a lone word or number may be meant as text.
+fn is_json(body: &[u8]) -> bool {
+    let begins = body.iter().find(|byte| !byte.is_ascii_whitespace());
+    matches!(begins, Some(b'{' | b'[')) && serde_json::from_slice::<Value>(body).is_ok()
+}
+
+fn properties(texts: &[String]) -> Result<BTreeMap<String, WireProperty>, Failure> {
+    let read = |text: &String| match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), property(value))),
+        _ => Err(Failure::Argument(format!("read the property {text:?}: it is not like NAME=VALUE"))),
+    };
+    texts.iter().map(read).collect()
+}
+
+fn property(text: &str) -> WireProperty {
+    match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(_) => WireProperty::Text(text.to_owned()),
+    }
+}
+
+/// A line of `send --ndjson`.
+fn read_line(queue: &str, line: &[u8]) -> Result<Option<SendEnvelope>, String> {
+    let mut message: SendEnvelope = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    match message.queue.take() {
+        Some(other) if other != queue => Err(format!("it names the queue {other}")),
+        _ => Ok(Some(message)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_property_is_a_number_or_truth_value_if_it_looks_like_one() {
+        let read = |text: &str| properties(&[text.to_owned()]).unwrap()["a"].clone();
+        assert_eq!(read("a=1"), WireProperty::Integer(1));
+        assert_eq!(read("a=true"), WireProperty::Boolean(true));
+        assert_eq!(read("a=\"1\""), WireProperty::Text("1".to_owned()));
+        assert_eq!(read("a=b=c"), WireProperty::Text("b=c".to_owned()));
+        assert_eq!(read("a=[1]"), WireProperty::Text("[1]".to_owned()));
+        assert!(properties(&["=1".to_owned()]).is_err() && properties(&["a".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn only_an_object_or_array_is_taken_for_json() {
+        assert!(is_json(b" {\"a\": 1}\n") && is_json(b"[]"));
+        assert!(!is_json(b"17") && !is_json(b"{a}") && !is_json(b""));
+    }
+}

@@ -1,0 +1,106 @@
+//! `seriatim run` and `seriatim dev`.
+
+use std::io;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::json;
+use seriatim::daemon::Daemon;
+use seriatim::daemon::DaemonError;
+use seriatim::daemon::DaemonOptions;
+use seriatim::daemon::Signals;
+use seriatim::definition::LoadError;
+
+use crate::cli::arguments::serve::DevArguments;
+use crate::cli::arguments::serve::RunArguments;
+use crate::cli::failure::Failure;
+use crate::cli::logs;
+use crate::cli::out::remark;
+
+/// The definitions that `dev` shows when it is given none.
+const DEMO: [(&str, &str); 7] = [
+    ("nightly.py", include_str!("../../workflows/nightly.py")),
+    ("nightly.toml", include_str!("../../workflows/nightly.toml")),
+    ("orders.py", include_str!("../../workflows/orders.py")),
+    ("orders.toml", include_str!("../../workflows/orders.toml")),
+    ("shipments.py", include_str!("../../workflows/shipments.py")),
+    ("shipments.toml", include_str!("../../workflows/shipments.toml")),
+    ("tell.py", include_str!("../../workflows/tell.py")),
+];
+
+/// Runs the daemon until it is told to stop; false when the definitions have mistakes.
+pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
+    logs::start(arguments.log_json);
+    let mut options = DaemonOptions::new(&arguments.data, &arguments.definitions);
+    options.http = arguments.http;
+    options.keys = arguments.keys.clone();
+    options.tls = arguments.tls_certificate.clone().zip(arguments.tls_key.clone());
+    options.drain = arguments.drain.0;
+    serve(options, arguments.json)
+}
+
+/// Runs a daemon on a store that is gone afterwards.
+pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, Failure> {
+    logs::start(false);
+    let folder = temporary_folder()?;
+    let definitions = match &arguments.definitions {
+        Some(definitions) => definitions.clone(),
+        None => demo(&folder)?,
+    };
+    let mut options = DaemonOptions::new(folder.join("data"), &definitions);
+    options.http = arguments.http;
+    eprintln!("definitions: {}", definitions.display());
+    let served = serve(options, arguments.json);
+    std::fs::remove_dir_all(&folder)?;
+    served
+}
+
+fn temporary_folder() -> io::Result<PathBuf> {
+    let folder = std::env::temp_dir().join(format!("seriatim-dev-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+fn demo(folder: &Path) -> io::Result<PathBuf> {
+    let definitions = folder.join("workflows");
+    std::fs::create_dir_all(&definitions)?;
+    for (name, text) in DEMO {
+        std::fs::write(definitions.join(name), text)?;
+    }
+    Ok(definitions)
+}
+
+fn serve(options: DaemonOptions, json: bool) -> Result<bool, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let served = runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        let daemon = Daemon::start(options).await?;
+        announce(&daemon, json);
+        signals.stop().await;
+        tracing::info!("draining; a second signal ends at once");
+        tokio::select! {
+            () = daemon.stop() => Ok(()),
+            () = signals.stop() => Ok(()),
+        }
+    });
+    // What a second signal cut off is not waited for.
+    runtime.shutdown_background();
+    match served {
+        Ok(()) => Ok(true),
+        Err(DaemonError::Definitions(LoadError::Mistakes(mistakes))) => {
+            let colours = std::io::stderr().is_terminal();
+            mistakes.iter().for_each(|mistake| remark(mistake.render(colours)));
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn announce(daemon: &Daemon, json: bool) {
+    let (address, definitions) = (daemon.address(), daemon.definitions());
+    match json {
+        true => println!("{}", json!({ "http": format!("http://{address}"), "definitions": definitions })),
+        false => println!("seriatim is ready: http://{address}, {definitions} definitions; Ctrl-C stops it"),
+    }
+}

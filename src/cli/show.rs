@@ -1,0 +1,80 @@
+//! `seriatim show`: a queue, a workflow, or a message.
+
+use seriatim::remote::Remote;
+use seriatim::wire::views::QueueEnvelope;
+
+use crate::cli::arguments::look::ShowArguments;
+use crate::cli::arguments::target::Target;
+use crate::cli::blocked;
+use crate::cli::connect::connect;
+use crate::cli::failure::Failure;
+use crate::cli::moment::Present;
+use crate::cli::out::Out;
+use crate::cli::pretty::pretty;
+use crate::cli::show_message;
+use crate::cli::show_workflow;
+use crate::cli::word::word;
+
+/// Blocked workflows that are shown with a queue.
+const BLOCKED_SHOWN: usize = 10;
+
+/// Shows what is meant. Nothing is changed by looking.
+pub(crate) async fn run(arguments: ShowArguments) -> Result<bool, Failure> {
+    let remote = connect(&arguments.daemon)?;
+    let out = Out::new(arguments.daemon.json);
+    match &arguments.target {
+        Target::Queue(queue) => show_queue(&remote, &out, queue).await?,
+        Target::Workflow(workflow) => show_workflow::run(&remote, &out, workflow, arguments.limit).await?,
+        Target::Message(queue, number) => show_message::run(&remote, &out, queue, *number).await?,
+    }
+    Ok(true)
+}
+
+async fn show_queue(remote: &Remote, out: &Out, queue: &str) -> Result<(), Failure> {
+    let shown = remote.queue(queue).await.map_err(Failure::to(format!("show {queue}")))?;
+    out.json(&shown)?;
+    if out.json {
+        return Ok(());
+    }
+    let present = Present::here();
+    for line in told(&shown, &present) {
+        out.say(line)?;
+    }
+    let blocked = remote.blocked(Some(queue), None, BLOCKED_SHOWN).await;
+    let blocked = blocked.map_err(Failure::to("list what is blocked"))?.blocked;
+    match blocked.is_empty() {
+        true => out.say("nothing of it is blocked")?,
+        false => out.say(format!("\n{}", blocked::table(&blocked, &present)))?,
+    }
+    Ok(())
+}
+
+fn told(queue: &QueueEnvelope, present: &Present) -> Vec<String> {
+    let counts = &queue.counts;
+    let paused = if queue.paused == Some(true) { ", its handlers are paused" } else { "" };
+    let mut lines = vec![format!("{}: order {}{paused}", queue.name, word(&queue.options.order))];
+    match &queue.definition {
+        Some(file) => lines.push(format!("defined in {file}")),
+        None => lines.push("no definition: it was created by a call, or its file is gone".to_owned()),
+    }
+    lines.push(format!("created {}", present.full(queue.created_at)));
+    lines.push(format!(
+        "stored: {} ready, {} locked, {} early, {} failed, {} held, {} set aside, {} scheduled, {} dead letters",
+        counts.ready,
+        counts.locked,
+        counts.early,
+        counts.failed,
+        counts.spent,
+        counts.asked,
+        counts.scheduled,
+        counts.dead_lettered
+    ));
+    lines.push(format!(
+        "ended: {} completed, {} expired, {} cancelled, {} purged; accepted: {}",
+        counts.completed, counts.expired, counts.cancelled, counts.purged, counts.accepted
+    ));
+    if let Ok(options) = serde_json::to_string(&queue.options) {
+        lines.push(format!("options: {}", pretty(&options)));
+    }
+    lines
+}

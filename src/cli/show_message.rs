@@ -1,0 +1,139 @@
+//! One message: its headers, its attempts, its body.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use seriatim::remote::Remote;
+use seriatim::wire::DeliveryEnvelope;
+use seriatim::wire::WireProperty;
+use seriatim::wire::views::MessageEnvelope;
+
+use crate::cli::failure::Failure;
+use crate::cli::moment::Present;
+use crate::cli::out::Out;
+use crate::cli::out::printable;
+use crate::cli::pretty::pretty;
+use crate::cli::strip::what;
+
+/// Bytes of a body that is no text which are printed.
+const BYTES_SHOWN: usize = 256;
+
+/// Shows a message.
+pub(crate) async fn run(remote: &Remote, out: &Out, queue: &str, number: u64) -> Result<(), Failure> {
+    let what = format!("show {queue}#{number}");
+    let message = remote.message(queue, number).await.map_err(Failure::to(&what))?;
+    let Some(message) = message else {
+        return Err(Failure::Refused(format!("{what}: it is not stored; it has ended, or never was")));
+    };
+    out.json(&message)?;
+    for line in told(queue, &message, &Present::here()) {
+        out.say(line)?;
+    }
+    Ok(())
+}
+
+/// The lines of a message that is looked at.
+pub(crate) fn told(queue: &str, message: &MessageEnvelope, present: &Present) -> Vec<String> {
+    let mut lines = vec![format!("{queue}#{}: {}", message.sequence_number, what(message, true, present))];
+    let mut add = |name: &str, value: Option<String>| lines.extend(named(name, value));
+    if let Some(letter) = &message.dead_letter {
+        add("reason", Some(letter.reason.clone()));
+        add("description", Some(letter.description.clone()).filter(|text| !text.is_empty()));
+        add("dead-lettered", Some(present.full(letter.at)));
+    }
+    add("after", message.after.clone());
+    // What both show is told in the same words.
+    lines.extend(envelope_told(&as_delivery(queue, message), present));
+    lines
+}
+
+fn as_delivery(queue: &str, message: &MessageEnvelope) -> DeliveryEnvelope {
+    let message = message.clone();
+    DeliveryEnvelope {
+        queue: queue.to_owned(),
+        sequence_number: message.sequence_number,
+        workflow_id: message.workflow_id,
+        position: message.position,
+        message_id: message.message_id,
+        delivery_count: message.delivery_count,
+        attempts: message.attempts,
+        accepted_at: Some(message.accepted_at),
+        expires_at: message.expires_at,
+        subject: message.subject,
+        content_type: message.content_type,
+        correlation_id: message.correlation_id,
+        reply_to: message.reply_to,
+        properties: message.properties,
+        body: message.body,
+        body_text: message.body_text,
+        body_base64: message.body_base64,
+        ..DeliveryEnvelope::default()
+    }
+}
+
+/// The lines of a message that was taken.
+pub(crate) fn delivery_told(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> {
+    let mut lines = vec![format!("{}#{}: taken", envelope.queue, envelope.sequence_number)];
+    lines.extend(named("delivery", envelope.delivery.clone()));
+    lines.extend(named("locked until", envelope.locked_until.map(|until| present.full(until))));
+    lines.extend(envelope_told(envelope, present));
+    lines
+}
+
+fn named(name: &str, value: Option<String>) -> Option<String> {
+    value.map(|value| format!("  {name}: {}", printable(&value)))
+}
+
+fn envelope_told(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut add = |name: &str, value: Option<String>| lines.extend(named(name, value));
+    add("workflow", envelope.workflow_id.clone());
+    add("position", envelope.position.map(|position| position.to_string()));
+    add("accepted", envelope.accepted_at.map(|at| present.full(at)));
+    add("expires", envelope.expires_at.map(|at| present.full(at)));
+    add("handed out", Some(format!("{} times", envelope.delivery_count)));
+    add("message ID", envelope.message_id.clone());
+    add("subject", envelope.subject.clone());
+    add("content type", envelope.content_type.clone());
+    add("correlation ID", envelope.correlation_id.clone());
+    add("reply to", envelope.reply_to.clone());
+    for (name, value) in &envelope.properties {
+        add(&format!("property {}", printable(name)), Some(property_told(value)));
+    }
+    for attempt in &envelope.attempts {
+        let (count, at, lasted) = (attempt.delivery_count, present.full(attempt.at), attempt.lasted);
+        add(&format!("attempt {count}"), Some(format!("{at}, took {lasted}: {}", attempt.reason)));
+    }
+    lines.extend(body_told(envelope));
+    lines
+}
+
+fn property_told(value: &WireProperty) -> String {
+    match value {
+        WireProperty::Text(text) => text.clone(),
+        WireProperty::Integer(number) => number.to_string(),
+        WireProperty::Float(number) => number.to_string(),
+        WireProperty::Boolean(truth) => truth.to_string(),
+        WireProperty::Binary { base64 } => format!("base64 {base64}"),
+    }
+}
+
+/// The body: JSON set out over lines, text as it is but without what commands a terminal, bytes in hexadecimal.
+fn body_told(envelope: &DeliveryEnvelope) -> Vec<String> {
+    let DeliveryEnvelope { body, body_text, body_base64, .. } = envelope;
+    let text = match (body, body_text, body_base64) {
+        (Some(json), ..) => pretty(json.get()),
+        (_, Some(text), _) => text.clone(),
+        (_, _, Some(base64)) => return vec![format!("  body: {}", bytes_told(base64))],
+        _ => return vec!["  body: empty".to_owned()],
+    };
+    let lines = text.lines().map(|line| format!("    {}", printable(line)));
+    std::iter::once("  body:".to_owned()).chain(lines).collect()
+}
+
+fn bytes_told(base64: &str) -> String {
+    let Ok(bytes) = BASE64.decode(base64) else { return "not readable".to_owned() };
+    let shown = &bytes[..bytes.len().min(BYTES_SHOWN)];
+    let digits: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+    let more = if bytes.len() > BYTES_SHOWN { "..." } else { "" };
+    format!("{} bytes, 0x{digits}{more}", bytes.len())
+}

@@ -1,0 +1,120 @@
+//! The timeline of a workflow: where it stands, why, every attempt, and what happens next.
+
+use serde_json::json;
+use seriatim::remote::Remote;
+use seriatim::wire::views::MessageEnvelope;
+use seriatim::wire::views::WorkflowEnvelope;
+use seriatim::wire::views::WorkflowWord;
+
+use crate::cli::arguments::target::WorkflowTarget;
+use crate::cli::failure::Failure;
+use crate::cli::limits;
+use crate::cli::moment::Present;
+use crate::cli::next;
+use crate::cli::out::Out;
+use crate::cli::out::printable;
+use crate::cli::out::shortened;
+use crate::cli::strip::strip;
+use crate::cli::strip::what;
+use crate::cli::table::Table;
+use crate::cli::word::word;
+
+/// Shows a workflow.
+pub(crate) async fn run(
+    remote: &Remote,
+    out: &Out,
+    target: &WorkflowTarget,
+    limit: usize,
+) -> Result<(), Failure> {
+    let failed = || Failure::to(format!("show {target}"));
+    let (queue, id) = (&target.queue, &target.workflow_id);
+    let workflow = remote.workflow(queue, id).await.map_err(failed())?;
+    let Some(workflow) = workflow else {
+        return Err(Failure::Refused(format!(
+            "show {target}: nothing is known of it; it was never sent to, or is done and forgotten"
+        )));
+    };
+    let messages = remote.workflow_messages(queue, id, 0, limit).await.map_err(failed())?.messages;
+    if out.json {
+        return Ok(out.json(&json!({ "queue": queue, "workflow": workflow, "messages": messages }))?);
+    }
+    let present = Present::here();
+    out.say(format!("{}: {}", printable(&target.to_string()), standing(&workflow, &present)))?;
+    let strip = strip(&workflow, &messages, &present);
+    if !strip.is_empty() {
+        out.say(format!("  {strip}"))?;
+    }
+    for line in next::told(target, &workflow, &present) {
+        out.say(format!("  {line}"))?;
+    }
+    out.say(format!("  {}", counted(&workflow)))?;
+    if workflow.has_state {
+        let state = remote.state(queue, id).await.map_err(failed())?;
+        out.say(format!("  state: {}", state_told(state.as_deref())))?;
+    }
+    if !messages.is_empty() {
+        out.say(format!("\n{}", timeline(&messages, &present)))?;
+    }
+    Ok(())
+}
+
+/// Where a workflow stands, and since when.
+fn standing(workflow: &WorkflowEnvelope, present: &Present) -> String {
+    let reason = workflow.reason.as_deref().filter(|reason| !reason.is_empty());
+    let reason = reason.map(|reason| format!(": {}", printable(reason))).unwrap_or_default();
+    let until = workflow.until.map(|until| format!(" until {}", present.full(until))).unwrap_or_default();
+    let status = word(&workflow.status);
+    match workflow.status {
+        WorkflowWord::Held => {
+            let since = workflow.held_since.map(|since| format!(" since {}", present.full(since)));
+            let cause = workflow.hold_cause.map(|cause| format!(" ({})", word(&cause)));
+            format!("HELD{}{}{reason}", since.unwrap_or_default(), cause.unwrap_or_default())
+        }
+        WorkflowWord::Blocked | WorkflowWord::WaitingForPredecessor => {
+            format!("{}{until}{reason}", status.to_uppercase())
+        }
+        _ => format!("{status}{until}{reason}"),
+    }
+}
+
+fn counted(workflow: &WorkflowEnvelope) -> String {
+    let WorkflowEnvelope { messages, early, set_aside, dead_letters, .. } = workflow;
+    format!("{messages} in line ({early} early), {set_aside} set aside, {dead_letters} dead letters")
+}
+
+fn state_told(state: Option<&[u8]>) -> String {
+    match state.map(|state| (std::str::from_utf8(state), state.len())) {
+        None => "none".to_owned(),
+        Some((Ok(text), _)) => shortened(text, limits::STATE_LETTERS),
+        Some((Err(_), bytes)) => format!("{bytes} bytes"),
+    }
+}
+
+fn timeline(messages: &[MessageEnvelope], present: &Present) -> Table {
+    let mut table =
+        Table::new(&[">place", ">number", "status", ">handed out", "when", "message ID", "subject, error"]);
+    for (at, message) in messages.iter().enumerate() {
+        let place = message.position.map(|position| position.to_string());
+        table.row([
+            place.unwrap_or_default(),
+            message.sequence_number.to_string(),
+            what(message, at == 0, present),
+            message.delivery_count.to_string(),
+            present.full(message.accepted_at),
+            message.message_id.clone().unwrap_or_default(),
+            message.subject.clone().unwrap_or_default(),
+        ]);
+        for attempt in &message.attempts {
+            table.row([
+                String::new(),
+                String::new(),
+                format!("  attempt {}", attempt.delivery_count),
+                String::new(),
+                present.full(attempt.at),
+                format!("took {}", attempt.lasted),
+                shortened(&attempt.reason, limits::ERROR_LETTERS),
+            ]);
+        }
+    }
+    table
+}

@@ -1,0 +1,208 @@
+//! The daemon: one engine, what the definitions say, and the server; started, reloaded and stopped in order.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::clock::SystemClock;
+use crate::clock::Timestamp;
+use crate::daemon::apply::apply;
+use crate::daemon::crew::Crew;
+use crate::daemon::error::DaemonError;
+use crate::daemon::gauges::Gauges;
+use crate::daemon::home::Home;
+use crate::daemon::host::Desk;
+use crate::daemon::lookout::Lookout;
+use crate::daemon::systemd;
+use crate::daemon::ticker::Ticker;
+use crate::daemon::watch;
+use crate::definition::Definitions;
+use crate::engine::Durability;
+use crate::engine::Engine;
+use crate::handlers::fence;
+use crate::intake::Intake;
+use crate::limits;
+use crate::processor::Running;
+use crate::server::Keys;
+use crate::server::Server;
+use crate::server::ServerOptions;
+use crate::server::TlsFiles;
+
+/// What a daemon is started with.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DaemonOptions {
+    /// The data folder; made if it is not there.
+    pub data: PathBuf,
+    /// The folder of the definitions.
+    pub definitions: PathBuf,
+    /// Where HTTP is served; port 0 takes any that is free.
+    pub http: SocketAddr,
+    /// A file of keys; without one, everybody who reaches the address may do everything.
+    pub keys: Option<PathBuf>,
+    /// Certificate chain and private key, as PEM files.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// What an acknowledged commit survives.
+    pub durability: Durability,
+    /// How long handlers may go on when the daemon stops.
+    pub drain: Duration,
+}
+
+impl DaemonOptions {
+    /// Options with everything by default: loopback, no keys, and 30 seconds to drain.
+    pub fn new(data: impl Into<PathBuf>, definitions: impl Into<PathBuf>) -> DaemonOptions {
+        DaemonOptions {
+            data: data.into(),
+            definitions: definitions.into(),
+            http: SocketAddr::from(([127, 0, 0, 1], limits::HTTP_PORT)),
+            keys: None,
+            tls: None,
+            durability: Durability::default(),
+            drain: limits::DRAIN_DEFAULT,
+        }
+    }
+}
+
+/// A daemon that runs.
+///
+/// # Dropping
+/// It stops at once, as if it had been killed: what handlers were doing counts as failed attempts.
+/// [`Daemon::stop`] ends it in order.
+pub struct Daemon {
+    engine: Engine,
+    house: Arc<House>,
+    ticking: Running,
+    address: SocketAddr,
+    stopping: CancellationToken,
+    server: JoinHandle<()>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+/// What the daemon's parts share.
+pub(crate) struct House {
+    pub(crate) options: DaemonOptions,
+    pub(crate) home: Home,
+    pub(crate) intake: Intake,
+    pub(crate) crew: Crew,
+    pub(crate) ticker: Ticker,
+    pub(crate) lookout: Lookout,
+    pub(crate) gauges: Gauges,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The definitions that are in force.
+    pub(crate) definitions: ArcSwap<Definitions>,
+    /// Why the last reload changed nothing.
+    pub(crate) reload_problem: ArcSwap<Option<String>>,
+    pub(crate) started_at: Timestamp,
+    /// When the definitions in force were loaded.
+    pub(crate) loaded_at: ArcSwap<Timestamp>,
+    pub(crate) draining: CancellationToken,
+    /// One reload at a time.
+    pub(crate) reloading: tokio::sync::Mutex<()>,
+}
+
+impl Daemon {
+    /// Reads the definitions, opens the store, ends children a daemon before this one left behind, and then lets handlers
+    /// and server begin.
+    ///
+    /// # Errors
+    /// [`DaemonError`]; nothing has begun then.
+    pub async fn start(options: DaemonOptions) -> Result<Daemon, DaemonError> {
+        let definitions = Definitions::load(&options.definitions)?;
+        let home =
+            Home::open(&options.data).map_err(|error| DaemonError::Data(options.data.clone(), error))?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let engine = Engine::builder(home.store()).durability(options.durability).open().await?;
+        // Only now: whoever has the store open is the only one whose children may live.
+        fence(home.store_id()).await?;
+        let intake = Intake::new(engine.client().clone());
+        let gauges = Gauges::new();
+        let ticker = Ticker::open(engine.client(), intake.clone(), clock.clone()).await?;
+        let crew = Crew::new(intake.clone(), home.clone(), gauges.clone(), clock.clone(), options.drain);
+        let house = Arc::new(House {
+            options,
+            home,
+            intake,
+            crew,
+            ticker,
+            lookout: Lookout::default(),
+            gauges,
+            started_at: clock.now(),
+            clock,
+            definitions: ArcSwap::default(),
+            reload_problem: ArcSwap::default(),
+            loaded_at: ArcSwap::default(),
+            draining: CancellationToken::new(),
+            reloading: tokio::sync::Mutex::default(),
+        });
+        apply(&house, definitions).await?;
+        let desk = Arc::new(Desk { house: house.clone() });
+        let server =
+            Server::bind(house.server_options()?, engine.client().clone(), desk.clone(), desk).await?;
+        let (address, stopping) = (server.address(), CancellationToken::new());
+        let server = tokio::spawn(server.run(stopping.clone()));
+        let ticking = house.ticker.start();
+        let tasks = vec![
+            tokio::spawn(watch::follow_files(house.clone())),
+            tokio::spawn(watch::follow_troubles(house.clone())),
+        ];
+        systemd::ready(&format!("serving http://{address}"));
+        Ok(Daemon { engine, house, ticking, address, stopping, server, tasks })
+    }
+
+    /// Where HTTP is served.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How many definitions are in force.
+    pub fn definitions(&self) -> usize {
+        self.house.definitions.load().len()
+    }
+
+    /// Reads the definitions again: a whole valid set takes the place of the old one, or nothing changes.
+    ///
+    /// # Errors
+    /// [`DaemonError::Definitions`] with every mistake.
+    pub async fn reload(&self) -> Result<(), DaemonError> {
+        watch::reload(&self.house).await
+    }
+
+    /// Stops in order: offers nothing more, lets handlers finish, gives back uncounted what was not started, ends
+    /// requests, and closes the store.
+    pub async fn stop(self) {
+        systemd::stopping();
+        self.house.draining.cancel();
+        for task in &self.tasks {
+            task.abort();
+        }
+        let ticking = self.ticking.stop();
+        let (_, ticked) = tokio::join!(self.house.crew.dismiss(), ticking);
+        if let Err(error) = ticked {
+            tracing::warn!(%error, "stop the schedules");
+        }
+        self.stopping.cancel();
+        if let Err(error) = self.server.await {
+            tracing::warn!(%error, "stop the server");
+        }
+        self.engine.close().await;
+    }
+}
+
+impl House {
+    fn server_options(&self) -> Result<ServerOptions, DaemonError> {
+        let mut options = ServerOptions::new(self.options.http);
+        if let Some(keys) = &self.options.keys {
+            let keys = Keys::read(keys, |name| std::env::var(name).ok());
+            options.keys = Some(keys.map_err(|error| DaemonError::Server(error.to_string()))?);
+        }
+        options.tls =
+            self.options.tls.clone().map(|(certificate, key)| TlsFiles { certificate, key, client_ca: None });
+        Ok(options)
+    }
+}

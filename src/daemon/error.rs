@@ -1,0 +1,59 @@
+//! Why a daemon cannot start, or cannot take new definitions.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::definition::LoadError;
+use crate::error::Error;
+use crate::error::OpenError;
+use crate::handlers::Survivors;
+use crate::server::ServerError;
+
+/// Why a daemon cannot start, or cannot take new definitions.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DaemonError {
+    /// The definitions cannot be read, or have mistakes.
+    #[error(transparent)]
+    Definitions(#[from] LoadError),
+    /// The data folder cannot be used.
+    #[error("use the data folder {0}: {1}")]
+    Data(PathBuf, io::Error),
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The engine refused something, or has stopped.
+    #[error(transparent)]
+    Engine(#[from] Error),
+    /// A definition does not fit what its queue stores.
+    #[error("apply the definition of {queue}: {problem}")]
+    Apply {
+        /// The queue.
+        queue: String,
+        /// What is in the way, and what to do.
+        problem: String,
+    },
+    /// A child that a daemon before this one left behind does not end.
+    #[error("{0}")]
+    Fence(String),
+    /// The server cannot start.
+    #[error("{0}")]
+    Server(String),
+    /// Signals cannot be listened to.
+    #[error("listen to signals: {0}")]
+    Signals(io::Error),
+}
+
+impl From<Survivors> for DaemonError {
+    fn from(survivors: Survivors) -> DaemonError {
+        DaemonError::Fence(survivors.to_string())
+    }
+}
+
+impl From<ServerError> for DaemonError {
+    fn from(error: ServerError) -> DaemonError {
+        DaemonError::Server(error.to_string())
+    }
+}

@@ -1,0 +1,35 @@
+//! What the operating system tells a daemon: stop, or read the definitions again.
+
+use tokio::signal::unix::Signal;
+use tokio::signal::unix::SignalKind;
+use tokio::signal::unix::signal;
+
+use crate::daemon::error::DaemonError;
+
+/// What the operating system tells a daemon.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// [`DaemonError::Signals`].
+    pub fn listen() -> Result<Signals, DaemonError> {
+        let listen = |kind| signal(kind).map_err(DaemonError::Signals);
+        Ok(Signals {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits until the process is asked to stop, with SIGTERM or SIGINT.
+    pub async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What a service manager is told, where there is one.
+
+use sd_notify::NotifyState;
+
+/// Says that the daemon is ready.
+pub(crate) fn ready(status: &str) {
+    notify(&[NotifyState::Ready, NotifyState::Status(status)]);
+}
+
+/// Says that the daemon is stopping.
+pub(crate) fn stopping() {
+    notify(&[NotifyState::Stopping, NotifyState::Status("draining")]);
+}
+
+/// Says that the daemon is alive, to a manager that would restart it otherwise.
+pub(crate) fn alive() {
+    notify(&[NotifyState::Watchdog]);
+}
+
+fn notify(states: &[NotifyState<'_>]) {
+    // Without a manager there is nobody to tell.
+    let _ = sd_notify::notify(states);
+}

@@ -1,0 +1,233 @@
+//! Schedules that run: each is a workflow of a queue of the daemon's own, whose one message comes due with the next
+//! tick.
+//!
+//! Handling it is one transaction: the ticks that are due are sent, the instant up to which they are handled becomes the
+//! workflow's state, and the message for the next tick is scheduled. So a tick is neither lost nor sent twice, whenever
+//! the process dies.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::clock::Clock;
+use crate::clock::Timestamp;
+use crate::definition::ScheduleDefinition;
+use crate::engine::Client;
+use crate::engine::Completion;
+use crate::engine::MessageStatus;
+use crate::engine::MessageView;
+use crate::engine::Queue;
+use crate::error::Error;
+use crate::error::Misuse;
+use crate::error::SendError;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::intake::Intake;
+use crate::limits;
+use crate::message::Message;
+use crate::processor::Context;
+use crate::processor::Failure;
+use crate::processor::Handler;
+use crate::processor::Outcome;
+use crate::processor::Processor;
+use crate::processor::Raw;
+use crate::processor::Running;
+use crate::queue::QueueOptions;
+
+/// The queue in which schedules live.
+pub(crate) const QUEUE: &str = "seriatim.schedules";
+
+/// A schedule, and the queue it sends to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ticking {
+    pub(crate) queue: QueueName,
+    pub(crate) schedule: ScheduleDefinition,
+}
+
+impl Ticking {
+    /// The workflow it is.
+    pub(crate) fn id(&self) -> String {
+        format!("{}/{}", self.queue, self.schedule.name)
+    }
+}
+
+/// What a schedule's workflow keeps.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Kept {
+    /// Ticks up to this instant are handled.
+    handled_through_ms: u64,
+}
+
+/// The schedules that run.
+#[derive(Clone)]
+pub(crate) struct Ticker {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    queue: Queue,
+    intake: Intake,
+    clock: Arc<dyn Clock>,
+    schedules: ArcSwap<BTreeMap<String, Arc<Ticking>>>,
+}
+
+impl Ticker {
+    /// Opens the queue of the schedules; none runs yet.
+    pub(crate) async fn open(
+        client: &Client,
+        intake: Intake,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Ticker, Error> {
+        let options = QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::default() };
+        let queue = client.create_queue(QUEUE, options).await?;
+        let schedules = ArcSwap::default();
+        Ok(Ticker { shared: Arc::new(Shared { queue, intake, clock, schedules }) })
+    }
+
+    /// Lets these schedules run, and no others. What a schedule has handled already it keeps.
+    pub(crate) async fn replace(&self, schedules: Vec<Ticking>) -> Result<(), Error> {
+        let shared = &self.shared;
+        let schedules: BTreeMap<_, _> =
+            schedules.into_iter().map(|ticking| (ticking.id(), Arc::new(ticking))).collect();
+        shared.schedules.store(Arc::new(schedules.clone()));
+        let mut pending = shared.pending().await?;
+        for (id, ticking) in &schedules {
+            shared.arm(id, ticking, pending.remove(id).unwrap_or_default()).await?;
+        }
+        for message in pending.into_values().flatten() {
+            shared.withdraw(&message).await?;
+        }
+        Ok(())
+    }
+
+    /// The queue in which schedules live.
+    #[cfg(test)]
+    pub(crate) fn queue(&self) -> Queue {
+        self.shared.queue.clone()
+    }
+
+    /// Handles ticks in the background, until it is stopped.
+    pub(crate) fn start(&self) -> Running {
+        Processor::new(self.shared.queue.clone()).start(self.clone())
+    }
+
+    /// The schedules with their next ticks.
+    pub(crate) fn next_ticks(&self, count: usize) -> Vec<(Arc<Ticking>, Vec<Timestamp>)> {
+        let now = self.shared.clock.now();
+        let schedules = self.shared.schedules.load();
+        let next = |ticking: &Arc<Ticking>| {
+            (ticking.clone(), ticking.schedule.cron.ticks_between(now, Timestamp::MAX, count))
+        };
+        schedules.values().map(next).collect()
+    }
+}
+
+impl Shared {
+    /// The messages that wait for a tick, or are being handled, by schedule.
+    async fn pending(&self) -> Result<BTreeMap<String, Vec<MessageView>>, Error> {
+        let mut pending: BTreeMap<String, Vec<MessageView>> = BTreeMap::new();
+        let mut from = SequenceNumber::new(0);
+        loop {
+            let page = self.queue.peek(from, limits::PAGE_MAX).await?;
+            let Some(last) = page.last() else { return Ok(pending) };
+            from = SequenceNumber::new(last.sequence_number.get() + 1);
+            for message in page {
+                if let Some(id) = &message.workflow_id {
+                    pending.entry(id.to_string()).or_default().push(message);
+                }
+            }
+        }
+    }
+
+    /// Sees to it that one message waits for the schedule's next tick.
+    async fn arm(&self, id: &str, ticking: &Ticking, pending: Vec<MessageView>) -> Result<(), Error> {
+        let workflow = self.queue.workflow(id)?;
+        let handled_through = match workflow.state().await? {
+            Some(state) => read_kept(&state)?,
+            None => {
+                // A schedule that is new has handled everything until now.
+                let now = self.clock.now();
+                workflow.set_state(Some(write_kept(now)?)).await?;
+                now
+            }
+        };
+        let next = ticking.schedule.cron.next_after(handled_through);
+        let mut is_armed = false;
+        for message in pending {
+            match message.status {
+                MessageStatus::Scheduled { until } if is_armed || next != Some(until) => {
+                    self.withdraw(&message).await?;
+                }
+                MessageStatus::Scheduled { .. } => is_armed = true,
+                // It is being handled or tried again, and will look at the schedule as it is then.
+                _ => {
+                    is_armed = true;
+                    let _ = workflow.retry_now().await;
+                }
+            }
+        }
+        if let (Some(next), false) = (next, is_armed) {
+            self.queue.send(Message::new("").workflow(id).schedule_at(next)).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes back a message that waits for its tick. One that is being handled finds out by itself.
+    async fn withdraw(&self, message: &MessageView) -> Result<(), Error> {
+        match self.queue.cancel(message.sequence_number).await {
+            Ok(()) | Err(SendError::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What one look at a schedule leads to.
+    fn tick(&self, ticking: &Ticking, handled_through: Timestamp) -> Result<Completion, Failure> {
+        let now = self.clock.now();
+        let due =
+            ticking.schedule.missed.due(&ticking.schedule.cron, handled_through, now, limits::TICKS_AT_ONCE);
+        let mut completion = Completion::new().state(write_kept(due.handled_through)?);
+        for tick in due.ticks {
+            let message = self.intake.place(&ticking.queue, ticking.schedule.message(tick))?;
+            completion = completion.send(ticking.queue.as_str(), message);
+        }
+        let next = match due.is_more {
+            true => Some(now),
+            false => ticking.schedule.cron.next_after(due.handled_through),
+        };
+        Ok(match next {
+            Some(next) => completion.send(QUEUE, Message::new("").workflow(ticking.id()).schedule_at(next)),
+            None => completion,
+        })
+    }
+}
+
+impl Handler<Raw> for Ticker {
+    async fn handle(&self, context: Context, _body: Raw) -> Result<Outcome, Failure> {
+        let Some(id) = context.message().workflow_id.clone() else { return Ok(Outcome::Complete) };
+        let Some(ticking) = self.shared.schedules.load().get(id.as_str()).cloned() else {
+            return Ok(Outcome::Complete);
+        };
+        let handled_through = match context.state().await? {
+            Some(state) => read_kept(&state)?,
+            None => self.shared.clock.now(),
+        };
+        Ok(Outcome::CompleteWith(self.shared.tick(&ticking, handled_through)?))
+    }
+}
+
+fn read_kept(state: &[u8]) -> Result<Timestamp, Misuse> {
+    let kept: Kept = serde_json::from_slice(state)
+        .map_err(|error| Misuse::new("state of a schedule", error.to_string()))?;
+    Ok(Timestamp::from_millis(kept.handled_through_ms))
+}
+
+fn write_kept(handled_through: Timestamp) -> Result<Bytes, Misuse> {
+    let kept = Kept { handled_through_ms: handled_through.as_millis() };
+    let written =
+        serde_json::to_vec(&kept).map_err(|error| Misuse::new("state of a schedule", error.to_string()))?;
+    Ok(Bytes::from(written))
+}

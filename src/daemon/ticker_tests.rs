@@ -1,0 +1,154 @@
+//! Schedules over restarts, changes and long absences, with a clock that is moved by hand.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::clock::Clock;
+use crate::clock::Timestamp;
+use crate::daemon::ticker::Ticker;
+use crate::daemon::ticker::Ticking;
+use crate::definition::ScheduleDefinition;
+use crate::engine::Engine;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
+use crate::intake::Intake;
+use crate::queue::QueueOptions;
+use crate::schedule::Cron;
+use crate::schedule::MissedTicks;
+use crate::testing::ManualClock;
+use crate::testing::drain;
+use crate::wire::WireTime;
+
+const START: &str = "2027-01-01T00:30:00Z";
+
+fn ticking(line: &str, missed: MissedTicks) -> Ticking {
+    let schedule = ScheduleDefinition {
+        name: "report".to_owned(),
+        cron: Cron::parse(line, "UTC").unwrap(),
+        missed,
+        workflow_id: Some(WorkflowId::new("reports").unwrap()),
+        subject: None,
+        body: Bytes::new(),
+    };
+    Ticking { queue: QueueName::new("jobs").unwrap(), schedule }
+}
+
+struct Stage {
+    engine: Engine,
+    ticker: Ticker,
+    clock: ManualClock,
+}
+
+impl Stage {
+    async fn open(file: &Path, clock: &ManualClock, schedules: Vec<Ticking>) -> Stage {
+        let engine = Engine::builder(file).clock(clock.clone()).open().await.unwrap();
+        engine.client().create_queue("jobs", QueueOptions::default()).await.unwrap();
+        let intake = Intake::new(engine.client().clone());
+        let ticker = Ticker::open(engine.client(), intake, Arc::new(clock.clone())).await.unwrap();
+        ticker.replace(schedules).await.unwrap();
+        Stage { engine, ticker, clock: clock.clone() }
+    }
+
+    /// Lets the schedules look at the clock.
+    async fn look(&self) {
+        drain(&self.ticker.queue(), &self.clock, self.ticker.clone(), Duration::ZERO).await.unwrap();
+    }
+
+    /// The IDs of all ticks that were sent.
+    async fn sent(&self) -> Vec<String> {
+        let jobs = self.engine.client().queue("jobs").unwrap();
+        let messages = jobs.peek(SequenceNumber::new(0), 1_000).await.unwrap();
+        messages.iter().map(|message| message.message_id.as_ref().unwrap().to_string()).collect()
+    }
+
+    /// How many messages wait for a tick.
+    async fn waiting(&self) -> u64 {
+        self.ticker.queue().view().await.unwrap().counts.scheduled
+    }
+}
+
+fn clock() -> ManualClock {
+    ManualClock::new(START.parse::<WireTime>().unwrap().0)
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[tokio::test]
+async fn a_tick_is_sent_at_its_instant_and_named_by_it() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let file = folder.path().join("a.redb");
+    let stage = Stage::open(&file, &clock, vec![ticking("0 * * * *", MissedTicks::Once)]).await;
+    stage.look().await;
+    assert_eq!(stage.sent().await, [""; 0], "a new schedule has handled everything before it was made");
+    clock.advance(HOUR / 2 - Duration::from_millis(1));
+    stage.look().await;
+    assert_eq!(stage.sent().await, [""; 0], "never early");
+    clock.advance(Duration::from_millis(1));
+    stage.look().await;
+    assert_eq!(stage.sent().await, ["report/2027-01-01T01:00:00.000Z"]);
+}
+
+#[tokio::test]
+async fn a_restart_neither_doubles_nor_loses_a_tick() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let file = folder.path().join("a.redb");
+    for _ in 0..5 {
+        let stage = Stage::open(&file, &clock, vec![ticking("0 * * * *", MissedTicks::Once)]).await;
+        stage.look().await;
+        assert_eq!(stage.waiting().await, 1, "one message waits, whatever was there before");
+        clock.advance(HOUR / 2);
+        stage.look().await;
+        stage.engine.close().await;
+    }
+    let stage = Stage::open(&file, &clock, vec![ticking("0 * * * *", MissedTicks::Once)]).await;
+    stage.look().await;
+    let hours = ["01", "02", "03"].map(|hour| format!("report/2027-01-01T{hour}:00:00.000Z"));
+    assert_eq!(stage.sent().await, hours);
+}
+
+#[tokio::test]
+async fn ticks_missed_while_the_daemon_was_down_are_sent_as_the_definition_says() {
+    for (missed, count) in [(MissedTicks::Skip, 0), (MissedTicks::Once, 1), (MissedTicks::All, 600)] {
+        let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+        let file = folder.path().join("a.redb");
+        Stage::open(&file, &clock, vec![ticking("0 * * * *", missed)]).await.engine.close().await;
+        clock.advance(HOUR * 600);
+        let stage = Stage::open(&file, &clock, vec![ticking("0 * * * *", missed)]).await;
+        stage.look().await;
+        assert_eq!(stage.sent().await.len(), count, "{missed:?}");
+        assert_eq!(stage.waiting().await, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_schedule_that_changes_ticks_by_its_new_line_and_one_that_is_gone_ticks_no_more() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let file = folder.path().join("a.redb");
+    let stage = Stage::open(&file, &clock, vec![ticking("0 * * * *", MissedTicks::Once)]).await;
+    stage.ticker.replace(vec![ticking("45 * * * *", MissedTicks::Once)]).await.unwrap();
+    stage.ticker.replace(vec![ticking("45 * * * *", MissedTicks::Once)]).await.unwrap();
+    assert_eq!(stage.waiting().await, 1);
+    clock.advance(HOUR);
+    stage.look().await;
+    assert_eq!(stage.sent().await, ["report/2027-01-01T00:45:00.000Z"]);
+    stage.ticker.replace(Vec::new()).await.unwrap();
+    assert_eq!(stage.waiting().await, 0);
+    clock.advance(HOUR * 24);
+    stage.look().await;
+    assert_eq!(stage.sent().await.len(), 1);
+}
+
+#[tokio::test]
+async fn the_next_ticks_are_known_in_advance() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let file = folder.path().join("a.redb");
+    let stage = Stage::open(&file, &clock, vec![ticking("@daily", MissedTicks::Once)]).await;
+    let next = stage.ticker.next_ticks(2);
+    let shown: Vec<String> = next[0].1.iter().map(|tick: &Timestamp| WireTime(*tick).to_string()).collect();
+    assert_eq!(shown, ["2027-01-02T00:00:00.000Z", "2027-01-03T00:00:00.000Z"]);
+    assert!(clock.now() < next[0].1[0]);
+}

@@ -1,0 +1,136 @@
+//! What happens by itself while the daemon runs: definitions are read again, and troubles are looked after.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use notify::RecursiveMode;
+use notify::Watcher;
+use tokio::signal::unix::SignalKind;
+use tokio::signal::unix::signal;
+use tokio::sync::mpsc;
+
+use crate::daemon::apply::apply;
+use crate::daemon::daemon::House;
+use crate::daemon::error::DaemonError;
+use crate::daemon::systemd;
+use crate::daemon::tell::tell;
+use crate::definition::Definitions;
+use crate::definition::LoadError;
+use crate::engine::Missed;
+use crate::id::QueueName;
+use crate::limits;
+
+/// Reads the definitions again: a whole valid set takes the place of the old one, or nothing changes and the reason is
+/// kept.
+pub(crate) async fn reload(house: &House) -> Result<(), DaemonError> {
+    let _one_at_a_time = house.reloading.lock().await;
+    let loaded = Definitions::load(&house.options.definitions).map_err(DaemonError::from);
+    let applied = match loaded {
+        Ok(definitions) => {
+            let changes = house.definitions.load().changes(&definitions);
+            let names =
+                |names: &[QueueName]| names.iter().map(QueueName::as_str).collect::<Vec<_>>().join(", ");
+            let (added, changed) = (names(&changes.added), names(&changes.changed));
+            let removed = names(&changes.removed);
+            let applied = if changes.is_empty() { Ok(()) } else { apply(house, definitions).await };
+            if applied.is_ok() && !changes.is_empty() {
+                tracing::info!(added, changed, removed, "new definitions are in force");
+            }
+            applied
+        }
+        Err(error) => Err(error),
+    };
+    match &applied {
+        Ok(()) => {
+            if house.reload_problem.swap(Arc::new(None)).is_some() {
+                tracing::info!("the definitions have no mistakes any more");
+            }
+        }
+        Err(error) => {
+            let why = explain(error);
+            tracing::error!("the old definitions stay in force: {why}");
+            house.reload_problem.store(Arc::new(Some(why)));
+        }
+    }
+    applied
+}
+
+/// Everything an error has to say, mistake by mistake.
+pub(crate) fn explain(error: &DaemonError) -> String {
+    match error {
+        DaemonError::Definitions(LoadError::Mistakes(mistakes)) => {
+            mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Reads the definitions again when one of them changes, and when the process gets SIGHUP.
+pub(crate) async fn follow_files(house: Arc<House>) {
+    let (sender, mut changes) = mpsc::channel(1);
+    let folder = house.options.definitions.clone();
+    let _watcher = watch(&folder, sender).inspect_err(|error| {
+        tracing::warn!(%error, "definitions are read again on SIGHUP only: their folder cannot be watched");
+    });
+    let Ok(mut hang_up) = signal(SignalKind::hangup()) else { return };
+    loop {
+        tokio::select! {
+            Some(()) = changes.recv() => settle(&mut changes).await,
+            Some(()) = hang_up.recv() => {}
+            else => return,
+        }
+        // The error is kept and logged where it happens.
+        let _ = reload(&house).await;
+    }
+}
+
+fn watch(folder: &Path, sender: mpsc::Sender<()>) -> notify::Result<notify::RecommendedWatcher> {
+    let tell = move |event: notify::Result<notify::Event>| {
+        // Handlers run in this folder, and may write what they like beside the definitions.
+        let is_definition = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
+        let is_change =
+            event.is_ok_and(|event| !event.kind.is_access() && event.paths.iter().any(is_definition));
+        if is_change {
+            // One that waits already stands for this one too.
+            let _ = sender.try_send(());
+        }
+    };
+    let mut watcher = notify::recommended_watcher(tell)?;
+    watcher.watch(folder, RecursiveMode::NonRecursive)?;
+    Ok(watcher)
+}
+
+/// Waits until nothing has changed for a moment: an editor writes a file in several steps.
+async fn settle(changes: &mut mpsc::Receiver<()>) {
+    while let Ok(Some(())) = tokio::time::timeout(limits::RELOAD_SETTLES, changes.recv()).await {}
+}
+
+/// Keeps an eye on workflows in trouble, and tells whom the definitions name.
+pub(crate) async fn follow_troubles(house: Arc<House>) {
+    let client = house.intake.client().clone();
+    let mut events = client.events();
+    let mut ticks = tokio::time::interval(limits::LOOKOUT_EVERY);
+    let mut is_walked = false;
+    loop {
+        tokio::select! {
+            event = events.next() => match event {
+                Some(Ok(event)) => house.lookout.note(&event),
+                Some(Err(Missed(_))) => is_walked = false,
+                None => return,
+            },
+            _ = ticks.tick() => {
+                let walked = match is_walked {
+                    true => Ok(()),
+                    false => house.lookout.walk(&client, house.clock.now()).await,
+                };
+                is_walked = walked.is_ok();
+                if let Err(error) = house.lookout.look_again(&client).await {
+                    tracing::warn!(%error, "look after workflows in trouble");
+                }
+                tell(&house).await;
+                systemd::alive();
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! The form of a definition: every field a file may have. The schema is made from it, and files are read into it.
+//!
+//! What stands above a field here is what an editor shows.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::definition::form_handler::HandlerForm;
+use crate::definition::form_handler::NotifyForm;
+use crate::definition::form_handler::ScheduleForm;
+use crate::definition::given::Given;
+use crate::definition::given::TextOr;
+use crate::definition::given::Written;
+use crate::limits;
+
+/// A definition: one file, one queue. An empty file is a queue with the file's name and the defaults.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Definition of a queue")]
+pub(crate) struct QueueForm {
+    /// Name of the queue: 1 to 128 letters, digits and . _ -, the first a letter or digit. Without it, the file's name
+    /// without `.toml`.
+    pub(crate) name: Option<Given<String>>,
+    /// In which order the messages of one workflow are handled.
+    #[schemars(extend("default" = "arrival"))]
+    pub(crate) order: Option<Given<OrderWord>>,
+    /// Whether an order was given that is none.
+    #[serde(skip)]
+    pub(crate) is_order_wrong: bool,
+    /// Where the workflow ID of a message is read: a JSON pointer into the body, or a table. Without it, the sender says
+    /// it.
+    pub(crate) key: Option<Given<TextOr<SourceForm>>>,
+    /// Where the position of a message is read, in a queue ordered by position: a JSON pointer into the body, or a table.
+    /// Without it, the sender says it.
+    pub(crate) position: Option<Given<TextOr<PositionForm>>>,
+    /// Where the message ID of the predecessor is read, in a queue with order = "after"; null or empty text there is the
+    /// first message of a workflow. Without it, the sender says it.
+    pub(crate) after: Option<Given<TextOr<SourceForm>>>,
+    /// Where the message ID is read. Without it, the sender may say it.
+    pub(crate) message_id: Option<Given<TextOr<SourceForm>>>,
+    /// How messages are handed out.
+    pub(crate) delivery: Option<DeliveryForm>,
+    /// What happens to a message that fails.
+    pub(crate) retry: Option<RetryForm>,
+    /// What happens when a message is missing, in a queue ordered by position or by predecessor.
+    pub(crate) gap: Option<Given<GapForm>>,
+    /// How long messages live.
+    pub(crate) expiry: Option<ExpiryForm>,
+    /// How a message that comes again is recognised.
+    pub(crate) duplicates: Option<DuplicatesForm>,
+    /// What happens to what nobody uses.
+    pub(crate) idle: Option<IdleForm>,
+    /// How much the queue takes.
+    pub(crate) limits: Option<LimitsForm>,
+    /// What handles the messages, one for each subject and at most one for every other subject. Without any, clients
+    /// receive the messages over HTTP.
+    #[serde(default)]
+    #[schemars(length(max = limits::HANDLERS_MAX))]
+    pub(crate) handler: Vec<Given<HandlerForm>>,
+    /// Messages that are sent at the instants a cron line names.
+    #[serde(default)]
+    #[schemars(length(max = limits::SCHEDULES_MAX))]
+    pub(crate) schedule: Vec<Given<ScheduleForm>>,
+    /// Whom to tell when a workflow stands still.
+    pub(crate) notify: Option<Given<NotifyForm>>,
+}
+
+/// In which order the messages of one workflow are handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OrderWord {
+    /// None: every message is a workflow of its own.
+    None,
+    /// As they are accepted.
+    Arrival,
+    /// By position: 1, 2, 3 and so on, without gaps.
+    Position,
+    /// Each names its predecessor by message ID.
+    After,
+}
+
+/// Where something is read; one of the three.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SourceForm {
+    /// A JSON pointer (RFC 6901) into the body.
+    pub(crate) pointer: Option<Given<String>>,
+    /// A standard header.
+    pub(crate) header: Option<Given<HeaderWord>>,
+    /// The name of one of the sender's own properties.
+    pub(crate) property: Option<Given<String>>,
+}
+
+/// Where the position is read, and where it begins; at most one of the first three.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PositionForm {
+    /// A JSON pointer (RFC 6901) into the body.
+    pub(crate) pointer: Option<Given<String>>,
+    /// A standard header.
+    pub(crate) header: Option<Given<HeaderWord>>,
+    /// The name of one of the sender's own properties.
+    pub(crate) property: Option<Given<String>>,
+    /// The position every workflow begins with.
+    #[schemars(range(min = 1, max = limits::NUMBER_END - 1), extend("default" = 1))]
+    pub(crate) first: Option<Given<u64>>,
+}
+
+/// A standard header.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum HeaderWord {
+    /// What the message is about.
+    Subject,
+    /// The ID of the message or request it belongs to.
+    CorrelationId,
+    /// Where an answer is expected.
+    ReplyTo,
+    /// The sender's ID of the message.
+    MessageId,
+    /// The MIME type of the body.
+    ContentType,
+}
+
+/// How messages are handed out.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeliveryForm {
+    /// How long a lock lasts from the moment of hand-out: 1s to 12h. Handlers of this file renew it by themselves.
+    #[schemars(extend("default" = "30s"))]
+    pub(crate) lock: Option<Given<Written>>,
+    /// After how many hand-outs a message that keeps failing is given up.
+    #[schemars(range(min = 1, max = u32::MAX), extend("default" = limits::DELIVERY_COUNT_MAX))]
+    pub(crate) count_max: Option<Given<u32>>,
+    /// How many messages, of different workflows, the handlers of this file have at once.
+    #[schemars(range(min = 1, max = limits::CONCURRENCY_MAX), extend("default" = limits::CONCURRENCY_DEFAULT))]
+    pub(crate) concurrency: Option<Given<usize>>,
+    /// How long a handler may run: for so long its lock is renewed.
+    #[schemars(extend("default" = "5m"))]
+    pub(crate) renew_for: Option<Given<Written>>,
+    /// Whether a workflow waits for a message that was deferred, instead of going on without it.
+    #[schemars(extend("default" = false))]
+    pub(crate) hold_on_defer: Option<bool>,
+}
+
+/// What happens to a message that fails.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RetryForm {
+    /// The delays between attempts, exactly; the last one repeats. Not together with `backoff`.
+    #[schemars(length(min = 1, max = limits::RETRY_DELAYS_MAX))]
+    pub(crate) delays: Option<Given<Vec<Given<Written>>>>,
+    /// Delays that grow, with full jitter: each is drawn from zero to its upper end. Not together with `delays`.
+    pub(crate) backoff: Option<Given<BackoffForm>>,
+    /// What happens when the message was handed out as often as it may be. The default is hold, and skip in a queue
+    /// without order.
+    pub(crate) then: Option<Given<SpentWord>>,
+}
+
+/// Delays that grow.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BackoffForm {
+    /// Upper end of the first delay.
+    #[schemars(extend("default" = "1s"))]
+    pub(crate) first: Option<Given<Written>>,
+    /// Growth from one delay to the next.
+    #[schemars(range(min = 1, max = 1_000), extend("default" = 2))]
+    pub(crate) factor: Option<Given<u32>>,
+    /// Upper end of every delay.
+    #[schemars(extend("default" = "5m"))]
+    pub(crate) max: Option<Given<Written>>,
+}
+
+/// What happens to a message that was handed out as often as it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SpentWord {
+    /// It stays at the head, and its workflow is held until someone resumes it.
+    Hold,
+    /// It is dead-lettered and the workflow goes on.
+    Skip,
+    /// It and everything behind it in its workflow is dead-lettered, until someone resumes it.
+    Quarantine,
+}
+
+/// What happens when a message is missing.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GapForm {
+    /// How long it is waited for, from the first message that waits behind it.
+    #[schemars(extend("default" = "10m"))]
+    pub(crate) wait: Option<Given<Written>>,
+    /// What happens then.
+    #[schemars(extend("default" = "hold"))]
+    pub(crate) then: Option<Given<GapWord>>,
+}
+
+/// What happens when a missing message has not come in time.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GapWord {
+    /// The workflow is held until someone resumes it or declares the gap void.
+    Hold,
+    /// The workflow goes on with the lowest waiting message; what was skipped is recorded.
+    Skip,
+    /// It keeps waiting, with an alarm each time the wait has passed again.
+    Wait,
+}
+
+/// How long messages live.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExpiryForm {
+    /// Time to live of messages that ask for none or for more. Without it, messages do not expire.
+    pub(crate) time_to_live: Option<Given<Written>>,
+    /// What happens to an expired message.
+    #[schemars(extend("default" = "dead_letter"))]
+    pub(crate) then: Option<Given<ExpiredWord>>,
+}
+
+/// What happens to an expired message.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ExpiredWord {
+    /// It is dead-lettered with the reason TTLExpiredException.
+    DeadLetter,
+    /// It is dropped, and counted.
+    Drop,
+}
+
+/// How a message that comes again is recognised.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DuplicatesForm {
+    /// How long message IDs are remembered. Without it, duplicates are not looked for by message ID.
+    pub(crate) window: Option<Given<Written>>,
+    /// What happens to a message whose place is completed already, in a queue ordered by position or by predecessor.
+    #[schemars(extend("default" = "ignore"))]
+    pub(crate) late: Option<Given<LateWord>>,
+}
+
+/// What happens to a message whose place is completed already.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LateWord {
+    /// The sender is told so, and nothing is stored.
+    Ignore,
+    /// The sender is refused.
+    Refuse,
+    /// The message is dead-lettered.
+    DeadLetter,
+}
+
+/// What happens to what nobody uses.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct IdleForm {
+    /// How long an idle workflow with nothing stored is remembered, so that late duplicates are recognised.
+    #[schemars(extend("default" = "7d"))]
+    pub(crate) forget_after: Option<Given<Written>>,
+    /// Deletes the queue after this long without a send, receive, settle, schedule or peek. Without it, it stays.
+    pub(crate) delete_after: Option<Given<Written>>,
+    /// Whether an idle queue is deleted although it stores messages.
+    #[schemars(extend("default" = false))]
+    pub(crate) delete_with_messages: Option<bool>,
+}
+
+/// How much the queue takes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LimitsForm {
+    /// Largest body in bytes.
+    #[schemars(range(min = 0, max = limits::BODY_BYTES_CEILING), extend("default" = limits::BODY_BYTES_MAX))]
+    pub(crate) body_bytes_max: Option<Given<usize>>,
+    /// Most messages the queue stores.
+    #[schemars(extend("default" = limits::MESSAGES_MAX))]
+    pub(crate) messages_max: Option<Given<u64>>,
+    /// Most early messages one workflow may have waiting.
+    #[schemars(extend("default" = limits::EARLY_MAX))]
+    pub(crate) early_max: Option<Given<u64>>,
+    /// Most bytes of early messages one workflow may have waiting.
+    #[schemars(extend("default" = limits::EARLY_BYTES_MAX))]
+    pub(crate) early_bytes_max: Option<Given<u64>>,
+}

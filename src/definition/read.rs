@@ -1,0 +1,152 @@
+//! One definition file, read: every mistake it has, or what it says.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use toml::de::DeTable;
+
+use crate::definition::definition::Definition;
+use crate::definition::diagnostic::Diagnostic;
+use crate::definition::diagnostic::Mistakes;
+use crate::definition::form::DeliveryForm;
+use crate::definition::form::QueueForm;
+use crate::definition::given::span;
+use crate::definition::given::value;
+use crate::definition::grammar::prune;
+use crate::definition::read_handlers::HandlerReader;
+use crate::definition::read_options::duration;
+use crate::definition::read_options::options;
+use crate::definition::read_options::order_word;
+use crate::definition::read_options::retry_delays;
+use crate::definition::read_schedules::ScheduleReader;
+use crate::definition::read_sources::sources;
+use crate::definition::schema::SCHEMA;
+use crate::id::QueueName;
+use crate::intake::Rule;
+use crate::limits;
+
+/// What was read of one file.
+pub(crate) struct Reading {
+    /// The file's text.
+    pub(crate) text: Arc<str>,
+    /// The queue's name, if it has one that can be read; even when other things are wrong.
+    pub(crate) name: Option<QueueName>,
+    /// Where the name stands; `None` when it is the file's.
+    pub(crate) name_span: Option<Range<usize>>,
+    /// Where handlers stand that forward, each with the number of the handler.
+    pub(crate) forward_spans: Vec<Option<Range<usize>>>,
+    /// What the file says, or every mistake it has.
+    pub(crate) result: Result<Definition, Vec<Diagnostic>>,
+}
+
+/// Reads the text of a file.
+pub(crate) fn read(file: &Path, text: &str) -> Reading {
+    let mut mistakes = Mistakes::of(file, text);
+    let mut reading = Reading {
+        text: mistakes.text().clone(),
+        name: name_of_file(file),
+        name_span: None,
+        forward_spans: Vec::new(),
+        result: Err(Vec::new()),
+    };
+    let Some(form) = form(text, &mut mistakes) else {
+        reading.result = Err(mistakes.into_sorted());
+        return reading;
+    };
+    reading.name_span = span(&form.name);
+    reading.name = name(file, &form, &mut mistakes);
+    reading.forward_spans = form.handler.iter().map(|handler| span(&handler.value.forward)).collect();
+    let definition = definition(file, &form, reading.name.clone(), &mut mistakes);
+    reading.result = match definition {
+        Some(definition) if mistakes.is_empty() => Ok(definition),
+        _ => Err(mistakes.into_sorted()),
+    };
+    reading
+}
+
+/// The form of a file, without what is wrong in it.
+fn form(text: &str, mistakes: &mut Mistakes) -> Option<QueueForm> {
+    let (mut table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        for error in errors {
+            let at = error.span().unwrap_or(0..0);
+            mistakes.add(&at, format!("not TOML: {}", error.message()));
+        }
+        return None;
+    }
+    let has_order = |table: &DeTable<'_>| table.keys().any(|key| key.get_ref() == "order");
+    let had_order = has_order(table.get_ref());
+    prune(&SCHEMA, table.get_mut(), mistakes);
+    let is_order_wrong = had_order && !has_order(table.get_ref());
+    match QueueForm::deserialize(toml::de::Deserializer::from(table)) {
+        Ok(form) => Some(QueueForm { is_order_wrong, ..form }),
+        Err(error) => {
+            let at = error.span().unwrap_or(0..0);
+            mistakes.add(&at, error.message().to_owned());
+            None
+        }
+    }
+}
+
+fn name_of_file(file: &Path) -> Option<QueueName> {
+    QueueName::new(file.file_stem()?.to_str()?).ok()
+}
+
+fn name(file: &Path, form: &QueueForm, mistakes: &mut Mistakes) -> Option<QueueName> {
+    let Some(given) = &form.name else {
+        let name = name_of_file(file);
+        if name.is_none() {
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            let message = format!("the file's name, `{stem}`, cannot be the name of a queue");
+            mistakes.add_of_file(message, "rename the file, or write a `name` into it");
+        }
+        return name;
+    };
+    match QueueName::new(&given.value) {
+        Ok(name) => Some(name),
+        Err(misuse) => {
+            mistakes.add(&given.span, misuse.to_string());
+            None
+        }
+    }
+}
+
+fn definition(
+    file: &Path,
+    form: &QueueForm,
+    name: Option<QueueName>,
+    mistakes: &mut Mistakes,
+) -> Option<Definition> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let options = options(form, mistakes);
+    let sources = sources(form, mistakes);
+    let delays = retry_delays(form.retry.as_ref(), mistakes);
+    let rule = Arc::new(Rule::new(sources, delays));
+    let delivery = form.delivery.as_ref();
+    let concurrency = delivery.and_then(|delivery| value(&delivery.concurrency));
+    let renew_for = match delivery {
+        // One that is wrong is no bound for the attempts.
+        Some(DeliveryForm { renew_for: Some(given), .. }) => {
+            duration(&Some(given.clone()), "renew_for", mistakes).unwrap_or(limits::DURATION_MAX)
+        }
+        _ => limits::RENEW_FOR_DEFAULT,
+    };
+    let mut reader = HandlerReader { folder, renew_for, mistakes };
+    let handlers = reader.handlers(&form.handler);
+    let notify = form.notify.as_ref().and_then(|notify| reader.notify(notify));
+    let mut reader = ScheduleReader { order: order_word(form), rule: &rule, mistakes };
+    let schedules = reader.schedules(&form.schedule);
+    Some(Definition {
+        name: name?,
+        file: file.to_owned(),
+        options,
+        rule,
+        concurrency: concurrency.unwrap_or(limits::CONCURRENCY_DEFAULT),
+        renew_for,
+        handlers,
+        schedules,
+        notify,
+    })
+}

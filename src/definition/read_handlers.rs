@@ -1,0 +1,352 @@
+//! Handlers and notices, read from the form.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::definition::address::check_queue_url;
+use crate::definition::address::check_url;
+use crate::definition::diagnostic::Mistakes;
+use crate::definition::diagnostic::line_and_column;
+use crate::definition::form_handler::HandlerForm;
+use crate::definition::form_handler::NotifyForm;
+use crate::definition::given::Given;
+use crate::definition::given::Written;
+use crate::definition::given::span;
+use crate::definition::given::value;
+use crate::definition::handler::Address;
+use crate::definition::handler::HandlerDefinition;
+use crate::definition::handler::HandlerSpec;
+use crate::definition::handler::Program;
+use crate::definition::handler::Secret;
+use crate::definition::handler::Target;
+use crate::definition::notice::Notice;
+use crate::definition::notice::NotifyDefinition;
+use crate::definition::program::Trouble;
+use crate::definition::program::check_script;
+use crate::definition::program::find_file;
+use crate::definition::program::find_program;
+use crate::definition::read_options::duration;
+use crate::id::QueueName;
+use crate::limits;
+use crate::wire::WireDuration;
+
+/// Reads handlers and notices of one file.
+pub(crate) struct HandlerReader<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) renew_for: Duration,
+    pub(crate) mistakes: &'a mut Mistakes,
+}
+
+impl HandlerReader<'_> {
+    /// The handlers, without those that are wrong.
+    pub(crate) fn handlers(&mut self, forms: &[Given<HandlerForm>]) -> Vec<HandlerDefinition> {
+        let mut handlers = Vec::new();
+        let mut seen: BTreeMap<Option<&str>, Range<usize>> = BTreeMap::new();
+        for form in forms {
+            let subject = form.value.subject.as_ref();
+            let at = subject.map_or(&form.span, |subject| &subject.span);
+            self.subject(subject);
+            if let Some(first) = seen.get(&subject.map(|subject| subject.value.as_str())) {
+                let (line, _) = line_and_column(self.mistakes.text(), first.start);
+                let which = match subject {
+                    Some(subject) => format!("the subject `{}`", subject.value),
+                    None => "every other subject".to_owned(),
+                };
+                self.mistakes.add(at, format!("{which} has a handler already, on line {line}"));
+            }
+            seen.entry(subject.map(|subject| subject.value.as_str())).or_insert_with(|| at.clone());
+            handlers.extend(self.handler(form));
+        }
+        handlers
+    }
+
+    fn handler(&mut self, form: &Given<HandlerForm>) -> Option<HandlerDefinition> {
+        let Given { value: handler, span: at } = form;
+        let kinds = [
+            ("exec", span(&handler.exec)),
+            ("persistent", span(&handler.persistent)),
+            ("http", span(&handler.http)),
+            ("forward", span(&handler.forward)),
+        ];
+        let kind = self.one_kind(&kinds, "handler", at)?;
+        self.misplaced(handler, kind);
+        let timeout = self.timeout(&handler.timeout);
+        let spec = match kind {
+            "exec" => HandlerSpec::Exec {
+                program: self.program(handler.exec.as_ref()?, &handler.env, &handler.pass_env)?,
+                output_bytes_max: value(&handler.output_bytes_max).unwrap_or(limits::OUTPUT_BYTES_MAX),
+            },
+            "persistent" => HandlerSpec::Persistent {
+                program: self.program(handler.persistent.as_ref()?, &handler.env, &handler.pass_env)?,
+                processes: value(&handler.processes).unwrap_or(1),
+                in_flight_max: value(&handler.in_flight_max).unwrap_or(limits::IN_FLIGHT_DEFAULT),
+            },
+            "http" => {
+                let secret = self.secret(&handler.secret_file, &handler.secret_env, "secret");
+                let allow_private = value(&handler.allow_private);
+                let address =
+                    self.address(handler.http.as_ref()?, check_url, allow_private, &handler.ca_file)?;
+                HandlerSpec::Http { address, secret }
+            }
+            _ => HandlerSpec::Forward {
+                target: self.target(handler, handler.forward.as_ref()?)?,
+                keep_position: value(&handler.keep_position).unwrap_or(false),
+            },
+        };
+        Some(HandlerDefinition {
+            subject: handler.subject.as_ref().map(|subject| subject.value.clone()),
+            timeout,
+            spec,
+        })
+    }
+
+    /// Whom to tell, unless it is wrong.
+    pub(crate) fn notify(&mut self, form: &Given<NotifyForm>) -> Option<NotifyDefinition> {
+        let Given { value: notify, span: at } = form;
+        let kinds = [("exec", span(&notify.exec)), ("http", span(&notify.http))];
+        let after = duration(&notify.after, "after", self.mistakes).unwrap_or(limits::NOTIFY_AFTER_DEFAULT);
+        let timeout = duration(&notify.timeout, "timeout", self.mistakes);
+        let timeout = timeout.unwrap_or(limits::HANDLER_TIMEOUT_DEFAULT);
+        let kind = self.one_kind(&kinds, "notice", at)?;
+        let settings = [
+            ("env", span(&notify.env), "exec"),
+            ("pass_env", span(&notify.pass_env), "exec"),
+            ("secret_file", span(&notify.secret_file), "http"),
+            ("secret_env", span(&notify.secret_env), "http"),
+            ("allow_private", span(&notify.allow_private), "http"),
+            ("ca_file", span(&notify.ca_file), "http"),
+        ];
+        for (name, at, of) in settings {
+            self.misplaced_unless(of == kind, name, at, of);
+        }
+        let by = match kind {
+            "exec" => Notice::Exec(self.program(notify.exec.as_ref()?, &notify.env, &notify.pass_env)?),
+            _ => {
+                let secret = self.secret(&notify.secret_file, &notify.secret_env, "secret");
+                let allow_private = value(&notify.allow_private);
+                let address =
+                    self.address(notify.http.as_ref()?, check_url, allow_private, &notify.ca_file)?;
+                Notice::Http { address, secret }
+            }
+        };
+        Some(NotifyDefinition { after, timeout, by })
+    }
+
+    fn subject(&mut self, subject: Option<&Given<String>>) {
+        let Some(subject) = subject else { return };
+        match subject.value.len() {
+            0 => self.mistakes.add_with_help(
+                &subject.span,
+                "the subject is empty",
+                "leave `subject` out to handle every other subject",
+            ),
+            length if length > limits::HEADER_BYTES_MAX => self.mistakes.add(
+                &subject.span,
+                format!("the subject has {length} bytes, at most {} are allowed", limits::HEADER_BYTES_MAX),
+            ),
+            _ => {}
+        }
+    }
+
+    /// The one kind that is given.
+    fn one_kind<'k>(
+        &mut self,
+        kinds: &[(&'k str, Option<Range<usize>>)],
+        what: &str,
+        at: &Range<usize>,
+    ) -> Option<&'k str> {
+        let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect();
+        let names = names.join(", ");
+        let mut given = kinds.iter().filter_map(|(name, span)| Some((*name, span.as_ref()?)));
+        match (given.next(), given.next()) {
+            (Some((kind, _)), None) => return Some(kind),
+            (Some((first, _)), Some((second, at))) => {
+                let message = format!("a {what} has one of {names}; this one has `{first}` and `{second}`");
+                self.mistakes.add(at, message);
+            }
+            // What it had may have been taken out as a mistake.
+            _ if self.mistakes.are_below(at) => {}
+            _ => {
+                self.mistakes.add_with_help(
+                    at,
+                    format!("this {what} does nothing"),
+                    format!("give it one of {names}"),
+                );
+            }
+        }
+        None
+    }
+
+    fn misplaced(&mut self, handler: &HandlerForm, kind: &str) {
+        let with_program = [("env", span(&handler.env)), ("pass_env", span(&handler.pass_env))];
+        let with_exec = [("output_bytes_max", span(&handler.output_bytes_max))];
+        let with_persistent =
+            [("processes", span(&handler.processes)), ("in_flight_max", span(&handler.in_flight_max))];
+        let with_http =
+            [("secret_file", span(&handler.secret_file)), ("secret_env", span(&handler.secret_env))];
+        let with_forward = [
+            ("key_file", span(&handler.key_file)),
+            ("key_env", span(&handler.key_env)),
+            ("keep_position", span(&handler.keep_position)),
+        ];
+        let with_url = [("allow_private", span(&handler.allow_private)), ("ca_file", span(&handler.ca_file))];
+        self.belong_to(&["exec", "persistent"], kind, with_program);
+        self.belong_to(&["exec"], kind, with_exec);
+        self.belong_to(&["persistent"], kind, with_persistent);
+        self.belong_to(&["http"], kind, with_http);
+        self.belong_to(&["forward"], kind, with_forward);
+        self.belong_to(&["http", "forward"], kind, with_url);
+    }
+
+    /// Settings that only handlers of these kinds have.
+    fn belong_to<const N: usize>(
+        &mut self,
+        kinds: &[&str],
+        kind: &str,
+        settings: [(&str, Option<Range<usize>>); N],
+    ) {
+        for (name, at) in settings {
+            self.misplaced_unless(kinds.contains(&kind), name, at, &kinds.join(" or "));
+        }
+    }
+
+    fn misplaced_unless(&mut self, fits: bool, name: &str, at: Option<Range<usize>>, kinds: &str) {
+        if let (Some(at), false) = (at, fits) {
+            self.mistakes.add(&at, format!("`{name}` says nothing here: it belongs to {kinds}"));
+        }
+    }
+
+    fn timeout(&mut self, given: &Option<Given<Written>>) -> Duration {
+        let Some(timeout) = duration(given, "timeout", self.mistakes) else {
+            return limits::HANDLER_TIMEOUT_DEFAULT.min(self.renew_for);
+        };
+        if let (Some(at), true) = (span(given), timeout > self.renew_for) {
+            let (timeout, renew_for) = (WireDuration(timeout), WireDuration(self.renew_for));
+            self.mistakes.add_with_help(
+                &at,
+                format!(
+                    "after {renew_for} the lock is not renewed any more, so no attempt can take {timeout}"
+                ),
+                format!("write renew_for = \"{timeout}\" in [delivery]"),
+            );
+        }
+        timeout
+    }
+
+    fn program(
+        &mut self,
+        argv: &Given<Vec<String>>,
+        env: &Option<Given<BTreeMap<String, String>>>,
+        pass_env: &Option<Given<Vec<String>>>,
+    ) -> Option<Program> {
+        let given = env.iter().flat_map(|env| env.value.keys().map(move |name| (name, &env.span)));
+        let passed =
+            pass_env.iter().flat_map(|names| names.value.iter().map(move |name| (name, &names.span)));
+        for (name, at) in given.chain(passed) {
+            self.env_name(name, at);
+        }
+        if argv.value.iter().any(|argument| argument.contains('\0')) {
+            self.mistakes.add(&argv.span, "no program takes an argument with a zero byte");
+        }
+        let script = check_script(&argv.value, self.folder);
+        self.found(script, &argv.span);
+        let found = find_program(argv.value.first()?, self.folder);
+        Some(Program {
+            path: self.found(found, &argv.span)?,
+            argv: argv.value.clone(),
+            folder: std::path::absolute(self.folder).unwrap_or_else(|_| self.folder.to_owned()),
+            env: env.as_ref().map(|env| env.value.clone()).unwrap_or_default(),
+            pass_env: pass_env.as_ref().map(|names| names.value.clone()).unwrap_or_default(),
+        })
+    }
+
+    fn env_name(&mut self, name: &str, at: &Range<usize>) {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            self.mistakes.add(at, format!("{name:?} cannot be the name of an environment variable"));
+        } else if name.starts_with("SERIATIM_") {
+            self.mistakes.add(at, format!("`{name}` is set by the daemon: names with SERIATIM_ are its own"));
+        }
+    }
+
+    fn address(
+        &mut self,
+        url: &Given<String>,
+        check: fn(&str, bool) -> Result<(), Trouble>,
+        allow_private: Option<bool>,
+        ca_file: &Option<Given<String>>,
+    ) -> Option<Address> {
+        let allow_private = allow_private.unwrap_or(false);
+        let ca_file = match ca_file {
+            Some(file) => {
+                let found = find_file(&file.value, self.folder);
+                Some(self.found(found, &file.span)?)
+            }
+            None => None,
+        };
+        self.found(check(&url.value, allow_private), &url.span)?;
+        Some(Address { url: url.value.clone(), allow_private, ca_file })
+    }
+
+    fn target(&mut self, handler: &HandlerForm, forward: &Given<String>) -> Option<Target> {
+        let key = self.secret(&handler.key_file, &handler.key_env, "key");
+        if forward.value.contains("://") {
+            let allow_private = value(&handler.allow_private);
+            let address = self.address(forward, check_queue_url, allow_private, &handler.ca_file)?;
+            return Some(Target::Remote { address, key });
+        }
+        let settings = [
+            ("key_file", span(&handler.key_file)),
+            ("key_env", span(&handler.key_env)),
+            ("allow_private", span(&handler.allow_private)),
+            ("ca_file", span(&handler.ca_file)),
+        ];
+        for (name, at) in settings {
+            self.misplaced_unless(false, name, at, "a queue of another daemon, http://host:port/queue");
+        }
+        let queue = QueueName::new(&forward.value).map_err(|misuse| (misuse.to_string(), None));
+        Some(Target::Queue(self.found(queue, &forward.span)?))
+    }
+
+    fn secret(
+        &mut self,
+        file: &Option<Given<String>>,
+        env: &Option<Given<String>>,
+        what: &str,
+    ) -> Option<Secret> {
+        match (file, env) {
+            (Some(_), Some(env)) => {
+                self.mistakes.add(
+                    &env.span,
+                    format!("the {what} is in `{what}_file` or in `{what}_env`, not in both"),
+                );
+                None
+            }
+            (Some(file), None) => {
+                let found = find_file(&file.value, self.folder);
+                self.found(found, &file.span).map(Secret::File)
+            }
+            (None, Some(env)) if env.value.is_empty() || env.value.contains(['=', '\0']) => {
+                self.mistakes.add(&env.span, "it cannot be the name of an environment variable");
+                None
+            }
+            (None, Some(env)) => Some(Secret::Env(env.value.clone())),
+            (None, None) => None,
+        }
+    }
+
+    fn found<T>(&mut self, found: Result<T, Trouble>, at: &Range<usize>) -> Option<T> {
+        match found {
+            Ok(found) => Some(found),
+            Err((message, Some(help))) => {
+                self.mistakes.add_with_help(at, message, help);
+                None
+            }
+            Err((message, None)) => {
+                self.mistakes.add(at, message);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Where workflow, place and ID of a message are read, from the form.
+
+use std::ops::Range;
+
+use crate::definition::diagnostic::Mistakes;
+use crate::definition::form::HeaderWord;
+use crate::definition::form::OrderWord;
+use crate::definition::form::PositionForm;
+use crate::definition::form::QueueForm;
+use crate::definition::form::SourceForm;
+use crate::definition::given::Given;
+use crate::definition::given::TextOr;
+use crate::definition::given::span;
+use crate::definition::read_options::order_word;
+use crate::intake::HeaderName;
+use crate::intake::Pointer;
+use crate::intake::Source;
+use crate::intake::Sources;
+
+/// The sources, without those that are wrong.
+pub(crate) fn sources(form: &QueueForm, mistakes: &mut Mistakes) -> Sources {
+    let order = order_word(form);
+    let fits = |word| order.is_none_or(|order| order == word);
+    misplaced(&span(&form.position), "position", fits(OrderWord::Position), mistakes);
+    misplaced(&span(&form.after), "after", fits(OrderWord::After), mistakes);
+    if order == Some(OrderWord::None)
+        && let Some(span) = span(&form.key)
+    {
+        mistakes.add_with_help(
+            &span,
+            "in a queue without order there are no workflows that a key could tell apart",
+            "leave `key` out, or give the queue an order",
+        );
+    }
+    let position = form.position.as_ref().and_then(|given| match &given.value {
+        TextOr::Text(text) => pointer(text, &given.span, mistakes),
+        TextOr::Table(table) => position_source(table, &given.span, mistakes),
+    });
+    Sources {
+        key: source(&form.key, mistakes),
+        position,
+        predecessor: source(&form.after, mistakes),
+        message_id: source(&form.message_id, mistakes),
+    }
+}
+
+fn misplaced(span: &Option<Range<usize>>, name: &str, fits: bool, mistakes: &mut Mistakes) {
+    if let (Some(span), false) = (span, fits) {
+        let help = format!("write order = \"{name}\", or leave `{name}` out");
+        mistakes.add_with_help(
+            span,
+            format!("`{name}` is read only in a queue with order = \"{name}\""),
+            help,
+        );
+    }
+}
+
+fn source(given: &Option<Given<TextOr<SourceForm>>>, mistakes: &mut Mistakes) -> Option<Source> {
+    let given = given.as_ref()?;
+    match &given.value {
+        TextOr::Text(text) => pointer(text, &given.span, mistakes),
+        TextOr::Table(table) => one_of_three(table, &given.span, mistakes),
+    }
+}
+
+fn position_source(table: &PositionForm, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<Source> {
+    let PositionForm { pointer, header, property, first } = table.clone();
+    if first.is_some() && pointer.is_none() && header.is_none() && property.is_none() {
+        return None;
+    }
+    one_of_three(&SourceForm { pointer, header, property }, span, mistakes)
+}
+
+fn one_of_three(table: &SourceForm, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<Source> {
+    match (&table.pointer, &table.header, &table.property) {
+        (Some(given), None, None) => pointer(&given.value, &given.span, mistakes),
+        (None, Some(given), None) => Some(Source::Header(header(given.value))),
+        (None, None, Some(given)) if given.value.is_empty() => {
+            mistakes.add(&given.span, "a property has a name");
+            None
+        }
+        (None, None, Some(given)) => Some(Source::Property(given.value.clone())),
+        // What it named may have been taken out as a mistake.
+        (None, None, None) if mistakes.are_within(span) => None,
+        _ => {
+            mistakes.add(span, "name one of pointer, header and property");
+            None
+        }
+    }
+}
+
+fn pointer(text: &str, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<Source> {
+    match Pointer::new(text) {
+        Ok(pointer) => Some(Source::Pointer(pointer)),
+        Err(misuse) => {
+            let help = match HeaderName::ALL.iter().find(|header| header.as_str() == text) {
+                Some(header) => format!("write {{ header = \"{}\" }} for the header", header.as_str()),
+                None if text.is_empty() => "write a pointer to one value, like /order_id".to_owned(),
+                None => format!(
+                    "write /{} for the member of the body",
+                    text.trim_start_matches(['$', '.']).replace('.', "/")
+                ),
+            };
+            mistakes.add_with_help(span, misuse.to_string(), help);
+            None
+        }
+    }
+}
+
+fn header(word: HeaderWord) -> HeaderName {
+    match word {
+        HeaderWord::Subject => HeaderName::Subject,
+        HeaderWord::CorrelationId => HeaderName::CorrelationId,
+        HeaderWord::ReplyTo => HeaderName::ReplyTo,
+        HeaderWord::MessageId => HeaderName::MessageId,
+        HeaderWord::ContentType => HeaderName::ContentType,
+    }
+}

@@ -1,0 +1,163 @@
+//! All definitions of a folder, taken together.
+
+use std::path::Path;
+
+use crate::definition::Definitions;
+use crate::definition::LoadError;
+use crate::definition::tests::readings::FULL;
+
+fn load(texts: &[(&str, &str)]) -> Result<Definitions, Vec<String>> {
+    let texts = texts.iter().map(|(file, text)| (Path::new(*file), *text));
+    Definitions::from_texts(texts).map_err(told)
+}
+
+fn told(error: LoadError) -> Vec<String> {
+    match error {
+        LoadError::Mistakes(mistakes) => mistakes.iter().map(ToString::to_string).collect(),
+        other => vec![other.to_string()],
+    }
+}
+
+fn forward(target: &str) -> String {
+    format!("[[handler]]\nforward = \"{target}\"\n")
+}
+
+#[test]
+fn a_folder_is_its_toml_files_in_order_of_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("b.toml", "name = \"a-queue\"\n");
+    write("a.toml", "name = \"z-queue\"\n");
+    write(".hidden.toml", "no TOML");
+    write("notes.txt", "no TOML");
+    std::fs::create_dir(folder.path().join("folder.toml")).unwrap();
+    let definitions = Definitions::load(folder.path()).unwrap();
+    let names: Vec<&str> = definitions.iter().map(|definition| definition.name.as_str()).collect();
+    assert_eq!(names, ["a-queue", "z-queue"]);
+    assert_eq!(definitions.get("z-queue").unwrap().file, folder.path().join("a.toml"));
+    assert_eq!(definitions.rules().len(), 2);
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_is_no_mistake_of_a_file() {
+    let error = Definitions::load("/no/such/folder").unwrap_err();
+    assert!(matches!(error, LoadError::Folder { .. }));
+    assert!(error.to_string().starts_with("read the folder of definitions /no/such/folder: "));
+}
+
+#[test]
+fn a_file_that_is_no_text_or_too_large_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.toml"), [0xff, 0xfe]).unwrap();
+    std::fs::write(folder.path().join("b.toml"), vec![b'#'; 300_000]).unwrap();
+    let told = told(Definitions::load(folder.path()).unwrap_err());
+    assert!(told[0].ends_with("a.toml: is not UTF-8 text"), "{told:?}");
+    assert!(told[1].ends_with("b.toml: has more than 262144 bytes"), "{told:?}");
+}
+
+#[test]
+fn programs_and_secrets_are_looked_for_beside_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[[handler]]\nexec = [\"./apply.sh\"]\n[notify]\nhttp = \"https://example.com\"\nsecret_file = \"secret\"\n";
+    std::fs::write(folder.path().join("a.toml"), text).unwrap();
+    std::fs::write(folder.path().join("apply.sh"), "#!/bin/sh\n").unwrap();
+    std::fs::write(folder.path().join("secret"), "").unwrap();
+    let told = told(Definitions::load(folder.path()).unwrap_err());
+    assert!(told[0].contains(":2:8: ") && told[0].contains("apply.sh may not be run; chmod +x "), "{told:?}");
+    assert!(told[1].contains(":5:15: ") && told[1].ends_with("secret is empty"), "{told:?}");
+}
+
+#[test]
+fn a_queue_has_one_definition() {
+    let told =
+        load(&[("a.toml", "name = \"x\"\n"), ("b.toml", "\nname = \"x\"\n"), ("x.toml", "")]).unwrap_err();
+    assert_eq!(
+        told,
+        [
+            "b.toml:2:8: the queue `x` is defined already, in a.toml:1",
+            "x.toml: the queue `x` is defined already, in a.toml:1"
+        ]
+    );
+}
+
+#[test]
+fn mistakes_of_all_files_are_told_together() {
+    let told =
+        load(&[("b.toml", "lokc = 1\n"), ("a.toml", &forward("b")), ("c.toml", &forward("d"))]).unwrap_err();
+    assert_eq!(
+        told,
+        [
+            "b.toml:1:1: `lokc` is not known in a definition; known are after, delivery, duplicates, expiry, gap, handler, \
+             idle, key, limits, message_id, name, notify, order, position, retry, schedule",
+            "c.toml:2:11: there is no definition of a queue `d`; write d.toml, which may be empty",
+        ]
+    );
+}
+
+#[test]
+fn a_forward_that_leads_nowhere_or_to_itself_is_told() {
+    let told = load(&[("orders.toml", ""), ("a.toml", &forward("order"))]).unwrap_err();
+    assert_eq!(told, ["a.toml:2:11: there is no definition of a queue `order`; did you mean `orders`?"]);
+    let told = load(&[("a.toml", &forward("a"))]).unwrap_err();
+    assert_eq!(told, ["a.toml:2:11: a message would be forwarded in a circle: from a to a"]);
+}
+
+#[test]
+fn forwards_may_meet_but_not_go_in_a_circle() {
+    let texts = |d: &str| {
+        load(&[
+            ("a.toml", &forward("b")),
+            ("b.toml", &forward("c")),
+            ("c.toml", &forward("d")),
+            ("d.toml", d),
+        ])
+        .map(|_| ())
+    };
+    assert_eq!(texts(""), Ok(()));
+    let circle = ["b.toml:2:11: a message would be forwarded in a circle: from b to c to d to b".to_owned()];
+    assert_eq!(texts(&forward("b")), Err(circle.to_vec()));
+    // A subject may go its own way.
+    let own = "[[handler]]\nsubject = \"back\"\nforward = \"b\"\n";
+    assert_eq!(texts(own), Err(circle.to_vec()));
+    let b = "[[handler]]\nexec = [\"sh\"]\nsubject = \"back\"\n[[handler]]\nforward = \"d\"\n";
+    assert!(load(&[("b.toml", b), ("d.toml", own)]).is_ok());
+}
+
+#[test]
+fn a_forward_keeps_a_position_where_there_is_one_and_one_is_wanted() {
+    let by_position = "order = \"position\"\n";
+    let told = |from: &str, keeps: bool, to: &str| {
+        let keeps = if keeps { "keep_position = true\n" } else { "" };
+        let from = format!("{from}{}{keeps}", forward("b"));
+        load(&[("a.toml", &from), ("b.toml", to)]).map(|_| ()).map_err(|told| told.join("\n"))
+    };
+    assert_eq!(told(by_position, true, by_position), Ok(()));
+    assert_eq!(told(by_position, false, "order = \"position\"\nposition = \"/nr\"\n"), Ok(()));
+    assert_eq!(told(by_position, false, ""), Ok(()));
+    let told = |from, keeps, to| told(from, keeps, to).unwrap_err();
+    assert!(
+        told(by_position, true, "").starts_with("a.toml:3:11: the queue `b` is not ordered by position; ")
+    );
+    assert!(
+        told("", true, by_position)
+            .starts_with("a.toml:2:11: a message of this queue has no position to keep; ")
+    );
+    assert!(
+        told("", false, by_position)
+            .starts_with("a.toml:2:11: the queue `b` takes only messages with a position; ")
+    );
+}
+
+#[test]
+fn a_reload_knows_what_was_added_changed_and_removed() {
+    let before = load(&[("a.toml", ""), ("b.toml", FULL), ("c.toml", "")]).unwrap();
+    let same = load(&[("c.toml", ""), ("b.toml", &format!("# moved\n{FULL}")), ("a.toml", "")]).unwrap();
+    assert_eq!(before, same);
+    assert!(before.changes(&same).is_empty());
+    let after =
+        load(&[("a.toml", "[delivery]\nlock = \"31s\"\n"), ("b.toml", FULL), ("d.toml", "")]).unwrap();
+    let changes = before.changes(&after);
+    let names = |names: &[crate::id::QueueName]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!((names(&changes.added), names(&changes.changed)), (vec!["d".into()], vec!["a".into()]));
+    assert_eq!(names(&changes.removed), ["c"]);
+}

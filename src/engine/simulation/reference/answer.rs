@@ -1,0 +1,260 @@
+//! Every answer, compared with what the contract says: queues, sends and what operators ask.
+
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::PurgeScope;
+use crate::engine::rules::command::Receipt;
+use crate::engine::rules::command::Redriven;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::record::Stream;
+use crate::engine::simulation::reference::Reference;
+use crate::engine::simulation::reference::naive::Cause;
+use crate::engine::simulation::reference::naive::Message;
+use crate::engine::simulation::reference::naive::Naive;
+use crate::engine::simulation::reference::naive::State;
+use crate::engine::simulation::reference::send::Unsent;
+use crate::engine::simulation::view::Finding;
+use crate::engine::simulation::view::expect;
+use crate::header::Headers;
+use crate::id::IdempotencyKey;
+use crate::id::Position;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::limits;
+use crate::message::NewMessage;
+use crate::message::Place;
+use crate::queue::Order;
+use crate::queue::QueueOptions;
+
+/// That an answer is the expected one.
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(answered: &T, expected: &T) -> Finding {
+    expect(answered == expected, || format!("R {answered:?} was answered, {expected:?} expected"))
+}
+
+impl Reference {
+    /// Hears an answer.
+    pub(crate) fn hear(&mut self, command: &Command, reply: &Reply) -> Finding {
+        match (command, reply) {
+            (Command::CreateQueue { name, options }, Reply::Queue(answer)) => {
+                same(&answer.as_ref().ok().copied(), &self.create(name, options))
+            }
+            (Command::ChangeQueue { name, options }, Reply::Queue(answer)) => {
+                same(&answer.as_ref().ok().copied(), &self.change(name, options))
+            }
+            (Command::DeleteQueue { name }, Reply::Queue(answer)) => {
+                let is_there = self.queues.contains_key(name) || self.chained.contains_key(name);
+                self.delete(name);
+                same(&answer.is_ok(), &is_there)
+            }
+            (Command::Send { queue, messages }, Reply::Send(answer)) => {
+                let answer = answer.as_ref().map_err(Unsent::of).cloned();
+                self.hear_sent(queue, messages, answer)
+            }
+            (Command::SendOnce { queue, key, messages }, Reply::Send(answer)) => {
+                let answer = answer.as_ref().map_err(Unsent::of).cloned();
+                self.hear_sent_once(queue, key, messages, answer)
+            }
+            (Command::Cancel { queue, sequence }, Reply::Send(answer)) => {
+                let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
+                same(&answer.is_ok(), &naive.cancel(sequence.get()))
+            }
+            (Command::SetState { queue, workflow, state }, Reply::Operate(answer)) => {
+                let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
+                let key = Stream::Named(workflow.clone());
+                let is_done = naive.options.order != Order::None && naive.lock(&key).is_none();
+                if is_done {
+                    naive.flow(&key).state = state.clone();
+                    naive.close(&key);
+                }
+                same(&answer.is_ok(), &is_done)
+            }
+            (Command::Operate { queue, workflow, operation }, Reply::Operate(answer)) => {
+                let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
+                let key = Stream::Named(workflow.clone());
+                let is_done = naive.options.order != Order::None && naive.operate(&key, operation);
+                if is_done {
+                    naive.close(&key);
+                }
+                same(&answer.is_ok(), &is_done)
+            }
+            (Command::Redrive { queue, sequence, position }, Reply::Redrive(answer)) => {
+                self.hear_redriven(queue, *sequence, *position, answer.as_ref().ok().copied())
+            }
+            (Command::Purge { queue, scope, .. }, Reply::Purge(answer)) => {
+                let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
+                same(&answer.as_ref().ok().map(|purged| purged.count), &Some(naive.purge(scope)))
+            }
+            (_, Reply::Receive(_) | Reply::Take(_)) => self.hear_received(command, reply),
+            (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.hear_settled(command, reply),
+            _ => Ok(()),
+        }
+    }
+
+    fn options(&self, name: &QueueName) -> Option<&QueueOptions> {
+        self.queues.get(name).map(|naive| &naive.options).or_else(|| self.chained.get(name))
+    }
+
+    fn create(&mut self, name: &QueueName, options: &QueueOptions) -> Option<bool> {
+        if let Some(known) = self.options(name) {
+            return (known == options).then_some(false);
+        }
+        match options.order {
+            Order::After => drop(self.chained.insert(name.clone(), options.clone())),
+            _ => drop(self.queues.insert(name.clone(), Naive::new(options.clone(), self.now))),
+        }
+        Some(true)
+    }
+
+    fn change(&mut self, name: &QueueName, options: &QueueOptions) -> Option<bool> {
+        if self.options(name)? == options {
+            return Some(false);
+        }
+        match self.queues.get_mut(name) {
+            Some(naive) => naive.options = options.clone(),
+            None => drop(self.chained.insert(name.clone(), options.clone())),
+        }
+        Some(true)
+    }
+
+    fn hear_sent(
+        &mut self,
+        queue: &QueueName,
+        messages: &[NewMessage],
+        answer: Result<Vec<Receipt>, Unsent>,
+    ) -> Finding {
+        if self.chained.contains_key(queue) {
+            self.note_numbers(answer.as_deref().unwrap_or_default());
+            return Ok(());
+        }
+        let expected = match self.queues.get(queue) {
+            Some(naive) => naive.judge(messages, self.last + 1, 0),
+            None => Err(Unsent::NoQueue),
+        };
+        same(&answer, &expected)?;
+        self.accept(queue, messages, &expected.unwrap_or_default());
+        Ok(())
+    }
+
+    fn hear_sent_once(
+        &mut self,
+        queue: &QueueName,
+        key: &IdempotencyKey,
+        messages: &[NewMessage],
+        answer: Result<Vec<Receipt>, Unsent>,
+    ) -> Finding {
+        let of = (queue.clone(), key.as_str().to_owned());
+        if let Some((digest, receipts, _)) = self.answers.get(&of).filter(|(_, _, until)| self.now < *until) {
+            let is_same = *digest == key.digest();
+            return same(&answer, &if is_same { Ok(receipts.clone()) } else { Err(Unsent::KeyReused) });
+        }
+        if let Ok(receipts) = &answer {
+            let until = self.now + limits::IDEMPOTENCY_WINDOW;
+            self.answers.insert(of, (key.digest(), receipts.clone(), until));
+        }
+        self.hear_sent(queue, messages, answer)
+    }
+
+    /// Stores messages that were answered so.
+    pub(crate) fn accept(&mut self, queue: &QueueName, messages: &[NewMessage], receipts: &[Receipt]) {
+        self.note_numbers(receipts);
+        let Some(naive) = self.queues.get_mut(queue) else { return };
+        for (message, receipt) in messages.iter().zip(receipts) {
+            naive.accept(message, *receipt);
+        }
+    }
+
+    fn note_numbers(&mut self, receipts: &[Receipt]) {
+        for receipt in receipts {
+            if let Receipt::Accepted(number) | Receipt::DeadLettered(number) = receipt {
+                self.last = self.last.max(number.get());
+            }
+        }
+    }
+
+    fn hear_redriven(
+        &mut self,
+        queue: &QueueName,
+        sequence: SequenceNumber,
+        position: Option<Position>,
+        answer: Option<Redriven>,
+    ) -> Finding {
+        let next = self.last + 1;
+        if let Some(Redriven::AsNew(new)) = answer {
+            self.last = self.last.max(new.get());
+        }
+        let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
+        same(&answer, &naive.redrive(sequence.get(), position, next))
+    }
+}
+
+impl Naive {
+    fn cancel(&mut self, seq: u64) -> bool {
+        let Some(message) = self.message(seq).filter(|m| matches!(m.state, State::Scheduled(_))) else {
+            return false;
+        };
+        let (key, position) = (message.key.clone(), message.position);
+        self.remove(seq);
+        self.give_up(&key, position);
+        self.close(&key);
+        true
+    }
+
+    fn redrive(&mut self, seq: u64, position: Option<Position>, next: u64) -> Option<Redriven> {
+        let message = self.message(seq).filter(|message| message.state == State::Dead)?.clone();
+        if self.held(&message.key) == Some(Cause::Quarantine) {
+            return None;
+        }
+        if position.is_none() && self.is_place_ahead(seq) {
+            self.put_back(seq);
+            self.close(&message.key);
+            return Some(Redriven::InPlace);
+        }
+        if position.is_none() && self.positional(&message.key) {
+            return None;
+        }
+        let new = NewMessage {
+            workflow_id: message.workflow_id.clone(),
+            place: position.map_or(Place::Arrival, Place::Position),
+            message_id: None,
+            time_to_live: None,
+            schedule_at: None,
+            headers: Headers::default(),
+            body: message.body.clone(),
+        };
+        let judged = self.judge(std::slice::from_ref(&new), next, 1).ok()?;
+        let &[Receipt::Accepted(number)] = &judged[..] else { return None };
+        self.remove(seq);
+        self.close(&message.key);
+        self.accept(&NewMessage { message_id: message.id, ..new }, judged[0]);
+        Some(Redriven::AsNew(number))
+    }
+
+    fn purge(&mut self, scope: &PurgeScope) -> u64 {
+        let mut count = 0;
+        while let Some(seq) = self.next_to_purge(scope) {
+            let message = self.remove(seq);
+            if message.state != State::Dead {
+                self.lift(&message.key, Cause::Spent(seq));
+                self.give_up(&message.key, message.position);
+            }
+            self.close(&message.key);
+            count += 1;
+        }
+        count
+    }
+
+    /// What is handed out stays.
+    fn next_to_purge(&self, scope: &PurgeScope) -> Option<u64> {
+        let there = self.messages.iter().filter(|message| !matches!(message.state, State::Locked(_)));
+        match scope {
+            PurgeScope::Everything => there.map(|message| message.seq).min(),
+            PurgeScope::DeadLetters => there.filter(|m| m.state == State::Dead).map(|m| m.seq).min(),
+            PurgeScope::Workflow(id) => {
+                let of_workflow = there.filter(|message| message.key == Stream::Named(id.clone()));
+                // First its line in order, then what is aside, then its dead letters.
+                let group = |state: &State| u8::from(*state == State::Dead);
+                let key = |m: &&Message| (group(&m.state), !self.in_line(m), m.place(), m.seq);
+                of_workflow.min_by_key(key).map(|message| message.seq)
+            }
+        }
+    }
+}

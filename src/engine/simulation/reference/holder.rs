@@ -1,0 +1,107 @@
+//! What holders do with what they hold.
+
+use crate::clock::Timestamp;
+use crate::engine::rules::command::Retry;
+use crate::engine::rules::command::Settlement;
+use crate::engine::rules::record::Stream;
+use crate::engine::simulation::reference::naive::Naive;
+use crate::engine::simulation::reference::naive::State;
+use crate::engine::simulation::reference::send::Unsent;
+use crate::error::SettleRefusal;
+
+/// How a settle can be refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    NoQueue,
+    LockLost,
+    NotFound,
+    NoWorkflow,
+    Send(Unsent),
+    Other,
+}
+
+impl Refused {
+    /// What a refusal says, without its words.
+    pub(crate) fn of(refusal: &SettleRefusal) -> Refused {
+        match refusal {
+            SettleRefusal::LockLost => Refused::LockLost,
+            SettleRefusal::QueueNotFound => Refused::NoQueue,
+            SettleRefusal::MessageNotFound(_) => Refused::NotFound,
+            SettleRefusal::NoWorkflow => Refused::NoWorkflow,
+            SettleRefusal::Send(refusal) => Refused::Send(Unsent::of(refusal)),
+            _ => Refused::Other,
+        }
+    }
+}
+
+impl Naive {
+    /// Whether the last hand-out of a message is its holder's.
+    pub(crate) fn check_held(&self, key: &Stream, seq: u64, count: u32) -> Result<(), Refused> {
+        let Some(message) = self.message(seq) else { return Err(Refused::NotFound) };
+        let is_out = self.lock(key).is_some_and(|lock| lock.out.contains(&seq));
+        if is_out && message.count == count { Ok(()) } else { Err(Refused::LockLost) }
+    }
+
+    pub(crate) fn settle(&mut self, key: &Stream, seq: u64, settlement: &Settlement) {
+        self.take_back(key, seq);
+        let held_before = self.held(key).is_some();
+        let message = self.message(seq).expect("it is out").clone();
+        match settlement {
+            Settlement::Complete(_) => return self.complete(seq),
+            Settlement::Abandon { retry, .. } => {
+                let due = self.due_of(*retry, message.count);
+                self.fail(seq, due);
+            }
+            Settlement::Defer { until, .. } => self.set_aside(seq, *until),
+            Settlement::DeadLetter { .. } => self.kill(seq),
+            Settlement::Release => self.give_back(seq),
+        }
+        let blocks = |state: &State| {
+            matches!(state, State::Ready | State::Failed(_) | State::Asked { aside: false, .. })
+        };
+        let blocks = self.message(seq).is_some_and(|message| blocks(&message.state));
+        if blocks || !held_before && self.held(key).is_some() {
+            self.revoke_behind(key, message.place());
+        }
+    }
+
+    pub(crate) fn take_back(&mut self, key: &Stream, seq: u64) {
+        if let Some(lock) = &mut self.flow(key).lock {
+            lock.out.retain(|out| *out != seq);
+        }
+    }
+
+    fn due_of(&self, retry: Retry, count: u32) -> Option<Timestamp> {
+        match retry {
+            Retry::Now => None,
+            Retry::After(delay) => Some(self.now + delay),
+            Retry::At(at) => Some(at),
+            Retry::Backoff(chance) => Some(self.now + self.options.backoff.delay(count, chance)),
+        }
+    }
+
+    /// What a holder has ahead of a message that failed is taken back, and offered again after it; it stays counted.
+    fn revoke_behind(&mut self, key: &Stream, place: u64) {
+        let out = self.lock(key).map(|lock| lock.out.clone()).unwrap_or_default();
+        for seq in out {
+            let message = self.message(seq).expect("it is out").clone();
+            if !self.in_line(&message) || message.place() < place {
+                continue;
+            }
+            self.take_back(key, seq);
+            if self.is_expired(seq) {
+                self.expire(seq);
+            } else {
+                self.set(seq, State::Ready);
+            }
+        }
+    }
+
+    /// Gives a workflow taken whole back: what its holder has is given back uncounted.
+    pub(crate) fn close_taken(&mut self, key: &Stream) {
+        let lock = self.flow(key).lock.take();
+        for seq in lock.map(|lock| lock.out).unwrap_or_default() {
+            self.give_back(seq);
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The naive reference: plain vectors and linear scans, written from the contract, so that every answer of the rules
+//! can be compared with what the contract says.
+//!
+//! It knows every command, and queues in order of arrival, by position and without order. Chains it does not know.
+
+mod answer;
+mod fail;
+mod gap;
+mod holder;
+mod naive;
+mod operate;
+mod receive;
+mod receiving;
+#[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
+mod reference;
+mod send;
+mod settling;
+
+pub(crate) use crate::engine::simulation::reference::reference::Reference;

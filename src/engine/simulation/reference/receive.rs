@@ -1,0 +1,83 @@
+//! What may be handed out.
+
+use crate::engine::rules::record::Stream;
+use crate::engine::simulation::reference::naive::Lock;
+use crate::engine::simulation::reference::naive::Naive;
+use crate::engine::simulation::reference::naive::State;
+use crate::token::LockToken;
+
+impl Naive {
+    /// The workflows that offer something.
+    pub(crate) fn offering(&self) -> Vec<Stream> {
+        let is_free = |key: &&Stream| self.held(key).is_none() && self.lock(key).is_none();
+        let offers = |key: &&Stream| {
+            self.head(key).is_some_and(|head| head.state == State::Ready && !self.is_early(head))
+        };
+        self.flows.keys().filter(is_free).filter(offers).cloned().collect()
+    }
+
+    /// What the holder of a workflow may be handed next, in order.
+    pub(crate) fn run(&self, key: &Stream) -> Vec<u64> {
+        let mut run = Vec::new();
+        if self.held(key).is_some() {
+            return run;
+        }
+        for message in self.line(key) {
+            match message.state {
+                State::Locked(_) => {}
+                State::Ready if !self.is_early(message) => run.push(message.seq),
+                _ => break,
+            }
+        }
+        run
+    }
+
+    pub(crate) fn grant(&mut self, key: &Stream, token: LockToken, is_whole: bool) {
+        self.granted += 1;
+        let until = self.now + self.options.lock;
+        let number = self.granted;
+        self.flow(key).lock = Some(Lock { token, until, is_whole, out: Vec::new(), number });
+    }
+
+    /// Counts a hand-out and puts the message into its holder's hands.
+    pub(crate) fn hand_out(&mut self, seq: u64) {
+        let index = self.at(seq).expect("it is stored");
+        let message = &mut self.messages[index];
+        message.count += 1;
+        let fetched = match message.state {
+            State::Asked { due, aside } => Some((due, aside)),
+            _ => None,
+        };
+        message.state = State::Locked(fetched);
+        let key = message.key.clone();
+        let lock = self.flow(&key).lock.as_mut().expect("its workflow is locked");
+        lock.out.push(seq);
+    }
+
+    /// Whether a message can be fetched by number.
+    pub(crate) fn is_asked(&self, seq: u64) -> bool {
+        self.message(seq).is_some_and(|message| matches!(message.state, State::Asked { .. }))
+    }
+
+    /// The workflow that a token holds.
+    pub(crate) fn held_by(&self, token: LockToken) -> Option<Stream> {
+        let holds = |key: &&Stream| self.lock(key).is_some_and(|lock| lock.token == token);
+        self.flows.keys().find(holds).cloned()
+    }
+
+    /// A lock on messages ends with the last of them.
+    pub(crate) fn end_empty_lock(&mut self, key: &Stream) {
+        let flow = self.flow(key);
+        if flow.lock.as_ref().is_some_and(|lock| !lock.is_whole && lock.out.is_empty()) {
+            flow.lock = None;
+        }
+    }
+
+    /// Takes the workflow from its holder; everything he has fails, in order.
+    pub(crate) fn take_from_holder(&mut self, key: &Stream) {
+        let lock = self.flow(key).lock.take();
+        for seq in lock.map(|lock| lock.out).unwrap_or_default() {
+            self.fail(seq, None);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! How deliveries were ended, compared with how they can be.
+
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::Held;
+use crate::engine::rules::command::Receipt;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::command::RunSettlement;
+use crate::engine::rules::command::Settled;
+use crate::engine::rules::command::Settlement;
+use crate::engine::rules::command::StateChange;
+use crate::engine::rules::record::Stream;
+use crate::engine::simulation::reference::Reference;
+use crate::engine::simulation::reference::answer::same;
+use crate::engine::simulation::reference::holder::Refused;
+use crate::engine::simulation::reference::naive::Naive;
+use crate::engine::simulation::reference::send::Unsent;
+use crate::engine::simulation::view::Finding;
+use crate::error::SettleRefusal;
+use crate::id::QueueName;
+use crate::message::NewMessage;
+use crate::token::LockToken;
+
+type Answer = Result<Settled, SettleRefusal>;
+
+/// What a completion sends: where, what, and what is answered to it; `None` where the reference cannot know.
+type Sends<'a> = Option<(&'a QueueName, &'a [NewMessage], Option<Vec<Receipt>>)>;
+
+impl Reference {
+    pub(crate) fn hear_settled(&mut self, command: &Command, reply: &Reply) -> Finding {
+        match (command, reply) {
+            (
+                Command::Settle { queue, token, sequence, delivery_count, settlement },
+                Reply::Settle(answer),
+            ) => {
+                let held = Held { token: *token, sequence: *sequence, delivery_count: *delivery_count };
+                self.hear_one(queue, held, settlement, answer)
+            }
+            (Command::CompleteAll { queue, deliveries }, Reply::CompleteAll(answers)) => {
+                let complete = Settlement::Complete(Completion::default());
+                for (held, answer) in deliveries.iter().zip(answers) {
+                    let answer = answer.clone().map(|()| Settled::default());
+                    self.hear_one(queue, *held, &complete, &answer)?;
+                }
+                Ok(())
+            }
+            (Command::SettleRun { queue, token, settlement }, Reply::Settle(answer)) => {
+                self.hear_run(queue, *token, settlement, answer)
+            }
+            (Command::Renew { queue, token }, Reply::Settle(answer)) => {
+                let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
+                let until = naive.now + naive.options.lock;
+                let renewed = naive.held_by(*token).and_then(|key| naive.flow(&key).lock.as_mut());
+                let expected = renewed.map(|lock| {
+                    lock.until = until;
+                    until
+                });
+                same(&answer.as_ref().ok().and_then(|settled| settled.locked_until), &expected)
+            }
+            (Command::CloseTaken { queue, token }, Reply::Settle(answer)) => {
+                let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
+                let key = naive.held_by(*token);
+                if let Some(key) = &key {
+                    naive.close_taken(key);
+                    naive.close(key);
+                }
+                same(&answer.is_ok(), &key.is_some())
+            }
+            (Command::SetTakenState { queue, token, state }, Reply::Settle(answer)) => {
+                let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
+                let key = naive.held_by(*token).filter(|key| matches!(key, Stream::Named(_)));
+                if let Some(key) = &key {
+                    naive.flow(key).state = state.clone();
+                    naive.close(key);
+                }
+                same(&answer.is_ok(), &key.is_some())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn hear_one(
+        &mut self,
+        queue: &QueueName,
+        held: Held,
+        settlement: &Settlement,
+        answer: &Answer,
+    ) -> Finding {
+        let completion = match settlement {
+            Settlement::Complete(completion) => completion.clone(),
+            _ => Completion::default(),
+        };
+        let Some(naive) = self.queues.get(queue) else {
+            return self.hear_elsewhere(queue, &completion, answer);
+        };
+        let (seq, count) = (held.sequence.get(), held.delivery_count);
+        let key = naive.held_by(held.token).ok_or(Refused::LockLost);
+        let expected = key.and_then(|key| naive.check_held(&key, seq, count).map(|()| key));
+        let expected = expected.and_then(|key| naive.check_state(&key, &completion).map(|()| key));
+        let (key, sends) = match self.judge_sends(queue, &completion, 1, expected) {
+            Ok(judged) => judged,
+            Err(refused) => return refused_as(answer, refused),
+        };
+        let Some(receipts) = receipts_of(answer, &sends)? else { return Ok(()) };
+        let naive = self.queues.get_mut(queue).expect("it was just looked at");
+        naive.settle(&key, seq, settlement);
+        self.finish(queue, &key, &completion, sends, receipts);
+        Ok(())
+    }
+
+    fn hear_run(
+        &mut self,
+        queue: &QueueName,
+        token: LockToken,
+        run: &RunSettlement,
+        answer: &Answer,
+    ) -> Finding {
+        let RunSettlement { completed, completion, next, keep_rest } = run;
+        let Some(naive) = self.queues.get(queue) else {
+            return self.hear_elsewhere(queue, completion, answer);
+        };
+        let key = naive.held_by(token).ok_or(Refused::LockLost);
+        let out = key.as_ref().ok().and_then(|key| naive.lock(key)).map(|lock| lock.out.clone());
+        let out = out.unwrap_or_default();
+        let needed = completed + usize::from(next.is_some());
+        let expected = key.and_then(|key| if needed > out.len() { Err(Refused::NotFound) } else { Ok(key) });
+        let expected = expected.and_then(|key| naive.check_state(&key, completion).map(|()| key));
+        let (key, sends) = match self.judge_sends(queue, completion, *completed, expected) {
+            Ok(judged) => judged,
+            Err(refused) => return refused_as(answer, refused),
+        };
+        let Some(receipts) = receipts_of(answer, &sends)? else { return Ok(()) };
+        let naive = self.queues.get_mut(queue).expect("it was just looked at");
+        let complete = Settlement::Complete(Completion::default());
+        out[..*completed].iter().for_each(|seq| naive.settle(&key, *seq, &complete));
+        for seq in out[needed..].iter().filter(|_| !keep_rest) {
+            naive.take_back(&key, *seq);
+            naive.give_back(*seq);
+        }
+        if let Some(next) = next {
+            naive.settle(&key, out[*completed], next);
+        }
+        self.finish(queue, &key, completion, sends, receipts);
+        Ok(())
+    }
+
+    /// Judges what a completion sends, before anything is changed.
+    fn judge_sends<'a>(
+        &self,
+        queue: &QueueName,
+        completion: &'a Completion,
+        ended: usize,
+        key: Result<Stream, Refused>,
+    ) -> Result<(Stream, Sends<'a>), Refused> {
+        let key = key?;
+        let Some((to, messages)) = completion.sends.first() else { return Ok((key, None)) };
+        if self.chained.contains_key(to) {
+            return Ok((key, Some((to, messages, None))));
+        }
+        let Some(naive) = self.queues.get(to) else { return Err(Refused::Send(Unsent::NoQueue)) };
+        let ended = if to == queue { ended } else { 0 };
+        let receipts = naive.judge(messages, self.last + 1, ended).map_err(Refused::Send)?;
+        Ok((key, Some((to, messages, Some(receipts)))))
+    }
+
+    /// The state is set, an empty lock ends, the messages are sent, and only then is the workflow closed.
+    fn finish(
+        &mut self,
+        queue: &QueueName,
+        key: &Stream,
+        completion: &Completion,
+        sends: Sends<'_>,
+        receipts: Vec<Receipt>,
+    ) {
+        let naive = self.queues.get_mut(queue).expect("it was just looked at");
+        match &completion.state {
+            StateChange::Keep => {}
+            StateChange::Clear => naive.flow(key).state = None,
+            StateChange::Set(state) => naive.flow(key).state = Some(state.clone()),
+        }
+        naive.end_empty_lock(key);
+        if let Some((to, messages, _)) = sends {
+            self.accept(to, messages, &receipts);
+        }
+        let naive = self.queues.get_mut(queue).expect("it was just looked at");
+        naive.close(key);
+    }
+
+    /// A delivery of a queue that the reference does not know was settled; what it sent may be for one that it knows.
+    fn hear_elsewhere(&mut self, queue: &QueueName, completion: &Completion, answer: &Answer) -> Finding {
+        let is_there = self.chained.contains_key(queue);
+        let Ok(settled) = answer else {
+            return if is_there { Ok(()) } else { refused_as(answer, Refused::NoQueue) };
+        };
+        let Some((to, messages)) = completion.sends.first() else { return Ok(()) };
+        if let Some(naive) = self.queues.get(to) {
+            let expected = naive.judge(messages, self.last + 1, 0);
+            same(&Ok(settled.receipts.clone()), &expected)?;
+        }
+        self.accept(to, messages, &settled.receipts);
+        Ok(())
+    }
+}
+
+fn refused_as(answer: &Answer, expected: Refused) -> Finding {
+    same(&answer.as_ref().map(drop).map_err(Refused::of), &Err(expected))
+}
+
+/// The receipts that were answered, if they are the expected ones; `None` where another queue has refused.
+fn receipts_of(answer: &Answer, sends: &Sends<'_>) -> Result<Option<Vec<Receipt>>, String> {
+    let is_unknown = matches!(sends, Some((_, _, None)));
+    match (answer, sends) {
+        (Ok(settled), Some((_, _, Some(expected)))) => same(&settled.receipts, expected)?,
+        (Err(SettleRefusal::Send(_)), _) if is_unknown => return Ok(None),
+        (Err(refusal), _) => return Err(format!("R it was refused: {refusal:?}")),
+        _ => {}
+    }
+    Ok(answer.as_ref().ok().map(|settled| settled.receipts.clone()))
+}
+
+impl Naive {
+    /// Only a workflow with a name keeps a state.
+    fn check_state(&self, key: &Stream, completion: &Completion) -> Result<(), Refused> {
+        let has_none = matches!(key, Stream::Single(_)) && completion.state != StateChange::Keep;
+        if has_none { Err(Refused::NoWorkflow) } else { Ok(()) }
+    }
+}

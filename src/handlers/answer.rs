@@ -1,0 +1,44 @@
+//! What a program or a receiver answered, as the processor is told it.
+
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+
+use crate::handlers::site::Site;
+use crate::limits;
+use crate::processor::Failure;
+use crate::processor::Outcome;
+use crate::wire::OutcomeEnvelope;
+
+/// Reads an answer; one that is wrong is a failure, never a completion.
+pub(crate) fn read(site: &Site, text: &[u8]) -> Result<Outcome, Failure> {
+    match serde_json::from_slice(text) {
+        Ok(envelope) => said(site, envelope),
+        Err(error) => Err(wrong(&error)),
+    }
+}
+
+/// Whether a text is a JSON object that says nothing an answer could say: a program's own output, such as an echo.
+pub(crate) fn is_something_else(text: &[u8]) -> bool {
+    let object = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(text);
+    object.is_ok_and(|object| {
+        !object.is_empty() && object.keys().all(|field| !OutcomeEnvelope::FIELDS.contains(&field.as_str()))
+    })
+}
+
+/// What an answer says.
+pub(crate) fn said(site: &Site, envelope: OutcomeEnvelope) -> Result<Outcome, Failure> {
+    let place = |queue: &str, message| (site.place)(queue, message);
+    envelope.read(place).unwrap_or_else(|misuse| Err(wrong(&misuse)))
+}
+
+fn wrong(why: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("the handler's answer is wrong: {why}"))
+}
+
+/// A line of foreign output as part of a reason: valid, short, and without what would move a terminal's cursor.
+pub(crate) fn legible(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let clean = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
+    clean.take(limits::FOREIGN_LINE_CHARS_MAX).collect()
+}

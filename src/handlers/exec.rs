@@ -1,0 +1,235 @@
+//! A program that is run once for each message.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStdin;
+
+use crate::handlers::answer;
+use crate::handlers::group::Group;
+use crate::handlers::group::told;
+use crate::handlers::program::Program;
+use crate::handlers::site::Site;
+use crate::handlers::tail::Tail;
+use crate::handlers::variables;
+use crate::handlers::variables::Variables;
+use crate::limits;
+use crate::processor::Context;
+use crate::processor::Failure;
+use crate::processor::Handler;
+use crate::processor::Outcome;
+use crate::processor::Raw;
+use crate::wire::WireDuration;
+
+/// Exit code of a program that wants its message again later: `EX_TEMPFAIL`.
+const TRY_AGAIN: i32 = 75;
+
+/// Exit code of a program that can never handle its message: `EX_DATAERR`.
+const BAD_DATA: i32 = 65;
+
+/// Reason of a dead letter whose program gave none.
+const BAD_DATA_REASON: &str = "DeadLetteredByHandler";
+
+/// What is run, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct ExecOptions {
+    /// The program and its arguments.
+    pub(crate) argv: Vec<String>,
+    /// The folder it runs in.
+    pub(crate) cwd: PathBuf,
+    /// Variables it gets.
+    pub(crate) env: BTreeMap<String, String>,
+    /// Variables of the daemon it gets.
+    pub(crate) pass_env: Vec<String>,
+    /// How long one attempt may take.
+    pub(crate) timeout: Duration,
+    /// How much is kept of the end of each of its outputs.
+    pub(crate) output_bytes_max: usize,
+}
+
+/// Runs a program for each message: the body on its input, what it is to know of the message in its environment.
+///
+/// It ends with its message: whatever it left behind in its process group is killed, also when the lock is lost, and
+/// when nobody waits for it any more.
+pub(crate) struct Exec {
+    program: Program,
+    lasting: Variables,
+    timeout: Duration,
+    output_bytes_max: usize,
+    site: Site,
+}
+
+/// How the run of a program came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Exited,
+    LockLost,
+    TimedOut,
+}
+
+/// What a program left.
+struct Ran {
+    end: End,
+    status: io::Result<ExitStatus>,
+    output: Tail,
+    errors: Tail,
+}
+
+impl Exec {
+    pub(crate) fn new(options: ExecOptions, site: Site) -> Exec {
+        Exec {
+            lasting: variables::lasting(&site, &options.pass_env, &options.env),
+            program: Program { argv: options.argv, cwd: options.cwd },
+            timeout: options.timeout,
+            output_bytes_max: options.output_bytes_max,
+            site,
+        }
+    }
+
+    /// Runs the program with a document on its input, without a message; any exit code but 0 is a failure.
+    pub(crate) async fn tell(&self, document: Bytes) -> Result<(), Failure> {
+        let ran = self.run(document, Variables::new(), std::future::pending()).await;
+        let mut ran = ran.map_err(Failure::new)?;
+        match ran.status.as_ref().is_ok_and(ExitStatus::success) && ran.end == End::Exited {
+            true => Ok(()),
+            false => Err(self.failure(&mut ran)),
+        }
+    }
+
+    /// Runs the program with a body and further variables, until it exits, the time is over or `lost` says so.
+    async fn run(
+        &self,
+        body: Bytes,
+        variables: Variables,
+        lost: impl Future<Output = ()>,
+    ) -> Result<Ran, String> {
+        let mut all = variables;
+        all.extend(self.lasting.clone());
+        let mut group = self.program.start(all)?;
+        let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
+        let stdin = group.child.stdin.take();
+        let (mut output, mut errors) = (Tail::new(self.output_bytes_max), Tail::new(self.output_bytes_max));
+        let (end, status) = {
+            let mut reading = pin!(async { tokio::join!(output.fill(stdout), errors.fill(stderr)) });
+            let mut is_read = false;
+            let ended = {
+                let mut feeding = pin!(feed(stdin, body));
+                let mut living = pin!(live(&mut group, self.timeout, lost));
+                let mut is_fed = false;
+                loop {
+                    tokio::select! {
+                        ended = &mut living => break ended,
+                        _ = &mut reading, if !is_read => is_read = true,
+                        () = &mut feeding, if !is_fed => is_fed = true,
+                    }
+                }
+            };
+            if !is_read {
+                // Somebody who left the group may hold the pipes open for ever.
+                let _ = tokio::time::timeout(limits::OUTPUT_GRACE, reading).await;
+            }
+            ended
+        };
+        Ok(Ran { end, status, output, errors })
+    }
+
+    /// What a program that was run says of its message.
+    fn judge(&self, mut ran: Ran) -> Result<Outcome, Failure> {
+        let code = ran.status.as_ref().ok().and_then(ExitStatus::code);
+        match (ran.end, code) {
+            (End::Exited, Some(0)) => self.read_answer(&mut ran.output),
+            (End::Exited, Some(TRY_AGAIN)) => {
+                let said = ran.last_words().unwrap_or_else(|| format!("exit code {TRY_AGAIN}: try again"));
+                Err(Failure::new(said))
+            }
+            (End::Exited, Some(BAD_DATA)) => Ok(Outcome::DeadLetter {
+                reason: ran.last_words().unwrap_or_else(|| BAD_DATA_REASON.to_owned()),
+                description: format!("exit code {BAD_DATA}"),
+            }),
+            _ => Err(self.failure(&mut ran)),
+        }
+    }
+
+    /// How it failed, and the last it said.
+    fn failure(&self, ran: &mut Ran) -> Failure {
+        let what = match ran.end {
+            End::Exited => told(&ran.status),
+            End::LockLost => "its lock was lost".to_owned(),
+            End::TimedOut => format!("timed out after {}", WireDuration(self.timeout)),
+        };
+        Failure::new(match ran.last_words() {
+            Some(said) => format!("{what}: {said}"),
+            None => what,
+        })
+    }
+
+    /// A last line that begins like a JSON object is an answer, unless it is one without a single field of an answer;
+    /// anything else is the program's own business.
+    fn read_answer(&self, output: &mut Tail) -> Result<Outcome, Failure> {
+        match output.last_line() {
+            Some(line) if line.first == b'{' && line.is_cut => {
+                let max = self.output_bytes_max;
+                Err(Failure::new(format!("the handler's answer is wrong: it has more than {max} bytes")))
+            }
+            Some(line) if line.first == b'{' && !answer::is_something_else(line.text) => {
+                answer::read(&self.site, line.text)
+            }
+            _ => Ok(Outcome::Complete),
+        }
+    }
+}
+
+impl Ran {
+    /// The last line it complained.
+    fn last_words(&mut self) -> Option<String> {
+        self.errors.last_line().map(|line| answer::legible(line.text))
+    }
+}
+
+impl Handler<Raw> for Exec {
+    async fn handle(&self, context: Context, body: Raw) -> Result<Outcome, Failure> {
+        let variables = variables::of_message(&self.site, &context).await?;
+        let ran = self.run(body.0, variables, context.cancelled()).await.map_err(Failure::new)?;
+        self.judge(ran)
+    }
+}
+
+/// Waits for the end of a child's life, brings it about if it must, and clears up behind it.
+async fn live(
+    group: &mut Group,
+    timeout: Duration,
+    lost: impl Future<Output = ()>,
+) -> (End, io::Result<ExitStatus>) {
+    let end = tokio::select! {
+        biased;
+        () = group.exited() => End::Exited,
+        () = lost => End::LockLost,
+        () = limit(timeout) => End::TimedOut,
+    };
+    if end != End::Exited {
+        group.ask_to_end(limits::CHILD_GRACE).await;
+    }
+    (end, group.end().await)
+}
+
+/// Passes when an attempt has taken too long.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a foreign program knows no clock but the real one; the definition bounds it"
+)]
+async fn limit(timeout: Duration) {
+    tokio::time::sleep(timeout).await;
+}
+
+/// Gives the body to a child, which need not read it.
+async fn feed(stdin: Option<ChildStdin>, body: Bytes) {
+    if let Some(mut stdin) = stdin {
+        let _ = stdin.write_all(&body).await;
+    }
+}

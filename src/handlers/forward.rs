@@ -1,0 +1,221 @@
+//! Another queue to which each message goes: of the same store, or of another daemon.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::HeaderName;
+use http::HeaderValue;
+use http::header;
+use serde::Deserialize;
+
+use crate::engine::Completion;
+use crate::error::Misuse;
+use crate::handlers::answer::legible;
+use crate::handlers::outbound::outbound::Outbound;
+use crate::handlers::outbound::outbound::OutboundOptions;
+use crate::handlers::outbound::outbound::Reply;
+use crate::handlers::site::Site;
+use crate::id::QueueName;
+use crate::message::Message;
+use crate::processor::Context;
+use crate::processor::Failure;
+use crate::processor::Handler;
+use crate::processor::Outcome;
+use crate::processor::Raw;
+use crate::wire::SendEnvelope;
+
+/// Where messages go.
+#[derive(Clone, Debug)]
+pub(crate) struct ForwardOptions {
+    /// The queue.
+    pub(crate) to: ForwardTo,
+    /// Whether a message keeps its position, which only a queue ordered by position takes.
+    pub(crate) keep_position: bool,
+}
+
+/// Which queue messages go to.
+#[derive(Clone, Debug)]
+pub(crate) enum ForwardTo {
+    /// One of the same store.
+    Local(QueueName),
+    /// One of another daemon.
+    Remote(RemoteQueue),
+}
+
+/// A queue of another daemon.
+#[derive(Clone)]
+pub(crate) struct RemoteQueue {
+    /// The queue as `http://host:7700/queue`; the timeout is that of one attempt.
+    pub(crate) outbound: OutboundOptions,
+    /// The key that may send there.
+    pub(crate) key: Option<String>,
+}
+
+impl std::fmt::Debug for RemoteQueue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let key = self.key.as_ref().map(|_| "..");
+        f.debug_struct("RemoteQueue").field("outbound", &self.outbound).field("key", &key).finish()
+    }
+}
+
+/// Sends each message on. Within a store that is one transaction with its completion; to another daemon it goes under
+/// a key by which a repetition is recognised.
+pub(crate) struct Forward {
+    way: Way,
+    keep_position: bool,
+    site: Site,
+}
+
+enum Way {
+    Local(QueueName),
+    Remote(Box<Remote>),
+}
+
+struct Remote {
+    outbound: Outbound,
+    headers: HeaderMap,
+}
+
+/// A line of the other daemon's answer.
+#[derive(Deserialize)]
+struct AnswerLine {
+    status: Option<String>,
+    error: Option<ErrorTold>,
+}
+
+#[derive(Deserialize)]
+struct ErrorTold {
+    title: Option<String>,
+    detail: Option<String>,
+}
+
+impl Forward {
+    /// Checks where messages go.
+    ///
+    /// # Errors
+    /// [`Misuse`] says what is wrong with it.
+    pub(crate) fn new(options: ForwardOptions, site: Site) -> Result<Forward, Misuse> {
+        let way = match options.to {
+            ForwardTo::Local(queue) => Way::Local(queue),
+            ForwardTo::Remote(remote) => Way::Remote(Box::new(Remote::new(remote)?)),
+        };
+        Ok(Forward { way, keep_position: options.keep_position, site })
+    }
+
+    /// The message as it is sent on: it keeps what its sender said of it.
+    fn message(&self, context: &Context) -> Message {
+        let received = context.message();
+        let mut message = Message::new(received.body.clone());
+        message.headers = received.headers.clone();
+        message.workflow_id = received.workflow_id.as_ref().map(ToString::to_string);
+        let has_position = self.site.by_position && received.has_workflow() && self.keep_position;
+        message.position = has_position.then_some(received.rank);
+        message.message_id = received.message_id.as_ref().map(ToString::to_string);
+        let left = received.expires_at.map(|expires_at| expires_at.since(self.site.clock.now()));
+        // A message that expires at this moment is still on its way.
+        message.time_to_live = left.map(|left| left.max(Duration::from_millis(1)));
+        message
+    }
+}
+
+impl Remote {
+    fn new(queue: RemoteQueue) -> Result<Remote, Misuse> {
+        let RemoteQueue { mut outbound, key } = queue;
+        outbound.url = messages_url(&outbound.url)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+        if let Some(key) = key {
+            let value = HeaderValue::from_str(&format!("Bearer {}", key.trim()));
+            let mut value = value.map_err(|_| Misuse::new("key", "has a character no header takes"))?;
+            value.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, value);
+        }
+        Ok(Remote { outbound: Outbound::new(outbound)?, headers })
+    }
+
+    async fn send(&self, context: &Context, message: &Message, site: &Site) -> Result<Outcome, Failure> {
+        let mut line = serde_json::to_vec(&SendEnvelope::show(message))?;
+        line.push(b'\n');
+        let mut headers = self.headers.clone();
+        let (queue, number) = (context.queue().name(), context.message().sequence_number);
+        // Queues of the same name in different stores count for themselves.
+        let key = HeaderValue::from_str(&format!("{}_{queue}_{number}", site.store_id))?;
+        headers.insert(HeaderName::from_static("idempotency-key"), key);
+        let reply = tokio::select! {
+            reply = self.outbound.post(headers, Bytes::from(line)) => reply?,
+            () = context.cancelled() => return Err(Failure::new("its lock was lost")),
+        };
+        match reply.status.is_success() {
+            true => receipt(&reply),
+            false => Err(reply.failure(site.clock.now())),
+        }
+    }
+}
+
+impl Handler<Raw> for Forward {
+    async fn handle(&self, context: Context, _body: Raw) -> Result<Outcome, Failure> {
+        let message = self.message(&context);
+        match &self.way {
+            Way::Local(queue) => {
+                let message = (self.site.place)(queue.as_str(), message)?;
+                Ok(Outcome::CompleteWith(Completion::new().send(queue.as_str(), message)))
+            }
+            Way::Remote(remote) => remote.send(&context, &message, &self.site).await,
+        }
+    }
+}
+
+/// Whether the other daemon has the message.
+fn receipt(reply: &Reply) -> Result<Outcome, Failure> {
+    let line = reply.body.trim_ascii();
+    let code = reply.status.as_u16();
+    match serde_json::from_slice::<AnswerLine>(line) {
+        Ok(AnswerLine { error: Some(error), .. }) => {
+            let told = error.detail.or(error.title).unwrap_or_default();
+            Err(Failure::new(format!("HTTP {code}: {}", legible(told.as_bytes()))))
+        }
+        Ok(AnswerLine { status: Some(_), .. }) => Ok(Outcome::Complete),
+        _ => Err(Failure::new(format!("HTTP {code} without a receipt: {}", legible(line)))),
+    }
+}
+
+/// `http://host:7700/queue` as the address of that queue's messages.
+fn messages_url(url: &str) -> Result<String, Misuse> {
+    let wrong = || Misuse::new("forward", format!("{url:?} is not like http://host:7700/queue"));
+    let (base, queue) = url.trim_end_matches('/').rsplit_once('/').ok_or_else(wrong)?;
+    let queue = QueueName::new(queue).map_err(|_| wrong())?;
+    // What is left of `http://host` without a queue is no address.
+    if base.ends_with('/') || base.ends_with(':') {
+        return Err(wrong());
+    }
+    Ok(format!("{base}/v1/queues/{queue}/messages?atomic=true"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queue_is_the_last_part_of_the_url() {
+        let url = messages_url("http://host:7700/orders").unwrap();
+        assert_eq!(url, "http://host:7700/v1/queues/orders/messages?atomic=true");
+        let url = messages_url("https://host/seriatim/orders.v2/").unwrap();
+        assert_eq!(url, "https://host/seriatim/v1/queues/orders.v2/messages?atomic=true");
+        for wrong in ["http://host:7700", "http://host/", "orders", "http://host/a b", "http://host/?a=b"] {
+            assert!(messages_url(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_not_shown() {
+        let outbound = OutboundOptions {
+            url: "http://host/q".to_owned(),
+            allow_private: false,
+            ca_file: None,
+            timeout: Duration::from_secs(1),
+        };
+        let shown = format!("{:?}", RemoteQueue { outbound, key: Some("hidden".to_owned()) });
+        assert!(!shown.contains("hidden"), "{shown}");
+    }
+}

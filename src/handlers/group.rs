@@ -1,0 +1,102 @@
+//! A child in a process group of its own, which ends as one.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::WaitId;
+use rustix::process::WaitIdOptions;
+use rustix::process::kill_process_group;
+use rustix::process::waitid;
+use tokio::process::Child;
+use tokio::process::Command;
+use tokio::signal::unix::Signal as SignalStream;
+use tokio::signal::unix::SignalKind;
+
+/// A child and whatever it starts in its group.
+///
+/// # Dropping
+/// A group that has not ended is killed at once; the runtime collects the child later.
+pub(crate) struct Group {
+    pub(crate) child: Child,
+    id: Pid,
+    is_collected: bool,
+    /// Tells that some child has exited.
+    exits: SignalStream,
+}
+
+impl Group {
+    /// Starts a child in a new group.
+    ///
+    /// # Errors
+    /// As the operating system says; the child is then not running.
+    pub(crate) fn start(command: &mut Command) -> io::Result<Group> {
+        let exits = tokio::signal::unix::signal(SignalKind::child())?;
+        let child = command.process_group(0).kill_on_drop(true).spawn()?;
+        let number = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let id = number.ok_or_else(|| io::Error::other("the child has no process ID"))?;
+        Ok(Group { child, id, is_collected: false, exits })
+    }
+
+    /// The group's number, which is the child's.
+    pub(crate) fn id(&self) -> Pid {
+        self.id
+    }
+
+    /// Waits until the child has exited; others of its group may still run.
+    ///
+    /// It is not collected yet: until then nobody else gets its number, and a signal to the group meets nobody else.
+    pub(crate) async fn exited(&mut self) {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        while let Ok(None) = waitid(WaitId::Pid(self.id), look) {
+            if self.exits.recv().await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Asks the whole group to end, and waits for the child, at most so long.
+    pub(crate) async fn ask_to_end(&mut self, patience: Duration) {
+        signal(self.id, Signal::TERM);
+        let _ = tokio::time::timeout(patience, self.exited()).await;
+    }
+
+    /// Kills what still runs of the group, and collects the child.
+    ///
+    /// # Errors
+    /// As the operating system says; the group is killed all the same.
+    pub(crate) async fn end(&mut self) -> io::Result<ExitStatus> {
+        signal(self.id, Signal::KILL);
+        let status = self.child.wait().await;
+        self.is_collected = true;
+        status
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.is_collected {
+            signal(self.id, Signal::KILL);
+        }
+    }
+}
+
+/// Signals a group; one that is gone needs none.
+pub(crate) fn signal(group: Pid, signal: Signal) {
+    let _ = kill_process_group(group, signal);
+}
+
+/// How a child exited, in words.
+pub(crate) fn told(status: &io::Result<ExitStatus>) -> String {
+    match status {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("exit code {code}"),
+            (None, Some(signal)) => format!("killed by signal {signal}"),
+            (None, None) => "it ended without an exit code".to_owned(),
+        },
+        Err(error) => format!("its end could not be seen: {error}"),
+    }
+}

@@ -1,0 +1,155 @@
+//! Posts to one address.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use bytes::BytesMut;
+use http::HeaderMap;
+use http::Method;
+use http::Request;
+use http::StatusCode;
+use http::header;
+use http_body_util::BodyExt;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::TokioTimer;
+
+use crate::clock::Timestamp;
+use crate::error::Misuse;
+use crate::handlers::answer::legible;
+use crate::handlers::outbound::connector::Connector;
+use crate::handlers::outbound::retry_after::retry_after;
+use crate::handlers::outbound::target::Target;
+use crate::limits;
+use crate::processor::Failure;
+use crate::wire::WireDuration;
+
+/// Where to post, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct OutboundOptions {
+    /// The URL.
+    pub(crate) url: String,
+    /// Whether it may lead to an address that is not public.
+    pub(crate) allow_private: bool,
+    /// Who must have signed the certificate of who answers, as PEM; without it, the public authorities.
+    pub(crate) ca_file: Option<PathBuf>,
+    /// How long one post may take, from the connection to the end of the answer.
+    pub(crate) timeout: Duration,
+}
+
+/// Posts to one address, over connections that are kept for the next post.
+///
+/// It follows no redirect and knows no proxy: nothing but the address of the definition is reached.
+pub(crate) struct Outbound {
+    client: Client<Connector, Full<Bytes>>,
+    target: Arc<Target>,
+    timeout: Duration,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// Whether the body broke off, or is longer than what is read of it.
+    pub(crate) is_cut: bool,
+}
+
+impl Outbound {
+    /// Checks the address; nothing is connected yet.
+    ///
+    /// # Errors
+    /// [`Misuse`] says what is wrong with it.
+    pub(crate) fn new(options: OutboundOptions) -> Result<Outbound, Misuse> {
+        let target = Arc::new(Target::parse(&options.url, options.allow_private)?);
+        let connector = Connector::new(target.clone(), options.ca_file.as_deref())?;
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(limits::OUTBOUND_IDLE_MAX)
+            .build(connector);
+        Ok(Outbound { client, target, timeout: options.timeout })
+    }
+
+    /// Posts a body.
+    ///
+    /// # Errors
+    /// Says why nothing was answered.
+    pub(crate) async fn post(&self, headers: HeaderMap, body: Bytes) -> Result<Reply, Failure> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.target.uri().clone();
+        *request.headers_mut() = headers;
+        let agent = header::HeaderValue::from_static(concat!("seriatim/", env!("CARGO_PKG_VERSION")));
+        request.headers_mut().insert(header::USER_AGENT, agent);
+        let posting = async {
+            let response = self.client.request(request).await;
+            let (head, body) = response.map_err(|error| Failure::new(root_of(&error)))?.into_parts();
+            let (body, is_cut) = read(body).await;
+            Ok(Reply { status: head.status, headers: head.headers, body, is_cut })
+        };
+        let timed_out = || Failure::new(format!("timed out after {}", WireDuration(self.timeout)));
+        tokio::time::timeout(self.timeout, posting).await.unwrap_or_else(|_| Err(timed_out()))
+    }
+}
+
+impl Reply {
+    /// An answer that is no success, as a failure; with the delay it asks for, if it is one that may.
+    pub(crate) fn failure(&self, now: Timestamp) -> Failure {
+        let failure = Failure::new(self.told());
+        let may_ask = matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+        match retry_after(&self.headers, now).filter(|_| may_ask) {
+            Some(delay) => failure.retry_after(delay),
+            None => failure,
+        }
+    }
+
+    /// The status and the first line of the body.
+    pub(crate) fn told(&self) -> String {
+        let code = self.status.as_u16();
+        if self.status.is_redirection() {
+            return format!("HTTP {code}: redirects are not followed");
+        }
+        let mut lines = self.body.split(|byte| *byte == b'\n');
+        match lines.find(|line| !line.trim_ascii().is_empty()) {
+            Some(line) => format!("HTTP {code}: {}", legible(line)),
+            None => format!("HTTP {code}"),
+        }
+    }
+
+    /// Whether the content type of the body is this one.
+    pub(crate) fn is(&self, content_type: &str) -> bool {
+        let value = self.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = value.unwrap_or_default().split(';').next().unwrap_or_default();
+        essence.trim().eq_ignore_ascii_case(content_type)
+    }
+}
+
+/// Reads a body as far as it is wanted.
+async fn read(mut body: Incoming) -> (Bytes, bool) {
+    let mut all = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return (all.freeze(), true) };
+        if let Ok(data) = frame.into_data() {
+            all.extend_from_slice(&data);
+        }
+        if all.len() > limits::ANSWER_BYTES_MAX {
+            return (all.freeze(), true);
+        }
+    }
+    (all.freeze(), false)
+}
+
+/// The innermost cause of an error: the outer ones only say that a request failed.
+fn root_of(error: &dyn Error) -> String {
+    let mut root = error;
+    while let Some(source) = root.source() {
+        root = source;
+    }
+    root.to_string()
+}

@@ -1,0 +1,246 @@
+//! Keeps one child running: starts it, talks with it, ends it when it must not go on, and starts it again.
+
+use std::io;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStderr;
+use tokio::process::ChildStdin;
+use tokio::process::ChildStdout;
+use tokio::sync::watch;
+
+use crate::handlers::answer;
+use crate::handlers::group::Group;
+use crate::handlers::group::told;
+use crate::handlers::persistent::lines::End;
+use crate::handlers::persistent::lines::Lines;
+use crate::handlers::persistent::persistent::Crew;
+use crate::limits;
+use crate::wire::OutcomeEnvelope;
+use crate::wire::WireDuration;
+
+/// Keeps the child of one seat running until it is told to stop.
+pub(super) struct Keeper {
+    pub(super) crew: Arc<Crew>,
+    pub(super) seat: usize,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+/// Why a child has come to its end.
+enum Cause {
+    /// It exited, or closed its output.
+    Ended,
+    /// It said something that is no answer.
+    Garbage(String),
+    /// One of its requests must not go on.
+    Condemned,
+    /// It is not needed any more.
+    Stopped,
+}
+
+impl Keeper {
+    /// Starts a child again and again.
+    pub(super) async fn keep(mut self) {
+        let mut deaths = 0;
+        while !*self.stop.borrow() {
+            let answers = self.crew.answers(self.seat);
+            let why = match self.crew.start() {
+                Ok(group) => self.live(group).await,
+                Err(why) => why,
+            };
+            // Who has answered since it started is worth starting again at once.
+            deaths = if self.crew.answers(self.seat) > answers { 1 } else { deaths + 1 };
+            self.rest(deaths, &why).await;
+        }
+    }
+
+    /// Waits before a child is started again that dies again and again without an answer.
+    async fn rest(&mut self, deaths: u32, why: &str) {
+        if *self.stop.borrow() {
+            return;
+        }
+        tracing::warn!(program = self.crew.name(), deaths, why, "a persistent handler ended");
+        let Some(rest) = rest_after(deaths) else { return };
+        let told = format!("{why}; it ended {deaths} times in a row without an answer");
+        self.crew.rest(self.seat, rest, told);
+        let mut stop = self.stop.clone();
+        let _ = tokio::time::timeout(rest, stop.wait_for(|stop| *stop)).await;
+        self.crew.starting(self.seat);
+    }
+
+    /// The life of one child; says why it ended.
+    async fn live(&mut self, mut group: Group) -> String {
+        let (stdin, stdout, stderr) =
+            (group.child.stdin.take(), group.child.stdout.take(), group.child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
+            return "it was started without pipes".to_owned();
+        };
+        let last_words = Mutex::new(String::new());
+        let mut lines = Lines::new(stdout, limits::ANSWER_BYTES_MAX);
+        let (cause, status) = {
+            let complaining = complain(stderr, &last_words);
+            let living = self.run(&mut group, stdin, &mut lines);
+            beside(living, complaining).await
+        };
+        let last_words = last_words.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (exit, name) = (told(&status), self.crew.name());
+        let why = match &cause {
+            Cause::Garbage(garbage) => format!("{name} answered {garbage}"),
+            Cause::Stopped => format!("{name} was stopped: the handler is closed"),
+            Cause::Condemned => format!("{name} was restarted"),
+            Cause::Ended if last_words.is_empty() => format!("{name} ended: {exit}"),
+            Cause::Ended => format!("{name} ended: {exit}: {last_words}"),
+        };
+        self.crew.fail_held(self.seat, &why);
+        why
+    }
+
+    /// Talks with a child until something ends that, then ends the child.
+    async fn run(
+        &self,
+        group: &mut Group,
+        stdin: ChildStdin,
+        lines: &mut Lines<ChildStdout>,
+    ) -> (Cause, io::Result<ExitStatus>) {
+        self.crew.up(self.seat, group.id());
+        let cause = self.talk(group, stdin, lines).await;
+        self.crew.ending(self.seat);
+        match cause {
+            // Its input is closed by now, which tells it to finish.
+            Cause::Stopped => {
+                let finishing = async { tokio::join!(group.exited(), self.read(lines)) };
+                if tokio::time::timeout(limits::CHILD_GRACE, finishing).await.is_err() {
+                    group.ask_to_end(limits::CHILD_GRACE).await;
+                }
+            }
+            Cause::Ended => drop(tokio::time::timeout(limits::CHILD_GRACE, group.exited()).await),
+            Cause::Garbage(_) | Cause::Condemned => group.ask_to_end(limits::CHILD_GRACE).await,
+        }
+        self.crew.untouchable(self.seat);
+        let status = group.end().await;
+        if let Cause::Ended = cause {
+            // What it answered before it exited counts.
+            let _ = tokio::time::timeout(limits::OUTPUT_GRACE, self.read(lines)).await;
+        }
+        (cause, status)
+    }
+
+    async fn talk(&self, group: &mut Group, stdin: ChildStdin, lines: &mut Lines<ChildStdout>) -> Cause {
+        let mut stop = self.stop.clone();
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => Cause::Stopped,
+            () = self.crew.condemned(self.seat) => Cause::Condemned,
+            cause = self.read(lines) => cause,
+            () = self.write(stdin) => Cause::Ended,
+            () = self.watch_time() => Cause::Condemned,
+            () = group.exited() => Cause::Ended,
+        }
+    }
+
+    /// Writes what is submitted; all that has come together in one piece.
+    async fn write(&self, mut stdin: ChildStdin) {
+        let mut lines = Vec::new();
+        loop {
+            lines.clear();
+            self.crew.outgoing(self.seat, &mut lines).await;
+            if stdin.write_all(&lines).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn read(&self, lines: &mut Lines<ChildStdout>) -> Cause {
+        loop {
+            let (mut answers, mut garbage) = (Vec::new(), None);
+            let ended = lines.next(|line| match serde_json::from_slice::<OutcomeEnvelope>(line) {
+                _ if garbage.is_some() => {}
+                Ok(answer) => answers.push(answer),
+                Err(error) => garbage = Some(format!("garbage: {error}: {}", answer::legible(line))),
+            });
+            let ended = ended.await;
+            if let Err(wrong) = self.crew.answered(self.seat, answers) {
+                return Cause::Garbage(wrong);
+            }
+            match (garbage, ended) {
+                (Some(garbage), _) => return Cause::Garbage(garbage),
+                (None, Ok(())) => {}
+                (None, Err(End::Closed)) => return Cause::Ended,
+                (None, Err(End::TooLong)) => {
+                    let max = limits::ANSWER_BYTES_MAX;
+                    return Cause::Garbage(format!("a line of more than {max} bytes"));
+                }
+            }
+        }
+    }
+
+    /// Returns when the oldest request a child holds has taken too long.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a foreign program knows no clock but the real one; the definition bounds it"
+    )]
+    async fn watch_time(&self) {
+        let why = format!("timed out after {}", WireDuration(self.crew.timeout));
+        loop {
+            match self.crew.check_time(self.seat, &why) {
+                Some(left) => tokio::time::sleep(left).await,
+                None => return,
+            }
+        }
+    }
+}
+
+/// How long a child is not started that ended so often without an answer.
+fn rest_after(deaths: u32) -> Option<Duration> {
+    let over = deaths.checked_sub(limits::QUICK_DEATHS_MAX)?;
+    Some((limits::RESTART_REST * 2_u32.saturating_pow(over)).min(limits::RESTART_REST_MAX))
+}
+
+/// Passes on what a child complains of, and keeps its last words.
+async fn complain(stderr: ChildStderr, last_words: &Mutex<String>) {
+    let mut lines = Lines::new(stderr, limits::COMPLAINT_BYTES_MAX);
+    loop {
+        let ended = lines.next(|line| {
+            let line = answer::legible(line);
+            tracing::info!(line, "a persistent handler said");
+            *last_words.lock().unwrap_or_else(PoisonError::into_inner) = line;
+        });
+        match ended.await {
+            Ok(()) | Err(End::TooLong) => {}
+            Err(End::Closed) => return,
+        }
+    }
+}
+
+/// Runs two futures until the first has ended; then the second may go on a little, if it has not ended before.
+async fn beside<T>(first: impl Future<Output = T>, second: impl Future<Output = ()>) -> T {
+    let (mut first, mut second) = (std::pin::pin!(first), std::pin::pin!(second));
+    let mut is_over = false;
+    let ended = loop {
+        tokio::select! {
+            ended = &mut first => break ended,
+            () = &mut second, if !is_over => is_over = true,
+        }
+    };
+    if !is_over {
+        let _ = tokio::time::timeout(limits::OUTPUT_GRACE, second).await;
+    }
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_keeps_dying_is_started_more_and_more_seldom_but_never_given_up() {
+        assert_eq!(rest_after(1), None);
+        assert_eq!(rest_after(limits::QUICK_DEATHS_MAX), Some(limits::RESTART_REST));
+        assert_eq!(rest_after(limits::QUICK_DEATHS_MAX + 1), Some(limits::RESTART_REST * 2));
+        assert_eq!(rest_after(u32::MAX), Some(limits::RESTART_REST_MAX));
+    }
+}

@@ -1,0 +1,101 @@
+//! Lines from a pipe, many at a time.
+
+use tokio::io::AsyncRead;
+use tokio::io::AsyncReadExt;
+
+/// Bytes one read of a pipe takes: what a pipe holds by default.
+const READ_BYTES: usize = 64 * 1024;
+
+/// Cuts what comes from a pipe into lines.
+pub(super) struct Lines<P> {
+    pipe: P,
+    read: Vec<u8>,
+    /// Where the line begins that has not ended.
+    start: usize,
+    len_max: usize,
+}
+
+/// Why there is no line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The pipe is closed.
+    Closed,
+    /// A line is longer than allowed; what came of it is let go, and the next one begins in its middle.
+    TooLong,
+}
+
+impl<P: AsyncRead + Unpin> Lines<P> {
+    pub(super) fn new(pipe: P, len_max: usize) -> Lines<P> {
+        Lines { pipe, read: Vec::with_capacity(READ_BYTES), start: 0, len_max }
+    }
+
+    /// Waits for lines, and shows all that have come whole, without their ends. Blank ones are left out.
+    ///
+    /// Nothing is lost when it is dropped while it waits.
+    pub(super) async fn next(&mut self, mut show: impl FnMut(&[u8])) -> Result<(), End> {
+        self.read.drain(..self.start);
+        self.start = 0;
+        loop {
+            let from = self.read.len();
+            self.read.reserve(READ_BYTES);
+            match self.pipe.read_buf(&mut self.read).await {
+                Ok(0) | Err(_) => return self.rest(show),
+                Ok(_) => {}
+            }
+            if let Some(end) = self.read[from..].iter().rposition(|byte| *byte == b'\n') {
+                self.start = from + end + 1;
+                shown(&self.read[..self.start], &mut show);
+                return Ok(());
+            }
+            if self.read.len() > self.len_max {
+                self.read.clear();
+                return Err(End::TooLong);
+            }
+        }
+    }
+
+    /// The last line of a pipe that is closed may lack its end.
+    fn rest(&mut self, mut show: impl FnMut(&[u8])) -> Result<(), End> {
+        if self.read.is_empty() {
+            return Err(End::Closed);
+        }
+        self.start = self.read.len();
+        shown(&self.read, &mut show);
+        Ok(())
+    }
+}
+
+fn shown(lines: &[u8], show: &mut impl FnMut(&[u8])) {
+    let lines = lines.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.filter(|line| !line.is_empty()).for_each(show);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(text: &str, len_max: usize) -> (Vec<String>, End) {
+        let mut lines = Lines::new(text.as_bytes(), len_max);
+        let mut all = Vec::new();
+        loop {
+            let show = |line: &[u8]| all.push(String::from_utf8(line.to_vec()).unwrap());
+            if let Err(end) = lines.next(show).await {
+                return (all, end);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_come_whole_and_without_their_ends() {
+        assert_eq!(read("", 9).await, (vec![], End::Closed));
+        assert_eq!(read("one\r\n\ntwo", 9).await, (vec!["one".into(), "two".into()], End::Closed));
+    }
+
+    #[tokio::test]
+    async fn a_line_without_an_end_is_not_collected_for_ever() {
+        assert_eq!(read(&"x".repeat(100), 10).await, (vec![], End::TooLong));
+        let mut lines = Lines::new(&b"xxxxxxxxxx"[..], 5);
+        assert_eq!(lines.next(|_| ()).await, Err(End::TooLong));
+        assert_eq!(lines.next(|_| ()).await, Err(End::Closed));
+    }
+}

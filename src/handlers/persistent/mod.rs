@@ -1,0 +1,11 @@
+//! Programs that run on: one JSON line in for each message, one out.
+
+mod board;
+mod keeper;
+mod lines;
+#[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
+mod persistent;
+mod window;
+
+pub(crate) use crate::handlers::persistent::persistent::Persistent;
+pub(crate) use crate::handlers::persistent::persistent::PersistentOptions;

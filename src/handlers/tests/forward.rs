@@ -1,0 +1,134 @@
+//! What holds for queues that messages are sent on to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::handlers::dispatch::AnyHandler;
+use crate::handlers::dispatch::Dispatch;
+use crate::handlers::exec::Exec;
+use crate::handlers::forward::Forward;
+use crate::handlers::forward::ForwardOptions;
+use crate::handlers::forward::ForwardTo;
+use crate::handlers::forward::RemoteQueue;
+use crate::handlers::notice::Notifier;
+use crate::handlers::outbound::outbound::OutboundOptions;
+use crate::handlers::tests::receiver::Answer;
+use crate::handlers::tests::receiver::Receiver;
+use crate::handlers::tests::stage::LONG;
+use crate::handlers::tests::stage::Stage;
+use crate::handlers::tests::stage::reason;
+use crate::handlers::tests::stage::script;
+use crate::handlers::webhook::Webhook;
+use crate::handlers::webhook::WebhookOptions;
+use crate::id::QueueName;
+use crate::message::Message;
+use crate::processor::Failure;
+use crate::processor::Outcome;
+use crate::processor::Processor;
+use crate::queue::QueueOptions;
+
+fn outbound(url: String) -> OutboundOptions {
+    OutboundOptions { url, allow_private: true, ca_file: None, timeout: LONG }
+}
+
+#[tokio::test]
+async fn a_message_goes_to_another_queue_with_its_completion() {
+    let mut stage = Stage::new().await;
+    let target = stage.queue.client().create_queue("invoices", QueueOptions::by_position()).await.unwrap();
+    stage.site.place = Arc::new(|queue, message| {
+        assert_eq!(queue, "invoices");
+        Ok(message.position(1))
+    });
+    let to = ForwardTo::Local(QueueName::new("invoices").unwrap());
+    let forward = Forward::new(ForwardOptions { to, keep_position: false }, stage.site.clone()).unwrap();
+    let message = Message::new("body").workflow("w").message_id("m").subject("s").property("p", 7_i64);
+    stage.queue.send(message.time_to_live(Duration::from_secs(3_600))).await.unwrap();
+    let running = Processor::new(stage.queue.clone()).start(forward);
+    let sent = target.receive(LONG).await.unwrap().unwrap();
+    running.stop().await.unwrap();
+    let got = sent.message();
+    assert_eq!((got.body.as_ref(), got.rank), (&b"body"[..], 1));
+    assert_eq!(got.workflow_id.as_ref().map(ToString::to_string).as_deref(), Some("w"));
+    assert_eq!(got.message_id.as_ref().map(ToString::to_string).as_deref(), Some("m"));
+    assert_eq!(got.headers.subject.as_deref(), Some("s"));
+    assert!(got.expires_at.is_some() && got.headers.properties.contains_key("p"));
+}
+
+async fn sent_on(answer: Answer) -> (Result<Outcome, Failure>, Receiver) {
+    let (stage, receiver) = (Stage::new().await, Receiver::start(answer).await);
+    let remote =
+        RemoteQueue { outbound: outbound(receiver.url("/invoices")), key: Some("secret".to_owned()) };
+    let options = ForwardOptions { to: ForwardTo::Remote(remote), keep_position: true };
+    let forward = Forward::new(options, stage.site.clone()).unwrap();
+    let message = Message::new("{\"a\": 1}").content_type("application/json").workflow("w").message_id("m");
+    (stage.handle(&forward, message).await, receiver)
+}
+
+#[tokio::test]
+async fn a_message_goes_to_another_daemon_under_a_key_that_tells_repetitions() {
+    let (result, mut receiver) =
+        sent_on(Some((200, &[], "{\"sequence_number\":1,\"status\":\"accepted\"}\n"))).await;
+    assert!(matches!(result, Ok(Outcome::Complete)), "{result:?}");
+    let seen = receiver.seen().await;
+    assert_eq!(seen.uri.path(), "/v1/queues/invoices/messages");
+    assert_eq!(seen.header("authorization"), "Bearer secret");
+    assert_eq!(seen.header("content-type"), "application/x-ndjson");
+    assert!(seen.header("idempotency-key").ends_with("_orders_1"));
+    let line: Value = serde_json::from_slice(&seen.body).unwrap();
+    assert_eq!((line["workflow_id"].as_str(), line["message_id"].as_str()), (Some("w"), Some("m")));
+    assert!(seen.body.ends_with(b"\"body\":{\"a\": 1}}\n"), "{:?}", seen.body);
+}
+
+#[tokio::test]
+async fn nothing_but_a_receipt_completes_what_went_to_another_daemon() {
+    let (result, _) =
+        sent_on(Some((200, &[], "{\"error\":{\"title\":\"no\",\"detail\":\"queue is full\"}}"))).await;
+    assert_eq!(reason(result), "HTTP 200: queue is full");
+    let (result, _) = sent_on(Some((200, &[], "<html>"))).await;
+    assert_eq!(reason(result), "HTTP 200 without a receipt: <html>");
+    let (result, _) = sent_on(Some((403, &[], "may not send"))).await;
+    assert_eq!(reason(result), "HTTP 403: may not send");
+}
+
+#[tokio::test]
+async fn the_subject_chooses_the_handler() {
+    let stage = Stage::new().await;
+    let exec =
+        |text: &str| AnyHandler::Exec(Exec::new(script(stage.folder.path(), text), stage.site.clone()));
+    let some = Dispatch::default().with(Some("paid".to_owned()), exec("echo one >&2; exit 75"));
+    assert_eq!(reason(stage.handle(&some, Message::new("").subject("paid")).await), "one");
+    let none = stage.handle(&some, Message::new("").subject("Paid")).await;
+    assert_eq!(reason(none), "no handler for subject \"Paid\"");
+    assert_eq!(
+        reason(stage.handle(&some, Message::new("")).await),
+        "no handler for a message without a subject"
+    );
+    let all = some.with(None, exec("echo two >&2; exit 75"));
+    assert_eq!(reason(stage.handle(&all, Message::new("").subject("paid")).await), "one");
+    assert_eq!(reason(stage.handle(&all, Message::new("").subject("Paid")).await), "two");
+    assert_eq!(reason(stage.handle(&all, Message::new("")).await), "two");
+    all.close().await;
+}
+
+#[tokio::test]
+async fn a_notice_goes_to_a_program_or_an_address() {
+    let stage = Stage::new().await;
+    let document = serde_json::json!({"workflow_id": "w", "cause": "held"});
+    let exec = |text: &str| Notifier::Exec(Exec::new(script(stage.folder.path(), text), stage.site.clone()));
+    exec("cat > notice").send("n-1", &document).await.unwrap();
+    let got = std::fs::read(stage.folder.path().join("notice")).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&got).unwrap(), document);
+    let failure = exec("echo no pager >&2; exit 75").send("n-1", &document).await.unwrap_err();
+    assert_eq!(failure.reason(), "exit code 75: no pager");
+
+    let mut receiver = Receiver::start(Some((500, &[], "down"))).await;
+    let options = WebhookOptions { outbound: outbound(receiver.url("/page")), secrets: Vec::new() };
+    let webhook = Notifier::Webhook(Webhook::new(options, stage.site.clone()).unwrap());
+    let failure = webhook.send("n-1", &document).await.unwrap_err();
+    assert_eq!(failure.reason(), "HTTP 500: down");
+    let seen = receiver.seen().await;
+    assert_eq!((seen.header("webhook-id"), seen.header("webhook-signature")), ("n-1", ""));
+    assert_eq!(serde_json::from_slice::<Value>(&seen.body).unwrap(), document);
+}

@@ -1,0 +1,14 @@
+//! The handlers with real children and a real receiver.
+
+mod ear;
+mod ending;
+mod environment;
+mod exec;
+#[cfg(target_os = "linux")]
+mod fence;
+mod forward;
+mod persistent;
+mod rate;
+mod receiver;
+mod stage;
+mod webhook;

@@ -1,0 +1,232 @@
+//! What holds for programs that run on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use crate::handlers::persistent::Persistent;
+use crate::handlers::persistent::PersistentOptions;
+use crate::handlers::tests::ear::Ear;
+use crate::handlers::tests::stage::LONG;
+use crate::handlers::tests::stage::Stage;
+use crate::handlers::tests::stage::has_python;
+use crate::handlers::tests::stage::reason;
+use crate::limits;
+use crate::message::Message;
+use crate::processor::Outcome;
+
+/// Does what the body of each request says.
+const CHILD: &str = r#"
+import json, os, subprocess, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    message = request["message"]
+    word = message.get("body_text")
+    if word == "die":
+        sys.stderr.write("cannot go on\n")
+        os._exit(3)
+    elif word == "answer and die":
+        os.write(1, json.dumps({"id": request["id"], "state": word}).encode() + b"\n")
+        os._exit(4)
+    elif word == "garbage":
+        print("hello", flush=True)
+    elif word == "stranger":
+        print('{"id":4711}', flush=True)
+    elif word == "nameless":
+        print('{}', flush=True)
+    elif word == "endless":
+        sys.stdout.write("x" * 20000000)
+        sys.stdout.flush()
+    elif word == "hang":
+        ear = open("ear", "w")
+        print("up", file=ear, flush=True)
+        subprocess.run(["sleep", "1000"], pass_fds=[ear.fileno()])
+    elif word == "bad":
+        print(json.dumps({"id": request["id"], "outcome": "retry", "state": 1}), flush=True)
+    else:
+        print(json.dumps({"id": request["id"], "state": message}), flush=True)
+"#;
+
+fn python(folder: &Path, text: &str) -> PersistentOptions {
+    PersistentOptions {
+        argv: ["python3", "-c", text].map(str::to_owned).to_vec(),
+        cwd: folder.to_owned(),
+        env: BTreeMap::new(),
+        pass_env: Vec::new(),
+        processes: 1,
+        in_flight_max: limits::IN_FLIGHT_DEFAULT,
+        timeout: LONG,
+    }
+}
+
+/// A stage with children that do what bodies say, if there is a python3.
+async fn begin(change: impl FnOnce(&mut PersistentOptions)) -> Option<(Stage, Persistent)> {
+    if !has_python() {
+        return None;
+    }
+    let stage = Stage::new().await;
+    let mut options = python(stage.folder.path(), CHILD);
+    change(&mut options);
+    let persistent = Persistent::start(options, stage.site.clone());
+    Some((stage, persistent))
+}
+
+async fn ask(stage: &Stage, persistent: &Persistent, word: &str) -> Result<Outcome, String> {
+    let result = stage.handle(persistent, Message::new(word.to_owned()).content_type("text/plain")).await;
+    result.map_err(|failure| failure.reason().to_owned())
+}
+
+#[tokio::test]
+async fn many_messages_are_with_the_children_at_once() {
+    let Some((stage, persistent)) = begin(|options| options.processes = 2).await else { return };
+    let asking = (0..500).map(|number| {
+        let (stage, persistent) = (&stage, &persistent);
+        async move { ask(stage, persistent, &format!("message {number}")).await }
+    });
+    for outcome in join_all(asking).await {
+        assert!(matches!(outcome, Ok(Outcome::CompleteWith(_))), "{outcome:?}");
+    }
+    persistent.close().await;
+}
+
+#[tokio::test]
+async fn a_child_that_dies_fails_what_it_held_and_is_started_again() {
+    let Some((stage, persistent)) = begin(|_| ()).await else { return };
+    for _ in 0..3 {
+        let why = ask(&stage, &persistent, "die").await.unwrap_err();
+        assert_eq!(why, "python3 ended: exit code 3: cannot go on");
+        ask(&stage, &persistent, "hello").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_answer_before_the_death_counts() {
+    for _ in 0..5 {
+        let Some((stage, persistent)) = begin(|_| ()).await else { return };
+        ask(&stage, &persistent, "answer and die").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_answers_garbage_is_started_again() {
+    let Some((stage, persistent)) = begin(|_| ()).await else { return };
+    for (word, expected) in [
+        ("garbage", "python3 answered garbage: expected value at line 1 column 1: hello"),
+        ("stranger", "python3 answered request 4711, which it does not hold"),
+        ("nameless", "python3 answered without the id of its request"),
+        ("endless", "python3 answered a line of more than 16777216 bytes"),
+    ] {
+        assert_eq!(ask(&stage, &persistent, word).await.unwrap_err(), expected);
+        ask(&stage, &persistent, "hello").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_makes_no_sense_fails_only_its_message() {
+    let Some((stage, persistent)) = begin(|_| ()).await else { return };
+    let why = ask(&stage, &persistent, "bad").await.unwrap_err();
+    assert_eq!(why, "the handler's answer is wrong: state does not go with this outcome");
+    ask(&stage, &persistent, "hello").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_message_that_takes_too_long_ends_its_child_before_it_fails() {
+    let Some((stage, persistent)) = begin(|options| options.timeout = Duration::from_secs(2)).await else {
+        return;
+    };
+    let mut ear = Ear::new(&stage.folder.path().join("ear"));
+    assert_eq!(ask(&stage, &persistent, "hang").await.unwrap_err(), "timed out after 2s");
+    assert_eq!(ear.hear().await.as_deref(), Some("up"));
+    assert_eq!(ear.hear().await, None);
+    ask(&stage, &persistent, "hello").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lost_lock_ends_the_child_and_fails_what_else_it_held() {
+    let Some((stage, persistent)) = begin(|_| ()).await else { return };
+    ask(&stage, &persistent, "hello").await.unwrap();
+    let mut ear = Ear::new(&stage.folder.path().join("ear"));
+    let hanging = stage.hand(Message::new("hang")).await;
+    let behind = stage.hand(Message::new("hello")).await;
+    let losing = async {
+        assert_eq!(ear.hear().await.as_deref(), Some("up"));
+        hanging.cancel.send_replace(true);
+        assert_eq!(ear.hear().await, None);
+    };
+    let (lost, other, ()) =
+        tokio::join!(stage.handle_one(&persistent, &hanging), stage.handle_one(&persistent, &behind), losing);
+    assert_eq!(reason(lost), "its lock was lost");
+    assert_eq!(reason(other), "python3 was restarted, because of another message: its lock was lost");
+    ask(&stage, &persistent, "hello").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_child_whose_message_nobody_waits_for_any_more_is_killed() {
+    let Some((stage, persistent)) = begin(|_| ()).await else { return };
+    let mut ear = Ear::new(&stage.folder.path().join("ear"));
+    let hanging = stage.hand(Message::new("hang")).await;
+    tokio::select! {
+        result = stage.handle_one(&persistent, &hanging) => panic!("{result:?}"),
+        heard = ear.hear() => assert_eq!(heard.as_deref(), Some("up")),
+    }
+    assert_eq!(ear.hear().await, None);
+    ask(&stage, &persistent, "hello").await.unwrap();
+}
+
+#[tokio::test]
+async fn children_that_keep_dying_are_given_a_rest_and_everybody_is_told() {
+    let stage = Stage::new().await;
+    let mut options = python(stage.folder.path(), "");
+    options.argv = ["sh", "-c", "echo no database >&2; exit 7"].map(str::to_owned).to_vec();
+    let persistent = Persistent::start(options, stage.site.clone());
+    let mut why = String::new();
+    // The first ones may have met a child before it died.
+    for _ in 0..=limits::QUICK_DEATHS_MAX {
+        why = ask(&stage, &persistent, "hello").await.unwrap_err();
+        if why.contains("in a row") {
+            break;
+        }
+    }
+    assert!(why.starts_with("sh ended: exit code 7: no database; it ended 5 times in a row"), "{why}");
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_told() {
+    let stage = Stage::new().await;
+    let mut options = python(stage.folder.path(), "");
+    options.argv = vec!["no-such-program".to_owned()];
+    let persistent = Persistent::start(options, stage.site.clone());
+    let why = ask(&stage, &persistent, "hello").await.unwrap_err();
+    assert!(why.starts_with("start \"no-such-program\": there is no such program in PATH; it"), "{why}");
+}
+
+#[tokio::test]
+async fn closing_lets_the_children_finish() {
+    if !has_python() {
+        return;
+    }
+    let stage = Stage::new().await;
+    let text = format!("ear = open('ear', 'w')\n{CHILD}\nprint('bye', file=ear)");
+    let mut ear = Ear::new(&stage.folder.path().join("ear"));
+    let persistent = Persistent::start(python(stage.folder.path(), &text), stage.site.clone());
+    ask(&stage, &persistent, "hello").await.unwrap();
+    persistent.close().await;
+    assert_eq!(ear.hear().await.as_deref(), Some("bye"));
+    assert_eq!(ear.hear().await, None);
+    assert_eq!(ask(&stage, &persistent, "hello").await.unwrap_err(), "the handler is closed");
+}
+
+#[tokio::test]
+async fn dropping_kills_the_children() {
+    let Some((stage, persistent)) =
+        begin(|options| options.argv[2].insert_str(0, "ear = open('ear', 'w')\n")).await
+    else {
+        return;
+    };
+    let mut ear = Ear::new(&stage.folder.path().join("ear"));
+    ask(&stage, &persistent, "hello").await.unwrap();
+    drop(persistent);
+    assert_eq!(ear.hear().await, None);
+}

@@ -1,0 +1,195 @@
+//! What holds for an address to which messages are posted.
+
+use std::time::Duration;
+
+use crate::handlers::outbound::outbound::OutboundOptions;
+use crate::handlers::outbound::signature::Secret;
+use crate::handlers::outbound::signature::signatures;
+use crate::handlers::tests::receiver::Answer;
+use crate::handlers::tests::receiver::Receiver;
+use crate::handlers::tests::receiver::certificate_file;
+use crate::handlers::tests::stage::LONG;
+use crate::handlers::tests::stage::Stage;
+use crate::handlers::tests::stage::reason;
+use crate::handlers::webhook::Webhook;
+use crate::handlers::webhook::WebhookOptions;
+use crate::message::Message;
+use crate::processor::Failure;
+use crate::processor::Outcome;
+
+const SECRETS: [&str; 2] =
+    ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"];
+
+fn options(url: String) -> WebhookOptions {
+    let outbound = OutboundOptions { url, allow_private: true, ca_file: None, timeout: LONG };
+    WebhookOptions { outbound, secrets: SECRETS.map(|text| Secret::parse(text).unwrap()).to_vec() }
+}
+
+async fn answered(answer: Answer) -> Result<Outcome, Failure> {
+    let (stage, receiver) = (Stage::new().await, Receiver::start(answer).await);
+    let webhook = Webhook::new(options(receiver.url("/hook")), stage.site.clone()).unwrap();
+    stage.handle(&webhook, Message::new("{}").content_type("application/json")).await
+}
+
+#[tokio::test]
+async fn a_post_carries_the_body_what_is_known_of_it_and_its_signatures() {
+    let (stage, mut receiver) = (Stage::new().await, Receiver::start(Some((204, &[], ""))).await);
+    let webhook = Webhook::new(options(receiver.url("/hook?a=b")), stage.site.clone()).unwrap();
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let message = Message::new("{\"cents\":1}")
+        .content_type("application/json; charset=utf-8")
+        .workflow("order 17\r\nx: y")
+        .message_id("m-1")
+        .subject("paid")
+        .property("tenant", "blue")
+        .property("not a token", "x")
+        .property("traceparent", trace);
+    assert!(matches!(stage.handle(&webhook, message).await, Ok(Outcome::Complete)));
+    let seen = receiver.seen().await;
+    assert_eq!((seen.uri.to_string().as_str(), seen.body.as_ref()), ("/hook?a=b", &b"{\"cents\":1}"[..]));
+    for (name, value) in [
+        ("content-type", "application/json; charset=utf-8"),
+        ("webhook-id", "orders_1"),
+        ("seriatim-queue", "orders"),
+        ("seriatim-workflow-id", "order%2017%0D%0Ax:%20y"),
+        ("seriatim-sequence-number", "1"),
+        ("seriatim-message-id", "m-1"),
+        ("seriatim-subject", "paid"),
+        ("seriatim-delivery-count", "1"),
+        ("seriatim-property-tenant", "blue"),
+        ("seriatim-properties-left-out", "1"),
+        ("traceparent", trace),
+    ] {
+        assert_eq!(seen.header(name), value, "{name}");
+    }
+    let timestamp: u64 = seen.header("webhook-timestamp").parse().unwrap();
+    assert!(timestamp.abs_diff(stage.site.clock.now().as_millis() / 1_000) < 60);
+    let secrets = SECRETS.map(|text| Secret::parse(text).unwrap());
+    assert_eq!(seen.header("webhook-signature"), signatures(&secrets, "orders_1", timestamp, &seen.body));
+}
+
+#[tokio::test]
+async fn the_status_says_how_it_ended() {
+    assert!(matches!(answered(Some((200, &[], "thanks"))).await, Ok(Outcome::Complete)));
+    assert_eq!(reason(answered(Some((500, &[], "\nboom\nmore"))).await), "HTTP 500: boom");
+    assert_eq!(reason(answered(Some((404, &[], ""))).await), "HTTP 404");
+    let Ok(Outcome::DeadLetter { reason, .. }) = answered(Some((410, &[], "moved out"))).await else {
+        panic!()
+    };
+    assert_eq!(reason, "HTTP 410: moved out");
+}
+
+#[tokio::test]
+async fn a_receiver_can_say_when_it_wants_the_message_again() {
+    for status in [429, 503] {
+        let failure = answered(Some((status, &[("retry-after", "120")], "busy"))).await.unwrap_err();
+        assert!(format!("{failure:?}").contains("After(120s)"), "{failure:?}");
+    }
+    let failure = answered(Some((500, &[("retry-after", "120")], "busy"))).await.unwrap_err();
+    assert!(format!("{failure:?}").contains("Backoff"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let (stage, other) = (Stage::new().await, Receiver::start(Some((200, &[], ""))).await);
+    let location: &'static str = Box::leak(other.url("/").into_boxed_str());
+    let headers: &'static [(&str, &str)] = Box::leak(Box::new([("location", location)]));
+    let receiver = Receiver::start(Some((307, headers, ""))).await;
+    let webhook = Webhook::new(options(receiver.url("/")), stage.site.clone()).unwrap();
+    let failure = stage.handle(&webhook, Message::new("")).await;
+    assert_eq!(reason(failure), "HTTP 307: redirects are not followed");
+    assert_eq!((other.connections(), other.unseen()), (0, 0));
+}
+
+#[tokio::test]
+async fn an_answer_of_success_can_say_more() {
+    const OURS: &[(&str, &str)] = &[("content-type", "application/vnd.seriatim.outcome+json")];
+    const JSON: &[(&str, &str)] = &[("content-type", "application/json; charset=utf-8")];
+    let said = answered(Some((200, OURS, r#"{"state":{"paid":true}}"#))).await;
+    assert!(matches!(said, Ok(Outcome::CompleteWith(_))), "{said:?}");
+    let said = answered(Some((200, JSON, r#"{"outcome":"retry","reason":"later"}"#))).await;
+    assert_eq!(reason(said), "later");
+    for harmless in [r#"{"status":"ok"}"#, "{", "[]"] {
+        assert!(matches!(answered(Some((200, JSON, harmless))).await, Ok(Outcome::Complete)));
+    }
+    for (headers, wrong) in [(OURS, "{"), (OURS, r#"{"status":"ok"}"#), (JSON, r#"{"outcome":"done"}"#)] {
+        let wrong = reason(answered(Some((200, headers, wrong))).await);
+        assert!(wrong.starts_with("the handler's answer is wrong"), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_that_does_not_answer_is_not_waited_for() {
+    let (stage, receiver) = (Stage::new().await, Receiver::start(None).await);
+    let mut options = options(receiver.url("/"));
+    options.outbound.timeout = Duration::from_millis(200);
+    let webhook = Webhook::new(options, stage.site.clone()).unwrap();
+    assert_eq!(reason(stage.handle(&webhook, Message::new("")).await), "timed out after 200ms");
+}
+
+#[tokio::test]
+async fn a_post_whose_lock_is_lost_is_given_up() {
+    let (stage, mut receiver) = (Stage::new().await, Receiver::start(None).await);
+    let webhook = Webhook::new(options(receiver.url("/")), stage.site.clone()).unwrap();
+    let handed = stage.hand(Message::new("")).await;
+    let losing = async {
+        receiver.seen().await;
+        handed.cancel.send_replace(true);
+    };
+    let (result, ()) = tokio::join!(stage.handle_one(&webhook, &handed), losing);
+    assert_eq!(reason(result), "its lock was lost");
+}
+
+#[tokio::test]
+async fn posts_share_a_connection() {
+    let (stage, receiver) = (Stage::new().await, Receiver::start(Some((200, &[], "ok"))).await);
+    let webhook = Webhook::new(options(receiver.url("/")), stage.site.clone()).unwrap();
+    for _ in 0..10 {
+        stage.handle(&webhook, Message::new("")).await.unwrap();
+    }
+    assert_eq!(receiver.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_private_address_is_reached_only_where_it_is_allowed() {
+    let stage = Stage::new().await;
+    for url in ["http://127.0.0.1:9/", "https://169.254.169.254/latest", "http://2130706433/"] {
+        let mut options = options(url.to_owned());
+        options.outbound.allow_private = false;
+        assert!(Webhook::new(options, stage.site.clone()).is_err(), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_listening_is_told() {
+    let stage = Stage::new().await;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let webhook = Webhook::new(options(format!("http://{address}/")), stage.site.clone()).unwrap();
+    let why = reason(stage.handle(&webhook, Message::new("")).await);
+    assert!(why.starts_with(&format!("connect to 127.0.0.1 at {address}: ")), "{why}");
+}
+
+#[tokio::test]
+async fn a_receiver_with_tls_must_prove_who_it_is() {
+    let (stage, receiver) = (Stage::new().await, Receiver::start_tls(Some((200, &[], ""))).await);
+    let mut options = options(receiver.url("/"));
+    let webhook = Webhook::new(options.clone(), stage.site.clone()).unwrap();
+    let why = reason(stage.handle(&webhook, Message::new("")).await);
+    assert!(why.contains("certificate"), "{why}");
+    options.outbound.ca_file = Some(certificate_file());
+    let webhook = Webhook::new(options, stage.site.clone()).unwrap();
+    stage.handle(&webhook, Message::new("")).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_id_of_a_post_is_the_same_for_every_attempt() {
+    let (stage, mut receiver) = (Stage::new().await, Receiver::start(Some((500, &[], ""))).await);
+    let webhook = Webhook::new(options(receiver.url("/")), stage.site.clone()).unwrap();
+    let handed = stage.hand(Message::new("")).await;
+    for _ in 0..2 {
+        assert_eq!(reason(stage.handle_one(&webhook, &handed).await), "HTTP 500");
+        assert_eq!(receiver.seen().await.header("webhook-id"), "orders_1");
+    }
+}

@@ -1,0 +1,109 @@
+//! The environment of a child: nothing of the daemon's own but what is allowed, and what it is to know of the message.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+
+use crate::handlers::site::Site;
+use crate::header::PropertyValue;
+use crate::limits;
+use crate::processor::Context;
+use crate::processor::Failure;
+use crate::wire::WireTime;
+
+/// Variables of the daemon that every child gets: without them hardly a program runs.
+const ALLOWED: &[&str] = &["PATH", "HOME", "LANG", "TZ"];
+
+/// Carries the store's ID, in every child and in whatever a child starts.
+pub(crate) const STORE: &str = "SERIATIM_STORE";
+
+/// The property that carries a trace.
+const TRACE: &str = "traceparent";
+
+/// An environment.
+pub(crate) type Variables = BTreeMap<OsString, OsString>;
+
+/// What every child of a handler gets: what is allowed of the daemon's own, what the handler sets, and the store's ID.
+pub(crate) fn lasting(site: &Site, pass_env: &[String], env: &BTreeMap<String, String>) -> Variables {
+    let passed = ALLOWED.iter().copied().chain(pass_env.iter().map(String::as_str));
+    let passed = passed.filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?)));
+    let set = env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let store = (OsString::from(STORE), OsString::from(&site.store_id));
+    passed.chain(set).chain([store]).filter(|(name, value)| is_possible(name, value)).collect()
+}
+
+/// What a child is to know of the message it handles.
+pub(crate) async fn of_message(site: &Site, context: &Context) -> Result<Variables, Failure> {
+    let message = context.message();
+    let mut texts = vec![
+        ("QUEUE", Some(context.queue().name().to_string())),
+        ("WORKFLOW", message.workflow_id.as_ref().map(ToString::to_string)),
+        ("POSITION", (site.by_position && message.has_workflow()).then(|| message.rank.to_string())),
+        ("SEQUENCE_NUMBER", Some(message.sequence_number.to_string())),
+        ("MESSAGE_ID", message.message_id.as_ref().map(ToString::to_string)),
+        ("SUBJECT", message.headers.subject.clone()),
+        ("CONTENT_TYPE", message.headers.content_type.clone()),
+        ("CORRELATION_ID", message.headers.correlation_id.clone()),
+        ("REPLY_TO", message.headers.reply_to.clone()),
+        ("DELIVERY_COUNT", Some(message.delivery_count.to_string())),
+        ("ACCEPTED_AT", Some(WireTime(message.accepted_at).to_string())),
+        ("LOCK_TOKEN", Some(context.lock_token().to_string())),
+    ];
+    if let Some(state) = context.state().await? {
+        texts.push(("STATE", Some(state_text(&state)?)));
+    }
+    let texts = texts.into_iter().filter_map(|(name, text)| Some((format!("SERIATIM_{name}"), text?)));
+    let properties = message.headers.properties.iter();
+    let properties = properties.map(|(name, value)| (property_name(name), property_text(value)));
+    let trace = trace(context).map(|trace| ("TRACEPARENT".to_owned(), trace.to_owned()));
+    let all = properties.chain(texts).chain(trace);
+    let all = all.map(|(name, text)| (OsString::from(name), OsString::from(text)));
+    Ok(all.filter(|(name, value)| is_possible(name, value)).collect())
+}
+
+/// The trace the message belongs to, when its sender said one that is well formed.
+pub(crate) fn trace(context: &Context) -> Option<&str> {
+    let Some(PropertyValue::Text(trace)) = context.message().headers.properties.get(TRACE) else {
+        return None;
+    };
+    let is_trace = trace.len() == 55 && trace.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
+    is_trace.then_some(trace)
+}
+
+fn state_text(state: &Bytes) -> Result<String, Failure> {
+    let fits = state.len() <= limits::STATE_VARIABLE_BYTES_MAX && !state.contains(&0);
+    let text = std::str::from_utf8(state).ok().filter(|_| fits);
+    text.map(str::to_owned).ok_or_else(|| {
+        let (len, max) = (state.len(), limits::STATE_VARIABLE_BYTES_MAX);
+        Failure::new(format!(
+            "the workflow's state ({len} bytes) does not fit into a variable, which takes text of at most {max} bytes: \
+             use a persistent handler"
+        ))
+    })
+}
+
+fn property_name(name: &str) -> String {
+    let upper = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' });
+    format!("SERIATIM_PROPERTY_{}", upper.collect::<String>())
+}
+
+fn property_text(value: &PropertyValue) -> String {
+    match value {
+        PropertyValue::Text(text) => text.clone(),
+        PropertyValue::Integer(number) => number.to_string(),
+        PropertyValue::Float(number) => number.to_string(),
+        PropertyValue::Boolean(truth) => truth.to_string(),
+        PropertyValue::Binary(bytes) => BASE64.encode(bytes),
+    }
+}
+
+/// Whether a variable can be: a text with a zero byte inside cannot, and must not keep the message from its handler.
+fn is_possible(name: &OsStr, value: &OsStr) -> bool {
+    let (name, value) = (name.as_bytes(), value.as_bytes());
+    !name.is_empty() && !name.contains(&b'=') && !name.contains(&0) && !value.contains(&0)
+}

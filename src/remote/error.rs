@@ -1,0 +1,44 @@
+//! Why a call to a daemon brought no answer, or not the one that was asked for.
+
+use thiserror::Error;
+
+use crate::error::Misuse;
+use crate::wire::Problem;
+
+/// The failure of a call to a daemon.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RemoteError {
+    /// Nobody answers there, or the connection broke off.
+    #[error("reach the daemon at {url}: {detail}; `seriatim run` starts it")]
+    Unreachable {
+        /// Where it was looked for.
+        url: String,
+        /// What went wrong.
+        detail: String,
+    },
+    /// The daemon refused.
+    #[error("{}", .0.detail)]
+    Problem(Box<Problem>),
+    /// What came back is not an answer of a daemon.
+    #[error("understand the answer to {request}: {detail}")]
+    Malformed {
+        /// What was asked.
+        request: String,
+        /// What is wrong with the answer.
+        detail: String,
+    },
+    /// A value the caller passed is not allowed.
+    #[error(transparent)]
+    Misuse(#[from] Misuse),
+}
+
+impl RemoteError {
+    /// The daemon's refusal, if it is one.
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            RemoteError::Problem(problem) => Some(problem),
+            _ => None,
+        }
+    }
+}

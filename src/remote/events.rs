@@ -1,0 +1,97 @@
+//! What happens in a daemon, as server-sent events.
+
+use bytes::Bytes;
+
+use crate::remote::error::RemoteError;
+use crate::remote::exchange::malformed;
+use crate::remote::lines::Lines;
+use crate::wire::views::EventView;
+
+/// What happens, from the moment of the call on. Events are not stored: who does not listen has to look.
+pub struct Events {
+    lines: Lines,
+    fields: Fields,
+}
+
+/// Something from the stream.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Happening {
+    /// Something happened.
+    Event(Box<EventView>),
+    /// This reader was too slow: the daemon did not keep so many events for it.
+    Missed(u64),
+}
+
+impl Events {
+    pub(crate) fn new(lines: Lines) -> Events {
+        Events { lines, fields: Fields::default() }
+    }
+
+    /// Waits for what happens next; `None` once the daemon has ended the stream.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn next(&mut self) -> Result<Option<Happening>, RemoteError> {
+        while let Some(line) = self.lines.next().await? {
+            let Some((name, data)) = self.fields.read(&line) else { continue };
+            let malformed = |error: serde_json::Error| malformed(self.lines.asked(), error);
+            let happening = match name.as_str() {
+                "missed" => {
+                    #[derive(serde::Deserialize)]
+                    struct Missed {
+                        missed: u64,
+                    }
+                    Happening::Missed(serde_json::from_str::<Missed>(&data).map_err(malformed)?.missed)
+                }
+                _ => Happening::Event(Box::new(serde_json::from_str(&data).map_err(malformed)?)),
+            };
+            return Ok(Some(happening));
+        }
+        Ok(None)
+    }
+}
+
+/// The fields of the event that is being read.
+#[derive(Default)]
+struct Fields {
+    name: String,
+    data: String,
+}
+
+impl Fields {
+    /// Takes a line in; the name and data of an event when the line ended one.
+    fn read(&mut self, line: &Bytes) -> Option<(String, String)> {
+        let line = String::from_utf8_lossy(line);
+        if line.is_empty() {
+            let (name, data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
+            return (!data.is_empty()).then_some((name, data));
+        }
+        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.name),
+            "data" if self.data.is_empty() => self.data.push_str(value),
+            "data" => {
+                self.data.push('\n');
+                self.data.push_str(value);
+            }
+            // A comment keeps the connection alive; numbers are of no use where nothing is stored.
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_ends_with_an_empty_line_and_comments_are_not_events() {
+        let mut fields = Fields::default();
+        let lines = [": alive", "", "event: held", "id: 7", "data: {\"a\":", "data:1}", "", "data: 2", ""];
+        let read: Vec<_> = lines.iter().filter_map(|line| fields.read(&Bytes::from(*line))).collect();
+        assert_eq!(read, [("held".to_owned(), "{\"a\":\n1}".to_owned()), (String::new(), "2".to_owned())]);
+    }
+}

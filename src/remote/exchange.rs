@@ -1,0 +1,181 @@
+//! One request and its answer, and what is made of an answer that is a refusal.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::HeaderName;
+use http::HeaderValue;
+use http::Method;
+use http::Request;
+use http::StatusCode;
+use http::header;
+use http_body_util::BodyExt;
+use http_body_util::Full;
+use http_body_util::Limited;
+use hyper::Response;
+use hyper::body::Incoming;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use crate::error::Misuse;
+use crate::limits;
+use crate::remote::error::RemoteError;
+use crate::remote::remote::Remote;
+use crate::remote::route::Route;
+use crate::wire::Problem;
+
+/// The MIME type of lines of JSON.
+pub(crate) const NDJSON: &str = "application/x-ndjson";
+
+/// A request that is being put together.
+pub(crate) struct Call<'r> {
+    remote: &'r Remote,
+    method: Method,
+    route: Route,
+    headers: HeaderMap,
+    body: Bytes,
+    patience: Option<Duration>,
+}
+
+impl<'r> Call<'r> {
+    pub(crate) fn new(remote: &'r Remote, method: Method, route: Route) -> Call<'r> {
+        let patience = Some(limits::REMOTE_ANSWER_WAIT);
+        Call { remote, method, route, headers: HeaderMap::new(), body: Bytes::new(), patience }
+    }
+
+    /// Sets a header, if it has a value.
+    ///
+    /// # Errors
+    /// [`Misuse`] when the name or value cannot stand in a header.
+    pub(crate) fn header(mut self, name: &str, value: Option<&str>) -> Result<Call<'r>, Misuse> {
+        let Some(value) = value else { return Ok(self) };
+        let wrong = || Misuse::new(name.to_owned(), "cannot stand in an HTTP header");
+        let name_there = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+        self.headers.insert(name_there, HeaderValue::from_bytes(value.as_bytes()).map_err(|_| wrong())?);
+        Ok(self)
+    }
+
+    /// Sends bytes of a kind.
+    pub(crate) fn bytes(mut self, content_type: &str, body: impl Into<Bytes>) -> Result<Call<'r>, Misuse> {
+        self.body = body.into();
+        self.header(header::CONTENT_TYPE.as_str(), Some(content_type))
+    }
+
+    /// Sends a value as JSON.
+    pub(crate) fn json(self, value: &impl Serialize) -> Result<Call<'r>, RemoteError> {
+        let body = serde_json::to_vec(value).map_err(|error| Misuse::new("body", error.to_string()))?;
+        Ok(self.bytes("application/json", body)?)
+    }
+
+    /// Waits longer, by what the daemon was asked to wait itself.
+    pub(crate) fn waiting(mut self, more: Duration) -> Call<'r> {
+        self.patience = self.patience.map(|patience| patience + more);
+        self
+    }
+
+    /// Waits for the answer as long as it takes.
+    pub(crate) fn patiently(mut self) -> Call<'r> {
+        self.patience = None;
+        self
+    }
+
+    /// The answer as a value.
+    pub(crate) async fn answer<T: DeserializeOwned>(self) -> Result<T, RemoteError> {
+        let asked = self.asked();
+        let bytes = self.answer_bytes().await?;
+        let malformed = |error: serde_json::Error| malformed(&asked, error);
+        serde_json::from_slice(&bytes).map_err(malformed)
+    }
+
+    /// The answer as a value, `None` when the daemon refuses with this code.
+    pub(crate) async fn answer_if_any<T: DeserializeOwned>(
+        self,
+        code: &str,
+    ) -> Result<Option<T>, RemoteError> {
+        match self.answer().await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if error.problem().is_some_and(|problem| problem.code == code) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The answer as a value, or its default when the answer is empty.
+    pub(crate) async fn answer_or_default<T: DeserializeOwned + Default>(self) -> Result<T, RemoteError> {
+        let asked = self.asked();
+        match self.answer_bytes().await? {
+            empty if empty.is_empty() => Ok(T::default()),
+            bytes => serde_json::from_slice(&bytes).map_err(|error| malformed(&asked, error)),
+        }
+    }
+
+    /// The answer's bytes.
+    pub(crate) async fn answer_bytes(self) -> Result<Bytes, RemoteError> {
+        let patience = self.patience;
+        let (url, asked) = (self.remote.url().to_owned(), self.asked());
+        let collected = async {
+            let body = Limited::new(self.open().await?.into_body(), limits::REMOTE_ANSWER_BYTES_MAX);
+            let collected = body.collect().await;
+            Ok(collected.map_err(|error| malformed(&asked, root_cause(&*error)))?.to_bytes())
+        };
+        match patience {
+            None => collected.await,
+            Some(patience) => timeout(patience, collected).await.unwrap_or_else(|_| {
+                Err(RemoteError::Unreachable { url, detail: "it did not answer in time".to_owned() })
+            }),
+        }
+    }
+
+    /// The answer, of which only the head has come; refusals are errors already.
+    pub(crate) async fn open(self) -> Result<Response<Incoming>, RemoteError> {
+        let asked = self.asked();
+        let remote = self.remote;
+        let mut request = Request::builder().method(self.method).uri(remote.uri(&self.route)?);
+        if let Some(headers) = request.headers_mut() {
+            headers.extend(self.headers);
+            headers.extend(remote.authorization());
+        }
+        let request = request.body(Full::new(self.body));
+        let request = request.map_err(|error| Misuse::new("request", error.to_string()))?;
+        let unreachable = |detail| RemoteError::Unreachable { url: remote.url().to_owned(), detail };
+        let sent = remote.client().request(request).await;
+        let response = sent.map_err(|error| unreachable(root_cause(&error)))?;
+        match response.status() {
+            status if status.is_success() => Ok(response),
+            status => Err(refusal(&asked, status, response).await),
+        }
+    }
+
+    fn asked(&self) -> String {
+        format!("{} {}", self.method, self.route.as_str())
+    }
+}
+
+/// Makes an error of an answer that is a refusal.
+async fn refusal(asked: &str, status: StatusCode, response: Response<Incoming>) -> RemoteError {
+    let body = Limited::new(response.into_body(), limits::REMOTE_PROBLEM_BYTES_MAX).collect().await;
+    let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
+    match serde_json::from_slice::<Problem>(&bytes) {
+        Ok(problem) => RemoteError::Problem(Box::new(problem)),
+        _ => malformed(asked, format!("HTTP status {status}, and no problem that says why")),
+    }
+}
+
+pub(crate) fn malformed(asked: &str, detail: impl ToString) -> RemoteError {
+    RemoteError::Malformed { request: asked.to_owned(), detail: detail.to_string() }
+}
+
+/// The innermost cause: what the operating system or TLS said.
+pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
+    let mut cause = error;
+    // Chains of errors are short; a loop in one would be a defect of its author.
+    for _ in 0..limits::CAUSES_MAX {
+        match cause.source() {
+            Some(source) => cause = source,
+            None => break,
+        }
+    }
+    cause.to_string()
+}

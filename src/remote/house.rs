@@ -1,0 +1,114 @@
+//! Calls about the daemon itself: how it is, what it has loaded, what was done, what happens.
+
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::clock::Timestamp;
+use crate::remote::error::RemoteError;
+use crate::remote::events::Events;
+use crate::remote::lines::Lines;
+use crate::remote::page::AuditPage;
+use crate::remote::page::BackupView;
+use crate::remote::page::DefinitionPage;
+use crate::remote::page::SchedulePage;
+use crate::remote::remote::Remote;
+use crate::remote::route::Route;
+use crate::wire::WireTime;
+use crate::wire::views::DefinitionView;
+use crate::wire::views::ScheduleView;
+use crate::wire::views::StatusView;
+
+impl Remote {
+    /// How the daemon is.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn status(&self) -> Result<StatusView, RemoteError> {
+        self.get(Route::new("/v1/status")).answer().await
+    }
+
+    /// Whether the daemon is ready; a problem says why not.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn ready(&self) -> Result<(), RemoteError> {
+        self.get(Route::new("/readyz")).answer_bytes().await?;
+        Ok(())
+    }
+
+    /// What the daemon's clock says, to the second; `None` when it does not say.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn clock(&self) -> Result<Option<WireTime>, RemoteError> {
+        let response = self.get(Route::new("/healthz")).open().await?;
+        let date = response.headers().get(http::header::DATE).and_then(|date| date.to_str().ok());
+        let date = date.and_then(|date| jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok());
+        let millis = date.and_then(|date| u64::try_from(date.as_millisecond()).ok());
+        Ok(millis.map(|millis| WireTime(Timestamp::from_millis(millis))))
+    }
+
+    /// The definitions as they are loaded.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn definitions(&self) -> Result<Vec<DefinitionView>, RemoteError> {
+        let page: DefinitionPage = self.get(Route::new("/v1/definitions")).answer().await?;
+        Ok(page.definitions)
+    }
+
+    /// Reads the definitions again, and takes all of them or none.
+    ///
+    /// # Errors
+    /// [`RemoteError`]; a problem with the code `definition_invalid` when one of them is wrong.
+    pub async fn reload(&self) -> Result<Vec<DefinitionView>, RemoteError> {
+        let call = self.post(Route::new("/v1/definitions/reload")).patiently();
+        let page: DefinitionPage = call.answer().await?;
+        Ok(page.definitions)
+    }
+
+    /// Schedules and their next ticks.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn schedules(&self) -> Result<Vec<ScheduleView>, RemoteError> {
+        let page: SchedulePage = self.get(Route::new("/v1/schedules")).answer().await?;
+        Ok(page.schedules)
+    }
+
+    /// A page of what operators did, oldest first.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn audit(&self, after: Option<&str>, limit: usize) -> Result<AuditPage, RemoteError> {
+        let route = Route::new("/v1/audit").query("after", after).query("limit", Some(limit));
+        self.get(route).answer().await
+    }
+
+    /// Writes a consistent copy of the daemon's file, under this name, where the daemon keeps backups.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn backup(&self, name: &str) -> Result<BackupView, RemoteError> {
+        self.post(Route::new("/v1/backup")).json(&json!({ "path": name }))?.patiently().answer().await
+    }
+
+    /// The daemon's metrics, in the text format of OpenMetrics.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn metrics(&self) -> Result<Bytes, RemoteError> {
+        self.get(Route::new("/metrics")).answer_bytes().await
+    }
+
+    /// What happens from now on, in one queue or in all.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn events(&self, queue: Option<&str>) -> Result<Events, RemoteError> {
+        let route = Route::new("/v1/events").query("queue", queue);
+        let asked = format!("GET {}", route.as_str());
+        let call = self.get(route).header("accept", Some("text/event-stream"))?;
+        Ok(Events::new(Lines::new(asked, call.open().await?)))
+    }
+}

@@ -1,0 +1,81 @@
+//! An answer that comes line by line: lines of JSON, and server-sent events.
+
+use bytes::Bytes;
+use bytes::BytesMut;
+use http_body_util::BodyExt;
+use hyper::Response;
+use hyper::body::Incoming;
+
+use crate::limits;
+use crate::remote::error::RemoteError;
+use crate::remote::exchange::malformed;
+use crate::remote::exchange::root_cause;
+
+/// The lines of an answer, as they come.
+pub(crate) struct Lines {
+    asked: String,
+    body: Incoming,
+    unread: BytesMut,
+    /// How much of `unread` is known to hold no line end.
+    searched: usize,
+}
+
+impl Lines {
+    pub(crate) fn new(asked: String, response: Response<Incoming>) -> Lines {
+        Lines { asked, body: response.into_body(), unread: BytesMut::new(), searched: 0 }
+    }
+
+    /// The next line without its end; `None` at the end of the answer.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, RemoteError> {
+        loop {
+            if let Some(line) = self.split() {
+                return Ok(Some(line));
+            }
+            match self.body.frame().await {
+                None if self.unread.is_empty() => return Ok(None),
+                None => {
+                    self.searched = 0;
+                    return Ok(Some(self.unread.split().freeze()));
+                }
+                Some(Err(error)) => return Err(malformed(&self.asked, root_cause(&error))),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.unread.extend_from_slice(&data);
+                    }
+                }
+            }
+            if self.unread.len() > limits::REMOTE_ANSWER_BYTES_MAX {
+                return Err(malformed(&self.asked, "a line of it is too long"));
+            }
+        }
+    }
+
+    /// The next line that is not empty.
+    pub(crate) async fn next_filled(&mut self) -> Result<Option<Bytes>, RemoteError> {
+        while let Some(line) = self.next().await? {
+            if !line.is_empty() {
+                return Ok(Some(line));
+            }
+        }
+        Ok(None)
+    }
+
+    fn split(&mut self) -> Option<Bytes> {
+        let end = self.unread[self.searched..].iter().position(|byte| *byte == b'\n');
+        let Some(end) = end.map(|end| end + self.searched) else {
+            self.searched = self.unread.len();
+            return None;
+        };
+        self.searched = 0;
+        let mut line = self.unread.split_to(end + 1);
+        line.truncate(end);
+        if line.last() == Some(&b'\r') {
+            line.truncate(end - 1);
+        }
+        Some(line.freeze())
+    }
+
+    pub(crate) fn asked(&self) -> &str {
+        &self.asked
+    }
+}

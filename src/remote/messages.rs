@@ -1,0 +1,145 @@
+//! Calls that send messages, cancel them and look at them.
+
+use bytes::Bytes;
+
+use crate::error::Misuse;
+use crate::remote::error::RemoteError;
+use crate::remote::exchange::NDJSON;
+use crate::remote::exchange::malformed;
+use crate::remote::lines::Lines;
+use crate::remote::page::MessagePage;
+use crate::remote::receipt::ReceiptView;
+use crate::remote::receipt::SentLine;
+use crate::remote::remote::Remote;
+use crate::remote::route::Route;
+use crate::wire::Problem;
+use crate::wire::SendEnvelope;
+use crate::wire::views::MessageEnvelope;
+
+/// What became of each message of a batch, in its order.
+pub type BatchAnswers = Vec<Result<ReceiptView, Problem>>;
+
+impl Remote {
+    /// Sends a message; once it is answered, the message is on disk.
+    ///
+    /// # Errors
+    /// [`RemoteError`]; a problem when the message is refused.
+    pub async fn send(&self, queue: &str, message: &SendEnvelope) -> Result<ReceiptView, RemoteError> {
+        let answers = self.send_batch(queue, std::slice::from_ref(message)).await?;
+        match answers.into_iter().next() {
+            Some(answer) => answer.map_err(|problem| RemoteError::Problem(Box::new(problem))),
+            None => Err(malformed(&format!("a message for {queue}"), "it is empty")),
+        }
+    }
+
+    /// Sends messages in one request, each for itself: those that are refused do not stop the others. The answers come
+    /// in the order of the messages.
+    ///
+    /// # Errors
+    /// [`RemoteError`] when there is not an answer to each; how many of them were taken is then not known.
+    pub async fn send_batch(
+        &self,
+        queue: &str,
+        messages: &[SendEnvelope],
+    ) -> Result<BatchAnswers, RemoteError> {
+        self.send_lines(queue, lines_of(messages)?, messages.len()).await
+    }
+
+    /// Sends messages in one transaction: all of them are taken, or none.
+    ///
+    /// # Errors
+    /// [`RemoteError`]; a problem when one of them is refused.
+    pub async fn send_together(
+        &self,
+        queue: &str,
+        messages: &[SendEnvelope],
+    ) -> Result<Vec<ReceiptView>, RemoteError> {
+        let route = Route::queue(queue).word("messages").query("atomic", Some(true));
+        let answers = self.post_lines(route, lines_of(messages)?.into(), messages.len()).await?;
+        let answers: Result<Vec<ReceiptView>, Problem> = answers.into_iter().collect();
+        answers.map_err(|problem| RemoteError::Problem(Box::new(problem)))
+    }
+
+    /// Sends lines of JSON, each a [`SendEnvelope`], as they are.
+    ///
+    /// # Errors
+    /// As [`Remote::send_batch`]; `count` is how many lines there are.
+    pub async fn send_lines(
+        &self,
+        queue: &str,
+        lines: impl Into<Bytes>,
+        count: usize,
+    ) -> Result<BatchAnswers, RemoteError> {
+        self.post_lines(Route::queue(queue).word("messages"), lines.into(), count).await
+    }
+
+    async fn post_lines(
+        &self,
+        route: Route,
+        lines: Bytes,
+        count: usize,
+    ) -> Result<BatchAnswers, RemoteError> {
+        let asked = format!("POST {}", route.as_str());
+        let response = self.post(route).bytes(NDJSON, lines)?.open().await?;
+        let mut answer = Lines::new(asked, response);
+        let mut answers = Vec::with_capacity(count);
+        while let Some(line) = answer.next_filled().await? {
+            let sent = serde_json::from_slice(&line).map_err(|error| malformed(answer.asked(), error))?;
+            answers.push(match sent {
+                SentLine::Sent(receipt) => Ok(receipt),
+                SentLine::Refused { error } => Err(error),
+            });
+        }
+        // What went wrong in the midst of the lines ends the answers; the lines behind it were not taken.
+        if let Some(Err(problem)) = answers.last().filter(|_| answers.len() < count) {
+            let rest = vec![Err(problem.clone()); count - answers.len()];
+            answers.extend(rest);
+        }
+        match answers.len() == count {
+            true => Ok(answers),
+            false => Err(malformed(answer.asked(), format!("{count} messages, {} answers", answers.len()))),
+        }
+    }
+
+    /// Cancels a scheduled message.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn cancel(&self, queue: &str, sequence_number: u64) -> Result<(), RemoteError> {
+        let route = Route::queue(queue).word("messages").data(sequence_number);
+        self.delete(route).answer_bytes().await?;
+        Ok(())
+    }
+
+    /// A page of a queue's messages of any status in order of number, from the given one on. Looking changes nothing.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn messages(&self, queue: &str, from: u64, limit: usize) -> Result<MessagePage, RemoteError> {
+        let route =
+            Route::queue(queue).word("messages").query("from", Some(from)).query("limit", Some(limit));
+        self.get(route).answer().await
+    }
+
+    /// A message, `None` when it is not stored.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn message(
+        &self,
+        queue: &str,
+        sequence_number: u64,
+    ) -> Result<Option<MessageEnvelope>, RemoteError> {
+        let route = Route::queue(queue).word("messages").data(sequence_number);
+        self.get(route).answer_if_any("message_not_found").await
+    }
+}
+
+fn lines_of(messages: &[SendEnvelope]) -> Result<Vec<u8>, Misuse> {
+    let mut lines = Vec::new();
+    for message in messages {
+        serde_json::to_writer(&mut lines, message).map_err(|error| Misuse::new("body", error.to_string()))?;
+        lines.push(b'\n');
+    }
+    Ok(lines)
+}

@@ -1,0 +1,66 @@
+//! Calls about queues.
+
+use crate::remote::error::RemoteError;
+use crate::remote::page::QueuePage;
+use crate::remote::remote::Remote;
+use crate::remote::route::Route;
+use crate::wire::options::OptionsEnvelope;
+use crate::wire::views::QueueEnvelope;
+
+impl Remote {
+    /// A page of queues in order of name, after the given one.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn queues(&self, after: Option<&str>, limit: usize) -> Result<QueuePage, RemoteError> {
+        let route = Route::new("/v1/queues").query("after", after).query("limit", Some(limit));
+        self.get(route).answer().await
+    }
+
+    /// A queue.
+    ///
+    /// # Errors
+    /// [`RemoteError`]; a problem with the code `queue_not_found` when there is none.
+    pub async fn queue(&self, queue: &str) -> Result<QueueEnvelope, RemoteError> {
+        self.get(Route::queue(queue)).answer().await
+    }
+
+    /// Creates a queue, or changes its options.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn put_queue(
+        &self,
+        queue: &str,
+        options: &OptionsEnvelope,
+    ) -> Result<QueueEnvelope, RemoteError> {
+        self.put(Route::queue(queue)).json(options)?.answer().await
+    }
+
+    /// Deletes a queue with everything in it.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn delete_queue(&self, queue: &str) -> Result<(), RemoteError> {
+        self.delete(Route::queue(queue)).patiently().answer_bytes().await?;
+        Ok(())
+    }
+
+    /// Stops the handlers of a queue from taking further messages.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn pause(&self, queue: &str) -> Result<(), RemoteError> {
+        self.post(Route::queue(queue).word("pause")).answer_bytes().await?;
+        Ok(())
+    }
+
+    /// Lets the handlers of a queue go on.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn unpause(&self, queue: &str) -> Result<(), RemoteError> {
+        self.post(Route::queue(queue).word("resume")).answer_bytes().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+//! The verbs that look: what they ask, what a person reads, what a program gets.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::fake::Answer;
+use crate::cli::fake::Fake;
+
+fn blocked_row(workflow_id: &str) -> Value {
+    json!({
+        "queue": "orders", "workflow_id": workflow_id, "cause": "held", "hold_cause": "spent", "waiting": 3,
+        "delivery_count": 8, "last_error": "no route", "next": "nothing, until somebody resumes it",
+        "next_action": "nothing",
+    })
+}
+
+#[test]
+fn what_is_blocked_is_a_table_for_people_and_a_line_each_for_programs() {
+    let fake = Fake::new(|asked| match asked.line.contains("after=") {
+        false => Answer::json(json!({ "blocked": [blocked_row("1")], "after": "orders/1" })),
+        true => Answer::json(json!({ "blocked": [blocked_row("2\u{1b}[31m")] })),
+    });
+    let ran = fake.run(&["blocked", "--queue", "orders"]);
+    let expected = "workflow          cause             since  waiting  last error  next\n\
+                    orders/1          held: spent (8x)               3  no route    nothing: somebody has to act\n\
+                    orders/2 [31m     held: spent (8x)               3  no route    nothing: somebody has to act\n";
+    let squeezed = |text: &str| -> Vec<String> {
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    };
+    assert_eq!((ran.code, squeezed(&ran.stdout)), (Some(0), squeezed(expected)), "{ran:?}");
+    let lines = fake.asked_lines();
+    assert_eq!(lines[0], "GET /v1/blocked?queue=orders&limit=100");
+    assert_eq!(lines[1], "GET /v1/blocked?queue=orders&after=orders%2F1&limit=99");
+    let rows = fake.run(&["blocked", "--json"]).json();
+    assert_eq!((rows.len(), &rows[0]), (2, &blocked_row("1")));
+}
+
+#[test]
+fn nothing_blocked_is_said_and_is_no_failure() {
+    let fake = Fake::always(json!({ "blocked": [] }));
+    assert_eq!(fake.run(&["blocked"]).stdout, "nothing is blocked\n");
+    assert_eq!(fake.run(&["blocked", "--json"]).stdout, "");
+    assert_eq!(fake.run(&["blocked"]).code, Some(0));
+}
+
+fn held_workflow(asked: &str) -> Answer {
+    let workflow = json!({
+        "workflow_id": "4711", "status": "held", "hold_cause": "spent", "held_since": 0, "held_for": 40,
+        "reason": "no route", "next_position": 16, "messages": 3, "early": 1, "set_aside": 0, "dead_letters": 0,
+        "has_state": true,
+    });
+    let attempt =
+        json!({ "delivery_count": 1, "at": 0, "lasted": "1s 200ms", "reason": "connection refused" });
+    let message = |number: u64, position: u64, status: &str, attempts: Value| {
+        json!({
+            "sequence_number": number, "position": position, "status": status, "delivery_count": 8,
+            "accepted_at": 0, "attempts": attempts, "subject": "paid",
+        })
+    };
+    let messages = json!({ "messages": [
+        message(40, 16, "failed", json!([attempt])), message(41, 17, "ready", json!([])),
+        message(42, 19, "early", json!([])),
+    ]});
+    match asked {
+        line if line.contains("/workflow/messages?") => Answer::json(messages),
+        line if line.contains("/workflow/state?") => Answer::text("{\"total\":18446744073709551616}"),
+        _ => Answer::json(workflow),
+    }
+}
+
+#[test]
+fn a_timeline_shows_where_it_stands_why_and_what_helps() {
+    let fake = Fake::new(|asked| held_workflow(&asked.line));
+    let ran = fake.run(&["show", "orders/4711"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for words in [
+        "orders/4711: HELD since 1970-01-01T00:00:00+00:00 (",
+        " (spent): no route\n",
+        "  ..15 done | 16 FAILED 8x, spent | 17 waits | 18 MISSING | 19 early\n",
+        "  next: nothing, until somebody acts\n",
+        "seriatim retry orders/4711 ",
+        "seriatim skip orders/4711 --reason ..",
+        "  state: {\"total\":18446744073709551616}\n",
+        "took 1s 200ms  connection refused\n",
+    ] {
+        assert!(ran.stdout.contains(words), "{words:?} is not in\n{}", ran.stdout);
+    }
+    let lines = fake.asked_lines();
+    assert_eq!(lines[0], "GET /v1/queues/orders/workflow?id=4711");
+    assert!(lines[1].starts_with("GET /v1/queues/orders/workflow/messages?id=4711&"), "{lines:?}");
+    let shown = fake.run(&["show", "orders/4711", "--json"]).json();
+    assert_eq!(
+        (&shown[0]["workflow"]["status"], &shown[0]["messages"][2]["position"]),
+        (&json!("held"), &json!(19))
+    );
+}
+
+#[test]
+fn a_message_shows_its_body_exactly_and_cannot_command_the_terminal() {
+    let body = "{\"id\":18446744073709551616,\"price\":1.10}";
+    let json = format!(
+        "{{\"sequence_number\":7,\"status\":\"dead_lettered\",\"accepted_at\":0,\"delivery_count\":1,\
+          \"dead_letter\":{{\"reason\":\"bad\\u001b[2J\",\"at\":0}},\"body\":{body}}}"
+    );
+    let fake = Fake::new(move |_| Answer::text(json.clone()));
+    let ran = fake.run(&["show", "orders#7"]);
+    assert!(ran.stdout.starts_with("orders#7: dead letter\n  reason: bad [2J\n"), "{ran:?}");
+    assert!(ran.stdout.contains("      \"id\": 18446744073709551616,\n      \"price\": 1.10\n"), "{ran:?}");
+    assert_eq!(fake.asked_lines(), ["GET /v1/queues/orders/messages/7"]);
+    assert!(fake.run(&["show", "orders#7", "--json"]).stdout.contains(body));
+}
+
+#[test]
+fn what_is_not_there_is_refused_in_one_line() {
+    for (target, code) in [("orders/4711", "workflow_not_found"), ("orders#7", "message_not_found")] {
+        let fake = Fake::new(move |_| Answer::problem(404, code, "no"));
+        let ran = fake.run(&["show", target]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+        assert!(ran.stderr.starts_with(&format!("seriatim: failed to show {target}: ")), "{ran:?}");
+    }
+}
+
+#[test]
+fn events_are_printed_as_they_come() {
+    let stream = ": alive\n\nevent: held\ndata: {\"event\":\"held\",\"at\":0,\"queue\":\"orders\",\
+                  \"workflow_id\":\"4711\",\"hold_cause\":\"gap\",\"reason\":\"late\"}\n\n\
+                  event: missed\ndata: {\"missed\":7}\n\n";
+    let fake = Fake::new(move |_| Answer::text(stream));
+    let ran = fake.run(&["tail", "--queue", "orders"]);
+    assert_eq!(ran.code, Some(0));
+    assert_eq!(ran.stdout, "1970-01-01T00:00:00+00:00 HELD orders/4711 cause=gap reason=late\n");
+    assert!(ran.stderr.contains("7 events were missed"), "{ran:?}");
+    assert_eq!(fake.asked_lines(), ["GET /v1/events?queue=orders"]);
+    assert_eq!(fake.run(&["tail", "--json"]).json().len(), 2);
+}
+
+#[test]
+fn dead_letters_are_counted_by_reason() {
+    let letter = |number: u64, reason: &str| json!({ "sequence_number": number, "delivery_count": 1, "reason": reason, "at": 0 });
+    let page =
+        json!({ "dead_letters": [letter(1, "bad"), letter(4, "bad"), letter(2, "TTLExpiredException")] });
+    let fake = Fake::always(page);
+    let reasons = fake.run(&["dlq", "orders", "--json"]).json();
+    let counts: Vec<_> =
+        reasons.iter().map(|reason| (reason["reason"].as_str(), reason["count"].as_u64())).collect();
+    assert_eq!(counts, [(Some("TTLExpiredException"), Some(1)), (Some("bad"), Some(2))]);
+    assert_eq!(fake.run(&["dlq", "orders", "--each", "--error", "bad", "--json"]).json().len(), 2);
+    assert!(fake.run(&["dlq", "orders"]).stdout.starts_with("queue "));
+}
+
+#[test]
+fn an_export_is_what_an_import_reads() {
+    let message = |number: u64| {
+        json!({
+            "sequence_number": number, "status": "ready", "accepted_at": 0, "delivery_count": 0, "workflow_id": "w",
+            "position": number, "message_id": format!("m{number}"), "body": { "n": number },
+        })
+    };
+    let fake = Fake::new(move |asked| match asked.line.contains("from=3&") {
+        false => Answer::json(json!({ "messages": [message(1), message(2)], "from": 3 })),
+        true => Answer::json(json!({ "messages": [message(3)] })),
+    });
+    let exported = fake.run(&["export", "orders"]);
+    assert_eq!((exported.code, exported.json().len()), (Some(0), 3), "{exported:?}");
+    let target = Fake::new(|asked| {
+        let answer = "{\"sequence_number\":1,\"status\":\"accepted\"}\n";
+        Answer::text(answer.repeat(asked.lines().len()))
+    });
+    let ran = target.run_with(&["import", "copy"], &exported.stdout);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "3 lines: 3 accepted\n"), "{ran:?}");
+    let sent: Vec<Value> = target.asked().iter().flat_map(|asked| asked.lines()).collect();
+    let expected = json!({ "workflow_id": "w", "position": 2, "message_id": "m2", "body": { "n": 2 } });
+    assert_eq!(sent[1], expected);
+}
+
+#[test]
+fn a_backup_is_named_by_us_and_placed_by_the_daemon() {
+    let fake = Fake::always(json!({ "path": "/data/backups/copy.redb", "records": 7 }));
+    let ran = fake.run(&["backup", "copy.redb"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.starts_with("7 records in /data/backups/copy.redb"), "{ran:?}");
+    assert_eq!(fake.asked()[0].json(), json!({ "path": "copy.redb" }));
+    fake.run(&["backup"]);
+    assert!(fake.asked()[1].json()["path"].as_str().is_some_and(|name| name.starts_with("seriatim-2")));
+}
+
+#[test]
+fn what_operators_did_is_listed_page_by_page() {
+    let fake = Fake::new(|asked| match asked.line.contains("after=") {
+        false => {
+            Answer::json(json!({ "actions": [{ "at": 0, "actor": "anna", "verb": "skip" }], "after": "1" }))
+        }
+        true => Answer::json(json!({ "actions": [{ "at": 0, "actor": "bert", "verb": "hold" }] })),
+    });
+    let actions = fake.run(&["audit", "--json"]).json();
+    assert_eq!((actions.len(), &actions[1]["actor"]), (2, &json!("bert")));
+    assert_eq!(fake.asked_lines()[1], "GET /v1/audit?after=1&limit=99");
+}
+
+#[test]
+fn a_doctor_says_what_is_wrong_and_what_to_do() {
+    let fake = Fake::new(|asked| match asked.line.split('?').next().unwrap_or_default() {
+        "GET /v1/status" => Answer::json(json!({
+            "version": "0.0.1", "state": "ready", "started_at": 0, "definitions": 1, "handlers_running": 0,
+        })),
+        "GET /v1/definitions" => Answer::json(json!({ "definitions": [{
+            "queue": "orders", "file": "orders.toml", "handlers": [], "paused": false, "schedules": 0,
+            "loaded_at": 0, "problem": "line 3: unknown field",
+        }]})),
+        "GET /v1/blocked" => Answer::json(json!({ "blocked": [blocked_row("1")] })),
+        "GET /v1/queues" => Answer::json(json!({ "queues": [] })),
+        _ => Answer::text("ok\n"),
+    });
+    let ran = fake.run(&["doctor"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for words in [
+        "ok   reachable: ",
+        "WARN version: ",
+        "ok   ready: ",
+        "ok   clock: ",
+        "ok   dead letters: none",
+        "FAIL definitions: orders.toml: line 3: unknown field -> ",
+        "WARN workflows: 1 do not get on -> seriatim blocked",
+    ] {
+        assert!(ran.stdout.contains(words), "{words:?} is not in\n{}", ran.stdout);
+    }
+    let findings = fake.run(&["doctor", "--json"]).json();
+    assert!(findings.iter().all(|finding| finding["check"].is_string() && finding["verdict"].is_string()));
+}

@@ -1,0 +1,226 @@
+//! The operator's verbs: what each asks of the daemon, one by one and many at once.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::fake::Answer;
+use crate::cli::fake::Fake;
+use crate::cli::fake::problem;
+
+#[test]
+fn every_verb_asks_for_itself_with_its_reason() {
+    let workflow = |verb: &str| format!("POST /v1/queues/orders/workflow/{verb}?id=order%2017%2Fa");
+    let target = "orders/order 17/a";
+    let cases: [(&[&str], String, Value); 10] = [
+        (&["retry", target], workflow("retry"), json!({})),
+        (&["skip", target, "--reason", "bad"], workflow("skip"), json!({ "reason": "bad" })),
+        (&["hold", target, "--reason", "look"], workflow("hold"), json!({ "reason": "look" })),
+        (&["resume", target], workflow("resume"), json!({})),
+        (&["resume", target, "--redrive"], workflow("resume"), json!({ "redrive": true })),
+        (&["unlock", target, "--dry-run"], workflow("release_lock"), json!({ "dry_run": true })),
+        (
+            &["gap", "void", target, "19..22", "--reason", "lost"],
+            workflow("void"),
+            json!({ "reason": "lost", "from": 19, "to": 22 }),
+        ),
+        (&["gap", "skip", target, "--reason", "late"], workflow("skip_gap"), json!({ "reason": "late" })),
+        (
+            &["redrive", "orders#7", "--position", "9", "--reason", "mended"],
+            "POST /v1/queues/orders/dead_letters/7/redrive".to_owned(),
+            json!({ "position": 9, "reason": "mended" }),
+        ),
+        (
+            &["purge", target, "--reason", "test data", "--dry-run"],
+            workflow("purge"),
+            json!({ "reason": "test data", "dry_run": true }),
+        ),
+    ];
+    for (arguments, line, body) in cases {
+        let answer =
+            json!({ "effect": "it is so", "dry_run": false, "redriven": "in_place", "sequence_number": 7 });
+        let fake = Fake::always(answer);
+        let ran = fake.run(arguments);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+        assert!(ran.stdout.contains("it is so") || ran.stdout.contains("back in its own place"), "{ran:?}");
+        assert_eq!(fake.asked_lines(), [line]);
+        assert_eq!(fake.asked()[0].json(), body, "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_undone_is_not_done_unasked() {
+    for arguments in [
+        &["purge", "orders/1", "--reason", "r"][..],
+        &["purge", "orders", "--all", "--reason", "r"],
+        &["dlq", "purge", "orders", "--reason", "r"],
+        &["retry", "orders", "--all"],
+    ] {
+        let answer = json!({ "effect": "7 messages are removed", "purged": 7, "matched": 7, "refused": [] });
+        let fake = Fake::always(answer);
+        let ran = fake.run(arguments);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains('7') && ran.stderr.contains("say --yes"), "{ran:?}");
+        assert!(fake.asked().iter().all(|asked| asked.json()["dry_run"] == true), "it was only counted");
+    }
+    let fake = Fake::always(json!({ "purged": 7 }));
+    for (arguments, line, words) in [
+        (
+            &["dlq", "purge", "orders"][..],
+            "dead_letters/purge",
+            "7 dead letters of orders removed for good\n",
+        ),
+        (&["purge", "orders", "--all"], "purge", "7 messages of orders removed for good\n"),
+    ] {
+        let ran = fake.run(&[arguments, &["--reason", "r", "--yes"]].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), words), "{ran:?}");
+        let asked = fake.asked().pop().expect("it was asked");
+        assert_eq!(asked.json(), json!({ "reason": "r" }));
+        assert_eq!(asked.line, format!("POST /v1/queues/orders/{line}"));
+    }
+}
+
+/// A daemon with three pages of two workflows each, of which the fourth is refused.
+fn three_pages() -> Fake {
+    Fake::new(|asked| {
+        let body = asked.json();
+        let is_dry = body["dry_run"] == true;
+        let (after, refused) = match body["after"].as_str() {
+            None => (Some("b"), json!([])),
+            Some("b") => {
+                let error = problem(409, "workflow_locked", "operate: the workflow is locked by a holder");
+                (Some("d"), if is_dry { json!([]) } else { json!([{ "workflow_id": "d", "error": error }]) })
+            }
+            Some(_) => (None, json!([])),
+        };
+        let done = if is_dry { 0 } else { 2 - refused.as_array().map_or(0, Vec::len) };
+        Answer::json(json!({ "matched": 2, "done": done, "refused": refused, "after": after }))
+    })
+}
+
+#[test]
+fn many_at_once_are_done_page_by_page_and_those_refused_are_named() {
+    let fake = three_pages();
+    let arguments = [
+        "retry",
+        "orders",
+        "--all",
+        "--status",
+        "blocked,held",
+        "--prefix",
+        "eu-",
+        "--hold-cause",
+        "spent",
+        "--error",
+        "timeout",
+        "--reason",
+        "deployed",
+        "--yes",
+    ];
+    let ran = fake.run(&arguments);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "5 retried, 1 refused\n"), "{ran:?}");
+    assert_eq!(ran.stderr, "orders/d: operate: the workflow is locked by a holder (workflow_locked)\n");
+    assert_eq!(fake.asked_lines(), vec!["POST /v1/queues/orders/operate"; 3]);
+    let first = fake.asked()[0].json();
+    let filter = json!({ "status": ["blocked", "held"], "prefix": "eu-", "hold_cause": ["spent"], "reason": "timeout" });
+    assert_eq!((&first["verb"], &first["filter"]), (&json!("retry"), &filter));
+    assert_eq!((&first["reason"], first.get("dry_run")), (&json!("deployed"), None));
+    assert_eq!(fake.asked()[2].json()["after"], "d");
+    let ran = fake.run(&["retry", "orders", "--all", "--dry-run", "--json"]);
+    let tally = json!({ "verb": "retry", "dry_run": true, "matched": 6, "done": 0, "refused": 0 });
+    assert_eq!((ran.code, ran.json()), (Some(0), vec![tally]), "{ran:?}");
+}
+
+#[test]
+fn an_interrupted_run_says_where_to_go_on() {
+    let calls = AtomicUsize::new(0);
+    let fake = Fake::new(move |_| match calls.fetch_add(1, Ordering::Relaxed) {
+        0 => Answer::json(json!({ "matched": 2, "done": 2, "refused": [], "after": "order 17" })),
+        _ => Answer::problem(503, "stopped", "reach the engine: it stopped"),
+    });
+    let ran = fake.run(&["hold", "orders", "--all", "--yes"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("go on with --after 'order 17'"), "{ran:?}");
+    let fake = three_pages();
+    let ran = fake.run(&["hold", "orders", "--all", "--yes", "--after", "d"]);
+    assert_eq!((ran.code, fake.asked().len()), (Some(0), 1), "{ran:?}");
+}
+
+#[test]
+fn dead_letters_are_redriven_one_after_the_other_and_refusals_do_not_stop_them() {
+    let fake = Fake::new(|asked| match asked.line.as_str() {
+        line if line.starts_with("GET /v1/queues/orders/dead_letters") => {
+            Answer::json(json!({ "dead_letters": [
+                { "sequence_number": 1, "workflow_id": "a", "delivery_count": 3, "reason": "MaxDelivery", "at": 1 },
+                { "sequence_number": 2, "workflow_id": "b", "delivery_count": 3, "reason": "MaxDelivery", "at": 1 },
+                { "sequence_number": 3, "workflow_id": "a", "delivery_count": 3, "reason": "TTL", "at": 1 },
+                { "sequence_number": 4, "workflow_id": "a", "delivery_count": 3, "reason": "MaxDelivery",
+                  "at": "2999-01-01T00:00:00Z" },
+            ]}))
+        }
+        "POST /v1/queues/orders/dead_letters/2/redrive" => {
+            Answer::problem(409, "place_passed", "redrive message 2: its workflow has gone past its place")
+        }
+        _ => Answer::json(json!({ "redriven": "in_place", "sequence_number": 1 })),
+    });
+    let ran = fake.run(&["redrive", "orders", "--all", "--error", "Max", "--yes"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "1 redriven, 1 refused\n"), "{ran:?}");
+    assert!(ran.stderr.starts_with("orders#2: redrive message 2: "), "{ran:?}");
+    let ran = fake.run(&["redrive", "orders/a", "--dry-run", "--json"]);
+    assert_eq!(ran.json()[0]["matched"], 2, "what became a dead letter later is not meant: {ran:?}");
+}
+
+#[test]
+fn handlers_are_paused_and_definitions_loaded_again() {
+    let fake = Fake::always(json!({ "definitions": [] }));
+    for (arguments, line) in [
+        (["definitions", "pause", "orders"], "POST /v1/queues/orders/pause"),
+        (["definitions", "resume", "orders"], "POST /v1/queues/orders/resume"),
+        (["definitions", "reload", "--json"], "POST /v1/definitions/reload"),
+    ] {
+        let ran = fake.run(&arguments);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(fake.asked_lines().iter().any(|asked| asked == line), "{line}");
+    }
+}
+
+#[test]
+fn a_delivery_that_was_kept_is_settled_by_its_name() {
+    let taken = json!({ "deliveries": [{
+        "delivery": "17.3.ab", "locked_until": "2027-01-31T12:00:00Z", "queue": "orders", "sequence_number": 3,
+        "workflow_id": "w", "delivery_count": 1, "body_text": "hello",
+    }]});
+    let fake = Fake::new(move |asked| match asked.line.rsplit('/').next().unwrap_or_default() {
+        "receive" => Answer::json(taken.clone()),
+        "complete" => Answer::json(json!({ "completed": 1, "results": [{ "delivery": "17.3.ab" }] })),
+        _ => Answer::empty(),
+    });
+    let ran = fake.run(&["receive", "orders", "--keep", "--wait", "20s", "--max", "5"]);
+    assert_eq!(fake.asked()[0].json(), json!({ "max": 5, "wait": "20s", "run": false }));
+    assert!(ran.stdout.contains("orders#3: taken\n  delivery: 17.3.ab\n"), "{ran:?}");
+    let ran = fake.run(&["receive", "orders", "--complete", "--json"]);
+    assert_eq!((ran.code, &ran.json()[0]["body_text"]), (Some(0), &json!("hello")));
+    let asked = fake.asked().pop().unwrap();
+    assert_eq!(asked.line, "POST /v1/queues/orders/complete");
+    assert_eq!(asked.json(), json!({ "deliveries": ["17.3.ab"] }));
+    let settle = ["settle", "orders", "17.3.ab"];
+    for (how, line, body) in [
+        (
+            vec!["abandon", "--retry-after", "5m", "--reason", "busy"],
+            "abandon",
+            json!({ "retry_after": "5m", "reason": "busy" }),
+        ),
+        (vec!["defer"], "defer", json!({})),
+        (vec!["dead-letter", "--reason", "bad"], "dead_letter", json!({ "reason": "bad" })),
+        (vec!["release"], "release", json!({})),
+        (vec!["renew"], "renew", json!({})),
+    ] {
+        let ran = fake.run(&[&settle[..], &how].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let asked = fake.asked().pop().unwrap();
+        assert_eq!(asked.line, format!("POST /v1/queues/orders/deliveries/17.3.ab/{line}"));
+        assert_eq!(asked.json(), body);
+    }
+}

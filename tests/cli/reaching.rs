@@ -1,0 +1,111 @@
+//! How a daemon is found and spoken to: URL, key, exit codes when nobody answers or nobody understands.
+
+use serde_json::json;
+
+use crate::cli::fake::Answer;
+use crate::cli::fake::Fake;
+use crate::cli::fake::run_command;
+use crate::cli::fake::seriatim;
+
+#[test]
+fn nobody_there_is_said_in_one_line_with_how_to_start_it() {
+    // Nothing listens on port 1.
+    let ran = run_command(seriatim(&["blocked"]).env("SERIATIM_URL", "http://127.0.0.1:1"), "");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
+    assert!(
+        ran.stderr.starts_with("seriatim: failed to reach the daemon at http://127.0.0.1:1: "),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains("`seriatim run`") && ran.stderr.lines().count() == 1, "{ran:?}");
+}
+
+#[test]
+fn what_is_no_answer_of_a_daemon_is_not_taken_for_one() {
+    for status in [200, 404, 500] {
+        let fake = Fake::new(move |_| Answer::garbage(status));
+        let ran = fake.run(&["blocked"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
+        assert!(ran.stderr.contains("understand the answer to GET /v1/blocked"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_key_comes_from_a_file_or_the_environment() {
+    let fake = Fake::always(json!({ "blocked": [] }));
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), "from-file\n").expect("it can be written");
+    let path = file.path().to_str().expect("text");
+    let blocked = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut command = seriatim(&["blocked", "--url", &fake.url]);
+        command.args(arguments).envs(variables.iter().copied());
+        assert_eq!(run_command(&mut command, "").code, Some(0));
+        fake.asked().pop().expect("it was asked").authorization
+    };
+    let bearer = |key: &str| Some(format!("Bearer {key}"));
+    assert_eq!(blocked(&[], &[]), None);
+    assert_eq!(blocked(&["--key-file", path], &[("SERIATIM_KEY", "from-env")]), bearer("from-file"));
+    assert_eq!(
+        blocked(&[], &[("SERIATIM_KEY", "from-env"), ("SERIATIM_KEY_FILE", path)]),
+        bearer("from-env")
+    );
+    assert_eq!(blocked(&[], &[("SERIATIM_KEY_FILE", path)]), bearer("from-file"));
+}
+
+#[test]
+fn a_key_file_that_cannot_be_used_is_a_wrong_argument() {
+    let empty = tempfile::NamedTempFile::new().expect("a temporary file");
+    for path in [empty.path().to_str().expect("text"), "/nowhere/key"] {
+        let ran = run_command(&mut seriatim(&["blocked", "--key-file", path]), "");
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(path), "{ran:?}");
+    }
+}
+
+#[test]
+fn wrong_arguments_end_with_two_before_anybody_is_asked() {
+    let fake = Fake::always(json!({}));
+    for arguments in [
+        &["send"][..],
+        &["send", "or ders", "a", "--workflow"],
+        &["send", "q", "a", "--ndjson", "--position", "1"],
+        &["send", "q", "a", "--first", "--after", "m"],
+        &["show", "orders#x"],
+        &["retry", "orders"],
+        &["retry", "orders#1"],
+        &["retry", "orders", "--prefix", "a"],
+        &["skip", "orders/1"],
+        &["purge", "orders/1"],
+        &["gap", "void", "orders/1", "3..2", "--reason", "r"],
+        &["gap", "void", "orders/1", "3"],
+        &["dlq", "purge", "orders"],
+        &["receive", "orders", "--wait", "1s"],
+        &["receive", "orders", "--complete", "--keep"],
+        &["redrive", "orders"],
+        &["redrive", "orders", "--all", "--position", "1"],
+        &["blocked", "--url", "127.0.0.1:7700"],
+        &["blocked", "--key", "secret"],
+    ] {
+        let ran = fake.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{arguments:?}: {ran:?}");
+    }
+    assert_eq!(fake.asked_lines(), Vec::<String>::new());
+}
+
+#[test]
+fn a_refusal_ends_with_one_and_trouble_of_the_daemon_with_three() {
+    for (status, code, exit) in [(401, "unauthorized", 1), (404, "queue_not_found", 1), (503, "stopped", 3)] {
+        let fake = Fake::new(move |_| Answer::problem(status, code, "say why"));
+        let ran = fake.run(&["queues"]);
+        assert_eq!(ran.code, Some(exit), "{ran:?}");
+        assert_eq!(ran.stderr, format!("seriatim: failed to list the queues: say why ({code})\n"));
+    }
+}
+
+#[test]
+fn every_shell_can_complete_the_verbs() {
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = run_command(&mut seriatim(&["completions", shell]), "");
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stdout.contains("blocked") && ran.stdout.contains("redrive"), "{shell}");
+    }
+}

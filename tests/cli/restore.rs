@@ -1,0 +1,93 @@
+//! `seriatim restore`: only what is sound goes into a folder, and nothing is overwritten unasked.
+
+use std::path::Path;
+
+use seriatim::Engine;
+use seriatim::Message;
+use seriatim::QueueOptions;
+
+use crate::cli::fake::Ran;
+use crate::cli::fake::run_command;
+use crate::cli::fake::seriatim;
+
+/// A file with so many messages.
+async fn file_with(path: &Path, messages: usize) {
+    let engine = Engine::open(path).await.expect("a new file");
+    let queue = engine.client().create_queue("orders", QueueOptions::default()).await.expect("a new queue");
+    queue
+        .send_batch((0..messages).map(|n| Message::new(format!("body number {n}"))))
+        .await
+        .expect("accepted");
+    engine.close().await;
+}
+
+fn restore(backup: &Path, data: &Path, arguments: &[&str]) -> Ran {
+    run_command(seriatim(&["restore"]).arg(backup).arg("--data").arg(data).args(arguments), "")
+}
+
+fn messages(file: &Path) -> u64 {
+    seriatim::verify(file, |_| {}).expect("it can be looked at").messages
+}
+
+#[tokio::test]
+async fn a_sound_backup_takes_its_place() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (backup, data) = (folder.path().join("backup"), folder.path().join("data"));
+    file_with(&backup, 7).await;
+    let ran = restore(&backup, &data, &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("7 messages, restored and verified"), "{ran:?}");
+    assert_eq!(messages(&data.join("seriatim.redb")), 7);
+    let names: Vec<_> =
+        data.read_dir().expect("it is there").map(|entry| entry.expect("an entry").file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().contains("part")), "{names:?}");
+}
+
+#[tokio::test]
+async fn what_is_there_is_kept_and_only_replaced_when_that_was_said() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (backup, data) = (folder.path().join("backup"), folder.path().join("data"));
+    std::fs::create_dir(&data).expect("a folder");
+    file_with(&backup, 7).await;
+    file_with(&data.join("seriatim.redb"), 3).await;
+    let ran = restore(&backup, &data, &[]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("--force"), "{ran:?}");
+    assert_eq!(messages(&data.join("seriatim.redb")), 3);
+    let ran = restore(&backup, &data, &["--force", "--json"]);
+    assert_eq!((ran.code, ran.json()[0]["messages"].as_u64()), (Some(0), Some(7)), "{ran:?}");
+    assert_eq!(messages(&data.join("seriatim.redb")), 7);
+    let kept = ran.json()[0]["kept"].as_str().map(ToOwned::to_owned).expect("it is named");
+    assert_eq!(messages(Path::new(&kept)), 3);
+}
+
+#[tokio::test]
+async fn a_file_that_is_open_is_not_replaced() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (backup, data) = (folder.path().join("backup"), folder.path().join("data"));
+    std::fs::create_dir(&data).expect("a folder");
+    file_with(&backup, 7).await;
+    let engine = Engine::open(data.join("seriatim.redb")).await.expect("a new file");
+    let ran = restore(&backup, &data, &["--force"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("process {} has it open", std::process::id())), "{ran:?}");
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_damaged_backup_changes_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (backup, data) = (folder.path().join("backup"), folder.path().join("data"));
+    file_with(&backup, 100).await;
+    let mut bytes = std::fs::read(&backup).expect("it is there");
+    let text = b"body number 17";
+    let place = bytes.windows(text.len()).position(|found| found == text).expect("it is in the file");
+    bytes[place] = b'B';
+    std::fs::write(&backup, bytes).expect("it can be written");
+    let ran = restore(&backup, &data, &[]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("is damaged in"), "{ran:?}");
+    assert!(!data.join("seriatim.redb").exists());
+    let ran = restore(&folder.path().join("nowhere"), &data, &[]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+}

@@ -1,0 +1,228 @@
+//! `seriatim send` and `import`: what is sent, what is refused, and where to go on.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::fake::Answer;
+use crate::cli::fake::Asked;
+use crate::cli::fake::Fake;
+use crate::cli::fake::problem;
+
+/// Accepts every line; numbers begin with 1.
+fn accept(asked: &Asked) -> Answer {
+    answer_lines(asked, |at, _| json!({ "sequence_number": at + 1 }))
+}
+
+fn answer_lines(asked: &Asked, answer: impl Fn(usize, &Value) -> Value) -> Answer {
+    let lines = asked.lines();
+    let answers = lines.iter().enumerate().map(|(at, line)| format!("{}\n", answer(at, line)));
+    Answer::text(answers.collect::<String>())
+}
+
+#[test]
+fn a_message_is_sent_with_everything_that_was_said_of_it() {
+    let fake = Fake::new(accept);
+    let arguments = [
+        "send",
+        "orders",
+        "{\"a\": 1}",
+        "--workflow",
+        "order 17",
+        "--position",
+        "3",
+        "--message-id",
+        "m-1",
+        "--subject",
+        "paid",
+        "--property",
+        "cents=1999",
+        "--property",
+        "by=me",
+        "--time-to-live",
+        "7d",
+        "--schedule-at",
+        "2027-01-31T12:00:00Z",
+    ];
+    let ran = fake.run(&arguments);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "accepted as orders#1\n"), "{ran:?}");
+    let asked = fake.asked();
+    assert_eq!(asked[0].line, "POST /v1/queues/orders/messages");
+    let expected = json!({
+        "workflow_id": "order 17", "position": 3, "message_id": "m-1", "subject": "paid",
+        "content_type": "application/json", "properties": { "cents": 1999, "by": "me" },
+        "time_to_live": "7d", "schedule_at": "2027-01-31T12:00:00.000Z", "body_text": "{\"a\": 1}",
+    });
+    assert_eq!(asked[0].lines(), [expected]);
+}
+
+#[test]
+fn a_body_comes_from_an_argument_a_file_or_stdin_and_stays_as_it_is() {
+    let fake = Fake::new(accept);
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), [0, 255, 10]).expect("it can be written");
+    let at_file = format!("@{}", file.path().display());
+    for (arguments, input) in [
+        (vec!["send", "q", "plain"], ""),
+        (vec!["send", "q", &at_file], ""),
+        (vec!["send", "q", "-"], "{\"a\":\n 1}\n"),
+        (vec!["send", "q"], "from stdin"),
+    ] {
+        assert_eq!(fake.run_with(&arguments, input).code, Some(0));
+    }
+    let bodies: Vec<Value> = fake.asked().iter().flat_map(Asked::lines).collect();
+    let json = json!({ "body_text": "{\"a\":\n 1}\n", "content_type": "application/json" });
+    let expected = [
+        json!({ "body_text": "plain" }),
+        json!({ "body_base64": "AP8K" }),
+        json,
+        json!({ "body_text": "from stdin" }),
+    ];
+    assert_eq!(bodies, expected);
+}
+
+#[test]
+fn a_message_that_was_there_already_is_no_failure() {
+    for (status, words) in [("duplicate", "a duplicate of q#7"), ("already_settled", "nothing was stored")] {
+        let fake = Fake::always(json!({ "sequence_number": 7, "status": status }));
+        let ran = fake.run(&["send", "q", "a"]);
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stdout.contains(words), "{ran:?}");
+        let ran = fake.run(&["send", "q", "a", "--json"]);
+        assert_eq!(ran.json(), [json!({ "sequence_number": 7, "status": status })]);
+    }
+}
+
+#[test]
+fn a_refused_message_ends_with_one_and_one_line_that_says_why() {
+    let taken = problem(409, "place_taken", "send message 0: its place is taken by message 5");
+    let fake = Fake::always(json!({ "error": taken }));
+    let ran = fake.run(&["send", "orders", "a"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    let expected =
+        "seriatim: failed to send to orders: send message 0: its place is taken by message 5 (place_taken)\n";
+    assert_eq!(ran.stderr, expected);
+}
+
+#[test]
+fn a_line_that_is_no_message_is_named_and_the_others_are_sent() {
+    let fake = Fake::new(|asked| {
+        answer_lines(asked, |_, line| match line["position"] == 2 {
+            true => json!({ "error": problem(422, "misuse", "position is taken") }),
+            false => json!({ "sequence_number": 1, "status": "accepted" }),
+        })
+    });
+    let input = "{\"workflow_id\":\"a\",\"position\":1}\n\
+                 {\"workflow\":\"a\"}\n\
+                 \n\
+                 {\"workflow_id\":\"a\",\"position\":2}\n\
+                 {\"queue\":\"other\"}\n\
+                 {\"queue\":\"q\",\"body\":{\"big\":18446744073709551616}}";
+    let ran = fake.run_with(&["send", "q", "--ndjson"], input);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.stdout, "6 lines: 2 accepted, 3 REFUSED\n");
+    let said: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(said.len(), 3, "{ran:?}");
+    assert!(said[0].starts_with("line 2: unknown field `workflow`"), "{ran:?}");
+    assert!(ran.stderr.contains("line 4: position is taken (misuse)\n"), "{ran:?}");
+    assert!(ran.stderr.contains("line 5: it names the queue other (malformed)\n"), "{ran:?}");
+    let sent: Vec<u8> = fake.asked().iter().flat_map(|asked| asked.body.to_vec()).collect();
+    assert!(String::from_utf8_lossy(&sent).contains("{\"big\":18446744073709551616}"), "numbers stay exact");
+    let ran = fake.run_with(&["send", "q", "--ndjson", "--json"], input);
+    let last = ran.json().pop().expect("a summary");
+    assert_eq!((last["accepted"].as_u64(), last["refused"].as_u64()), (Some(2), Some(3)));
+    assert_eq!(ran.json()[0]["line"], 2);
+}
+
+#[test]
+fn what_the_daemon_has_no_room_for_is_sent_again() {
+    let calls = AtomicUsize::new(0);
+    let fake = Fake::new(move |asked| match calls.fetch_add(1, Ordering::Relaxed) {
+        0 => {
+            let mut full = problem(429, "queue_full", "send: the queue is full with 7 messages");
+            full["retry_after_seconds"] = json!(0);
+            answer_lines(asked, |at, _| match at {
+                1 => json!({ "error": full }),
+                _ => json!({ "sequence_number": 1, "status": "accepted" }),
+            })
+        }
+        _ => accept(asked),
+    });
+    let ran = fake.run_with(&["send", "q", "--ndjson"], "{\"body\":1}\n{\"body\":2}\n{\"body\":3}\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "3 lines: 3 accepted\n"), "{ran:?}");
+    let bodies = |at: usize| -> Vec<Value> {
+        fake.asked()[at].lines().into_iter().map(|line| line["body"].clone()).collect()
+    };
+    if bodies(0).len() == 3 {
+        assert_eq!(bodies(1), [json!(2)], "only what there was no room for");
+    }
+}
+
+#[test]
+fn lines_behind_the_one_at_which_the_daemon_gave_up_are_sent_again() {
+    let gave_up = AtomicUsize::new(0);
+    let fake = Fake::new(move |asked| {
+        let mut answers = String::new();
+        for (at, line) in asked.lines().iter().enumerate() {
+            if line["body"] == 2 && gave_up.fetch_add(1, Ordering::Relaxed) == 0 {
+                let mut busy = problem(503, "busy", "too many bodies are being read at once");
+                busy["retry_after_seconds"] = json!(0);
+                answers += &format!("{}\n", json!({ "line": at + 1, "error": busy }));
+                break;
+            }
+            answers += "{\"sequence_number\":1}\n";
+        }
+        Answer::text(answers)
+    });
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("lines");
+    std::fs::write(&path, "{\"body\":1}\n{\"body\":2}\n{\"body\":3}\n").expect("it can be written");
+    let ran = fake.run(&["send", "q", &format!("@{}", path.display()), "--ndjson"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "3 lines: 3 accepted\n"), "{ran:?}");
+    let sent: Vec<Value> =
+        fake.asked().iter().flat_map(Asked::lines).map(|line| line["body"].clone()).collect();
+    let again = sent.iter().filter(|body| **body == json!(1)).count();
+    assert_eq!(again, 1, "what was taken is not sent again: {sent:?}");
+}
+
+#[test]
+fn a_connection_that_breaks_says_from_which_line_to_go_on() {
+    let calls = AtomicUsize::new(0);
+    let fake = Fake::new(move |asked| match calls.fetch_add(1, Ordering::Relaxed) {
+        0 => accept(asked),
+        _ => Answer::garbage(502),
+    });
+    let line = "{\"workflow_id\":\"a\"}\n";
+    let ran = fake.run_with(&["send", "q", "--ndjson"], &line.repeat(3_000));
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let first = fake.asked()[0].lines().len() + 1;
+    assert!(ran.stderr.contains(&format!("go on with --from-line {first}")), "{ran:?}");
+    let ran = fake.run_with(&["send", "q", "--ndjson", "--from-line", "2"], line);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "1 lines: 0 accepted\n"), "{ran:?}");
+}
+
+#[test]
+fn a_queue_that_is_not_there_ends_a_feed_at_once() {
+    let missing = problem(404, "queue_not_found", "send: there is no queue q");
+    let fake = Fake::new(move |asked| answer_lines(asked, |_, _| json!({ "error": missing })));
+    let ran = fake.run_with(&["send", "q", "--ndjson"], &"{}\n".repeat(3_000));
+    assert_eq!((ran.code, fake.asked().len()), (Some(1), 1), "{ran:?}");
+    assert!(ran.stderr.contains("there is no queue q (queue_not_found)"), "{ran:?}");
+}
+
+#[test]
+fn an_import_keeps_workflow_position_and_message_id() {
+    let fake = Fake::new(accept);
+    let lines = "{\"queue\":\"old\",\"sequence_number\":7,\"status\":\"ready\",\"workflow_id\":\"w\",\"position\":2,\
+                 \"message_id\":\"m\",\"delivery_count\":3,\"accepted_at\":\"2027-01-31T12:00:00Z\",\"body\":{\"a\":1}}\n\
+                 {\"queue\":\"old\",\"sequence_number\":8,\"status\":\"dead_lettered\",\"delivery_count\":3,\"accepted_at\":1,\
+                 \"dead_letter\":{\"reason\":\"r\",\"at\":\"2027-01-31T12:00:00Z\"},\"body_text\":\"dead\"}\n";
+    let ran = fake.run_with(&["import", "new", "--no-dead-letters"], lines);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "2 lines: 1 accepted, 1 left out\n"), "{ran:?}");
+    let expected = json!({ "workflow_id": "w", "position": 2, "message_id": "m", "body": { "a": 1 } });
+    assert_eq!(fake.asked()[0].lines(), [expected]);
+    let ran = fake.run_with(&["import", "new"], lines);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "2 lines: 2 accepted\n"), "{ran:?}");
+}

@@ -1,0 +1,10 @@
+//! The daemon end to end: the real binary, real children, a real receiver of webhooks, and SIGKILL.
+
+#[path = "daemon/crash.rs"]
+mod crash;
+#[path = "daemon/house.rs"]
+mod house;
+#[path = "daemon/reload.rs"]
+mod reload;
+#[path = "daemon/webhook.rs"]
+mod webhook;

@@ -1,0 +1,51 @@
+//! Definitions that change while the daemon runs.
+
+use serde_json::Value;
+
+use crate::house::House;
+
+#[test]
+fn a_definition_that_changes_is_in_force_at_once_and_one_that_is_wrong_changes_nothing() {
+    let house = House::new();
+    house.write("orders.toml", "order = \"arrival\"\n[[handler]]\nexec = [\"true\"]\n");
+    let daemon = house.start();
+    daemon.json("POST", "/v1/queues/orders/messages", &Value::from("a"));
+    daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 1);
+    house.write("orders.toml", "order = \"arrival\"\n[[handler]]\nexec = [\"no-such-program\"]\n");
+    house.write("bills.toml", "order = \"arrival\"\n");
+    let definitions = daemon.wait_for("/v1/status", |view| !view["reload_problem"].is_null());
+    let why = definitions["reload_problem"].as_str().unwrap();
+    assert!(why.contains("orders.toml:3") && why.contains("no-such-program"), "{why}");
+    assert_eq!(daemon.ask("GET", "/v1/queues/bills", &[], b"").0, 404, "a whole set or nothing");
+    house.write("orders.toml", "order = \"arrival\"\n[[handler]]\nexec = [\"sh\", \"-c\", \"exit 0\"]\n");
+    daemon.wait_for("/v1/status", |view| view["reload_problem"].is_null());
+    daemon.json("POST", "/v1/queues/orders/messages", &Value::from("b"));
+    daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 2);
+    assert_eq!(daemon.ask("GET", "/v1/queues/bills", &[], b"").0, 200);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn an_order_cannot_change_while_messages_are_stored() {
+    let house = House::new();
+    house.write("orders.toml", "order = \"arrival\"\n");
+    let daemon = house.start();
+    daemon.json("POST", "/v1/queues/orders/messages", &Value::from("a"));
+    house.write("orders.toml", "order = \"position\"\n");
+    daemon.hang_up();
+    let definitions = daemon.wait_for("/v1/status", |view| !view["reload_problem"].is_null());
+    let why = definitions["reload_problem"].as_str().unwrap();
+    assert!(why.contains("order cannot change while it stores 1 messages"), "{why}");
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn mistakes_are_shown_with_their_place_and_nothing_starts() {
+    let house = House::new();
+    house.write("orders.toml", "ordr = \"position\"\n");
+    let output = house.command().output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("orders.toml:1:1") && said.contains("did you mean"), "{said}");
+    assert!(!house.path().join("data").exists(), "no store is made for definitions that are wrong");
+}
