@@ -21,9 +21,8 @@ pub(crate) async fn run(arguments: DefinitionsArguments) -> Result<bool, Failure
             print(&definitions, &out)
         }
         DefinitionsVerb::Reload => {
-            remote.reload().await.map_err(Failure::to("load the definitions again"))?;
+            let definitions = remote.reload().await.map_err(Failure::to("load the definitions again"))?;
             out.say("the definitions are loaded again")?;
-            let definitions = remote.definitions().await.map_err(Failure::to("list the definitions"))?;
             print(&definitions, &out)
         }
         DefinitionsVerb::Pause { queue } => {

@@ -40,3 +40,6 @@ pub(crate) const STATE_LETTERS: usize = 2_000;
 
 /// How far the daemon's clock may be from ours before that is worth a warning.
 pub(crate) const CLOCKS_APART: Duration = Duration::from_secs(5);
+
+/// Longest wait that is asked of the daemon at once: what it grants.
+pub(crate) const RECEIVE_WAIT: Duration = Duration::from_secs(60);

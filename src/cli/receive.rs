@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use serde_json::json;
+use seriatim::Clock;
+use seriatim::SystemClock;
 use seriatim::remote::Remote;
+use seriatim::remote::Taken;
 
 use crate::cli::arguments::take::ReceiveArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::Failure;
+use crate::cli::limits;
 use crate::cli::moment::Present;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
@@ -47,26 +51,60 @@ async fn look(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Resul
 
 async fn take(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Result<bool, Failure> {
     let queue = &arguments.queue;
-    let wait = arguments.wait.map_or(Duration::ZERO, |wait| wait.0);
-    let taken = remote.receive(queue, arguments.max as usize, wait, arguments.run).await;
-    let taken = taken.map_err(Failure::to(format!("receive from {queue}")))?;
-    if taken.is_empty() {
+    let taken = wait_for(remote, arguments).await?;
+    if taken.deliveries.is_empty() {
         remark("nothing is ready");
+        return Ok(true);
     }
     let present = Present::here();
-    let mut all_settled = true;
-    for delivery in &taken {
+    for delivery in &taken.deliveries {
         out.json(delivery)?;
         for line in delivery_told(delivery, &present) {
             out.say(line)?;
         }
-        let Some(id) = delivery.delivery.as_deref().filter(|_| arguments.complete) else { continue };
-        if let Err(error) = remote.settle(queue, id, "complete", &json!({})).await {
-            // Those that follow are still locked and may still be completed.
-            let number = delivery.sequence_number;
-            remark(format!("{queue}#{number} was not completed, and will be offered again: {error}"));
-            all_settled = false;
+    }
+    if !arguments.complete {
+        return Ok(true);
+    }
+    if let Some(run) = &taken.run {
+        let settled = remote.settle_run(queue, run, &json!({ "completed": taken.deliveries.len() })).await;
+        settled.map_err(Failure::to(format!("complete what was received from {queue}")))?;
+        return Ok(true);
+    }
+    let ids: Vec<String> = taken.deliveries.iter().filter_map(|delivery| delivery.delivery.clone()).collect();
+    let completed = remote.complete_all(queue, &ids).await;
+    let completed = completed.map_err(Failure::to(format!("complete what was received from {queue}")))?;
+    let refused =
+        completed.results.iter().filter_map(|result| Some((&result.delivery, result.error.as_ref()?)));
+    let mut all_completed = true;
+    for (delivery, problem) in refused {
+        all_completed = false;
+        remark(format!(
+            "{delivery} was not completed, and is offered again: {} ({})",
+            problem.detail, problem.code
+        ));
+    }
+    Ok(all_completed)
+}
+
+/// Takes messages; a wait that is longer than the daemon's longest is made of several.
+async fn wait_for(remote: &Remote, arguments: &ReceiveArguments) -> Result<Taken, Failure> {
+    let (clock, queue) = (SystemClock::default(), &arguments.queue);
+    let wait = arguments.wait.map_or(Duration::ZERO, |wait| wait.0);
+    // So many waits, and one more, make up the whole; a daemon that is about to stop answers earlier.
+    let rounds = wait.as_secs().div_ceil(limits::RECEIVE_WAIT.as_secs()).saturating_add(1);
+    let mut rest = wait;
+    for _ in 0..rounds {
+        let asked = rest.min(limits::RECEIVE_WAIT);
+        let taken = remote.receive(queue, arguments.max as usize, asked, arguments.run).await;
+        let taken = taken.map_err(Failure::to(format!("receive from {queue}")))?;
+        if !taken.deliveries.is_empty() {
+            return Ok(taken);
+        }
+        rest = wait.saturating_sub(clock.elapsed());
+        if rest.is_zero() {
+            break;
         }
     }
-    Ok(all_settled)
+    Ok(Taken::default())
 }

@@ -4,6 +4,8 @@ use crate::remote::error::RemoteError;
 use crate::remote::operation::Purge;
 use crate::remote::operation::PurgeOutcome;
 use crate::remote::operation::Redrive;
+use crate::remote::operation::RedriveMany;
+use crate::remote::operation::RedriveManyOutcome;
 use crate::remote::operation::RedriveOutcome;
 use crate::remote::page::DeadLetterPage;
 use crate::remote::remote::Remote;
@@ -37,6 +39,19 @@ impl Remote {
     ) -> Result<RedriveOutcome, RemoteError> {
         let route = Route::queue(queue).word("dead_letters").data(sequence_number).word("redrive");
         self.post(route).json(redrive)?.answer().await
+    }
+
+    /// Puts a page of dead letters back, those that are meant; the outcome says where to go on.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn redrive_many(
+        &self,
+        queue: &str,
+        redrive: &RedriveMany,
+    ) -> Result<RedriveManyOutcome, RemoteError> {
+        let route = Route::queue(queue).word("dead_letters").word("redrive");
+        self.post(route).json(redrive)?.patiently().answer().await
     }
 
     /// Removes all dead letters of a queue for good.

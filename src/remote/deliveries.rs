@@ -7,14 +7,15 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::remote::error::RemoteError;
-use crate::remote::page::DeliveryPage;
+use crate::remote::page::CompletedTogether;
+use crate::remote::page::Taken;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
-use crate::wire::DeliveryEnvelope;
 use crate::wire::WireDuration;
 
 impl Remote {
-    /// Takes up to `max` messages under locks, waiting for the first; with `run`, consecutive ones of one workflow.
+    /// Takes up to `max` messages under locks, waiting for the first, a minute at most; with `run`,
+    /// consecutive ones of one workflow under one lock.
     ///
     /// # Errors
     /// [`RemoteError`].
@@ -24,11 +25,10 @@ impl Remote {
         max: usize,
         wait: Duration,
         run: bool,
-    ) -> Result<Vec<DeliveryEnvelope>, RemoteError> {
+    ) -> Result<Taken, RemoteError> {
         let asked = json!({ "max": max, "wait": WireDuration(wait), "run": run });
         let call = self.post(Route::queue(queue).word("receive")).json(&asked)?;
-        let page: DeliveryPage = call.waiting(wait).answer().await?;
-        Ok(page.deliveries)
+        call.waiting(wait).answer().await
     }
 
     /// Takes deferred messages by number.
@@ -39,11 +39,9 @@ impl Remote {
         &self,
         queue: &str,
         sequence_numbers: &[u64],
-    ) -> Result<Vec<DeliveryEnvelope>, RemoteError> {
+    ) -> Result<Taken, RemoteError> {
         let asked = json!({ "sequence_numbers": sequence_numbers });
-        let call = self.post(Route::queue(queue).word("receive_deferred")).json(&asked)?;
-        let page: DeliveryPage = call.answer().await?;
-        Ok(page.deliveries)
+        self.post(Route::queue(queue).word("receive_deferred")).json(&asked)?.answer().await
     }
 
     /// Settles a delivery, or renews its lock: complete, abandon, defer, dead_letter, release or renew, with what goes
@@ -60,5 +58,41 @@ impl Remote {
     ) -> Result<Value, RemoteError> {
         let route = Route::queue(queue).word("deliveries").data(delivery).word(verb);
         self.post(route).json(particulars)?.answer_or_default().await
+    }
+
+    /// Completes many deliveries in one transaction; each has its own answer.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn complete_all(
+        &self,
+        queue: &str,
+        deliveries: &[String],
+    ) -> Result<CompletedTogether, RemoteError> {
+        let asked = json!({ "deliveries": deliveries });
+        self.post(Route::queue(queue).word("complete")).json(&asked)?.answer().await
+    }
+
+    /// Settles a run: its first messages are completed, and what else is said with `particulars` is done; the others
+    /// are given back as if they had not been handed out.
+    ///
+    /// # Errors
+    /// As [`Remote::settle`].
+    pub async fn settle_run(
+        &self,
+        queue: &str,
+        run: &str,
+        particulars: &impl Serialize,
+    ) -> Result<Value, RemoteError> {
+        let route = Route::queue(queue).word("runs").data(run).word("settle");
+        self.post(route).json(particulars)?.answer_or_default().await
+    }
+
+    /// Renews the lock of a run.
+    ///
+    /// # Errors
+    /// As [`Remote::settle`].
+    pub async fn renew_run(&self, queue: &str, run: &str) -> Result<Value, RemoteError> {
+        self.post(Route::queue(queue).word("runs").data(run).word("renew")).answer().await
     }
 }

@@ -1,11 +1,9 @@
 //! Calls about the daemon itself: how it is, what it has loaded, what was done, what happens.
 
-use std::path::Path;
-
+use bytes::Bytes;
 use serde_json::json;
 
 use crate::clock::Timestamp;
-use crate::error::Misuse;
 use crate::remote::error::RemoteError;
 use crate::remote::events::Events;
 use crate::remote::lines::Lines;
@@ -63,9 +61,10 @@ impl Remote {
     ///
     /// # Errors
     /// [`RemoteError`]; a problem with the code `definition_invalid` when one of them is wrong.
-    pub async fn reload(&self) -> Result<(), RemoteError> {
-        self.post(Route::new("/v1/definitions/reload")).patiently().answer_bytes().await?;
-        Ok(())
+    pub async fn reload(&self) -> Result<Vec<DefinitionView>, RemoteError> {
+        let call = self.post(Route::new("/v1/definitions/reload")).patiently();
+        let page: DefinitionPage = call.answer().await?;
+        Ok(page.definitions)
     }
 
     /// Schedules and their next ticks.
@@ -81,18 +80,25 @@ impl Remote {
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn audit(&self, after: Option<u64>, limit: usize) -> Result<AuditPage, RemoteError> {
+    pub async fn audit(&self, after: Option<&str>, limit: usize) -> Result<AuditPage, RemoteError> {
         let route = Route::new("/v1/audit").query("after", after).query("limit", Some(limit));
         self.get(route).answer().await
     }
 
-    /// Writes a consistent copy of the daemon's file to a path on the daemon's machine.
+    /// Writes a consistent copy of the daemon's file, under this name, where the daemon keeps backups.
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn backup(&self, path: &Path) -> Result<BackupView, RemoteError> {
-        let path = path.to_str().ok_or_else(|| Misuse::new("path", "is not UTF-8"))?;
-        self.post(Route::new("/v1/backup")).json(&json!({ "path": path }))?.patiently().answer().await
+    pub async fn backup(&self, name: &str) -> Result<BackupView, RemoteError> {
+        self.post(Route::new("/v1/backup")).json(&json!({ "path": name }))?.patiently().answer().await
+    }
+
+    /// The daemon's metrics, in the text format of OpenMetrics.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn metrics(&self) -> Result<Bytes, RemoteError> {
+        self.get(Route::new("/metrics")).answer_bytes().await
     }
 
     /// What happens from now on, in one queue or in all.

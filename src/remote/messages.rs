@@ -42,13 +42,22 @@ impl Remote {
         queue: &str,
         messages: &[SendEnvelope],
     ) -> Result<BatchAnswers, RemoteError> {
-        let mut body = Vec::new();
-        for message in messages {
-            serde_json::to_writer(&mut body, message)
-                .map_err(|error| Misuse::new("body", error.to_string()))?;
-            body.push(b'\n');
-        }
-        self.send_lines(queue, body, messages.len()).await
+        self.send_lines(queue, lines_of(messages)?, messages.len()).await
+    }
+
+    /// Sends messages in one transaction: all of them are taken, or none.
+    ///
+    /// # Errors
+    /// [`RemoteError`]; a problem when one of them is refused.
+    pub async fn send_together(
+        &self,
+        queue: &str,
+        messages: &[SendEnvelope],
+    ) -> Result<Vec<ReceiptView>, RemoteError> {
+        let route = Route::queue(queue).word("messages").query("atomic", Some(true));
+        let answers = self.post_lines(route, lines_of(messages)?.into(), messages.len()).await?;
+        let answers: Result<Vec<ReceiptView>, Problem> = answers.into_iter().collect();
+        answers.map_err(|problem| RemoteError::Problem(Box::new(problem)))
     }
 
     /// Sends lines of JSON, each a [`SendEnvelope`], as they are.
@@ -61,7 +70,15 @@ impl Remote {
         lines: impl Into<Bytes>,
         count: usize,
     ) -> Result<BatchAnswers, RemoteError> {
-        let route = Route::queue(queue).word("messages");
+        self.post_lines(Route::queue(queue).word("messages"), lines.into(), count).await
+    }
+
+    async fn post_lines(
+        &self,
+        route: Route,
+        lines: Bytes,
+        count: usize,
+    ) -> Result<BatchAnswers, RemoteError> {
         let asked = format!("POST {}", route.as_str());
         let response = self.post(route).bytes(NDJSON, lines)?.open().await?;
         let mut answer = Lines::new(asked, response);
@@ -116,4 +133,13 @@ impl Remote {
         let route = Route::queue(queue).word("messages").data(sequence_number);
         self.get(route).answer_if_any("message_not_found").await
     }
+}
+
+fn lines_of(messages: &[SendEnvelope]) -> Result<Vec<u8>, Misuse> {
+    let mut lines = Vec::new();
+    for message in messages {
+        serde_json::to_writer(&mut lines, message).map_err(|error| Misuse::new("body", error.to_string()))?;
+        lines.push(b'\n');
+    }
+    Ok(lines)
 }

@@ -152,6 +152,57 @@ pub enum RedrivenWord {
     AsNew,
 }
 
+/// Which dead letters are put back: all, those with a reason, or those of a workflow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RedriveMany {
+    /// All of the queue.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
+    /// Those that were moved aside for this reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub letter_reason: Option<String>,
+    /// Those of this workflow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// Why, for the record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Only says how many would be tried.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// Where to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// How many at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// Which dead letters came back.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RedriveManyOutcome {
+    /// How many were found.
+    pub matched: u64,
+    /// How many returned to their own places.
+    pub in_place: u64,
+    /// How many were sent as new messages.
+    pub as_new: u64,
+    /// Which stayed dead letters, and why.
+    pub refused: Vec<RefusedLetter>,
+    /// Where to go on; none at the end.
+    pub after: Option<String>,
+}
+
+/// A dead letter that stayed one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RefusedLetter {
+    /// Its number.
+    pub sequence_number: u64,
+    /// Why.
+    pub error: Problem,
+}
+
 /// Why messages are removed for good.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Purge {

@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::wire::DeliveryEnvelope;
-use crate::wire::WireTime;
+use crate::wire::Problem;
 use crate::wire::views::BlockedView;
 use crate::wire::views::DeadLetterEntry;
 use crate::wire::views::DefinitionView;
@@ -64,9 +65,32 @@ pub struct BlockedPage {
 }
 
 /// Messages that were taken.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct DeliveryPage {
-    pub(crate) deliveries: Vec<DeliveryEnvelope>,
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Taken {
+    /// The lock token of a run, by which it is settled as a whole.
+    #[serde(default)]
+    pub run: Option<String>,
+    /// The messages; none when none came in time.
+    pub deliveries: Vec<DeliveryEnvelope>,
+}
+
+/// What became of deliveries that were completed together.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct CompletedTogether {
+    /// How many were completed.
+    pub completed: usize,
+    /// What became of each, in order.
+    pub results: Vec<CompletedDelivery>,
+}
+
+/// What became of a delivery.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CompletedDelivery {
+    /// The delivery.
+    pub delivery: String,
+    /// Why it was not completed; absent when it was.
+    #[serde(default)]
+    pub error: Option<Problem>,
 }
 
 /// All definitions in use.
@@ -84,38 +108,11 @@ pub(crate) struct SchedulePage {
 /// A page of what operators did, oldest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AuditPage {
-    /// What was done.
-    pub audit: Vec<AuditView>,
+    /// What was done, each as an object.
+    pub actions: Vec<Value>,
     /// Where the next page goes on; none at the end.
     #[serde(default)]
-    pub after: Option<u64>,
-}
-
-/// Something an operator did.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct AuditView {
-    /// Its number; later ones are higher.
-    pub number: u64,
-    /// When.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<WireTime>,
-    /// Who: the name of the key.
-    pub actor: String,
-    /// What.
-    pub verb: String,
-    /// In which queue.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue: Option<String>,
-    /// On which workflow.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub workflow_id: Option<String>,
-    /// On which message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sequence_number: Option<u64>,
-    /// Why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    pub after: Option<String>,
 }
 
 /// A copy of the daemon's file that was written.
@@ -124,6 +121,6 @@ pub struct AuditView {
 pub struct BackupView {
     /// Where, on the daemon's machine.
     pub path: String,
-    /// Its size.
-    pub bytes: u64,
+    /// How many records it has.
+    pub records: u64,
 }

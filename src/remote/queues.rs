@@ -1,11 +1,10 @@
 //! Calls about queues.
 
-use serde_json::Value;
-
 use crate::remote::error::RemoteError;
 use crate::remote::page::QueuePage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
+use crate::wire::options::OptionsEnvelope;
 use crate::wire::views::QueueEnvelope;
 
 impl Remote {
@@ -26,11 +25,15 @@ impl Remote {
         self.get(Route::queue(queue)).answer().await
     }
 
-    /// Creates a queue, or changes its options; they are named as in a definition.
+    /// Creates a queue, or changes its options.
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn put_queue(&self, queue: &str, options: &Value) -> Result<QueueEnvelope, RemoteError> {
+    pub async fn put_queue(
+        &self,
+        queue: &str,
+        options: &OptionsEnvelope,
+    ) -> Result<QueueEnvelope, RemoteError> {
         self.put(Route::queue(queue)).json(options)?.answer().await
     }
 

@@ -174,12 +174,27 @@ fn an_export_is_what_an_import_reads() {
 }
 
 #[test]
-fn a_backup_names_a_whole_path_of_this_machine() {
-    let fake = Fake::always(json!({ "path": "/x", "bytes": 7 }));
+fn a_backup_is_named_by_us_and_placed_by_the_daemon() {
+    let fake = Fake::always(json!({ "path": "/data/backups/copy.redb", "records": 7 }));
     let ran = fake.run(&["backup", "copy.redb"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let path = fake.asked()[0].json()["path"].as_str().map(ToOwned::to_owned).unwrap();
-    assert!(path.starts_with('/') && path.ends_with("/copy.redb"), "{path}");
+    assert!(ran.stdout.starts_with("7 records in /data/backups/copy.redb"), "{ran:?}");
+    assert_eq!(fake.asked()[0].json(), json!({ "path": "copy.redb" }));
+    fake.run(&["backup"]);
+    assert!(fake.asked()[1].json()["path"].as_str().is_some_and(|name| name.starts_with("seriatim-2")));
+}
+
+#[test]
+fn what_operators_did_is_listed_page_by_page() {
+    let fake = Fake::new(|asked| match asked.line.contains("after=") {
+        false => {
+            Answer::json(json!({ "actions": [{ "at": 0, "actor": "anna", "verb": "skip" }], "after": "1" }))
+        }
+        true => Answer::json(json!({ "actions": [{ "at": 0, "actor": "bert", "verb": "hold" }] })),
+    });
+    let actions = fake.run(&["audit", "--json"]).json();
+    assert_eq!((actions.len(), &actions[1]["actor"]), (2, &json!("bert")));
+    assert_eq!(fake.asked_lines()[1], "GET /v1/audit?after=1&limit=99");
 }
 
 #[test]

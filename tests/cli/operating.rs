@@ -192,16 +192,19 @@ fn a_delivery_that_was_kept_is_settled_by_its_name() {
         "delivery": "17.3.ab", "locked_until": "2027-01-31T12:00:00Z", "queue": "orders", "sequence_number": 3,
         "workflow_id": "w", "delivery_count": 1, "body_text": "hello",
     }]});
-    let fake = Fake::new(move |asked| match asked.line.ends_with("/receive") {
-        true => Answer::json(taken.clone()),
-        false => Answer::empty(),
+    let fake = Fake::new(move |asked| match asked.line.rsplit('/').next().unwrap_or_default() {
+        "receive" => Answer::json(taken.clone()),
+        "complete" => Answer::json(json!({ "completed": 1, "results": [{ "delivery": "17.3.ab" }] })),
+        _ => Answer::empty(),
     });
     let ran = fake.run(&["receive", "orders", "--keep", "--wait", "20s", "--max", "5"]);
     assert_eq!(fake.asked()[0].json(), json!({ "max": 5, "wait": "20s", "run": false }));
     assert!(ran.stdout.contains("orders#3: taken\n  delivery: 17.3.ab\n"), "{ran:?}");
     let ran = fake.run(&["receive", "orders", "--complete", "--json"]);
     assert_eq!((ran.code, &ran.json()[0]["body_text"]), (Some(0), &json!("hello")));
-    assert_eq!(fake.asked_lines().last().unwrap(), "POST /v1/queues/orders/deliveries/17.3.ab/complete");
+    let asked = fake.asked().pop().unwrap();
+    assert_eq!(asked.line, "POST /v1/queues/orders/complete");
+    assert_eq!(asked.json(), json!({ "deliveries": ["17.3.ab"] }));
     let settle = ["settle", "orders", "17.3.ab"];
     for (how, line, body) in [
         (

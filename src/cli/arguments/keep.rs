@@ -20,8 +20,9 @@ pub(crate) struct VerifyArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArguments {
-    /// Where the copy goes: a path on the daemon's machine, at which nothing is yet.
-    pub(crate) file: PathBuf,
+    /// The name of the copy, in the folder on its machine in which the daemon keeps backups; by default one made of the
+    /// time.
+    pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,
 }

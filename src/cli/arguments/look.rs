@@ -82,9 +82,9 @@ pub(crate) enum DefinitionsVerb {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArguments {
-    /// Only what was done after this entry.
+    /// Goes on where an earlier page has ended, as it has said.
     #[arg(long)]
-    pub(crate) after: Option<u64>,
+    pub(crate) after: Option<String>,
     /// How many are printed at most.
     #[arg(long, default_value_t = 100, value_parser = at_least_one)]
     pub(crate) limit: usize,

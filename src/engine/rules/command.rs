@@ -347,6 +347,8 @@ pub(crate) struct Handed {
     pub(crate) sequence: SequenceNumber,
     pub(crate) record: Arc<MessageRecord>,
     pub(crate) content: Arc<Content>,
+    /// Whether its workflow has a state; only its holder changes that.
+    pub(crate) has_state: bool,
 }
 
 impl Handed {
