@@ -64,10 +64,15 @@ pub(crate) fn table(rows: &[BlockedView], present: &Present) -> Table {
 /// Why a workflow does not get on, with what is missing or how often it was tried.
 fn cause(row: &BlockedView) -> String {
     let attempts = row.delivery_count.map(|count| format!(" ({count}x)")).unwrap_or_default();
-    match (row.cause, row.hold_cause, row.first_missing) {
+    let missing = row.first_missing.map(|first| match row.first_waiting {
+        Some(waiting) if waiting > first + 1 => format!("{first}-{} are missing", waiting - 1),
+        _ => format!("{first} is missing"),
+    });
+    match (row.cause, row.hold_cause, missing) {
         (BlockedCause::Held, Some(HoldWord::Spent), _) => format!("held: spent{attempts}"),
+        (BlockedCause::Held, Some(HoldWord::Gap), Some(missing)) => format!("held: {missing}"),
         (BlockedCause::Held, Some(cause), _) => format!("held: {}", word(&cause)),
-        (BlockedCause::Gap, _, Some(missing)) => format!("gap: {missing} is missing"),
+        (BlockedCause::Gap, _, Some(missing)) => format!("gap: {missing}"),
         (BlockedCause::Retry, ..) => format!("retry{attempts}"),
         (cause, ..) => word(&cause),
     }
@@ -95,16 +100,16 @@ mod tests {
                 "delivery_count": 3, "last_error": "no route\nto host", "next": "..", "next_action": "retry",
                 "next_at": 1_240_000 }),
             json!({ "queue": "orders", "workflow_id": "4712", "cause": "gap", "since": 990_000, "waiting": 2,
-                "first_missing": 19, "next": "..", "next_action": "hold", "next_at": 1_090_000 }),
+                "first_missing": 19, "first_waiting": 23, "next": "..", "next_action": "hold", "next_at": 1_090_000 }),
             json!({ "queue": "mail", "workflow_id": "a", "cause": "held", "hold_cause": "spent", "waiting": 1,
                 "delivery_count": 10, "next": "..", "next_action": "nothing" }),
         ];
         let rows = rows.map(|row| serde_json::from_value::<BlockedView>(row).unwrap());
         let expected = "\
-workflow     cause               since       waiting  last error        next
-orders/4711  retry (3x)          3m 12s ago        7  no route to host  retry in 4m
-orders/4712  gap: 19 is missing  10s ago           2                    hold in 1m 30s
-mail/a       held: spent (10x)                     1                    nothing: somebody has to act";
+workflow     cause                   since       waiting  last error        next
+orders/4711  retry (3x)              3m 12s ago        7  no route to host  retry in 4m
+orders/4712  gap: 19-22 are missing  10s ago           2                    hold in 1m 30s
+mail/a       held: spent (10x)                         1                    nothing: somebody has to act";
         assert_eq!(table(&rows, &Present::at(1_000_000)).to_string(), expected);
     }
 }

@@ -44,6 +44,8 @@ struct Tally {
 impl<'a> Bulk<'a> {
     pub(crate) fn new(remote: Remote, queue: String, act: Act<'a>, arguments: BulkArguments) -> Bulk<'a> {
         let BulkArguments { all: _, status, prefix, cause, hold_cause, error, after } = arguments;
+        let says_which = !status.is_empty() || !cause.is_empty() || !hold_cause.is_empty();
+        let status = if says_which { status } else { act.verb.of_many.to_vec() };
         let filter = OperationFilter { all: false, status, prefix, cause, hold_cause, reason: error };
         let filter = filter.or_all();
         Bulk { remote, queue, act, filter, after }
@@ -60,12 +62,12 @@ impl<'a> Bulk<'a> {
                     "go on: interrupted while counting; nothing was changed".to_owned(),
                 ));
             }
-            if would.matched == 0 {
-                out.say("none matches")?;
+            if would.done == 0 {
+                out.say(would.told(self.act.verb.done))?;
                 out.json(&would)?;
                 return Ok(true);
             }
-            let question = format!("{} {} workflows of {}?", self.act.verb.name, would.matched, self.queue);
+            let question = format!("{} {} workflows of {}?", self.act.verb.name, would.done, self.queue);
             confirm(self.act.operator, &question)?;
         }
         let tally = self.all_pages(dry_run, &out).await?;
@@ -150,8 +152,8 @@ impl Tally {
         }
         let purged = self.purged.map(|purged| format!(", {purged} messages")).unwrap_or_default();
         match self.refused {
-            0 => format!("{} {done}{purged}", self.done),
-            refused => format!("{} {done}{purged}, {refused} refused", self.done),
+            0 => format!("{} workflows {done}{purged}", self.done),
+            refused => format!("{} workflows {done}{purged}, {refused} refused", self.done),
         }
     }
 }

@@ -2,13 +2,12 @@
 
 use std::fs::File;
 use std::io;
-use std::io::BufRead;
-use std::io::BufReader;
 use std::io::BufWriter;
+use std::io::Read;
 use std::io::Write;
 
-use serde_json::Value;
 use seriatim::wire::SendEnvelope;
+use seriatim::wire::options::OrderWord;
 use seriatim::wire::views::MessageEnvelope;
 use seriatim::wire::views::MessageWord;
 
@@ -17,6 +16,7 @@ use crate::cli::arguments::keep::ImportArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::Failure;
 use crate::cli::feed::Feed;
+use crate::cli::feed::why_unread;
 use crate::cli::limits;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
@@ -67,36 +67,40 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, Failure> 
 pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, Failure> {
     let remote = connect(&arguments.daemon)?;
     let out = Out::new(arguments.daemon.json);
-    let input: Box<dyn BufRead + Send> = match &arguments.file {
-        None => Box::new(BufReader::new(io::stdin())),
+    let input: Box<dyn Read + Send> = match &arguments.file {
+        None => Box::new(io::stdin()),
         Some(path) => {
             let file = File::open(path);
             let file =
                 file.map_err(|error| Failure::Argument(format!("open {}: {error}", path.display())))?;
-            Box::new(BufReader::new(file))
+            Box::new(file)
         }
     };
+    // Who may only send may not ask; the order then has to say itself that a message is the first.
+    let order = remote.queue(&arguments.queue).await.ok().and_then(|queue| queue.options.order);
+    let reading =
+        Reading { only_living: arguments.no_dead_letters, in_after_order: order == Some(OrderWord::After) };
     let feed = Feed { remote, queue: arguments.queue, from_line: arguments.feed.from_line, out };
-    let read = if arguments.no_dead_letters { read_living } else { read_any };
-    feed.run(input, read).await
+    feed.run(input, &|line| read(line, reading)).await
 }
 
-fn read_any(_: &str, line: &[u8]) -> Result<Option<SendEnvelope>, String> {
-    read(line, false)
-}
-
-fn read_living(_: &str, line: &[u8]) -> Result<Option<SendEnvelope>, String> {
-    read(line, true)
+/// How lines of an export are read.
+#[derive(Clone, Copy, Default)]
+struct Reading {
+    /// Dead letters are left out.
+    only_living: bool,
+    /// A message of a workflow that names no predecessor is the first.
+    in_after_order: bool,
 }
 
 /// A line of an export as a message to send: in its workflow and position, under its message ID. A scheduled message
 /// stays scheduled; locks, counts and attempts stay behind.
-fn read(line: &[u8], only_living: bool) -> Result<Option<SendEnvelope>, String> {
-    let message: MessageEnvelope = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    if only_living && message.status == MessageWord::DeadLettered {
+fn read(line: &[u8], reading: Reading) -> Result<Option<SendEnvelope>, String> {
+    let message: MessageEnvelope = serde_json::from_slice(line).map_err(|error| why_unread(&error))?;
+    if reading.only_living && message.status == MessageWord::DeadLettered {
         return Ok(None);
     }
-    let first = message.after.is_none() && first_of_chain(line);
+    let first = reading.in_after_order && message.after.is_none() && message.workflow_id.is_some();
     Ok(Some(SendEnvelope {
         queue: None,
         workflow_id: message.workflow_id,
@@ -117,12 +121,6 @@ fn read(line: &[u8], only_living: bool) -> Result<Option<SendEnvelope>, String> 
     }))
 }
 
-/// Whether an exported line says that it begins an after-ordered workflow.
-fn first_of_chain(line: &[u8]) -> bool {
-    let value: Result<Value, _> = serde_json::from_slice(line);
-    value.is_ok_and(|value| value.get("first") == Some(&Value::Bool(true)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,15 +131,17 @@ mod tests {
 
     #[test]
     fn an_exported_message_goes_back_to_its_workflow_and_position() {
-        let message = read(LINE, false).unwrap().unwrap();
+        let message = read(LINE, Reading::default()).unwrap().unwrap();
         assert_eq!((message.workflow_id.as_deref(), message.position), (Some("order-17"), Some(3)));
         assert_eq!((message.message_id.as_deref(), message.properties.len()), (Some("m"), 1));
         assert_eq!(message.body.unwrap().get(), r#"{"a":1.10}"#);
-        assert!(read(LINE, true).unwrap().is_none());
+        assert!(!message.first);
+        assert!(read(LINE, Reading { in_after_order: true, ..Reading::default() }).unwrap().unwrap().first);
+        assert!(read(LINE, Reading { only_living: true, in_after_order: false }).unwrap().is_none());
     }
 
     #[test]
     fn what_is_no_message_says_why() {
-        assert!(read(b"{", false).unwrap_err().contains("EOF"));
+        assert!(read(b"{", Reading::default()).unwrap_err().contains("EOF"));
     }
 }

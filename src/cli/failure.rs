@@ -7,6 +7,8 @@ use std::io;
 use seriatim::Misuse;
 use seriatim::remote::RemoteError;
 
+use crate::cli::feed::without_place;
+
 /// Exit code: a promise was broken, a file is damaged, or the daemon refused.
 pub(crate) const BROKEN: u8 = 1;
 /// Exit code: the arguments are wrong.
@@ -63,7 +65,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Argument(text) | Failure::Refused(text) => f.write_str(text),
             Failure::Remote { what, error } => match error.problem() {
-                Some(problem) => write!(f, "{what}: {} ({})", problem.detail, problem.code),
+                Some(problem) => write!(f, "{what}: {} ({})", without_place(&problem.detail), problem.code),
                 None => error.fmt(f),
             },
             Failure::Other(error) if error.is::<Misuse>() => write!(f, "use the arguments: {error}"),

@@ -1,6 +1,6 @@
 //! Many messages, one a line: sent in batches, counted, and resumable.
 
-use std::io::BufRead;
+use std::io::Read;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -23,7 +23,7 @@ use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 
 /// What a line says: a message, nothing that is to be sent, or why it is none.
-pub(crate) type ReadLine = fn(queue: &str, line: &[u8]) -> Result<Option<SendEnvelope>, String>;
+pub(crate) type ReadLine = dyn Fn(&[u8]) -> Result<Option<SendEnvelope>, String>;
 
 /// Where lines are sent.
 pub(crate) struct Feed {
@@ -51,30 +51,27 @@ struct Tally {
 struct Batch {
     numbers: Vec<u64>,
     messages: Vec<SendEnvelope>,
-    bytes: usize,
 }
 
 impl Feed {
     /// Sends every line; true when none was refused.
-    pub(crate) async fn run(&self, input: Box<dyn BufRead + Send>, read: ReadLine) -> Result<bool, Failure> {
+    pub(crate) async fn run(&self, input: Box<dyn Read + Send>, read: &ReadLine) -> Result<bool, Failure> {
         let mut lines = InputLines::read(input)?;
         let progress = Progress::new("lines");
         let mut tally = Tally::default();
         let interrupt = Interrupt::listen();
         loop {
-            let line = tokio::select! {
-                line = lines.next() => line,
+            let chunk = tokio::select! {
+                chunk = lines.next() => chunk,
                 () = interrupt.wait() => {
                     progress.end();
                     return Err(self.stopped(&tally));
                 }
             };
-            let Some(line) = line else { break };
+            let Some(chunk) = chunk else { break };
             let mut batch = Batch::default();
-            self.add(&mut batch, line?, read, &mut tally)?;
-            while batch.numbers.len() < limits::FEED_LINES_MAX && batch.bytes < limits::FEED_BYTES_MAX {
-                let Some(line) = lines.next_at_once() else { break };
-                self.add(&mut batch, line?, read, &mut tally)?;
+            for line in chunk? {
+                self.add(&mut batch, line, read, &mut tally)?;
             }
             self.send(&batch, &interrupt, &mut tally).await?;
             progress.show(tally.lines);
@@ -89,16 +86,15 @@ impl Feed {
         &self,
         batch: &mut Batch,
         line: InputLine,
-        read: ReadLine,
+        read: &ReadLine,
         tally: &mut Tally,
     ) -> Result<(), Failure> {
         tally.lines += 1;
         if line.number < self.from_line || line.bytes.trim_ascii().is_empty() {
             return Ok(());
         }
-        match read(&self.queue, &line.bytes) {
+        match read(&line.bytes) {
             Ok(Some(message)) => {
-                batch.bytes += line.bytes.len();
                 batch.numbers.push(line.number);
                 batch.messages.push(message);
             }
@@ -172,18 +168,31 @@ impl Feed {
 
     fn refuse(&self, number: u64, problem: &Problem, tally: &mut Tally) -> Result<(), Failure> {
         tally.refused += 1;
-        remark(format!("line {number}: {} ({})", problem.detail, problem.code));
+        remark(format!("line {number}: {} ({})", without_place(&problem.detail), problem.code));
         self.out.json(&json!({ "line": number, "error": problem }))?;
         Ok(())
     }
 
     fn stopped(&self, tally: &Tally) -> Failure {
         Failure::Refused(format!(
-            "go on: stopped after line {}, all of them are on disk; go on with --from-line {}",
+            "go on: stopped after line {}; all that were not refused are on disk; go on with --from-line {}",
             tally.lines,
             tally.lines + 1
         ))
     }
+}
+
+/// What is wrong with a message, without its place in the request, which is none of the person's business.
+pub(crate) fn without_place(detail: &str) -> &str {
+    let rest = detail
+        .strip_prefix("send message ")
+        .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    rest.and_then(|rest| rest.strip_prefix(": ")).unwrap_or(detail)
+}
+
+/// Why a line is not read; which line it is stands before it.
+pub(crate) fn why_unread(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column ", " at column ")
 }
 
 fn is_final(problem: &&Problem) -> bool {
@@ -209,6 +218,14 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_place_in_the_request_is_left_out() {
+        assert_eq!(without_place("send message 17: its place is taken"), "its place is taken");
+        for other in ["send: the queue is full", "send message: why", "position is taken"] {
+            assert_eq!(without_place(other), other);
+        }
+    }
 
     #[test]
     fn a_summary_names_what_there_was() {

@@ -8,8 +8,8 @@ pub(crate) const FEED_LINES_MAX: usize = seriatim::limits::SEND_BATCH_MAX;
 /// Bytes of a feed's lines in one request; a line that is longer goes alone.
 pub(crate) const FEED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Lines that are read ahead of the request under way.
-pub(crate) const FEED_LINES_AHEAD: usize = 64;
+/// Bytes that are read of an input at once.
+pub(crate) const INPUT_BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Longest line that is read: the largest body as base64, and its headers.
 pub(crate) const LINE_BYTES_MAX: u64 = 96 * 1024 * 1024;

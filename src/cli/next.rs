@@ -43,13 +43,15 @@ fn by_itself(workflow: &WorkflowEnvelope, present: &Present) -> String {
 pub(crate) fn gap_told(gap: Option<&GapView>, present: &Present) -> String {
     let Some(gap) = gap else { return "the missing message comes".to_owned() };
     let missing = match (gap.first_missing, gap.first_waiting) {
-        (Some(from), Some(waiting)) if waiting > from + 1 => format!("positions {from} to {}", waiting - 1),
-        (Some(position), _) => format!("position {position}"),
-        _ => "the missing predecessor".to_owned(),
+        (Some(from), Some(waiting)) if waiting > from + 1 => {
+            format!("positions {from} to {} come", waiting - 1)
+        }
+        (Some(position), _) => format!("position {position} comes"),
+        _ => "the missing predecessor comes".to_owned(),
     };
     match gap.due {
-        Some(due) => format!("{missing} comes, or the queue's gap policy acts {}", present.full(due)),
-        None => format!("{missing} comes, or somebody acts"),
+        Some(due) => format!("{missing}, or the queue's gap policy acts {}", present.full(due)),
+        None => format!("{missing}, or somebody acts"),
     }
 }
 

@@ -3,6 +3,7 @@
 use seriatim::remote::Operation;
 use seriatim::remote::OperationOutcome;
 use seriatim::remote::Remote;
+use seriatim::wire::views::WorkflowWord;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::BulkArguments;
@@ -31,17 +32,25 @@ pub(crate) struct OperatorVerb {
     pub(crate) done: &'static str,
     /// Whether it cannot be undone.
     pub(crate) is_final: bool,
+    /// Of many, only workflows with one of these statuses are meant, unless statuses or causes are given.
+    pub(crate) of_many: &'static [WorkflowWord],
 }
 
-const RETRY: OperatorVerb = OperatorVerb { name: "retry", done: "retried", is_final: false };
-const SKIP: OperatorVerb = OperatorVerb { name: "skip", done: "skipped", is_final: false };
-const HOLD: OperatorVerb = OperatorVerb { name: "hold", done: "held", is_final: false };
-const RESUME: OperatorVerb = OperatorVerb { name: "resume", done: "resumed", is_final: false };
-const UNLOCK: OperatorVerb = OperatorVerb { name: "release_lock", done: "unlocked", is_final: false };
-const PURGE: OperatorVerb = OperatorVerb { name: "purge", done: "purged", is_final: true };
-pub(crate) const VOID: OperatorVerb = OperatorVerb { name: "void", done: "declared void", is_final: false };
+/// Statuses of workflows that do not get on because of the message at their head.
+const STUCK: &[WorkflowWord] = &[WorkflowWord::Blocked, WorkflowWord::Held];
+
+const RETRY: OperatorVerb = OperatorVerb { name: "retry", done: "retried", is_final: false, of_many: STUCK };
+const SKIP: OperatorVerb = OperatorVerb { name: "skip", done: "skipped", is_final: false, of_many: STUCK };
+const HOLD: OperatorVerb = OperatorVerb { name: "hold", done: "held", is_final: false, of_many: &[] };
+const RESUME: OperatorVerb =
+    OperatorVerb { name: "resume", done: "resumed", is_final: false, of_many: &[WorkflowWord::Held] };
+const UNLOCK: OperatorVerb =
+    OperatorVerb { name: "release_lock", done: "unlocked", is_final: false, of_many: &[] };
+const PURGE: OperatorVerb = OperatorVerb { name: "purge", done: "purged", is_final: true, of_many: &[] };
+pub(crate) const VOID: OperatorVerb =
+    OperatorVerb { name: "void", done: "declared void", is_final: false, of_many: &[] };
 pub(crate) const SKIP_GAP: OperatorVerb =
-    OperatorVerb { name: "skip_gap", done: "taken past its gap", is_final: false };
+    OperatorVerb { name: "skip_gap", done: "taken past its gap", is_final: false, of_many: &[] };
 
 pub(crate) async fn retry(arguments: RetryArguments) -> Result<bool, Failure> {
     let RetryArguments { target, reason, bulk, operator, daemon } = arguments;

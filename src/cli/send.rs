@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::io::BufReader;
 use std::io::IsTerminal;
 use std::io::Read;
 
@@ -20,6 +19,7 @@ use crate::cli::arguments::send::SendArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::Failure;
 use crate::cli::feed::Feed;
+use crate::cli::feed::why_unread;
 use crate::cli::limits;
 use crate::cli::out::Out;
 
@@ -29,8 +29,9 @@ pub(crate) async fn run(arguments: SendArguments) -> Result<bool, Failure> {
     let out = Out::new(arguments.daemon.json);
     if arguments.ndjson {
         let input = lines_of(arguments.body.as_deref())?;
+        let queue = arguments.queue.clone();
         let feed = Feed { remote, queue: arguments.queue, from_line: arguments.feed.from_line, out };
-        return feed.run(input, read_line).await;
+        return feed.run(input, &|line| read_line(&queue, line)).await;
     }
     let message = message(&arguments)?;
     let sent = remote.send(&arguments.queue, &message).await;
@@ -102,11 +103,11 @@ fn body(body: Option<&str>) -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn lines_of(body: Option<&str>) -> Result<Box<dyn io::BufRead + Send>, Failure> {
+fn lines_of(body: Option<&str>) -> Result<Box<dyn Read + Send>, Failure> {
     match body {
-        Some(text) if text == "-" || text.starts_with('@') => Ok(Box::new(BufReader::new(input(text)?))),
+        Some(text) if text == "-" || text.starts_with('@') => input(text),
         Some(_) => Err(Failure::Argument("find lines: give them as @FILE or on stdin".to_owned())),
-        None => Ok(Box::new(BufReader::new(io::stdin()))),
+        None => Ok(Box::new(io::stdin())),
     }
 }
 
@@ -140,7 +141,7 @@ fn property(text: &str) -> WireProperty {
 
 /// A line of `send --ndjson`.
 fn read_line(queue: &str, line: &[u8]) -> Result<Option<SendEnvelope>, String> {
-    let mut message: SendEnvelope = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let mut message: SendEnvelope = serde_json::from_slice(line).map_err(|error| why_unread(&error))?;
     match message.queue.take() {
         Some(other) if other != queue => Err(format!("it names the queue {other}")),
         _ => Ok(Some(message)),

@@ -58,7 +58,7 @@ fn what_cannot_be_undone_is_not_done_unasked() {
         &["dlq", "purge", "orders", "--reason", "r"],
         &["retry", "orders", "--all"],
     ] {
-        let answer = json!({ "effect": "7 messages are removed", "purged": 7, "matched": 7, "refused": [] });
+        let answer = json!({ "effect": "7 messages are removed", "purged": 7, "matched": 7, "done": 7, "refused": [] });
         let fake = Fake::always(answer);
         let ran = fake.run(arguments);
         assert_eq!(ran.code, Some(2), "{ran:?}");
@@ -120,7 +120,7 @@ fn many_at_once_are_done_page_by_page_and_those_refused_are_named() {
         "--yes",
     ];
     let ran = fake.run(&arguments);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "5 retried, 1 refused\n"), "{ran:?}");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "5 workflows retried, 1 refused\n"), "{ran:?}");
     assert_eq!(ran.stderr, "orders/d: operate: the workflow is locked by a holder (workflow_locked)\n");
     assert_eq!(fake.asked_lines(), vec!["POST /v1/queues/orders/operate"; 3]);
     let first = fake.asked()[0].json();
@@ -131,6 +131,26 @@ fn many_at_once_are_done_page_by_page_and_those_refused_are_named() {
     let ran = fake.run(&["retry", "orders", "--all", "--dry-run", "--json"]);
     let tally = json!({ "verb": "retry", "dry_run": true, "matched": 6, "done": 0, "refused": 0 });
     assert_eq!((ran.code, ran.json()), (Some(0), vec![tally]), "{ran:?}");
+}
+
+#[test]
+fn many_means_those_that_the_verb_can_help() {
+    let stuck = json!({ "status": ["blocked", "held"] });
+    for (arguments, filter) in [
+        (&["retry"][..], stuck.clone()),
+        (&["skip", "--reason", "r"], stuck),
+        (&["resume"], json!({ "status": ["held"] })),
+        (&["hold"], json!({ "all": true })),
+        (&["retry", "--cause", "retry"], json!({ "cause": ["retry"] })),
+        (
+            &["skip", "--reason", "r", "--prefix", "a"],
+            json!({ "status": ["blocked", "held"], "prefix": "a" }),
+        ),
+    ] {
+        let fake = three_pages();
+        fake.run(&[arguments, &["orders", "--all", "--dry-run"]].concat());
+        assert_eq!(fake.asked()[0].json()["filter"], filter, "{arguments:?}");
+    }
 }
 
 #[test]

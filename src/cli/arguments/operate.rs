@@ -27,7 +27,8 @@ pub(crate) struct OperatorArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Many at once")]
 pub(crate) struct BulkArguments {
-    /// Every workflow of the queue that matches the filters.
+    /// Every workflow of the queue that matches the filters. Without statuses and causes, `retry` and `skip` mean those that
+    /// are blocked or held, and `resume` those that are held.
     #[arg(long)]
     pub(crate) all: bool,
     /// Only those with one of these statuses: ready, locked, blocked, scheduled, waiting_for_predecessor, held, idle.
