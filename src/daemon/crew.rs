@@ -15,6 +15,7 @@ use crate::daemon::home::Home;
 use crate::daemon::posts::dispatch_of;
 use crate::daemon::posts::site_of;
 use crate::definition::Definition;
+use crate::definition::HandlerSpec;
 use crate::engine::Client;
 use crate::error::Error;
 use crate::handlers::Dispatch;
@@ -141,12 +142,23 @@ impl Crew {
             clock: self.clock.clone(),
         };
         let running = Processor::new(self.client.queue(definition.name.as_str())?)
-            .concurrency(definition.concurrency)
+            .concurrency(concurrency(definition))
             .renew_for(definition.renew_for)
             .drain(self.drain)
             .start(attempts);
         Ok(Some(Work { running, dispatch }))
     }
+}
+
+/// How many messages the handlers of a definition can really have at once: what programs that run on have no room for would
+/// wait under a lock, and be counted unstarted.
+fn concurrency(definition: &Definition) -> usize {
+    let room = definition.handlers.iter().map(|handler| match &handler.spec {
+        HandlerSpec::Persistent { processes, in_flight_max, .. } => processes.saturating_mul(*in_flight_max),
+        _ => usize::MAX,
+    });
+    // A definition with several handlers cannot tell beforehand whose message it will be.
+    room.min().unwrap_or(usize::MAX).min(definition.concurrency)
 }
 
 /// Lets all of them end together.

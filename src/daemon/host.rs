@@ -87,7 +87,7 @@ impl Host for Desk {
         reloading.boxed()
     }
 
-    fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<(), Problem> {
+    fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<(), Box<Problem>> {
         let has_handlers = self
             .house
             .definitions
@@ -95,7 +95,8 @@ impl Host for Desk {
             .get(queue)
             .is_some_and(|definition| !definition.handlers.is_empty());
         if !has_handlers {
-            return Err(Problem::new("not_available", format!("queue {queue} has no handlers of its own")));
+            let detail = format!("queue {queue} has no handlers of its own");
+            return Err(Box::new(Problem::new("no_handlers", detail)));
         }
         self.house.crew.note_pause(queue, paused);
         let (house, queue) = (self.house.clone(), queue.clone());

@@ -41,7 +41,11 @@ impl MissedTicks {
             MissedTicks::All => handled_through,
             MissedTicks::Skip | MissedTicks::Once => handled_through.max(grace_began),
         };
-        let mut ticks = cron.ticks_between(from, now, limit.saturating_add(1));
+        let mut ticks = match self {
+            MissedTicks::All => cron.ticks_between(from, now, limit.saturating_add(1)),
+            // Of several that are due at once the latest stands for all: the others were missed.
+            MissedTicks::Skip | MissedTicks::Once => cron.last_between(from, now).into_iter().collect(),
+        };
         let is_more = ticks.len() > limit;
         ticks.truncate(limit);
         if ticks.is_empty() && self == MissedTicks::Once && limit > 0 {

@@ -43,6 +43,12 @@ impl From<Problem> for Refused {
     }
 }
 
+impl From<Box<Problem>> for Refused {
+    fn from(problem: Box<Problem>) -> Refused {
+        Refused(problem)
+    }
+}
+
 impl From<Misuse> for Refused {
     fn from(misuse: Misuse) -> Refused {
         Refused::from(Problem::from(misuse))

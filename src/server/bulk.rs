@@ -10,6 +10,7 @@ use crate::engine::WorkflowView;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
+use crate::server::behalf::acting_as;
 use crate::server::caller::Caller;
 use crate::server::named::Named;
 use crate::server::named::Told;
@@ -18,7 +19,6 @@ use crate::server::operate::Order;
 use crate::server::operate::Verb;
 use crate::server::operate::id_of;
 use crate::server::page::page_limit;
-use crate::server::seams::acting_as;
 use crate::server::shared::Shared;
 use crate::server::walk::Walk;
 use crate::wire::Problem;
@@ -139,7 +139,7 @@ pub(crate) async fn bulk(
     if verb == Verb::Void {
         return Err(Refused::misuse("verb", "is void, which is for one workflow: its positions are its own"));
     }
-    let client = acting_as(&shared.client, &caller, reason.as_deref());
+    let client = acting_as(&shared.client, &caller, reason.as_deref())?;
     let order = Order { verb, request: OperateRequest { reason, dry_run, redrive, ..Default::default() } };
     order.check()?;
     let queue = client.queue(named.text("queue")?)?;

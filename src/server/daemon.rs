@@ -13,14 +13,16 @@ use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::bytes_as;
 use crate::server::answer::json;
+use crate::server::behalf::acting_as;
 use crate::server::caller::Caller;
 use crate::server::named::Asked;
 use crate::server::named::Told;
 use crate::server::named::required;
 use crate::server::openapi;
 use crate::server::page::PageQuery;
-use crate::server::seams::acting_as;
+use crate::server::page::page_limit;
 use crate::server::shared::Shared;
+use crate::wire::views::AuditView;
 use crate::wire::views::DefinitionView;
 use crate::wire::views::ScheduleView;
 
@@ -91,14 +93,26 @@ pub(crate) async fn schedules(State(shared): State<Shared>, caller: Caller) -> A
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AuditAnswer {
     /// In the order in which it was done.
-    actions: Vec<serde_json::Value>,
+    actions: Vec<AuditView>,
     /// Where the next page begins after; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<String>,
 }
 
-pub(crate) async fn audit(Asked(_page): Asked<PageQuery>) -> Answer {
-    Err(Refused::new("not_available", "the audit is not written yet"))
+pub(crate) async fn audit(
+    State(shared): State<Shared>,
+    caller: Caller,
+    Asked(page): Asked<PageQuery>,
+) -> Answer {
+    let after = page.after.as_deref().unwrap_or("0").parse();
+    let after = after.map_err(|_| Refused::misuse("after", "is not the number of an entry"))?;
+    let limit = page_limit(page.limit);
+    let entries = shared.client.audit(after, limit).await?;
+    let is_full = entries.len() == limit;
+    let after = entries.last().filter(|_| is_full).map(|entry| entry.number.to_string());
+    let mut actions: Vec<AuditView> = entries.into_iter().map(AuditView::show).collect();
+    actions.retain(|action| caller.reaches(&action.queue));
+    json(&AuditAnswer { actions, after })
 }
 
 /// Where a backup goes.
@@ -125,7 +139,7 @@ pub(crate) async fn backup(
 ) -> Answer {
     let name = required("path", request.path)?;
     let target = shared.host.backup_target(&name)?;
-    let made = acting_as(&shared.client, &caller, None).backup(&target).await;
+    let made = acting_as(&shared.client, &caller, None)?.backup(&target).await;
     let records = made.map_err(|error| match error {
         // It is the copy that failed; the engine goes on.
         OperationError::Unavailable(Unavailable::Stopped(fault)) => {

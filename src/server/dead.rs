@@ -14,6 +14,7 @@ use crate::limits;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
+use crate::server::behalf::acting_as;
 use crate::server::caller::Caller;
 use crate::server::named::Asked;
 use crate::server::named::Named;
@@ -22,7 +23,6 @@ use crate::server::named::required;
 use crate::server::page::page_limit;
 use crate::server::queues::PurgeAnswer;
 use crate::server::queues::PurgeRequest;
-use crate::server::seams::acting_as;
 use crate::server::shared::Shared;
 use crate::wire::Problem;
 use crate::wire::views::DeadLetterEntry;
@@ -165,7 +165,7 @@ pub(crate) async fn redrive(
     named: Named,
     Told(request): Told<RedriveRequest>,
 ) -> Answer {
-    let client = acting_as(&shared.client, &caller, request.reason.as_deref());
+    let client = acting_as(&shared.client, &caller, request.reason.as_deref())?;
     let (queue, number) = (client.queue(named.text("queue")?)?, named.number()?);
     let redriven = match request.position {
         Some(position) => queue.redrive_as(number, position).await?,
@@ -234,7 +234,7 @@ pub(crate) async fn redrive_many(
     if request.all == (request.letter_reason.is_some() || request.workflow_id.is_some()) {
         return Err(Refused::misuse("all", "has to be said, or which are meant, not both"));
     }
-    let client = acting_as(&shared.client, &caller, request.reason.as_deref());
+    let client = acting_as(&shared.client, &caller, request.reason.as_deref())?;
     let queue = client.queue(named.text("queue")?)?;
     let mut pile = Pile::new(request.letter_reason, request.workflow_id, request.after)?;
     let (letters, is_last) = pile.next(&queue, page_limit(request.limit)).await?;
@@ -270,7 +270,7 @@ pub(crate) async fn purge(
         return json(&PurgeAnswer { purged: counts.dead_lettered, dry_run: true });
     }
     let reason = required("reason", request.reason)?;
-    let client = acting_as(&shared.client, &caller, Some(&reason));
+    let client = acting_as(&shared.client, &caller, Some(&reason))?;
     let purged = client.queue(queue.name())?.purge_dead_letters().await?;
     json(&PurgeAnswer { purged, dry_run: false })
 }

@@ -45,7 +45,7 @@ pub(crate) trait Host: Send + Sync + 'static {
     fn reload(&self) -> BoxFuture<'_, Result<(), Problem>>;
 
     /// Pauses the handlers of a queue, or lets them go on; a problem when it has none.
-    fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<(), Problem>;
+    fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<(), Box<Problem>>;
 
     /// The schedules, with their next instants.
     fn schedules(&self) -> Vec<ScheduleView>;

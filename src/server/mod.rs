@@ -5,6 +5,7 @@
 mod answer;
 mod auth;
 mod batch;
+mod behalf;
 mod blocked;
 mod bulk;
 mod caller;
@@ -29,7 +30,7 @@ mod queues;
 mod receive;
 mod route;
 mod routes;
-mod seams;
+
 mod send;
 mod serve;
 mod settle;

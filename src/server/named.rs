@@ -30,16 +30,11 @@ pub(crate) struct Named {
 impl FromRequestParts<Shared> for Named {
     type Rejection = Refused;
 
-    fn from_request_parts(
-        parts: &mut Parts,
-        shared: &Shared,
-    ) -> impl Future<Output = Result<Named, Refused>> + Send {
-        async move {
-            let params = RawPathParams::from_request_parts(parts, shared).await;
-            let params = params.map_err(|_| Refused::misuse("path", "is not UTF-8"))?;
-            let values = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            Ok(Named { values, shared: shared.clone() })
-        }
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Named, Refused> {
+        let params = RawPathParams::from_request_parts(parts, shared).await;
+        let params = params.map_err(|_| Refused::misuse("path", "is not UTF-8"))?;
+        let values = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Ok(Named { values, shared: shared.clone() })
     }
 }
 
@@ -92,20 +87,15 @@ pub(crate) struct Told<T>(pub(crate) T);
 impl<T: DeserializeOwned> FromRequest<Shared> for Told<T> {
     type Rejection = Refused;
 
-    fn from_request(
-        request: Request,
-        shared: &Shared,
-    ) -> impl Future<Output = Result<Told<T>, Refused>> + Send {
-        async move {
-            let (parts, body) = request.into_parts();
-            let bytes_max = parts.extensions.get::<BodyMax>().map_or(0, |max| max.0);
-            let (body, _room) = Inflow::new(shared, body, bytes_max).all().await?;
-            if body.is_empty() {
-                return Ok(Told(read_json(b"{}")?));
-            }
-            check_is_json(&parts.headers)?;
-            Ok(Told(read_json(&body)?))
+    async fn from_request(request: Request, shared: &Shared) -> Result<Told<T>, Refused> {
+        let (parts, body) = request.into_parts();
+        let bytes_max = parts.extensions.get::<BodyMax>().map_or(0, |max| max.0);
+        let (body, _room) = Inflow::new(shared, body, bytes_max).all().await?;
+        if body.is_empty() {
+            return Ok(Told(read_json(b"{}")?));
         }
+        check_is_json(&parts.headers)?;
+        Ok(Told(read_json(&body)?))
     }
 }
 

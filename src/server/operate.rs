@@ -13,12 +13,12 @@ use crate::id::WorkflowId;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
+use crate::server::behalf::acting_as;
 use crate::server::caller::Caller;
 use crate::server::named::Asked;
 use crate::server::named::Named;
 use crate::server::named::Told;
 use crate::server::named::required;
-use crate::server::seams::acting_as;
 use crate::server::shared::Shared;
 use crate::server::workflows::WorkflowQuery;
 use crate::server::workflows::view;
@@ -94,7 +94,7 @@ pub(crate) async fn operate(
     let verb = verb(&named)?;
     let order = Order { verb, request };
     order.check()?;
-    let client = acting_as(&shared.client, &caller, order.request.reason.as_deref());
+    let client = acting_as(&shared.client, &caller, order.request.reason.as_deref())?;
     let queue = client.queue(named.text("queue")?)?;
     let workflow = queue.workflow(&query.id)?;
     let now = match verb {

@@ -11,11 +11,11 @@ use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
 use crate::server::answer::no_content;
+use crate::server::behalf::acting_as;
 use crate::server::caller::Caller;
 use crate::server::named::Asked;
 use crate::server::named::Named;
 use crate::server::page::page_limit;
-use crate::server::seams::acting_as;
 use crate::server::shared::Shared;
 use crate::wire::views::MessageEnvelope;
 
@@ -64,7 +64,7 @@ pub(crate) async fn look(named: Named) -> Answer {
 }
 
 pub(crate) async fn cancel(State(shared): State<Shared>, caller: Caller, named: Named) -> Answer {
-    let client = acting_as(&shared.client, &caller, None);
+    let client = acting_as(&shared.client, &caller, None)?;
     client.queue(named.text("queue")?)?.cancel(named.number()?).await?;
     no_content()
 }

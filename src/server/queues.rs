@@ -14,6 +14,7 @@ use crate::server::answer::Refused;
 use crate::server::answer::json;
 use crate::server::answer::json_as;
 use crate::server::answer::no_content;
+use crate::server::behalf::acting_as;
 use crate::server::caller::Caller;
 use crate::server::named::Asked;
 use crate::server::named::Named;
@@ -21,7 +22,6 @@ use crate::server::named::Told;
 use crate::server::named::required;
 use crate::server::page::PageQuery;
 use crate::server::page::page_limit;
-use crate::server::seams::acting_as;
 use crate::server::shared::House;
 use crate::server::shared::Shared;
 use crate::wire::options::OptionsEnvelope;
@@ -87,7 +87,7 @@ pub(crate) async fn put(
     let queue = named.queue()?;
     check_not_defined(&shared, queue.name())?;
     let options = options.read()?;
-    let client = acting_as(&shared.client, &caller, None);
+    let client = acting_as(&shared.client, &caller, None)?;
     let existed = queue.view().await.is_ok();
     let status = match client.create_queue(queue.name(), options.clone()).await {
         Ok(_) if existed => StatusCode::OK,
@@ -104,7 +104,7 @@ pub(crate) async fn put(
 pub(crate) async fn delete(State(shared): State<Shared>, caller: Caller, named: Named) -> Answer {
     let queue = named.queue()?;
     check_not_defined(&shared, queue.name())?;
-    acting_as(&shared.client, &caller, None).delete_queue(queue.name()).await?;
+    acting_as(&shared.client, &caller, None)?.delete_queue(queue.name()).await?;
     no_content()
 }
 
@@ -151,7 +151,7 @@ pub(crate) async fn purge(
         return json(&PurgeAnswer { purged: counts.stored() - counts.locked, dry_run: true });
     }
     let reason = required("reason", request.reason)?;
-    let client = acting_as(&shared.client, &caller, Some(&reason));
+    let client = acting_as(&shared.client, &caller, Some(&reason))?;
     let purged = client.queue(queue.name())?.purge().await?;
     json(&PurgeAnswer { purged, dry_run: false })
 }

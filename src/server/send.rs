@@ -24,6 +24,8 @@ use crate::server::batch::Batch;
 use crate::server::batch::Lines;
 use crate::server::batch::read_line;
 use crate::server::batch::write_receipt;
+use crate::server::behalf::acting_as;
+use crate::server::behalf::send_once;
 use crate::server::caller::Caller;
 use crate::server::headers::message_of;
 use crate::server::inflow::Inflow;
@@ -31,8 +33,6 @@ use crate::server::named::Asked;
 use crate::server::named::Named;
 use crate::server::named::media_type;
 use crate::server::outbox::outbox;
-use crate::server::seams::acting_as;
-use crate::server::seams::send_once;
 use crate::server::shared::Shared;
 use crate::wire::Problem;
 
@@ -110,7 +110,7 @@ pub(crate) async fn send(
     Asked(query): Asked<SendQuery>,
     request: Request,
 ) -> Answer {
-    let queue = acting_as(&shared.client, &caller, None).queue(named.text("queue")?)?;
+    let queue = acting_as(&shared.client, &caller, None)?.queue(named.text("queue")?)?;
     let (parts, body) = request.into_parts();
     let has_lines = media_type(&parts.headers)
         .is_some_and(|media_type| LINES.iter().any(|line| line.eq_ignore_ascii_case(media_type)));

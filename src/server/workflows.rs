@@ -19,13 +19,13 @@ use crate::server::answer::Refused;
 use crate::server::answer::bytes_as;
 use crate::server::answer::json;
 use crate::server::answer::no_content;
+use crate::server::behalf::acting_as;
 use crate::server::caller::Caller;
 use crate::server::inflow::Inflow;
 use crate::server::named::Asked;
 use crate::server::named::Named;
 use crate::server::page::page_limit;
 use crate::server::peek::MessagesAnswer;
-use crate::server::seams::acting_as;
 use crate::server::shared::Shared;
 use crate::server::walk::Walk;
 use crate::wire::views::WorkflowEnvelope;
@@ -154,7 +154,7 @@ pub(crate) async fn put_state(
     Asked(query): Asked<WorkflowQuery>,
     request: Request,
 ) -> Answer {
-    let client = acting_as(&shared.client, &caller, None);
+    let client = acting_as(&shared.client, &caller, None)?;
     let queue = client.queue(named.text("queue")?)?;
     // One byte more than is allowed, so that the engine says what is.
     let inflow = Inflow::new(&shared, request.into_body(), limits::STATE_BYTES_MAX + 1);
@@ -169,7 +169,7 @@ pub(crate) async fn delete_state(
     named: Named,
     Asked(query): Asked<WorkflowQuery>,
 ) -> Answer {
-    let client = acting_as(&shared.client, &caller, None);
+    let client = acting_as(&shared.client, &caller, None)?;
     client.queue(named.text("queue")?)?.workflow(query.id)?.set_state(None).await?;
     no_content()
 }

@@ -12,6 +12,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
+use seriatim::Clock;
+use seriatim::SystemClock;
 
 /// How long anything may take before a test gives up; nothing waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -120,13 +122,13 @@ impl Daemon {
 
     /// Asks again and again, as fast as answers come, until one is what is waited for.
     pub(crate) fn wait_for(&self, path: &str, what: impl Fn(&Value) -> bool) -> Value {
-        let began = std::time::Instant::now();
+        let clock = SystemClock::default();
         loop {
             let answer = self.json("GET", path, &Value::Null);
             if what(&answer) {
                 return answer;
             }
-            assert!(began.elapsed() < PATIENCE, "{path} is still {answer}");
+            assert!(clock.elapsed() < PATIENCE, "{path} is still {answer}");
         }
     }
 

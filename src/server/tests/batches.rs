@@ -144,7 +144,7 @@ async fn a_batch_that_breaks_off_keeps_what_was_accepted() {
     assert!(queue.receive(Duration::from_secs(10)).await.unwrap().is_some());
     wire.say("this is no chunk\r\n").await;
     let heard = wire.end().await;
-    let last = heard.lines().filter(|line| line.starts_with('{')).next_back().unwrap();
+    let last = heard.lines().rfind(|line| line.starts_with('{')).unwrap();
     assert!(last.contains("\"line\":4") && last.contains("malformed"), "{heard}");
     assert_eq!(queue.view().await.unwrap().counts.accepted, 3);
 }

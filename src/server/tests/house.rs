@@ -86,6 +86,7 @@ impl Host for FakeHost {
             file_bytes: None,
             definitions: 1,
             handlers_running: 0,
+            reload_problem: None,
         }
     }
 
@@ -109,9 +110,9 @@ impl Host for FakeHost {
         Box::pin(async { Ok(()) })
     }
 
-    fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<(), Problem> {
+    fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<(), Box<Problem>> {
         if queue.as_str() != "defined" {
-            return Err(Problem::new("no_handlers", format!("queue {queue} has no handlers")));
+            return Err(Box::new(Problem::new("no_handlers", format!("queue {queue} has no handlers"))));
         }
         self.paused.store(paused, Ordering::Relaxed);
         Ok(())

@@ -1,5 +1,6 @@
 //! How what a look shows looks to outsiders: queues, workflows, messages, dead letters, events, what is blocked.
 
+mod audit;
 mod blocked;
 mod daemon;
 mod event;
@@ -7,6 +8,7 @@ mod message;
 mod queue;
 mod workflow;
 
+pub use crate::wire::views::audit::AuditView;
 pub use crate::wire::views::blocked::BlockedCause;
 pub use crate::wire::views::blocked::BlockedView;
 pub use crate::wire::views::blocked::NextAction;

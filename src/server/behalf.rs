@@ -1,16 +1,23 @@
-//! What the engine will be asked for and cannot do yet, each behind one function.
+//! What is asked of the engine on behalf of somebody.
 
+use crate::actor::Actor;
 use crate::engine::Client;
 use crate::engine::Queue;
 use crate::engine::Receipt;
+use crate::error::Misuse;
 use crate::id::IdempotencyKey;
 use crate::message::Message;
 use crate::server::answer::Refused;
 use crate::server::caller::Caller;
 
 /// A client that acts for a caller, so that what is done is written down with who did it and why.
-pub(crate) fn acting_as(client: &Client, _caller: &Caller, _reason: Option<&str>) -> Client {
-    client.clone()
+pub(crate) fn acting_as(client: &Client, caller: &Caller, reason: Option<&str>) -> Result<Client, Misuse> {
+    let actor = Actor::new(caller.name())?;
+    let actor = match reason {
+        Some(reason) => actor.because(reason)?,
+        None => actor,
+    };
+    Ok(client.acting_as(actor))
 }
 
 /// Sends once, however often it is asked with this key: the first answer is given again. The digest tells whether it is
