@@ -9,7 +9,9 @@ use seriatim::definition::LoadError;
 pub(crate) fn definition(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("workflows/fuzzed.toml");
-    let Err(LoadError::Mistakes(mistakes)) = Definitions::from_texts([(file.as_path(), &*text)]) else { return };
+    let Err(LoadError::Mistakes(mistakes)) = Definitions::from_texts([(file.as_path(), &*text)]) else {
+        return;
+    };
     assert!(!mistakes.is_empty(), "what is refused has a mistake");
     for mistake in mistakes {
         assert!(!mistake.render(false).is_empty());

@@ -36,7 +36,9 @@ fn a_definition_with_bytes_changed_is_read_or_shows_its_mistakes() {
             definition(&changed(&text, n));
         }
     }
-    for made_up in ["", "=", "[", "[[handler]]", "name = 1", "[[schedule]]\ncron = \"\u{e9} * * * *\"", "\u{feff}"] {
+    for made_up in
+        ["", "=", "[", "[[handler]]", "name = 1", "[[schedule]]\ncron = \"\u{e9} * * * *\"", "\u{feff}"]
+    {
         definition(made_up.as_bytes());
     }
 }

@@ -86,6 +86,7 @@ impl Host for FakeHost {
             file_bytes: None,
             definitions: 1,
             handlers_running: 0,
+            reload_problem: None,
         }
     }
 
