@@ -158,12 +158,30 @@ async fn a_body_that_is_too_large_is_refused_before_it_is_read() {
 }
 
 #[tokio::test]
-async fn a_key_that_nobody_keeps_yet_is_refused_and_not_ignored() {
+async fn a_request_that_is_repeated_with_its_key_is_answered_and_not_done_again() {
     let house = House::open().await;
     house.create("orders", QueueOptions::default()).await;
-    let sent = house.call("POST", MESSAGES, &[("idempotency-key", "k-1")], "x").await;
-    assert_eq!((sent.status.as_u16(), sent.code()), (501, "not_available".to_owned()));
-    assert!(house.receive("orders", json!({})).await.is_empty());
-    let lines = [("idempotency-key", "k-1"), ("content-type", "application/x-ndjson")];
-    assert_eq!(house.call("POST", MESSAGES, &lines, "{}").await.json()["field"], "idempotency_key");
+    let key = ("idempotency-key", "k-1");
+    let first = house.call("POST", MESSAGES, &[key], "x").await;
+    let again = house.call("POST", MESSAGES, &[key, ("traceparent", "another trace")], "x").await;
+    assert_eq!(first.json()["sequence_number"], again.json()["sequence_number"]);
+    for (headers, body) in [(&[key][..], "y"), (&[key, ("seriatim-subject", "s")], "x")] {
+        let other = house.call("POST", MESSAGES, headers, body).await;
+        assert_eq!((other.status.as_u16(), other.code()), (422, "key_reused".to_owned()));
+    }
+    assert_eq!(house.receive("orders", json!({ "max": 10 })).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_batch_is_repeatable_only_as_a_whole() {
+    let house = House::open().await;
+    house.create("orders", QueueOptions::default()).await;
+    let headers = [("idempotency-key", "k-1"), ("content-type", "application/x-ndjson")];
+    let atomic = format!("{MESSAGES}?atomic=true");
+    let first = house.call("POST", &atomic, &headers, "{}\n{}\n").await;
+    assert_eq!(first.status, 201);
+    assert_eq!(house.call("POST", &atomic, &headers, "{}\n{}\n").await.body, first.body);
+    assert_eq!(house.call("POST", &atomic, &headers, "{}\n").await.code(), "key_reused");
+    assert_eq!(house.call("POST", MESSAGES, &headers, "{}").await.json()["field"], "idempotency_key");
+    assert_eq!(house.receive("orders", json!({ "max": 10 })).await.len(), 2);
 }
