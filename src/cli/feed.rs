@@ -23,7 +23,7 @@ use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 
 /// What a line says: a message, nothing that is to be sent, or why it is none.
-pub(crate) type ReadLine = dyn Fn(&[u8]) -> Result<Option<SendEnvelope>, String>;
+pub(crate) type ReadLine<'r> = dyn Fn(&[u8]) -> Result<Option<SendEnvelope>, String> + 'r;
 
 /// Where lines are sent.
 pub(crate) struct Feed {
@@ -55,7 +55,11 @@ struct Batch {
 
 impl Feed {
     /// Sends every line; true when none was refused.
-    pub(crate) async fn run(&self, input: Box<dyn Read + Send>, read: &ReadLine) -> Result<bool, Failure> {
+    pub(crate) async fn run(
+        &self,
+        input: Box<dyn Read + Send>,
+        read: &ReadLine<'_>,
+    ) -> Result<bool, Failure> {
         let mut lines = InputLines::read(input)?;
         let progress = Progress::new("lines");
         let mut tally = Tally::default();
@@ -86,7 +90,7 @@ impl Feed {
         &self,
         batch: &mut Batch,
         line: InputLine,
-        read: &ReadLine,
+        read: &ReadLine<'_>,
         tally: &mut Tally,
     ) -> Result<(), Failure> {
         tally.lines += 1;
