@@ -247,6 +247,15 @@ pub enum SendRefusal {
     /// The sequence numbers of this file are used up.
     #[error("send: the sequence numbers are used up")]
     NumbersUsedUp,
+    /// Another request was sent under this idempotency key, and its answer is still kept.
+    #[error("send: the idempotency key {0:?} was used for another request")]
+    KeyReused(String),
+    /// As many answers are kept for idempotency keys as the queue may keep.
+    #[error("send: the queue keeps {kept} answers for idempotency keys, more are not allowed")]
+    TooManyKeys {
+        /// How many it keeps.
+        kept: u64,
+    },
 }
 
 impl SendRefusal {
@@ -261,7 +270,9 @@ impl SendRefusal {
             SendRefusal::QueueNotFound(_)
             | SendRefusal::QueueFull { .. }
             | SendRefusal::NotScheduled(_)
-            | SendRefusal::NumbersUsedUp => {}
+            | SendRefusal::NumbersUsedUp
+            | SendRefusal::KeyReused(_)
+            | SendRefusal::TooManyKeys { .. } => {}
         }
         self
     }

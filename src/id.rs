@@ -108,6 +108,59 @@ impl WorkflowId {
     }
 }
 
+/// What makes a request that is sent again recognisable: a text that the sender chooses for one request, and a digest of
+/// that request, by which another request under the same text is told from it.
+///
+/// ```
+/// use seriatim::IdempotencyKey;
+///
+/// let body = br#"{"order": 17}"#;
+/// let key = IdempotencyKey::of_request("a5d1", body)?;
+/// assert_eq!(key, IdempotencyKey::of_request("a5d1", body)?);
+/// assert_ne!(key, IdempotencyKey::of_request("a5d1", b"another")?);
+/// # Ok::<(), seriatim::Misuse>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdempotencyKey {
+    text: Arc<str>,
+    digest: u64,
+}
+
+impl IdempotencyKey {
+    /// Makes a key of any UTF-8 text of 1 to 128 bytes and a digest of the request.
+    ///
+    /// # Errors
+    /// [`Misuse`] when the text is empty or too long.
+    pub fn new(text: impl AsRef<str>, digest: u64) -> Result<IdempotencyKey, Misuse> {
+        let text = text.as_ref();
+        check_length(text, limits::IDEMPOTENCY_KEY_BYTES_MAX)
+            .map_err(|problem| Misuse::new("idempotency key", problem))?;
+        Ok(IdempotencyKey { text: Arc::from(text), digest })
+    }
+
+    /// Makes a key of a text and the bytes of the request; their digest is XXH3-64 with seed 0, in every version.
+    ///
+    /// # Errors
+    /// As [`IdempotencyKey::new`].
+    pub fn of_request(text: impl AsRef<str>, request: &[u8]) -> Result<IdempotencyKey, Misuse> {
+        IdempotencyKey::new(text, xxhash_rust::xxh3::xxh3_64(request))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The digest of the request.
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    pub(crate) fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+}
+
 fn check_length(text: &str, bytes_max: usize) -> Result<(), String> {
     match text.len() {
         0 => Err("is empty".to_owned()),

@@ -35,6 +35,7 @@
 
 #![forbid(unsafe_code)]
 
+mod actor;
 mod clock;
 #[cfg(feature = "daemon")]
 pub mod daemon;
@@ -64,6 +65,7 @@ mod token;
 #[cfg(feature = "daemon")]
 pub mod wire;
 
+pub use crate::actor::Actor;
 pub use crate::clock::{Clock, SystemClock, Timestamp};
 #[cfg(feature = "store-alone")]
 #[doc(hidden)]
@@ -72,18 +74,18 @@ pub use crate::engine::alone::StoreAlone;
 #[doc(hidden)]
 pub use crate::engine::fuzz;
 pub use crate::engine::{
-    Abandon, Attempt, COMMIT_SECONDS, Check, Client, CommitStats, Completion, Counts, Damage, DeadLetter,
-    DeadLetterView, Deferral, Delivery, DeliveryId, Durability, Ending, Engine, EngineBuilder, Event,
-    EventKind, Events, Gap, Hold, HoldCause, Kept, MessageStatus, MessageView, Missed, Queue, QueueView,
-    Receipt, Received, Redriven, Renewal, Run, TakenWorkflow, Verification, VerifyProgress, VerifyStep,
-    Workflow, WorkflowStatus, WorkflowView, verify,
+    Abandon, Attempt, AuditEntry, AuditVerb, COMMIT_SECONDS, Check, Client, CommitStats, Completion, Counts,
+    Damage, DeadLetter, DeadLetterView, Deferral, Delivery, DeliveryId, Durability, Ending, Engine,
+    EngineBuilder, Event, EventKind, Events, Gap, Hold, HoldCause, Kept, MessageStatus, MessageView, Missed,
+    Queue, QueueView, Receipt, Received, Redriven, Renewal, Run, TakenWorkflow, Verification, VerifyProgress,
+    VerifyStep, Workflow, WorkflowStatus, WorkflowView, verify,
 };
 pub use crate::error::{
     Error, Fault, Misuse, OpenError, OperateError, OperateRefusal, OperationError, QueueError, QueueRefusal,
     ReceiveError, ReceiveRefusal, SendError, SendRefusal, SettleError, SettleRefusal, Unavailable,
 };
 pub use crate::header::{Headers, Properties, PropertyValue};
-pub use crate::id::{MessageId, Position, QueueName, SequenceNumber, WorkflowId};
+pub use crate::id::{IdempotencyKey, MessageId, Position, QueueName, SequenceNumber, WorkflowId};
 pub use crate::message::{Message, Place};
 pub use crate::processor::{
     BatchHandler, BatchOutcome, Body, Context, Failure, Handler, Outcome, Processor, Raw, Running,

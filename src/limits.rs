@@ -11,6 +11,17 @@ pub const WORKFLOW_ID_BYTES_MAX: usize = 128;
 /// Longest message ID in bytes, as Service Bus.
 pub const MESSAGE_ID_BYTES_MAX: usize = 128;
 
+/// Longest text of an idempotency key in bytes, as a message ID.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
+
+/// How long the answer to a send with an idempotency key is kept to be given again: longer than any client that has
+/// heard nothing goes on trying.
+pub const IDEMPOTENCY_WINDOW: Duration = Duration::from_secs(10 * 60);
+
+/// Most answers that one queue keeps for idempotency keys; beyond it, a send with a new key is refused, because
+/// forgetting one early would break its promise. It allows 1,600 such sends a second.
+pub const IDEMPOTENCY_KEYS_MAX: u64 = 1_000_000;
+
 /// Longest subject, content type, correlation ID or reply-to in bytes: headers are kept in memory while handed out.
 pub const HEADER_BYTES_MAX: usize = 1024;
 
@@ -22,6 +33,12 @@ pub const REASON_BYTES_MAX: usize = 1024;
 
 /// Longest dead-letter description in bytes, enough for a stack trace's top.
 pub const DESCRIPTION_BYTES_MAX: usize = 4096;
+
+/// Longest name of an actor in bytes: it is shown in one column.
+pub const ACTOR_BYTES_MAX: usize = 128;
+
+/// Entries of the audit that are kept; with each one more, the oldest is dropped. At 200 bytes each they take 20 MB.
+pub const AUDIT_KEPT: u64 = 100_000;
 
 /// Default of the largest body of a message in bytes; a queue may set another up to [`BODY_BYTES_CEILING`].
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;

@@ -6,3 +6,5 @@ mod crash;
 mod house;
 #[path = "daemon/reload.rs"]
 mod reload;
+#[path = "daemon/webhook.rs"]
+mod webhook;

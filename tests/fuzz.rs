@@ -1,7 +1,9 @@
 //! The fuzz target on whole files, without a fuzzer; the others are inside the crate (`src/engine/fuzz`).
 
 mod fuzz {
+    mod definition;
     mod replay;
     mod rich;
+    mod send;
     mod store;
 }

@@ -3,12 +3,14 @@
 mod promises {
     pub(crate) mod house;
 
+    mod audit;
     mod broken;
     mod broken_answers;
     mod check;
     mod corners;
     mod files;
     mod guarantees;
+    mod once;
     mod ordering;
     mod processor;
     mod processor_edges;

@@ -80,8 +80,11 @@ fn lines(definition: &Definition, now: Timestamp) -> Vec<String> {
         format!("{} ({})", definition.name, definition.file.display()),
         format!("  order     {}", order(definition)),
     ];
+    let is_only = definition.handlers.len() == 1;
     let handlers = definition.handlers.iter();
-    lines.extend(handlers.map(|handler| format!("  handler   {}: {}", subject(handler), handler.spec)));
+    lines.extend(
+        handlers.map(|handler| format!("  handler   {}: {}", subject(handler, is_only), handler.spec)),
+    );
     if definition.handlers.is_empty() {
         lines.push("  handler   none: clients receive the messages".to_owned());
     }
@@ -112,9 +115,10 @@ fn order(definition: &Definition) -> String {
     }
 }
 
-fn subject(handler: &HandlerDefinition) -> String {
+fn subject(handler: &HandlerDefinition, is_only: bool) -> String {
     match &handler.subject {
         Some(subject) => format!("subject {subject}"),
+        None if is_only => "every subject".to_owned(),
         None => "every other subject".to_owned(),
     }
 }

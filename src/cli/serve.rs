@@ -19,9 +19,14 @@ use crate::cli::logs;
 use crate::cli::out::remark;
 
 /// The definitions that `dev` shows when it is given none.
-const DEMO: [(&str, &str); 2] = [
-    ("orders.toml", include_str!("../../workflows/orders.toml")),
+const DEMO: [(&str, &str); 7] = [
+    ("nightly.py", include_str!("../../workflows/nightly.py")),
+    ("nightly.toml", include_str!("../../workflows/nightly.toml")),
     ("orders.py", include_str!("../../workflows/orders.py")),
+    ("orders.toml", include_str!("../../workflows/orders.toml")),
+    ("shipments.py", include_str!("../../workflows/shipments.py")),
+    ("shipments.toml", include_str!("../../workflows/shipments.toml")),
+    ("tell.py", include_str!("../../workflows/tell.py")),
 ];
 
 /// Runs the daemon until it is told to stop; false when the definitions have mistakes.

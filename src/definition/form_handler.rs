@@ -44,8 +44,8 @@ pub(crate) struct HandlerForm {
     /// With persistent: how many processes run at once.
     #[schemars(range(min = 1, max = limits::PROCESSES_MAX), extend("default" = 1))]
     pub(crate) processes: Option<Given<usize>>,
-    /// With persistent: how many messages one process may hold at once. More than one, and it answers them by id, in any
-    /// order.
+    /// With persistent: how many messages one process may hold at once. With more than one, it answers them by id, in any
+    /// order; what waits in it is on the clock of its attempt.
     #[schemars(range(min = 1, max = limits::CONCURRENCY_MAX), extend("default" = limits::IN_FLIGHT_DEFAULT))]
     pub(crate) in_flight_max: Option<Given<usize>>,
     /// With http: the file that holds the secret with which posts are signed, as whsec_ and base64. With several, one a

@@ -1,6 +1,7 @@
 //! Definitions: files that declare a queue and what handles its messages.
 
 mod address;
+#[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod definition;
 mod diagnostic;
 mod form;

@@ -51,14 +51,46 @@ fn may_be_run(_: &std::fs::Metadata) -> bool {
     true
 }
 
+/// Programs that read a script, whose names may go on with a version.
+const INTERPRETERS: &[&str] = &["python", "node", "ruby", "perl", "bash", "sh"];
+
+/// How the names of scripts end.
+const SCRIPTS: &[&str] = &[".py", ".js", ".mjs", ".rb", ".pl", ".sh"];
+
+/// Whether the script is there that an interpreter is told to read: the mistake that is made most often.
+pub(crate) fn check_script(argv: &[String], folder: &Path) -> Result<(), Trouble> {
+    let Some((program, arguments)) = argv.split_first() else { return Ok(()) };
+    let program = program.rsplit('/').next().unwrap_or_default();
+    let program = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    if !INTERPRETERS.contains(&program) {
+        return Ok(());
+    }
+    let Some(first) = arguments.iter().find(|argument| !argument.starts_with('-') || is_code(argument))
+    else {
+        return Ok(());
+    };
+    let path = folder.join(first);
+    if is_code(first) || !SCRIPTS.iter().any(|end| first.ends_with(end)) || path.exists() {
+        return Ok(());
+    }
+    Err(missing(&path, &std::io::ErrorKind::NotFound.into()))
+}
+
+/// Whether an argument says that what follows is no file: a piece of code, or a module.
+fn is_code(argument: &str) -> bool {
+    matches!(argument, "-c" | "-e" | "-m")
+}
+
 /// A file with a secret or a certificate: it has to be there and to be readable, and to hold something.
 pub(crate) fn find_file(name: &str, folder: &Path) -> Result<PathBuf, Trouble> {
     let path = folder.join(name);
-    let length = File::open(&path).and_then(|file| file.metadata());
-    match length {
+    match std::fs::metadata(&path) {
         Ok(metadata) if !metadata.is_file() => Err((format!("{} is no file", path.display()), None)),
         Ok(metadata) if metadata.len() == 0 => Err((format!("{} is empty", path.display()), None)),
-        Ok(_) => Ok(std::path::absolute(&path).unwrap_or(path)),
+        Ok(_) => match File::open(&path) {
+            Ok(_) => Ok(std::path::absolute(&path).unwrap_or(path)),
+            Err(error) => Err(missing(&path, &error)),
+        },
         Err(error) => Err(missing(&path, &error)),
     }
 }
@@ -72,4 +104,32 @@ fn missing(path: &Path, error: &std::io::Error) -> Trouble {
     let near = nearest(&name, beside.iter().map(String::as_str));
     let help = near.map(|near| format!("did you mean {}?", folder.join(near).display()));
     (format!("{} cannot be opened: {error}", path.display()), help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_that_is_not_there_is_missed_and_nothing_else() {
+        let check = |argv: &[&str]| {
+            let argv: Vec<String> = argv.iter().map(|argument| (*argument).to_owned()).collect();
+            check_script(&argv, Path::new("workflows"))
+        };
+        for argv in [
+            &["python3", "orders.py"][..],
+            &["python3", "-u", "orders.py", "missing.py"],
+            &["/usr/bin/python3.12", "orders.py"],
+            &["python3", "-m", "missing.py"],
+            &["sh", "-c", "missing.sh"],
+            &["sh", "run"],
+            &["sh"],
+            &["cat", "missing.py"],
+        ] {
+            assert!(check(argv).is_ok(), "{argv:?}");
+        }
+        let (message, help) = check(&["python3", "-u", "ordrs.py"]).unwrap_err();
+        assert!(message.starts_with("workflows/ordrs.py cannot be opened: "), "{message}");
+        assert_eq!(help.as_deref(), Some("did you mean workflows/orders.py?"));
+    }
 }

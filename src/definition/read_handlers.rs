@@ -24,6 +24,7 @@ use crate::definition::handler::Target;
 use crate::definition::notice::Notice;
 use crate::definition::notice::NotifyDefinition;
 use crate::definition::program::Trouble;
+use crate::definition::program::check_script;
 use crate::definition::program::find_file;
 use crate::definition::program::find_program;
 use crate::definition::read_options::duration;
@@ -179,22 +180,34 @@ impl HandlerReader<'_> {
     }
 
     fn misplaced(&mut self, handler: &HandlerForm, kind: &str) {
-        let programs: &[&str] = &["exec", "persistent"];
-        let settings: [(&str, Option<Range<usize>>, &[&str]); 12] = [
-            ("env", span(&handler.env), programs),
-            ("pass_env", span(&handler.pass_env), programs),
-            ("output_bytes_max", span(&handler.output_bytes_max), &["exec"]),
-            ("processes", span(&handler.processes), &["persistent"]),
-            ("in_flight_max", span(&handler.in_flight_max), &["persistent"]),
-            ("secret_file", span(&handler.secret_file), &["http"]),
-            ("secret_env", span(&handler.secret_env), &["http"]),
-            ("key_file", span(&handler.key_file), &["forward"]),
-            ("key_env", span(&handler.key_env), &["forward"]),
-            ("allow_private", span(&handler.allow_private), &["http", "forward"]),
-            ("ca_file", span(&handler.ca_file), &["http", "forward"]),
-            ("keep_position", span(&handler.keep_position), &["forward"]),
+        let with_program = [("env", span(&handler.env)), ("pass_env", span(&handler.pass_env))];
+        let with_exec = [("output_bytes_max", span(&handler.output_bytes_max))];
+        let with_persistent =
+            [("processes", span(&handler.processes)), ("in_flight_max", span(&handler.in_flight_max))];
+        let with_http =
+            [("secret_file", span(&handler.secret_file)), ("secret_env", span(&handler.secret_env))];
+        let with_forward = [
+            ("key_file", span(&handler.key_file)),
+            ("key_env", span(&handler.key_env)),
+            ("keep_position", span(&handler.keep_position)),
         ];
-        for (name, at, kinds) in settings {
+        let with_url = [("allow_private", span(&handler.allow_private)), ("ca_file", span(&handler.ca_file))];
+        self.belong_to(&["exec", "persistent"], kind, with_program);
+        self.belong_to(&["exec"], kind, with_exec);
+        self.belong_to(&["persistent"], kind, with_persistent);
+        self.belong_to(&["http"], kind, with_http);
+        self.belong_to(&["forward"], kind, with_forward);
+        self.belong_to(&["http", "forward"], kind, with_url);
+    }
+
+    /// Settings that only handlers of these kinds have.
+    fn belong_to<const N: usize>(
+        &mut self,
+        kinds: &[&str],
+        kind: &str,
+        settings: [(&str, Option<Range<usize>>); N],
+    ) {
+        for (name, at) in settings {
             self.misplaced_unless(kinds.contains(&kind), name, at, &kinds.join(" or "));
         }
     }
@@ -237,6 +250,8 @@ impl HandlerReader<'_> {
         if argv.value.iter().any(|argument| argument.contains('\0')) {
             self.mistakes.add(&argv.span, "no program takes an argument with a zero byte");
         }
+        let script = check_script(&argv.value, self.folder);
+        self.found(script, &argv.span);
         let found = find_program(argv.value.first()?, self.folder);
         Some(Program {
             path: self.found(found, &argv.span)?,

@@ -176,6 +176,9 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
         if path.extension().is_some_and(|extension| extension == "toml") && !is_hidden && !path.is_dir() {
             files.push(path);
         }
+        if files.len() > limits::DEFINITIONS_MAX {
+            break;
+        }
     }
     files.sort();
     Ok(files)
@@ -184,6 +187,10 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// The text of a file, if it is not too large to be one.
 fn text(file: &Path) -> Result<String, String> {
     let mut text = Vec::new();
+    // What is no file, a pipe say, might keep us waiting for ever.
+    if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err("is no file".to_owned());
+    }
     let opened = File::open(file).and_then(|file| {
         // One byte more, to see that there is more.
         file.take(limits::DEFINITION_BYTES_MAX + 1).read_to_end(&mut text)

@@ -1,9 +1,14 @@
 //! The rules against rows in memory, one command at a time: what no client can bring about by itself.
 
+use std::sync::Arc;
+
+use crate::actor::Actor;
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::lock::LockKind;
@@ -16,8 +21,10 @@ use crate::engine::rules::records::Records;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::error::ReceiveRefusal;
+use crate::error::SendRefusal;
 use crate::header::Headers;
 use crate::header::Properties;
+use crate::id::IdempotencyKey;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -100,6 +107,7 @@ fn a_reminder_whose_queue_is_gone_is_dropped_and_nothing_else_happens() {
         Remind::Forget(stream()),
         Remind::Duplicate(MessageId::new("m").unwrap()),
         Remind::Idle,
+        Remind::Answer(Arc::from("k")),
     ] {
         let reminder = Reminder { due: bare.now, queue: QueueId(77), what };
         bare.rows(|rows| rows.write(Change::Reminder(reminder.clone(), true)).unwrap());
@@ -156,4 +164,48 @@ fn the_last_use_of_a_queue_is_forgotten_with_it() {
     }
     assert!(bare.rows(|rows| rows.queue_named(&queue()).unwrap()).is_none(), "it was idle for long enough");
     assert_eq!(bare.rules.queues_used().count(), 0);
+}
+
+#[test]
+fn the_oldest_entry_of_the_audit_goes_when_there_are_too_many() {
+    let mut bare = Bare::new(QueueOptions::default());
+    let actor = Arc::new(Actor::new("ada").unwrap());
+    let hold = || {
+        let operation = Operation::Hold { reason: "said so".to_owned() };
+        let command = Box::new(Command::Operate { queue: queue(), workflow: workflow(1), operation });
+        Command::OnRecord { actor: actor.clone(), begun: None, command }
+    };
+    bare.apply(hold());
+    let first = bare.rows(|rows| rows.audit_last().unwrap()).expect("it is on record");
+    let at = |number| Some(Arc::new(AuditEntry { number, ..AuditEntry::clone(&first) }));
+    let newest = limits::AUDIT_KEPT + 1;
+    bare.rows(|rows| {
+        rows.write(Change::Audit(1, None)).unwrap();
+        [2, 3, newest].iter().for_each(|number| rows.write(Change::Audit(*number, at(*number))).unwrap());
+    });
+    bare.apply(hold());
+    let left = bare.rows(|rows| rows.audit_after(0, limits::PAGE_MAX).unwrap());
+    let left: Vec<u64> = left.iter().map(|entry| entry.number).collect();
+    assert_eq!(left, [3, newest, newest + 1]);
+}
+
+#[test]
+fn a_send_under_a_new_key_is_refused_when_too_many_answers_are_kept_and_the_known_ones_are_given() {
+    let mut bare = Bare::new(QueueOptions::default());
+    let key = |text| IdempotencyKey::new(text, 1).unwrap();
+    let send = |text| Command::SendOnce { queue: queue(), key: key(text), messages: vec![message(1)] };
+    let sent = |reply| match reply {
+        Reply::Send(answer) => answer,
+        other => panic!("{other:?}"),
+    };
+    let first = sent(bare.apply(send("known"))).unwrap();
+    let id = bare.rows(|rows| rows.queue_named(&queue()).unwrap()).expect("it was created").id;
+    let kept = limits::IDEMPOTENCY_KEYS_MAX;
+    bare.rows(|rows| rows.write(Change::AnswerCount(id, Some(kept))).unwrap());
+    assert_eq!(sent(bare.apply(send("new"))), Err(SendRefusal::TooManyKeys { kept }));
+    assert_eq!(sent(bare.apply(send("known"))), Ok(first));
+    bare.now = bare.now + limits::IDEMPOTENCY_WINDOW;
+    let reminder = bare.rows(|rows| rows.reminder_first().unwrap()).expect("the answer will be forgotten");
+    bare.apply(Command::Remind(reminder));
+    sent(bare.apply(send("new"))).unwrap();
 }

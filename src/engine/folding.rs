@@ -1,5 +1,5 @@
-//! The store's promises, driven by the rules: a fold changes nothing, opening again changes nothing, and a file from
-//! before the journal is opened.
+//! The store's promises, driven by the rules: a fold changes nothing, opening again changes nothing, and a file of an
+//! older format is opened.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -13,9 +13,14 @@ use crate::engine::rules::command::Command;
 use crate::engine::rules::samples;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
+use crate::engine::verify::report::Damage;
+use crate::engine::verify::verify::verify;
 
 const META: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("meta");
 const JOURNAL: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("journal");
+const ANSWERS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answers");
+const ANSWER_COUNTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answer_counts");
+const AUDIT: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("audit");
 
 /// Generations so small that every commit seals one and folds another.
 fn folding() -> StoreOptions {
@@ -114,29 +119,44 @@ fn opening_again_at_any_turn_changes_nothing() {
 }
 
 #[test]
-fn a_file_from_before_the_journal_is_opened_with_all_it_holds() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.redb");
-    let (store, hashes) = story(&path, folding());
-    let expected = *hashes.last().unwrap();
-    store.close().unwrap();
-    let database = Database::open(&path).unwrap();
-    let writing = database.begin_write().unwrap();
-    assert!(redb::ReadableTableMetadata::is_empty(&writing.open_table(JOURNAL).unwrap()).unwrap());
-    writing.delete_table(JOURNAL).unwrap();
-    writing.open_table(META).unwrap().insert(&b"format\0\x01"[..], &sealed_format_1()[..]).unwrap();
-    writing.commit().unwrap();
-    drop(database);
-    let mut store = Store::open(&path, StoreOptions::default()).unwrap();
-    assert_eq!(store.content_hash().unwrap(), expected);
-    store.close().unwrap();
-    assert!(Store::open(&path, StoreOptions::default()).is_ok(), "it has this format now");
+fn a_file_of_an_older_format_is_sound_and_is_opened_with_all_it_holds() {
+    let of_format_3 = [ANSWERS, ANSWER_COUNTS, AUDIT];
+    let older = [(1, [&[JOURNAL][..], &of_format_3].concat()), (2, of_format_3.to_vec())];
+    for (format, missing) in older {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.redb");
+        let (store, hashes) = story(&path, folding());
+        let expected = *hashes.last().unwrap();
+        store.close().unwrap();
+        make_older(&path, format, &missing);
+        let found = verify(&path, |_| {}).unwrap();
+        let is_missing = |damage: &Damage| damage.table == "journal";
+        assert!(found.damages.iter().all(|damage| format == 1 && is_missing(damage)), "{:?}", found.damages);
+        let mut store = Store::open(&path, StoreOptions::default()).unwrap();
+        assert_eq!(store.content_hash().unwrap(), expected, "format {format}");
+        store.close().unwrap();
+        assert!(Store::open(&path, StoreOptions::default()).is_ok(), "it has this format now");
+    }
 }
 
-/// The format row as the first format wrote it: the number as postcard, and its seal.
-fn sealed_format_1() -> Vec<u8> {
+/// Makes a file what an older version would have written: without the tables it did not have.
+fn make_older(path: &Path, format: u8, missing: &[TableDefinition<'static, &[u8], &[u8]>]) {
+    let database = Database::open(path).unwrap();
+    let writing = database.begin_write().unwrap();
+    for table in missing {
+        assert!(redb::ReadableTableMetadata::is_empty(&writing.open_table(*table).unwrap()).unwrap());
+        writing.delete_table(*table).unwrap();
+    }
+    let mut meta = writing.open_table(META).unwrap();
+    meta.insert(&b"format\0\x01"[..], &sealed_format(format)[..]).unwrap();
+    drop(meta);
+    writing.commit().unwrap();
+}
+
+/// The format row as every format has written it: the number as postcard, and its seal.
+fn sealed_format(format: u8) -> Vec<u8> {
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    let (key, payload) = (b"format\0\x01", [1_u8]);
+    let (key, payload) = (b"format\0\x01", [format]);
     hasher.update(b"meta");
     hasher.update(&(key.len() as u64).to_le_bytes());
     hasher.update(key);

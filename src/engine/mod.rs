@@ -53,6 +53,8 @@ pub use crate::engine::open::Check;
 pub use crate::engine::open::Durability;
 pub use crate::engine::open::Engine;
 pub use crate::engine::open::EngineBuilder;
+pub use crate::engine::rules::audit::AuditEntry;
+pub use crate::engine::rules::audit::AuditVerb;
 pub use crate::engine::rules::command::Receipt;
 pub use crate::engine::rules::command::Redriven;
 pub use crate::engine::rules::effect::Event;

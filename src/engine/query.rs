@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::lock::Locks;
 use crate::engine::rules::record::HoldCause;
 use crate::engine::rules::record::MessageKey;
@@ -71,6 +72,11 @@ pub(crate) enum Query {
         queue: QueueName,
         id: WorkflowId,
     },
+    /// What operators did, after the entry with this number.
+    Audit {
+        after: u64,
+        limit: usize,
+    },
     /// When the next thing is due, and whether anything of a queue is ready.
     NextDue,
 }
@@ -86,7 +92,7 @@ impl Query {
             | Query::Line { queue, .. }
             | Query::DeadLetters { queue, .. }
             | Query::State { queue, .. } => Some(queue),
-            Query::Queues { .. } | Query::NextDue => None,
+            Query::Queues { .. } | Query::Audit { .. } | Query::NextDue => None,
         }
     }
 }
@@ -109,6 +115,7 @@ pub(crate) enum Answer {
     Messages(Vec<MessageView>),
     DeadLetters(Vec<DeadLetterView>),
     State(Option<Bytes>),
+    Audit(Vec<AuditEntry>),
     NextDue(Option<Timestamp>),
 }
 
@@ -117,6 +124,7 @@ pub(crate) fn look(query: Query, records: &dyn Records, locks: &Locks) -> Read<A
     let look = |queue| Look { queue, records, locks };
     let query = match query {
         Query::Queues { after, limit } => return queues(records, after.as_ref(), limit),
+        Query::Audit { after, limit } => return audit(records, after, limit),
         Query::NextDue => return Ok(Answer::NextDue(next_due(records, locks)?)),
         query => query,
     };
@@ -134,6 +142,11 @@ fn queues(records: &dyn Records, after: Option<&QueueName>, limit: usize) -> Rea
     let page = records.queues(after, limit.min(limits::PAGE_MAX))?;
     let views: Read<Vec<QueueView>> = page.iter().map(|queue| queue_view(records, queue)).collect();
     Ok(Answer::Queues(views?))
+}
+
+fn audit(records: &dyn Records, after: u64, limit: usize) -> Read<Answer> {
+    let page = records.audit_after(after, limit.min(limits::PAGE_MAX))?;
+    Ok(Answer::Audit(page.into_iter().map(Arc::unwrap_or_clone).collect()))
 }
 
 /// When a lock runs out or a reminder is due, whichever is first.
@@ -169,7 +182,9 @@ impl Look<'_> {
             Query::Line { id, from, limit, .. } => Answer::Messages(self.line(id, from, limit)?),
             Query::DeadLetters { after, limit, .. } => Answer::DeadLetters(self.dead_letters(after, limit)?),
             Query::State { id, .. } => Answer::State(self.records.state(&self.key(Stream::Named(id)))?),
-            Query::Queues { .. } | Query::NextDue => unreachable!("these look into no queue"),
+            Query::Queues { .. } | Query::Audit { .. } | Query::NextDue => {
+                unreachable!("these look into no queue")
+            }
         })
     }
 

@@ -1,5 +1,9 @@
 //! What a program or a receiver answered, as the processor is told it.
 
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+
 use crate::handlers::site::Site;
 use crate::limits;
 use crate::processor::Failure;
@@ -12,6 +16,14 @@ pub(crate) fn read(site: &Site, text: &[u8]) -> Result<Outcome, Failure> {
         Ok(envelope) => said(site, envelope),
         Err(error) => Err(wrong(&error)),
     }
+}
+
+/// Whether a text is a JSON object that says nothing an answer could say: a program's own output, such as an echo.
+pub(crate) fn is_something_else(text: &[u8]) -> bool {
+    let object = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(text);
+    object.is_ok_and(|object| {
+        !object.is_empty() && object.keys().all(|field| !OutcomeEnvelope::FIELDS.contains(&field.as_str()))
+    })
 }
 
 /// What an answer says.

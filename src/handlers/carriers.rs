@@ -30,6 +30,11 @@ enum Mark {
     None,
 }
 
+/// Whether there is a `/proc` that shows at least this process.
+pub(super) fn can_be_found() -> bool {
+    look(own_pid(), "").is_some()
+}
+
 /// All processes but this one that carry the ID, and those in groups of theirs that carry no other.
 pub(super) fn find(store_id: &str) -> Vec<Process> {
     let seen: Vec<(Process, Mark)> = pids().filter_map(|pid| look(pid, store_id)).collect();

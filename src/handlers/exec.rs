@@ -169,14 +169,17 @@ impl Exec {
         })
     }
 
-    /// A last line that begins like a JSON object is an answer; anything else is the program's own business.
+    /// A last line that begins like a JSON object is an answer, unless it is one without a single field of an answer;
+    /// anything else is the program's own business.
     fn read_answer(&self, output: &mut Tail) -> Result<Outcome, Failure> {
         match output.last_line() {
             Some(line) if line.first == b'{' && line.is_cut => {
                 let max = self.output_bytes_max;
                 Err(Failure::new(format!("the handler's answer is wrong: it has more than {max} bytes")))
             }
-            Some(line) if line.first == b'{' => answer::read(&self.site, line.text),
+            Some(line) if line.first == b'{' && !answer::is_something_else(line.text) => {
+                answer::read(&self.site, line.text)
+            }
             _ => Ok(Outcome::Complete),
         }
     }

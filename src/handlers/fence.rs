@@ -26,6 +26,11 @@ pub(crate) struct Survivors {
 /// [`Survivors`] names those that are still there after a while.
 #[cfg(target_os = "linux")]
 pub(crate) async fn fence(store_id: &str) -> Result<usize, Survivors> {
+    if !carriers::can_be_found() {
+        tracing::warn!(
+            "handlers that a killed daemon left behind cannot be found without /proc: see that none runs"
+        );
+    }
     let mut killed = std::collections::BTreeSet::new();
     let looks = limits::FENCE_PATIENCE.as_millis() / limits::FENCE_LOOK_EVERY.as_millis();
     // What a process starts while it is being looked at is found by the next look.

@@ -1,6 +1,7 @@
 //! A child in a process group of its own, which ends as one.
 
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -90,7 +91,6 @@ pub(crate) fn signal(group: Pid, signal: Signal) {
 
 /// How a child exited, in words.
 pub(crate) fn told(status: &io::Result<ExitStatus>) -> String {
-    use std::os::unix::process::ExitStatusExt;
     match status {
         Ok(status) => match (status.code(), status.signal()) {
             (Some(code), _) => format!("exit code {code}"),

@@ -34,7 +34,6 @@ pub(crate) use crate::handlers::outbound::outbound::OutboundOptions;
 pub(crate) use crate::handlers::outbound::signature::Secret;
 pub(crate) use crate::handlers::persistent::Persistent;
 pub(crate) use crate::handlers::persistent::PersistentOptions;
-pub(crate) use crate::handlers::site::Placing;
 pub(crate) use crate::handlers::site::Site;
 pub(crate) use crate::handlers::webhook::Webhook;
 pub(crate) use crate::handlers::webhook::WebhookOptions;

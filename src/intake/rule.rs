@@ -240,7 +240,7 @@ impl<'look> Value<'look> {
             return self.unless_said(is_said);
         };
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(self.wrong(&format!("is {text:.40?}, which is no whole number above zero")));
+            return Err(self.wrong(&format!("is {text:.40?}, no whole number above zero")));
         }
         let position = text.parse().ok().and_then(|number| Position::new(number).ok());
         match position {

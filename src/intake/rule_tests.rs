@@ -75,15 +75,15 @@ fn what_is_missing_or_wrong_is_named_by_its_pointer() {
         (r#"{"order_id":1}"#, "position is read from /version, which is missing"),
         (
             r#"{"order_id":1,"version":-3}"#,
-            "position is read from /version, which is \"-3\", which is no whole number above zero",
+            "position is read from /version, which is \"-3\", no whole number above zero",
         ),
         (
             r#"{"order_id":1,"version":3.0}"#,
-            "position is read from /version, which is \"3.0\", which is no whole number above zero",
+            "position is read from /version, which is \"3.0\", no whole number above zero",
         ),
         (
             r#"{"order_id":1,"version":"+3"}"#,
-            "position is read from /version, which is \"+3\", which is no whole number above zero",
+            "position is read from /version, which is \"+3\", no whole number above zero",
         ),
         (
             r#"{"order_id":1,"version":0}"#,

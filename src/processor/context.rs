@@ -55,7 +55,8 @@ impl Context {
     /// [`QueueError`] when the queue or the engine is gone.
     pub async fn state(&self) -> Result<Option<Bytes>, QueueError> {
         match &self.message.workflow_id {
-            Some(id) if self.message.has_workflow() => self.queue.workflow(id)?.state().await,
+            // Most have none, and need not ask for it.
+            Some(id) if self.message.has_state() => self.queue.workflow(id)?.state().await,
             _ => Ok(None),
         }
     }

@@ -13,6 +13,7 @@ mod operation;
 mod page;
 mod queues;
 mod receipt;
+#[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod remote;
 mod route;
 mod workflows;

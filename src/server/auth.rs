@@ -13,6 +13,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use thiserror::Error;
 
+use crate::id::QueueName;
 use crate::limits;
 
 /// What a key allows.
@@ -102,7 +103,7 @@ impl Pattern {
             Some(prefix) if !prefix.contains('*') && prefix.len() > 1 && prefix.ends_with(['.', '-']) => {
                 Ok(Pattern::Below(prefix.to_owned()))
             }
-            None if !text.is_empty() => Ok(Pattern::One(text.to_owned())),
+            None if QueueName::new(text).is_ok() => Ok(Pattern::One(text.to_owned())),
             _ => Err(wrong()),
         }
     }

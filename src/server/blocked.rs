@@ -13,6 +13,7 @@ use crate::queue::Order;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
+use crate::server::auth::Right;
 use crate::server::caller::Caller;
 use crate::server::named::Asked;
 use crate::server::page::page_limit;
@@ -52,6 +53,9 @@ pub(crate) async fn list(
     caller: Caller,
     Asked(query): Asked<BlockedQuery>,
 ) -> Answer {
+    if let Some(queue) = &query.queue {
+        caller.check(Right::Listen, Some(queue))?;
+    }
     let mut search = Search::new(&shared, &caller, query)?;
     search.run().await?;
     let Search { blocked, stands_at, .. } = search;

@@ -107,7 +107,7 @@ pub(crate) struct BulkAnswer {
     /// Which refused it, and why.
     refused: Vec<RefusedWorkflow>,
     /// With a dry run: the workflows to which it would be done.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     workflow_ids: Vec<String>,
     /// With `purge`: how many messages were removed.
     #[serde(skip_serializing_if = "Option::is_none")]

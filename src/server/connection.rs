@@ -25,11 +25,13 @@ use crate::server::guard::FromFileSystem;
 use crate::server::pace::Outflow;
 use crate::server::pace::Pace;
 use crate::server::pace::Paced;
+use crate::server::patience::Patience;
 use crate::server::places::Place;
 
 /// All connections of a server.
 pub(crate) struct Connections {
     router: Router,
+    patience: Patience,
     /// Set when the server is about to stop: no connection takes another request.
     stopping: CancellationToken,
     /// Set when it has waited long enough.
@@ -38,19 +40,19 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    pub(crate) fn new(router: Router, stopping: CancellationToken) -> Connections {
-        Connections { router, stopping, cut: CancellationToken::new(), tracker: TaskTracker::new() }
+    pub(crate) fn new(router: Router, patience: Patience, stopping: CancellationToken) -> Connections {
+        Connections { router, patience, stopping, cut: CancellationToken::new(), tracker: TaskTracker::new() }
     }
 
     /// Serves a connection from the network.
     pub(crate) fn open(&self, stream: TcpStream, tls: Option<TlsAcceptor>, place: Place) {
         // Answers are written whole; waiting for more of them would only delay them.
         let _ = stream.set_nodelay(true);
-        let (router, stopping) = (self.router.clone(), self.stopping.clone());
+        let (talk, patience) = (self.talk(false), self.patience.head);
         self.spawn(place, async move {
-            let Some(tls) = tls else { return converse(stream, router, stopping, false).await };
-            match tokio::time::timeout(limits::HTTP_HEAD_PATIENCE, tls.accept(stream)).await {
-                Ok(Ok(stream)) => converse(stream, router, stopping, false).await,
+            let Some(tls) = tls else { return talk.over(stream).await };
+            match tokio::time::timeout(patience, tls.accept(stream)).await {
+                Ok(Ok(stream)) => talk.over(stream).await,
                 Ok(Err(error)) => tracing::debug!(%error, "agree on TLS"),
                 Err(_) => tracing::debug!("agree on TLS: it took too long"),
             }
@@ -62,8 +64,13 @@ impl Connections {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
+        let talk = self.talk(true);
+        self.spawn(place, talk.over(stream));
+    }
+
+    fn talk(&self, is_local: bool) -> Talk {
         let (router, stopping) = (self.router.clone(), self.stopping.clone());
-        self.spawn(place, converse(stream, router, stopping, true));
+        Talk { router, patience: self.patience, stopping, is_local }
     }
 
     fn spawn(&self, place: Place, connection: impl Future<Output = ()> + Send + 'static) {
@@ -88,38 +95,44 @@ impl Connections {
     }
 }
 
-/// Answers the requests of one connection.
-async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
-    stream: S,
+/// What it takes to answer the requests of one connection.
+struct Talk {
     router: Router,
+    patience: Patience,
     stopping: CancellationToken,
     is_local: bool,
-) {
-    let pace = Arc::new(Pace::default());
-    let io = TokioIo::new(Paced::new(stream, pace.clone()));
-    let service = service_fn(|request: Request<Incoming>| {
-        pace.note_request();
-        let mut request = request.map(Body::new);
-        if is_local {
-            request.extensions_mut().insert(FromFileSystem);
+}
+
+impl Talk {
+    /// Answers requests until one side ends the connection.
+    async fn over<S: AsyncRead + AsyncWrite + Unpin>(self, stream: S) {
+        let Talk { router, patience, stopping, is_local } = self;
+        let pace = Arc::new(Pace::default());
+        let io = TokioIo::new(Paced::new(stream, pace.clone(), patience));
+        let service = service_fn(|request: Request<Incoming>| {
+            pace.note_request();
+            let mut request = request.map(Body::new);
+            if is_local {
+                request.extensions_mut().insert(FromFileSystem);
+            }
+            let (router, pace) = (router.clone(), pace.clone());
+            async move {
+                let Ok(response) = router.oneshot(request).await;
+                Ok::<_, Infallible>(response.map(|body| Outflow::new(body, pace)))
+            }
+        });
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(limits::HTTP_HEAD_BYTES_MAX);
+        let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stopping.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "end a connection");
         }
-        let (router, pace) = (router.clone(), pace.clone());
-        async move {
-            let Ok(response) = router.oneshot(request).await;
-            Ok::<_, Infallible>(response.map(|body| Outflow::new(body, pace)))
-        }
-    });
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(limits::HTTP_HEAD_BYTES_MAX);
-    let mut connection = std::pin::pin!(builder.serve_connection(io, service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stopping.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "end a connection");
     }
 }

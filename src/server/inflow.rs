@@ -34,11 +34,11 @@ impl Inflow {
         loop {
             let started = self.shared.clock.elapsed();
             let paid = Duration::from_secs((self.bytes / limits::HTTP_BODY_RATE_MIN) as u64);
-            let patience = (limits::HTTP_BODY_PATIENCE + paid).saturating_sub(self.waited);
+            let patience = (self.shared.patience.body + paid).saturating_sub(self.waited);
             let frame = match tokio::time::timeout(patience, self.body.frame()).await {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(None),
-                Err(_) => return Err(too_slow(self.bytes)),
+                Err(_) => return Err(self.too_slow()),
             };
             self.waited += self.shared.clock.elapsed().saturating_sub(started);
             let frame =
@@ -50,6 +50,12 @@ impl Inflow {
             }
             return Ok(Some(data));
         }
+    }
+
+    fn too_slow(&self) -> Refused {
+        let (bytes, rate) = (self.bytes, limits::HTTP_BODY_RATE_MIN);
+        let detail = format!("{bytes} bytes of the body came; at least {rate} bytes a second are expected");
+        Refused::new("too_slow", detail)
     }
 
     /// The whole body, and the room it takes until that is dropped.
@@ -110,13 +116,4 @@ pub(crate) fn check_length(length: Option<u64>, bytes_max: usize) -> Result<(), 
 
 fn too_large(bytes_max: usize) -> Refused {
     Refused::new("body_too_large", format!("the body has more than {bytes_max} bytes"))
-}
-
-fn too_slow(bytes: usize) -> Refused {
-    let seconds = limits::HTTP_BODY_PATIENCE.as_secs();
-    let rate = limits::HTTP_BODY_RATE_MIN;
-    let detail = format!(
-        "{bytes} bytes of the body came; at least {rate} bytes a second are expected after {seconds} s"
-    );
-    Refused::new("too_slow", detail)
 }

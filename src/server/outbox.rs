@@ -25,7 +25,10 @@ pub(crate) struct Outbox {
 }
 
 enum Part {
-    Answers(Bytes, Option<OwnedSemaphorePermit>),
+    Answers {
+        answers: Bytes,
+        _room: Option<OwnedSemaphorePermit>,
+    },
     /// Nothing more comes, because this went wrong before the given line.
     Refused(u64, Refused),
 }
@@ -51,7 +54,9 @@ impl Outbox {
             room = self.room.clone().acquire_many_owned(kib) => room.ok(),
             () = self.sender.closed() => return Err(Stop::Unheard),
         };
-        self.sender.send(Part::Answers(Bytes::from(answers), room)).map_err(|_| Stop::Unheard)
+        self.sender
+            .send(Part::Answers { answers: Bytes::from(answers), _room: room })
+            .map_err(|_| Stop::Unheard)
     }
 
     /// Says that the batch has ended before its end.
@@ -68,7 +73,7 @@ impl Answers {
         let mut bytes = 0;
         while bytes < limits::HTTP_ANSWER_HELD_BYTES {
             match self.receiver.recv().await {
-                Some(Part::Answers(answers, _)) => {
+                Some(Part::Answers { answers, .. }) => {
                     bytes += answers.len();
                     held.push_back(answers);
                 }
@@ -92,7 +97,7 @@ impl Answers {
 
     async fn next(&mut self) -> Option<Bytes> {
         match self.receiver.recv().await? {
-            Part::Answers(answers, _) => Some(answers),
+            Part::Answers { answers, .. } => Some(answers),
             Part::Refused(line, refused) => Some(last_line(line, &refused)),
         }
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
+use futures_util::task::AtomicWaker;
 use hyper::body::Body as HttpBody;
 use hyper::body::Frame;
 use hyper::body::SizeHint;
@@ -20,7 +21,7 @@ use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
 use tokio::time::Sleep;
 
-use crate::limits;
+use crate::server::patience::Patience;
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +35,11 @@ enum Phase {
 }
 
 impl Phase {
-    fn patience(self) -> Option<Duration> {
+    fn patience(self, patience: &Patience) -> Option<Duration> {
         match self {
-            Phase::Head => Some(limits::HTTP_HEAD_PATIENCE),
+            Phase::Head => Some(patience.head),
             Phase::Answer => None,
-            Phase::Idle => Some(limits::HTTP_IDLE_MAX),
+            Phase::Idle => Some(patience.idle),
         }
     }
 }
@@ -48,6 +49,8 @@ impl Phase {
 pub(crate) struct Pace {
     /// Counts phases, so that two of a kind differ; its last two bits are the phase itself.
     phase: AtomicU32,
+    /// Who waits for something to read.
+    reader: AtomicWaker,
 }
 
 impl Pace {
@@ -74,6 +77,8 @@ impl Pace {
         };
         let next = self.phase.load(Ordering::Acquire).wrapping_add(4) / 4 * 4 + kind;
         self.phase.store(next, Ordering::Release);
+        // Who began to wait in another phase has to wait by the patience of this one.
+        self.reader.wake();
     }
 }
 
@@ -81,6 +86,7 @@ impl Pace {
 pub(crate) struct Paced<S> {
     stream: S,
     pace: Arc<Pace>,
+    patience: Patience,
     /// The end of patience with what is read, and the phase it belongs to.
     reading: Option<(u32, Pin<Box<Sleep>>)>,
     /// The end of patience with what is written.
@@ -88,8 +94,8 @@ pub(crate) struct Paced<S> {
 }
 
 impl<S> Paced<S> {
-    pub(crate) fn new(stream: S, pace: Arc<Pace>) -> Paced<S> {
-        Paced { stream, pace, reading: None, writing: None }
+    pub(crate) fn new(stream: S, pace: Arc<Pace>, patience: Patience) -> Paced<S> {
+        Paced { stream, pace, patience, reading: None, writing: None }
     }
 
     fn note_read(&mut self, bytes: usize) {
@@ -99,8 +105,9 @@ impl<S> Paced<S> {
     }
 
     fn wait_for_reading(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.pace.reader.register(context.waker());
         let (phase, kind) = self.pace.now();
-        let Some(patience) = kind.patience() else {
+        let Some(patience) = kind.patience(&self.patience) else {
             self.reading = None;
             return Poll::Pending;
         };
@@ -119,7 +126,8 @@ impl<S> Paced<S> {
             self.writing = None;
             return Poll::Ready(Ok(written));
         }
-        let alarm = self.writing.get_or_insert_with(|| alarm(limits::HTTP_WRITE_PATIENCE));
+        let patience = self.patience.write;
+        let alarm = self.writing.get_or_insert_with(|| alarm(patience));
         match overdue(alarm, context) {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             _ => Poll::Pending,

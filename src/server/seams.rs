@@ -3,6 +3,7 @@
 use crate::engine::Client;
 use crate::engine::Queue;
 use crate::engine::Receipt;
+use crate::id::IdempotencyKey;
 use crate::message::Message;
 use crate::server::answer::Refused;
 use crate::server::caller::Caller;
@@ -15,11 +16,12 @@ pub(crate) fn acting_as(client: &Client, _caller: &Caller, _reason: Option<&str>
 /// Sends once, however often it is asked with this key: the first answer is given again. The digest tells whether it is
 /// the same request.
 pub(crate) async fn send_once(
-    _queue: &Queue,
-    _key: &str,
-    _digest: [u8; 32],
-    _messages: Vec<Message>,
+    queue: &Queue,
+    key: &str,
+    digest: [u8; 32],
+    messages: Vec<Message>,
 ) -> Result<Vec<Receipt>, Refused> {
-    let detail = "Idempotency-Key is not taken yet; give messages an ID in a queue that detects duplicates";
-    Err(Refused::new("not_available", detail))
+    let (first, _) = digest.split_first_chunk().expect("a digest has more than eight bytes");
+    let key = IdempotencyKey::new(key, u64::from_be_bytes(*first))?;
+    Ok(queue.send_batch_once(key, messages).await?)
 }

@@ -17,6 +17,7 @@ use crate::server::auth::Keys;
 use crate::server::connection::Connections;
 use crate::server::host::Host;
 use crate::server::host::Place;
+use crate::server::patience::Patience;
 use crate::server::places::Places;
 use crate::server::routes::router;
 use crate::server::shared::House;
@@ -40,6 +41,8 @@ pub(crate) struct ServerOptions {
     pub(crate) connections_max: usize,
     /// How many of them may come from one other machine.
     pub(crate) connections_per_address_max: usize,
+    /// How long it waits for the other side.
+    pub(crate) patience: Patience,
 }
 
 impl ServerOptions {
@@ -52,6 +55,7 @@ impl ServerOptions {
             tls: None,
             connections_max: limits::HTTP_CONNECTIONS_MAX,
             connections_per_address_max: limits::HTTP_CONNECTIONS_PER_ADDRESS_MAX,
+            patience: Patience::default(),
         }
     }
 
@@ -138,7 +142,7 @@ impl Server {
             ),
         };
         let places = Arc::new(Places::new(options.connections_max, options.connections_per_address_max));
-        let shared = Arc::new(House::new(client, place, host, options.keys));
+        let shared = Arc::new(House::new(client, place, host, options.keys, options.patience));
         Ok(Server { listener, address, socket, tls, places, shared })
     }
 
@@ -151,7 +155,7 @@ impl Server {
     /// connections, after a limited time in any case.
     pub(crate) async fn run(self, stopping: CancellationToken) {
         let Server { listener, socket, tls, places, shared, .. } = self;
-        let connections = Connections::new(router(&shared), shared.stopping.clone());
+        let connections = Connections::new(router(&shared), shared.patience, shared.stopping.clone());
         tokio::join!(
             accept_streams(listener, tls, &places, &connections, &stopping),
             accept_locally(socket, &places, &connections, &stopping),

@@ -12,6 +12,7 @@ use crate::limits;
 use crate::server::auth::Keys;
 use crate::server::host::Host;
 use crate::server::host::Place;
+use crate::server::patience::Patience;
 
 /// What every request shares. Cheap to clone.
 pub(crate) type Shared = Arc<House>;
@@ -23,6 +24,7 @@ pub(crate) struct House {
     pub(crate) host: Arc<dyn Host>,
     /// Who may do what; without keys, everybody on this machine may do everything.
     pub(crate) keys: Option<Keys>,
+    pub(crate) patience: Patience,
     /// Set when the server is about to stop: who waits for something ends now.
     pub(crate) stopping: CancellationToken,
     /// Room for bodies that are being read, in KiB.
@@ -37,12 +39,14 @@ impl House {
         place: Arc<dyn Place>,
         host: Arc<dyn Host>,
         keys: Option<Keys>,
+        patience: Patience,
     ) -> House {
         House {
             client,
             place,
             host,
             keys,
+            patience,
             stopping: CancellationToken::new(),
             room: Arc::new(Semaphore::new(limits::HTTP_BODIES_BYTES / 1024)),
             clock: Box::new(SystemClock::default()),

@@ -74,6 +74,21 @@ pub struct OutcomeEnvelope {
 }
 
 impl OutcomeEnvelope {
+    /// Every field there is.
+    pub(crate) const FIELDS: [&str; 11] = [
+        "id",
+        "outcome",
+        "retry_after",
+        "retry_at",
+        "until",
+        "reason",
+        "description",
+        "state",
+        "state_base64",
+        "clear_state",
+        "send",
+    ];
+
     /// What the processor is told. `place` gives each message its workflow and position, as the definition of its
     /// queue says.
     ///
@@ -164,6 +179,14 @@ mod tests {
         assert_eq!(failure.reason(), "busy");
         assert!(matches!(read(r#"{"outcome":"defer"}"#), Ok(Ok(Outcome::Defer))));
         assert!(matches!(read(r#"{"outcome":"dead_letter"}"#), Ok(Ok(Outcome::DeadLetter { .. }))));
+    }
+
+    #[test]
+    fn the_list_of_fields_is_complete() {
+        let schema = schemars::schema_for!(OutcomeEnvelope).to_value();
+        let known: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(known.len(), OutcomeEnvelope::FIELDS.len());
+        assert!(known.iter().all(|field| OutcomeEnvelope::FIELDS.contains(&field.as_str())), "{known:?}");
     }
 
     #[test]

@@ -77,9 +77,11 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("wrong_host", 421, "The request is meant for another host"),
     ("misuse", 422, "A value is not allowed"),
     ("place_mismatch", 422, "The place does not fit the queue's order"),
+    ("key_reused", 422, "The idempotency key was used for another request"),
     ("properties_too_large", 422, "The properties are too large"),
     ("workflow_full", 429, "Too many early messages wait in the workflow"),
     ("queue_full", 429, "The queue is full"),
+    ("too_many_keys", 429, "Too many answers are kept for idempotency keys"),
     ("too_many_waiting", 429, "Too many receivers wait"),
     ("too_many_locks", 429, "Too many messages are handed out"),
     ("fault", 500, "Something that should not happen has happened"),
@@ -170,6 +172,8 @@ impl Coded for SendRefusal {
             SendRefusal::QueueFull { .. } => "queue_full",
             SendRefusal::NotScheduled(_) => "not_scheduled",
             SendRefusal::NumbersUsedUp => "numbers_used_up",
+            SendRefusal::KeyReused(_) => "key_reused",
+            SendRefusal::TooManyKeys { .. } => "too_many_keys",
         }
     }
 }

@@ -39,7 +39,7 @@ fn the_shipped_definitions_have_no_mistakes() {
     assert!(shown.contains(
         "orders (workflows/orders.toml)\n  order     position from /version, workflow from /order_id\n"
     ));
-    assert!(shown.contains("  handler   every other subject: exec python3 orders.py\n"), "{shown}");
+    assert!(shown.contains("  handler   every subject: exec python3 orders.py\n"), "{shown}");
     assert!(shown.contains("  schedule  report: 30 2 * * * Europe/Berlin\n            20"), "{shown}");
     assert!(shown.ends_with("\n3 definitions, no mistakes\n"), "{shown}");
 }

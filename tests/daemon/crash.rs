@@ -70,9 +70,9 @@ fn run_and_kill(handler: &str, workflows: u64, length: u64, kills: u64) {
     let house = House::new();
     house.write("handler.py", HANDLER);
     let ledgers = house.path().join("ledgers");
-    std::fs::create_dir(&ledgers).unwrap();
+    std::fs::create_dir(&ledgers).expect("it is as the test made it");
     let delays = "[retry]\ndelays = [\"5ms\"]\n[delivery]\ncount_max = 1000\nconcurrency = 16\n";
-    let env = format!("env = {{ LEDGER = {:?} }}\n", ledgers.to_str().unwrap());
+    let env = format!("env = {{ LEDGER = {:?} }}\n", ledgers.to_str().expect("it is as the test made it"));
     house.write("orders.toml", &format!("order = \"position\"\n{delays}[[handler]]\n{handler}\n{env}"));
     let mut daemon = house.start();
     daemon.send("orders", &shuffled(workflows, length));
@@ -100,11 +100,12 @@ fn shuffled(workflows: u64, length: u64) -> String {
     let mut lines = String::new();
     let total = workflows * length;
     // A step that shares no factor with the total visits each place once.
-    let step = (total / 3..).find(|step| gcd(*step, total) == 1).unwrap();
+    let step = (total / 3..).find(|step| gcd(*step, total) == 1).expect("it is as the test made it");
     for index in 0..total {
         let place = index * step % total;
         let (workflow, position) = (place / length, place % length + 1);
-        writeln!(lines, r#"{{"workflow_id":"w{workflow}","position":{position},"body":{{}}}}"#).unwrap();
+        writeln!(lines, r#"{{"workflow_id":"w{workflow}","position":{position},"body":{{}}}}"#)
+            .expect("it is as the test made it");
     }
     lines
 }
@@ -114,12 +115,17 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 fn read(ledgers: &std::path::Path) -> BTreeMap<String, Vec<u64>> {
-    let entries = std::fs::read_dir(ledgers).unwrap().map(|entry| entry.unwrap().path());
+    let entries = std::fs::read_dir(ledgers)
+        .expect("it is as the test made it")
+        .map(|entry| entry.expect("it is as the test made it").path());
     let ledgers = entries.filter(|path| path.extension().is_some_and(|extension| extension == "ledger"));
     ledgers
         .map(|path| {
-            let text = std::fs::read_to_string(&path).unwrap();
-            (path.display().to_string(), text.lines().map(|line| line.parse().unwrap()).collect())
+            let text = std::fs::read_to_string(&path).expect("it is as the test made it");
+            (
+                path.display().to_string(),
+                text.lines().map(|line| line.parse().expect("it is as the test made it")).collect(),
+            )
         })
         .collect()
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::definition::definition;
+use super::send::send;
 use super::store::store;
 
 #[test]
@@ -23,4 +25,52 @@ fn bits_flipped_all_over_are_refused_or_serve_what_was_sent() {
             store(&[&[which], &[0; 4][..], &place, &[1 << (n % 8)]].concat());
         }
     }
+}
+
+#[test]
+fn a_definition_with_bytes_changed_is_read_or_shows_its_mistakes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("workflows");
+    for file in folder.read_dir().expect("definitions ship").flatten() {
+        let text = std::fs::read(file.path()).expect("it is there");
+        for n in 0..400_u32 {
+            definition(&changed(&text, n));
+        }
+    }
+    for made_up in
+        ["", "=", "[", "[[handler]]", "name = 1", "[[schedule]]\ncron = \"\u{e9} * * * *\"", "\u{feff}"]
+    {
+        definition(made_up.as_bytes());
+    }
+}
+
+#[test]
+fn a_line_to_send_with_bytes_changed_is_refused_or_stays_what_it_is() {
+    let lines = [
+        r#"{"queue":"q","workflow_id":"w","position":3,"after":"a","message_id":"m","properties":{"p":1.5,"b":{"base64":"AA=="}},"time_to_live":"1h","schedule_at":"2027-01-01T00:00:00Z","body":{"a":[1,2,{"b":null}]}}"#,
+        r#"{"first":true,"body_base64":"AAEC","content_type":"application/json"}"#,
+        r#"{"outcome":"retry","retry_after":"5m","reason":"busy"}"#,
+        r#"{"outcome":"complete","state":{"n":1},"send":[{"queue":"q","body_text":"x"}]}"#,
+    ];
+    for line in lines {
+        send(line.as_bytes());
+        for n in 0..2_000 {
+            send(&changed(line.as_bytes(), n));
+        }
+    }
+}
+
+/// A text with one byte flipped, left out, or put in twice.
+fn changed(text: &[u8], n: u32) -> Vec<u8> {
+    let mut changed = text.to_vec();
+    if changed.is_empty() {
+        return changed;
+    }
+    let chance = n.wrapping_mul(2_654_435_761);
+    let place = chance as usize % changed.len();
+    match n % 3 {
+        0 => changed[place] ^= 1 << (chance >> 29),
+        1 => drop(changed.remove(place)),
+        _ => changed.insert(place, changed[place]),
+    }
+    changed
 }

@@ -4,9 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use seriatim::Abandon;
+use seriatim::Actor;
 use seriatim::Completion;
 use seriatim::Ending;
 use seriatim::Engine;
+use seriatim::IdempotencyKey;
 use seriatim::Message;
 use seriatim::Order;
 use seriatim::QueueOptions;
@@ -30,6 +32,8 @@ pub(crate) async fn rich_file(path: &Path, window_bytes: u64) {
         let all = [1, 2, 3, 4, 6].map(|n| at(n).message_id(format!("{workflow}{n}")));
         queue.send_batch(all).await.expect("accepted");
     }
+    let (key, message) = (IdempotencyKey::new("k", 1).expect("a good key"), Message::new("once"));
+    queue.send_batch_once(key, [message.workflow("e").position(1)]).await.expect("accepted");
     let mut endings = [
         Ending::Defer(None),
         Ending::DeadLetter { reason: "asked".to_owned(), description: String::new() },
@@ -42,7 +46,12 @@ pub(crate) async fn rich_file(path: &Path, window_bytes: u64) {
             None => drop(delivery.complete_with(Completion::new().state("state")).await.expect("held")),
         }
     }
-    queue.workflow("b").expect("a good ID").declare_void(5, 5).await.expect("it is missing");
+    let ada = client.acting_as(Actor::new("ada").expect("a good name"));
+    let operated = ada.queue("positions").expect("a good name").workflow("b").expect("a good ID");
+    operated.declare_void(5, 5).await.expect("it is missing");
+    assert!(operated.resume().await.is_err(), "it is not held");
+    operated.hold("for a while").await.expect("a queue");
+    operated.resume().await.expect("it is held");
     let chain = client
         .create_queue("chain", QueueOptions { order: Order::After, ..QueueOptions::default() })
         .await

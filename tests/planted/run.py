@@ -121,6 +121,11 @@ BUGS = [
     ("time_not_replayed", S + "replay.rs", "Ok(BatchRecord { position, hash: seal, time })", "let _ = time;\n        Ok(BatchRecord { position, hash: seal, time: crate::clock::Timestamp::default() })"),
     ("epoch_used_twice", S + "open.rs", "last_epoch.checked_add(1)", "Some(last_epoch.max(1))"),
     ("journal_dropped_through_too_far", S + "journal.rs", "let end = key_of_piece(position, u32::MAX);", "let end = key_of_piece(position + 1, u32::MAX);"),
+    ("answer_not_kept", R + "once.rs", "self.keep_answer(queue, key, receipts.clone())?;", ""),
+    ("another_request_is_answered_as_the_first", R + "once.rs", "match known.digest == key.digest() {", "match true {"),
+    ("forgotten_answer_is_still_counted", R + "once.rs", "self.write(Change::AnswerCount(queue, (left > 0).then_some(left)))?;", "let _ = left;"),
+    ("refused_operator_is_not_written_down", R + "on_record.rs", "let number = self.write_down(entry, begun)?;", "if entry.refusal.is_some() {\n            return Ok(reply);\n        }\n        let number = self.write_down(entry, begun)?;"),
+    ("each_step_of_a_purge_is_an_entry", R + "on_record.rs", "begun.filter(|begun| begun.is_same_work(&entry))", "begun.filter(|_| false)"),
 ]
 
 # The tests, those that catch most first; a bug that is caught is not tried with the others.

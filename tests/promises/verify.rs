@@ -42,7 +42,7 @@ async fn a_file_in_order_is_sound_and_stays_as_it_is() {
     let mut steps = Vec::new();
     let found = seriatim::verify(&path, |progress| steps.push(progress.step)).unwrap();
     assert!(found.is_sound() && found.compared, "{:#?}", found.damages);
-    assert_eq!(found.messages, 19 + 4 + 40);
+    assert_eq!(found.messages, 20 + 4 + 40);
     assert!(found.rows > 100 && found.commits > 0, "{found:?}");
     steps.dedup();
     assert_eq!(steps.len(), 4, "{steps:?}");
@@ -171,14 +171,16 @@ async fn a_row_that_is_missing_is_missed() {
         // What is counted is in the journal too, whose beginning and end are where they are. The mark of a place that
         // the workflow has left behind is not missed before somebody comes for that place.
         let left_behind = table == "marks" && key.ends_with(&1_u64.to_be_bytes());
-        if matches!(table.as_str(), "meta" | "journal" | "tallies") || left_behind {
+        // The audit begins and ends where it does.
+        let is_at_an_end = table == "audit" && matches!(key[..], [.., 1 | 4]);
+        if matches!(table.as_str(), "meta" | "journal" | "tallies") || left_behind || is_at_an_end {
             continue;
         }
         tables.insert(table.clone());
         let found = verify(&copy).unwrap();
         assert!(!found.is_sound(), "nobody misses {key:?} of {table}");
     }
-    assert_eq!(tables.len(), 18, "the file has rows in every table: {tables:?}");
+    assert_eq!(tables.len(), 21, "the file has rows in every table: {tables:?}");
 }
 
 #[tokio::test]

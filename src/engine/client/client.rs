@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::broadcast;
 use tokio::sync::oneshot;
 
+use crate::actor::Actor;
 use crate::clock::Timestamp;
 use crate::engine::client::events::Events;
 use crate::engine::client::queue::Queue;
@@ -16,6 +17,7 @@ use crate::engine::meter::CommitStats;
 use crate::engine::meter::Meter;
 use crate::engine::query::Answer;
 use crate::engine::query::Query;
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::effect::Event;
@@ -36,6 +38,8 @@ use crate::token::LockToken;
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
+    /// Who is written down with what operators do, if anybody is.
+    actor: Option<Arc<Actor>>,
 }
 
 struct Shared {
@@ -54,7 +58,7 @@ impl Drop for Shared {
 
 impl Client {
     pub(crate) fn new(inbox: Inbox, epoch: u32, events: broadcast::Sender<Event>, meter: Meter) -> Client {
-        Client { shared: Arc::new(Shared { inbox, epoch, events, meter }) }
+        Client { shared: Arc::new(Shared { inbox, epoch, events, meter }), actor: None }
     }
 
     /// Creates a queue, unless there is one of this name with the same options.
@@ -147,6 +151,48 @@ impl Client {
         self.shared.meter.read()
     }
 
+    /// This client, acting for somebody: what operators do through it, and through every handle that comes from it, is
+    /// written down in the audit, with who does it and why, in the same transaction, even when it is refused. That is
+    /// to create, change, delete and purge queues, to redrive dead letters, and every verb of a
+    /// [`Workflow`](crate::Workflow); sending, receiving and settling are not written down. No bodies are.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), seriatim::Error> {
+    /// use seriatim::{Actor, AuditVerb, Engine, QueueOptions};
+    ///
+    /// let engine = Engine::in_memory().open().await?;
+    /// engine.client().create_queue("orders", QueueOptions::default()).await?; // nobody is written down
+    ///
+    /// let ada = engine.client().acting_as(Actor::new("ada")?.because("the customer called")?);
+    /// let order = ada.queue("orders")?.workflow("order-17")?;
+    /// order.hold("").await?;
+    /// assert!(order.release_lock().await.is_err()); // nobody has a lock
+    ///
+    /// let audit = engine.client().audit(0, 100).await.expect("the engine is open");
+    /// assert_eq!(audit.iter().map(|entry| entry.verb).collect::<Vec<_>>(), [AuditVerb::Hold, AuditVerb::ReleaseLock]);
+    /// assert_eq!((audit[0].actor.as_str(), audit[0].reason.as_deref()), ("ada", Some("the customer called")));
+    /// assert!(audit[0].refusal.is_none() && audit[1].refusal.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn acting_as(&self, actor: Actor) -> Client {
+        Client { shared: self.shared.clone(), actor: Some(Arc::new(actor)) }
+    }
+
+    /// Up to `limit` entries of the audit in order of number, after the given one (0: from the oldest that is kept): what
+    /// was done by clients that [act as somebody](Client::acting_as). The last 100,000 are kept.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the engine is closed.
+    pub async fn audit(&self, after: u64, limit: usize) -> Result<Vec<AuditEntry>, Unavailable> {
+        match self.shared.inbox.query(Query::Audit { after, limit }).await? {
+            Answer::Audit(entries) => Ok(entries),
+            other => unreachable!("a look at the audit is answered with entries: {other:?}"),
+        }
+    }
+
     /// Copies the state as it is now to a new file, while the engine goes on; the copy is an engine's file itself.
     /// Returns how many records it has. While it runs, the engine's file cannot reuse freed space.
     ///
@@ -170,6 +216,17 @@ impl Client {
     }
 
     pub(crate) async fn ask(&self, command: Command) -> Result<Reply, Unavailable> {
+        self.ask_on(command, None).await
+    }
+
+    /// Asks, and goes on with an entry of the audit that was begun.
+    pub(crate) async fn ask_on(&self, command: Command, begun: Option<u64>) -> Result<Reply, Unavailable> {
+        let command = match &self.actor {
+            Some(actor) if command.is_operators() => {
+                Command::OnRecord { actor: actor.clone(), begun, command: Box::new(command) }
+            }
+            _ => command,
+        };
         self.shared.inbox.ask(command, None).await
     }
 

@@ -27,7 +27,7 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::token::LockToken;
 
-/// Names a delivery that its handle was let go of, as text too: `17.3.00000007-…`, which is sequence number, delivery
+/// Names a delivery that its handle was let go of, as text too: `17.3.00000007-..`, which is sequence number, delivery
 /// count and lock token.
 ///
 /// Whoever knows it can settle the delivery, as long as its lock lasts.

@@ -5,6 +5,7 @@ pub(crate) mod client;
 pub(crate) mod delivery;
 pub(crate) mod events;
 pub(crate) mod kept;
+mod once;
 pub(crate) mod queue;
 pub(crate) mod received;
 pub(crate) mod run;

@@ -375,7 +375,7 @@ impl Queue {
     }
 }
 
-fn check_batch(messages: &[NewMessage]) -> Result<(), Misuse> {
+pub(crate) fn check_batch(messages: &[NewMessage]) -> Result<(), Misuse> {
     if messages.len() > limits::SEND_BATCH_MAX {
         return Err(Misuse::new("batch", format!("has more than {} messages", limits::SEND_BATCH_MAX)));
     }
@@ -408,16 +408,16 @@ pub(crate) async fn purge(
     queue: &QueueName,
     scope: PurgeScope,
 ) -> Result<u64, OperateError> {
-    let mut count = 0;
+    let (mut count, mut entry) = (0, None);
     let mut from = Some(SequenceNumber::new(0));
     while let Some(next) = from {
         let command = Command::Purge { queue: queue.clone(), scope: scope.clone(), from: next };
-        let purged = match client.ask(command).await? {
+        let purged = match client.ask_on(command, entry).await? {
             Reply::Purge(answer) => answer.map_err(OperateError::Refused)?,
             other => unreachable!("a purge is answered as one: {other:?}"),
         };
         count += purged.count;
-        from = purged.next;
+        (from, entry) = (purged.next, purged.entry);
     }
     Ok(count)
 }
@@ -438,7 +438,7 @@ pub(crate) fn deliveries(
     }
 }
 
-fn receipts(reply: Reply) -> Result<Vec<Receipt>, SendError> {
+pub(crate) fn receipts(reply: Reply) -> Result<Vec<Receipt>, SendError> {
     match reply {
         Reply::Send(answer) => answer.map_err(SendError::Refused),
         other => unreachable!("a send is answered as one: {other:?}"),

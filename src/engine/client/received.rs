@@ -40,11 +40,12 @@ pub struct Received {
     /// Its body.
     pub body: Bytes,
     ordered: bool,
+    has_state: bool,
 }
 
 impl Received {
     pub(crate) fn new(handed: Handed) -> Received {
-        let Handed { sequence, record, content, .. } = handed;
+        let Handed { sequence, record, content, has_state, .. } = handed;
         let (record, content) = (Arc::unwrap_or_clone(record), Arc::unwrap_or_clone(content));
         Received {
             sequence_number: sequence,
@@ -58,12 +59,18 @@ impl Received {
             headers: content.headers,
             body: content.body,
             ordered: matches!(record.stream, Stream::Named(_)),
+            has_state,
         }
     }
 
     /// Whether it belongs to a workflow that can keep a state.
     pub fn has_workflow(&self) -> bool {
         self.ordered
+    }
+
+    /// Whether its workflow had a state when it was handed out; only its holder changes that.
+    pub(crate) fn has_state(&self) -> bool {
+        self.has_state
     }
 
     /// The body, read as JSON.

@@ -6,6 +6,7 @@ use std::ops::Bound;
 use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::engine::crash::story::keys;
 use crate::engine::crash::story::message_ids;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::record::MessageKey;
@@ -98,6 +99,7 @@ impl Listing {
             self.add_queue(records, &queue)?;
         }
         self.add("reminder", &records.reminder_first()?);
+        self.add("audit", &(records.audit_after(0, limits::PAGE_MAX)?, records.audit_last()?));
         let mut after = None;
         while let Some((key, holding)) = records.holding_after(after.as_ref())?
             && self.goes_on()
@@ -132,6 +134,10 @@ impl Listing {
             from = SequenceNumber::new(sequence.get() + 1);
         }
         self.add("dead", &records.dead_letters(queue.id, Bound::Unbounded, limits::PAGE_MAX)?);
+        self.add("answers", &records.answer_count(queue.id)?);
+        for key in keys() {
+            self.add("answer", &records.answer(queue.id, key.text())?);
+        }
         if queue.options.duplicate_window.is_some() {
             for id in message_ids() {
                 self.add("duplicate", &records.duplicate(queue.id, &id)?);

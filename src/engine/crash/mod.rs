@@ -13,7 +13,7 @@ pub(crate) mod random;
 pub(crate) mod rows;
 mod run;
 pub(crate) mod setting;
-mod story;
+pub(crate) mod story;
 mod sweep;
 mod teller;
 mod wares;

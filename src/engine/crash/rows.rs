@@ -10,8 +10,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
@@ -64,6 +66,9 @@ pub(crate) struct Rows {
     dead_by_workflow: BTreeSet<(WorkflowKey, u64, SequenceNumber)>,
     dead_by_reason: BTreeSet<(QueueId, String, SequenceNumber)>,
     pub(crate) duplicates: BTreeMap<(QueueId, MessageId), Duplicate>,
+    pub(crate) answers: BTreeMap<(QueueId, Arc<str>), Arc<Answered>>,
+    pub(crate) answer_counts: BTreeMap<QueueId, u64>,
+    pub(crate) audit: BTreeMap<u64, Arc<AuditEntry>>,
 }
 
 /// Puts or deletes a row of a map.
@@ -113,6 +118,8 @@ impl Rows {
         self.dead_by_workflow.retain(|(key, _, _)| key.queue != gone);
         self.dead_by_reason.retain(|(queue, _, _)| *queue != gone);
         self.duplicates.retain(|(queue, _), _| *queue != gone);
+        self.answers.retain(|(queue, _), _| *queue != gone);
+        self.answer_counts.remove(&gone);
     }
 }
 
@@ -262,6 +269,26 @@ impl Records for Rows {
         Ok(self.duplicates.get(&(queue, id.clone())).copied())
     }
 
+    fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>> {
+        Ok(self.answers.get(&(queue, key.clone())).cloned())
+    }
+
+    fn answer_count(&self, queue: QueueId) -> Read<u64> {
+        Ok(self.answer_counts.get(&queue).copied().unwrap_or_default())
+    }
+
+    fn audit(&self, number: u64) -> Read<Option<Arc<AuditEntry>>> {
+        Ok(self.audit.get(&number).cloned())
+    }
+
+    fn audit_last(&self) -> Read<Option<Arc<AuditEntry>>> {
+        Ok(self.audit.values().next_back().cloned())
+    }
+
+    fn audit_after(&self, number: u64, limit: usize) -> Read<Vec<Arc<AuditEntry>>> {
+        Ok(self.audit.range(number + 1..).map(|(_, entry)| entry.clone()).take(limit).collect())
+    }
+
     fn write(&mut self, change: Change) -> Result<(), Fault> {
         self.changes += 1;
         self.kinds.insert(std::mem::discriminant(&change));
@@ -294,6 +321,9 @@ impl Records for Rows {
                 list(&mut self.dead_by_reason, (queue, key.reason, key.sequence), there);
             }
             Change::Duplicate(queue, id, entry) => put(&mut self.duplicates, (queue, id), entry),
+            Change::Answer(queue, key, answered) => put(&mut self.answers, (queue, key), answered),
+            Change::Audit(number, entry) => put(&mut self.audit, number, entry),
+            Change::AnswerCount(queue, count) => put(&mut self.answer_counts, queue, count),
         }
         Ok(())
     }

@@ -10,10 +10,13 @@ use crate::engine::crash::play::Turn;
 use crate::engine::crash::teller::Teller;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
+use crate::id::IdempotencyKey;
 use crate::id::MessageId;
 
 /// How many message IDs a story has: few, so that they meet again.
 pub(crate) const IDS: u64 = 8;
+/// How many idempotency keys it has.
+pub(crate) const KEYS: u64 = 4;
 /// About as many workflows as a story has handed out at once; who is not given back now is at the next restart.
 const RECOVERIES: usize = 32;
 /// Of a hundred steps, so many close the file and open it again.
@@ -26,6 +29,15 @@ pub(crate) fn message_ids() -> impl Iterator<Item = MessageId> {
 
 pub(crate) fn message_id(number: u64) -> MessageId {
     MessageId::new(format!("m{number}")).expect("a good ID")
+}
+
+/// Every idempotency key a story can have.
+pub(crate) fn keys() -> impl Iterator<Item = IdempotencyKey> {
+    (0..KEYS).map(|number| key(number, 0))
+}
+
+pub(crate) fn key(number: u64, digest: u64) -> IdempotencyKey {
+    IdempotencyKey::new(format!("k{number}"), digest).expect("a good key")
 }
 
 /// One step of a story.
@@ -131,8 +143,8 @@ fn stories_ask_for_everything_and_change_everything() {
             }
         }
     }
-    assert_eq!(changed.len(), 20, "every kind of change is written");
-    assert_eq!(asked.len(), 21, "every command but those of the engine itself is given");
+    assert_eq!(changed.len(), 23, "every kind of change is written");
+    assert_eq!(asked.len(), 23, "every command but those of the engine itself is given");
     let mut never = asked.iter().filter(|(_, (done, _))| *done == 0).map(|(name, _)| name.as_str());
     // It needs a workflow taken whole whose holder has set a message aside: too much chance for so few stories.
     assert!(never.all(|name| name == "ReceiveTakenDeferred"), "done and refused: {asked:?}");

@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::engine::crash::play::Turn;
 use crate::engine::crash::random::Random;
 use crate::engine::crash::rows::Rows;
+use crate::engine::crash::story;
 use crate::engine::crash::wares;
 use crate::engine::crash::wares::QUEUES;
 use crate::engine::rules::Rules;
@@ -162,20 +163,30 @@ impl Teller {
         if rows.queue_named(&queue).expect("plain rows never fail").is_none() && self.random.chance(60) {
             return self.create(name, order);
         }
-        match self.random.below(100) {
+        let command = match self.random.below(100) {
             0..30 => self.send(queue, order),
             30..48 => self.receive(rows, queue),
             48..76 => self.settle(rows, queue),
             76..83 => self.use_taken(rows, queue),
             83..91 => self.operate(queue),
             _ => self.change_much(rows, queue, name, order),
+        };
+        match command.is_operators() && self.random.chance(50) {
+            true => Command::OnRecord { actor: wares::actor(), begun: None, command: Box::new(command) },
+            false => command,
         }
     }
 
     fn send(&mut self, queue: QueueName, order: Order) -> Command {
         let count = 1 + self.random.below(MESSAGES);
         let messages = (0..count).map(|_| wares::message(order, self.now, &mut self.random)).collect();
-        Command::Send { queue, messages }
+        match self.random.chance(15) {
+            true => {
+                let key = story::key(self.random.below(story::KEYS), self.random.below(2));
+                Command::SendOnce { queue, key, messages }
+            }
+            false => Command::Send { queue, messages },
+        }
     }
 
     fn receive(&mut self, rows: &Rows, queue: QueueName) -> Command {

@@ -1,9 +1,11 @@
 //! What a story's senders bring: queues of every order and messages for them, by chance.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::actor::Actor;
 use crate::clock::Timestamp;
 use crate::engine::crash::random::Random;
 use crate::engine::crash::story::IDS;
@@ -41,6 +43,10 @@ pub(crate) const QUEUES: [(&str, Order); 4] = [
     ("arrival", Order::Arrival),
     ("none", Order::None),
 ];
+
+pub(crate) fn actor() -> Arc<Actor> {
+    Arc::new(Actor::new("ada").expect("a good name"))
+}
 
 pub(crate) fn queue_name(name: &str) -> QueueName {
     QueueName::new(name).expect("a good name")

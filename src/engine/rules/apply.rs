@@ -62,9 +62,10 @@ impl Rules {
     ) -> Result<Outcome, Fault> {
         let used_at = self.note_command(now, &command, records)?;
         let mut step = Step::new(now, records, &mut self.locks);
-        let reply = step.run(command, used_at)?;
-        let changes = step.changes();
-        assert!(!is_refusal(&reply) || changes == 0, "a refused command changes nothing: {reply:?}");
+        let reply = match command {
+            Command::OnRecord { actor, begun, command } => step.run_on_record(&actor, begun, *command)?,
+            command => step.run_or_refuse(command, used_at)?,
+        };
         let (gone, effects) = (step.gone, step.finish()?);
         if let Some(queue) = gone {
             self.used_at.remove(&queue);
@@ -97,6 +98,14 @@ impl Rules {
 }
 
 impl Step<'_> {
+    /// Does what is asked, or refuses and leaves everything as it is.
+    pub(crate) fn run_or_refuse(&mut self, command: Command, used_at: Timestamp) -> Result<Reply, Fault> {
+        let reply = self.run(command, used_at)?;
+        let changes = self.changes();
+        assert!(!is_refusal(&reply) || changes == 0, "a refused command changes nothing: {reply:?}");
+        Ok(reply)
+    }
+
     fn run(&mut self, command: Command, used_at: Timestamp) -> Result<Reply, Fault> {
         Ok(match command {
             Command::CreateQueue { name, options } => {
@@ -108,6 +117,9 @@ impl Step<'_> {
             Command::DeleteQueue { name } => Reply::Queue(answer(self.delete_queue(&name))?),
             Command::Send { queue, messages } => Reply::Send(answer(self.send(&queue, messages))?),
             Command::SendEach { queue, messages } => Reply::SendEach(self.send_each(&queue, messages)?),
+            Command::SendOnce { queue, key, messages } => {
+                Reply::Send(answer(self.send_once(&queue, &key, messages))?)
+            }
             Command::Cancel { queue, sequence } => {
                 Reply::Send(answer(self.cancel(&queue, sequence))?.map(|()| Vec::new()))
             }

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::engine::rules::audit::AuditEntry;
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
@@ -57,6 +59,12 @@ pub(crate) enum Change {
     /// A dead letter, listed by reason and by workflow. The rank is 0 where it has none.
     DeadLetter(DeadLetterKey, bool),
     Duplicate(QueueId, MessageId, Option<Duplicate>),
+    /// The answer that is kept for an idempotency key.
+    Answer(QueueId, Arc<str>, Option<Arc<Answered>>),
+    /// How many such answers a queue keeps, if any.
+    AnswerCount(QueueId, Option<u64>),
+    /// An entry of the audit, by its number.
+    Audit(u64, Option<Arc<AuditEntry>>),
 }
 
 /// The predecessor a message named.

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::actor::Actor;
 use crate::clock::Timestamp;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::MessageRecord;
@@ -19,6 +20,7 @@ use crate::error::ReceiveRefusal;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
 use crate::header::Properties;
+use crate::id::IdempotencyKey;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -151,6 +153,19 @@ pub(crate) enum Command {
         queue: QueueName,
         messages: Vec<NewMessage>,
     },
+    /// Messages that are accepted once under a key, all or none; whoever asks again is answered as he was.
+    SendOnce {
+        queue: QueueName,
+        key: IdempotencyKey,
+        messages: Vec<NewMessage>,
+    },
+    /// An operator's command, to be written down with who asks and what came of it.
+    OnRecord {
+        actor: Arc<Actor>,
+        /// The entry of a purge that goes on.
+        begun: Option<u64>,
+        command: Box<Command>,
+    },
 }
 
 /// A delivery as its holder names it.
@@ -163,12 +178,37 @@ pub(crate) struct Held {
 }
 
 impl Command {
+    /// What is asked, whether on record or not.
+    #[cfg(test)]
+    pub(crate) fn asked(&self) -> &Command {
+        match self {
+            Command::OnRecord { command, .. } => command,
+            command => command,
+        }
+    }
+
+    /// Whether it is for operators, and worth being put on record.
+    pub(crate) fn is_operators(&self) -> bool {
+        matches!(
+            self,
+            Command::CreateQueue { .. }
+                | Command::ChangeQueue { .. }
+                | Command::DeleteQueue { .. }
+                | Command::SetState { .. }
+                | Command::Operate { .. }
+                | Command::Redrive { .. }
+                | Command::Purge { .. }
+        )
+    }
+
     /// About how many bytes of bodies and headers it carries.
     pub(crate) fn bytes(&self) -> usize {
         let messages = |messages: &[NewMessage]| messages.iter().map(NewMessage::len).sum::<usize>();
         let sends = |completion: &Completion| completion.sends.iter().map(|(_, sent)| messages(sent)).sum();
         match self {
-            Command::Send { messages: sent, .. } | Command::SendEach { messages: sent, .. } => messages(sent),
+            Command::Send { messages: sent, .. }
+            | Command::SendEach { messages: sent, .. }
+            | Command::SendOnce { messages: sent, .. } => messages(sent),
             Command::Settle { settlement: Settlement::Complete(completion), .. } => sends(completion),
             Command::SettleRun { settlement, .. } => sends(&settlement.completion),
             _ => 0,
@@ -307,6 +347,8 @@ pub(crate) struct Handed {
     pub(crate) sequence: SequenceNumber,
     pub(crate) record: Arc<MessageRecord>,
     pub(crate) content: Arc<Content>,
+    /// Whether its workflow has a state; only its holder changes that.
+    pub(crate) has_state: bool,
 }
 
 impl Handed {
@@ -341,6 +383,14 @@ pub(crate) struct Settled {
 pub(crate) struct Purged {
     pub(crate) count: u64,
     pub(crate) next: Option<SequenceNumber>,
+    /// Its entry in the audit, if it is on record.
+    pub(crate) entry: Option<u64>,
+}
+
+impl Purged {
+    pub(crate) fn new(count: u64, next: Option<SequenceNumber>) -> Purged {
+        Purged { count, next, entry: None }
+    }
 }
 
 /// The answer to a command; a refusal is an answer.

@@ -2,6 +2,7 @@
 //! come out.
 
 mod apply;
+pub(crate) mod audit;
 mod chain;
 pub(crate) mod change;
 pub(crate) mod command;
@@ -12,6 +13,8 @@ mod gap;
 mod judge;
 mod line;
 pub(crate) mod lock;
+mod on_record;
+mod once;
 mod operate;
 mod order;
 mod purge;

@@ -45,12 +45,12 @@ impl Step<'_> {
         let mut next = from;
         for _ in 0..limits::SWEEP_MAX {
             let Some((sequence, message)) = self.records.message_from(queue.id, next)? else {
-                return Ok(Purged { count, next: None });
+                return Ok(Purged::new(count, None));
             };
             next = SequenceNumber::new(sequence.get() + 1);
             count += u64::from(self.purge_one(queue, sequence, &message)?);
         }
-        Ok(Purged { count, next: Some(next) })
+        Ok(Purged::new(count, Some(next)))
     }
 
     fn purge_dead_letters(&mut self, queue: &Arc<QueueRecord>) -> Read<Purged> {
@@ -60,7 +60,7 @@ impl Step<'_> {
             let message = self.message_listed(queue.id, *sequence)?;
             self.purge_one(queue, *sequence, &message)?;
         }
-        Ok(Purged { count: letters.len() as u64, next: more.then_some(SequenceNumber::new(0)) })
+        Ok(Purged::new(letters.len() as u64, more.then_some(SequenceNumber::new(0))))
     }
 
     fn purge_workflow(&mut self, queue: &Arc<QueueRecord>, id: WorkflowId) -> Read<Purged> {
@@ -68,12 +68,12 @@ impl Step<'_> {
         for count in 0..limits::SWEEP_MAX {
             let workflow = Workflow::open(self, queue, stream.clone())?;
             let Some(sequence) = workflow.first_to_purge(self)? else {
-                return Ok(Purged { count: count as u64, next: None });
+                return Ok(Purged::new(count as u64, None));
             };
             let message = self.message_listed(queue.id, sequence)?;
             self.purge_one(queue, sequence, &message)?;
         }
-        Ok(Purged { count: limits::SWEEP_MAX as u64, next: Some(SequenceNumber::new(0)) })
+        Ok(Purged::new(limits::SWEEP_MAX as u64, Some(SequenceNumber::new(0))))
     }
 
     /// Removes one message, unless it is handed out.

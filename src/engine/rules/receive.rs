@@ -218,7 +218,7 @@ impl Workflow {
         let content = step.records.content(self.message_key(sequence))?;
         let content = content.expect("every stored message has its content");
         let locked_until = step.locks.get(token).expect("the lock was granted before").until;
-        Ok(Handed { token, locked_until, sequence, record, content })
+        Ok(Handed { token, locked_until, sequence, record, content, has_state: self.record.has_state })
     }
 
     /// Writes down what the holder has out, so that a restart finds it. A workflow taken whole is written down even

@@ -1,5 +1,6 @@
 //! What is kept of queues, workflows and messages: the rows, without a word on how they are stored.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,6 +8,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::command::Receipt;
 use crate::header::Headers;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -326,6 +328,15 @@ pub(crate) struct Duplicate {
     pub(crate) until: Timestamp,
 }
 
+/// The answer to a send with an idempotency key, kept to be given again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Answered {
+    /// Of the request that was answered.
+    pub(crate) digest: u64,
+    pub(crate) receipts: Vec<Receipt>,
+    pub(crate) until: Timestamp,
+}
+
 /// A durable record "at `due`, look at this".
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Reminder {
@@ -351,6 +362,8 @@ pub(crate) enum Remind {
     Duplicate(MessageId),
     /// A queue may have been idle for long enough.
     Idle,
+    /// The answer to an idempotency key need not be kept any more.
+    Answer(Arc<str>),
 }
 
 /// The numbers the engine counts up, and its time.

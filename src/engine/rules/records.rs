@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
@@ -95,6 +97,16 @@ pub(crate) trait Records {
         limit: usize,
     ) -> Read<Vec<(String, SequenceNumber)>>;
     fn duplicate(&self, queue: QueueId, id: &MessageId) -> Read<Option<Duplicate>>;
+    /// The answer that is kept for an idempotency key.
+    fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>>;
+    /// How many such answers the queue keeps.
+    fn answer_count(&self, queue: QueueId) -> Read<u64>;
+    /// The entry of the audit with this number.
+    fn audit(&self, number: u64) -> Read<Option<Arc<AuditEntry>>>;
+    /// The newest entry of the audit.
+    fn audit_last(&self) -> Read<Option<Arc<AuditEntry>>>;
+    /// Up to `limit` entries of the audit in order of number, after the given one.
+    fn audit_after(&self, number: u64, limit: usize) -> Read<Vec<Arc<AuditEntry>>>;
 
     /// Puts or deletes a row.
     fn write(&mut self, change: Change) -> Result<(), Fault>;

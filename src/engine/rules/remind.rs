@@ -39,6 +39,7 @@ impl Step<'_> {
             Remind::Forget(stream) => self.forget(&queue, stream),
             Remind::Duplicate(id) => self.forget_duplicate(&queue, id),
             Remind::Idle => self.check_idle(queue.id, used_at),
+            Remind::Answer(key) => self.forget_answer(queue.id, key),
         }
     }
 

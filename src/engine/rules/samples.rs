@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::actor::Actor;
 use crate::clock::Timestamp;
+use crate::engine::rules::audit::AuditEntry;
+use crate::engine::rules::audit::AuditVerb;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::change::TrailEntry;
@@ -14,10 +17,12 @@ use crate::engine::rules::command::Completion;
 use crate::engine::rules::command::Held;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeScope;
+use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::DeadLetter;
@@ -44,6 +49,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::header::Headers;
 use crate::header::PropertyValue;
+use crate::id::IdempotencyKey;
 use crate::id::MessageId;
 use crate::id::Position;
 use crate::id::QueueName;
@@ -210,6 +216,11 @@ fn commands() -> Vec<Command> {
     }));
     let held = Held { token: token(1), sequence: number(300), delivery_count: 2 };
     commands.push(Command::CompleteAll { queue: queue.clone(), deliveries: vec![held, held] });
+    let key = IdempotencyKey::new("k", 300).unwrap();
+    commands.push(Command::SendOnce { queue: queue.clone(), key, messages: vec![placed(1)] });
+    let actor = Arc::new(Actor::new("ada").and_then(|actor| actor.because("r")).unwrap());
+    let command = Box::new(Command::DeleteQueue { name: queue.clone() });
+    commands.push(Command::OnRecord { actor, begun: Some(300), command });
     for scope in [PurgeScope::Everything, PurgeScope::DeadLetters, PurgeScope::Workflow(workflow)] {
         commands.push(Command::Purge { queue: queue.clone(), scope, from: number(1) });
     }
@@ -282,11 +293,40 @@ fn changes() -> Vec<Change> {
         Change::Ready(queue, 9, Some(stream)),
         Change::DeadLetter(letter, true),
         Change::Duplicate(queue, id(), Some(Duplicate { sequence: number(1), until: at(9) })),
+        Change::Answer(queue, Arc::from("k"), Some(Arc::new(answered()))),
+        Change::AnswerCount(queue, Some(300)),
+        Change::Audit(300, Some(Arc::new(audit_entry()))),
     ];
     let record = |status| Change::Message(message_key, Some(Arc::new(message_record(status))));
     changes.extend(statuses().into_iter().map(record));
     changes.extend(reminds().into_iter().map(|what| Change::Reminder(reminder(what), true)));
     changes
+}
+
+fn audit_entry() -> AuditEntry {
+    AuditEntry {
+        number: 300,
+        at: at(1),
+        actor: "ada".to_owned(),
+        verb: AuditVerb::ReleaseLock,
+        queue: queue(),
+        workflow_id: Some(workflow()),
+        sequence_number: Some(number(2)),
+        positions: Some((3, 400)),
+        reason: Some("r".to_owned()),
+        refusal: Some("no".to_owned()),
+        count: 5,
+    }
+}
+
+fn answered() -> Answered {
+    let receipts = vec![
+        Receipt::Accepted(number(300)),
+        Receipt::Duplicate(number(2)),
+        Receipt::AlreadySettled,
+        Receipt::DeadLettered(number(3)),
+    ];
+    Answered { digest: 300, receipts, until: at(9) }
 }
 
 fn queue_record(id: QueueId) -> QueueRecord {
@@ -361,5 +401,6 @@ fn reminds() -> Vec<Remind> {
         Remind::Forget(stream()),
         Remind::Duplicate(id()),
         Remind::Idle,
+        Remind::Answer(Arc::from("k")),
     ]
 }

@@ -174,7 +174,7 @@ impl World {
         };
         // Whoever deletes a queue hears of it from the answer, at its place among the others.
         let is_deleted = |queue: &QueueName| {
-            let deletes = |question: &Question| matches!(&question.command, Command::DeleteQueue { name } if name == queue);
+            let deletes = |question: &Question| matches!(question.command.asked(), Command::DeleteQueue { name } if name == queue);
             questions.iter().any(|question| deletes(question) && question.number.is_some_and(is_done))
         };
         for event in &played.events {
@@ -193,13 +193,15 @@ impl World {
         for (number, reply) in &played.answers {
             self.tell(|| format!("  {number} is answered {reply:?}"));
             let command = self.asked.remove(number).expect("only what was asked is answered");
-            self.ledger.hear(&command, reply);
+            self.ledger.hear_on_record(&command, reply);
+            let command = command.asked();
+            self.ledger.hear(command, reply);
             let is_new = questions.iter().any(|question| question.number == Some(*number));
             if is_new || !is_nothing(reply) {
-                self.reference.hear(&command, reply)?;
+                self.reference.hear(command, reply)?;
             }
             if is_answered && !is_gone(*number) {
-                self.crowd.hear(&command, reply);
+                self.crowd.hear(command, reply);
             }
         }
         self.given_back.extend(played.given_back);

@@ -37,8 +37,8 @@ pub(crate) fn new_file(path: &Path) -> Result<std::path::PathBuf, Fault> {
     }
 }
 
-/// Writes what tells a store from any other redb file, and makes the tables. Of an older format, whose tables are the
-/// same, it makes this one.
+/// Writes what tells a store from any other redb file, and makes the tables. Of an older format, which has some of the
+/// same tables, it makes this one.
 pub(crate) fn write_format(transaction: &WriteTransaction) -> Result<(), Fault> {
     Sheet::open(transaction, schema::META)?.put(&name_key(FORMAT_ROW), &schema::FORMAT)?;
     for definition in schema::all() {

@@ -1,5 +1,7 @@
 //! Keys as bytes that sort as their parts do.
 
+use std::sync::Arc;
+
 use crate::clock::Timestamp;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Reminder;
@@ -198,6 +200,16 @@ impl KeyPart for MessageId {
 
     fn read(parts: &mut Parts<'_>) -> Option<MessageId> {
         MessageId::new(read_text(parts)?).ok()
+    }
+}
+
+impl KeyPart for Arc<str> {
+    fn write(&self, key: &mut Vec<u8>) {
+        write_text(self, key);
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Option<Arc<str>> {
+        read_text(parts).map(Arc::from)
     }
 }
 

@@ -32,7 +32,9 @@ use crate::engine::store::seal::seal;
 use crate::error::Fault;
 use crate::id::QueueName;
 
-const REMINDERS: Definition = <schema::Reminders as schema::Table>::DEFINITION;
+/// Tables whose keys do not begin with a queue.
+const OF_NO_QUEUE: [Definition; 2] =
+    [<schema::Reminders as schema::Table>::DEFINITION, <schema::Audit as schema::Table>::DEFINITION];
 
 /// Names of the rows of the meta table.
 pub(crate) const FORMAT_ROW: &str = "format";
@@ -137,8 +139,10 @@ impl QueueChange {
                 Sheet::open(transaction, schema::QUEUES)?.put(&prefix_of(&record.id), &**record)
             }
             QueueChange::Gone(queue) => {
-                // A reminder's key begins with its instant; it is dropped when it is due.
-                let of_queue = schema::SHELVED.into_iter().filter(|table| table.name() != REMINDERS.name());
+                // A reminder is dropped when it is due, and what operators did stays.
+                let is_of_queue =
+                    |table: &Definition| OF_NO_QUEUE.iter().all(|other| other.name() != table.name());
+                let of_queue = schema::SHELVED.into_iter().filter(is_of_queue);
                 for definition in of_queue.chain([schema::QUEUES, schema::TALLIES]) {
                     Sheet::open(transaction, definition)?.delete_prefix(&prefix_of(queue))?;
                 }

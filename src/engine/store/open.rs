@@ -235,7 +235,7 @@ pub(crate) fn check_format(path: &Path, database: &Database) -> Result<(), OpenE
         return Err(foreign(path, "it has no format number".to_owned()));
     };
     match record::<u32>(&schema::META, &key, sealed.value())? {
-        schema::FORMAT | schema::FORMAT_BEFORE_JOURNAL => Ok(()),
+        schema::FORMAT | schema::FORMAT_WITHOUT_ANSWERS | schema::FORMAT_BEFORE_JOURNAL => Ok(()),
         found => Err(OpenError::Newer { path: path.to_owned(), found, known: schema::FORMAT }),
     }
 }

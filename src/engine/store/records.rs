@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
@@ -181,6 +183,27 @@ impl Records for Turn<'_> {
 
     fn duplicate(&self, queue: QueueId, id: &MessageId) -> Read<Option<Duplicate>> {
         self.shelves.duplicates.get(&self.base, &queue, id)
+    }
+
+    fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>> {
+        self.shelves.answers.get(&self.base, &queue, key)
+    }
+
+    fn audit(&self, number: u64) -> Read<Option<Arc<AuditEntry>>> {
+        self.shelves.audit.get(&self.base, &(), &number)
+    }
+
+    fn audit_last(&self) -> Read<Option<Arc<AuditEntry>>> {
+        Ok(self.shelves.audit.last(&self.base, &(), &u64::MAX)?.map(|(_, entry)| entry))
+    }
+
+    fn audit_after(&self, number: u64, limit: usize) -> Read<Vec<Arc<AuditEntry>>> {
+        let page = self.shelves.audit.page(&self.base, &(), Bound::Excluded(&number), limit)?;
+        Ok(page.into_iter().map(|(_, entry)| entry).collect())
+    }
+
+    fn answer_count(&self, queue: QueueId) -> Read<u64> {
+        Ok(self.shelves.answer_counts.get(&self.base, &queue, &())?.unwrap_or_default())
     }
 
     fn write(&mut self, change: Change) -> Result<(), Fault> {

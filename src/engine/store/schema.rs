@@ -26,6 +26,9 @@
 //! | dead_by_reason | queue, reason, sequence | nothing | while it is a dead letter |
 //! | dead_by_workflow | queue, stream, rank, sequence | nothing | while it is a dead letter |
 //! | duplicates | queue, message ID | `Duplicate` | until its window is over |
+//! | answers | queue, idempotency key | `Answered` | until its window is over |
+//! | answer_counts | queue | how many answers | while there are some |
+//! | audit | number | `AuditEntry` | until there are too many after it |
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -36,7 +39,9 @@ use redb::TableDefinition;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
@@ -62,7 +67,18 @@ use crate::id::MessageId;
 use crate::id::SequenceNumber;
 
 /// The number of this layout. A change of bytes raises it.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
+
+/// The layout without the tables that came with format 3: it is opened as one in which they are empty.
+pub(crate) const FORMAT_WITHOUT_ANSWERS: u32 = 2;
+
+/// The number of the first table that came with format 3.
+const FIRST_OF_FORMAT_3: u8 = 17;
+
+/// The format with which a table came.
+pub(crate) fn since<T: Table>() -> u32 {
+    if T::NUMBER < FIRST_OF_FORMAT_3 { FORMAT_BEFORE_JOURNAL } else { FORMAT }
+}
 
 /// The layout without a journal: its tables are the same, so that it is opened as one whose journal is empty.
 pub(crate) const FORMAT_BEFORE_JOURNAL: u32 = 1;
@@ -163,6 +179,9 @@ tables! {
     14 dead_by_reason DeadByReason: BTreeMap, QueueId, (String, SequenceNumber) => ();
     15 dead_by_workflow DeadByWorkflow: BTreeMap, WorkflowKey, (u64, SequenceNumber) => ();
     16 duplicates Duplicates: Hashed, QueueId, MessageId => Duplicate;
+    17 answers Answers: Hashed, QueueId, Arc<str> => Arc<Answered>;
+    18 answer_counts AnswerCounts: Hashed, QueueId, () => u64;
+    19 audit Audit: BTreeMap, (), u64 => Arc<AuditEntry>;
 }
 
 /// Every table with sealed rows.

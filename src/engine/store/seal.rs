@@ -46,7 +46,7 @@ fn seal_of(table: &Definition, key: &[u8], payload: &[u8]) -> [u8; SEAL_LEN] {
 
 /// A table's name as a text that outlives the definition, which only lends it.
 fn table_name(table: &Definition) -> &'static str {
-    const NAMES: [&str; 21] = [
+    const NAMES: [&str; 24] = [
         "meta",
         "journal",
         "queues",
@@ -68,6 +68,9 @@ fn table_name(table: &Definition) -> &'static str {
         "dead_by_reason",
         "dead_by_workflow",
         "duplicates",
+        "answers",
+        "answer_counts",
+        "audit",
     ];
     NAMES.into_iter().find(|name| *name == table.name()).unwrap_or("unknown")
 }

@@ -1,6 +1,7 @@
 //! Keys in words: what a report on a file calls a row.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
@@ -98,6 +99,12 @@ impl InWords for MessageId {
     }
 }
 
+impl InWords for Arc<str> {
+    fn in_words(&self, _names: &Names) -> String {
+        format!("idempotency key {self:?}")
+    }
+}
+
 impl InWords for Option<MessageId> {
     fn in_words(&self, _names: &Names) -> String {
         match self {
@@ -130,6 +137,7 @@ impl InWords for ReminderKey {
             Remind::Forget(stream) => format!("forgetting {}", stream.in_words(names)),
             Remind::Duplicate(id) => format!("forgetting {}", id.in_words(names)),
             Remind::Idle => "the queue is idle".to_owned(),
+            Remind::Answer(key) => format!("forgetting {}", key.in_words(names)),
         };
         format!("{}, {what}, at {}", reminder.queue.in_words(names), reminder.due)
     }

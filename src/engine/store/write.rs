@@ -32,6 +32,8 @@ impl Turn<'_> {
                 self.kept.touched_tallies.insert(queue);
                 Ok(())
             }
+            Change::Answer(queue, key, answered) => shelves.answers.set(base, &queue, key, answered),
+            Change::AnswerCount(queue, count) => shelves.answer_counts.set(base, &queue, (), count),
             other => self.apply_rare_change(other),
         }
     }
@@ -48,6 +50,7 @@ impl Turn<'_> {
             }
             Change::Waiting(key, id, entry) => shelves.waiting.set(base, &key, id, entry),
             Change::DeadLetter(key, there) => self.list_dead_letter(key, there),
+            Change::Audit(number, entry) => shelves.audit.set(base, &(), number, entry),
             Change::Queue(record) => {
                 self.put_queue(record);
                 Ok(())

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use redb::WriteTransaction;
 
+use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
@@ -115,6 +117,20 @@ impl Weighed for Arc<WorkflowRecord> {
     }
 }
 
+impl Weighed for Arc<Answered> {
+    fn bytes(&self) -> u64 {
+        16 + 4 * self.receipts.len() as u64
+    }
+}
+
+impl Weighed for Arc<AuditEntry> {
+    fn bytes(&self) -> u64 {
+        let texts = [Some(&self.actor), self.reason.as_ref(), self.refusal.as_ref()];
+        48 + texts.into_iter().flatten().map(String::len).sum::<usize>() as u64
+    }
+}
+
+impl Weighed for u64 {}
 impl Weighed for SequenceNumber {}
 impl Weighed for TrailEntry {}
 impl Weighed for Holding {}

@@ -54,7 +54,7 @@ impl TableVisitor for Bytes<'_, '_> {
             record::<T::Value>(&T::DEFINITION, key, sealed)?;
             check_key::<T>(key)
         };
-        let sheet = Sheet { table: T::NAME, definition: T::DEFINITION, words };
+        let sheet = Sheet { table: T::NAME, definition: T::DEFINITION, words, since: schema::since::<T>() };
         sheet.read(self.transaction, self.findings, check);
         for (key, value) in &self.overlay[usize::from(T::NUMBER)] {
             self.findings.report.rows += 1;
@@ -83,13 +83,17 @@ pub(crate) struct Sheet {
     table: &'static str,
     definition: Definition,
     words: Words,
+    /// The format with which it came.
+    since: u32,
 }
 
 impl Sheet {
     pub(crate) const META: Sheet =
-        Sheet { table: "meta", definition: schema::META, words: |key, _| text_of(key) };
-    pub(crate) const QUEUES: Sheet = Sheet { table: "queues", definition: schema::QUEUES, words: queue };
-    pub(crate) const TALLIES: Sheet = Sheet { table: "tallies", definition: schema::TALLIES, words: queue };
+        Sheet { table: "meta", definition: schema::META, words: |key, _| text_of(key), since: 1 };
+    pub(crate) const QUEUES: Sheet =
+        Sheet { table: "queues", definition: schema::QUEUES, words: queue, since: 1 };
+    pub(crate) const TALLIES: Sheet =
+        Sheet { table: "tallies", definition: schema::TALLIES, words: queue, since: 1 };
 
     /// Reads every row; `check` says what is wrong with one.
     pub(crate) fn read(
@@ -113,7 +117,9 @@ impl Sheet {
         check: &mut impl FnMut(&[u8], &[u8]) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let Some(table) = open_table(transaction, self.definition)? else {
-            findings.add(self.table, String::new(), "the table is missing");
+            if self.since <= findings.format {
+                findings.add(self.table, String::new(), "the table is missing");
+            }
             return Ok(());
         };
         let mut before: Vec<u8> = Vec::new();

@@ -48,6 +48,8 @@ impl<'a, 'p> Comparison<'a, 'p> {
         self.compare_reminders()?;
         self.compare_dead_letters()?;
         self.compare_duplicates()?;
+        self.compare_answers()?;
+        self.compare_audit()?;
         self.compare_queues()
     }
 

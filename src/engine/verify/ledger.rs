@@ -48,21 +48,24 @@ impl Ledger {
     ) -> Ledger {
         let mut ledger = Ledger::default();
         let mut folded = BatchRecord::default();
-        let mut has_epoch = false;
+        let (mut has_epoch, mut format) = (false, schema::FORMAT);
         Sheet::META.read(transaction, findings, |key, sealed| {
             let is = |name: &str| key == name_key(name).as_slice();
             if is(NUMBERS_ROW) {
                 ledger.numbers = record(&schema::META, key, sealed)?;
             } else if is(BATCH_ROW) {
                 folded = record(&schema::META, key, sealed)?;
-            } else if is(FORMAT_ROW) || is(EPOCH_ROW) {
+            } else if is(FORMAT_ROW) {
+                format = record(&schema::META, key, sealed)?;
+            } else if is(EPOCH_ROW) {
                 record::<u32>(&schema::META, key, sealed)?;
-                has_epoch |= is(EPOCH_ROW);
+                has_epoch = true;
             } else {
                 return Err(Fault::Damaged { table: "meta", detail: "no such row is known".to_owned() });
             }
             Ok(())
         });
+        findings.format = format;
         Sheet::QUEUES.read(transaction, findings, |key, sealed| {
             let record = queue_record(key, sealed)?;
             ledger.queues.insert(record.id, record);

@@ -2,8 +2,10 @@
 //!
 //! First the bytes: pages, journal, rows (`pages` in the store, `journal`, `bytes`). Then, if every row could be read,
 //! the promises of the rules, restated here on their own so that a mistake in a rule is found too (`compare`,
-//! `messages`, `workflows`, `offers`, `chains`, `pointers`, `tallies`). Nothing is ever written.
+//! `messages`, `workflows`, `offers`, `chains`, `pointers`, `answers`, `audit`, `tallies`). Nothing is ever written.
 
+mod answers;
+mod audit;
 mod bytes;
 mod chains;
 mod compare;

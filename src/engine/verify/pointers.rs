@@ -5,6 +5,7 @@ use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::store::schema::Answers;
 use crate::engine::store::schema::DeadByReason;
 use crate::engine::store::schema::Duplicates;
 use crate::engine::store::schema::Ready;
@@ -64,6 +65,9 @@ impl Comparison<'_, '_> {
                 self.rows.get::<Duplicates>(&queue, id)?.map(|known| known.until) == Some(due)
             }
             Remind::Idle => self.queue(queue).and_then(|record| record.idle_check) == Some(due),
+            Remind::Answer(key) => {
+                self.rows.get::<Answers>(&queue, key)?.map(|known| known.until) == Some(due)
+            }
         })
     }
 

@@ -73,7 +73,8 @@ impl Target {
         let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;
         let found = found.map_err(|error| format!("find the address of {}: {error}", self.host))?;
         let found: Vec<SocketAddr> = found.collect();
-        found.iter().try_for_each(|address| self.check(address.ip()))?;
+        let checked = found.iter().try_for_each(|address| self.check(address.ip()));
+        checked.map_err(|refusal| format!("{} {refusal}", self.host))?;
         match found.is_empty() {
             true => Err(format!("find the address of {}: it has none", self.host)),
             false => Ok(found),

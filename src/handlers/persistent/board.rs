@@ -119,9 +119,9 @@ impl Board {
     /// Forgets a request, or condemns the child that holds it.
     pub(super) fn withdraw(&mut self, id: u64, why: &str) -> Withdrawn {
         if let Some(at) = self.waiting.iter().position(|request| request.id == id) {
-            let request = self.waiting.remove(at);
-            let told = request.map(|request| request.reply.send(Err(Failure::new(why))));
-            drop(told);
+            if let Some(request) = self.waiting.remove(at) {
+                let _ = request.reply.send(Err(Failure::new(why)));
+            }
             return Withdrawn::Waiting;
         }
         match self.seats.iter().position(|seat| seat.held.contains_key(&id)) {

@@ -20,7 +20,6 @@ use crate::handlers::persistent::lines::End;
 use crate::handlers::persistent::lines::Lines;
 use crate::handlers::persistent::persistent::Crew;
 use crate::limits;
-use crate::processor::Failure;
 use crate::wire::OutcomeEnvelope;
 use crate::wire::WireDuration;
 

@@ -15,12 +15,12 @@ pub(super) struct Lines<P> {
     len_max: usize,
 }
 
-/// Why there are no more lines.
+/// Why there is no line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// The pipe is closed.
     Closed,
-    /// A line is longer than allowed.
+    /// A line is longer than allowed; what came of it is let go, and the next one begins in its middle.
     TooLong,
 }
 
@@ -48,6 +48,7 @@ impl<P: AsyncRead + Unpin> Lines<P> {
                 return Ok(());
             }
             if self.read.len() > self.len_max {
+                self.read.clear();
                 return Err(End::TooLong);
             }
         }
@@ -93,5 +94,8 @@ mod tests {
     #[tokio::test]
     async fn a_line_without_an_end_is_not_collected_for_ever() {
         assert_eq!(read(&"x".repeat(100), 10).await, (vec![], End::TooLong));
+        let mut lines = Lines::new(&b"xxxxxxxxxx"[..], 5);
+        assert_eq!(lines.next(|_| ()).await, Err(End::TooLong));
+        assert_eq!(lines.next(|_| ()).await, Err(End::Closed));
     }
 }

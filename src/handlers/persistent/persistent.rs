@@ -137,7 +137,8 @@ impl Persistent {
     async fn ask(&self, context: &Context) -> Result<OutcomeEnvelope, Failure> {
         let message =
             DeliveryEnvelope::show(context.queue().name(), context.message(), self.site.by_position);
-        let message = message.with_state(context.state().await?.as_ref());
+        let mut message = message.with_state(context.state().await?.as_ref());
+        message.lock_token = Some(context.lock_token().to_string());
         let id = self.crew.next_id.fetch_add(1, Ordering::Relaxed);
         let mut line = serde_json::to_vec(&Line { id, message: &message })?;
         line.push(b'\n');

@@ -38,6 +38,11 @@ async fn the_last_line_of_its_output_is_its_answer_if_it_is_an_object() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_echoed_is_no_answer() {
+    assert!(matches!(run(r#"echo '{"order_id":"o-1","version":2}'"#).await, Ok(Outcome::Complete)));
+}
+
+#[tokio::test]
 async fn an_answer_that_is_wrong_is_no_completion() {
     let wrong = reason(run(r#"echo '{"outcome":"done"}'"#).await);
     assert!(wrong.starts_with("the handler's answer is wrong: unknown variant `done`"), "{wrong}");

@@ -8,6 +8,7 @@ mod exec;
 mod fence;
 mod forward;
 mod persistent;
+mod rate;
 mod receiver;
 mod stage;
 mod webhook;

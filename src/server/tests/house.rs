@@ -2,7 +2,11 @@
 
 use std::net::Ipv4Addr;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,7 +23,9 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::Timestamp;
 use crate::engine::Engine;
+use crate::engine::Queue;
 use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::message::Message;
@@ -30,6 +36,10 @@ use crate::server::Server;
 use crate::server::ServerOptions;
 use crate::testing::ManualClock;
 use crate::wire::Problem;
+use crate::wire::WireTime;
+use crate::wire::views::DefinitionView;
+use crate::wire::views::ScheduleView;
+use crate::wire::views::StatusView;
 
 /// Queues named `by-body` find workflow and position in their messages' JSON; others take what the sender says.
 pub(crate) struct FakePlace;
@@ -53,17 +63,76 @@ impl Place for FakePlace {
     }
 }
 
-/// A daemon that has nothing to say.
+/// A daemon with one definition.
 #[derive(Default)]
-pub(crate) struct FakeHost;
+pub(crate) struct FakeHost {
+    /// Why it is not ready.
+    pub(crate) not_ready: Mutex<Option<String>>,
+    pub(crate) paused: AtomicBool,
+    pub(crate) backups: Option<PathBuf>,
+}
 
 impl Host for FakeHost {
     fn ready(&self) -> Result<(), String> {
-        Ok(())
+        self.not_ready.lock().unwrap().clone().map_or(Ok(()), Err)
+    }
+
+    fn status(&self) -> StatusView {
+        StatusView {
+            version: "0.0.0".to_owned(),
+            state: "ready".to_owned(),
+            started_at: WireTime(Timestamp::from_millis(0)),
+            file: None,
+            file_bytes: None,
+            definitions: 1,
+            handlers_running: 0,
+        }
     }
 
     fn metrics(&self) -> BoxFuture<'_, Result<String, Problem>> {
         Box::pin(async { Ok("# EOF\n".to_owned()) })
+    }
+
+    fn definitions(&self) -> Vec<DefinitionView> {
+        vec![DefinitionView {
+            queue: "defined".to_owned(),
+            file: "workflows/defined.toml".to_owned(),
+            handlers: vec!["exec true".to_owned()],
+            paused: self.paused.load(Ordering::Relaxed),
+            schedules: 1,
+            loaded_at: WireTime(Timestamp::from_millis(0)),
+            problem: None,
+        }]
+    }
+
+    fn reload(&self) -> BoxFuture<'_, Result<(), Problem>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<(), Problem> {
+        if queue.as_str() != "defined" {
+            return Err(Problem::new("no_handlers", format!("queue {queue} has no handlers")));
+        }
+        self.paused.store(paused, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn schedules(&self) -> Vec<ScheduleView> {
+        vec![ScheduleView {
+            queue: "defined".to_owned(),
+            name: "nightly".to_owned(),
+            cron: "0 2 * * *".to_owned(),
+            time_zone: "UTC".to_owned(),
+            next: vec![WireTime(Timestamp::from_millis(0))],
+            last: None,
+        }]
+    }
+
+    fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse> {
+        match &self.backups {
+            Some(folder) if !name.contains('/') => Ok(folder.join(name)),
+            _ => Err(Misuse::new("path", "is outside the folder for backups")),
+        }
     }
 }
 
@@ -72,6 +141,7 @@ pub(crate) struct House {
     pub(crate) engine: Engine,
     pub(crate) clock: ManualClock,
     pub(crate) address: SocketAddr,
+    pub(crate) host: Arc<FakeHost>,
     pub(crate) stopping: CancellationToken,
     pub(crate) ended: JoinHandle<()>,
 }
@@ -101,26 +171,43 @@ impl Told {
 
 impl House {
     pub(crate) async fn open() -> House {
-        House::open_with(|_| {}).await
+        House::open_with(|_, _| {}).await
     }
 
-    pub(crate) async fn open_with(change: impl FnOnce(&mut ServerOptions)) -> House {
+    pub(crate) async fn open_with(change: impl FnOnce(&mut ServerOptions, &mut FakeHost)) -> House {
         let (engine, clock) = crate::testing::engine().await.unwrap();
         let mut options = ServerOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-        change(&mut options);
-        let (place, host) = (Arc::new(FakePlace), Arc::new(FakeHost));
-        let server = Server::bind(options, engine.client().clone(), place, host).await.unwrap();
+        let mut host = FakeHost::default();
+        change(&mut options, &mut host);
+        let host = Arc::new(host);
+        let server = Server::bind(options, engine.client().clone(), Arc::new(FakePlace), host.clone());
+        let server = server.await.unwrap();
         let (address, stopping) = (server.address(), CancellationToken::new());
         let ended = tokio::spawn(server.run(stopping.clone()));
-        House { engine, clock, address, stopping, ended }
+        House { engine, clock, address, host, stopping, ended }
     }
 
-    pub(crate) async fn create(&self, name: &str, options: QueueOptions) {
-        self.engine.client().create_queue(name, options).await.unwrap();
+    pub(crate) async fn create(&self, name: &str, options: QueueOptions) -> Queue {
+        self.engine.client().create_queue(name, options).await.unwrap()
+    }
+
+    /// Receives over HTTP, and returns the deliveries.
+    pub(crate) async fn receive(&self, queue: &str, request: Value) -> Vec<Value> {
+        let received = self.post(&format!("/v1/queues/{queue}/receive"), request).await;
+        assert_eq!(received.status, 200, "{received:?}");
+        received.json()["deliveries"].as_array().unwrap().clone()
     }
 
     pub(crate) async fn get(&self, path: &str) -> Told {
         self.call("GET", path, &[], "").await
+    }
+
+    pub(crate) async fn put(&self, path: &str, json: Value) -> Told {
+        self.call("PUT", path, &[("content-type", "application/json")], json.to_string()).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Told {
+        self.call("DELETE", path, &[], "").await
     }
 
     pub(crate) async fn post(&self, path: &str, json: Value) -> Told {

@@ -1,4 +1,14 @@
 //! The server as its callers see it: over a socket.
 
+mod around;
+mod batches;
+mod documented;
+mod guarding;
 mod house;
-mod thin;
+mod looking;
+mod operating;
+mod receiving;
+mod sending;
+mod settling;
+mod slow;
+mod wire;

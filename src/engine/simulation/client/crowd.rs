@@ -42,6 +42,8 @@ pub(crate) struct Crowd {
     pub(crate) taken: Vec<(QueueName, LockToken)>,
     /// Sends that were not answered, to be sent again.
     unanswered: Vec<Command>,
+    /// The last send under an idempotency key, to be sent again although it was answered.
+    pub(crate) last_once: Option<Command>,
 }
 
 impl Crowd {
@@ -60,6 +62,7 @@ impl Crowd {
             lost: Vec::new(),
             taken: Vec::new(),
             unanswered: Vec::new(),
+            last_once: None,
         }
     }
 
@@ -92,11 +95,14 @@ impl Crowd {
             return again;
         }
         let asked = match self.random.below(100) {
-            0..28 => Some(Command::Send { queue: name, messages: self.messages(queue, now) }),
+            0..28 => Some(self.send(queue, now)),
             28..54 => Some(self.receive(rows, queue)),
             54..80 => self.settle(ledger, now),
             80..88 => self.use_taken(rows),
-            _ => Some(self.operate(rows, queue)),
+            _ => {
+                let command = self.operate(rows, queue);
+                Some(self.put_on_record(command))
+            }
         };
         asked.unwrap_or_else(|| self.receive(rows, queue))
     }
@@ -134,7 +140,8 @@ impl Crowd {
         self.lost.extend(self.held.drain(..).take(2));
         self.lost.truncate(6);
         self.taken.truncate(1);
-        self.unanswered.extend(asked.into_iter().filter(|command| matches!(command, Command::Send { .. })));
+        let is_send = |command: &Command| matches!(command, Command::Send { .. } | Command::SendOnce { .. });
+        self.unanswered.extend(asked.into_iter().filter(is_send));
     }
 
     /// A message that is as wanted, if there is one; sometimes any number.

@@ -1,7 +1,10 @@
 //! Operators: they hold, resume, skip, release, redrive, purge and change what they do not like.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
+use crate::actor::Actor;
 use crate::engine::crash::rows::Rows;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Operation;
@@ -14,6 +17,18 @@ use crate::id::Position;
 use crate::id::SequenceNumber;
 
 impl Crowd {
+    /// Some operators say who they are.
+    pub(crate) fn put_on_record(&mut self, command: Command) -> Command {
+        match command.is_operators() && self.random.chance(50) {
+            true => {
+                let name = self.random.pick(&["ada", "grace"]);
+                let actor = Arc::new(Actor::new(name).expect("a good name"));
+                Command::OnRecord { actor, begun: None, command: Box::new(command) }
+            }
+            false => command,
+        }
+    }
+
     pub(crate) fn operate(&mut self, rows: &Rows, queue: usize) -> Command {
         let (name, order) = self.queues[queue].clone();
         let workflow = workflow_id(self.random.below(self.workflows));

@@ -5,6 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
+use crate::engine::crash::story;
+use crate::engine::rules::command::Command;
 use crate::engine::simulation::client::crowd::Crowd;
 use crate::header::Headers;
 use crate::id::MessageId;
@@ -22,6 +24,24 @@ pub(crate) struct Progress {
 }
 
 impl Crowd {
+    /// Sends something, sometimes under an idempotency key: a new one, one that was used, or the last request again.
+    pub(crate) fn send(&mut self, queue: usize, now: Timestamp) -> Command {
+        if !self.random.chance(15) {
+            return Command::Send {
+                queue: self.queues[queue].0.clone(),
+                messages: self.messages(queue, now),
+            };
+        }
+        if let Some(again) = self.last_once.clone().filter(|_| self.random.chance(50)) {
+            return again;
+        }
+        let key = story::key(self.random.below(story::KEYS), self.random.below(2));
+        let messages = self.messages(queue, now);
+        let command = Command::SendOnce { queue: self.queues[queue].0.clone(), key, messages };
+        self.last_once = Some(command.clone());
+        command
+    }
+
     /// One to three messages for one queue.
     pub(crate) fn messages(&mut self, queue: usize, now: Timestamp) -> Vec<NewMessage> {
         let count = self.random.pick(&[1, 1, 1, 2, 3]);

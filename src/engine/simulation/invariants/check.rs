@@ -1,5 +1,7 @@
 //! Which promises are looked at when.
 
+use crate::engine::simulation::invariants::answers;
+use crate::engine::simulation::invariants::audit;
 use crate::engine::simulation::invariants::chains;
 use crate::engine::simulation::invariants::counts;
 use crate::engine::simulation::invariants::locks;
@@ -28,6 +30,7 @@ const EVERY_TURN: &[(&str, Invariant)] = &[
     ("I8 nothing due is left undone", time::nothing_due_is_left_undone),
     ("I8 nobody waits too long", time::nobody_waits_too_long),
     ("I9 a duplicate is accepted once", stored::a_duplicate_is_accepted_once),
+    ("I9 a key is answered once", answers::a_key_is_answered_once),
     ("I9 numbers are never given twice", stored::numbers_are_never_given_twice),
     ("I10 what is cancelled stays cancelled", stored::what_is_cancelled_was_scheduled),
     ("I11 nobody waits while there is work", work::nobody_waits_while_there_is_work),
@@ -41,10 +44,15 @@ const THOROUGHLY: &[(&str, Invariant)] = &[
     ("I5 every reminder has its reason", work::every_reminder_has_its_reason),
     ("I5 every trail leads to its link", chains::every_trail_leads_to_its_link),
     ("I5 every link has its trail", chains::every_link_has_its_trail),
+    (
+        "I6 every answer is counted and will be forgotten",
+        answers::every_answer_is_counted_and_will_be_forgotten,
+    ),
     ("I6 counters equal the rows", counts::counters_equal_the_rows),
     ("I6 counters equal the answers", counts::counters_equal_the_answers),
     ("I7 delivery counts equal the answers", counts::delivery_counts_equal_the_answers),
     ("I11 a free head is offered", work::a_free_head_is_offered),
+    ("I12 what operators do is written down", audit::what_operators_do_is_written_down),
 ];
 
 /// Looks at what the last turn has brought.

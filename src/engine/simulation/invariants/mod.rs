@@ -1,5 +1,7 @@
 //! What is promised, each promise a function with its number in `reliability`.
 
+mod answers;
+mod audit;
 mod chains;
 mod check;
 mod counts;

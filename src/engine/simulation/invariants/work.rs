@@ -112,7 +112,7 @@ fn a_gap_is_watched(view: &View<'_>, key: &WorkflowKey, workflow: &WorkflowRecor
     expect(is_watched, || format!("nobody watches the gap of {key:?}: {workflow:?}"))
 }
 
-fn has_reminder(view: &View<'_>, reminder: &Reminder) -> bool {
+pub(crate) fn has_reminder(view: &View<'_>, reminder: &Reminder) -> bool {
     let bytes = postcard::to_stdvec(&reminder.what).expect("a reminder has bytes");
     view.rows().reminders.contains_key(&(reminder.due, reminder.queue, bytes))
 }
@@ -145,6 +145,11 @@ pub(crate) fn every_reminder_has_its_reason(view: &View<'_>) -> Finding {
                 .get(&(reminder.queue, id.clone()))
                 .is_some_and(|known| Some(known.until) == due),
             Remind::Idle => view.rows().queues[&reminder.queue].idle_check == due,
+            Remind::Answer(key) => view
+                .rows()
+                .answers
+                .get(&(reminder.queue, key.clone()))
+                .is_some_and(|known| Some(known.until) == due),
         };
         expect(has_reason, || format!("{reminder:?} has no reason"))?;
     }

@@ -3,6 +3,7 @@
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Receipt;
 use crate::engine::simulation::ledger::entry::End;
+use crate::error::SendRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::token::LockToken;
@@ -28,6 +29,12 @@ pub(crate) enum Fact {
         remembered: Option<SequenceNumber>,
         /// Whether a message with this number waits for the same place.
         is_pending: bool,
+    },
+    SentOnce {
+        digest: u64,
+        /// What is remembered under its key: the digest of the request, and what was answered to it.
+        remembered: Option<(u64, Vec<Receipt>)>,
+        answer: Result<Vec<Receipt>, SendRefusal>,
     },
     Delivered {
         queue: QueueName,

@@ -15,9 +15,12 @@ use crate::engine::simulation::ledger::entry::Hold;
 use crate::engine::simulation::ledger::fact::Fact;
 use crate::engine::simulation::ledger::ledger::Known;
 use crate::engine::simulation::ledger::ledger::Sums;
+use crate::error::SendRefusal;
+use crate::id::IdempotencyKey;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
+use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::Expired;
@@ -35,6 +38,9 @@ impl Ledger {
             (Command::DeleteQueue { name }, Reply::Queue(Ok(true))) => self.forget_queue(name),
             (Command::Send { queue, messages }, Reply::Send(Ok(receipts))) => {
                 self.note_receipts(queue, messages, receipts);
+            }
+            (Command::SendOnce { queue, key, messages }, Reply::Send(answer)) => {
+                self.note_sent_once(queue, key, messages, answer);
             }
             (Command::Cancel { queue, sequence }, Reply::Send(answer)) => {
                 self.note_cancel(queue, *sequence, answer.is_ok());
@@ -66,6 +72,20 @@ impl Ledger {
             (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.hear_settled(command, reply),
             _ => {}
         }
+    }
+
+    /// Something was asked on record.
+    pub(crate) fn hear_on_record(&mut self, command: &Command, reply: &Reply) {
+        let Command::OnRecord { actor, command, .. } = command else { return };
+        let is_refused = match reply {
+            Reply::Queue(answer) => answer.is_err(),
+            Reply::Operate(answer) => answer.is_err(),
+            Reply::Redrive(answer) => answer.is_err(),
+            Reply::Purge(answer) => answer.is_err(),
+            other => unreachable!("no operator is answered so: {other:?}"),
+        };
+        let queue = queue_operated(command).clone();
+        self.on_record.push((actor.name().to_owned(), queue, is_refused));
     }
 
     /// Something has happened that nobody asked for.
@@ -102,6 +122,25 @@ impl Ledger {
         for (message, receipt) in messages.iter().zip(receipts) {
             self.note_sent(queue, message, *receipt);
         }
+    }
+
+    fn note_sent_once(
+        &mut self,
+        queue: &QueueName,
+        key: &IdempotencyKey,
+        messages: &[NewMessage],
+        answer: &Result<Vec<Receipt>, SendRefusal>,
+    ) {
+        let of = (queue.clone(), key.as_str().to_owned());
+        let known = self.answers.get(&of).filter(|(_, _, until)| self.now < *until);
+        let remembered = known.map(|(digest, receipts, _)| (*digest, receipts.clone()));
+        if let (None, Ok(receipts)) = (&remembered, answer) {
+            let until = self.now + limits::IDEMPOTENCY_WINDOW;
+            self.answers.insert(of, (key.digest(), receipts.clone(), until));
+            self.note_receipts(queue, messages, receipts);
+        }
+        let (digest, answer) = (key.digest(), answer.clone());
+        self.facts.push(Fact::SentOnce { digest, remembered, answer });
     }
 
     fn note_cancel(&mut self, queue: &QueueName, sequence: SequenceNumber, is_done: bool) {
@@ -182,5 +221,18 @@ fn queue_received(command: &Command) -> &QueueName {
         | Command::ReceiveTaken { queue, .. }
         | Command::ReceiveTakenDeferred { queue, .. } => queue,
         other => unreachable!("nobody receives by {other:?}"),
+    }
+}
+
+fn queue_operated(command: &Command) -> &QueueName {
+    match command {
+        Command::CreateQueue { name: queue, .. }
+        | Command::ChangeQueue { name: queue, .. }
+        | Command::DeleteQueue { name: queue }
+        | Command::SetState { queue, .. }
+        | Command::Operate { queue, .. }
+        | Command::Redrive { queue, .. }
+        | Command::Purge { queue, .. } => queue,
+        other => unreachable!("no operator asks for {other:?}"),
     }
 }

@@ -47,6 +47,10 @@ pub(crate) struct Ledger {
     pub(crate) entries: BTreeMap<SequenceNumber, Entry>,
     pub(crate) holds: BTreeMap<LockToken, Hold>,
     pub(crate) ids: BTreeMap<(QueueName, MessageId), (SequenceNumber, Timestamp)>,
+    /// What was answered under idempotency keys: the request's digest, the receipts, and until when that is kept.
+    pub(crate) answers: BTreeMap<(QueueName, String), (u64, Vec<Receipt>, Timestamp)>,
+    /// Who asked for what on record, and whether it was refused, in the order of the answers.
+    pub(crate) on_record: Vec<(String, QueueName, bool)>,
     /// The highest number given so far.
     pub(crate) last: u64,
     /// Purges whose victims have not been looked for.
@@ -147,6 +151,7 @@ impl Ledger {
     pub(crate) fn forget_queue(&mut self, queue: &QueueName) {
         self.queues.remove(queue);
         self.ids.retain(|(of, _), _| of != queue);
+        self.answers.retain(|(of, _), _| of != queue);
         self.holds.retain(|_, hold| hold.queue != *queue);
         for entry in self.entries.values_mut().filter(|entry| entry.queue == *queue) {
             entry.end.get_or_insert(End::QueueGone);

@@ -15,9 +15,11 @@ use crate::engine::simulation::reference::send::Unsent;
 use crate::engine::simulation::view::Finding;
 use crate::engine::simulation::view::expect;
 use crate::header::Headers;
+use crate::id::IdempotencyKey;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::Order;
@@ -46,6 +48,10 @@ impl Reference {
             (Command::Send { queue, messages }, Reply::Send(answer)) => {
                 let answer = answer.as_ref().map_err(Unsent::of).cloned();
                 self.hear_sent(queue, messages, answer)
+            }
+            (Command::SendOnce { queue, key, messages }, Reply::Send(answer)) => {
+                let answer = answer.as_ref().map_err(Unsent::of).cloned();
+                self.hear_sent_once(queue, key, messages, answer)
             }
             (Command::Cancel { queue, sequence }, Reply::Send(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
@@ -126,6 +132,25 @@ impl Reference {
         same(&answer, &expected)?;
         self.accept(queue, messages, &expected.unwrap_or_default());
         Ok(())
+    }
+
+    fn hear_sent_once(
+        &mut self,
+        queue: &QueueName,
+        key: &IdempotencyKey,
+        messages: &[NewMessage],
+        answer: Result<Vec<Receipt>, Unsent>,
+    ) -> Finding {
+        let of = (queue.clone(), key.as_str().to_owned());
+        if let Some((digest, receipts, _)) = self.answers.get(&of).filter(|(_, _, until)| self.now < *until) {
+            let is_same = *digest == key.digest();
+            return same(&answer, &if is_same { Ok(receipts.clone()) } else { Err(Unsent::KeyReused) });
+        }
+        if let Ok(receipts) = &answer {
+            let until = self.now + limits::IDEMPOTENCY_WINDOW;
+            self.answers.insert(of, (key.digest(), receipts.clone(), until));
+        }
+        self.hear_sent(queue, messages, answer)
     }
 
     /// Stores messages that were answered so.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::clock::Timestamp;
 use crate::engine::crash::rows::Rows;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Receipt;
 use crate::engine::rules::record::Status;
 use crate::engine::simulation::plain::Forgotten;
 use crate::engine::simulation::reference::naive::Naive;
@@ -21,6 +22,8 @@ pub(crate) struct Reference {
     pub(crate) queues: BTreeMap<QueueName, Naive>,
     /// Queues whose order it does not know.
     pub(crate) chained: BTreeMap<QueueName, QueueOptions>,
+    /// What was answered under idempotency keys: the request's digest, the receipts, and until when that is kept.
+    pub(crate) answers: BTreeMap<(QueueName, String), (u64, Vec<Receipt>, Timestamp)>,
     pub(crate) now: Timestamp,
     /// The highest number that was given.
     pub(crate) last: u64,
@@ -51,6 +54,7 @@ impl Reference {
     pub(crate) fn delete(&mut self, queue: &QueueName) {
         self.queues.remove(queue);
         self.chained.remove(queue);
+        self.answers.retain(|(of, _), _| of != queue);
     }
 
     /// The process was lost, and with it all locks: what was handed out has failed.

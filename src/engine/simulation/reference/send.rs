@@ -22,6 +22,7 @@ pub(crate) enum Unsent {
     AlreadySettled,
     WorkflowFull,
     QueueFull,
+    KeyReused,
     Other,
 }
 
@@ -35,6 +36,7 @@ impl Unsent {
             SendRefusal::AlreadySettled { .. } => Unsent::AlreadySettled,
             SendRefusal::WorkflowFull { .. } => Unsent::WorkflowFull,
             SendRefusal::QueueFull { .. } => Unsent::QueueFull,
+            SendRefusal::KeyReused(_) => Unsent::KeyReused,
             _ => Unsent::Other,
         }
     }

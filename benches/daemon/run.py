@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Measures the daemon over HTTP, and the engine embedded, in turns.
+
+Usage: python3 benches/daemon/run.py [BINARY] [--rounds N] [--json]
+
+Each round sends 10,000 workflows x 20 messages as NDJSON batches over four connections, to a queue nobody handles and to
+one with a persistent handler (benches/daemon/echo.py in two processes), and runs `seriatim bench live` for as many
+messages. Prints the medians. BINARY is target/release/seriatim by default.
+"""
+import argparse
+import http.client
+import json
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+WORKFLOWS, LENGTH, BATCH, CONNECTIONS = 10_000, 20, 1_000, 4
+TOTAL = WORKFLOWS * LENGTH
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary", nargs="?", default=str(HERE.parents[1] / "target/release/seriatim"))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    rounds = []
+    for number in range(arguments.rounds):
+        rounds.append({
+            "accepted": over_http(arguments.binary, handled=False),
+            "end_to_end": over_http(arguments.binary, handled=True),
+            "embedded": embedded(arguments.binary),
+        })
+        if not arguments.json:
+            print(f"round {number + 1}: " + ", ".join(f"{name} {rate:,.0f}/s" for name, rate in rounds[-1].items()))
+    median = {name: statistics.median(found[name] for found in rounds) for name in rounds[0]}
+    median["end_to_end_of_embedded"] = statistics.median(found["end_to_end"] / found["embedded"] for found in rounds)
+    print(json.dumps(median) if arguments.json else f"medians: {median}")
+
+
+def over_http(binary, handled):
+    """Messages a second from the first request to the last answer, or to the last completion."""
+    with tempfile.TemporaryDirectory() as folder:
+        definitions = pathlib.Path(folder) / "workflows"
+        definitions.mkdir()
+        handler = f'[[handler]]\npersistent = ["python3", "{HERE / "echo.py"}"]\nprocesses = 2\n' if handled else ""
+        (definitions / "load.toml").write_text(f'order = "position"\n[delivery]\nconcurrency = 1024\n{handler}')
+        command = [binary, "run", definitions, "--data", f"{folder}/data", "--http", "127.0.0.1:0", "--json"]
+        daemon = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        try:
+            address = json.loads(daemon.stdout.readline())["http"].removeprefix("http://")
+            began = time.monotonic()
+            send_all(address)
+            while handled and completed(address) < TOTAL:
+                time.sleep(0.02)
+            return TOTAL / (time.monotonic() - began)
+        finally:
+            daemon.terminate()
+            daemon.wait()
+
+
+def send_all(address):
+    senders = [threading.Thread(target=send, args=(address, share)) for share in range(CONNECTIONS)]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+
+
+def send(address, share):
+    connection = http.client.HTTPConnection(address)
+    headers = {"content-type": "application/x-ndjson"}
+    for position in range(1, LENGTH + 1):
+        for first in range(share * BATCH, WORKFLOWS, CONNECTIONS * BATCH):
+            lines = [
+                f'{{"workflow_id":"w{workflow}","position":{position},"body":{{"id":{workflow},"text":"{"x" * 60}"}}}}'
+                for workflow in range(first, min(first + BATCH, WORKFLOWS))
+            ]
+            connection.request("POST", "/v1/queues/load/messages", "\n".join(lines), headers)
+            answer = connection.getresponse()
+            text = answer.read()
+            if answer.status != 200 or b"error" in text:
+                raise SystemExit(f"{answer.status}: {text[:300]}")
+
+
+def completed(address):
+    connection = http.client.HTTPConnection(address)
+    connection.request("GET", "/v1/queues/load")
+    return json.loads(connection.getresponse().read())["counts"]["completed"]
+
+
+def embedded(binary):
+    command = [binary, "bench", "live", "--messages", str(TOTAL), "--json"]
+    line = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+    return json.loads(line)["messages_per_second"]
+
+
+if __name__ == "__main__":
+    main()

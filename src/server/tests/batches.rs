@@ -1,0 +1,150 @@
+//! Many messages in one request.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::engine::Queue;
+use crate::id::SequenceNumber;
+use crate::queue::QueueOptions;
+use crate::server::tests::house::House;
+use crate::server::tests::house::Told;
+use crate::server::tests::wire::Wire;
+
+const MESSAGES: &str = "/v1/queues/orders/messages";
+
+async fn send(house: &House, query: &str, lines: &str) -> Told {
+    let headers = [("content-type", "application/x-ndjson")];
+    house.call("POST", &format!("{MESSAGES}{query}"), &headers, lines.to_owned()).await
+}
+
+fn lines(told: &Told) -> Vec<Value> {
+    let text = String::from_utf8(told.body.to_vec()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+async fn bodies(queue: &Queue) -> Vec<String> {
+    let stored = queue.peek(SequenceNumber::new(0), 1_000).await.unwrap();
+    stored.iter().map(|view| String::from_utf8(view.body.to_vec()).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn lines_are_accepted_and_answered_in_order() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::default()).await;
+    let sent: String = (0..5_000).map(|n| format!("{{\"workflow_id\":\"w\",\"body\":{n}}}\n")).collect();
+    let told = send(&house, "", &sent).await;
+    assert_eq!(
+        (told.status.as_u16(), &told.headers["content-type"]),
+        (200, &"application/x-ndjson".parse().unwrap())
+    );
+    let answers = lines(&told);
+    assert_eq!(answers.len(), 5_000);
+    let numbers: Vec<u64> = answers.iter().map(|line| line["sequence_number"].as_u64().unwrap()).collect();
+    assert!(numbers.is_sorted());
+    assert!(answers.iter().all(|line| line.get("status").is_none()), "what everybody expects is not said");
+    let first: Vec<String> = (0..1_000).map(|n| n.to_string()).collect();
+    assert_eq!(bodies(&queue).await, first);
+    assert_eq!(queue.view().await.unwrap().counts.ready, 5_000);
+}
+
+#[tokio::test]
+async fn a_bad_line_is_answered_at_its_place_and_the_rest_goes_on() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let at = |position: u64, body: &str| {
+        format!("{{\"workflow_id\":\"w\",\"position\":{position},\"body_text\":\"{body}\"}}\n")
+    };
+    let sent = [
+        &at(1, "1"),
+        "{\"workflow_id\":\n",
+        "\n",
+        "{\"workflow\":\"w\"}\n",
+        &at(2, "2"),
+        &at(2, "another"),
+        &at(0, "0"),
+        "{\"body_text\":\"a\",\"body_base64\":\"AA==\"}\r\n",
+        "{\"queue\":\"others\"}\n",
+        &at(3, "3"),
+        &at(2, "2"),
+    ];
+    let told = send(&house, "", &sent.concat()).await;
+    let answers = lines(&told);
+    let codes: Vec<&str> = answers.iter().map(|line| line["error"]["code"].as_str().unwrap_or("-")).collect();
+    let expected = ["-", "malformed", "misuse", "-", "place_taken", "misuse", "misuse", "misuse", "-", "-"];
+    assert_eq!(codes, expected);
+    assert_eq!((&answers[1]["line"], &answers[4]["line"]), (&json!(2), &json!(5)));
+    assert_eq!(answers[2]["error"]["field"], "workflow");
+    assert_eq!(answers[5]["error"]["field"], "position");
+    assert_eq!(answers[9]["status"], "duplicate");
+    assert_eq!(bodies(&queue).await, ["1", "2", "3"]);
+}
+
+#[tokio::test]
+async fn an_atomic_batch_is_accepted_whole_or_not_at_all() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let at = |position: u64| format!("{{\"workflow_id\":\"w\",\"position\":{position}}}\n");
+    let told = send(&house, "?atomic=true", &[at(1), at(2)].concat()).await;
+    assert_eq!((told.status.as_u16(), lines(&told).len()), (201, 2));
+
+    let told = send(&house, "?atomic=true", &[at(3), at(0)].concat()).await;
+    assert_eq!((told.status.as_u16(), told.code()), (422, "misuse".to_owned()));
+    let told = send(&house, "?atomic=true", &[&at(3), "{\"x\":1}"].concat()).await;
+    assert!(told.json()["detail"].as_str().unwrap().starts_with("line 2: "), "{told:?}");
+    let too_many = (3..1_100).map(at).collect::<String>();
+    assert_eq!(send(&house, "?atomic=true", &too_many).await.json()["field"], "batch");
+    assert_eq!(queue.view().await.unwrap().counts.accepted, 2);
+    assert_eq!(
+        house.call("POST", &format!("{MESSAGES}?atomic=true"), &[], "x").await.json()["field"],
+        "atomic"
+    );
+}
+
+#[tokio::test]
+async fn a_batch_for_no_queue_is_refused_as_a_whole() {
+    let house = House::open().await;
+    assert_eq!(send(&house, "", "{}\n{}\n").await.code(), "queue_not_found");
+}
+
+#[tokio::test]
+async fn an_empty_batch_has_an_empty_answer() {
+    let house = House::open().await;
+    house.create("orders", QueueOptions::default()).await;
+    let told = send(&house, "", "\n \n").await;
+    assert_eq!((told.status.as_u16(), told.body.len()), (200, 0));
+}
+
+#[tokio::test]
+async fn lines_that_come_slowly_are_on_disk_before_the_last_has_come() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::default()).await;
+    let mut wire = Wire::open(house.address).await;
+    let head = "POST /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\n\
+                content-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n";
+    wire.say(head).await;
+    wire.say("7\r\n{}\n{\"bo\r\n").await;
+    let delivery = queue.receive(Duration::from_secs(10)).await.unwrap();
+    assert!(delivery.is_some(), "the first line did not wait for the second");
+    wire.say("d\r\ndy_text\":\"2\"}\r\n0\r\n\r\n").await;
+    wire.hear("\r\n\r\n").await;
+    wire.hear("{\"sequence_number\":1}\n{\"sequence_number\":2}\n").await;
+}
+
+#[tokio::test]
+async fn a_batch_that_breaks_off_keeps_what_was_accepted() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::default()).await;
+    let mut wire = Wire::open(house.address).await;
+    let head = "POST /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\n\
+                content-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n";
+    wire.say(head).await;
+    wire.say("9\r\n{}\n{}\n{}\n\r\n").await;
+    assert!(queue.receive(Duration::from_secs(10)).await.unwrap().is_some());
+    wire.say("this is no chunk\r\n").await;
+    let heard = wire.end().await;
+    let last = heard.lines().filter(|line| line.starts_with('{')).next_back().unwrap();
+    assert!(last.contains("\"line\":4") && last.contains("malformed"), "{heard}");
+    assert_eq!(queue.view().await.unwrap().counts.accepted, 3);
+}

@@ -1,0 +1,250 @@
+//! Looking: queues, messages, workflows, dead letters, what is blocked.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::engine::Queue;
+use crate::message::Message;
+use crate::queue::QueueOptions;
+use crate::server::tests::house::House;
+
+async fn fail(queue: &Queue, reason: &str) {
+    let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+    delivery.abandon_after(Duration::from_secs(240), reason).await.unwrap();
+}
+
+async fn send(queue: &Queue, workflow: &str, position: u64) {
+    queue.send(Message::new("x").workflow(workflow).position(position)).await.unwrap();
+}
+
+fn ids(list: &Value, field: &str) -> Vec<String> {
+    list.as_array().unwrap().iter().map(|one| one[field].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_queue_is_created_changed_listed_and_deleted() {
+    let house = House::open().await;
+    let options = json!({ "order": "position", "position": { "first": 5 }, "delivery": { "lock": "1m" } });
+    let created = house.put("/v1/queues/orders", options.clone()).await;
+    assert_eq!(created.status, 201);
+    let queue = created.json();
+    assert_eq!(
+        (&queue["options"]["delivery"]["lock"], &queue["options"]["position"]["first"]),
+        (&json!("1m"), &json!(5))
+    );
+    assert_eq!((&queue["counts"]["stored"], &queue["options"]["retry"]["then"]), (&json!(0), &json!("hold")));
+    assert_eq!(house.put("/v1/queues/orders", options).await.status, 200, "the same again changes nothing");
+    let changed =
+        house.put("/v1/queues/orders", json!({ "order": "position", "position": { "first": 5 } })).await;
+    assert_eq!(
+        (changed.status.as_u16(), &changed.json()["options"]["delivery"]["lock"]),
+        (200, &json!("30s"))
+    );
+
+    let misuse = house.put("/v1/queues/q", json!({ "delivery": { "lock": "1ms" } })).await;
+    assert_eq!((misuse.status.as_u16(), misuse.json()["field"].as_str()), (422, Some("lock")));
+    let unknown = house.put("/v1/queues/q", json!({ "delivery": { "locks": "1m" } })).await;
+    assert_eq!(unknown.json()["field"], "locks");
+
+    send(&house.engine.client().queue("orders").unwrap(), "w", 5).await;
+    assert_eq!(house.put("/v1/queues/orders", json!({})).await.code(), "order_in_use");
+    assert_eq!(house.delete("/v1/queues/orders").await.status, 204);
+    assert_eq!(house.get("/v1/queues/orders").await.code(), "queue_not_found");
+    assert_eq!(house.delete("/v1/queues/orders").await.code(), "queue_not_found");
+}
+
+#[tokio::test]
+async fn what_a_file_defines_is_not_changed_behind_its_back() {
+    let house = House::open().await;
+    house.create("defined", QueueOptions::default()).await;
+    let queue = house.get("/v1/queues/defined").await.json();
+    assert_eq!((&queue["definition"], &queue["paused"]), (&json!("workflows/defined.toml"), &json!(false)));
+    assert_eq!(house.put("/v1/queues/defined", json!({})).await.code(), "queue_is_defined");
+    assert_eq!(house.delete("/v1/queues/defined").await.code(), "queue_is_defined");
+}
+
+#[tokio::test]
+async fn queues_and_messages_come_in_pages() {
+    let house = House::open().await;
+    for name in ["a", "b", "c"] {
+        house.create(name, QueueOptions::default()).await;
+    }
+    let page = house.get("/v1/queues?limit=2").await.json();
+    assert_eq!(
+        (ids(&page["queues"], "name"), &page["after"]),
+        (vec!["a".to_owned(), "b".to_owned()], &json!("b"))
+    );
+    let page = house.get("/v1/queues?limit=2&after=b").await.json();
+    assert_eq!((ids(&page["queues"], "name"), page.get("after")), (vec!["c".to_owned()], None));
+    assert_eq!(house.get("/v1/queues?limits=2").await.json()["field"], "limits");
+    assert_eq!(house.get("/v1/queues?limit=x").await.status, 422);
+
+    let queue = house.engine.client().queue("a").unwrap();
+    for body in ["{\"n\":1}", "2", "3"] {
+        queue.send(Message::new(body).content_type("application/json")).await.unwrap();
+    }
+    let page = house.get("/v1/queues/a/messages?limit=2").await.json();
+    assert_eq!(
+        (&page["messages"][0]["body"]["n"], page["messages"].as_array().unwrap().len()),
+        (&json!(1), 2)
+    );
+    let from = &page["from"];
+    let page = house.get(&format!("/v1/queues/a/messages?from={from}")).await.json();
+    assert_eq!(page["messages"][0]["body"], 3);
+}
+
+#[tokio::test]
+async fn workflows_are_found_by_status_and_prefix() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::by_position()).await;
+    for id in ["a-1", "a-2", "b-1", "b/2 \u{e9}&x", "c-1"] {
+        send(&queue, id, if id == "c-1" { 2 } else { 1 }).await;
+    }
+    queue.workflow("a-2").unwrap().hold("look at it").await.unwrap();
+    let list = async |query: &str| {
+        let page = house.get(&format!("/v1/queues/orders/workflows{query}")).await.json();
+        (ids(&page["workflows"], "workflow_id"), page["after"].as_str().map(str::to_owned))
+    };
+    let owned = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+    assert_eq!(list("?limit=2").await, (owned(&["a-1", "a-2"]), Some("a-2".to_owned())));
+    assert_eq!(list("?limit=9&after=a-2").await, (owned(&["b-1", "b/2 \u{e9}&x", "c-1"]), None));
+    assert_eq!(list("?prefix=b").await, (owned(&["b-1", "b/2 \u{e9}&x"]), None));
+    assert_eq!(list("?status=held,waiting_for_predecessor").await, (owned(&["a-2", "c-1"]), None));
+    let wrong = house.get("/v1/queues/orders/workflows?status=blocked,stuck").await;
+    assert_eq!(wrong.json()["field"], "status");
+
+    let one = house.get("/v1/queues/orders/workflow?id=b%2F2%20%C3%A9%26x").await.json();
+    assert_eq!((&one["status"], &one["next_position"]), (&json!("ready"), &json!(1)));
+    let held = house.get("/v1/queues/orders/workflow?id=a-2").await.json();
+    assert_eq!((&held["hold_cause"], &held["reason"]), (&json!("operator"), &json!("look at it")));
+    assert_eq!(house.get("/v1/queues/orders/workflow?id=z").await.code(), "workflow_not_found");
+    assert_eq!(house.get("/v1/queues/orders/workflow").await.json()["field"], "id");
+    let line = house.get("/v1/queues/orders/workflow/messages?id=c-1").await.json();
+    assert_eq!((&line["messages"][0]["position"], &line["from"]), (&json!(2), &json!(3)));
+    assert_eq!(line["messages"][0]["status"], "early");
+}
+
+#[tokio::test]
+async fn a_state_is_put_got_and_cleared() {
+    let house = House::open().await;
+    house.create("orders", QueueOptions::default()).await;
+    let path = "/v1/queues/orders/workflow/state?id=w";
+    assert_eq!(house.get(path).await.code(), "state_not_found");
+    assert_eq!(house.call("PUT", path, &[], "{\"n\":1}").await.status, 204);
+    let state = house.get(path).await;
+    assert_eq!(
+        (state.headers["content-type"].to_str().unwrap(), &state.body[..]),
+        ("application/json", &b"{\"n\":1}"[..])
+    );
+    assert_eq!(house.call("PUT", path, &[], vec![0xff; 3]).await.status, 204);
+    assert_eq!(house.get(path).await.headers["content-type"], "application/octet-stream");
+    let large = house.call("PUT", path, &[], vec![b'x'; 1024 * 1024 + 1]).await;
+    assert_eq!(large.json()["field"], "state");
+    assert_eq!(house.delete(path).await.status, 204);
+    assert_eq!(house.get(path).await.code(), "state_not_found");
+}
+
+#[tokio::test]
+async fn what_is_blocked_says_why_and_what_comes_next() {
+    let house = House::open().await;
+    let orders = house.create("orders", QueueOptions::by_position()).await;
+    let others = house.create("others", QueueOptions::by_position()).await;
+    house.create("calm", QueueOptions::default()).await.send(Message::new("x").workflow("w")).await.unwrap();
+    send(&orders, "fails", 1).await;
+    send(&orders, "fails", 2).await;
+    fail(&orders, "the bank is closed").await;
+    send(&orders, "gap", 3).await;
+    send(&orders, "locked", 1).await;
+    send(&orders, "locked", 2).await;
+    let _held = orders.receive(Duration::ZERO).await.unwrap().unwrap();
+    send(&others, "held", 1).await;
+    others.workflow("held").unwrap().hold("look at it").await.unwrap();
+
+    let blocked = house.get("/v1/blocked").await.json()["blocked"].clone();
+    assert_eq!(ids(&blocked, "workflow_id"), ["fails", "gap", "held"]);
+    let (fails, gap, held) = (&blocked[0], &blocked[1], &blocked[2]);
+    assert_eq!(
+        (&fails["cause"], &fails["waiting"], &fails["next_action"]),
+        (&json!("retry"), &json!(2), &json!("retry"))
+    );
+    assert_eq!((&fails["last_error"], &fails["position"]), (&json!("the bank is closed"), &json!(1)));
+    let next = fails["next"].as_str().unwrap();
+    assert!(next.contains("tried again at") && next.contains(fails["next_at"].as_str().unwrap()), "{next}");
+    assert_eq!(
+        (&gap["cause"], &gap["next_action"], &gap["first_missing"]),
+        (&json!("gap"), &json!("hold"), &json!(1))
+    );
+    assert!(gap["next"].as_str().unwrap().starts_with("if positions 1 to 2 are not there at"), "{gap}");
+    assert_eq!(
+        (&held["cause"], &held["hold_cause"], &held["next_action"]),
+        (&json!("held"), &json!("operator"), &json!("nothing"))
+    );
+    assert!(blocked.as_array().unwrap().iter().all(|one| one["since"].is_string()), "{blocked}");
+
+    let locked = house.get("/v1/blocked?cause=locked").await.json()["blocked"].clone();
+    assert_eq!(
+        (ids(&locked, "workflow_id"), &locked[0]["next_action"]),
+        (vec!["locked".to_owned()], &json!("unlock"))
+    );
+    let one_queue = house.get("/v1/blocked?queue=others").await.json();
+    assert_eq!(ids(&one_queue["blocked"], "workflow_id"), ["held"]);
+    assert_eq!(house.get("/v1/blocked?queue=nowhere").await.code(), "queue_not_found");
+}
+
+#[tokio::test]
+async fn what_is_blocked_comes_in_pages_over_all_queues() {
+    let house = House::open().await;
+    for name in ["a", "b", "c"] {
+        let queue = house.create(name, QueueOptions::by_position()).await;
+        for id in ["1", "2", "3"] {
+            send(&queue, id, 2).await;
+        }
+    }
+    for limit in 1..=10 {
+        let (mut found, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = house.get(&format!("/v1/blocked?limit={limit}{after}")).await.json();
+            let blocked = page["blocked"].as_array().unwrap();
+            assert!(blocked.len() <= limit);
+            let name = |one: &Value| {
+                format!("{}{}", one["queue"].as_str().unwrap(), one["workflow_id"].as_str().unwrap())
+            };
+            found.extend(blocked.iter().map(name));
+            match page["after"].as_str() {
+                Some(text) => after = format!("&after={}", text.replace('/', "%2F")),
+                None => break,
+            }
+        }
+        assert_eq!(found, ["a1", "a2", "a3", "b1", "b2", "b3", "c1", "c2", "c3"], "limit {limit}");
+    }
+}
+
+#[tokio::test]
+async fn dead_letters_come_by_reason_and_in_pages() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::default()).await;
+    for (workflow, reason) in [("a", "no address"), ("b", "invalid"), ("c", "no address"), ("d", "x.y")] {
+        queue.send(Message::new("x").workflow(workflow)).await.unwrap();
+        let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+        delivery.dead_letter(reason, "all of it").await.unwrap();
+    }
+    let (mut found, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = house.get(&format!("/v1/queues/orders/dead_letters?limit=1{after}")).await.json();
+        found.extend(ids(&page["dead_letters"], "workflow_id"));
+        match page["after"].as_str() {
+            Some(text) => after = format!("&after={}", text.replace(' ', "%20")),
+            None => break,
+        }
+    }
+    assert_eq!(found, ["b", "a", "c", "d"]);
+    let page = house.get("/v1/queues/orders/dead_letters?reason=no%20address").await.json();
+    assert_eq!(
+        (ids(&page["dead_letters"], "workflow_id"), page.get("after")),
+        (vec!["a".to_owned(), "c".to_owned()], None)
+    );
+    assert_eq!(page["dead_letters"][0]["description"], "all of it");
+    assert_eq!(house.get("/v1/queues/orders/dead_letters?after=x").await.json()["field"], "after");
+}

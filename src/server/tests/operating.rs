@@ -1,0 +1,184 @@
+//! What operators do.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::engine::Queue;
+use crate::message::Message;
+use crate::queue::QueueOptions;
+use crate::server::tests::house::House;
+use crate::server::tests::house::Told;
+
+async fn operate(house: &House, id: &str, verb: &str, request: Value) -> Told {
+    house.post(&format!("/v1/queues/orders/workflow/{verb}?id={id}"), request).await
+}
+
+async fn send(queue: &Queue, workflow: &str, position: u64) {
+    queue.send(Message::new("x").workflow(workflow).position(position)).await.unwrap();
+}
+
+async fn fail_all(queue: &Queue) {
+    while let Some(mut delivery) = queue.receive(Duration::ZERO).await.unwrap() {
+        delivery.abandon_after(Duration::from_secs(600), "no").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_says_what_would_happen_and_does_nothing() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::by_position()).await;
+    for position in [1, 2, 5] {
+        send(&queue, "w", position).await;
+    }
+    fail_all(&queue).await;
+    let before = house.get("/v1/queues/orders/workflow?id=w").await.json();
+    for (verb, request, says) in [
+        ("hold", json!({}), "3 messages wait"),
+        ("retry", json!({}), "message 1 is tried again now"),
+        ("skip", json!({}), "message 1 is dead-lettered; 2 wait behind it"),
+        ("void", json!({ "from": 3, "to": 4 }), "positions 3 to 4 will never be waited for"),
+        ("skip_gap", json!({}), "positions 3 to 4 are given up"),
+        ("purge", json!({}), "up to 3 messages"),
+    ] {
+        let mut request = request;
+        request["dry_run"] = json!(true);
+        let told = operate(&house, "w", verb, request).await;
+        assert_eq!(told.status, 200, "{verb}: {told:?}");
+        let told = told.json();
+        assert!(told["effect"].as_str().unwrap().contains(says), "{verb}: {told}");
+        assert_eq!((&told["dry_run"], &told["workflow"]), (&json!(true), &before), "{verb}");
+    }
+    for (verb, request, code) in [
+        ("resume", json!({}), "not_held"),
+        ("release_lock", json!({}), "not_locked"),
+        ("void", json!({ "from": 0 }), "not_missing"),
+    ] {
+        let mut request = request;
+        request["dry_run"] = json!(true);
+        assert_eq!(operate(&house, "w", verb, request).await.code(), code, "{verb}");
+    }
+}
+
+#[tokio::test]
+async fn an_operator_holds_resumes_retries_skips_and_fills_gaps() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::by_position()).await;
+    for position in [1, 2, 5] {
+        send(&queue, "w", position).await;
+    }
+    let held = operate(&house, "w", "hold", json!({ "reason": "look at it" })).await.json();
+    assert_eq!(
+        (&held["workflow"]["status"], &held["workflow"]["reason"]),
+        (&json!("held"), &json!("look at it"))
+    );
+    assert_eq!(operate(&house, "w", "resume", json!({})).await.json()["workflow"]["status"], "ready");
+    assert_eq!(operate(&house, "w", "resume", json!({})).await.code(), "not_held");
+    fail_all(&queue).await;
+    assert_eq!(operate(&house, "w", "retry", json!({})).await.json()["workflow"]["status"], "ready");
+    assert_eq!(operate(&house, "w", "skip", json!({})).await.json()["field"], "reason");
+    let skipped = operate(&house, "w", "skip", json!({ "reason": "cannot be saved" })).await.json();
+    assert_eq!(skipped["workflow"]["next_position"], 2);
+    let _delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+    assert_eq!(operate(&house, "w", "skip", json!({ "reason": "no" })).await.code(), "workflow_locked");
+    assert_eq!(operate(&house, "w", "release_lock", json!({})).await.json()["workflow"]["status"], "ready");
+    let voided = operate(&house, "w", "void", json!({ "from": 3, "reason": "never sent" })).await.json();
+    assert_eq!(voided["workflow"]["gap"]["first_missing"], 4, "{voided}");
+    let gone = operate(&house, "w", "skip_gap", json!({ "reason": "never sent" })).await.json();
+    assert_eq!(gone["workflow"].get("gap"), None);
+    let purged = operate(&house, "w", "purge", json!({ "reason": "a test" })).await.json();
+    assert_eq!(purged["purged"], 3);
+    assert_eq!(operate(&house, "w", "bury", json!({})).await.code(), "route_not_found");
+    assert_eq!(operate(&house, "z", "skip", json!({ "reason": "x" })).await.code(), "workflow_not_found");
+    assert_eq!(operate(&house, "w", "hold", json!({ "from": 1 })).await.json()["field"], "from");
+    assert_eq!(operate(&house, "w", "hold", json!({ "redrive": true })).await.json()["field"], "redrive");
+}
+
+#[tokio::test]
+async fn many_are_operated_on_in_resumable_parts() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::by_position()).await;
+    for id in 0..10 {
+        send(&queue, &format!("fails-{id}"), 1).await;
+    }
+    fail_all(&queue).await;
+    send(&queue, "fine", 1).await;
+    let operate = async |request: Value| house.post("/v1/queues/orders/operate", request).await;
+    let filter = json!({ "status": ["blocked"], "prefix": "fails-", "reason": "n" });
+    let would = operate(json!({ "verb": "retry", "filter": filter, "dry_run": true })).await.json();
+    assert_eq!((&would["matched"], &would["done"], would.get("after")), (&json!(10), &json!(10), None));
+    assert_eq!(would["workflow_ids"][0], "fails-0");
+
+    let mut after = Value::Null;
+    let mut done = 0;
+    loop {
+        let request = json!({ "verb": "retry", "filter": filter, "limit": 4, "after": after });
+        let told = operate(request).await.json();
+        done += told["done"].as_u64().unwrap();
+        assert!(told["matched"].as_u64().unwrap() <= 4);
+        match told.get("after") {
+            Some(rest) => after = rest.clone(),
+            None => break,
+        }
+    }
+    assert_eq!(done, 10);
+    let causes = json!({ "cause": ["retry", "gap"] });
+    assert_eq!(operate(json!({ "verb": "retry", "filter": causes })).await.json()["matched"], 0);
+
+    let purged =
+        operate(json!({ "verb": "purge", "filter": { "all": true }, "reason": "a test" })).await.json();
+    assert_eq!((&purged["matched"], &purged["purged"]), (&json!(11), &json!(11)));
+    assert_eq!(operate(json!({ "verb": "retry", "filter": {} })).await.json()["field"], "filter");
+    assert_eq!(operate(json!({ "verb": "void", "filter": { "all": true } })).await.json()["field"], "verb");
+    assert_eq!(
+        operate(json!({ "verb": "purge", "filter": { "all": true } })).await.json()["field"],
+        "reason"
+    );
+}
+
+#[tokio::test]
+async fn one_that_refuses_is_named_and_stops_no_other() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::by_position()).await;
+    send(&queue, "a", 1).await;
+    send(&queue, "b", 2).await;
+    let request = json!({ "verb": "skip", "filter": { "all": true }, "reason": "a test" });
+    let told = house.post("/v1/queues/orders/operate", request).await.json();
+    assert_eq!((&told["matched"], &told["done"]), (&json!(2), &json!(1)));
+    assert_eq!(
+        (&told["refused"][0]["workflow_id"], &told["refused"][0]["error"]["code"]),
+        (&json!("b"), &json!("no_head"))
+    );
+}
+
+#[tokio::test]
+async fn dead_letters_are_put_back_one_by_one_and_together() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::default()).await;
+    let mut numbers = Vec::new();
+    for (workflow, reason) in [("a", "x"), ("b", "y"), ("c", "x"), ("d", "y")] {
+        queue.send(Message::new("x").workflow(workflow)).await.unwrap();
+        let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+        numbers.push(delivery.sequence_number().get());
+        delivery.dead_letter(reason, "").await.unwrap();
+    }
+    let path = |number: u64| format!("/v1/queues/orders/dead_letters/{number}/redrive");
+    let back = house.post(&path(numbers[0]), json!({})).await.json();
+    assert_eq!(back["redriven"], "as_new");
+    assert_eq!(house.post(&path(numbers[0]), json!({})).await.code(), "not_dead_lettered");
+    let many = async |request: Value| house.post("/v1/queues/orders/dead_letters/redrive", request).await;
+    let would = many(json!({ "letter_reason": "y", "dry_run": true })).await.json();
+    assert_eq!((&would["matched"], &would["as_new"]), (&json!(2), &json!(0)));
+    assert_eq!(many(json!({ "workflow_id": "b" })).await.json()["as_new"], 1);
+    assert_eq!(many(json!({ "letter_reason": "y" })).await.json()["as_new"], 1);
+    assert_eq!(many(json!({})).await.json()["field"], "all");
+
+    let purge = async |request: Value| house.post("/v1/queues/orders/dead_letters/purge", request).await;
+    assert_eq!(purge(json!({ "dry_run": true })).await.json()["purged"], 1);
+    assert_eq!(purge(json!({})).await.json()["field"], "reason");
+    assert_eq!(purge(json!({ "reason": "a test" })).await.json()["purged"], 1);
+    let purge = async |request: Value| house.post("/v1/queues/orders/purge", request).await;
+    assert_eq!(purge(json!({ "dry_run": true })).await.json(), json!({ "purged": 3, "dry_run": true }));
+    assert_eq!(purge(json!({ "reason": "a test" })).await.json()["purged"], 3);
+}

@@ -1,0 +1,169 @@
+//! One message a request.
+
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::queue::QueueOptions;
+use crate::server::tests::house::House;
+use crate::server::tests::wire::Wire;
+
+const MESSAGES: &str = "/v1/queues/orders/messages";
+
+#[tokio::test]
+async fn a_message_is_sent_received_and_completed() {
+    let house = House::open().await;
+    house.create("orders", QueueOptions::default()).await;
+    let sent = house.call("POST", MESSAGES, &[], "hello").await;
+    assert_eq!((sent.status.as_u16(), sent.json()["status"].as_str()), (201, Some("accepted")));
+    let delivery = &house.receive("orders", json!({ "max": 10 })).await[0];
+    assert_eq!(delivery["body_text"], "hello");
+    assert_eq!(delivery["sequence_number"], sent.json()["sequence_number"]);
+    let path = format!("/v1/queues/orders/deliveries/{}/complete", delivery["delivery"].as_str().unwrap());
+    assert_eq!(house.post(&path, json!({})).await.status, 204);
+    let again = house.post(&path, json!({})).await;
+    assert_eq!((again.status.as_u16(), again.code()), (409, "lock_lost".to_owned()));
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_told_as_a_problem() {
+    let house = House::open().await;
+    let sent = house.call("POST", MESSAGES, &[], "hello").await;
+    assert_eq!((sent.status.as_u16(), sent.code()), (404, "queue_not_found".to_owned()));
+    assert!(sent.json()["detail"].as_str().unwrap().contains("orders"), "{sent:?}");
+    assert_eq!(house.get("/nowhere").await.code(), "route_not_found");
+    assert_eq!(house.delete("/v1/queues").await.code(), "method_not_allowed");
+}
+
+#[tokio::test]
+async fn headers_say_what_a_message_is() {
+    let house = House::open().await;
+    house.create("orders", QueueOptions::by_position()).await;
+    let headers = [
+        ("content-type", "application/json"),
+        ("seriatim-workflow-id", "order-17"),
+        ("seriatim-position", "1"),
+        ("seriatim-message-id", "m-1"),
+        ("seriatim-subject", "paid"),
+        ("seriatim-correlation-id", "c-1"),
+        ("seriatim-reply-to", "answers"),
+        ("seriatim-property-tenant", "blue"),
+        ("seriatim-time-to-live", "1h"),
+        ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+    ];
+    assert_eq!(house.call("POST", MESSAGES, &headers, r#"{"cents":1999}"#).await.status, 201);
+    let delivery = house.receive("orders", json!({})).await.remove(0);
+    for (field, value) in [
+        ("workflow_id", "order-17"),
+        ("message_id", "m-1"),
+        ("subject", "paid"),
+        ("correlation_id", "c-1"),
+        ("reply_to", "answers"),
+        ("content_type", "application/json"),
+    ] {
+        assert_eq!(delivery[field], value, "{field}");
+    }
+    assert_eq!((&delivery["position"], &delivery["body"]["cents"]), (&json!(1), &json!(1999)));
+    assert_eq!(delivery["properties"]["tenant"], "blue");
+    assert!(delivery["properties"]["traceparent"].as_str().unwrap().starts_with("00-4bf9"));
+    assert!(delivery["expires_at"].is_string());
+}
+
+#[tokio::test]
+async fn a_cloud_event_finds_its_workflow_and_place() {
+    let house = House::open().await;
+    house.create("orders", QueueOptions::by_position()).await;
+    let event = [
+        ("ce-specversion", "1.0"),
+        ("ce-id", "e-1"),
+        ("ce-type", "com.shop.paid"),
+        ("ce-source", "/shop"),
+        ("ce-partitionkey", "order-17"),
+        ("ce-sequence", "1"),
+    ];
+    assert_eq!(house.call("POST", MESSAGES, &event, "x").await.status, 201);
+    let delivery = house.receive("orders", json!({})).await.remove(0);
+    assert_eq!((&delivery["workflow_id"], &delivery["position"]), (&json!("order-17"), &json!(1)));
+    assert_eq!((&delivery["message_id"], &delivery["subject"]), (&json!("e-1"), &json!("com.shop.paid")));
+    assert_eq!(delivery["properties"]["ce-source"], "/shop");
+}
+
+#[tokio::test]
+async fn a_message_without_what_its_definition_reads_is_refused_by_name() {
+    let house = House::open().await;
+    house.create("by-body", QueueOptions::by_position()).await;
+    let path = "/v1/queues/by-body/messages";
+    let sent = house.call("POST", path, &[], r#"{"order":"a","version":1}"#).await;
+    assert_eq!(sent.status, 201);
+    let refused = house.call("POST", path, &[], r#"{"order":"a"}"#).await;
+    assert_eq!((refused.status.as_u16(), refused.json()["field"].as_str()), (422, Some("/version")));
+    let refused = house.call("POST", path, &[("seriatim-position", "x")], r#"{"order":"a"}"#).await;
+    assert_eq!(refused.json()["field"], "seriatim_position");
+}
+
+#[tokio::test]
+async fn a_message_that_was_sent_before_is_told_so() {
+    let house = House::open().await;
+    house.create("orders", QueueOptions::by_position()).await;
+    let send = async |position: &'static str, body: &'static str| {
+        let headers = [("seriatim-workflow-id", "w"), ("seriatim-position", position)];
+        house.call("POST", MESSAGES, &headers, body).await
+    };
+    let first = send("1", "a").await.json()["sequence_number"].clone();
+    let again = send("1", "a").await;
+    assert_eq!((again.status.as_u16(), &again.json()["sequence_number"]), (200, &first));
+    assert_eq!(again.json()["status"], "duplicate");
+    let taken = send("1", "b").await;
+    assert_eq!((taken.status.as_u16(), taken.code()), (409, "place_taken".to_owned()));
+    let mismatch = house.call("POST", MESSAGES, &[("seriatim-workflow-id", "w")], "c").await;
+    assert_eq!((mismatch.status.as_u16(), mismatch.code()), (422, "place_mismatch".to_owned()));
+}
+
+#[tokio::test]
+async fn a_scheduled_message_can_be_cancelled_once() {
+    let house = House::open().await;
+    house.create("orders", QueueOptions::default()).await;
+    let at = [("seriatim-schedule-at", "2099-01-01T00:00:00Z")];
+    let number = house.call("POST", MESSAGES, &at, "later").await.json()["sequence_number"].clone();
+    assert!(house.receive("orders", json!({})).await.is_empty());
+    let path = format!("{MESSAGES}/{number}");
+    assert_eq!(house.get(&path).await.json()["status"], "scheduled");
+    assert_eq!(house.delete(&path).await.status, 204);
+    assert_eq!(house.delete(&path).await.code(), "not_scheduled");
+    assert_eq!(house.get(&path).await.code(), "message_not_found");
+    assert_eq!(house.get(&format!("{MESSAGES}/x")).await.json()["field"], "number");
+}
+
+#[tokio::test]
+async fn a_full_queue_says_when_to_come_back() {
+    let house = House::open().await;
+    house.create("orders", QueueOptions { messages_max: 1, ..QueueOptions::default() }).await;
+    assert_eq!(house.call("POST", MESSAGES, &[], "1").await.status, 201);
+    let full = house.call("POST", MESSAGES, &[], "2").await;
+    assert_eq!((full.status.as_u16(), full.code()), (429, "queue_full".to_owned()));
+    assert_eq!(full.headers["retry-after"], "1");
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused_before_it_is_read() {
+    let house = House::open().await;
+    house.create("orders", QueueOptions { body_bytes_max: 10, ..QueueOptions::default() }).await;
+    let large = house.call("POST", MESSAGES, &[], Bytes::from(vec![b'x'; 11])).await;
+    assert_eq!((large.status.as_u16(), large.code()), (413, "body_too_large".to_owned()));
+
+    let mut wire = Wire::open(house.address).await;
+    let head =
+        "POST /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999\r\n\r\n";
+    wire.say(head).await;
+    assert!(wire.hear("\r\n").await.contains("413"), "not one byte of the body has come");
+}
+
+#[tokio::test]
+async fn a_key_that_nobody_keeps_yet_is_refused_and_not_ignored() {
+    let house = House::open().await;
+    house.create("orders", QueueOptions::default()).await;
+    let sent = house.call("POST", MESSAGES, &[("idempotency-key", "k-1")], "x").await;
+    assert_eq!((sent.status.as_u16(), sent.code()), (501, "not_available".to_owned()));
+    assert!(house.receive("orders", json!({})).await.is_empty());
+    let lines = [("idempotency-key", "k-1"), ("content-type", "application/x-ndjson")];
+    assert_eq!(house.call("POST", MESSAGES, &lines, "{}").await.json()["field"], "idempotency_key");
+}

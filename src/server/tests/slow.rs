@@ -1,0 +1,136 @@
+//! Connections that mean no good, or cannot do better.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::queue::QueueOptions;
+use crate::server::tests::house::House;
+use crate::server::tests::wire::Wire;
+
+/// A house that does not wait long.
+async fn hasty_house() -> House {
+    let house = House::open_with(|options, _| {
+        options.patience.head = Duration::from_millis(150);
+        options.patience.body = Duration::from_millis(150);
+        options.patience.idle = Duration::from_millis(150);
+        options.patience.write = Duration::from_millis(150);
+    });
+    let house = house.await;
+    house.create("orders", QueueOptions::default()).await;
+    house
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_end_ends_the_connection() {
+    let house = hasty_house().await;
+    for beginning in ["", "GET /heal", "GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: "] {
+        let mut wire = Wire::open(house.address).await;
+        wire.say(beginning).await;
+        assert_eq!(wire.end().await, "", "{beginning:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_ended_and_one_in_use_is_not() {
+    let house = hasty_house().await;
+    let mut wire = Wire::open(house.address).await;
+    for _ in 0..3 {
+        wire.say("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+        wire.hear("ok\n").await;
+    }
+    // A request that takes longer than any patience: its own time is not counted.
+    wire.say("GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    wire.hear("listening").await;
+    let queue = house.engine.client().queue("orders").unwrap();
+    for _ in 0..3 {
+        let mut other = Wire::open(house.address).await;
+        other.say("GET /heal").await;
+        other.end().await;
+    }
+    queue.workflow("w").unwrap().hold("stop").await.unwrap();
+    wire.hear("event: held").await;
+
+    let mut idle = Wire::open(house.address).await;
+    idle.say("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    idle.hear("ok\n").await;
+    assert_eq!(idle.end().await, "");
+}
+
+#[tokio::test]
+async fn a_body_that_drips_is_refused() {
+    let house = hasty_house().await;
+    for media_type in ["text/plain", "application/x-ndjson"] {
+        let mut wire = Wire::open(house.address).await;
+        let head = format!(
+            "POST /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: {media_type}\r\n\
+             content-length: 1000\r\n\r\n"
+        );
+        wire.say(&head).await;
+        wire.say("  ").await;
+        let heard = wire.end().await;
+        assert!(heard.contains("408") && heard.contains("too_slow"), "{media_type}: {heard}");
+    }
+}
+
+#[tokio::test]
+async fn five_hundred_slow_connections_do_not_stop_the_others() {
+    let house = House::open().await;
+    house.create("orders", QueueOptions::default()).await;
+    let mut slow = Vec::new();
+    for number in 0..500 {
+        let mut wire = Wire::open(house.address).await;
+        wire.say(match number % 2 {
+            0 => "POST /v1/queues/orders/mess",
+            _ => "POST /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 90\r\n\r\nx",
+        })
+        .await;
+        slow.push(wire);
+    }
+    for _ in 0..50 {
+        assert_eq!(house.call("POST", "/v1/queues/orders/messages", &[], "x").await.status, 201);
+    }
+    assert_eq!(house.receive("orders", json!({ "max": 100 })).await.len(), 50);
+}
+
+#[tokio::test]
+async fn a_connection_too_many_is_told_to_come_back() {
+    let house = House::open_with(|options, _| options.connections_max = 2).await;
+    let first = Wire::open(house.address).await;
+    let mut second = Wire::open(house.address).await;
+    second.say("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    second.hear("ok\n").await;
+    let third = Wire::open(house.address).await;
+    assert!(third.end().await.starts_with("HTTP/1.1 503 "));
+    drop(first);
+    // Its place is free as soon as the server has noticed.
+    loop {
+        let mut next = Wire::open(house.address).await;
+        next.say("GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
+        if next.end().await.ends_with("ok\n") {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_refused() {
+    let house = House::open().await;
+    let mut wire = Wire::open(house.address).await;
+    let large = "x".repeat(9_000);
+    wire.say(&format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: {large}\r\n\r\n")).await;
+    assert!(wire.end().await.starts_with("HTTP/1.1 431 "));
+}
+
+#[tokio::test]
+async fn a_client_that_takes_no_answer_is_left() {
+    let house = hasty_house().await;
+    let queue = house.engine.client().queue("orders").unwrap();
+    let large = crate::message::Message::new(vec![b'x'; 900_000]);
+    queue.send_batch(vec![large; 20]).await.unwrap();
+    let mut wire = Wire::open(house.address).await;
+    wire.say("GET /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    wire.hear("HTTP/1.1 200").await;
+    house.stopping.cancel();
+    house.ended.await.unwrap();
+}
