@@ -154,10 +154,12 @@ async fn definitions(remote: &Remote) -> Finding {
             return Finding::warn("definitions", error.to_string(), "a key with the right to manage");
         }
     };
+    let refused = remote.status().await.ok().and_then(|status| status.reload_problem);
     let wrong = definitions.iter().find_map(|definition| {
         let error = definition.problem.as_ref()?;
         Some(format!("{}: {error}", definition.file))
     });
+    let wrong = refused.or(wrong);
     let paused = definitions.iter().filter(|definition| definition.paused).count();
     match wrong {
         Some(wrong) => {

@@ -13,6 +13,7 @@ use crate::daemon::error::DaemonError;
 use crate::daemon::lookout::all_queues;
 use crate::daemon::metrics;
 use crate::daemon::metrics::Looked;
+use crate::daemon::ticker::QUEUE as SCHEDULES;
 use crate::daemon::ticker::Ticking;
 use crate::daemon::watch::explain;
 use crate::daemon::watch::reload;
@@ -37,6 +38,9 @@ pub(crate) struct Desk {
 
 impl Place for Desk {
     fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse> {
+        if queue.as_str() == SCHEDULES {
+            return Err(Misuse::new("queue", "is the daemon's own: its schedules live there"));
+        }
         self.house.intake.place(queue, message)
     }
 
@@ -76,6 +80,9 @@ impl Host for Desk {
     }
 
     fn definition_of(&self, queue: &QueueName) -> Option<DefinitionView> {
+        if queue.as_str() == SCHEDULES {
+            return Some(self.show_schedules());
+        }
         self.house.definitions.load().get(queue).map(|definition| self.show(definition))
     }
 
@@ -139,6 +146,19 @@ impl Desk {
             handlers: definition.handlers.iter().map(handler).collect(),
             paused: self.house.crew.is_paused(&definition.name),
             schedules: definition.schedules.len(),
+            loaded_at: WireTime(**self.house.loaded_at.load()),
+            problem: None,
+        }
+    }
+
+    /// The queue of the schedules, which is the daemon's own to define.
+    fn show_schedules(&self) -> DefinitionView {
+        DefinitionView {
+            queue: SCHEDULES.to_owned(),
+            file: "the schedules of all definitions".to_owned(),
+            handlers: vec!["sends the ticks that are due".to_owned()],
+            paused: false,
+            schedules: 0,
             loaded_at: WireTime(**self.house.loaded_at.load()),
             problem: None,
         }

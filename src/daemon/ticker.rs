@@ -93,10 +93,22 @@ impl Ticker {
         let shared = &self.shared;
         let schedules: BTreeMap<_, _> =
             schedules.into_iter().map(|ticking| (ticking.id(), Arc::new(ticking))).collect();
-        shared.schedules.store(Arc::new(schedules.clone()));
+        shared.schedules.store(Arc::new(schedules));
+        self.look_after(true).await
+    }
+
+    /// Sees to it that each schedule has its message, and that there are no others: somebody may have purged the queue.
+    pub(crate) async fn see_to(&self) -> Result<(), Error> {
+        self.look_after(false).await
+    }
+
+    /// With `anew`, one that failed is tried again at once: what made it fail may have been mended.
+    async fn look_after(&self, anew: bool) -> Result<(), Error> {
+        let shared = &self.shared;
+        let schedules = shared.schedules.load_full();
         let mut pending = shared.pending().await?;
-        for (id, ticking) in &schedules {
-            shared.arm(id, ticking, pending.remove(id).unwrap_or_default()).await?;
+        for (id, ticking) in schedules.iter() {
+            shared.arm(id, ticking, pending.remove(id).unwrap_or_default(), anew).await?;
         }
         for message in pending.into_values().flatten() {
             shared.withdraw(&message).await?;
@@ -144,7 +156,13 @@ impl Shared {
     }
 
     /// Sees to it that one message waits for the schedule's next tick.
-    async fn arm(&self, id: &str, ticking: &Ticking, pending: Vec<MessageView>) -> Result<(), Error> {
+    async fn arm(
+        &self,
+        id: &str,
+        ticking: &Ticking,
+        pending: Vec<MessageView>,
+        anew: bool,
+    ) -> Result<(), Error> {
         let workflow = self.queue.workflow(id)?;
         let handled_through = match workflow.state().await? {
             Some(state) => read_kept(&state)?,
@@ -166,7 +184,9 @@ impl Shared {
                 // It is being handled or tried again, and will look at the schedule as it is then.
                 _ => {
                     is_armed = true;
-                    let _ = workflow.retry_now().await;
+                    if anew {
+                        let _ = workflow.retry_now().await;
+                    }
                 }
             }
         }

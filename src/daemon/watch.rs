@@ -111,7 +111,7 @@ pub(crate) async fn follow_troubles(house: Arc<House>) {
     let client = house.intake.client().clone();
     let mut events = client.events();
     let mut ticks = tokio::time::interval(limits::LOOKOUT_EVERY);
-    let mut is_walked = false;
+    let (mut is_walked, mut looks) = (false, 0_u64);
     loop {
         tokio::select! {
             event = events.next() => match event {
@@ -130,6 +130,12 @@ pub(crate) async fn follow_troubles(house: Arc<House>) {
                 }
                 tell(&house).await;
                 systemd::alive();
+                looks += 1;
+                if looks % limits::LOOKS_BETWEEN_SCHEDULES == 0
+                    && let Err(error) = house.ticker.see_to().await
+                {
+                    tracing::error!(%error, "see to the schedules");
+                }
             }
         }
     }

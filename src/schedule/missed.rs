@@ -135,6 +135,8 @@ mod tests {
         let now = Timestamp::from_millis(4_000_000_000_000);
         let absent = Cron::parse("0 0 0 1 1 *", "UTC").unwrap();
         let due = MissedTicks::Once.due(&every_second, Timestamp::default(), now, 10);
+        assert_eq!(due.ticks, [now]);
+        let due = MissedTicks::All.due(&every_second, Timestamp::default(), now, 10);
         assert_eq!(due.ticks.len(), 10);
         let due = MissedTicks::Once.due(&absent, Timestamp::default(), now, 10);
         assert_eq!(due.ticks.len(), 1);

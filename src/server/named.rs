@@ -118,6 +118,10 @@ fn check_is_json(headers: &HeaderMap) -> Result<(), Refused> {
 
 /// Reads JSON: what is no JSON is malformed, what is JSON of another form is a misuse.
 pub(crate) fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, Refused> {
+    // An array would be read as the fields in their order, which nobody means.
+    if json.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Refused::from(Problem::new("misuse", "the request is an array; an object is asked for")));
+    }
     serde_json::from_slice(json).map_err(|error| match error.classify() {
         Category::Data => Refused::from(named_field(Problem::new("misuse", error.to_string()))),
         Category::Io | Category::Syntax | Category::Eof => {
