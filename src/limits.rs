@@ -399,3 +399,9 @@ pub const TICKS_SHOWN: usize = 5;
 /// After how many looks at workflows in trouble schedules are looked at too: once a minute, because only somebody who purges
 /// their queue can take them away.
 pub const LOOKS_BETWEEN_SCHEDULES: u64 = 12;
+
+/// How often the lock of a store is looked at while somebody holds it, before it counts as another daemon's.
+pub const LOCK_LOOKS: u32 = 40;
+
+/// How long between two such looks: a child needs milliseconds from its start to its program.
+pub const LOCK_LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -25,6 +25,7 @@ use crate::daemon::watch;
 use crate::definition::Definitions;
 use crate::engine::Durability;
 use crate::engine::Engine;
+use crate::error::OpenError;
 use crate::handlers::fence;
 use crate::intake::Intake;
 use crate::limits;
@@ -117,7 +118,7 @@ impl Daemon {
         let home =
             Home::open(&options.data).map_err(|error| DaemonError::Data(options.data.clone(), error))?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-        let engine = Engine::builder(home.store()).durability(options.durability).open().await?;
+        let engine = open(&home, options.durability).await?;
         // Only now: whoever has the store open is the only one whose children may live.
         fence(home.store_id()).await?;
         let intake = Intake::new(engine.client().clone());
@@ -192,6 +193,23 @@ impl Daemon {
         }
         self.engine.close().await;
     }
+}
+
+/// Opens the store. A daemon that was killed while it started a child leaves the lock with that child for the moment until
+/// it becomes another program, so a lock that is held is looked at again for a while.
+async fn open(home: &Home, durability: Durability) -> Result<Engine, OpenError> {
+    for _ in 0..limits::LOCK_LOOKS {
+        match Engine::builder(home.store()).durability(durability).open().await {
+            Err(OpenError::Held { .. }) => pause().await,
+            opened => return opened,
+        }
+    }
+    Engine::builder(home.store()).durability(durability).open().await
+}
+
+#[expect(clippy::disallowed_methods, reason = "a lock of another process gives no sign; two seconds in all")]
+async fn pause() {
+    tokio::time::sleep(limits::LOCK_LOOK_EVERY).await;
 }
 
 impl House {
