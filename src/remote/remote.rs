@@ -39,7 +39,7 @@ pub struct RemoteOptions {
 ///     ..SendEnvelope::default()
 /// };
 /// let receipt = remote.send("orders", &paid).await?;
-/// println!("message {}", receipt.sequence_number);
+/// println!("message {}", receipt.sequence_number.unwrap_or_default());
 /// # Ok(())
 /// # }
 /// ```
