@@ -284,6 +284,19 @@ async fn g4_a_completion_may_send_the_very_position_that_is_missing() {
 }
 
 #[tokio::test]
+async fn g4_a_completion_may_send_the_missing_position_behind_a_later_one() {
+    let house = House::new(skip_after(seconds(10))).await;
+    house.send_at("w", 1).await;
+    let mut first = house.must().await;
+    house.send_at("w", 4).await;
+    house.clock.advance(seconds(11));
+    let at = |position: u64| Message::new(position.to_string()).workflow("w").position(position);
+    let next = Completion::new().send("q", at(3)).send("q", at(2));
+    first.complete_with(next).await.unwrap();
+    assert_eq!(house.drain().await, ["2", "3", "4"]);
+}
+
+#[tokio::test]
 async fn g4_a_completion_that_fills_the_gap_does_not_hold_the_workflow_for_it() {
     let gap = GapPolicy { wait: seconds(10), then: GapThen::Hold };
     let house = House::new(QueueOptions { gap, ..QueueOptions::by_position() }).await;

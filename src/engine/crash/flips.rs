@@ -34,10 +34,6 @@ enum Left {
     Unclosed,
 }
 
-/// A seed of which a file that was not closed serves, after seven of its flips, a state that is neither the last nor the one
-/// before. It is not explained yet; `SERIATIM_SEED=38` tries it.
-const OPEN: u64 = 38;
-
 /// A file that was left after the last turn, and the ways in which it may be found.
 struct Relic<'a> {
     story: &'a Story,
@@ -112,7 +108,10 @@ impl<'a> Relic<'a> {
             Reopened::Served { state, epoch } if state == *last && epoch >= self.epoch_min => {
                 ("harmless", true)
             }
-            Reopened::Served { state, .. } if state == *before => ("rolled_back", may_roll_back),
+            // The last commit may be that of the last opening, which changes the epoch alone.
+            Reopened::Served { state, .. } if state == *before || state == *last => {
+                ("rolled_back", may_roll_back)
+            }
             Reopened::Served { .. } => ("wrong", false),
         }
     }
@@ -121,19 +120,28 @@ impl<'a> Relic<'a> {
 fn flip_bits(name: &'static str, strict: bool, left: Left, verify: bool) {
     let mut tried = Tried::new(name);
     let flips = volume("SERIATIM_BIT_FLIPS", 300);
-    // One that is asked for by name is always tried.
-    let is_open = |seed: &u64| *seed == OPEN && !strict && left == Left::Unclosed && seeds().nth(1).is_some();
-    for seed in seeds().filter(|seed| !is_open(seed)) {
-        let (story, random) = (Story::new(seed, TURNS), &mut Random::new(seed));
-        let relic = Relic::new(&story, Setting { strict, cramped: false }, left, verify);
-        for _ in 0..FLIPS {
-            let bit = relic.pick(random);
-            relic.flip(bit, &mut tried);
-        }
+    for seed in seeds() {
+        flip_bits_of(seed, Setting { strict, cramped: false }, (left, verify), &mut tried);
         if tried.of("flips") >= flips {
             break;
         }
     }
+    tried.finish();
+}
+
+fn flip_bits_of(seed: u64, setting: Setting, (left, verify): (Left, bool), tried: &mut Tried) {
+    let (story, random) = (Story::new(seed, TURNS), &mut Random::new(seed));
+    let relic = Relic::new(&story, setting, left, verify);
+    for _ in 0..FLIPS {
+        let bit = relic.pick(random);
+        relic.flip(bit, tried);
+    }
+}
+
+#[test]
+fn a_flipped_bit_takes_back_at_most_the_opening_when_nothing_was_done_since() {
+    let mut tried = Tried::new("bit flips, opened last");
+    flip_bits_of(38, Setting { strict: false, cramped: false }, (Left::Unclosed, true), &mut tried);
     tried.finish();
 }
 

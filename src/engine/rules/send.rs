@@ -143,7 +143,9 @@ impl Step<'_> {
         if is_behind {
             workflow.close_behind(self)?
         } else {
-            workflow.close(self)?
+            // No message brings a workflow nearer to a gap; one that its holder has just reached is judged after all that
+            // he sends, because any of it may fill the gap.
+            workflow.close_unjudged(self)?
         }
         Ok(sequence)
     }
@@ -165,7 +167,7 @@ impl Step<'_> {
         self.write(Change::Content(workflow.message_key(sequence), Some(Arc::new(content))))?;
         workflow.restate(self, sequence, None, &message)?;
         workflow.list_dead_letter(self, sequence, &message, true)?;
-        workflow.close(self)?;
+        workflow.close_unjudged(self)?;
         Ok(sequence)
     }
 

@@ -11,11 +11,12 @@ use crate::id::SequenceNumber;
 use crate::token::LockToken;
 
 /// I4: whoever has a message out has every earlier one of its workflow out as well, or that is settled or set aside.
+/// What was taken back within the turn is nobody's any more.
 pub(crate) fn messages_are_handed_out_in_order(view: &View<'_>) -> Finding {
     for fact in view.facts {
         let Fact::Delivered { queue, sequence, token, is_fetched: false, .. } = fact else { continue };
         let Some(message) = view.message(queue, *sequence) else { continue };
-        if !matches!(message.status, Status::Locked { .. }) || matches!(message.stream, Stream::Single(_)) {
+        if !is_out(view, *token, *sequence) || matches!(message.stream, Stream::Single(_)) {
             continue;
         }
         let Some(queue) = view.queue(queue) else { continue };
