@@ -91,6 +91,7 @@ BUGS = [
     ("retry_reminder_forgotten", R + "line.rs", "self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), due_of(&after))?;", "self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), None)?;"),
     ("expiry_reminder_forgotten", R + "line.rs", "self.move_reminder(step, &Remind::Expiry(sequence), before.and_then(expiry_of), expiry_of(&after))?;", ""),
     ("deferral_without_its_end", R + "fail.rs", "message.status = Status::Asked { due: until, aside };", "message.status = Status::Asked { due: until.filter(|_| false), aside };"),
+    ("failed_deferral_keeps_its_instant", R + "fail.rs", "Status::Asked { due: due.or(back), aside: true }", "Status::Asked { due: back.or(due), aside: true }"),
     ("fetched_loses_its_deferral", R + "fail.rs", "Some(Deferred { due, aside }) => Status::Asked { due, aside },", "Some(Deferred { aside, .. }) => Status::Asked { due: None, aside },"),
     ("window_one_ms_short", R + "send.rs", "let until = self.now + window;", "let until = Timestamp::from_millis((self.now + window).as_millis() - 1);"),
     ("number_given_twice", R + "step.rs", "self.numbers()?.next_sequence = next + 1;", "self.numbers()?.next_sequence = next + u64::from(!next.is_multiple_of(7));"),

@@ -110,6 +110,21 @@ async fn g6_a_deferred_message_whose_holder_died_still_returns_at_its_instant() 
 }
 
 #[tokio::test]
+async fn g6_a_deferred_message_that_fails_comes_back_when_its_holder_says() {
+    let house = house_of_three(QueueOptions::default()).await;
+    let mut first = house.must().await;
+    let number = first.sequence_number();
+    first.defer_until(now(&house) + seconds(60)).await.unwrap();
+    assert_eq!(house.drain().await, ["2", "3"]);
+    let mut early = house.queue.receive_deferred(&[number]).await.unwrap();
+    early[0].abandon_after(seconds(5), "not yet").await.unwrap();
+    house.clock.advance(seconds(4));
+    assert_eq!(house.drain().await, [""; 0]);
+    house.clock.advance(seconds(1));
+    assert_eq!(house.drain().await, ["1"]);
+}
+
+#[tokio::test]
 async fn o3_the_missing_predecessor_is_accepted_although_the_waiting_room_is_full() {
     let house = House::new(QueueOptions { early_max: 2, ..after_order() }).await;
     house.send_after("w", "b", Some("a")).await;

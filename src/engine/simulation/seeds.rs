@@ -105,16 +105,6 @@ fn simulation() {
 }
 
 #[test]
-fn a_run_taken_back_within_its_turn_is_nobodys_any_more() {
-    assert_eq!(play(10_298, false, false), None);
-}
-
-#[test]
-fn a_gap_that_a_completion_fills_among_others_is_not_skipped() {
-    assert_eq!(play(65_919, false, false), None);
-}
-
-#[test]
 fn simulation_on_a_disk() {
     play_all("simulation_on_a_disk", seeds("SERIATIM_SIMULATION_DISK_SEEDS", 20), true);
 }

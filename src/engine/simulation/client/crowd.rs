@@ -140,7 +140,9 @@ impl Crowd {
         self.lost.extend(self.held.drain(..).take(2));
         self.lost.truncate(6);
         self.taken.truncate(1);
-        let is_send = |command: &Command| matches!(command, Command::Send { .. } | Command::SendOnce { .. });
+        let is_send = |command: &Command| {
+            matches!(command, Command::Send { .. } | Command::SendEach { .. } | Command::SendOnce { .. })
+        };
         self.unanswered.extend(asked.into_iter().filter(is_send));
     }
 

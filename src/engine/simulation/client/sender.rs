@@ -24,14 +24,18 @@ pub(crate) struct Progress {
 }
 
 impl Crowd {
-    /// Sends something, sometimes under an idempotency key: a new one, one that was used, or the last request again.
+    /// Sends something: all or none, each for itself, or under an idempotency key.
     pub(crate) fn send(&mut self, queue: usize, now: Timestamp) -> Command {
-        if !self.random.chance(15) {
-            return Command::Send {
-                queue: self.queues[queue].0.clone(),
-                messages: self.messages(queue, now),
-            };
+        let name = self.queues[queue].0.clone();
+        match self.random.below(100) {
+            0..70 => Command::Send { queue: name, messages: self.messages(queue, now) },
+            70..85 => Command::SendEach { queue: name, messages: self.messages(queue, now) },
+            _ => self.send_once(queue, now),
         }
+    }
+
+    /// Under a key that is new, one that was used, or the last request again.
+    fn send_once(&mut self, queue: usize, now: Timestamp) -> Command {
         if let Some(again) = self.last_once.clone().filter(|_| self.random.chance(50)) {
             return again;
         }

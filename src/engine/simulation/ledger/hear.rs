@@ -39,6 +39,11 @@ impl Ledger {
             (Command::Send { queue, messages }, Reply::Send(Ok(receipts))) => {
                 self.note_receipts(queue, messages, receipts);
             }
+            (Command::SendEach { queue, messages }, Reply::SendEach(answers)) => {
+                for (message, receipt) in messages.iter().zip(answers).filter_map(accepted) {
+                    self.note_sent(queue, message, receipt);
+                }
+            }
             (Command::SendOnce { queue, key, messages }, Reply::Send(answer)) => {
                 self.note_sent_once(queue, key, messages, answer);
             }
@@ -235,4 +240,11 @@ fn queue_operated(command: &Command) -> &QueueName {
         | Command::Purge { queue, .. } => queue,
         other => unreachable!("no operator asks for {other:?}"),
     }
+}
+
+/// What became of a message that was not refused.
+fn accepted<'a>(
+    (message, answer): (&'a NewMessage, &Result<Receipt, SendRefusal>),
+) -> Option<(&'a NewMessage, Receipt)> {
+    answer.as_ref().ok().map(|receipt| (message, *receipt))
 }

@@ -49,6 +49,13 @@ impl Reference {
                 let answer = answer.as_ref().map_err(Unsent::of).cloned();
                 self.hear_sent(queue, messages, answer)
             }
+            (Command::SendEach { queue, messages }, Reply::SendEach(answers)) => {
+                for (message, answer) in messages.iter().zip(answers) {
+                    let answer = answer.as_ref().map(|receipt| vec![*receipt]).map_err(Unsent::of);
+                    self.hear_sent(queue, std::slice::from_ref(message), answer)?;
+                }
+                Ok(())
+            }
             (Command::SendOnce { queue, key, messages }, Reply::Send(answer)) => {
                 let answer = answer.as_ref().map_err(Unsent::of).cloned();
                 self.hear_sent_once(queue, key, messages, answer)
