@@ -35,6 +35,7 @@ TESTS = [
     ("kill", ["--test", "kill"], {"SERIATIM_KILLS": 300}),
     ("model", ["--test", "model"], {}),
     ("fuzz", ["--test", "fuzz"], {}),
+    ("redb-4.1", ["--manifest-path", "tests/reliability/redb-4.1/Cargo.toml", "--target-dir", "target/redb-4.1"], {}),
 ]
 
 
