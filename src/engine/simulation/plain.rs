@@ -137,7 +137,7 @@ impl Plain {
     pub(crate) fn has_to_clear_up(&self, at: Instant) -> bool {
         let now = self.time.max(at.wall);
         let clears_up = |reminder: &Reminder| matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_));
-        self.due(now).any(clears_up) || self.run_out(now) > limits::REMINDERS_PER_TURN / limits::SWEEP_MAX
+        self.due(now).any(clears_up) || self.run_out(now) >= limits::REMINDERS_PER_TURN / limits::SWEEP_MAX
     }
 
     /// How many locks have run out.

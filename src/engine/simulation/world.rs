@@ -166,7 +166,7 @@ impl World {
 
     pub(crate) fn hear(&mut self, questions: &[Question], played: Played, is_answered: bool) -> Finding {
         self.ledger.advance(self.plain.time);
-        self.reference.advance(self.plain.time);
+        self.reference.advance(self.plain.time, played.turns_before > 0);
         played.forgotten.iter().try_for_each(|forgotten| self.reference.forget(forgotten))?;
         let is_done = |number: u64| {
             let mut answers = played.answers.iter();

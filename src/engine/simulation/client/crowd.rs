@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::engine::crash::random::Random;
 use crate::engine::crash::rows::Rows;
+use crate::engine::rules::command::Claim;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::record::Status;
@@ -44,6 +45,8 @@ pub(crate) struct Crowd {
     unanswered: Vec<Command>,
     /// The last send under an idempotency key, to be sent again although it was answered.
     pub(crate) last_once: Option<Command>,
+    /// Claims on messages that were hidden, the last one last; most are void.
+    pub(crate) claims: Vec<(QueueName, Claim)>,
 }
 
 impl Crowd {
@@ -63,6 +66,7 @@ impl Crowd {
             taken: Vec::new(),
             unanswered: Vec::new(),
             last_once: None,
+            claims: Vec::new(),
         }
     }
 
@@ -98,7 +102,9 @@ impl Crowd {
             0..28 => Some(self.send(queue, now)),
             28..54 => Some(self.receive(rows, queue)),
             54..80 => self.settle(ledger, now),
-            80..88 => self.use_taken(rows),
+            80..86 => self.use_taken(rows),
+            86..89 => Some(self.hide(queue)),
+            89..92 => self.use_claim(),
             _ => {
                 let command = self.operate(rows, queue);
                 Some(self.put_on_record(command))
@@ -109,6 +115,7 @@ impl Crowd {
 
     /// Takes note of an answer.
     pub(crate) fn hear(&mut self, command: &Command, reply: &Reply) {
+        self.hear_hidden(command, reply);
         match (command, reply) {
             (
                 Command::Receive { queue, .. }

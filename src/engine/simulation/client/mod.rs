@@ -1,6 +1,7 @@
 //! The clients: what they want is drawn by lot, what they do follows from what they were answered.
 
 pub(crate) mod crowd;
+mod hider;
 mod operator;
 mod queues;
 mod receiver;

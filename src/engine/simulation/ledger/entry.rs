@@ -35,6 +35,8 @@ pub(crate) struct Entry {
     pub(crate) is_excused: bool,
     /// Whether its consumer has set it aside.
     pub(crate) is_asked: bool,
+    /// Whether it was hidden, which keeps it in its line.
+    pub(crate) is_hidden: bool,
     pub(crate) end: Option<End>,
 }
 

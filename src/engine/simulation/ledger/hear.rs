@@ -74,6 +74,9 @@ impl Ledger {
                 let queue = queue_received(command);
                 handed.iter().for_each(|handed| self.note_delivered(queue, handed, is_fetched));
             }
+            (Command::HideNext { .. } | Command::HideAgain { .. } | Command::EndHidden { .. }, _) => {
+                self.hear_hidden(command, reply);
+            }
             (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.hear_settled(command, reply),
             _ => {}
         }

@@ -38,7 +38,8 @@ impl Ledger {
         if let Some(entry) = self.entries.get_mut(&sequence) {
             entry.count = (delivery_count, delivery_count);
             entry.scheduled_at = None;
-            if is_fetched && self.queues.get(queue).is_some_and(|known| known.has_waited) {
+            let waits = self.queues.get(queue).is_some_and(|known| known.has_waited) || entry.is_hidden;
+            if is_fetched && waits {
                 // Its workflow waits for it: it stands in its line again once it is fetched.
                 entry.not_before = None;
             }

@@ -102,6 +102,7 @@ impl Ledger {
             not_before: due,
             is_excused: false,
             is_asked: false,
+            is_hidden: false,
             end: None,
         };
         self.last = self.last.max(sequence.get());

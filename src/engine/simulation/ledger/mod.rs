@@ -3,6 +3,7 @@
 pub(crate) mod entry;
 pub(crate) mod fact;
 mod hear;
+mod hidden;
 mod holds;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod ledger;

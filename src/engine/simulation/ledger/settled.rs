@@ -120,6 +120,7 @@ impl Ledger {
         if let (Some(entry), Some(due)) = (self.entries.get_mut(&sequence), due) {
             entry.not_before = Some(due);
             entry.is_asked = is_asked;
+            entry.is_hidden = false;
             // To set it aside is no failure.
             entry.is_excused |= is_asked;
         }

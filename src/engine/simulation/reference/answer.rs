@@ -90,6 +90,9 @@ impl Reference {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 same(&answer.as_ref().ok().map(|purged| purged.count), &Some(naive.purge(scope)))
             }
+            (Command::HideNext { .. } | Command::HideAgain { .. } | Command::EndHidden { .. }, _) => {
+                self.hear_hidden(command, reply)
+            }
             (_, Reply::Receive(_) | Reply::Take(_)) => self.hear_received(command, reply),
             (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.hear_settled(command, reply),
             _ => Ok(()),

@@ -6,6 +6,7 @@
 mod answer;
 mod fail;
 mod gap;
+mod hidden;
 mod holder;
 mod naive;
 mod operate;

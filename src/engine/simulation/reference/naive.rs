@@ -39,6 +39,8 @@ pub(crate) struct Message {
     pub(crate) body: Bytes,
     pub(crate) state: State,
     pub(crate) count: u32,
+    /// When it was last handed out or hidden; until then, when it was accepted.
+    pub(crate) handed_at: Timestamp,
     pub(crate) expires: Option<Timestamp>,
 }
 
@@ -103,12 +105,14 @@ pub(crate) struct Naive {
     pub(crate) ids: BTreeMap<MessageId, (u64, Timestamp)>,
     /// Locks granted so far.
     pub(crate) granted: u64,
+    /// Whether what was due was done in several turns.
+    pub(crate) in_several: bool,
 }
 
 impl Naive {
     pub(crate) fn new(options: QueueOptions, now: Timestamp) -> Naive {
         let (messages, flows, ids) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Naive { options, now, messages, flows, ids, granted: 0 }
+        Naive { options, now, messages, flows, ids, granted: 0, in_several: false }
     }
 
     pub(crate) fn at(&self, seq: u64) -> Option<usize> {

@@ -44,6 +44,7 @@ impl Naive {
         let index = self.at(seq).expect("it is stored");
         let message = &mut self.messages[index];
         message.count += 1;
+        message.handed_at = self.now;
         let fetched = match message.state {
             State::Asked { due, aside } => Some((due, aside)),
             _ => None,

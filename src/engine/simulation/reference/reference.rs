@@ -30,10 +30,14 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// Time has come to `now`.
-    pub(crate) fn advance(&mut self, now: Timestamp) {
+    /// Time has come to `now`, in one turn or in several: then somebody may have been served before all was done that
+    /// was due.
+    pub(crate) fn advance(&mut self, now: Timestamp, in_several: bool) {
         self.now = now;
-        self.queues.values_mut().for_each(|queue| queue.advance(now));
+        for queue in self.queues.values_mut() {
+            queue.advance(now);
+            queue.in_several = in_several;
+        }
     }
 
     /// A workflow was forgotten: that is allowed when nothing was stored of it for long enough.

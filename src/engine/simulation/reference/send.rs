@@ -174,6 +174,7 @@ impl Naive {
             body,
             state,
             count: 0,
+            handed_at: self.now,
             expires,
         });
         self.close(&key);
