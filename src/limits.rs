@@ -396,6 +396,8 @@ pub const TROUBLES_KNOWN: usize = 10_000;
 /// Next ticks of a schedule that are shown.
 pub const TICKS_SHOWN: usize = 5;
 
+/// How long a connection whose body was refused is read to its end: long enough for the refusal to arrive.
+pub const HTTP_LINGER: Duration = Duration::from_secs(2);
 /// After how many looks at workflows in trouble schedules are looked at too: once a minute, because only somebody who purges
 /// their queue can take them away.
 pub const LOOKS_BETWEEN_SCHEDULES: u64 = 12;

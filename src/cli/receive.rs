@@ -64,6 +64,9 @@ async fn take(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Resul
         }
     }
     if !arguments.complete {
+        if let Some(run) = &taken.run {
+            remark(format!("settle the run with POST /v1/queues/{queue}/runs/{run}/settle"));
+        }
         return Ok(true);
     }
     if let Some(run) = &taken.run {

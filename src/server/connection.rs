@@ -21,8 +21,9 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
 use crate::limits;
+use crate::server::bodies::Outflow;
+use crate::server::bodies::Uptake;
 use crate::server::guard::FromFileSystem;
-use crate::server::pace::Outflow;
 use crate::server::pace::Pace;
 use crate::server::pace::Paced;
 use crate::server::patience::Patience;
@@ -111,7 +112,7 @@ impl Talk {
         let io = TokioIo::new(Paced::new(stream, pace.clone(), patience));
         let service = service_fn(|request: Request<Incoming>| {
             pace.note_request();
-            let mut request = request.map(Body::new);
+            let mut request = request.map(|body| Body::new(Uptake::new(body, pace.clone())));
             if is_local {
                 request.extensions_mut().insert(FromFileSystem);
             }

@@ -63,7 +63,7 @@ impl Pile {
         workflow_id: Option<String>,
         after: Option<String>,
     ) -> Result<Pile, Refused> {
-        let after = match (after, &reason) {
+        let after = match (after.filter(|after| !after.is_empty()), &reason) {
             (Some(text), _) => Some(cursor(&text)?),
             // Sequence numbers begin with 1: this is just before the first of the reason.
             (None, Some(reason)) => Some(place(reason.clone(), SequenceNumber::new(0))),

@@ -39,13 +39,14 @@ pub(crate) async fn guard(
 ) -> Response {
     let started = shared.clock.elapsed();
     let (mut parts, body) = request.into_parts();
-    let (caller, admitted) = match who(&shared, &facts, &parts) {
-        Ok(caller) => (caller.clone(), admit(&facts, &caller, &mut parts).await),
-        Err(refused) => (Caller::default(), Err(refused)),
+    let known = who(&shared, &facts, &parts);
+    let who = known.as_ref().map_or("nobody", Caller::name).to_owned();
+    let admitted = match known {
+        Ok(caller) => admit(&facts, &caller, &mut parts).await.map(|()| caller),
+        Err(refused) => Err(refused),
     };
-    let who = caller.name().to_owned();
     let response = match admitted {
-        Ok(()) => {
+        Ok(caller) => {
             parts.extensions.insert(caller);
             parts.extensions.insert(BodyMax(facts.body_bytes_max));
             next.run(Request::from_parts(parts, body)).await
@@ -59,7 +60,7 @@ pub(crate) async fn guard(
 
 /// Who asks, as far as the route needs to know it.
 fn who(shared: &Shared, facts: &Facts, parts: &Parts) -> Result<Caller, Refused> {
-    match &shared.keys {
+    match shared.keys.load().as_deref() {
         _ if facts.need == Need::Nothing => Ok(Caller::default()),
         Some(keys) => holder_of_key(keys, &parts.headers),
         None if parts.extensions.get::<FromFileSystem>().is_some() => Ok(Caller::default()),

@@ -43,17 +43,33 @@ pub(crate) fn message_of(headers: &HeaderMap, mut message: Message) -> Result<Me
     message.headers.content_type = text(headers.get(header::CONTENT_TYPE), "content-type")?;
     for (name, value) in headers {
         if let Some(attribute) = name.as_str().strip_prefix("ce-") {
+            check_version(attribute, value)?;
             message = with_attribute(message, attribute, decoded(name, value)?);
         } else if TRACE.contains(&name.as_str()) {
             message = message.property(name.as_str(), decoded(name, value)?);
         }
     }
-    for (name, value) in headers {
-        if let Some(field) = name.as_str().strip_prefix("seriatim-") {
+    for name in headers.keys() {
+        let Some(field) = name.as_str().strip_prefix("seriatim-") else { continue };
+        let mut values = headers.get_all(name).iter();
+        if let (Some(value), None) = (values.next(), values.next()) {
             message = with_field(message, name, field, decoded(name, value)?)?;
+        } else {
+            return Err(Misuse::new(name.to_string(), "is there more than once"));
         }
     }
     Ok(message)
+}
+
+/// Later minor versions of CloudEvents only add; another major one could mean anything.
+fn check_version(attribute: &str, value: &HeaderValue) -> Result<(), Misuse> {
+    let is_known = value.as_bytes() == b"1" || value.as_bytes().starts_with(b"1.");
+    match attribute == "specversion" && !is_known {
+        true => {
+            Err(Misuse::new("ce-specversion", "is not 1.0, the version of CloudEvents that is understood"))
+        }
+        false => Ok(()),
+    }
 }
 
 fn with_attribute(message: Message, attribute: &str, value: String) -> Message {
@@ -194,8 +210,11 @@ mod tests {
             ("seriatim-schedule-at", "yesterday"),
             ("seriatim-first", "perhaps"),
             ("seriatim-workflow", "w"),
+            ("ce-specversion", "0.3"),
         ] {
             assert_eq!(read(&[(name, value)]).unwrap_err().field(), name);
         }
+        let twice = [("seriatim-position", "1"), ("seriatim-position", "2")];
+        assert!(read(&twice).unwrap_err().to_string().contains("more than once"));
     }
 }

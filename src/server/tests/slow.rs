@@ -123,6 +123,18 @@ async fn a_head_that_is_too_large_is_refused() {
 }
 
 #[tokio::test]
+async fn a_client_that_sends_more_than_is_taken_still_hears_why() {
+    let house = House::open().await;
+    let mut wire = Wire::open(house.address).await;
+    wire.say("POST /v1/backup HTTP/1.1\r\nhost: localhost\r\ncontent-length: 16000000\r\n\r\n").await;
+    let piece = "x".repeat(1_000_000);
+    for _ in 0..16 {
+        wire.say(&piece).await;
+    }
+    assert!(wire.end().await.starts_with("HTTP/1.1 413 "));
+}
+
+#[tokio::test]
 async fn a_client_that_takes_no_answer_is_left() {
     let house = hasty_house().await;
     let queue = house.engine.client().queue("orders").unwrap();
