@@ -360,6 +360,9 @@ pub const NOTIFY_AFTER_DEFAULT: Duration = Duration::from_secs(15 * 60);
 /// hangs in the kernel.
 pub const FENCE_PATIENCE: Duration = Duration::from_secs(10);
 
+/// Looks after which what does not stop is killed all the same: half a second is long for a process that can stop.
+pub const FENCE_LOOKS_TO_STOP: u128 = 50;
+
 /// How often is looked whether killed processes are gone.
 pub const FENCE_LOOK_EVERY: Duration = Duration::from_millis(10);
 

@@ -1,7 +1,12 @@
 //! Ends the children an earlier daemon of the same store left behind, before anything is offered to new ones.
 
+#[cfg(target_os = "linux")]
+use std::collections::BTreeSet;
+#[cfg(target_os = "linux")]
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use rustix::process::Signal;
 use thiserror::Error;
 
 #[cfg(target_os = "linux")]
@@ -31,17 +36,23 @@ pub(crate) async fn fence(store_id: &str) -> Result<usize, Survivors> {
             "handlers that a killed daemon left behind cannot be found without /proc: see that none runs"
         );
     }
-    let mut killed = std::collections::BTreeSet::new();
-    let looks = limits::FENCE_PATIENCE.as_millis() / limits::FENCE_LOOK_EVERY.as_millis();
-    // What a process starts while it is being looked at is found by the next look.
-    for _ in 0..looks {
+    let (mut killed, mut was_still) = (BTreeSet::new(), false);
+    for look in 0..limits::FENCE_PATIENCE.as_millis() / limits::FENCE_LOOK_EVERY.as_millis() {
         let left = carriers::find(store_id);
         if left.is_empty() {
             return Ok(killed.len());
         }
+        // Stopped first, all of them: who starts others meanwhile, or is about to become another program, could leave
+        // one behind that nothing leads to any more. A look takes time: only the second that finds all of them stopped
+        // has seen what the first may have missed. Who waits for its child cannot stop, and is not waited for.
+        let is_still = left.iter().all(|process| process.is_stopped);
+        let is_time = look >= limits::FENCE_LOOKS_TO_STOP || is_still && was_still;
+        was_still = is_still;
         for process in left {
-            if carriers::kill(process, store_id) {
-                killed.insert(process.pid);
+            match is_time {
+                true if carriers::signal(process, Signal::KILL) => drop(killed.insert(process.pid)),
+                true => {}
+                false => drop(carriers::signal(process, Signal::STOP)),
             }
         }
         pause(limits::FENCE_LOOK_EVERY).await;
