@@ -16,6 +16,7 @@ use crate::cli::operate::confirm;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
+use crate::cli::word::counted;
 
 /// A verb for many workflows of a queue.
 pub(crate) struct Bulk<'a> {
@@ -67,7 +68,8 @@ impl<'a> Bulk<'a> {
                 out.json(&would)?;
                 return Ok(true);
             }
-            let question = format!("{} {} workflows of {}?", self.act.verb.name, would.done, self.queue);
+            let question =
+                format!("{} {} of {}?", self.act.verb.name, counted(would.done, "workflow"), self.queue);
             confirm(self.act.operator, &question)?;
         }
         let tally = self.all_pages(dry_run, &out).await?;
@@ -150,10 +152,11 @@ impl Tally {
                 "{matched} match, {done} would be done, {refused} refused (a dry run: nothing was changed)"
             );
         }
-        let purged = self.purged.map(|purged| format!(", {purged} messages")).unwrap_or_default();
+        let purged =
+            self.purged.map(|purged| format!(", {}", counted(purged, "message"))).unwrap_or_default();
         match self.refused {
-            0 => format!("{} workflows {done}{purged}", self.done),
-            refused => format!("{} workflows {done}{purged}, {refused} refused", self.done),
+            0 => format!("{} {done}{purged}", counted(self.done, "workflow")),
+            refused => format!("{} {done}{purged}, {refused} refused", counted(self.done, "workflow")),
         }
     }
 }

@@ -69,7 +69,10 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, Failure> {
     }
     let mut findings = match &status {
         Ok(status) => of_status(&remote, status, &Present::here()),
-        Err(error) => vec![Finding::fail("reachable", error.to_string(), "give a key with --key-file")],
+        Err(error) => vec![
+            Finding::ok("reachable", remote.url()),
+            Finding::fail("status", error.to_string(), "give a key that may: --key-file, SERIATIM_KEY"),
+        ],
     };
     findings.push(ready(&remote).await);
     findings.extend(clock(&remote).await);

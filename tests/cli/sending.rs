@@ -199,7 +199,7 @@ fn a_connection_that_breaks_says_from_which_line_to_go_on() {
     let first = fake.asked()[0].lines().len() + 1;
     assert!(ran.stderr.contains(&format!("go on with --from-line {first}")), "{ran:?}");
     let ran = fake.run_with(&["send", "q", "--ndjson", "--from-line", "2"], line);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "1 lines: 0 accepted\n"), "{ran:?}");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "1 line: 0 accepted\n"), "{ran:?}");
 }
 
 #[test]
