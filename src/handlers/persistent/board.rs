@@ -100,7 +100,7 @@ impl Board {
     /// Takes a request; says which seats have something to write.
     pub(super) fn submit(&mut self, request: Request, now: Duration) -> Option<usize> {
         if self.is_closed {
-            let _ = request.reply.send(Err(Failure::new("the handler is closed")));
+            let _ = request.reply.send(Err(Failure::unbegun("the handler is closed")));
             return None;
         }
         match (self.free_seat(), self.rest()) {
@@ -222,11 +222,11 @@ impl Board {
         self.seats[seat].state = State::Starting;
     }
 
-    /// Takes no more requests, and tells those that wait.
+    /// Takes no more requests, and gives back those that wait: no child has begun them.
     pub(super) fn close(&mut self) {
         self.is_closed = true;
         for request in std::mem::take(&mut self.waiting) {
-            let _ = request.reply.send(Err(Failure::new("the handler is closed")));
+            let _ = request.reply.send(Err(Failure::unbegun("the handler is closed")));
         }
     }
 
