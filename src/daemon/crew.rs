@@ -1,9 +1,8 @@
 //! Who works at the queues: a processor for each definition that has handlers, swapped as definitions change.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -42,8 +41,6 @@ pub(crate) struct Crew {
     /// Those that receive nothing more and finish what they have begun.
     leaving: TaskTracker,
     posts: Mutex<BTreeMap<QueueName, Post>>,
-    /// Queues whose handlers an operator has told to pause.
-    paused: std::sync::Mutex<BTreeSet<QueueName>>,
 }
 
 /// A definition, and the processor that does what it says.
@@ -78,7 +75,6 @@ impl Crew {
             given_up: CancellationToken::new(),
             leaving: TaskTracker::new(),
             posts: Mutex::default(),
-            paused: std::sync::Mutex::default(),
         }
     }
 
@@ -107,18 +103,14 @@ impl Crew {
         Ok(())
     }
 
-    /// Notes that the handlers of a queue shall pause, or go on; [`Crew::heed`] sees to it.
-    pub(crate) fn note_pause(&self, queue: &QueueName, pause: bool) {
-        let mut paused = self.paused.lock().unwrap_or_else(PoisonError::into_inner);
-        match pause {
-            true => paused.insert(queue.clone()),
-            false => paused.remove(queue),
-        };
+    /// Notes that the handlers of a queue shall pause, or go on, also after a restart; [`Crew::heed`] sees to it.
+    pub(crate) fn note_pause(&self, queue: &QueueName, pause: bool) -> io::Result<()> {
+        self.home.memory().set_paused(queue, pause)
     }
 
     /// Whether the handlers of a queue are told to pause.
     pub(crate) fn is_paused(&self, queue: &QueueName) -> bool {
-        self.paused.lock().unwrap_or_else(PoisonError::into_inner).contains(queue)
+        self.home.memory().is_paused(queue)
     }
 
     /// Does what was noted of a queue: handlers that pause finish what they have begun.
@@ -170,11 +162,8 @@ impl Crew {
         }
         let site = site_of(definition, &self.home, &self.intake, &self.clock);
         let dispatch = Arc::new(dispatch_of(definition, &site)?);
-        let attempts = Attempts {
-            dispatch: dispatch.clone(),
-            gauges: self.gauges.clone(),
-            clock: self.clock.clone(),
-        };
+        let attempts =
+            Attempts { dispatch: dispatch.clone(), gauges: self.gauges.clone(), clock: self.clock.clone() };
         let rule = definition.rule.clone();
         let processor = Processor::new(self.client.queue(definition.name.as_str())?)
             .concurrency(concurrency(definition))

@@ -1,6 +1,7 @@
 //! The daemon: one engine, what the definitions say, and the server; started, reloaded and stopped in order.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +18,19 @@ use crate::daemon::crew::Crew;
 use crate::daemon::error::DaemonError;
 use crate::daemon::gauges::Gauges;
 use crate::daemon::home::Home;
+use crate::daemon::home::STORE_FILE;
 use crate::daemon::host::Desk;
 use crate::daemon::lookout::Lookout;
 use crate::daemon::systemd;
 use crate::daemon::ticker::Ticker;
 use crate::daemon::watch;
 use crate::definition::Definitions;
+use crate::engine::Client;
 use crate::engine::Durability;
 use crate::engine::Engine;
+use crate::error::Error;
 use crate::error::OpenError;
+use crate::error::QueueError;
 use crate::handlers::fence;
 use crate::intake::Intake;
 use crate::limits;
@@ -115,12 +120,13 @@ impl Daemon {
     /// [`DaemonError`]; nothing has begun then.
     pub async fn start(options: DaemonOptions) -> Result<Daemon, DaemonError> {
         let definitions = Definitions::load(&options.definitions)?;
-        let home =
-            Home::open(&options.data).map_err(|error| DaemonError::Data(options.data.clone(), error))?;
+        let unusable = |error| DaemonError::Data(options.data.clone(), error);
+        let folder = Home::find(&options.data).map_err(unusable)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-        let engine = open(&home, options.durability).await?;
+        let engine = open(&folder.join(STORE_FILE), options.durability).await?;
+        let home = Home::open(folder, fresh_id(engine.client())?).map_err(unusable)?;
         // Only now: whoever has the store open is the only one whose children may live.
-        fence(home.store_id()).await?;
+        fence(&home.memory().store_id()).await?;
         let intake = Intake::new(engine.client().clone());
         let gauges = Gauges::new();
         let ticker = Ticker::open(engine.client(), intake.clone(), clock.clone()).await?;
@@ -197,14 +203,20 @@ impl Daemon {
 
 /// Opens the store. A daemon that was killed while it started a child leaves the lock with that child for the moment until
 /// it becomes another program, so a lock that is held is looked at again for a while.
-async fn open(home: &Home, durability: Durability) -> Result<Engine, OpenError> {
+async fn open(store: &Path, durability: Durability) -> Result<Engine, OpenError> {
     for _ in 0..limits::LOCK_LOOKS {
-        match Engine::builder(home.store()).durability(durability).open().await {
+        match Engine::builder(store).durability(durability).open().await {
             Err(OpenError::Held { .. }) => pause().await,
             opened => return opened,
         }
     }
-    Engine::builder(home.store()).durability(durability).open().await
+    Engine::builder(store).durability(durability).open().await
+}
+
+/// An ID that no other store has.
+fn fresh_id(client: &Client) -> Result<String, DaemonError> {
+    let draw = || client.entropy().map_err(QueueError::from).map_err(Error::from);
+    Ok(format!("{:016x}{:016x}", draw()?, draw()?))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a lock of another process gives no sign; two seconds in all")]

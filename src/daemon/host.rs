@@ -1,5 +1,6 @@
 //! What the server asks of the daemon.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,14 +8,12 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::clock::Timestamp;
 use crate::daemon::daemon::House;
 use crate::daemon::error::DaemonError;
 use crate::daemon::lookout::all_queues;
 use crate::daemon::metrics;
 use crate::daemon::metrics::Looked;
 use crate::daemon::ticker::QUEUE as SCHEDULES;
-use crate::daemon::ticker::Ticking;
 use crate::daemon::watch::explain;
 use crate::daemon::watch::reload;
 use crate::definition::Definition;
@@ -105,7 +104,8 @@ impl Host for Desk {
             let detail = format!("queue {queue} has no handlers of its own");
             return Err(Box::new(Problem::new("no_handlers", detail)));
         }
-        self.house.crew.note_pause(queue, paused);
+        let unkept = |error: io::Error| Box::new(Problem::new("fault", format!("keep the pause: {error}")));
+        self.house.crew.note_pause(queue, paused).map_err(unkept)?;
         let (house, queue) = (self.house.clone(), queue.clone());
         tokio::spawn(async move {
             if let Err(error) = house.crew.heed(&queue).await {
@@ -115,16 +115,23 @@ impl Host for Desk {
         Ok(())
     }
 
-    fn schedules(&self) -> Vec<ScheduleView> {
-        let show = |(ticking, next): (Arc<Ticking>, Vec<Timestamp>)| ScheduleView {
-            queue: ticking.queue.to_string(),
-            name: ticking.schedule.name.clone(),
-            cron: ticking.schedule.cron.line().to_owned(),
-            time_zone: ticking.schedule.cron.time_zone().to_owned(),
-            next: next.into_iter().map(WireTime).collect(),
-            last: None,
+    fn schedules(&self) -> BoxFuture<'_, Result<Vec<ScheduleView>, Problem>> {
+        let looking = async {
+            let mut shown = Vec::new();
+            for (ticking, next) in self.house.ticker.next_ticks(limits::TICKS_SHOWN) {
+                let last = self.house.ticker.last_tick(&ticking).await;
+                shown.push(ScheduleView {
+                    queue: ticking.queue.to_string(),
+                    name: ticking.schedule.name.clone(),
+                    cron: ticking.schedule.cron.line().to_owned(),
+                    time_zone: ticking.schedule.cron.time_zone().to_owned(),
+                    next: next.into_iter().map(WireTime).collect(),
+                    last: last.map_err(Problem::from)?.map(WireTime),
+                });
+            }
+            Ok(shown)
         };
-        self.house.ticker.next_ticks(limits::TICKS_SHOWN).into_iter().map(show).collect()
+        looking.boxed()
     }
 
     fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse> {

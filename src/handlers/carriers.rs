@@ -1,4 +1,4 @@
-//! Processes that carry a store's ID in their environment, as `/proc` shows them.
+//! Processes that carry a mark in their environment, the store's ID or that of one child, as `/proc` shows them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,12 @@ use rustix::process::kill_process;
 use rustix::process::pidfd_open;
 use rustix::process::pidfd_send_signal;
 
-use crate::handlers::variables::STORE;
+/// A variable and its value, by which processes are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Carried {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+}
 
 /// A process that is to go.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +25,7 @@ pub(super) struct Process {
     /// When it was started: together with its number it is this process and no other.
     started: u64,
     group: i32,
-    /// Whether it carries the ID itself, or only stands in the group of one that does.
+    /// Whether it carries the mark itself, or only stands in the group of one that does.
     carries: bool,
     /// Whether it was told to stop and does nothing any more.
     pub(super) is_stopped: bool,
@@ -36,17 +41,17 @@ enum Mark {
 
 /// Whether there is a `/proc` that shows at least this process.
 pub(super) fn can_be_found() -> bool {
-    look(own_pid(), "").is_some()
+    look(own_pid(), &Carried { name: "", value: String::new() }).is_some()
 }
 
-/// All processes but this one that carry the ID, and those in groups of theirs that carry no other.
-pub(super) fn find(store_id: &str) -> Vec<Process> {
-    let seen: Vec<(Process, Mark)> = pids().filter_map(|pid| look(pid, store_id)).collect();
+/// All processes but this one that carry the mark, and those in groups of theirs that carry no other.
+pub(super) fn find(carried: &Carried) -> Vec<Process> {
+    let seen: Vec<(Process, Mark)> = pids().filter_map(|pid| look(pid, carried)).collect();
     let ours = |process: &Process| process.carries;
     let carriers: BTreeSet<i32> =
         seen.iter().map(|(process, _)| process).filter(|p| ours(p)).map(|p| p.pid).collect();
     let alive: BTreeSet<i32> = seen.iter().map(|(process, _)| process.pid).collect();
-    // A group belongs to the store if its leader carries the ID, or is gone and somebody in it does.
+    // A group belongs to the mark if its leader carries it, or is gone and somebody in it does.
     let led = |group: i32| carriers.contains(&group) || !alive.contains(&group);
     let groups: BTreeSet<i32> = seen
         .iter()
@@ -90,11 +95,11 @@ fn pids() -> impl Iterator<Item = i32> {
 }
 
 /// Looks at a process; none when it is gone, or dead and not collected yet.
-fn look(pid: i32, store_id: &str) -> Option<(Process, Mark)> {
+fn look(pid: i32, carried: &Carried) -> Option<(Process, Mark)> {
     let stat = stat_of(pid)?;
     // What belongs to somebody else cannot be read, and is not ours.
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let mark = mark_of(&environment, store_id);
+    let mark = mark_of(&environment, carried);
     let Stat { state, group, started } = stat;
     let process =
         Process { pid, started, group, carries: mark == Mark::Ours, is_stopped: matches!(state, 'T' | 't') };
@@ -125,9 +130,10 @@ fn read_stat(line: &str) -> Option<Stat> {
     })
 }
 
-fn mark_of(environment: &[u8], store_id: &str) -> Mark {
+fn mark_of(environment: &[u8], carried: &Carried) -> Mark {
     let value = |variable: &[u8]| {
-        Some(variable.strip_prefix(STORE.as_bytes())?.strip_prefix(b"=")? == store_id.as_bytes())
+        let value = variable.strip_prefix(carried.name.as_bytes())?.strip_prefix(b"=")?;
+        Some(value == carried.value.as_bytes())
     };
     match environment.split(|byte| *byte == 0).find_map(value) {
         Some(true) => Mark::Ours,
@@ -149,9 +155,10 @@ mod tests {
 
     #[test]
     fn only_the_whole_id_under_the_whole_name_is_ours() {
-        assert_eq!(mark_of(b"A=1\0SERIATIM_STORE=abc\0", "abc"), Mark::Ours);
-        assert_eq!(mark_of(b"SERIATIM_STORE=abcd\0", "abc"), Mark::Foreign);
-        assert_eq!(mark_of(b"X_SERIATIM_STORE=abc\0SERIATIM_STORED=abc\0", "abc"), Mark::None);
-        assert_eq!(mark_of(b"", ""), Mark::None);
+        let carried = Carried { name: "SERIATIM_STORE", value: "abc".to_owned() };
+        assert_eq!(mark_of(b"A=1\0SERIATIM_STORE=abc\0", &carried), Mark::Ours);
+        assert_eq!(mark_of(b"SERIATIM_STORE=abcd\0", &carried), Mark::Foreign);
+        assert_eq!(mark_of(b"X_SERIATIM_STORE=abc\0SERIATIM_STORED=abc\0", &carried), Mark::None);
+        assert_eq!(mark_of(b"", &carried), Mark::None);
     }
 }

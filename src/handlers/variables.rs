@@ -22,6 +22,9 @@ const ALLOWED: &[&str] = &["PATH", "HOME", "LANG", "TZ"];
 /// Carries the store's ID, in every child and in whatever a child starts.
 pub(crate) const STORE: &str = "SERIATIM_STORE";
 
+/// Carries the mark of one child, in whatever that starts.
+pub(crate) const CHILD: &str = "SERIATIM_CHILD";
+
 /// The property that carries a trace.
 const TRACE: &str = "traceparent";
 

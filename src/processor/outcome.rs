@@ -51,7 +51,10 @@ pub(crate) enum Retry {
     After(Duration),
     At(Timestamp),
     /// At once, and uncounted: nothing was begun.
-    #[cfg_attr(not(feature = "daemon"), expect(dead_code, reason = "only handlers of the daemon have a queue of their own"))]
+    #[cfg_attr(
+        not(feature = "daemon"),
+        expect(dead_code, reason = "only handlers of the daemon have a queue of their own")
+    )]
     Unbegun,
 }
 

@@ -84,7 +84,7 @@ pub(crate) struct SchedulesAnswer {
 }
 
 pub(crate) async fn schedules(State(shared): State<Shared>, caller: Caller) -> Answer {
-    let mut schedules = shared.host.schedules();
+    let mut schedules = shared.host.schedules().await?;
     schedules.retain(|schedule| caller.reaches(&schedule.queue));
     json(&SchedulesAnswer { schedules })
 }

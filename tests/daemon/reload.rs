@@ -88,7 +88,7 @@ fn an_order_cannot_change_while_messages_are_stored() {
     daemon.hang_up();
     let definitions = daemon.wait_for("/v1/status", |view| !view["reload_problem"].is_null());
     let why = definitions["reload_problem"].as_str().unwrap();
-    assert!(why.contains("order cannot change while it stores 1 messages"), "{why}");
+    assert!(why.contains("order cannot change while it stores a message"), "{why}");
     assert_eq!(daemon.stop(), Some(0));
 }
 

@@ -118,15 +118,16 @@ impl Host for FakeHost {
         Ok(())
     }
 
-    fn schedules(&self) -> Vec<ScheduleView> {
-        vec![ScheduleView {
+    fn schedules(&self) -> BoxFuture<'_, Result<Vec<ScheduleView>, Problem>> {
+        let schedules = vec![ScheduleView {
             queue: "defined".to_owned(),
             name: "nightly".to_owned(),
             cron: "0 2 * * *".to_owned(),
             time_zone: "UTC".to_owned(),
             next: vec![WireTime(Timestamp::from_millis(0))],
             last: None,
-        }]
+        }];
+        Box::pin(async { Ok(schedules) })
     }
 
     fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse> {
