@@ -25,6 +25,7 @@ use crate::message::Message;
 use crate::server::Host;
 use crate::server::Place;
 use crate::wire::Problem;
+use crate::wire::WireDuration;
 use crate::wire::WireTime;
 use crate::wire::views::DefinitionView;
 use crate::wire::views::ScheduleView;
@@ -153,6 +154,7 @@ impl Desk {
             handlers: definition.handlers.iter().map(handler).collect(),
             paused: self.house.crew.is_paused(&definition.name),
             schedules: definition.schedules.len(),
+            retry_delays: definition.rule.retry_delays().iter().copied().map(WireDuration).collect(),
             loaded_at: WireTime(**self.house.loaded_at.load()),
             problem: None,
         }
@@ -166,6 +168,7 @@ impl Desk {
             handlers: vec!["sends the ticks that are due".to_owned()],
             paused: false,
             schedules: 0,
+            retry_delays: Vec::new(),
             loaded_at: WireTime(**self.house.loaded_at.load()),
             problem: None,
         }
