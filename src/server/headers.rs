@@ -41,9 +41,9 @@ const TRACE: [&str; 2] = ["traceparent", "tracestate"];
 /// headers say goes before what those say.
 pub(crate) fn message_of(headers: &HeaderMap, mut message: Message) -> Result<Message, Misuse> {
     message.headers.content_type = text(headers.get(header::CONTENT_TYPE), "content-type")?;
+    check_version(headers)?;
     for (name, value) in headers {
         if let Some(attribute) = name.as_str().strip_prefix("ce-") {
-            check_version(attribute, value)?;
             message = with_attribute(message, attribute, decoded(name, value)?);
         } else if TRACE.contains(&name.as_str()) {
             message = message.property(name.as_str(), decoded(name, value)?);
@@ -61,14 +61,18 @@ pub(crate) fn message_of(headers: &HeaderMap, mut message: Message) -> Result<Me
     Ok(message)
 }
 
-/// Later minor versions of CloudEvents only add; another major one could mean anything.
-fn check_version(attribute: &str, value: &HeaderValue) -> Result<(), Misuse> {
-    let is_known = value.as_bytes() == b"1" || value.as_bytes().starts_with(b"1.");
-    match attribute == "specversion" && !is_known {
-        true => {
-            Err(Misuse::new("ce-specversion", "is not 1.0, the version of CloudEvents that is understood"))
+/// Later minor versions of CloudEvents only add; another major one could mean anything, and so could none.
+fn check_version(headers: &HeaderMap) -> Result<(), Misuse> {
+    let wrong = |problem| Err(Misuse::new("ce-specversion", problem));
+    let mut versions = headers.get_all("ce-specversion").iter();
+    match (versions.next().map(HeaderValue::as_bytes), versions.next()) {
+        (Some(version), None) if version == b"1" || version.starts_with(b"1.") => Ok(()),
+        (Some(_), None) => wrong("is not 1.0, the version of CloudEvents that is understood"),
+        (Some(_), Some(_)) => wrong("is there more than once"),
+        (None, _) if headers.keys().any(|name| name.as_str().starts_with("ce-")) => {
+            wrong("is missing: every CloudEvent says its version, and ce- headers are those of an event")
         }
-        false => Ok(()),
+        (None, _) => Ok(()),
     }
 }
 
@@ -197,7 +201,8 @@ mod tests {
         assert_eq!(properties, ["ce-source", "ce-specversion"]);
 
         let message =
-            read(&[("ce-sequence", "01H-x"), ("ce-id", "1"), ("seriatim-message-id", "2")]).unwrap();
+            read(&[event[3], ("ce-sequence", "01H-x"), ("ce-id", "1"), ("seriatim-message-id", "2")])
+                .unwrap();
         assert_eq!((message.position, message.message_id.as_deref()), (None, Some("2")));
         assert_eq!(message.headers.properties["ce-sequence"], PropertyValue::from("01H-x"));
     }
@@ -216,5 +221,7 @@ mod tests {
         }
         let twice = [("seriatim-position", "1"), ("seriatim-position", "2")];
         assert!(read(&twice).unwrap_err().to_string().contains("more than once"));
+        let unversioned = read(&[("ce-id", "1"), ("ce-type", "paid")]).unwrap_err();
+        assert_eq!(unversioned.field(), "ce-specversion");
     }
 }

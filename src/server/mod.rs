@@ -15,6 +15,7 @@ mod daemon;
 mod dead;
 mod events;
 mod guard;
+mod head;
 mod headers;
 mod host;
 mod inflow;

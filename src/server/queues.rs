@@ -42,7 +42,7 @@ pub(crate) async fn list(
     caller: Caller,
     Asked(page): Asked<PageQuery>,
 ) -> Answer {
-    let limit = page_limit(page.limit);
+    let limit = page_limit(page.limit)?;
     let mut after = page.after.map(QueueName::new).transpose()?;
     let mut queues = Vec::new();
     loop {

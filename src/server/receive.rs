@@ -90,7 +90,10 @@ pub(crate) async fn receive(
     Told(request): Told<ReceiveRequest>,
 ) -> Answer {
     let queue = named.queue()?;
-    let max = request.max.unwrap_or(1).min(limits::RECEIVE_MAX);
+    let max = match request.max.unwrap_or(1) {
+        0 => return Err(Refused::misuse("max", "is zero, and a receive takes one message at least")),
+        max => max.min(limits::RECEIVE_MAX),
+    };
     let wait = request.wait.map_or(Duration::ZERO, |wait| wait.0).min(limits::HTTP_WAIT_MAX);
     let received = async {
         match request.run {

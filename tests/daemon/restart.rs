@@ -25,6 +25,20 @@ fn a_pause_outlives_a_restart() {
 }
 
 #[test]
+fn a_message_that_is_forwarded_to_another_daemon_arrives_once_and_is_done() {
+    let (from, to) = (House::new(), House::new());
+    to.write("invoices.toml", "");
+    let receiver = to.start();
+    let handler = format!("forward = \"http://{}/invoices\"\nallow_private = true", receiver.address);
+    from.write("orders.toml", &format!("[[handler]]\n{handler}\n"));
+    let daemon = from.start();
+    daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n");
+    daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 1);
+    assert_eq!(receiver.json("GET", "/v1/queues/invoices", &Value::Null)["counts"]["accepted"], 1);
+    assert_eq!((daemon.stop(), receiver.stop()), (Some(0), Some(0)));
+}
+
+#[test]
 fn another_key_is_refused_after_a_restart_while_messages_wait() {
     let house = House::new();
     house.write("orders.toml", "key = \"/order\"\n");
