@@ -8,6 +8,7 @@ use seriatim::wire::views::StatusView;
 use crate::cli::arguments::look::DoctorArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::Failure;
+use crate::cli::failure::unless_cut_off;
 use crate::cli::limits;
 use crate::cli::moment::Present;
 use crate::cli::moment::span;
@@ -79,9 +80,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, Failure> {
     findings.push(definitions(&remote).await);
     findings.push(blocked(&remote).await);
     findings.push(dead_letters(&remote).await);
-    for finding in &findings {
-        say(&out, finding)?;
-    }
+    unless_cut_off(findings.iter().try_for_each(|finding| say(&out, finding)))?;
     Ok(findings.iter().all(|finding| finding.verdict != Verdict::Fail))
 }
 

@@ -11,6 +11,7 @@ use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
 use seriatim::wire::Problem;
 use seriatim::wire::SendEnvelope;
+use seriatim::wire::plain;
 use tokio::time::timeout;
 
 use crate::cli::failure::Failure;
@@ -197,7 +198,7 @@ pub(crate) fn without_place(detail: &str) -> &str {
 
 /// Why a line is not read; which line it is stands before it.
 pub(crate) fn why_unread(error: &serde_json::Error) -> String {
-    error.to_string().replace(" at line 1 column ", " at column ")
+    plain(error)
 }
 
 fn is_final(problem: &&Problem) -> bool {

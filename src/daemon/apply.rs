@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::daemon::daemon::House;
 use crate::daemon::error::DaemonError;
 use crate::daemon::lookout::all_queues;
-use crate::daemon::ticker::QUEUE as SCHEDULES;
 use crate::daemon::ticker::Ticking;
 use crate::definition::Definition;
 use crate::definition::Definitions;
@@ -56,9 +55,6 @@ async fn put_in_force(house: &House, definitions: Definitions) -> Result<(), Dae
 /// Refuses what would leave stored messages without their place: another order, or another way to find it.
 async fn check(client: &Client, before: Option<&String>, definition: &Definition) -> Result<(), DaemonError> {
     let refused = |problem: String| DaemonError::Apply { queue: definition.name.to_string(), problem };
-    if definition.name.as_str() == SCHEDULES {
-        return Err(refused("the daemon keeps its schedules in the queue of this name".to_owned()));
-    }
     let Some(view) = look(client, definition).await? else { return Ok(()) };
     if view.counts.stored() == 0 {
         return Ok(());

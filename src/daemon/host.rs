@@ -13,11 +13,11 @@ use crate::daemon::error::DaemonError;
 use crate::daemon::lookout::all_queues;
 use crate::daemon::metrics;
 use crate::daemon::metrics::Looked;
-use crate::daemon::ticker::QUEUE as SCHEDULES;
 use crate::daemon::watch::explain;
 use crate::daemon::watch::reload;
 use crate::definition::Definition;
 use crate::definition::HandlerDefinition;
+use crate::definition::SCHEDULES_QUEUE;
 use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::limits;
@@ -38,7 +38,7 @@ pub(crate) struct Desk {
 
 impl Place for Desk {
     fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse> {
-        if queue.as_str() == SCHEDULES {
+        if queue.as_str() == SCHEDULES_QUEUE {
             return Err(Misuse::new("queue", "is the daemon's own: its schedules live there"));
         }
         self.house.intake.place(queue, message)
@@ -80,7 +80,7 @@ impl Host for Desk {
     }
 
     fn definition_of(&self, queue: &QueueName) -> Option<DefinitionView> {
-        if queue.as_str() == SCHEDULES {
+        if queue.as_str() == SCHEDULES_QUEUE {
             return Some(self.show_schedules());
         }
         self.house.definitions.load().get(queue).map(|definition| self.show(definition))
@@ -163,7 +163,7 @@ impl Desk {
     /// The queue of the schedules, which is the daemon's own to define.
     fn show_schedules(&self) -> DefinitionView {
         DefinitionView {
-            queue: SCHEDULES.to_owned(),
+            queue: SCHEDULES_QUEUE.to_owned(),
             file: "the schedules of all definitions".to_owned(),
             handlers: vec!["sends the ticks that are due".to_owned()],
             paused: false,

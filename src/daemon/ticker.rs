@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::clock::Clock;
 use crate::clock::Timestamp;
+use crate::definition::SCHEDULES_QUEUE;
 use crate::definition::ScheduleDefinition;
 use crate::engine::Client;
 use crate::engine::Completion;
@@ -38,9 +39,6 @@ use crate::processor::Processor;
 use crate::processor::Raw;
 use crate::processor::Running;
 use crate::queue::QueueOptions;
-
-/// The queue in which schedules live.
-pub(crate) const QUEUE: &str = "seriatim.schedules";
 
 /// A schedule, and the queue it sends to.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,7 +91,7 @@ impl Ticker {
         clock: Arc<dyn Clock>,
     ) -> Result<Ticker, Error> {
         let options = QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::default() };
-        let queue = client.create_queue(QUEUE, options).await?;
+        let queue = client.create_queue(SCHEDULES_QUEUE, options).await?;
         let schedules = ArcSwap::default();
         Ok(Ticker { shared: Arc::new(Shared { queue, intake, clock, schedules }) })
     }
@@ -237,7 +235,9 @@ impl Shared {
             false => ticking.schedule.cron.next_after(due.handled_through),
         };
         Ok(match next {
-            Some(next) => completion.send(QUEUE, Message::new("").workflow(ticking.id()).schedule_at(next)),
+            Some(next) => {
+                completion.send(SCHEDULES_QUEUE, Message::new("").workflow(ticking.id()).schedule_at(next))
+            }
             None => completion,
         })
     }

@@ -218,10 +218,10 @@ fn an_import_keeps_workflow_position_and_message_id() {
                  \"message_id\":\"m\",\"delivery_count\":3,\"accepted_at\":\"2027-01-31T12:00:00Z\",\"body\":{\"a\":1}}\n\
                  {\"queue\":\"old\",\"sequence_number\":8,\"status\":\"dead_lettered\",\"delivery_count\":3,\"accepted_at\":1,\
                  \"dead_letter\":{\"reason\":\"r\",\"at\":\"2027-01-31T12:00:00Z\"},\"body_text\":\"dead\"}\n";
-    let ran = fake.run_with(&["import", "new", "--no-dead-letters"], lines);
+    let ran = fake.run_with(&["import", "new"], lines);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "2 lines: 1 accepted, 1 left out\n"), "{ran:?}");
     let expected = json!({ "workflow_id": "w", "position": 2, "message_id": "m", "body": { "a": 1 } });
     assert_eq!(fake.asked().pop().expect("it was asked").lines(), [expected]);
-    let ran = fake.run_with(&["import", "new"], lines);
+    let ran = fake.run_with(&["import", "new", "--revive-dead-letters"], lines);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "2 lines: 2 accepted\n"), "{ran:?}");
 }
