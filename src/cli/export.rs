@@ -175,6 +175,6 @@ mod tests {
 
     #[test]
     fn what_is_no_message_says_why() {
-        assert!(read(b"{", Reading::default()).unwrap_err().contains("EOF"));
+        assert!(read(b"{", Reading::default()).unwrap_err().contains("it ends too early"));
     }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -35,6 +36,7 @@ use crate::handlers::fence;
 use crate::intake::Intake;
 use crate::limits;
 use crate::processor::Running;
+use crate::server::Doorkeeper;
 use crate::server::Keys;
 use crate::server::Server;
 use crate::server::ServerOptions;
@@ -100,6 +102,8 @@ pub(crate) struct House {
     pub(crate) lookout: Lookout,
     pub(crate) gauges: Gauges,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Changes who may come in; there once the server is.
+    pub(crate) doorkeeper: OnceLock<Doorkeeper>,
     /// The definitions that are in force.
     pub(crate) definitions: ArcSwap<Definitions>,
     /// Why the last reload changed nothing.
@@ -141,6 +145,7 @@ impl Daemon {
             gauges,
             started_at: clock.now(),
             clock,
+            doorkeeper: OnceLock::new(),
             definitions: ArcSwap::default(),
             reload_problem: ArcSwap::default(),
             loaded_at: ArcSwap::default(),
@@ -151,6 +156,7 @@ impl Daemon {
         let desk = Arc::new(Desk { house: house.clone() });
         let server =
             Server::bind(house.server_options()?, engine.client().clone(), desk.clone(), desk).await?;
+        let _ = house.doorkeeper.set(server.doorkeeper());
         let (address, stopping) = (server.address(), CancellationToken::new());
         let server = tokio::spawn(server.run(stopping.clone()));
         let ticking = house.ticker.start();
@@ -225,6 +231,13 @@ async fn pause() {
 }
 
 impl House {
+    /// Reads keys and certificate again. What is wrong with them changes nothing.
+    pub(crate) fn change_locks(&self) -> Result<(), DaemonError> {
+        let Some(doorkeeper) = self.doorkeeper.get() else { return Ok(()) };
+        let options = self.server_options()?;
+        Ok(doorkeeper.change(options.keys, options.tls.as_ref())?)
+    }
+
     fn server_options(&self) -> Result<ServerOptions, DaemonError> {
         let mut options = ServerOptions::new(self.options.http);
         if let Some(keys) = &self.options.keys {

@@ -28,7 +28,7 @@ use crate::wire::WireTime;
 use crate::wire::views::HoldWord;
 
 /// Reads the definitions again: a whole valid set takes the place of the old one, or nothing changes and the reason is
-/// kept.
+/// kept. Keys and certificate are read again with them.
 pub(crate) async fn reload(house: &House) -> Result<(), DaemonError> {
     let _one_at_a_time = house.reloading.lock().await;
     let loaded = Definitions::load(&house.options.definitions).map_err(DaemonError::from);
@@ -47,15 +47,16 @@ pub(crate) async fn reload(house: &House) -> Result<(), DaemonError> {
         }
         Err(error) => Err(error),
     };
+    let applied = applied.and_then(|()| house.change_locks());
     match &applied {
         Ok(()) => {
             if house.reload_problem.swap(Arc::new(None)).is_some() {
-                tracing::info!("the definitions have no mistakes any more");
+                tracing::info!("nothing is wrong with the definitions any more");
             }
         }
         Err(error) => {
             let why = explain(error);
-            tracing::error!("the old definitions stay in force: {why}");
+            tracing::error!("what was in force before stays so: {why}");
             house.reload_problem.store(Arc::new(Some(why)));
         }
     }

@@ -17,6 +17,7 @@ pub use crate::wire::delivery::DeliveryEnvelope;
 pub use crate::wire::message::SendEnvelope;
 pub use crate::wire::message::WireProperty;
 pub(crate) use crate::wire::message::read_properties;
+pub(crate) use crate::wire::message::show_properties;
 pub use crate::wire::outcome::OutcomeEnvelope;
 pub use crate::wire::outcome::OutcomeWord;
 pub use crate::wire::plain::plain;

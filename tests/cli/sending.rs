@@ -124,7 +124,7 @@ fn a_line_that_is_no_message_is_named_and_the_others_are_sent() {
     assert_eq!(ran.stdout, "6 lines: 2 accepted, 3 REFUSED\n");
     let said: Vec<&str> = ran.stderr.lines().collect();
     assert_eq!(said.len(), 3, "{ran:?}");
-    assert!(said[0].starts_with("line 2: unknown field `workflow`"), "{ran:?}");
+    assert!(said[0].starts_with("line 2: there is no field `workflow`; known are `queue`"), "{ran:?}");
     assert!(ran.stderr.contains("line 4: position is taken (misuse)\n"), "{ran:?}");
     assert!(ran.stderr.contains("line 5: it names the queue other (malformed)\n"), "{ran:?}");
     let sent: Vec<u8> = fake.asked().iter().flat_map(|asked| asked.body.to_vec()).collect();

@@ -79,6 +79,26 @@ fn what_waits_for_a_child_is_given_back_uncounted_when_its_definition_changes() 
 }
 
 #[test]
+fn a_key_that_was_taken_out_opens_nothing_after_a_reload() {
+    let house = House::new();
+    let keys = house.path().join("keys.toml");
+    let shop = "k".repeat(43);
+    std::fs::write(house.path().join("shop.key"), &shop).unwrap();
+    std::fs::write(&keys, "[[key]]\nname = \"shop\"\nkey_file = \"shop.key\"\nrights = [\"manage\"]\n")
+        .unwrap();
+    let daemon = house.start_with(&["--keys", keys.to_str().unwrap()]);
+    let ask = |method, path: &str, key: &str| {
+        daemon.ask(method, path, &[("authorization", &format!("Bearer {key}"))], b"").0
+    };
+    assert_eq!(ask("GET", "/v1/queues", &shop), 200);
+    let till = "t".repeat(43);
+    std::fs::write(house.path().join("shop.key"), &till).unwrap();
+    assert_eq!(ask("POST", "/v1/definitions/reload", &shop), 200);
+    assert_eq!((ask("GET", "/v1/queues", &shop), ask("GET", "/v1/queues", &till)), (401, 200));
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
 fn an_order_cannot_change_while_messages_are_stored() {
     let house = House::new();
     house.write("orders.toml", "order = \"arrival\"\n");
