@@ -343,7 +343,7 @@ pub enum QueueRefusal {
     #[error("create queue {0}: it exists with other options")]
     QueueExists(QueueName),
     /// There is no such queue.
-    #[error("find queue {0}")]
+    #[error("there is no queue {0}")]
     QueueNotFound(QueueName),
     /// The order cannot change while messages or workflows are stored.
     #[error("change the order of queue {0}: it stores messages or workflows; drain or purge it first")]
@@ -358,16 +358,16 @@ pub enum QueueRefusal {
 #[non_exhaustive]
 pub enum OperateRefusal {
     /// There is no such queue.
-    #[error("operate: there is no queue {0}")]
+    #[error("there is no queue {0}")]
     QueueNotFound(QueueName),
     /// There is no such workflow.
-    #[error("operate: there is no such workflow")]
+    #[error("there is no such workflow")]
     WorkflowNotFound,
     /// The queue has no order, so it has no workflows.
-    #[error("operate: queue {0} has no order, and so no workflows")]
+    #[error("queue {0} has no order, and so no workflows")]
     Unordered(QueueName),
     /// Somebody holds the workflow.
-    #[error("operate: the workflow is locked by a holder")]
+    #[error("the workflow is locked by a holder")]
     WorkflowLocked,
     /// The workflow is not held.
     #[error("resume: the workflow is not held")]
@@ -376,7 +376,7 @@ pub enum OperateRefusal {
     #[error("release: the workflow is not locked")]
     NotLocked,
     /// No message waits for a retry at the head of the workflow.
-    #[error("operate: no message waits for a retry at the head")]
+    #[error("no message waits for a retry at the head")]
     NothingWaits,
     /// The workflow has no message at its head.
     #[error("skip: the workflow has no message at its head")]

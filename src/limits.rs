@@ -360,6 +360,9 @@ pub const NOTIFY_AFTER_DEFAULT: Duration = Duration::from_secs(15 * 60);
 /// hangs in the kernel.
 pub const FENCE_PATIENCE: Duration = Duration::from_secs(10);
 
+/// Looks after which what does not stop is killed all the same: half a second is long for a process that can stop.
+pub const FENCE_LOOKS_TO_STOP: u128 = 50;
+
 /// How often is looked whether killed processes are gone.
 pub const FENCE_LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -396,6 +399,8 @@ pub const TROUBLES_KNOWN: usize = 10_000;
 /// Next ticks of a schedule that are shown.
 pub const TICKS_SHOWN: usize = 5;
 
+/// How long a connection whose body was refused is read to its end: long enough for the refusal to arrive.
+pub const HTTP_LINGER: Duration = Duration::from_secs(2);
 /// After how many looks at workflows in trouble schedules are looked at too: once a minute, because only somebody who purges
 /// their queue can take them away.
 pub const LOOKS_BETWEEN_SCHEDULES: u64 = 12;

@@ -6,6 +6,7 @@ mod cli {
     mod demo_git;
     pub(crate) mod fake;
     mod looking;
+    mod night;
     mod operating;
     mod reaching;
     mod restore;

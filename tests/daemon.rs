@@ -6,5 +6,7 @@ mod crash;
 mod house;
 #[path = "daemon/reload.rs"]
 mod reload;
+#[path = "daemon/restart.rs"]
+mod restart;
 #[path = "daemon/webhook.rs"]
 mod webhook;

@@ -1,8 +1,6 @@
 //! `seriatim audit`: what operators did.
 
-use serde_json::Map;
-use serde_json::Value;
-use seriatim::wire::WireTime;
+use seriatim::wire::views::AuditView;
 
 use crate::cli::arguments::look::AuditArguments;
 use crate::cli::connect::connect;
@@ -11,12 +9,13 @@ use crate::cli::limits;
 use crate::cli::moment::Present;
 use crate::cli::out::Out;
 use crate::cli::table::Table;
+use crate::cli::word::word;
 
 /// Prints what operators did, oldest first.
 pub(crate) async fn run(arguments: AuditArguments) -> Result<bool, Failure> {
     let remote = connect(&arguments.daemon)?;
     let out = Out::new(arguments.daemon.json);
-    let (mut actions, mut after): (Vec<Value>, Option<String>) = (Vec::new(), arguments.after);
+    let (mut actions, mut after): (Vec<AuditView>, Option<String>) = (Vec::new(), arguments.after);
     while actions.len() < arguments.limit {
         let limit = limits::PAGE.min(arguments.limit - actions.len());
         let page = remote.audit(after.as_deref(), limit).await;
@@ -29,7 +28,7 @@ pub(crate) async fn run(arguments: AuditArguments) -> Result<bool, Failure> {
         }
     }
     let present = Present::here();
-    let mut table = Table::new(&["when", "who", "what", "on", "reason", ""]);
+    let mut table = Table::new(&["when", "who", "what", "on", "reason", "outcome"]);
     for action in &actions {
         out.json(action)?;
         table.row(row(action, &present));
@@ -44,33 +43,28 @@ pub(crate) async fn run(arguments: AuditArguments) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// When, who, what, on what and why; then whatever else is said.
-fn row(action: &Value, present: &Present) -> [String; 6] {
-    let mut fields = action.as_object().cloned().unwrap_or_default();
-    let at = fields.remove("at").and_then(|at| serde_json::from_value::<WireTime>(at).ok());
-    let queue = taken(&mut fields, "queue");
-    let subject = match (taken(&mut fields, "workflow_id"), taken(&mut fields, "sequence_number")) {
-        (id, _) if !id.is_empty() => format!("{queue}/{id}"),
-        (_, number) if !number.is_empty() => format!("{queue}#{number}"),
-        _ => queue,
+/// When, who, what, on what and why; then what came of it.
+fn row(action: &AuditView, present: &Present) -> [String; 6] {
+    let queue = &action.queue;
+    let subject = match (&action.workflow_id, action.sequence_number) {
+        (Some(id), Some(number)) => format!("{queue}/{id} #{number}"),
+        (Some(id), None) => format!("{queue}/{id}"),
+        (None, Some(number)) => format!("{queue}#{number}"),
+        (None, None) => queue.clone(),
     };
-    let [who, what, why] = ["actor", "verb", "reason"].map(|name| taken(&mut fields, name));
-    let rest = fields.iter().filter(|(_, value)| !value.is_null());
-    let rest = rest.map(|(name, value)| format!("{name}={}", text(value)));
-    let when = at.map(|at| present.full(at)).unwrap_or_default();
-    [when, who, what, subject, why, rest.collect::<Vec<_>>().join(" ")]
-}
-
-fn taken(fields: &mut Map<String, Value>, name: &str) -> String {
-    fields.remove(name).map(|value| text(&value)).unwrap_or_default()
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+    let positions = action.positions.map(|(from, to)| format!(" {from}..{to}")).unwrap_or_default();
+    let outcome = match &action.refusal {
+        Some(refusal) => format!("REFUSED: {refusal}"),
+        None => format!("{} changed", action.count),
+    };
+    [
+        present.full(action.at),
+        action.actor.clone(),
+        word(&action.verb),
+        format!("{subject}{positions}"),
+        action.reason.clone().unwrap_or_default(),
+        outcome,
+    ]
 }
 
 #[cfg(test)]
@@ -82,13 +76,11 @@ mod tests {
     #[test]
     fn an_action_says_who_did_what_to_what_and_why() {
         let action = json!({
-            "at": 0, "actor": "anna", "verb": "skip", "queue": "orders", "workflow_id": "4711", "reason": "bad",
-            "sequence_number": 7, "from": 1, "to": null,
+            "number": 1, "at": 0, "actor": "anna", "verb": "declare_void", "queue": "orders", "workflow_id": "4711",
+            "positions": [3, 4], "reason": "lost", "count": 1,
         });
-        let row = row(&action, &Present::at(5_000));
-        assert_eq!(
-            row,
-            ["1970-01-01T00:00:00+00:00 (5s ago)", "anna", "skip", "orders/4711", "bad", "from=1"]
-        );
+        let row = row(&serde_json::from_value(action).unwrap(), &Present::at(5_000));
+        let when = "1970-01-01T00:00:00+00:00 (5s ago)";
+        assert_eq!(row, [when, "anna", "declare void", "orders/4711 3..4", "lost", "1 changed"]);
     }
 }

@@ -16,6 +16,10 @@ use crate::cli::operate::confirm;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
+use crate::cli::word::counted;
+
+/// Codes of what is refused because a workflow does not need it.
+const NOTHING_TO_DO: [&str; 5] = ["nothing_waits", "no_head", "not_held", "not_locked", "workflow_not_found"];
 
 /// A verb for many workflows of a queue.
 pub(crate) struct Bulk<'a> {
@@ -33,6 +37,8 @@ struct Tally {
     dry_run: bool,
     matched: u64,
     done: u64,
+    /// For which there was nothing to do.
+    idle: u64,
     refused: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     purged: Option<u64>,
@@ -67,7 +73,8 @@ impl<'a> Bulk<'a> {
                 out.json(&would)?;
                 return Ok(true);
             }
-            let question = format!("{} {} workflows of {}?", self.act.verb.name, would.done, self.queue);
+            let question =
+                format!("{} {} of {}?", self.act.verb.name, counted(would.done, "workflow"), self.queue);
             confirm(self.act.operator, &question)?;
         }
         let tally = self.all_pages(dry_run, &out).await?;
@@ -95,7 +102,8 @@ impl<'a> Bulk<'a> {
             })?;
             tally.add(&page);
             // What would be refused is only told to who asked for it.
-            for refused in page.refused.iter().filter(|_| !dry_run || self.act.operator.dry_run) {
+            let refused = page.refused.iter().filter(|refused| !is_idle(refused));
+            for refused in refused.filter(|_| !dry_run || self.act.operator.dry_run) {
                 self.refuse(refused, out)?;
             }
             progress.show(tally.matched);
@@ -135,25 +143,44 @@ impl<'a> Bulk<'a> {
     }
 }
 
+/// Whether there was nothing to do for a workflow, which is no refusal: it gets on by itself.
+fn is_idle(refused: &RefusedOperation) -> bool {
+    NOTHING_TO_DO.contains(&refused.error.code.as_str())
+}
+
 impl Tally {
     fn add(&mut self, page: &BulkOutcome) {
         self.matched += page.matched;
         self.done += page.done;
         self.purged = page.purged.map(|purged| purged + self.purged.unwrap_or_default()).or(self.purged);
-        self.refused += page.refused.len() as u64;
+        let idle = page.refused.iter().filter(|refused| is_idle(refused)).count();
+        self.idle += idle as u64;
+        self.refused += (page.refused.len() - idle) as u64;
     }
 
     fn told(&self, done: &str) -> String {
         if self.dry_run {
             let Tally { matched, done, refused, .. } = self;
             return format!(
-                "{matched} match, {done} would be done, {refused} refused (a dry run: nothing was changed)"
+                "{matched} match, {done} would be done{}, {refused} refused (a dry run: nothing was changed)",
+                self.idle_told()
             );
         }
-        let purged = self.purged.map(|purged| format!(", {purged} messages")).unwrap_or_default();
+        let purged =
+            self.purged.map(|purged| format!(", {}", counted(purged, "message"))).unwrap_or_default();
         match self.refused {
-            0 => format!("{} workflows {done}{purged}", self.done),
-            refused => format!("{} workflows {done}{purged}, {refused} refused", self.done),
+            0 => format!("{} {done}{purged}{}", counted(self.done, "workflow"), self.idle_told()),
+            refused => {
+                let done = format!("{} {done}{purged}", counted(self.done, "workflow"));
+                format!("{done}{}, {refused} refused", self.idle_told())
+            }
+        }
+    }
+
+    fn idle_told(&self) -> String {
+        match self.idle {
+            0 => String::new(),
+            idle => format!(", {idle} needed nothing"),
         }
     }
 }

@@ -17,6 +17,7 @@ use seriatim::wire::WireTime;
 
 use crate::cli::arguments::define::CheckArguments;
 use crate::cli::failure::Failure;
+use crate::cli::failure::unless_cut_off;
 use crate::cli::out::Out;
 use crate::cli::out::printable;
 use crate::cli::out::write_line;
@@ -29,11 +30,11 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<bool, Failure> {
     let out = Out::new(arguments.json);
     match Definitions::load(&arguments.folder) {
         Ok(definitions) => {
-            show(&out, &definitions)?;
+            unless_cut_off(show(&out, &definitions))?;
             Ok(true)
         }
         Err(LoadError::Mistakes(mistakes)) => {
-            tell(&out, &mistakes)?;
+            unless_cut_off(tell(&out, &mistakes))?;
             Ok(false)
         }
         Err(error) => Err(error.into()),

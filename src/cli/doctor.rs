@@ -8,6 +8,7 @@ use seriatim::wire::views::StatusView;
 use crate::cli::arguments::look::DoctorArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::Failure;
+use crate::cli::failure::unless_cut_off;
 use crate::cli::limits;
 use crate::cli::moment::Present;
 use crate::cli::moment::span;
@@ -69,16 +70,17 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, Failure> {
     }
     let mut findings = match &status {
         Ok(status) => of_status(&remote, status, &Present::here()),
-        Err(error) => vec![Finding::fail("reachable", error.to_string(), "give a key with --key-file")],
+        Err(error) => vec![
+            Finding::ok("reachable", remote.url()),
+            Finding::fail("status", error.to_string(), "give a key that may: --key-file, SERIATIM_KEY"),
+        ],
     };
     findings.push(ready(&remote).await);
     findings.extend(clock(&remote).await);
     findings.push(definitions(&remote).await);
     findings.push(blocked(&remote).await);
     findings.push(dead_letters(&remote).await);
-    for finding in &findings {
-        say(&out, finding)?;
-    }
+    unless_cut_off(findings.iter().try_for_each(|finding| say(&out, finding)))?;
     Ok(findings.iter().all(|finding| finding.verdict != Verdict::Fail))
 }
 

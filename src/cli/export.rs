@@ -6,7 +6,11 @@ use std::io::BufWriter;
 use std::io::Read;
 use std::io::Write;
 
+use seriatim::Clock;
+use seriatim::SystemClock;
+use seriatim::Timestamp;
 use seriatim::wire::SendEnvelope;
+use seriatim::wire::WireDuration;
 use seriatim::wire::options::OrderWord;
 use seriatim::wire::views::MessageEnvelope;
 use seriatim::wire::views::MessageWord;
@@ -78,8 +82,11 @@ pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, Failure> 
     };
     // Who may only send may not ask; the order then has to say itself that a message is the first.
     let order = remote.queue(&arguments.queue).await.ok().and_then(|queue| queue.options.order);
-    let reading =
-        Reading { only_living: arguments.no_dead_letters, in_after_order: order == Some(OrderWord::After) };
+    let reading = Reading {
+        revives: arguments.revive_dead_letters,
+        in_after_order: order == Some(OrderWord::After),
+        now: SystemClock::default().now(),
+    };
     let feed = Feed { remote, queue: arguments.queue, from_line: arguments.feed.from_line, out };
     feed.run(input, &|line| read(line, reading)).await
 }
@@ -87,17 +94,29 @@ pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, Failure> 
 /// How lines of an export are read.
 #[derive(Clone, Copy, Default)]
 struct Reading {
-    /// Dead letters are left out.
-    only_living: bool,
+    /// Dead letters are sent like the others.
+    revives: bool,
     /// A message of a workflow that names no predecessor is the first.
     in_after_order: bool,
+    /// When this import began.
+    now: Timestamp,
 }
 
 /// A line of an export as a message to send: in its workflow and position, under its message ID. A scheduled message
-/// stays scheduled; locks, counts and attempts stay behind.
+/// stays scheduled, and one that expires does so at its instant; one that has expired is left out. Locks, counts and
+/// attempts stay behind.
 fn read(line: &[u8], reading: Reading) -> Result<Option<SendEnvelope>, String> {
     let message: MessageEnvelope = serde_json::from_slice(line).map_err(|error| why_unread(&error))?;
-    if reading.only_living && message.status == MessageWord::DeadLettered {
+    if message.status == MessageWord::DeadLettered && !reading.revives {
+        return Ok(None);
+    }
+    let schedule_at = message.until.filter(|_| message.status == MessageWord::Scheduled);
+    // A time to live begins when the message could be handed out.
+    let begins = schedule_at.map_or(reading.now, |due| due.0.max(reading.now));
+    // A dead letter may be one because it expired: revived, it lives as long as the queue lets it.
+    let expires_at = message.expires_at.filter(|_| message.status != MessageWord::DeadLettered);
+    let left = expires_at.map(|expires_at| expires_at.0.since(begins));
+    if left.is_some_and(|left| left.is_zero()) {
         return Ok(None);
     }
     let first = reading.in_after_order && message.after.is_none() && message.workflow_id.is_some();
@@ -113,8 +132,8 @@ fn read(line: &[u8], reading: Reading) -> Result<Option<SendEnvelope>, String> {
         correlation_id: message.correlation_id,
         reply_to: message.reply_to,
         properties: message.properties,
-        time_to_live: None,
-        schedule_at: message.until.filter(|_| message.status == MessageWord::Scheduled),
+        time_to_live: left.map(WireDuration),
+        schedule_at,
         body: message.body,
         body_text: message.body_text,
         body_base64: message.body_base64,
@@ -123,6 +142,8 @@ fn read(line: &[u8], reading: Reading) -> Result<Option<SendEnvelope>, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const LINE: &[u8] = br#"{"queue":"orders","sequence_number":7,"workflow_id":"order-17","position":3,
@@ -131,17 +152,29 @@ mod tests {
 
     #[test]
     fn an_exported_message_goes_back_to_its_workflow_and_position() {
-        let message = read(LINE, Reading::default()).unwrap().unwrap();
+        let revives = Reading { revives: true, ..Reading::default() };
+        let message = read(LINE, revives).unwrap().unwrap();
         assert_eq!((message.workflow_id.as_deref(), message.position), (Some("order-17"), Some(3)));
         assert_eq!((message.message_id.as_deref(), message.properties.len()), (Some("m"), 1));
         assert_eq!(message.body.unwrap().get(), r#"{"a":1.10}"#);
         assert!(!message.first);
-        assert!(read(LINE, Reading { in_after_order: true, ..Reading::default() }).unwrap().unwrap().first);
-        assert!(read(LINE, Reading { only_living: true, in_after_order: false }).unwrap().is_none());
+        assert!(read(LINE, Reading { in_after_order: true, ..revives }).unwrap().unwrap().first);
+        assert!(read(LINE, Reading::default()).unwrap().is_none(), "a dead letter stays one");
+    }
+
+    #[test]
+    fn an_imported_message_expires_when_it_would_have_expired() {
+        let line =
+            br#"{"queue":"orders","sequence_number":7,"accepted_at":1,"status":"ready","delivery_count":0,
+            "attempts":[],"expires_at":5000,"body":1}"#;
+        let at = |millis| Reading { now: Timestamp::from_millis(millis), ..Reading::default() };
+        let message = read(line, at(2_000)).unwrap().unwrap();
+        assert_eq!(message.time_to_live, Some(WireDuration(Duration::from_secs(3))));
+        assert!(read(line, at(5_000)).unwrap().is_none(), "it has expired meanwhile");
     }
 
     #[test]
     fn what_is_no_message_says_why() {
-        assert!(read(b"{", Reading::default()).unwrap_err().contains("EOF"));
+        assert!(read(b"{", Reading::default()).unwrap_err().contains("it ends too early"));
     }
 }

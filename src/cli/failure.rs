@@ -60,6 +60,11 @@ impl Failure {
     }
 }
 
+/// Forgives that whoever reads our output has stopped reading: what was found is said by the exit code all the same.
+pub(crate) fn unless_cut_off(printed: Result<(), Failure>) -> Result<(), Failure> {
+    printed.or_else(|failure| if failure.is_broken_pipe() { Ok(()) } else { Err(failure) })
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -11,6 +11,7 @@ use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
 use seriatim::wire::Problem;
 use seriatim::wire::SendEnvelope;
+use seriatim::wire::plain;
 use tokio::time::timeout;
 
 use crate::cli::failure::Failure;
@@ -21,6 +22,7 @@ use crate::cli::lines::InputLines;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
+use crate::cli::word::counted;
 
 /// What a line says: a message, nothing that is to be sent, or why it is none.
 pub(crate) type ReadLine<'r> = dyn Fn(&[u8]) -> Result<Option<SendEnvelope>, String> + 'r;
@@ -196,7 +198,7 @@ pub(crate) fn without_place(detail: &str) -> &str {
 
 /// Why a line is not read; which line it is stands before it.
 pub(crate) fn why_unread(error: &serde_json::Error) -> String {
-    error.to_string().replace(" at line 1 column ", " at column ")
+    plain(error)
 }
 
 fn is_final(problem: &&Problem) -> bool {
@@ -207,7 +209,7 @@ impl Tally {
     fn told(&self) -> String {
         let Tally { lines, accepted, duplicate, already_settled, dead_lettered, refused, left_out } = self;
         let others = [
-            (duplicate, "duplicates"),
+            (duplicate, "sent before"),
             (already_settled, "settled before"),
             (dead_lettered, "dead-lettered"),
             (left_out, "left out"),
@@ -215,7 +217,7 @@ impl Tally {
         ];
         let others = others.iter().filter(|(count, _)| **count > 0);
         let others: String = others.map(|(count, what)| format!(", {count} {what}")).collect();
-        format!("{lines} lines: {accepted} accepted{others}")
+        format!("{}: {accepted} accepted{others}", counted(*lines, "line"))
     }
 }
 
@@ -234,6 +236,6 @@ mod tests {
     #[test]
     fn a_summary_names_what_there_was() {
         let tally = Tally { lines: 5, accepted: 3, duplicate: 1, refused: 1, ..Tally::default() };
-        assert_eq!(tally.told(), "5 lines: 3 accepted, 1 duplicates, 1 REFUSED");
+        assert_eq!(tally.told(), "5 lines: 3 accepted, 1 sent before, 1 REFUSED");
     }
 }

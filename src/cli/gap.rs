@@ -15,6 +15,7 @@ use crate::cli::operate::Act;
 use crate::cli::operate::SKIP_GAP;
 use crate::cli::operate::VOID;
 use crate::cli::out::Out;
+use crate::cli::word::counted;
 
 /// Shows a gap, declares it void, or skips it.
 pub(crate) async fn run(arguments: GapArguments) -> Result<bool, Failure> {
@@ -47,11 +48,8 @@ async fn show(target: &WorkflowTarget, daemon: &DaemonArguments) -> Result<bool,
         return Ok(true);
     };
     let present = Present::here();
-    out.say(format!(
-        "{target} has a gap, and {} messages wait since {}",
-        workflow.early,
-        present.full(gap.since)
-    ))?;
+    let (waiting, since) = (counted(workflow.early, "message"), present.full(gap.since));
+    out.say(format!("{target} has a gap; behind it: {waiting}, since {since}"))?;
     out.say(format!("next: {}", gap_told(Some(gap), &present)))?;
     Ok(true)
 }

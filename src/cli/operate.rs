@@ -23,6 +23,7 @@ use crate::cli::out::Out;
 use crate::cli::out::ask;
 use crate::cli::out::can_ask;
 use crate::cli::purge;
+use crate::cli::word::counted;
 
 /// A verb of the daemon, and how we speak of it.
 pub(crate) struct OperatorVerb {
@@ -149,7 +150,7 @@ impl Act<'_> {
 }
 
 fn told(verb: &OperatorVerb, outcome: &OperationOutcome, target: &WorkflowTarget) -> String {
-    let purged = outcome.purged.map(|count| format!(", {count} messages")).unwrap_or_default();
+    let purged = outcome.purged.map(|count| format!(", {}", counted(count, "message"))).unwrap_or_default();
     match outcome.effect.is_empty() || outcome.purged.is_some() {
         true => format!("{target} {}{purged}", verb.done),
         false => format!("{target}: {}", outcome.effect),

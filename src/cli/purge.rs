@@ -9,6 +9,7 @@ use crate::cli::connect::connect;
 use crate::cli::failure::Failure;
 use crate::cli::operate::confirm;
 use crate::cli::out::Out;
+use crate::cli::word::counted;
 
 /// Removes everything a queue stores for good.
 pub(crate) async fn queue(
@@ -21,7 +22,7 @@ pub(crate) async fn queue(
     let call = async |purge: Purge| {
         remote.purge_queue(queue, &purge).await.map_err(Failure::to(format!("purge {queue}")))
     };
-    run(&format!("messages of {queue}"), reason, operator, daemon, call).await
+    run("message", queue, reason, operator, daemon, call).await
 }
 
 /// Removes all dead letters of a queue for good.
@@ -36,12 +37,13 @@ pub(crate) async fn dead_letters(
         let purged = remote.purge_dead_letters(queue, &purge).await;
         purged.map_err(Failure::to(format!("purge the dead letters of {queue}")))
     };
-    run(&format!("dead letters of {queue}"), reason, operator, daemon, call).await
+    run("dead letter", queue, reason, operator, daemon, call).await
 }
 
 /// Counts, asks, and removes.
 async fn run(
-    what: &str,
+    noun: &str,
+    queue: &str,
     reason: String,
     operator: &OperatorArguments,
     daemon: &DaemonArguments,
@@ -51,13 +53,14 @@ async fn run(
     let dry_run = operator.dry_run;
     if !dry_run && !operator.yes {
         let would = call(Purge { reason: Some(reason.clone()), dry_run: true }).await?;
-        confirm(operator, &format!("remove {} {what} for good?", would.purged))?;
+        confirm(operator, &format!("remove {} of {queue} for good?", counted(would.purged, noun)))?;
     }
     let outcome = call(Purge { reason: Some(reason), dry_run }).await?;
     out.json(&outcome)?;
+    let counted = counted(outcome.purged, noun);
     out.say(match dry_run {
-        true => format!("{} {what} would be removed (a dry run: nothing was changed)", outcome.purged),
-        false => format!("{} {what} removed for good", outcome.purged),
+        true => format!("{counted} of {queue} would be removed (a dry run: nothing was changed)"),
+        false => format!("{counted} of {queue} removed for good"),
     })?;
     Ok(true)
 }

@@ -17,6 +17,7 @@ use crate::cli::out::Out;
 use crate::cli::out::remark;
 use crate::cli::show_message::delivery_told;
 use crate::cli::show_message::told;
+use crate::cli::word::counted;
 
 /// Prints the first messages of a queue; takes them only when that was said.
 pub(crate) async fn run(arguments: ReceiveArguments) -> Result<bool, Failure> {
@@ -43,8 +44,8 @@ async fn look(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Resul
         }
     }
     remark(format!(
-        "looked at {} messages and took none: --complete takes and completes them, --keep takes them",
-        page.messages.len()
+        "looked at {} and took none: --complete takes and completes them, --keep takes them",
+        counted(page.messages.len() as u64, "message")
     ));
     Ok(true)
 }
@@ -64,6 +65,9 @@ async fn take(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Resul
         }
     }
     if !arguments.complete {
+        if let Some(run) = &taken.run {
+            remark(format!("settle the run with POST /v1/queues/{queue}/runs/{run}/settle"));
+        }
         return Ok(true);
     }
     if let Some(run) = &taken.run {

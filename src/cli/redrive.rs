@@ -23,6 +23,7 @@ use crate::cli::operate::confirm;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
+use crate::cli::word::counted;
 
 /// Puts one dead letter back, those of a workflow, or all that match.
 pub(crate) async fn run(arguments: RedriveArguments) -> Result<bool, Failure> {
@@ -92,12 +93,12 @@ async fn many(remote: &Remote, out: &Out, arguments: &RedriveArguments) -> Resul
         let would = over_all(remote, out, arguments, true).await?;
         if dry_run || would.matched == 0 {
             out.json(&would)?;
-            out.say(format!("{} dead letters match; nothing was changed", would.matched))?;
+            out.say(format!("{} match; nothing was changed", counted(would.matched, "dead letter")))?;
             return Ok(true);
         }
         confirm(
             &arguments.operator,
-            &format!("redrive {} dead letters of {}?", would.matched, arguments.target),
+            &format!("redrive {} of {}?", counted(would.matched, "dead letter"), arguments.target),
         )?;
     }
     let tally = over_all(remote, out, arguments, false).await?;

@@ -28,22 +28,49 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Result<bool, Failure> {
             target.display()
         )));
     }
+    let traces = Traces::of(&arguments.data, &target);
     fs::create_dir_all(&arguments.data).map_err(|error| named(&arguments.data, &error))?;
+    let restored = put(arguments, &target, exists, &out);
+    if restored.is_err() {
+        traces.remove();
+    }
+    restored
+}
+
+/// What was not there before a restore, and is to go when it fails.
+struct Traces {
+    lock: Option<PathBuf>,
+    folder: Option<PathBuf>,
+}
+
+impl Traces {
+    fn of(folder: &Path, target: &Path) -> Traces {
+        let missing = |path: PathBuf| Some(path).filter(|path| !path.exists());
+        Traces { lock: missing(beside(target, ".lock")), folder: missing(folder.to_owned()) }
+    }
+
+    fn remove(&self) {
+        self.lock.iter().for_each(|lock| drop(fs::remove_file(lock)));
+        // One in which somebody has put something meanwhile stays.
+        self.folder.iter().for_each(|folder| drop(fs::remove_dir(folder)));
+    }
+}
+
+fn put(arguments: &RestoreArguments, target: &Path, exists: bool, out: &Out) -> Result<bool, Failure> {
     // Held until the backup is in its place, so that no daemon starts on a file that is being replaced.
-    let _lock = lock(&target)?;
+    let _lock = lock(target)?;
     // A copy first: the file that is verified is the file that is used.
-    let part = beside(&target, ".part");
-    copy(&arguments.file, &part)?;
-    let found = verify(&part)?;
+    let part = Part(beside(target, ".part"));
+    copy(&arguments.file, &part.0)?;
+    let found = verify(&part.0)?;
     if !found.is_sound() {
-        fs::remove_file(&part).map_err(|error| named(&part, &error))?;
         let (file, damages) = (arguments.file.display(), found.damages_total);
         let problem =
             format!("restore: {file} is damaged in {damages} places; `seriatim verify {file}` names them");
         return Err(Failure::Refused(problem));
     }
-    let kept = if exists { Some(keep_old(&target)?) } else { None };
-    fs::rename(&part, &target).map_err(|error| named(&target, &error))?;
+    let kept = if exists { Some(keep_old(target)?) } else { None };
+    fs::rename(&part.0, target).map_err(|error| named(target, &error))?;
     sync_folder(&arguments.data)?;
     out.json(&json!({ "file": target, "messages": found.messages, "kept": kept }))?;
     out.say(format!("{}: {} messages, restored and verified", target.display(), found.messages))?;
@@ -53,6 +80,16 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Result<bool, Failure> {
     Ok(true)
 }
 
+/// A copy on its way; one that does not get to its place leaves nothing behind.
+struct Part(PathBuf);
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+        let _ = fs::remove_file(beside(&self.0, ".lock"));
+    }
+}
+
 fn verify(file: &Path) -> Result<seriatim::Verification, Failure> {
     let progress = Progress::new("rows verified");
     // Where the bytes make no sense the layers below may panic; that is caught, and reported as damage.
@@ -60,8 +97,6 @@ fn verify(file: &Path) -> Result<seriatim::Verification, Failure> {
     let found = seriatim::verify(file, |step| progress.show(step.rows));
     let _ = std::panic::take_hook();
     progress.end();
-    // The lock beside the copy was only for the reading.
-    let _ = fs::remove_file(beside(file, ".lock"));
     Ok(found?)
 }
 

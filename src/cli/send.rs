@@ -11,6 +11,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 use seriatim::remote::ReceiptStatus;
 use seriatim::remote::ReceiptView;
+use seriatim::remote::Remote;
+use seriatim::remote::RemoteError;
 use seriatim::wire::SendEnvelope;
 use seriatim::wire::WireProperty;
 
@@ -34,11 +36,25 @@ pub(crate) async fn run(arguments: SendArguments) -> Result<bool, Failure> {
         return feed.run(input, &|line| read_line(&queue, line)).await;
     }
     let message = message(&arguments)?;
-    let sent = remote.send(&arguments.queue, &message).await;
-    let receipt = sent.map_err(Failure::to(format!("send to {}", arguments.queue)))?;
+    let failed = Failure::to(format!("send to {}", arguments.queue));
+    let receipt = send(&remote, &arguments, message).await.map_err(failed)?;
     out.json(&receipt)?;
     out.say(told(&arguments.queue, &receipt))?;
     Ok(true)
+}
+
+async fn send(
+    remote: &Remote,
+    arguments: &SendArguments,
+    message: SendEnvelope,
+) -> Result<ReceiptView, RemoteError> {
+    let queue = &arguments.queue;
+    let Some(key) = &arguments.headers.idempotency_key else { return remote.send(queue, &message).await };
+    let receipts = remote.send_once(queue, key, std::slice::from_ref(&message)).await?;
+    receipts.into_iter().next().ok_or_else(|| RemoteError::Malformed {
+        request: format!("a message for {queue}"),
+        detail: "it is empty".to_owned(),
+    })
 }
 
 fn told(queue: &str, receipt: &ReceiptView) -> String {

@@ -16,7 +16,10 @@ pub(crate) async fn run(arguments: SettleArguments) -> Result<bool, Failure> {
     let (verb, done, particulars) = request(&arguments.how);
     let settled = remote.settle(&arguments.queue, &arguments.delivery, verb, &particulars).await;
     let answer = settled.map_err(Failure::to(format!("{verb} {}", arguments.delivery)))?;
-    out.json(&answer)?;
+    match answer.is_null() {
+        true => out.json(&json!({ "delivery": arguments.delivery, "settled": verb }))?,
+        false => out.json(&answer)?,
+    }
     match answer.get("locked_until").and_then(Value::as_str) {
         Some(until) => out.say(format!("{done}, until {until}"))?,
         None => out.say(done)?,

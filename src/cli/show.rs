@@ -73,6 +73,10 @@ fn told(queue: &QueueEnvelope, present: &Present) -> Vec<String> {
         "ended: {} completed, {} expired, {} cancelled, {} purged; accepted: {}",
         counts.completed, counts.expired, counts.cancelled, counts.purged, counts.accepted
     ));
+    if let Some(last) = queue.retry_delays.last() {
+        let delays: Vec<String> = queue.retry_delays.iter().map(ToString::to_string).collect();
+        lines.push(format!("retries: after {}, then every {last}", delays.join(", ")));
+    }
     if let Ok(options) = serde_json::to_string(&queue.options) {
         lines.push(format!("options: {}", pretty(&options)));
     }

@@ -13,6 +13,7 @@ use crate::cli::out::Out;
 use crate::cli::out::printable;
 use crate::cli::pretty::pretty;
 use crate::cli::strip::what;
+use crate::cli::word::counted;
 
 /// Bytes of a body that is no text which are printed.
 const BYTES_SHOWN: usize = 256;
@@ -90,7 +91,7 @@ fn envelope_told(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> 
     add("position", envelope.position.map(|position| position.to_string()));
     add("accepted", envelope.accepted_at.map(|at| present.full(at)));
     add("expires", envelope.expires_at.map(|at| present.full(at)));
-    add("handed out", Some(format!("{} times", envelope.delivery_count)));
+    add("handed out", Some(counted(envelope.delivery_count.into(), "time")));
     add("message ID", envelope.message_id.clone());
     add("subject", envelope.subject.clone());
     add("content type", envelope.content_type.clone());

@@ -12,6 +12,14 @@ pub(crate) fn word(word: &impl Serialize) -> String {
     }
 }
 
+/// `1 line`, `2 lines`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
 /// Reads a word as it stands in JSON; hyphens are taken too.
 pub(crate) fn parse_word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let word = Value::String(text.trim().to_lowercase().replace('-', "_"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::daemon::daemon::House;
 use crate::daemon::error::DaemonError;
-use crate::daemon::ticker::QUEUE as SCHEDULES;
+use crate::daemon::lookout::all_queues;
 use crate::daemon::ticker::Ticking;
 use crate::definition::Definition;
 use crate::definition::Definitions;
@@ -15,16 +15,31 @@ use crate::error::Error;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::intake::Rule;
+use crate::intake::Sources;
 
 /// Puts a set of definitions in force. What is refused is found before anything changes.
 pub(crate) async fn apply(house: &House, definitions: Definitions) -> Result<(), DaemonError> {
-    let client = house.intake.client();
-    let before = house.definitions.load_full();
+    let (client, memory) = (house.intake.client(), house.home.memory());
+    let before = memory.sources();
     for definition in definitions.iter() {
-        check(client, before.get(&definition.name), definition).await?;
+        check(client, before.get(definition.name.as_str()), definition).await?;
     }
+    let unkept = |error| DaemonError::Data(house.options.data.clone(), error);
+    // Noted before a message can be placed by them, and taken back when they are not in force after all.
+    let mut now = before.clone();
+    now.extend(definitions.iter().map(|definition| (definition.name.to_string(), sources(definition))));
+    memory.set_sources(now).map_err(unkept)?;
+    if let Err(error) = put_in_force(house, definitions).await {
+        memory.set_sources(before).map_err(unkept)?;
+        return Err(error);
+    }
+    let known = all_queues(client).await.map_err(QueueError::from).map_err(Error::from)?;
+    memory.keep_only(&known.into_iter().map(|view| view.name.to_string()).collect()).map_err(unkept)
+}
+
+async fn put_in_force(house: &House, definitions: Definitions) -> Result<(), DaemonError> {
     for definition in definitions.iter() {
-        put_queue(client, definition).await?;
+        put_queue(house.intake.client(), definition).await?;
     }
     let rule = |definition: &Arc<Definition>| (definition.name.clone(), definition.rule.clone());
     let rules: BTreeMap<_, Arc<Rule>> = definitions.iter().map(rule).collect();
@@ -38,29 +53,31 @@ pub(crate) async fn apply(house: &House, definitions: Definitions) -> Result<(),
 }
 
 /// Refuses what would leave stored messages without their place: another order, or another way to find it.
-async fn check(
-    client: &Client,
-    before: Option<&Arc<Definition>>,
-    definition: &Definition,
-) -> Result<(), DaemonError> {
+async fn check(client: &Client, before: Option<&String>, definition: &Definition) -> Result<(), DaemonError> {
     let refused = |problem: String| DaemonError::Apply { queue: definition.name.to_string(), problem };
-    if definition.name.as_str() == SCHEDULES {
-        return Err(refused("the daemon keeps its schedules in the queue of this name".to_owned()));
-    }
     let Some(view) = look(client, definition).await? else { return Ok(()) };
     if view.counts.stored() == 0 {
         return Ok(());
     }
     let what = match before {
         _ if view.options.order != definition.options.order => "order",
-        Some(before) if before.rule.sources() != definition.rule.sources() => "key or position",
+        Some(before) if *before != sources(definition) => "key or position",
         _ => return Ok(()),
     };
     let stored = view.counts.stored();
     Err(refused(format!(
-        "its {what} cannot change while it stores {stored} messages: let its handlers finish them, or purge the queue, \
-         or give the new definition another name"
+        "its {what} cannot change while it stores {}: let its handlers finish them, or purge the queue, \
+         or give the new definition another name",
+        if stored == 1 { "a message".to_owned() } else { format!("{stored} messages") }
     )))
+}
+
+/// Where a definition reads what places a message, in words that are compared after a restart.
+fn sources(definition: &Definition) -> String {
+    let Sources { key, position, predecessor, message_id } = definition.rule.sources();
+    let named = [("key", key), ("position", position), ("after", predecessor), ("message_id", message_id)];
+    let told = named.iter().filter_map(|(name, source)| Some(format!("{name} from {}", source.as_ref()?)));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 async fn look(client: &Client, definition: &Definition) -> Result<Option<QueueView>, DaemonError> {

@@ -1,11 +1,10 @@
-//! One attempt of a definition's handler: measured, and tried again after the delays the definition says.
+//! One attempt of a definition's handler, measured.
 
 use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::daemon::gauges::Gauges;
 use crate::handlers::Dispatch;
-use crate::intake::Rule;
 use crate::processor::Context;
 use crate::processor::Failure;
 use crate::processor::Handler;
@@ -15,22 +14,17 @@ use crate::processor::Raw;
 /// What a processor of a definition runs.
 pub(crate) struct Attempts {
     pub(crate) dispatch: Arc<Dispatch>,
-    pub(crate) rule: Arc<Rule>,
     pub(crate) gauges: Gauges,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Handler<Raw> for Attempts {
     async fn handle(&self, context: Context, body: Raw) -> Result<Outcome, Failure> {
-        let (queue, attempt) = (context.queue().name().clone(), context.attempt());
+        let queue = context.queue().name().clone();
         let _running = self.gauges.begin();
         let began = self.clock.elapsed();
         let ended = self.dispatch.handle(context, body).await;
         self.gauges.note_attempt(&queue, &ended, self.clock.elapsed().saturating_sub(began));
-        match (ended, self.rule.retry_delay(attempt)) {
-            (Err(failure), Some(delay)) => Err(failure.or_retry_after(delay)),
-            (Ok(Outcome::Retry), Some(delay)) => Ok(Outcome::RetryAfter(delay)),
-            (ended, _) => ended,
-        }
+        ended
     }
 }

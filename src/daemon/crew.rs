@@ -1,12 +1,14 @@
 //! Who works at the queues: a processor for each definition that has handlers, swapped as definitions change.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::daemon::attempt::Attempts;
@@ -18,11 +20,11 @@ use crate::definition::Definition;
 use crate::definition::HandlerSpec;
 use crate::engine::Client;
 use crate::error::Error;
+use crate::error::ReceiveError;
 use crate::handlers::Dispatch;
 use crate::id::QueueName;
 use crate::intake::Intake;
 use crate::processor::Processor;
-use crate::processor::Running;
 
 /// Who works at the queues.
 pub(crate) struct Crew {
@@ -32,9 +34,13 @@ pub(crate) struct Crew {
     gauges: Gauges,
     clock: Arc<dyn Clock>,
     drain: Duration,
+    /// Set when all shall go: nobody begins any more.
+    dismissed: CancellationToken,
+    /// Set when those that still run have had their time.
+    given_up: CancellationToken,
+    /// Those that receive nothing more and finish what they have begun.
+    leaving: TaskTracker,
     posts: Mutex<BTreeMap<QueueName, Post>>,
-    /// Queues whose handlers an operator has told to pause.
-    paused: std::sync::Mutex<BTreeSet<QueueName>>,
 }
 
 /// A definition, and the processor that does what it says.
@@ -44,7 +50,8 @@ struct Post {
 }
 
 struct Work {
-    running: Running,
+    stop: CancellationToken,
+    running: JoinHandle<Result<(), ReceiveError>>,
     dispatch: Arc<Dispatch>,
 }
 
@@ -64,30 +71,30 @@ impl Crew {
             gauges,
             clock,
             drain,
+            dismissed: CancellationToken::new(),
+            given_up: CancellationToken::new(),
+            leaving: TaskTracker::new(),
             posts: Mutex::default(),
-            paused: std::sync::Mutex::default(),
         }
     }
 
     /// Lets these definitions work, and no others. One that did not change goes on undisturbed; the handlers of one that
-    /// did, or is gone, finish what they have begun first.
+    /// did, or is gone, finish what they have begun, in their own time: the lock of its workflow keeps the new ones from it.
     pub(crate) async fn replace(&self, definitions: &[Arc<Definition>]) -> Result<(), Error> {
         let mut posts = self.posts.lock().await;
         let mut before = std::mem::take(&mut *posts);
-        let mut leaving = Vec::new();
         for definition in definitions {
             let old = before.remove(&definition.name);
             let post = match old {
                 Some(post) if post.definition == *definition => post,
                 old => {
-                    leaving.extend(old.and_then(|post| post.work));
+                    self.dismiss_all(old.and_then(|post| post.work));
                     Post { definition: definition.clone(), work: None }
                 }
             };
             posts.insert(definition.name.clone(), post);
         }
-        leaving.extend(before.into_values().filter_map(|post| post.work));
-        dismiss_all(leaving).await;
+        self.dismiss_all(before.into_values().filter_map(|post| post.work));
         for (queue, post) in posts.iter_mut() {
             if post.work.is_none() && !self.is_paused(queue) {
                 post.work = self.man(&post.definition)?;
@@ -96,18 +103,14 @@ impl Crew {
         Ok(())
     }
 
-    /// Notes that the handlers of a queue shall pause, or go on; [`Crew::heed`] sees to it.
-    pub(crate) fn note_pause(&self, queue: &QueueName, pause: bool) {
-        let mut paused = self.paused.lock().unwrap_or_else(PoisonError::into_inner);
-        match pause {
-            true => paused.insert(queue.clone()),
-            false => paused.remove(queue),
-        };
+    /// Notes that the handlers of a queue shall pause, or go on, also after a restart; [`Crew::heed`] sees to it.
+    pub(crate) fn note_pause(&self, queue: &QueueName, pause: bool) -> io::Result<()> {
+        self.home.memory().set_paused(queue, pause)
     }
 
     /// Whether the handlers of a queue are told to pause.
     pub(crate) fn is_paused(&self, queue: &QueueName) -> bool {
-        self.paused.lock().unwrap_or_else(PoisonError::into_inner).contains(queue)
+        self.home.memory().is_paused(queue)
     }
 
     /// Does what was noted of a queue: handlers that pause finish what they have begun.
@@ -115,7 +118,7 @@ impl Crew {
         let mut posts = self.posts.lock().await;
         let Some(post) = posts.get_mut(queue) else { return Ok(()) };
         match self.is_paused(queue) {
-            true => dismiss_all(post.work.take().into_iter().collect()).await,
+            true => self.dismiss_all(post.work.take()),
             false if post.work.is_none() => post.work = self.man(&post.definition)?,
             false => {}
         }
@@ -124,29 +127,58 @@ impl Crew {
 
     /// Stops all handlers in order: nothing more is received, what runs ends or is given up after the drain time.
     pub(crate) async fn dismiss(&self) {
+        self.dismissed.cancel();
         let posts = std::mem::take(&mut *self.posts.lock().await);
-        dismiss_all(posts.into_values().filter_map(|post| post.work).collect()).await;
+        self.dismiss_all(posts.into_values().filter_map(|post| post.work));
+        self.leaving.close();
+        tokio::select! {
+            () = self.leaving.wait() => return,
+            _ = self.client.sleep(self.drain) => {}
+        }
+        self.given_up.cancel();
+        self.leaving.wait().await;
+    }
+
+    /// Lets them receive nothing more, give back what they have not begun, and finish the rest in the background.
+    fn dismiss_all(&self, works: impl IntoIterator<Item = Work>) {
+        for Work { stop, running, dispatch } in works {
+            stop.cancel();
+            dispatch.turn_away();
+            self.leaving.spawn(async move {
+                match running.await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => tracing::warn!(%error, "stop handlers"),
+                    Err(error) => tracing::error!(%error, "stop handlers"),
+                }
+                dispatch.close().await;
+            });
+        }
     }
 
     /// Starts the processor of a definition; none when clients receive themselves.
     fn man(&self, definition: &Arc<Definition>) -> Result<Option<Work>, Error> {
-        if definition.handlers.is_empty() {
+        if definition.handlers.is_empty() || self.dismissed.is_cancelled() {
             return Ok(None);
         }
         let site = site_of(definition, &self.home, &self.intake, &self.clock);
         let dispatch = Arc::new(dispatch_of(definition, &site)?);
-        let attempts = Attempts {
-            dispatch: dispatch.clone(),
-            rule: definition.rule.clone(),
-            gauges: self.gauges.clone(),
-            clock: self.clock.clone(),
-        };
-        let running = Processor::new(self.client.queue(definition.name.as_str())?)
+        let attempts =
+            Attempts { dispatch: dispatch.clone(), gauges: self.gauges.clone(), clock: self.clock.clone() };
+        let rule = definition.rule.clone();
+        let processor = Processor::new(self.client.queue(definition.name.as_str())?)
             .concurrency(concurrency(definition))
             .renew_for(definition.renew_for)
-            .drain(self.drain)
-            .start(attempts);
-        Ok(Some(Work { running, dispatch }))
+            .exact_delays(move |attempt| rule.retry_delay(attempt));
+        let (stop, given_up) = (CancellationToken::new(), self.given_up.clone());
+        let shutdown = stop.clone().cancelled_owned();
+        let running = tokio::spawn(async move {
+            let patience = async {
+                given_up.cancelled().await;
+                Ok(())
+            };
+            processor.run_patiently(attempts, shutdown, patience).await
+        });
+        Ok(Some(Work { stop, running, dispatch }))
     }
 }
 
@@ -159,15 +191,4 @@ fn concurrency(definition: &Definition) -> usize {
     });
     // A definition with several handlers cannot tell beforehand whose message it will be.
     room.min().unwrap_or(usize::MAX).min(definition.concurrency)
-}
-
-/// Lets all of them end together.
-async fn dismiss_all(works: Vec<Work>) {
-    let ending = works.into_iter().map(|Work { running, dispatch }| async move {
-        if let Err(error) = running.stop().await {
-            tracing::warn!(%error, "stop handlers");
-        }
-        dispatch.close().await;
-    });
-    futures_util::future::join_all(ending).await;
 }

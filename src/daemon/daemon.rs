@@ -1,8 +1,10 @@
 //! The daemon: one engine, what the definitions say, and the server; started, reloaded and stopped in order.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -17,19 +19,24 @@ use crate::daemon::crew::Crew;
 use crate::daemon::error::DaemonError;
 use crate::daemon::gauges::Gauges;
 use crate::daemon::home::Home;
+use crate::daemon::home::STORE_FILE;
 use crate::daemon::host::Desk;
 use crate::daemon::lookout::Lookout;
 use crate::daemon::systemd;
 use crate::daemon::ticker::Ticker;
 use crate::daemon::watch;
 use crate::definition::Definitions;
+use crate::engine::Client;
 use crate::engine::Durability;
 use crate::engine::Engine;
+use crate::error::Error;
 use crate::error::OpenError;
+use crate::error::QueueError;
 use crate::handlers::fence;
 use crate::intake::Intake;
 use crate::limits;
 use crate::processor::Running;
+use crate::server::Doorkeeper;
 use crate::server::Keys;
 use crate::server::Server;
 use crate::server::ServerOptions;
@@ -95,6 +102,8 @@ pub(crate) struct House {
     pub(crate) lookout: Lookout,
     pub(crate) gauges: Gauges,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Changes who may come in; there once the server is.
+    pub(crate) doorkeeper: OnceLock<Doorkeeper>,
     /// The definitions that are in force.
     pub(crate) definitions: ArcSwap<Definitions>,
     /// Why the last reload changed nothing.
@@ -115,12 +124,13 @@ impl Daemon {
     /// [`DaemonError`]; nothing has begun then.
     pub async fn start(options: DaemonOptions) -> Result<Daemon, DaemonError> {
         let definitions = Definitions::load(&options.definitions)?;
-        let home =
-            Home::open(&options.data).map_err(|error| DaemonError::Data(options.data.clone(), error))?;
+        let unusable = |error| DaemonError::Data(options.data.clone(), error);
+        let folder = Home::find(&options.data).map_err(unusable)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-        let engine = open(&home, options.durability).await?;
+        let engine = open(&folder.join(STORE_FILE), options.durability).await?;
+        let home = Home::open(folder, fresh_id(engine.client())?).map_err(unusable)?;
         // Only now: whoever has the store open is the only one whose children may live.
-        fence(home.store_id()).await?;
+        fence(&home.memory().store_id()).await?;
         let intake = Intake::new(engine.client().clone());
         let gauges = Gauges::new();
         let ticker = Ticker::open(engine.client(), intake.clone(), clock.clone()).await?;
@@ -135,6 +145,7 @@ impl Daemon {
             gauges,
             started_at: clock.now(),
             clock,
+            doorkeeper: OnceLock::new(),
             definitions: ArcSwap::default(),
             reload_problem: ArcSwap::default(),
             loaded_at: ArcSwap::default(),
@@ -145,6 +156,7 @@ impl Daemon {
         let desk = Arc::new(Desk { house: house.clone() });
         let server =
             Server::bind(house.server_options()?, engine.client().clone(), desk.clone(), desk).await?;
+        let _ = house.doorkeeper.set(server.doorkeeper());
         let (address, stopping) = (server.address(), CancellationToken::new());
         let server = tokio::spawn(server.run(stopping.clone()));
         let ticking = house.ticker.start();
@@ -197,14 +209,20 @@ impl Daemon {
 
 /// Opens the store. A daemon that was killed while it started a child leaves the lock with that child for the moment until
 /// it becomes another program, so a lock that is held is looked at again for a while.
-async fn open(home: &Home, durability: Durability) -> Result<Engine, OpenError> {
+async fn open(store: &Path, durability: Durability) -> Result<Engine, OpenError> {
     for _ in 0..limits::LOCK_LOOKS {
-        match Engine::builder(home.store()).durability(durability).open().await {
+        match Engine::builder(store).durability(durability).open().await {
             Err(OpenError::Held { .. }) => pause().await,
             opened => return opened,
         }
     }
-    Engine::builder(home.store()).durability(durability).open().await
+    Engine::builder(store).durability(durability).open().await
+}
+
+/// An ID that no other store has.
+fn fresh_id(client: &Client) -> Result<String, DaemonError> {
+    let draw = || client.entropy().map_err(QueueError::from).map_err(Error::from);
+    Ok(format!("{:016x}{:016x}", draw()?, draw()?))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a lock of another process gives no sign; two seconds in all")]
@@ -213,6 +231,13 @@ async fn pause() {
 }
 
 impl House {
+    /// Reads keys and certificate again. What is wrong with them changes nothing.
+    pub(crate) fn change_locks(&self) -> Result<(), DaemonError> {
+        let Some(doorkeeper) = self.doorkeeper.get() else { return Ok(()) };
+        let options = self.server_options()?;
+        Ok(doorkeeper.change(options.keys, options.tls.as_ref())?)
+    }
+
     fn server_options(&self) -> Result<ServerOptions, DaemonError> {
         let mut options = ServerOptions::new(self.options.http);
         if let Some(keys) = &self.options.keys {

@@ -73,6 +73,7 @@ impl Gauges {
             Ok(Outcome::Defer | Outcome::DeferUntil(_)) => "defer",
             Ok(Outcome::DeadLetter { .. }) => "dead_letter",
             Ok(_) => "retry",
+            Err(failure) if failure.is_unbegun() => "released",
             Err(_) => "failed",
         };
         self.durations.get_or_create(&ByQueue { queue: queue.clone() }).observe(lasted.as_secs_f64());

@@ -1,10 +1,11 @@
-//! The data folder: where the store is, and what its children are known by.
+//! The data folder: where the store is, and what the daemon remembers beside it.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use crate::daemon::memory::Memory;
 use crate::error::Misuse;
 
 /// Name of the store's file in the data folder.
@@ -13,11 +14,11 @@ pub(crate) const STORE_FILE: &str = "seriatim.redb";
 /// Name of the folder of backups in the data folder.
 const BACKUPS: &str = "backups";
 
-/// The data folder.
-#[derive(Clone, Debug)]
+/// The data folder, once its store is open.
+#[derive(Clone)]
 pub(crate) struct Home {
     folder: PathBuf,
-    store_id: String,
+    memory: Arc<Memory>,
 }
 
 impl Home {
@@ -25,13 +26,18 @@ impl Home {
     ///
     /// # Errors
     /// Of the file system.
-    pub(crate) fn open(folder: &Path) -> io::Result<Home> {
+    pub(crate) fn find(folder: &Path) -> io::Result<PathBuf> {
         std::fs::create_dir_all(folder)?;
-        let folder = folder.canonicalize()?;
-        let about = folder.metadata()?;
-        // The inode as well, because two containers may know two folders by one path.
-        let store_id = format!("{}#{}-{}", folder.display(), about.dev(), about.ino());
-        Ok(Home { folder, store_id })
+        folder.canonicalize()
+    }
+
+    /// Reads what is remembered; a store that has no ID yet gets this one. Whoever calls this holds the store's lock.
+    ///
+    /// # Errors
+    /// As [`Memory::open`].
+    pub(crate) fn open(folder: PathBuf, fresh_id: String) -> io::Result<Home> {
+        let memory = Arc::new(Memory::open(&folder, fresh_id)?);
+        Ok(Home { folder, memory })
     }
 
     /// The store's file.
@@ -54,9 +60,9 @@ impl Home {
         }
     }
 
-    /// What every child of a daemon on this folder carries in its environment.
-    pub(crate) fn store_id(&self) -> &str {
-        &self.store_id
+    /// What is remembered beside the store.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// Size of the store's file; zero when it cannot be told.

@@ -1,5 +1,6 @@
 //! What the server asks of the daemon.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,18 +8,16 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::clock::Timestamp;
 use crate::daemon::daemon::House;
 use crate::daemon::error::DaemonError;
 use crate::daemon::lookout::all_queues;
 use crate::daemon::metrics;
 use crate::daemon::metrics::Looked;
-use crate::daemon::ticker::QUEUE as SCHEDULES;
-use crate::daemon::ticker::Ticking;
 use crate::daemon::watch::explain;
 use crate::daemon::watch::reload;
 use crate::definition::Definition;
 use crate::definition::HandlerDefinition;
+use crate::definition::SCHEDULES_QUEUE;
 use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::limits;
@@ -26,6 +25,7 @@ use crate::message::Message;
 use crate::server::Host;
 use crate::server::Place;
 use crate::wire::Problem;
+use crate::wire::WireDuration;
 use crate::wire::WireTime;
 use crate::wire::views::DefinitionView;
 use crate::wire::views::ScheduleView;
@@ -38,7 +38,7 @@ pub(crate) struct Desk {
 
 impl Place for Desk {
     fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse> {
-        if queue.as_str() == SCHEDULES {
+        if queue.as_str() == SCHEDULES_QUEUE {
             return Err(Misuse::new("queue", "is the daemon's own: its schedules live there"));
         }
         self.house.intake.place(queue, message)
@@ -80,7 +80,7 @@ impl Host for Desk {
     }
 
     fn definition_of(&self, queue: &QueueName) -> Option<DefinitionView> {
-        if queue.as_str() == SCHEDULES {
+        if queue.as_str() == SCHEDULES_QUEUE {
             return Some(self.show_schedules());
         }
         self.house.definitions.load().get(queue).map(|definition| self.show(definition))
@@ -105,7 +105,8 @@ impl Host for Desk {
             let detail = format!("queue {queue} has no handlers of its own");
             return Err(Box::new(Problem::new("no_handlers", detail)));
         }
-        self.house.crew.note_pause(queue, paused);
+        let unkept = |error: io::Error| Box::new(Problem::new("fault", format!("keep the pause: {error}")));
+        self.house.crew.note_pause(queue, paused).map_err(unkept)?;
         let (house, queue) = (self.house.clone(), queue.clone());
         tokio::spawn(async move {
             if let Err(error) = house.crew.heed(&queue).await {
@@ -115,16 +116,23 @@ impl Host for Desk {
         Ok(())
     }
 
-    fn schedules(&self) -> Vec<ScheduleView> {
-        let show = |(ticking, next): (Arc<Ticking>, Vec<Timestamp>)| ScheduleView {
-            queue: ticking.queue.to_string(),
-            name: ticking.schedule.name.clone(),
-            cron: ticking.schedule.cron.line().to_owned(),
-            time_zone: ticking.schedule.cron.time_zone().to_owned(),
-            next: next.into_iter().map(WireTime).collect(),
-            last: None,
+    fn schedules(&self) -> BoxFuture<'_, Result<Vec<ScheduleView>, Problem>> {
+        let looking = async {
+            let mut shown = Vec::new();
+            for (ticking, next) in self.house.ticker.next_ticks(limits::TICKS_SHOWN) {
+                let last = self.house.ticker.last_tick(&ticking).await;
+                shown.push(ScheduleView {
+                    queue: ticking.queue.to_string(),
+                    name: ticking.schedule.name.clone(),
+                    cron: ticking.schedule.cron.line().to_owned(),
+                    time_zone: ticking.schedule.cron.time_zone().to_owned(),
+                    next: next.into_iter().map(WireTime).collect(),
+                    last: last.map_err(Problem::from)?.map(WireTime),
+                });
+            }
+            Ok(shown)
         };
-        self.house.ticker.next_ticks(limits::TICKS_SHOWN).into_iter().map(show).collect()
+        looking.boxed()
     }
 
     fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse> {
@@ -146,6 +154,7 @@ impl Desk {
             handlers: definition.handlers.iter().map(handler).collect(),
             paused: self.house.crew.is_paused(&definition.name),
             schedules: definition.schedules.len(),
+            retry_delays: definition.rule.retry_delays().iter().copied().map(WireDuration).collect(),
             loaded_at: WireTime(**self.house.loaded_at.load()),
             problem: None,
         }
@@ -154,11 +163,12 @@ impl Desk {
     /// The queue of the schedules, which is the daemon's own to define.
     fn show_schedules(&self) -> DefinitionView {
         DefinitionView {
-            queue: SCHEDULES.to_owned(),
+            queue: SCHEDULES_QUEUE.to_owned(),
             file: "the schedules of all definitions".to_owned(),
             handlers: vec!["sends the ticks that are due".to_owned()],
             paused: false,
             schedules: 0,
+            retry_delays: Vec::new(),
             loaded_at: WireTime(**self.house.loaded_at.load()),
             problem: None,
         }

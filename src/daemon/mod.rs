@@ -13,6 +13,7 @@ mod gauges;
 mod home;
 mod host;
 mod lookout;
+mod memory;
 mod metrics;
 mod posts;
 mod signals;

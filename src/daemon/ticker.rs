@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::clock::Clock;
 use crate::clock::Timestamp;
+use crate::definition::SCHEDULES_QUEUE;
 use crate::definition::ScheduleDefinition;
 use crate::engine::Client;
 use crate::engine::Completion;
@@ -23,6 +24,7 @@ use crate::engine::MessageView;
 use crate::engine::Queue;
 use crate::error::Error;
 use crate::error::Misuse;
+use crate::error::QueueError;
 use crate::error::SendError;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -37,9 +39,6 @@ use crate::processor::Processor;
 use crate::processor::Raw;
 use crate::processor::Running;
 use crate::queue::QueueOptions;
-
-/// The queue in which schedules live.
-pub(crate) const QUEUE: &str = "seriatim.schedules";
 
 /// A schedule, and the queue it sends to.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +59,15 @@ impl Ticking {
 struct Kept {
     /// Ticks up to this instant are handled.
     handled_through_ms: u64,
+    /// The last tick that was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_ms: Option<u64>,
+}
+
+impl Kept {
+    fn handled_through(self) -> Timestamp {
+        Timestamp::from_millis(self.handled_through_ms)
+    }
 }
 
 /// The schedules that run.
@@ -83,7 +91,7 @@ impl Ticker {
         clock: Arc<dyn Clock>,
     ) -> Result<Ticker, Error> {
         let options = QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::default() };
-        let queue = client.create_queue(QUEUE, options).await?;
+        let queue = client.create_queue(SCHEDULES_QUEUE, options).await?;
         let schedules = ArcSwap::default();
         Ok(Ticker { shared: Arc::new(Shared { queue, intake, clock, schedules }) })
     }
@@ -136,6 +144,13 @@ impl Ticker {
         };
         schedules.values().map(next).collect()
     }
+
+    /// The last tick a schedule has sent; none when it has not sent any.
+    pub(crate) async fn last_tick(&self, ticking: &Ticking) -> Result<Option<Timestamp>, QueueError> {
+        let state = self.shared.queue.workflow(ticking.id())?.state().await?;
+        let kept = state.map(|state| read_kept(&state)).transpose()?;
+        Ok(kept.and_then(|kept| kept.last_ms).map(Timestamp::from_millis))
+    }
 }
 
 impl Shared {
@@ -165,11 +180,11 @@ impl Shared {
     ) -> Result<(), Error> {
         let workflow = self.queue.workflow(id)?;
         let handled_through = match workflow.state().await? {
-            Some(state) => read_kept(&state)?,
+            Some(state) => read_kept(&state)?.handled_through(),
             None => {
                 // A schedule that is new has handled everything until now.
                 let now = self.clock.now();
-                workflow.set_state(Some(write_kept(now)?)).await?;
+                workflow.set_state(Some(write_kept(now, None)?)).await?;
                 now
             }
         };
@@ -205,11 +220,12 @@ impl Shared {
     }
 
     /// What one look at a schedule leads to.
-    fn tick(&self, ticking: &Ticking, handled_through: Timestamp) -> Result<Completion, Failure> {
-        let now = self.clock.now();
+    fn tick(&self, ticking: &Ticking, kept: Kept) -> Result<Completion, Failure> {
+        let (now, handled_through) = (self.clock.now(), kept.handled_through());
         let due =
             ticking.schedule.missed.due(&ticking.schedule.cron, handled_through, now, limits::TICKS_AT_ONCE);
-        let mut completion = Completion::new().state(write_kept(due.handled_through)?);
+        let last_ms = due.ticks.last().map(|tick| tick.as_millis()).or(kept.last_ms);
+        let mut completion = Completion::new().state(write_kept(due.handled_through, last_ms)?);
         for tick in due.ticks {
             let message = self.intake.place(&ticking.queue, ticking.schedule.message(tick))?;
             completion = completion.send(ticking.queue.as_str(), message);
@@ -219,7 +235,9 @@ impl Shared {
             false => ticking.schedule.cron.next_after(due.handled_through),
         };
         Ok(match next {
-            Some(next) => completion.send(QUEUE, Message::new("").workflow(ticking.id()).schedule_at(next)),
+            Some(next) => {
+                completion.send(SCHEDULES_QUEUE, Message::new("").workflow(ticking.id()).schedule_at(next))
+            }
             None => completion,
         })
     }
@@ -231,22 +249,20 @@ impl Handler<Raw> for Ticker {
         let Some(ticking) = self.shared.schedules.load().get(id.as_str()).cloned() else {
             return Ok(Outcome::Complete);
         };
-        let handled_through = match context.state().await? {
+        let kept = match context.state().await? {
             Some(state) => read_kept(&state)?,
-            None => self.shared.clock.now(),
+            None => Kept { handled_through_ms: self.shared.clock.now().as_millis(), last_ms: None },
         };
-        Ok(Outcome::CompleteWith(self.shared.tick(&ticking, handled_through)?))
+        Ok(Outcome::CompleteWith(self.shared.tick(&ticking, kept)?))
     }
 }
 
-fn read_kept(state: &[u8]) -> Result<Timestamp, Misuse> {
-    let kept: Kept = serde_json::from_slice(state)
-        .map_err(|error| Misuse::new("state of a schedule", error.to_string()))?;
-    Ok(Timestamp::from_millis(kept.handled_through_ms))
+fn read_kept(state: &[u8]) -> Result<Kept, Misuse> {
+    serde_json::from_slice(state).map_err(|error| Misuse::new("state of a schedule", error.to_string()))
 }
 
-fn write_kept(handled_through: Timestamp) -> Result<Bytes, Misuse> {
-    let kept = Kept { handled_through_ms: handled_through.as_millis() };
+fn write_kept(handled_through: Timestamp, last_ms: Option<u64>) -> Result<Bytes, Misuse> {
+    let kept = Kept { handled_through_ms: handled_through.as_millis(), last_ms };
     let written =
         serde_json::to_vec(&kept).map_err(|error| Misuse::new("state of a schedule", error.to_string()))?;
     Ok(Bytes::from(written))

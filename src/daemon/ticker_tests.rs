@@ -143,6 +143,22 @@ async fn a_schedule_that_changes_ticks_by_its_new_line_and_one_that_is_gone_tick
 }
 
 #[tokio::test]
+async fn the_last_tick_that_was_sent_is_known_also_after_a_restart() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let file = folder.path().join("a.redb");
+    let hourly = ticking("0 * * * *", MissedTicks::Once);
+    let stage = Stage::open(&file, &clock, vec![hourly.clone()]).await;
+    stage.look().await;
+    assert_eq!(stage.ticker.last_tick(&hourly).await.unwrap(), None, "none was sent yet");
+    clock.advance(HOUR);
+    stage.look().await;
+    stage.engine.close().await;
+    let stage = Stage::open(&file, &clock, vec![hourly.clone()]).await;
+    let last = stage.ticker.last_tick(&hourly).await.unwrap().map(|tick| WireTime(tick).to_string());
+    assert_eq!(last.as_deref(), Some("2027-01-01T01:00:00.000Z"));
+}
+
+#[tokio::test]
 async fn the_next_ticks_are_known_in_advance() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
     let file = folder.path().join("a.redb");

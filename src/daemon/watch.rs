@@ -17,12 +17,18 @@ use crate::daemon::systemd;
 use crate::daemon::tell::tell;
 use crate::definition::Definitions;
 use crate::definition::LoadError;
+use crate::engine::Event;
+use crate::engine::EventKind;
 use crate::engine::Missed;
 use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::limits;
+use crate::wire::WireTime;
+use crate::wire::views::HoldWord;
 
 /// Reads the definitions again: a whole valid set takes the place of the old one, or nothing changes and the reason is
-/// kept.
+/// kept. Keys and certificate are read again with them.
 pub(crate) async fn reload(house: &House) -> Result<(), DaemonError> {
     let _one_at_a_time = house.reloading.lock().await;
     let loaded = Definitions::load(&house.options.definitions).map_err(DaemonError::from);
@@ -41,15 +47,16 @@ pub(crate) async fn reload(house: &House) -> Result<(), DaemonError> {
         }
         Err(error) => Err(error),
     };
+    let applied = applied.and_then(|()| house.change_locks());
     match &applied {
         Ok(()) => {
             if house.reload_problem.swap(Arc::new(None)).is_some() {
-                tracing::info!("the definitions have no mistakes any more");
+                tracing::info!("nothing is wrong with the definitions any more");
             }
         }
         Err(error) => {
             let why = explain(error);
-            tracing::error!("the old definitions stay in force: {why}");
+            tracing::error!("what was in force before stays so: {why}");
             house.reload_problem.store(Arc::new(Some(why)));
         }
     }
@@ -115,7 +122,10 @@ pub(crate) async fn follow_troubles(house: Arc<House>) {
     loop {
         tokio::select! {
             event = events.next() => match event {
-                Some(Ok(event)) => house.lookout.note(&event),
+                Some(Ok(event)) => {
+                    log(&event);
+                    house.lookout.note(&event);
+                }
                 Some(Err(Missed(_))) => is_walked = false,
                 None => return,
             },
@@ -138,5 +148,31 @@ pub(crate) async fn follow_troubles(house: Arc<House>) {
                 }
             }
         }
+    }
+}
+
+/// One line for whatever keeps a workflow from going on: where, why, and what happens next.
+fn log(event: &Event) {
+    let (queue, workflow) = (event.queue.as_str(), event.workflow.as_ref().map(WorkflowId::as_str));
+    let sequence = event.sequence_number.map(SequenceNumber::get);
+    match &event.kind {
+        EventKind::Blocked { until, reason } => {
+            let next = format!("it is tried again at {}", WireTime(*until));
+            tracing::warn!(queue, workflow, sequence, cause = reason, next, "an attempt failed");
+        }
+        EventKind::Held { cause, reason } => {
+            let (held, _) = HoldWord::show(cause);
+            let next = "nothing by itself: retry, skip or resume it";
+            tracing::warn!(queue, workflow, sequence, ?held, cause = reason, next, "a workflow is held");
+        }
+        EventKind::Gap { since } => {
+            let (since, next) = (WireTime(*since).to_string(), "it waits on, as its queue says");
+            tracing::warn!(queue, workflow, since, next, "a predecessor has not come in time");
+        }
+        EventKind::DeadLettered { reason } => {
+            let next = "redrive or purge it";
+            tracing::warn!(queue, workflow, sequence, cause = reason, next, "a message was dead-lettered");
+        }
+        _ => {}
     }
 }

@@ -34,6 +34,7 @@ pub use crate::definition::handler::Secret;
 pub use crate::definition::handler::Target;
 pub use crate::definition::notice::Notice;
 pub use crate::definition::notice::NotifyDefinition;
+pub(crate) use crate::definition::schedule::SCHEDULES_QUEUE;
 pub use crate::definition::schedule::ScheduleDefinition;
 pub use crate::definition::set::Changes;
 pub use crate::definition::set::Definitions;

@@ -22,6 +22,7 @@ use crate::definition::read_options::order_word;
 use crate::definition::read_options::retry_delays;
 use crate::definition::read_schedules::ScheduleReader;
 use crate::definition::read_sources::sources;
+use crate::definition::schedule::SCHEDULES_QUEUE;
 use crate::definition::schema::SCHEMA;
 use crate::id::QueueName;
 use crate::intake::Rule;
@@ -57,6 +58,13 @@ pub(crate) fn read(file: &Path, text: &str) -> Reading {
     };
     reading.name_span = span(&form.name);
     reading.name = name(file, &form, &mut mistakes);
+    if reading.name.as_ref().is_some_and(|name| name.as_str() == SCHEDULES_QUEUE) {
+        let message = format!("the daemon keeps its schedules in the queue `{SCHEDULES_QUEUE}`");
+        match &form.name {
+            Some(given) => mistakes.add(&given.span, message),
+            None => mistakes.add_of_file(message, "rename the file, or write another `name` into it"),
+        }
+    }
     reading.forward_spans = form.handler.iter().map(|handler| span(&handler.value.forward)).collect();
     let definition = definition(file, &form, reading.name.clone(), &mut mistakes);
     reading.result = match definition {

@@ -95,6 +95,11 @@ fn pointer(text: &str, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<S
         Err(misuse) => {
             let help = match HeaderName::ALL.iter().find(|header| header.as_str() == text) {
                 Some(header) => format!("write {{ header = \"{}\" }} for the header", header.as_str()),
+                // What is wrong says already how it is written.
+                None if text.starts_with('/') => {
+                    mistakes.add(span, misuse.to_string());
+                    return None;
+                }
                 None if text.is_empty() => "write a pointer to one value, like /order_id".to_owned(),
                 None => format!(
                     "write /{} for the member of the body",

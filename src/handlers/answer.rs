@@ -9,12 +9,13 @@ use crate::limits;
 use crate::processor::Failure;
 use crate::processor::Outcome;
 use crate::wire::OutcomeEnvelope;
+use crate::wire::plain;
 
 /// Reads an answer; one that is wrong is a failure, never a completion.
 pub(crate) fn read(site: &Site, text: &[u8]) -> Result<Outcome, Failure> {
     match serde_json::from_slice(text) {
         Ok(envelope) => said(site, envelope),
-        Err(error) => Err(wrong(&error)),
+        Err(error) => Err(wrong(&plain(&error))),
     }
 }
 

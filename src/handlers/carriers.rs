@@ -1,4 +1,4 @@
-//! Processes that carry a store's ID in their environment, as `/proc` shows them.
+//! Processes that carry a mark in their environment, the store's ID or that of one child, as `/proc` shows them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,15 +11,24 @@ use rustix::process::kill_process;
 use rustix::process::pidfd_open;
 use rustix::process::pidfd_send_signal;
 
-use crate::handlers::variables::STORE;
+/// A variable and its value, by which processes are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Carried {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+}
 
 /// A process that is to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Process {
     pub(super) pid: i32,
+    /// When it was started: together with its number it is this process and no other.
+    started: u64,
     group: i32,
-    /// Whether it carries the ID itself, or only stands in the group of one that does.
+    /// Whether it carries the mark itself, or only stands in the group of one that does.
     carries: bool,
+    /// Whether it was told to stop and does nothing any more.
+    pub(super) is_stopped: bool,
 }
 
 /// What a process carries.
@@ -32,17 +41,17 @@ enum Mark {
 
 /// Whether there is a `/proc` that shows at least this process.
 pub(super) fn can_be_found() -> bool {
-    look(own_pid(), "").is_some()
+    look(own_pid(), &Carried { name: "", value: String::new() }).is_some()
 }
 
-/// All processes but this one that carry the ID, and those in groups of theirs that carry no other.
-pub(super) fn find(store_id: &str) -> Vec<Process> {
-    let seen: Vec<(Process, Mark)> = pids().filter_map(|pid| look(pid, store_id)).collect();
+/// All processes but this one that carry the mark, and those in groups of theirs that carry no other.
+pub(super) fn find(carried: &Carried) -> Vec<Process> {
+    let seen: Vec<(Process, Mark)> = pids().filter_map(|pid| look(pid, carried)).collect();
     let ours = |process: &Process| process.carries;
     let carriers: BTreeSet<i32> =
         seen.iter().map(|(process, _)| process).filter(|p| ours(p)).map(|p| p.pid).collect();
     let alive: BTreeSet<i32> = seen.iter().map(|(process, _)| process.pid).collect();
-    // A group belongs to the store if its leader carries the ID, or is gone and somebody in it does.
+    // A group belongs to the mark if its leader carries it, or is gone and somebody in it does.
     let led = |group: i32| carriers.contains(&group) || !alive.contains(&group);
     let groups: BTreeSet<i32> = seen
         .iter()
@@ -60,20 +69,19 @@ pub(super) fn find(store_id: &str) -> Vec<Process> {
         .collect()
 }
 
-/// Kills a process, if it is still the one that was found. Says whether it was.
-pub(super) fn kill(found: Process, store_id: &str) -> bool {
+/// Signals a process, if it is still the one that was found. Says whether it was.
+pub(super) fn signal(found: Process, signal: Signal) -> bool {
     let Some(pid) = Pid::from_raw(found.pid) else { return false };
     // With the descriptor in hand, the number cannot come to mean another process.
     let descriptor = pidfd_open(pid, PidfdFlags::empty());
-    let is_same = look(found.pid, store_id).is_some_and(|(process, _)| process == found);
-    if !is_same {
+    if stat_of(found.pid).is_none_or(|stat| stat.started != found.started) {
         return false;
     }
     match descriptor {
-        Ok(descriptor) => pidfd_send_signal(descriptor, Signal::KILL).is_ok(),
+        Ok(descriptor) => pidfd_send_signal(descriptor, signal).is_ok(),
         Err(rustix::io::Errno::SRCH) => false,
         // An old kernel has no such descriptors; the look a moment ago must do.
-        Err(_) => kill_process(pid, Signal::KILL).is_ok(),
+        Err(_) => kill_process(pid, signal).is_ok(),
     }
 }
 
@@ -87,27 +95,45 @@ fn pids() -> impl Iterator<Item = i32> {
 }
 
 /// Looks at a process; none when it is gone, or dead and not collected yet.
-fn look(pid: i32, store_id: &str) -> Option<(Process, Mark)> {
-    let (state, group) = state_and_group(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
-    if matches!(state, 'Z' | 'X') {
-        return None;
-    }
+fn look(pid: i32, carried: &Carried) -> Option<(Process, Mark)> {
+    let stat = stat_of(pid)?;
     // What belongs to somebody else cannot be read, and is not ours.
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let mark = mark_of(&environment, store_id);
-    Some((Process { pid, group, carries: mark == Mark::Ours }, mark))
+    let mark = mark_of(&environment, carried);
+    let Stat { state, group, started } = stat;
+    let process =
+        Process { pid, started, group, carries: mark == Mark::Ours, is_stopped: matches!(state, 'T' | 't') };
+    Some((process, mark))
 }
 
-/// The first and third field of the line behind the name in brackets, which may hold anything.
-fn state_and_group(stat: &str) -> Option<(char, i32)> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    Some((state, fields.nth(1)?.parse().ok()?))
+/// What the kernel says of a process.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    state: char,
+    group: i32,
+    started: u64,
 }
 
-fn mark_of(environment: &[u8], store_id: &str) -> Mark {
+/// None when it is gone, or dead and not collected yet.
+fn stat_of(pid: i32) -> Option<Stat> {
+    let stat = read_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
+    (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(stat)
+}
+
+/// Reads the line's first, third and twentieth field behind the name in brackets, which may hold anything.
+fn read_stat(line: &str) -> Option<Stat> {
+    let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        group: fields.get(2)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+    })
+}
+
+fn mark_of(environment: &[u8], carried: &Carried) -> Mark {
     let value = |variable: &[u8]| {
-        Some(variable.strip_prefix(STORE.as_bytes())?.strip_prefix(b"=")? == store_id.as_bytes())
+        let value = variable.strip_prefix(carried.name.as_bytes())?.strip_prefix(b"=")?;
+        Some(value == carried.value.as_bytes())
     };
     match environment.split(|byte| *byte == 0).find_map(value) {
         Some(true) => Mark::Ours,
@@ -121,16 +147,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_group_is_read_behind_a_name_that_may_hold_anything() {
-        assert_eq!(state_and_group("12 (a) S 7 (b)) R 1 4711 4711 0"), Some(('R', 4711)));
-        assert_eq!(state_and_group("12 (a"), None);
+    fn what_the_kernel_says_is_read_behind_a_name_that_may_hold_anything() {
+        let line = "12 (a) S 7 (b)) R 1 4711 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1234 20";
+        assert_eq!(read_stat(line), Some(Stat { state: 'R', group: 4711, started: 1234 }));
+        assert_eq!(read_stat("12 (a"), None);
     }
 
     #[test]
     fn only_the_whole_id_under_the_whole_name_is_ours() {
-        assert_eq!(mark_of(b"A=1\0SERIATIM_STORE=abc\0", "abc"), Mark::Ours);
-        assert_eq!(mark_of(b"SERIATIM_STORE=abcd\0", "abc"), Mark::Foreign);
-        assert_eq!(mark_of(b"X_SERIATIM_STORE=abc\0SERIATIM_STORED=abc\0", "abc"), Mark::None);
-        assert_eq!(mark_of(b"", ""), Mark::None);
+        let carried = Carried { name: "SERIATIM_STORE", value: "abc".to_owned() };
+        assert_eq!(mark_of(b"A=1\0SERIATIM_STORE=abc\0", &carried), Mark::Ours);
+        assert_eq!(mark_of(b"SERIATIM_STORE=abcd\0", &carried), Mark::Foreign);
+        assert_eq!(mark_of(b"X_SERIATIM_STORE=abc\0SERIATIM_STORED=abc\0", &carried), Mark::None);
+        assert_eq!(mark_of(b"", &carried), Mark::None);
     }
 }

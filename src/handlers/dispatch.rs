@@ -53,6 +53,15 @@ impl Dispatch {
         self
     }
 
+    /// Takes no more messages, and gives back those that wait for a program; what is begun goes on.
+    pub(crate) fn turn_away(&self) {
+        for handler in self.by_subject.values().chain(&self.otherwise) {
+            if let AnyHandler::Persistent(persistent) = handler {
+                persistent.turn_away();
+            }
+        }
+    }
+
     /// Ends whatever runs on between messages. To be called when no message is being handled any more.
     pub(crate) async fn close(&self) {
         for handler in self.by_subject.values().chain(&self.otherwise) {

@@ -56,7 +56,7 @@ pub(crate) struct ExecOptions {
 /// Runs a program for each message: the body on its input, what it is to know of the message in its environment.
 ///
 /// It ends with its message: whatever it left behind in its process group is killed, also when the lock is lost, and
-/// when nobody waits for it any more.
+/// when nobody waits for it any more. Unless it exited with 0, what it had detached from its group is killed too.
 pub(crate) struct Exec {
     program: Program,
     lasting: Variables,
@@ -215,7 +215,12 @@ async fn live(
     if end != End::Exited {
         group.ask_to_end(limits::CHILD_GRACE).await;
     }
-    (end, group.end().await)
+    let status = group.end().await;
+    // A look through all processes is too dear for every message that went well.
+    if end != End::Exited || !status.as_ref().is_ok_and(ExitStatus::success) {
+        group.sweep().await;
+    }
+    (end, status)
 }
 
 /// Passes when an attempt has taken too long.

@@ -1,17 +1,31 @@
-//! Ends the children an earlier daemon of the same store left behind, before anything is offered to new ones.
+//! Ends what children leave behind: those of an earlier daemon before anything is offered to new ones, and those who left
+//! the group of a child once that has ended.
 
+#[cfg(target_os = "linux")]
+use std::collections::BTreeSet;
+#[cfg(target_os = "linux")]
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use rustix::process::Signal;
 use thiserror::Error;
 
 #[cfg(target_os = "linux")]
 use crate::handlers::carriers;
 #[cfg(target_os = "linux")]
+use crate::handlers::carriers::Carried;
+#[cfg(target_os = "linux")]
+use crate::handlers::carriers::Process;
+#[cfg(target_os = "linux")]
+use crate::handlers::variables::CHILD;
+#[cfg(target_os = "linux")]
+use crate::handlers::variables::STORE;
+#[cfg(target_os = "linux")]
 use crate::limits;
 
-/// Children of an earlier daemon that cannot be ended.
+/// Processes that cannot be ended.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("end the processes {pids:?}, which an earlier daemon of this store left behind: they do not die")]
+#[error("end the processes {pids:?}, which handlers of this store left behind: they do not die")]
 pub(crate) struct Survivors {
     /// Their process IDs.
     pub(crate) pids: Vec<i32>,
@@ -31,22 +45,47 @@ pub(crate) async fn fence(store_id: &str) -> Result<usize, Survivors> {
             "handlers that a killed daemon left behind cannot be found without /proc: see that none runs"
         );
     }
-    let mut killed = std::collections::BTreeSet::new();
-    let looks = limits::FENCE_PATIENCE.as_millis() / limits::FENCE_LOOK_EVERY.as_millis();
-    // What a process starts while it is being looked at is found by the next look.
-    for _ in 0..looks {
-        let left = carriers::find(store_id);
+    end_all(Carried { name: STORE, value: store_id.to_owned() }).await
+}
+
+/// Kills every process that carries the mark of one child, wherever it went, and waits until they are gone.
+#[cfg(target_os = "linux")]
+pub(super) async fn sweep(mark: String) {
+    match end_all(Carried { name: CHILD, value: mark }).await {
+        Ok(0) => {}
+        Ok(count) => tracing::debug!(count, "ended what a handler had detached from its group"),
+        Err(survivors) => tracing::error!("{survivors}"),
+    }
+}
+
+/// Nothing can be found: there is no `/proc` here.
+#[cfg(not(target_os = "linux"))]
+pub(super) async fn sweep(_mark: String) {}
+
+#[cfg(target_os = "linux")]
+async fn end_all(carried: Carried) -> Result<usize, Survivors> {
+    let (mut killed, mut was_still) = (BTreeSet::new(), false);
+    for look in 0..limits::FENCE_PATIENCE.as_millis() / limits::FENCE_LOOK_EVERY.as_millis() {
+        let left = find(&carried).await;
         if left.is_empty() {
             return Ok(killed.len());
         }
+        // Stopped first, all of them: who starts others meanwhile, or is about to become another program, could leave
+        // one behind that nothing leads to any more. A look takes time: only the second that finds all of them stopped
+        // has seen what the first may have missed. Who waits for its child cannot stop, and is not waited for.
+        let is_still = left.iter().all(|process| process.is_stopped);
+        let is_time = look >= limits::FENCE_LOOKS_TO_STOP || is_still && was_still;
+        was_still = is_still;
         for process in left {
-            if carriers::kill(process, store_id) {
-                killed.insert(process.pid);
+            match is_time {
+                true if carriers::signal(process, Signal::KILL) => drop(killed.insert(process.pid)),
+                true => {}
+                false => drop(carriers::signal(process, Signal::STOP)),
             }
         }
         pause(limits::FENCE_LOOK_EVERY).await;
     }
-    Err(Survivors { pids: carriers::find(store_id).iter().map(|process| process.pid).collect() })
+    Err(Survivors { pids: find(&carried).await.iter().map(|process| process.pid).collect() })
 }
 
 /// Says that nothing can be found: there is no `/proc` here.
@@ -59,6 +98,14 @@ pub(crate) async fn fence(_store_id: &str) -> Result<usize, Survivors> {
         "handlers that a killed daemon left behind cannot be found on this system: see that none runs"
     );
     Ok(0)
+}
+
+/// Looks through all processes, on a thread that may take its time.
+#[cfg(target_os = "linux")]
+async fn find(carried: &Carried) -> Vec<Process> {
+    let carried = carried.clone();
+    // A look that panicked has found nothing.
+    tokio::task::spawn_blocking(move || carriers::find(&carried)).await.unwrap_or_default()
 }
 
 /// A dying process gives no sign.

@@ -80,6 +80,7 @@ struct Remote {
 /// A line of the other daemon's answer.
 #[derive(Deserialize)]
 struct AnswerLine {
+    sequence_number: Option<u64>,
     status: Option<String>,
     error: Option<ErrorTold>,
 }
@@ -175,7 +176,9 @@ fn receipt(reply: &Reply) -> Result<Outcome, Failure> {
             let told = error.detail.or(error.title).unwrap_or_default();
             Err(Failure::new(format!("HTTP {code}: {}", legible(told.as_bytes()))))
         }
-        Ok(AnswerLine { status: Some(_), .. }) => Ok(Outcome::Complete),
+        Ok(AnswerLine { status: Some(_), .. } | AnswerLine { sequence_number: Some(_), .. }) => {
+            Ok(Outcome::Complete)
+        }
         _ => Err(Failure::new(format!("HTTP {code} without a receipt: {}", legible(line)))),
     }
 }

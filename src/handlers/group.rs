@@ -13,17 +13,22 @@ use rustix::process::kill_process_group;
 use rustix::process::waitid;
 use tokio::process::Child;
 use tokio::process::Command;
+use tokio::runtime::Handle;
 use tokio::signal::unix::Signal as SignalStream;
 use tokio::signal::unix::SignalKind;
+
+use crate::handlers::fence::sweep;
 
 /// A child and whatever it starts in its group.
 ///
 /// # Dropping
-/// A group that has not ended is killed at once; the runtime collects the child later.
+/// A group that has not ended is killed at once, and swept up behind; the runtime collects the child later.
 pub(crate) struct Group {
     pub(crate) child: Child,
     id: Pid,
     is_collected: bool,
+    /// What the child and all it starts carry.
+    mark: String,
     /// Tells that some child has exited.
     exits: SignalStream,
 }
@@ -33,12 +38,12 @@ impl Group {
     ///
     /// # Errors
     /// As the operating system says; the child is then not running.
-    pub(crate) fn start(command: &mut Command) -> io::Result<Group> {
+    pub(crate) fn start(command: &mut Command, mark: String) -> io::Result<Group> {
         let exits = tokio::signal::unix::signal(SignalKind::child())?;
         let child = command.process_group(0).kill_on_drop(true).spawn()?;
         let number = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let id = number.ok_or_else(|| io::Error::other("the child has no process ID"))?;
-        Ok(Group { child, id, is_collected: false, exits })
+        Ok(Group { child, id, is_collected: false, mark, exits })
     }
 
     /// The group's number, which is the child's.
@@ -74,12 +79,21 @@ impl Group {
         self.is_collected = true;
         status
     }
+
+    /// Kills what left the group and still runs: whoever handles the message next must not meet it.
+    pub(crate) async fn sweep(&self) {
+        sweep(self.mark.clone()).await;
+    }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
         if !self.is_collected {
             signal(self.id, Signal::KILL);
+            // Outside a runtime nobody is left who could wait; the next start of the daemon finds them.
+            if let Ok(runtime) = Handle::try_current() {
+                runtime.spawn(sweep(std::mem::take(&mut self.mark)));
+            }
         }
     }
 }

@@ -7,10 +7,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 
 use tokio::process::Command;
 
 use crate::handlers::group::Group;
+use crate::handlers::variables::CHILD;
+use crate::handlers::variables::STORE;
 use crate::handlers::variables::Variables;
 
 /// A program with its arguments and the folder it runs in. Nothing of a message is ever an argument.
@@ -25,7 +29,7 @@ impl Program {
     ///
     /// # Errors
     /// Says in one line which program could not be started, and why.
-    pub(crate) fn start(&self, variables: Variables) -> Result<Group, String> {
+    pub(crate) fn start(&self, mut variables: Variables) -> Result<Group, String> {
         let name = self.argv.first().map(String::as_str).unwrap_or_default();
         let failed = |why: String| format!("start {name:?}: {why}");
         if !self.cwd.is_dir() {
@@ -35,9 +39,11 @@ impl Program {
         let file = self.file(name, variables.get(OsStr::new("PATH"))).map_err(failed)?;
         let mut command = Command::new(file);
         command.arg0(name).args(self.argv.iter().skip(1)).current_dir(&self.cwd);
+        let mark = mark(&variables);
+        variables.insert(OsString::from(CHILD), OsString::from(&mark));
         command.env_clear().envs(variables);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Group::start(&mut command).map_err(|error| failed(error.to_string()))
+        Group::start(&mut command, mark).map_err(|error| failed(error.to_string()))
     }
 
     fn file(&self, name: &str, path: Option<&OsString>) -> Result<PathBuf, String> {
@@ -62,6 +68,13 @@ impl Program {
         }
         found
     }
+}
+
+/// What only this child of the store carries: those of a daemon before this one are dead.
+fn mark(variables: &Variables) -> String {
+    static CHILDREN: AtomicU64 = AtomicU64::new(1);
+    let store = variables.get(OsStr::new(STORE)).map(|id| id.to_string_lossy()).unwrap_or_default();
+    format!("{store}#{}", CHILDREN.fetch_add(1, Ordering::Relaxed))
 }
 
 fn is_executable(file: &Path) -> io::Result<()> {

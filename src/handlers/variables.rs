@@ -10,17 +10,22 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
 use crate::handlers::site::Site;
+use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::limits;
 use crate::processor::Context;
 use crate::processor::Failure;
 use crate::wire::WireTime;
+use crate::wire::show_properties;
 
 /// Variables of the daemon that every child gets: without them hardly a program runs.
 const ALLOWED: &[&str] = &["PATH", "HOME", "LANG", "TZ"];
 
 /// Carries the store's ID, in every child and in whatever a child starts.
 pub(crate) const STORE: &str = "SERIATIM_STORE";
+
+/// Carries the mark of one child, in whatever that starts.
+pub(crate) const CHILD: &str = "SERIATIM_CHILD";
 
 /// The property that carries a trace.
 const TRACE: &str = "traceparent";
@@ -58,12 +63,34 @@ pub(crate) async fn of_message(site: &Site, context: &Context) -> Result<Variabl
         texts.push(("STATE", Some(state_text(&state)?)));
     }
     let texts = texts.into_iter().filter_map(|(name, text)| Some((format!("SERIATIM_{name}"), text?)));
-    let properties = message.headers.properties.iter();
-    let properties = properties.map(|(name, value)| (property_name(name), property_text(value)));
     let trace = trace(context).map(|trace| ("TRACEPARENT".to_owned(), trace.to_owned()));
-    let all = properties.chain(texts).chain(trace);
-    let all = all.map(|(name, text)| (OsString::from(name), OsString::from(text)));
-    Ok(all.filter(|(name, value)| is_possible(name, value)).collect())
+    let all = properties(&message.headers.properties)?.into_iter().chain(texts).chain(trace);
+    Ok(all.map(possible).map(|(name, text)| (OsString::from(name), OsString::from(text))).collect())
+}
+
+/// A variable for each property, and one for all of them under their own names. Properties whose names make the same
+/// variable have none of their own: whose it is would be a guess.
+fn properties(properties: &Properties) -> Result<BTreeMap<String, String>, Failure> {
+    let mut variables: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for (name, value) in properties {
+        let variable = variables.entry(property_name(name));
+        variable.and_modify(|shared| *shared = None).or_insert_with(|| Some(property_text(value)));
+    }
+    let mut variables: BTreeMap<String, String> =
+        variables.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
+    let all = serde_json::to_string(&show_properties(properties))?;
+    if !properties.is_empty() && all.len() <= limits::STATE_VARIABLE_BYTES_MAX {
+        variables.insert("SERIATIM_PROPERTIES".to_owned(), all);
+    }
+    Ok(variables)
+}
+
+/// A text with a zero byte inside cannot be a variable; it comes in Base64, under a name that says so.
+fn possible((name, text): (String, String)) -> (String, String) {
+    match text.contains('\0') {
+        true => (format!("{name}_BASE64"), BASE64.encode(text)),
+        false => (name, text),
+    }
 }
 
 /// The trace the message belongs to, when its sender said one that is well formed.

@@ -73,6 +73,11 @@ impl Rule {
         &self.sources
     }
 
+    /// Exact delays between attempts, the last of which repeats; none leaves them to the queue's backoff.
+    pub fn retry_delays(&self) -> &[Duration] {
+        &self.retry_delays
+    }
+
     /// The exact delay after the attempt with this delivery count has failed (1 is the first); `None` leaves it to the
     /// queue's backoff.
     pub fn retry_delay(&self, delivery_count: u32) -> Option<Duration> {

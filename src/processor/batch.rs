@@ -15,6 +15,7 @@ use crate::engine::Run;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
 use crate::processor::context::Context;
+use crate::processor::delays::Delays;
 use crate::processor::handler::Body;
 use crate::processor::invocation::Keeping;
 use crate::processor::invocation::invoke;
@@ -26,7 +27,6 @@ use crate::processor::single::failed_as;
 use crate::processor::single::is_lost;
 use crate::processor::single::settled_as;
 use crate::processor::single::span_of;
-use crate::queue::Backoff;
 
 /// What is run for each run of consecutive messages. Every async function of a [`Context`] and a vector of bodies is
 /// one.
@@ -96,7 +96,7 @@ pub(crate) struct Batches<H, T> {
     pub(crate) queue: Queue,
     pub(crate) handler: Arc<H>,
     pub(crate) keeping: Keeping,
-    pub(crate) backoff: Option<Backoff>,
+    pub(crate) delays: Delays,
     pub(crate) len_max: usize,
     pub(crate) body: PhantomData<fn() -> T>,
 }
@@ -162,7 +162,7 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
     async fn settle_failure(&self, mut run: Run, failure: Failure) -> Result<Handled, Unavailable> {
         let attempt = run.messages().first().map_or(1, |message| message.delivery_count);
         tracing::debug!(queue = %self.queue.name(), attempt, reason = %failure.reason, "a batch handler failed");
-        let ending = failed_as(&self.queue, self.backoff, attempt, failure)?;
+        let ending = failed_as(&self.queue, &self.delays, attempt, failure)?;
         settled_as(Handled::Failed, run.complete_first_then(0, ending).await)
     }
 }
@@ -181,9 +181,5 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
 
     async fn release(&self, mut job: Run) {
         let _ = job.release().await;
-    }
-
-    fn sleeper(&self) -> &Queue {
-        &self.queue
     }
 }

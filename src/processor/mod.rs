@@ -2,6 +2,7 @@
 
 mod batch;
 mod context;
+mod delays;
 mod handler;
 mod invocation;
 mod outcome;

@@ -50,12 +50,24 @@ pub(crate) enum Retry {
     Backoff,
     After(Duration),
     At(Timestamp),
+    /// At once, and uncounted: nothing was begun.
+    #[cfg_attr(
+        not(feature = "daemon"),
+        expect(dead_code, reason = "only handlers of the daemon have a queue of their own")
+    )]
+    Unbegun,
 }
 
 impl Failure {
     /// A failure with a reason, tried again after the queue's backoff.
     pub fn new(reason: impl Into<String>) -> Failure {
         Failure { reason: reason.into(), retry: Retry::Backoff }
+    }
+
+    /// What is no failure: nothing of the message was begun, so it is given back as if it had not been handed out.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn unbegun(reason: impl Into<String>) -> Failure {
+        Failure { reason: reason.into(), retry: Retry::Unbegun }
     }
 
     /// Chooses the delay for this failure, as from a `Retry-After`.
@@ -70,7 +82,7 @@ impl Failure {
     pub fn or_retry_after(self, delay: Duration) -> Failure {
         match self.retry {
             Retry::Backoff => self.retry_after(delay),
-            Retry::After(_) | Retry::At(_) => self,
+            Retry::After(_) | Retry::At(_) | Retry::Unbegun => self,
         }
     }
 
@@ -79,6 +91,12 @@ impl Failure {
     pub fn retry_at(mut self, at: Timestamp) -> Failure {
         self.retry = Retry::At(at);
         self
+    }
+
+    /// Whether nothing of the message was begun.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn is_unbegun(&self) -> bool {
+        matches!(self.retry, Retry::Unbegun)
     }
 
     /// Why.

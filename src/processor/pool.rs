@@ -9,7 +9,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::task::JoinSet;
 
-use crate::engine::Queue;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
 use crate::limits;
@@ -31,16 +30,17 @@ pub(crate) trait Consumer: Send + Sync + 'static {
 
     /// Gives one back unstarted.
     fn release(&self, job: Self::Job) -> impl Future<Output = ()> + Send;
-
-    /// The queue whose engine's clock it sleeps by.
-    fn sleeper(&self) -> &Queue;
 }
 
-/// How a pool runs.
-#[derive(Clone, Copy)]
-pub(crate) struct PoolOptions {
+/// How a pool runs, and how it ends.
+pub(crate) struct Terms<'a, S, P> {
     pub(crate) concurrency: usize,
-    pub(crate) drain: Duration,
+    /// Told when handlers that still run are to be ended.
+    pub(crate) give_up: &'a watch::Sender<bool>,
+    /// When to receive nothing more.
+    pub(crate) shutdown: S,
+    /// From then on: when to wait no longer for the handlers that run.
+    pub(crate) patience: P,
 }
 
 /// A processor that runs in the background.
@@ -85,24 +85,23 @@ pub(crate) async fn told_to_stop(stopping: watch::Receiver<bool>) {
     told(&stopping).await;
 }
 
-/// Runs until `shutdown`, then drains.
+/// Runs until it is told to stop, then drains.
 pub(crate) async fn run_pool<C: Consumer>(
     consumer: Arc<C>,
-    options: PoolOptions,
-    give_up: &watch::Sender<bool>,
-    shutdown: impl Future<Output = ()> + Send,
+    terms: Terms<'_, impl Future<Output = ()> + Send, impl Future<Output = Result<(), Unavailable>> + Send>,
 ) -> Result<(), ReceiveError> {
+    let Terms { concurrency, give_up, shutdown, patience } = terms;
     let (stop, stopping) = watch::channel(false);
     let mut jobs = JoinSet::new();
     let received = {
-        let receiving = receive_all(&consumer, options.concurrency, &mut jobs, &stopping);
+        let receiving = receive_all(&consumer, concurrency, &mut jobs, &stopping);
         tokio::select! {
             ended = receiving => ended,
             () = shutdown => Ok(()),
         }
     };
     stop.send_replace(true);
-    let drained = drain(&consumer, jobs, options.drain, give_up).await;
+    let drained = drain(jobs, patience, give_up).await;
     received.and(drained.map_err(ReceiveError::from))
 }
 
@@ -141,19 +140,17 @@ async fn receive_all<C: Consumer>(
 
 /// Waits for the handlers that run, but not for ever; what still runs then is dropped, and counts as failed. An engine
 /// that is gone is an error: their work is not settled.
-async fn drain<C: Consumer>(
-    consumer: &Arc<C>,
+async fn drain(
     mut jobs: JoinSet<Result<(), Unavailable>>,
-    patience: Duration,
+    patience: impl Future<Output = Result<(), Unavailable>>,
     give_up: &watch::Sender<bool>,
 ) -> Result<(), Unavailable> {
-    let sleeper = consumer.sleeper().client().clone();
-    let slept = tokio::select! {
+    let waited = tokio::select! {
         ended = all_ended(&mut jobs) => return ended,
-        slept = sleeper.sleep(patience) => slept,
+        waited = patience => waited,
     };
     give_up.send_replace(true);
-    slept.and(all_ended(&mut jobs).await)
+    waited.and(all_ended(&mut jobs).await)
 }
 
 async fn all_ended(jobs: &mut JoinSet<Result<(), Unavailable>>) -> Result<(), Unavailable> {

@@ -9,14 +9,16 @@ use tokio::sync::watch;
 
 use crate::engine::Queue;
 use crate::error::ReceiveError;
+use crate::error::Unavailable;
 use crate::limits;
 use crate::processor::batch::BatchHandler;
 use crate::processor::batch::Batches;
+use crate::processor::delays::Delays;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
 use crate::processor::invocation::Keeping;
-use crate::processor::pool::PoolOptions;
 use crate::processor::pool::Running;
+use crate::processor::pool::Terms;
 use crate::processor::pool::run_pool;
 use crate::processor::pool::told_to_stop;
 use crate::processor::single::Single;
@@ -58,22 +60,28 @@ use crate::queue::Backoff;
 #[derive(Clone)]
 pub struct Processor {
     queue: Queue,
-    pool: PoolOptions,
+    concurrency: usize,
+    drain: Duration,
     renew_for: Duration,
-    backoff: Option<Backoff>,
+    delays: Delays,
 }
 
 impl Processor {
     /// A processor of a queue, with default options.
     pub fn new(queue: Queue) -> Processor {
-        let pool = PoolOptions { concurrency: limits::CONCURRENCY_DEFAULT, drain: limits::DRAIN_DEFAULT };
-        Processor { queue, pool, renew_for: limits::RENEW_FOR_DEFAULT, backoff: None }
+        Processor {
+            queue,
+            concurrency: limits::CONCURRENCY_DEFAULT,
+            drain: limits::DRAIN_DEFAULT,
+            renew_for: limits::RENEW_FOR_DEFAULT,
+            delays: Delays::default(),
+        }
     }
 
     /// How many deliveries (or batches) it handles at once: 1 to 16,384, 64 by default.
     #[must_use]
     pub fn concurrency(mut self, concurrency: usize) -> Processor {
-        self.pool.concurrency = concurrency.clamp(1, limits::CONCURRENCY_MAX);
+        self.concurrency = concurrency.clamp(1, limits::CONCURRENCY_MAX);
         self
     }
 
@@ -87,14 +95,24 @@ impl Processor {
     /// How long it waits, when it is stopped, for the handlers that run: 30 seconds by default.
     #[must_use]
     pub fn drain(mut self, drain: Duration) -> Processor {
-        self.pool.drain = drain;
+        self.drain = drain;
         self
     }
 
     /// Another backoff than the queue's, for failures that choose no delay.
     #[must_use]
     pub fn backoff(mut self, backoff: Backoff) -> Processor {
-        self.backoff = Some(backoff);
+        self.delays = Delays::Backoff(backoff);
+        self
+    }
+
+    /// Exact delays, by attempt, for failures that choose none; where there is none, the queue's backoff.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn exact_delays(
+        mut self,
+        after: impl Fn(u32) -> Option<Duration> + Send + Sync + 'static,
+    ) -> Processor {
+        self.delays = Delays::Exact(Arc::new(after));
         self
     }
 
@@ -108,9 +126,25 @@ impl Processor {
         handler: impl Handler<T>,
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), ReceiveError> {
+        self.run_patiently(handler, shutdown, self.patience()).await
+    }
+
+    /// As [`Processor::run_until`]; from the shutdown on, handlers go on until `patience` ends and not for the drain time.
+    pub(crate) async fn run_patiently<T: Body>(
+        &self,
+        handler: impl Handler<T>,
+        shutdown: impl Future<Output = ()> + Send,
+        patience: impl Future<Output = Result<(), Unavailable>> + Send,
+    ) -> Result<(), ReceiveError> {
         let (give_up, given_up) = watch::channel(false);
         let single = self.single(handler, given_up);
-        run_pool(Arc::new(single), self.pool, &give_up, shutdown).await
+        let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, patience };
+        run_pool(Arc::new(single), terms).await
+    }
+
+    /// Ends when handlers have had the time to drain, by the engine's clock.
+    async fn patience(&self) -> Result<(), Unavailable> {
+        self.queue.client().sleep(self.drain).await
     }
 
     /// Runs in the background, on the present tokio runtime.
@@ -136,11 +170,13 @@ impl Processor {
             keeping: self.keeping(given_up),
             queue: self.queue.clone(),
             handler: Arc::new(handler),
-            backoff: self.backoff,
+            delays: self.delays.clone(),
             len_max: len_max.clamp(1, limits::RECEIVE_MAX),
             body: PhantomData,
         };
-        run_pool(Arc::new(batches), self.pool, &give_up, shutdown).await
+        let patience = self.patience();
+        let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, patience };
+        run_pool(Arc::new(batches), terms).await
     }
 
     /// As [`Processor::start`], with up to `len_max` consecutive messages of one workflow in one call.
@@ -161,7 +197,7 @@ impl Processor {
             keeping: self.keeping(given_up),
             queue: self.queue.clone(),
             handler: Arc::new(handler),
-            backoff: self.backoff,
+            delays: self.delays.clone(),
             body: PhantomData,
         }
     }

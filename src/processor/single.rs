@@ -18,6 +18,7 @@ use crate::error::SettleError;
 use crate::error::SettleRefusal;
 use crate::error::Unavailable;
 use crate::processor::context::Context;
+use crate::processor::delays::Delays;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
 use crate::processor::invocation::Keeping;
@@ -26,7 +27,6 @@ use crate::processor::outcome::Failure;
 use crate::processor::outcome::Outcome;
 use crate::processor::outcome::Retry;
 use crate::processor::pool::Consumer;
-use crate::queue::Backoff;
 
 /// Reason of a dead letter whose body the handler cannot take.
 pub(crate) const MALFORMED_BODY: &str = "MalformedBody";
@@ -39,7 +39,7 @@ pub(crate) struct Single<H, T> {
     pub(crate) queue: Queue,
     pub(crate) handler: Arc<H>,
     pub(crate) keeping: Keeping,
-    pub(crate) backoff: Option<Backoff>,
+    pub(crate) delays: Delays,
     pub(crate) body: PhantomData<fn() -> T>,
 }
 
@@ -120,7 +120,10 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             reason = %failure.reason,
             "a handler failed"
         );
-        let ending = failed_as(&self.queue, self.backoff, attempt, failure)?;
+        let ending = match failure.retry {
+            Retry::Unbegun => Ending::Release,
+            _ => failed_as(&self.queue, &self.delays, attempt, failure)?,
+        };
         settled_as(Handled::Failed, delivery.end(ending).await)
     }
 }
@@ -139,15 +142,15 @@ pub(crate) fn span_of(queue: &Queue, message: &Received) -> Span {
 /// How a failed attempt ends: with the delay it chose, the processor's backoff, or the queue's.
 pub(crate) fn failed_as(
     queue: &Queue,
-    backoff: Option<Backoff>,
+    delays: &Delays,
     attempt: u32,
     failure: Failure,
 ) -> Result<Ending, Unavailable> {
-    let abandon = match (failure.retry, backoff) {
+    let abandon = match (failure.retry, delays.after(queue, attempt)?) {
         (Retry::After(delay), _) => Abandon::after(delay),
         (Retry::At(at), _) => Abandon::at(at),
-        (Retry::Backoff, Some(backoff)) => Abandon::after(backoff.delay(attempt, queue.client().entropy()?)),
-        (Retry::Backoff, None) => Abandon::with_backoff(),
+        (_, Some(delay)) => Abandon::after(delay),
+        (_, None) => Abandon::with_backoff(),
     };
     Ok(Ending::Abandon(abandon.reason(failure.reason)))
 }
@@ -182,9 +185,5 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
 
     async fn release(&self, mut job: Delivery) {
         let _ = job.release().await;
-    }
-
-    fn sleeper(&self) -> &Queue {
-        &self.queue
     }
 }

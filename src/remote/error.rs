@@ -10,11 +10,11 @@ use crate::wire::Problem;
 #[non_exhaustive]
 pub enum RemoteError {
     /// Nobody answers there, or the connection broke off.
-    #[error("reach the daemon at {url}: {detail}; `seriatim run` starts it")]
+    #[error("reach the daemon at {url}: {detail}")]
     Unreachable {
         /// Where it was looked for.
         url: String,
-        /// What went wrong.
+        /// What went wrong, and how to start it when nobody is there.
         detail: String,
     },
     /// The daemon refused.

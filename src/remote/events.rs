@@ -8,8 +8,8 @@ use crate::remote::lines::Lines;
 use crate::wire::views::EventView;
 
 /// What happens, from the moment of the call on. Events are not stored: who does not listen has to look.
-pub struct Events {
-    lines: Lines,
+pub struct Events<'r> {
+    lines: Lines<'r>,
     fields: Fields,
 }
 
@@ -23,8 +23,8 @@ pub enum Happening {
     Missed(u64),
 }
 
-impl Events {
-    pub(crate) fn new(lines: Lines) -> Events {
+impl<'r> Events<'r> {
+    pub(crate) fn new(lines: Lines<'r>) -> Events<'r> {
         Events { lines, fields: Fields::default() }
     }
 

@@ -1,6 +1,7 @@
 //! One request and its answer, and what is made of an answer that is a refusal.
 
 use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,6 +24,7 @@ use tokio::time::timeout;
 use crate::error::Misuse;
 use crate::limits;
 use crate::remote::error::RemoteError;
+use crate::remote::lines::Lines;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
 use crate::wire::Problem;
@@ -113,23 +115,38 @@ impl<'r> Call<'r> {
 
     /// The answer's bytes.
     pub(crate) async fn answer_bytes(self) -> Result<Bytes, RemoteError> {
-        let patience = self.patience;
-        let (url, asked) = (self.remote.url().to_owned(), self.asked());
-        let collected = async {
+        let (remote, patience, asked) = (self.remote, self.patience, self.asked());
+        within(remote, patience, async {
             let body = Limited::new(self.open().await?.into_body(), limits::REMOTE_ANSWER_BYTES_MAX);
             let collected = body.collect().await;
             Ok(collected.map_err(|error| malformed(&asked, root_cause(&*error)))?.to_bytes())
-        };
-        match patience {
-            None => collected.await,
-            Some(patience) => timeout(patience, collected).await.unwrap_or_else(|_| {
-                Err(RemoteError::Unreachable { url, detail: "it did not answer in time".to_owned() })
-            }),
-        }
+        })
+        .await
+    }
+
+    /// The answer line by line; each line has to come in time.
+    pub(crate) async fn open_lines(self) -> Result<Lines<'r>, RemoteError> {
+        let (remote, patience, asked) = (self.remote, self.patience, self.asked());
+        let response = within(remote, patience, self.open()).await?;
+        Ok(Lines::new(remote, patience, asked, response))
+    }
+
+    /// The answer line by line, however long each takes.
+    pub(crate) async fn open_stream(self) -> Result<Lines<'r>, RemoteError> {
+        let (remote, patience, asked) = (self.remote, self.patience, self.asked());
+        let response = within(remote, patience, self.open()).await?;
+        Ok(Lines::new(remote, None, asked, response))
+    }
+
+    /// A header of the answer, whatever else that is.
+    pub(crate) async fn answer_header(self, name: HeaderName) -> Result<Option<String>, RemoteError> {
+        let (remote, patience) = (self.remote, self.patience);
+        let response = within(remote, patience, self.open()).await?;
+        Ok(response.headers().get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned))
     }
 
     /// The answer, of which only the head has come; refusals are errors already.
-    pub(crate) async fn open(self) -> Result<Response<Incoming>, RemoteError> {
+    async fn open(self) -> Result<Response<Incoming>, RemoteError> {
         let asked = self.asked();
         let remote = self.remote;
         let mut request = Request::builder().method(self.method).uri(remote.uri(&self.route)?);
@@ -141,7 +158,7 @@ impl<'r> Call<'r> {
         let request = request.map_err(|error| Misuse::new("request", error.to_string()))?;
         let unreachable = |detail| RemoteError::Unreachable { url: remote.url().to_owned(), detail };
         let sent = remote.client().request(request).await;
-        let response = sent.map_err(|error| unreachable(root_cause(&error)))?;
+        let response = sent.map_err(|error| unreachable(told(&error)))?;
         match response.status() {
             status if status.is_success() => Ok(response),
             status => Err(refusal(&asked, status, response).await),
@@ -151,6 +168,19 @@ impl<'r> Call<'r> {
     fn asked(&self) -> String {
         format!("{} {}", self.method, self.route.as_str())
     }
+}
+
+/// Waits for something, but not for ever.
+pub(crate) async fn within<T>(
+    remote: &Remote,
+    patience: Option<Duration>,
+    work: impl Future<Output = Result<T, RemoteError>>,
+) -> Result<T, RemoteError> {
+    let Some(patience) = patience else { return work.await };
+    timeout(patience, work).await.unwrap_or_else(|_| {
+        let detail = format!("it did not answer within {} s", patience.as_secs());
+        Err(RemoteError::Unreachable { url: remote.url().to_owned(), detail })
+    })
 }
 
 /// Makes an error of an answer that is a refusal.
@@ -167,8 +197,21 @@ pub(crate) fn malformed(asked: &str, detail: impl ToString) -> RemoteError {
     RemoteError::Malformed { request: asked.to_owned(), detail: detail.to_string() }
 }
 
+/// Why nobody was reached; when nothing listens there, also how to change that.
+fn told(error: &(dyn Error + 'static)) -> String {
+    let refused = innermost(error).downcast_ref::<io::Error>();
+    match refused.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+        true => format!("{}; `seriatim run` starts it", root_cause(error)),
+        false => root_cause(error),
+    }
+}
+
 /// The innermost cause: what the operating system or TLS said.
 pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
+    innermost(error).to_string()
+}
+
+fn innermost<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
     let mut cause = error;
     // Chains of errors are short; a loop in one would be a defect of its author.
     for _ in 0..limits::CAUSES_MAX {
@@ -177,5 +220,5 @@ pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
             None => break,
         }
     }
-    cause.to_string()
+    cause
 }

@@ -1,12 +1,12 @@
 //! Calls about the daemon itself: how it is, what it has loaded, what was done, what happens.
 
 use bytes::Bytes;
+use http::header;
 use serde_json::json;
 
 use crate::clock::Timestamp;
 use crate::remote::error::RemoteError;
 use crate::remote::events::Events;
-use crate::remote::lines::Lines;
 use crate::remote::page::AuditPage;
 use crate::remote::page::BackupView;
 use crate::remote::page::DefinitionPage;
@@ -41,9 +41,9 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn clock(&self) -> Result<Option<WireTime>, RemoteError> {
-        let response = self.get(Route::new("/healthz")).open().await?;
-        let date = response.headers().get(http::header::DATE).and_then(|date| date.to_str().ok());
-        let date = date.and_then(|date| jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok());
+        let date = self.get(Route::new("/healthz")).answer_header(header::DATE).await?;
+        let parser = jiff::fmt::rfc2822::DateTimeParser::new();
+        let date = date.and_then(|date| parser.parse_timestamp(date).ok());
         let millis = date.and_then(|date| u64::try_from(date.as_millisecond()).ok());
         Ok(millis.map(|millis| WireTime(Timestamp::from_millis(millis))))
     }
@@ -105,10 +105,9 @@ impl Remote {
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn events(&self, queue: Option<&str>) -> Result<Events, RemoteError> {
-        let route = Route::new("/v1/events").query("queue", queue);
-        let asked = format!("GET {}", route.as_str());
-        let call = self.get(route).header("accept", Some("text/event-stream"))?;
-        Ok(Events::new(Lines::new(asked, call.open().await?)))
+    pub async fn events(&self, queue: Option<&str>) -> Result<Events<'_>, RemoteError> {
+        let call = self.get(Route::new("/v1/events").query("queue", queue));
+        let lines = call.header("accept", Some("text/event-stream"))?.open_stream().await?;
+        Ok(Events::new(lines))
     }
 }

@@ -1,5 +1,7 @@
 //! An answer that comes line by line: lines of JSON, and server-sent events.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use bytes::BytesMut;
 use http_body_util::BodyExt;
@@ -10,9 +12,14 @@ use crate::limits;
 use crate::remote::error::RemoteError;
 use crate::remote::exchange::malformed;
 use crate::remote::exchange::root_cause;
+use crate::remote::exchange::within;
+use crate::remote::remote::Remote;
 
 /// The lines of an answer, as they come.
-pub(crate) struct Lines {
+pub(crate) struct Lines<'r> {
+    remote: &'r Remote,
+    /// How long a line may take.
+    patience: Option<Duration>,
     asked: String,
     body: Incoming,
     unread: BytesMut,
@@ -20,13 +27,23 @@ pub(crate) struct Lines {
     searched: usize,
 }
 
-impl Lines {
-    pub(crate) fn new(asked: String, response: Response<Incoming>) -> Lines {
-        Lines { asked, body: response.into_body(), unread: BytesMut::new(), searched: 0 }
+impl<'r> Lines<'r> {
+    pub(crate) fn new(
+        remote: &'r Remote,
+        patience: Option<Duration>,
+        asked: String,
+        response: Response<Incoming>,
+    ) -> Lines<'r> {
+        Lines { remote, patience, asked, body: response.into_body(), unread: BytesMut::new(), searched: 0 }
     }
 
     /// The next line without its end; `None` at the end of the answer.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, RemoteError> {
+        let (remote, patience) = (self.remote, self.patience);
+        within(remote, patience, self.read()).await
+    }
+
+    async fn read(&mut self) -> Result<Option<Bytes>, RemoteError> {
         loop {
             if let Some(line) = self.split() {
                 return Ok(Some(line));

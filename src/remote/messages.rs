@@ -4,9 +4,9 @@ use bytes::Bytes;
 
 use crate::error::Misuse;
 use crate::remote::error::RemoteError;
+use crate::remote::exchange::Call;
 use crate::remote::exchange::NDJSON;
 use crate::remote::exchange::malformed;
-use crate::remote::lines::Lines;
 use crate::remote::page::MessagePage;
 use crate::remote::receipt::ReceiptView;
 use crate::remote::receipt::SentLine;
@@ -55,9 +55,23 @@ impl Remote {
         messages: &[SendEnvelope],
     ) -> Result<Vec<ReceiptView>, RemoteError> {
         let route = Route::queue(queue).word("messages").query("atomic", Some(true));
-        let answers = self.post_lines(route, lines_of(messages)?.into(), messages.len()).await?;
-        let answers: Result<Vec<ReceiptView>, Problem> = answers.into_iter().collect();
-        answers.map_err(|problem| RemoteError::Problem(Box::new(problem)))
+        all_taken(post_lines(self.post(route), lines_of(messages)?.into(), messages.len()).await?)
+    }
+
+    /// Sends messages in one transaction, once: the same request with the same key is given the same answer for a while,
+    /// and stores nothing again.
+    ///
+    /// # Errors
+    /// As [`Remote::send_together`].
+    pub async fn send_once(
+        &self,
+        queue: &str,
+        key: &str,
+        messages: &[SendEnvelope],
+    ) -> Result<Vec<ReceiptView>, RemoteError> {
+        let route = Route::queue(queue).word("messages").query("atomic", Some(true));
+        let call = self.post(route).header("idempotency-key", Some(key))?;
+        all_taken(post_lines(call, lines_of(messages)?.into(), messages.len()).await?)
     }
 
     /// Sends lines of JSON, each a [`SendEnvelope`], as they are.
@@ -70,35 +84,7 @@ impl Remote {
         lines: impl Into<Bytes>,
         count: usize,
     ) -> Result<BatchAnswers, RemoteError> {
-        self.post_lines(Route::queue(queue).word("messages"), lines.into(), count).await
-    }
-
-    async fn post_lines(
-        &self,
-        route: Route,
-        lines: Bytes,
-        count: usize,
-    ) -> Result<BatchAnswers, RemoteError> {
-        let asked = format!("POST {}", route.as_str());
-        let response = self.post(route).bytes(NDJSON, lines)?.open().await?;
-        let mut answer = Lines::new(asked, response);
-        let mut answers = Vec::with_capacity(count);
-        while let Some(line) = answer.next_filled().await? {
-            let sent = serde_json::from_slice(&line).map_err(|error| malformed(answer.asked(), error))?;
-            answers.push(match sent {
-                SentLine::Sent(receipt) => Ok(receipt),
-                SentLine::Refused { error } => Err(error),
-            });
-        }
-        // What went wrong in the midst of the lines ends the answers; the lines behind it were not taken.
-        if let Some(Err(problem)) = answers.last().filter(|_| answers.len() < count) {
-            let rest = vec![Err(problem.clone()); count - answers.len()];
-            answers.extend(rest);
-        }
-        match answers.len() == count {
-            true => Ok(answers),
-            false => Err(malformed(answer.asked(), format!("{count} messages, {} answers", answers.len()))),
-        }
+        post_lines(self.post(Route::queue(queue).word("messages")), lines.into(), count).await
     }
 
     /// Cancels a scheduled message.
@@ -142,4 +128,31 @@ fn lines_of(messages: &[SendEnvelope]) -> Result<Vec<u8>, Misuse> {
         lines.push(b'\n');
     }
     Ok(lines)
+}
+
+/// Sends lines and reads an answer to each.
+async fn post_lines(call: Call<'_>, lines: Bytes, count: usize) -> Result<BatchAnswers, RemoteError> {
+    let mut answer = call.bytes(NDJSON, lines)?.open_lines().await?;
+    let mut answers = Vec::with_capacity(count);
+    while let Some(line) = answer.next_filled().await? {
+        let sent = serde_json::from_slice(&line).map_err(|error| malformed(answer.asked(), error))?;
+        answers.push(match sent {
+            SentLine::Sent(receipt) => Ok(receipt),
+            SentLine::Refused { error } => Err(error),
+        });
+    }
+    // What went wrong in the midst of the lines ends the answers; the lines behind it were not taken.
+    if let Some(Err(problem)) = answers.last().filter(|_| answers.len() < count) {
+        let rest = vec![Err(problem.clone()); count - answers.len()];
+        answers.extend(rest);
+    }
+    match answers.len() == count {
+        true => Ok(answers),
+        false => Err(malformed(answer.asked(), format!("{count} messages, {} answers", answers.len()))),
+    }
+}
+
+fn all_taken(answers: BatchAnswers) -> Result<Vec<ReceiptView>, RemoteError> {
+    let answers: Result<Vec<ReceiptView>, Problem> = answers.into_iter().collect();
+    answers.map_err(|problem| RemoteError::Problem(Box::new(problem)))
 }

@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::wire::DeliveryEnvelope;
 use crate::wire::Problem;
+use crate::wire::views::AuditView;
 use crate::wire::views::BlockedView;
 use crate::wire::views::DeadLetterEntry;
 use crate::wire::views::DefinitionView;
@@ -108,8 +108,8 @@ pub(crate) struct SchedulePage {
 /// A page of what operators did, oldest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AuditPage {
-    /// What was done, each as an object.
-    pub actions: Vec<Value>,
+    /// What was done, or tried.
+    pub actions: Vec<AuditView>,
     /// Where the next page goes on; none at the end.
     #[serde(default)]
     pub after: Option<String>,

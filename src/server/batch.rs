@@ -233,10 +233,12 @@ pub(crate) fn read_line(shared: &Shared, queue: &Queue, line: &[u8]) -> Result<M
     Ok(shared.place.place(queue.name(), envelope.into_message()?)?)
 }
 
-/// Writes what became of a message, without its status when that is what everybody expects.
+/// Writes what became of a message.
 pub(crate) fn write_receipt(answers: &mut Vec<u8>, receipt: Receipt) {
     let written = match receipt {
-        Receipt::Accepted(number) => writeln!(answers, "{{\"sequence_number\":{number}}}"),
+        Receipt::Accepted(number) => {
+            writeln!(answers, "{{\"sequence_number\":{number},\"status\":\"accepted\"}}")
+        }
         Receipt::Duplicate(number) => {
             writeln!(answers, "{{\"sequence_number\":{number},\"status\":\"duplicate\"}}")
         }

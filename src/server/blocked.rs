@@ -83,7 +83,7 @@ impl<'a> Search<'a> {
             caller,
             queue: query.queue.map(QueueName::new).transpose()?,
             cause: query.cause,
-            limit: page_limit(query.limit),
+            limit: page_limit(query.limit)?,
             looks: limits::HTTP_LOOKS_MAX,
             blocked: Vec::new(),
             stands_at: query.after,

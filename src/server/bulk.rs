@@ -144,7 +144,7 @@ pub(crate) async fn bulk(
     order.check()?;
     let queue = client.queue(named.text("queue")?)?;
     let mut walk = Walk::new(after, filter.prefix.clone())?;
-    let found = walk.next(&queue, page_limit(limit), |view| filter.matches(view)).await?;
+    let found = walk.next(&queue, page_limit(limit)?, |view| filter.matches(view)).await?;
     let mut answer = BulkAnswer {
         matched: found.views.len(),
         done: 0,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use axum::response::IntoResponse;
 use http::Request;
+use http::header;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,8 +23,10 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
 use crate::limits;
+use crate::server::bodies::Outflow;
+use crate::server::bodies::Uptake;
 use crate::server::guard::FromFileSystem;
-use crate::server::pace::Outflow;
+use crate::server::head::check_head;
 use crate::server::pace::Pace;
 use crate::server::pace::Paced;
 use crate::server::patience::Patience;
@@ -111,13 +115,21 @@ impl Talk {
         let io = TokioIo::new(Paced::new(stream, pace.clone(), patience));
         let service = service_fn(|request: Request<Incoming>| {
             pace.note_request();
-            let mut request = request.map(Body::new);
+            let mut request = request.map(|body| Body::new(Uptake::new(body, pace.clone())));
             if is_local {
                 request.extensions_mut().insert(FromFileSystem);
             }
             let (router, pace) = (router.clone(), pace.clone());
+            let checked = check_head(request.version(), request.uri(), request.headers());
             async move {
-                let Ok(response) = router.oneshot(request).await;
+                let response = match checked {
+                    Ok(()) => {
+                        let Ok(response) = router.oneshot(request).await;
+                        response
+                    }
+                    // Where the next request would begin is not certain either.
+                    Err(refused) => ([(header::CONNECTION, "close")], refused).into_response(),
+                };
                 Ok::<_, Infallible>(response.map(|body| Outflow::new(body, pace)))
             }
         });

@@ -84,7 +84,7 @@ pub(crate) struct SchedulesAnswer {
 }
 
 pub(crate) async fn schedules(State(shared): State<Shared>, caller: Caller) -> Answer {
-    let mut schedules = shared.host.schedules();
+    let mut schedules = shared.host.schedules().await?;
     schedules.retain(|schedule| caller.reaches(&schedule.queue));
     json(&SchedulesAnswer { schedules })
 }
@@ -106,7 +106,7 @@ pub(crate) async fn audit(
 ) -> Answer {
     let after = page.after.as_deref().unwrap_or("0").parse();
     let after = after.map_err(|_| Refused::misuse("after", "is not the number of an entry"))?;
-    let limit = page_limit(page.limit);
+    let limit = page_limit(page.limit)?;
     let entries = shared.client.audit(after, limit).await?;
     let is_full = entries.len() == limit;
     let after = entries.last().filter(|_| is_full).map(|entry| entry.number.to_string());

@@ -63,7 +63,7 @@ impl Pile {
         workflow_id: Option<String>,
         after: Option<String>,
     ) -> Result<Pile, Refused> {
-        let after = match (after, &reason) {
+        let after = match (after.filter(|after| !after.is_empty()), &reason) {
             (Some(text), _) => Some(cursor(&text)?),
             // Sequence numbers begin with 1: this is just before the first of the reason.
             (None, Some(reason)) => Some(place(reason.clone(), SequenceNumber::new(0))),
@@ -125,7 +125,7 @@ fn cursor(text: &str) -> Result<DeadLetterView, Refused> {
 pub(crate) async fn list(named: Named, Asked(query): Asked<DeadLettersQuery>) -> Answer {
     let queue = named.queue()?;
     let mut pile = Pile::new(query.reason, None, query.after)?;
-    let (letters, is_last) = pile.next(&queue, page_limit(query.limit)).await?;
+    let (letters, is_last) = pile.next(&queue, page_limit(query.limit)?).await?;
     let dead_letters = letters.iter().map(DeadLetterEntry::show).collect();
     json(&DeadLettersAnswer { dead_letters, after: pile.rest(is_last) })
 }
@@ -237,7 +237,7 @@ pub(crate) async fn redrive_many(
     let client = acting_as(&shared.client, &caller, request.reason.as_deref())?;
     let queue = client.queue(named.text("queue")?)?;
     let mut pile = Pile::new(request.letter_reason, request.workflow_id, request.after)?;
-    let (letters, is_last) = pile.next(&queue, page_limit(request.limit)).await?;
+    let (letters, is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
     let dry_run = request.dry_run;
     let mut answer = RedriveManyAnswer { matched: letters.len(), dry_run, ..Default::default() };
     for letter in letters.iter().filter(|_| !dry_run) {

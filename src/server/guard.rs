@@ -39,13 +39,15 @@ pub(crate) async fn guard(
 ) -> Response {
     let started = shared.clock.elapsed();
     let (mut parts, body) = request.into_parts();
-    let (caller, admitted) = match who(&shared, &facts, &parts) {
-        Ok(caller) => (caller.clone(), admit(&facts, &caller, &mut parts).await),
-        Err(refused) => (Caller::default(), Err(refused)),
+    let queue = queue_of(&mut parts).await;
+    let known = who(&shared, &facts, &parts);
+    let who = known.as_ref().map_or("nobody", Caller::name).to_owned();
+    let admitted = match known {
+        Ok(caller) => admit(&facts, &caller, queue.as_deref(), &parts).map(|()| caller),
+        Err(refused) => Err(refused),
     };
-    let who = caller.name().to_owned();
     let response = match admitted {
-        Ok(()) => {
+        Ok(caller) => {
             parts.extensions.insert(caller);
             parts.extensions.insert(BodyMax(facts.body_bytes_max));
             next.run(Request::from_parts(parts, body)).await
@@ -53,13 +55,13 @@ pub(crate) async fn guard(
         Err(refused) => refused.into_response(),
     };
     let ms = shared.clock.elapsed().saturating_sub(started).as_millis();
-    facts.note(&who, response.status(), u64::try_from(ms).unwrap_or(u64::MAX));
+    facts.note(&who, queue.as_deref(), response.status(), u64::try_from(ms).unwrap_or(u64::MAX));
     response
 }
 
 /// Who asks, as far as the route needs to know it.
 fn who(shared: &Shared, facts: &Facts, parts: &Parts) -> Result<Caller, Refused> {
-    match &shared.keys {
+    match shared.keys.load().as_deref() {
         _ if facts.need == Need::Nothing => Ok(Caller::default()),
         Some(keys) => holder_of_key(keys, &parts.headers),
         None if parts.extensions.get::<FromFileSystem>().is_some() => Ok(Caller::default()),
@@ -86,7 +88,11 @@ fn check_no_browser(parts: &Parts) -> Result<(), Refused> {
         None => Ok(None),
         Some(value) => value.to_str().map(Some).map_err(|_| Refused::misuse("headers", "are not ASCII")),
     };
-    let host = text(header::HOST)?.or_else(|| parts.uri.authority().map(|authority| authority.as_str()));
+    // Who writes the whole address into the request line means that one, whatever the header says.
+    let host = match parts.uri.authority() {
+        Some(authority) => Some(authority.as_str()),
+        None => text(header::HOST)?,
+    };
     if host.is_some_and(|host| !is_this_machine(host)) {
         let detail = "the Host header names another machine; without keys only this machine is served";
         return Err(Refused::new("wrong_host", detail));
@@ -116,15 +122,19 @@ fn is_this_machine(host: &str) -> bool {
     is_localhost || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-async fn admit(facts: &Facts, caller: &Caller, parts: &mut Parts) -> Result<(), Refused> {
+/// The queue that a path names, if it can be read.
+async fn queue_of(parts: &mut Parts) -> Option<String> {
+    let params = RawPathParams::from_request_parts(parts, &()).await.ok()?;
+    params.iter().find(|(name, _)| *name == "queue").map(|(_, queue)| queue.to_owned())
+}
+
+fn admit(facts: &Facts, caller: &Caller, queue: Option<&str>, parts: &Parts) -> Result<(), Refused> {
     if let Need::Right(right) = facts.need {
         match facts.scope {
-            Scope::Queue => {
-                let params = RawPathParams::from_request_parts(parts, &()).await;
-                let params = params.map_err(|_| Refused::misuse("path", "is not UTF-8"))?;
-                let queue = params.iter().find(|(name, _)| *name == "queue").map(|(_, queue)| queue);
-                caller.check(right, Some(queue.unwrap_or_default()))?;
-            }
+            Scope::Queue => match queue {
+                Some(queue) => caller.check(right, Some(queue))?,
+                None => return Err(Refused::misuse("path", "is not UTF-8")),
+            },
             Scope::Each => caller.check_any(right)?,
             Scope::All => caller.check(right, None)?,
         }

@@ -41,6 +41,7 @@ const TRACE: [&str; 2] = ["traceparent", "tracestate"];
 /// headers say goes before what those say.
 pub(crate) fn message_of(headers: &HeaderMap, mut message: Message) -> Result<Message, Misuse> {
     message.headers.content_type = text(headers.get(header::CONTENT_TYPE), "content-type")?;
+    check_version(headers)?;
     for (name, value) in headers {
         if let Some(attribute) = name.as_str().strip_prefix("ce-") {
             message = with_attribute(message, attribute, decoded(name, value)?);
@@ -48,12 +49,31 @@ pub(crate) fn message_of(headers: &HeaderMap, mut message: Message) -> Result<Me
             message = message.property(name.as_str(), decoded(name, value)?);
         }
     }
-    for (name, value) in headers {
-        if let Some(field) = name.as_str().strip_prefix("seriatim-") {
+    for name in headers.keys() {
+        let Some(field) = name.as_str().strip_prefix("seriatim-") else { continue };
+        let mut values = headers.get_all(name).iter();
+        if let (Some(value), None) = (values.next(), values.next()) {
             message = with_field(message, name, field, decoded(name, value)?)?;
+        } else {
+            return Err(Misuse::new(name.to_string(), "is there more than once"));
         }
     }
     Ok(message)
+}
+
+/// Later minor versions of CloudEvents only add; another major one could mean anything, and so could none.
+fn check_version(headers: &HeaderMap) -> Result<(), Misuse> {
+    let wrong = |problem| Err(Misuse::new("ce-specversion", problem));
+    let mut versions = headers.get_all("ce-specversion").iter();
+    match (versions.next().map(HeaderValue::as_bytes), versions.next()) {
+        (Some(version), None) if version == b"1" || version.starts_with(b"1.") => Ok(()),
+        (Some(_), None) => wrong("is not 1.0, the version of CloudEvents that is understood"),
+        (Some(_), Some(_)) => wrong("is there more than once"),
+        (None, _) if headers.keys().any(|name| name.as_str().starts_with("ce-")) => {
+            wrong("is missing: every CloudEvent says its version, and ce- headers are those of an event")
+        }
+        (None, _) => Ok(()),
+    }
 }
 
 fn with_attribute(message: Message, attribute: &str, value: String) -> Message {
@@ -181,7 +201,8 @@ mod tests {
         assert_eq!(properties, ["ce-source", "ce-specversion"]);
 
         let message =
-            read(&[("ce-sequence", "01H-x"), ("ce-id", "1"), ("seriatim-message-id", "2")]).unwrap();
+            read(&[event[3], ("ce-sequence", "01H-x"), ("ce-id", "1"), ("seriatim-message-id", "2")])
+                .unwrap();
         assert_eq!((message.position, message.message_id.as_deref()), (None, Some("2")));
         assert_eq!(message.headers.properties["ce-sequence"], PropertyValue::from("01H-x"));
     }
@@ -194,8 +215,13 @@ mod tests {
             ("seriatim-schedule-at", "yesterday"),
             ("seriatim-first", "perhaps"),
             ("seriatim-workflow", "w"),
+            ("ce-specversion", "0.3"),
         ] {
             assert_eq!(read(&[(name, value)]).unwrap_err().field(), name);
         }
+        let twice = [("seriatim-position", "1"), ("seriatim-position", "2")];
+        assert!(read(&twice).unwrap_err().to_string().contains("more than once"));
+        let unversioned = read(&[("ce-id", "1"), ("ce-type", "paid")]).unwrap_err();
+        assert_eq!(unversioned.field(), "ce-specversion");
     }
 }

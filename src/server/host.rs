@@ -48,7 +48,7 @@ pub(crate) trait Host: Send + Sync + 'static {
     fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<(), Box<Problem>>;
 
     /// The schedules, with their next instants.
-    fn schedules(&self) -> Vec<ScheduleView>;
+    fn schedules(&self) -> BoxFuture<'_, Result<Vec<ScheduleView>, Problem>>;
 
     /// The file a backup of this name is written to, inside the folder that is meant for backups.
     fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse>;

@@ -20,6 +20,8 @@ use crate::server::guard::BodyMax;
 use crate::server::inflow::Inflow;
 use crate::server::shared::Shared;
 use crate::wire::Problem;
+use crate::wire::plain;
+use crate::wire::plain_text;
 
 /// The parameters of a path.
 pub(crate) struct Named {
@@ -74,7 +76,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Asked<T> {
                 Err(rejection) => {
                     let problem = std::error::Error::source(&rejection)
                         .map_or_else(|| rejection.to_string(), ToString::to_string);
-                    Err(Refused::from(named_field(Problem::new("misuse", problem))))
+                    Err(Refused::from(misuse_told(&problem)))
                 }
             }
         }
@@ -123,17 +125,18 @@ pub(crate) fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, Refused> 
         return Err(Refused::from(Problem::new("misuse", "the request is an array; an object is asked for")));
     }
     serde_json::from_slice(json).map_err(|error| match error.classify() {
-        Category::Data => Refused::from(named_field(Problem::new("misuse", error.to_string()))),
+        Category::Data => Refused::from(misuse_told(&error.to_string())),
         Category::Io | Category::Syntax | Category::Eof => {
-            Refused::new("malformed", format!("read JSON: {error}"))
+            Refused::new("malformed", format!("read JSON: {}", plain(&error)))
         }
     })
 }
 
 /// Names the field that is unknown or missing, when the sentence says which.
-fn named_field(problem: Problem) -> Problem {
+fn misuse_told(told: &str) -> Problem {
+    let problem = Problem::new("misuse", plain_text(told));
     let named = ["unknown field `", "missing field `"].into_iter().find_map(|beginning| {
-        let (_, rest) = problem.detail.split_once(beginning)?;
+        let (_, rest) = told.split_once(beginning)?;
         Some(rest.split('`').next()?.to_owned())
     });
     match named {

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::server::answer::PROBLEM_JSON;
 use crate::server::answer::to_json;
+use crate::server::operate::Verb;
 use crate::server::route::Facts;
 use crate::server::route::Gives;
 use crate::server::route::Need;
@@ -119,6 +120,7 @@ fn parameters(facts: &Facts, generator: &mut SchemaGenerator) -> Vec<Value> {
         if let Some(name) = word.strip_prefix('{').and_then(|word| word.strip_suffix('}')) {
             let schema = match name {
                 "number" => json!({ "type": "integer", "minimum": 1 }),
+                "verb" => generator.subschema_for::<Verb>().to_value(),
                 _ => json!({ "type": "string" }),
             };
             parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));

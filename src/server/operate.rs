@@ -108,7 +108,14 @@ pub(crate) async fn operate(
         true => (foreseen?, None),
         // The engine judges by what is then, not by what was looked at.
         false => {
-            let purged = order.carry_out(&workflow).await?;
+            // What was looked at says more precisely why nothing waits: somebody may be at work on it.
+            let done = order.carry_out(&workflow).await;
+            let purged = match (done, &foreseen) {
+                (Err(Refused(problem)), Err(_)) if problem.code == "nothing_waits" => {
+                    return foreseen.and(Err(Refused(problem)));
+                }
+                (done, _) => done?,
+            };
             (foreseen.unwrap_or_else(|_| "it was done".to_owned()), purged)
         }
     };
@@ -170,6 +177,9 @@ impl Order {
             }
             (Verb::Retry, WorkflowStatus::Held(_)) if waiting > view.early => {
                 "if the message at the head has failed, it is tried again now".to_owned()
+            }
+            (Verb::Retry, _) if is_locked => {
+                return refused("workflow_locked", "retry: its message is being handled at this moment");
             }
             (Verb::Retry, _) => {
                 return refused("nothing_waits", "retry: no message waits for a retry at the head");

@@ -4,23 +4,20 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 use std::task::Context;
 use std::task::Poll;
 use std::time::Duration;
 
-use axum::body::Body;
-use bytes::Bytes;
 use futures_util::task::AtomicWaker;
-use hyper::body::Body as HttpBody;
-use hyper::body::Frame;
-use hyper::body::SizeHint;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
 use tokio::time::Sleep;
 
+use crate::limits;
 use crate::server::patience::Patience;
 
 /// What a connection waits for.
@@ -51,12 +48,24 @@ pub(crate) struct Pace {
     phase: AtomicU32,
     /// Who waits for something to read.
     reader: AtomicWaker,
+    /// Whether a body was left unread, so that more of it may be on its way.
+    is_left_unread: AtomicBool,
 }
 
 impl Pace {
     /// A request has come whole, but for its body.
     pub(crate) fn note_request(&self) {
         self.enter(Phase::Answer);
+    }
+
+    /// An answer has gone out, or as far as it will.
+    pub(crate) fn note_answered(&self) {
+        self.enter(Phase::Idle);
+    }
+
+    /// More of a body may come that nobody reads.
+    pub(crate) fn note_unread(&self) {
+        self.is_left_unread.store(true, Ordering::Release);
     }
 
     fn now(&self) -> (u32, Phase) {
@@ -91,11 +100,13 @@ pub(crate) struct Paced<S> {
     reading: Option<(u32, Pin<Box<Sleep>>)>,
     /// The end of patience with what is written.
     writing: Option<Pin<Box<Sleep>>>,
+    /// The end of patience with what comes although nobody reads it.
+    lingering: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Paced<S> {
     pub(crate) fn new(stream: S, pace: Arc<Pace>, patience: Patience) -> Paced<S> {
-        Paced { stream, pace, patience, reading: None, writing: None }
+        Paced { stream, pace, patience, reading: None, writing: None, lingering: None }
     }
 
     fn note_read(&mut self, bytes: usize) {
@@ -167,7 +178,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -196,45 +207,36 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.wait_for_writing(context, shut).map(Result::flatten)
+        if self.lingering.is_none() {
+            let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+            match self.wait_for_writing(context, shut).map(Result::flatten) {
+                Poll::Ready(Ok(())) if self.pace.is_left_unread.load(Ordering::Acquire) => {}
+                shut => return shut,
+            }
+        }
+        self.linger(context)
     }
 }
 
-/// The body of an answer; once it is gone, the connection is idle.
-pub(crate) struct Outflow {
-    body: Body,
-    pace: Arc<Pace>,
-}
-
-impl Outflow {
-    pub(crate) fn new(body: Body, pace: Arc<Pace>) -> Outflow {
-        Outflow { body, pace }
-    }
-}
-
-impl Drop for Outflow {
-    fn drop(&mut self) {
-        self.pace.enter(Phase::Idle);
-    }
-}
-
-impl HttpBody for Outflow {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+impl<S: AsyncRead + Unpin> Paced<S> {
+    /// Reads what still comes to its end, for a moment: closing before would make the system at the other side drop the
+    /// answer that says why the body was not read.
+    fn linger(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let alarm = self.lingering.get_or_insert_with(|| alarm(limits::HTTP_LINGER));
+        if overdue(alarm, context).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut scratch = [0; 16 * 1024];
+        // A few reads at a time, so that one connection does not keep a thread for itself.
+        for _ in 0..16 {
+            let mut buffer = ReadBuf::new(&mut scratch);
+            match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {}
+                Poll::Ready(_) => return Poll::Ready(Ok(())),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 }

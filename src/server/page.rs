@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::limits;
+use crate::server::answer::Refused;
 
 /// Which part of a listing.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -18,7 +19,10 @@ pub(crate) struct PageQuery {
 /// Entries of a page if nobody says how many.
 const LIMIT_DEFAULT: usize = 100;
 
-/// How many entries a page has.
-pub(crate) fn page_limit(asked: Option<usize>) -> usize {
-    asked.unwrap_or(LIMIT_DEFAULT).clamp(1, limits::PAGE_MAX)
+/// How many entries a page has; a page without any would lead nowhere.
+pub(crate) fn page_limit(asked: Option<usize>) -> Result<usize, Refused> {
+    match asked.unwrap_or(LIMIT_DEFAULT) {
+        0 => Err(Refused::misuse("limit", "is zero, and a page has one entry at least")),
+        asked => Ok(asked.min(limits::PAGE_MAX)),
+    }
 }

@@ -46,7 +46,7 @@ impl MessagesAnswer {
 }
 
 pub(crate) async fn list(named: Named, Asked(query): Asked<PeekQuery>) -> Answer {
-    let views = named.queue()?.peek(SequenceNumber::new(query.from), page_limit(query.limit)).await?;
+    let views = named.queue()?.peek(SequenceNumber::new(query.from), page_limit(query.limit)?).await?;
     let next = views.last().map(|last| last.sequence_number.get() + 1);
     json(&MessagesAnswer::show(&views, next))
 }

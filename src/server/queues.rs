@@ -42,7 +42,7 @@ pub(crate) async fn list(
     caller: Caller,
     Asked(page): Asked<PageQuery>,
 ) -> Answer {
-    let limit = page_limit(page.limit);
+    let limit = page_limit(page.limit)?;
     let mut after = page.after.map(QueueName::new).transpose()?;
     let mut queues = Vec::new();
     loop {
@@ -74,6 +74,10 @@ fn shown(house: &House, view: &QueueView) -> QueueEnvelope {
     if let Some(definition) = house.host.definition_of(&view.name) {
         shown.definition = Some(definition.file);
         shown.paused = (!definition.handlers.is_empty()).then_some(definition.paused);
+        if !definition.retry_delays.is_empty() {
+            shown.retry_delays = definition.retry_delays;
+            shown.options.retry.backoff = None;
+        }
     }
     shown
 }

@@ -22,6 +22,7 @@ use crate::server::answer::json;
 use crate::server::named::Named;
 use crate::server::named::Told;
 use crate::server::shared::Shared;
+use crate::token::LockToken;
 use crate::wire::DeliveryEnvelope;
 use crate::wire::WireDuration;
 use crate::wire::WireTime;
@@ -54,16 +55,18 @@ pub(crate) struct ReceiveDeferredRequest {
 /// What was handed out.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ReceiveAnswer {
-    /// With a run: its lock token, by which it is settled as a whole.
+    /// With a run: its lock token, by which it is settled, from its first message on.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<String>,
     /// The messages; none when none came in time.
     deliveries: Vec<DeliveryEnvelope>,
 }
 
-/// A message on its way out, its handle let go of: from now on its ID settles it.
+/// A message on its way out, its handle let go of: from now on its ID settles it, or the token of its run.
 struct Handed {
-    id: DeliveryId,
+    token: LockToken,
+    /// None in a run, whose messages are settled from the first on and not one by one.
+    id: Option<DeliveryId>,
     message: Received,
     locked_until: Timestamp,
 }
@@ -71,17 +74,13 @@ struct Handed {
 impl Handed {
     fn keep(delivery: Delivery) -> Handed {
         let (message, locked_until) = (delivery.message().clone(), delivery.locked_until());
-        Handed { id: delivery.keep(), message, locked_until }
+        Handed { token: delivery.lock_token(), id: Some(delivery.keep()), message, locked_until }
     }
 
     fn keep_run(run: Run) -> Vec<Handed> {
         let (messages, locked_until) = (run.messages().to_vec(), run.locked_until());
         let token = run.keep();
-        let handed = |message: Received| {
-            let (sequence_number, delivery_count) = (message.sequence_number, message.delivery_count);
-            Handed { id: DeliveryId { token, sequence_number, delivery_count }, message, locked_until }
-        };
-        messages.into_iter().map(handed).collect()
+        messages.into_iter().map(|message| Handed { token, id: None, message, locked_until }).collect()
     }
 }
 
@@ -91,7 +90,10 @@ pub(crate) async fn receive(
     Told(request): Told<ReceiveRequest>,
 ) -> Answer {
     let queue = named.queue()?;
-    let max = request.max.unwrap_or(1).min(limits::RECEIVE_MAX);
+    let max = match request.max.unwrap_or(1) {
+        0 => return Err(Refused::misuse("max", "is zero, and a receive takes one message at least")),
+        max => max.min(limits::RECEIVE_MAX),
+    };
     let wait = request.wait.map_or(Duration::ZERO, |wait| wait.0).min(limits::HTTP_WAIT_MAX);
     let received = async {
         match request.run {
@@ -106,7 +108,7 @@ pub(crate) async fn receive(
         handed = received => handed?,
         () = shared.stopping.cancelled() => Vec::new(),
     };
-    let run = handed.first().filter(|_| request.run).map(|first| first.id.lock_token().to_string());
+    let run = handed.first().filter(|_| request.run).map(|first| first.token.to_string());
     json(&ReceiveAnswer { run, deliveries: show(&queue, handed, request.state).await? })
 }
 
@@ -129,11 +131,11 @@ async fn show(
     // The order of a queue cannot change while it stores messages, and those that are handed out are stored.
     let by_position = matches!(queue.view().await?.options.order, Order::Position { .. });
     let mut shown = Vec::with_capacity(handed.len());
-    for Handed { id, message, locked_until } in &handed {
+    for Handed { token, id, message, locked_until } in &handed {
         let mut envelope = DeliveryEnvelope::show(queue.name(), message, by_position);
         envelope.locked_until = Some(WireTime(*locked_until));
-        envelope.lock_token = Some(id.lock_token().to_string());
-        envelope.delivery = Some(id.to_string());
+        envelope.lock_token = Some(token.to_string());
+        envelope.delivery = id.map(|id| id.to_string());
         if let (true, true, Some(workflow)) = (with_state, message.has_workflow(), &message.workflow_id) {
             envelope = envelope.with_state(queue.workflow(workflow)?.state().await?.as_ref());
         }

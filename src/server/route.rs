@@ -77,17 +77,17 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Writes down how a request ended.
-    pub(crate) fn note(&self, who: &str, status: StatusCode, ms: u64) {
+    /// Writes down how a request ended: what failed, who was turned away, and what an operator has done is worth a line of
+    /// its own; what clients do all the time is not.
+    pub(crate) fn note(&self, who: &str, queue: Option<&str>, status: StatusCode, ms: u64) {
         let (method, path, status) = (self.method.as_str(), self.path, status.as_u16());
-        match (status, self.is_quiet, self.need) {
-            (500.., ..) => tracing::error!(method, path, status, ms, who, "answer a request"),
-            (400.., ..) => tracing::info!(method, path, status, ms, who, "answer a request"),
-            (_, true, _) => tracing::trace!(method, path, status, ms, who, "answer a request"),
-            (_, _, Need::Right(Right::Manage)) => {
-                tracing::info!(method, path, status, ms, who, "answer a request");
-            }
-            _ => tracing::debug!(method, path, status, ms, who, "answer a request"),
+        let is_act = self.need == Need::Right(Right::Manage) && self.method != Method::GET;
+        match status {
+            500.. => tracing::error!(method, path, queue, status, ms, who, "answer a request"),
+            401 | 403 | 421 => tracing::info!(method, path, queue, status, ms, who, "answer a request"),
+            ..=399 if is_act => tracing::info!(method, path, queue, status, ms, who, "answer a request"),
+            _ if self.is_quiet => tracing::trace!(method, path, queue, status, ms, who, "answer a request"),
+            _ => tracing::debug!(method, path, queue, status, ms, who, "answer a request"),
         }
     }
 }

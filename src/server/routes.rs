@@ -58,7 +58,6 @@ fn health() -> Vec<Route> {
             .gives_text(daemon::TEXT, "It is ready"),
         get("/metrics", "Metrics in the text format of OpenMetrics", daemon::metrics)
             .for_listeners()
-            .of_each_queue()
             .quiet()
             .gives_text(daemon::METRICS, "The metrics"),
         get("/openapi.json", "This document", daemon::document)

@@ -80,7 +80,7 @@ pub(crate) struct LineAnswer {
     /// The message's number, if it is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     sequence_number: Option<u64>,
-    /// What became of it; absent when it was accepted now.
+    /// What became of it; absent when it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<ReceiptWord>,
     /// The number of a line that was refused, from 1; blank lines do not count.
@@ -213,7 +213,7 @@ async fn send_together(shared: Shared, queue: Queue, body: Body, key: Option<Str
         Some(key) => send_once(&queue, &key, digest, messages).await?,
         None => queue.send_batch(messages).await?,
     };
-    let mut answers = Vec::with_capacity(28 * receipts.len());
+    let mut answers = Vec::with_capacity(48 * receipts.len());
     receipts.into_iter().for_each(|receipt| write_receipt(&mut answers, receipt));
     Ok(bytes_as(StatusCode::CREATED, LINES[0], answers))
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
+use rustls::ServerConfig;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -58,11 +60,11 @@ impl ServerOptions {
             patience: Patience::default(),
         }
     }
+}
 
-    /// Whether other machines could come in without a key, or hear what is said.
-    fn is_unprotected(&self) -> bool {
-        !self.address.ip().is_loopback() && (self.keys.is_none() || self.tls.is_none())
-    }
+/// Whether other machines could come in without a key, or hear what is said.
+fn is_unprotected(address: SocketAddr, has_keys: bool, has_tls: bool) -> bool {
+    !address.ip().is_loopback() && !(has_keys && has_tls)
 }
 
 /// Why a server cannot start.
@@ -95,12 +97,34 @@ pub(crate) enum ServerError {
     Tls(#[from] TlsError),
 }
 
+/// Changes who may come in while a server runs.
+#[derive(Clone)]
+pub(crate) struct Doorkeeper {
+    address: SocketAddr,
+    tls: Arc<ArcSwapOption<ServerConfig>>,
+    shared: Shared,
+}
+
+impl Doorkeeper {
+    /// Takes other keys, and reads the certificate again. Connections that are open keep the certificate they have; keys
+    /// are asked for with every request.
+    pub(crate) fn change(&self, keys: Option<Keys>, tls: Option<&TlsFiles>) -> Result<(), ServerError> {
+        if is_unprotected(self.address, keys.is_some(), tls.is_some()) {
+            return Err(ServerError::Unprotected(self.address));
+        }
+        let tls = tls.map(TlsFiles::read).transpose()?;
+        self.tls.store(tls);
+        self.shared.keys.store(keys.map(Arc::new));
+        Ok(())
+    }
+}
+
 /// A server that listens.
 pub(crate) struct Server {
     listener: TcpListener,
     address: SocketAddr,
     socket: Option<Socket>,
-    tls: Option<TlsAcceptor>,
+    tls: Arc<ArcSwapOption<ServerConfig>>,
     places: Arc<Places>,
     shared: Shared,
 }
@@ -126,10 +150,10 @@ impl Server {
         host: Arc<dyn Host>,
     ) -> Result<Server, ServerError> {
         let address = options.address;
-        if options.is_unprotected() {
+        if is_unprotected(address, options.keys.is_some(), options.tls.is_some()) {
             return Err(ServerError::Unprotected(address));
         }
-        let tls = options.tls.as_ref().map(TlsFiles::read).transpose()?.map(TlsAcceptor::from);
+        let tls = options.tls.as_ref().map(TlsFiles::read).transpose()?;
         let failed = |error| ServerError::Bind { address, error };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -143,6 +167,7 @@ impl Server {
         };
         let places = Arc::new(Places::new(options.connections_max, options.connections_per_address_max));
         let shared = Arc::new(House::new(client, place, host, options.keys, options.patience));
+        let tls = Arc::new(ArcSwapOption::new(tls));
         Ok(Server { listener, address, socket, tls, places, shared })
     }
 
@@ -151,13 +176,18 @@ impl Server {
         self.address
     }
 
+    /// Who changes the keys and the certificate while it runs.
+    pub(crate) fn doorkeeper(&self) -> Doorkeeper {
+        Doorkeeper { address: self.address, tls: self.tls.clone(), shared: self.shared.clone() }
+    }
+
     /// Serves until `stopping` is set; then who waits for work is told that there is none, requests end, and so do
     /// connections, after a limited time in any case.
     pub(crate) async fn run(self, stopping: CancellationToken) {
         let Server { listener, socket, tls, places, shared, .. } = self;
         let connections = Connections::new(router(&shared), shared.patience, shared.stopping.clone());
         tokio::join!(
-            accept_streams(listener, tls, &places, &connections, &stopping),
+            accept_streams(listener, &tls, &places, &connections, &stopping),
             accept_locally(socket, &places, &connections, &stopping),
         );
         shared.stopping.cancel();
@@ -168,7 +198,7 @@ impl Server {
 /// Accepts connections to the address.
 async fn accept_streams(
     listener: TcpListener,
-    tls: Option<TlsAcceptor>,
+    tls: &ArcSwapOption<ServerConfig>,
     places: &Arc<Places>,
     connections: &Connections,
     stopping: &CancellationToken,
@@ -178,9 +208,10 @@ async fn accept_streams(
             accepted = listener.accept() => accepted,
             () = stopping.cancelled() => return,
         };
+        let tls = tls.load_full().map(TlsAcceptor::from);
         match accepted {
             Ok((stream, peer)) => match places.take(Some(peer.ip())) {
-                Some(place) => connections.open(stream, tls.clone(), place),
+                Some(place) => connections.open(stream, tls, place),
                 // A word in plain text would mean nothing to who expects TLS.
                 None if tls.is_none() => turn_away(&stream),
                 None => {}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +24,7 @@ pub(crate) struct House {
     pub(crate) place: Arc<dyn Place>,
     pub(crate) host: Arc<dyn Host>,
     /// Who may do what; without keys, everybody on this machine may do everything.
-    pub(crate) keys: Option<Keys>,
+    pub(crate) keys: ArcSwapOption<Keys>,
     pub(crate) patience: Patience,
     /// Set when the server is about to stop: who waits for something ends now.
     pub(crate) stopping: CancellationToken,
@@ -45,7 +46,7 @@ impl House {
             client,
             place,
             host,
-            keys,
+            keys: ArcSwapOption::new(keys.map(Arc::new)),
             patience,
             stopping: CancellationToken::new(),
             room: Arc::new(Semaphore::new(limits::HTTP_BODIES_BYTES / 1024)),

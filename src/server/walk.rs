@@ -25,7 +25,7 @@ pub(crate) struct Found {
 
 impl Walk {
     pub(crate) fn new(after: Option<String>, prefix: Option<String>) -> Result<Walk, Refused> {
-        let after = match (after, &prefix) {
+        let after = match (after.filter(|after| !after.is_empty()), &prefix) {
             (Some(after), _) => Some(WorkflowId::new(after)?),
             (None, Some(prefix)) => just_before(prefix).and_then(|start| WorkflowId::new(start).ok()),
             (None, None) => None,

@@ -90,7 +90,7 @@ pub(crate) fn statuses(text: Option<&str>) -> Result<Vec<WorkflowWord>, Refused>
 }
 
 pub(crate) async fn list(named: Named, Asked(query): Asked<WorkflowsQuery>) -> Answer {
-    let (queue, limit) = (named.queue()?, page_limit(query.limit));
+    let (queue, limit) = (named.queue()?, page_limit(query.limit)?);
     let statuses = statuses(query.status.as_deref())?;
     let mut walk = Walk::new(query.after, query.prefix)?;
     let has_status =
@@ -117,7 +117,7 @@ pub(crate) async fn view(queue: &Queue, workflow: &Workflow) -> Result<WorkflowV
 
 pub(crate) async fn messages(named: Named, Asked(query): Asked<LineQuery>) -> Answer {
     let queue = named.queue()?;
-    let limit = page_limit(query.limit);
+    let limit = page_limit(query.limit)?;
     let order = queue.view().await?.options.order;
     let views = queue.workflow(query.id)?.messages(query.from, limit).await?;
     let next = views.last().and_then(|last| match order {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 use std::process::Output;
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -87,4 +88,14 @@ fn the_schema_that_is_printed_is_the_committed_one() {
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("seriatim.schema.json");
     let committed = std::fs::read_to_string(committed).expect("it is committed");
     assert!(stdout(&seriatim(&["schema"])) == committed);
+}
+
+#[test]
+fn mistakes_are_told_by_the_exit_code_although_nobody_reads_them() {
+    let folder = folder(&[("orders.toml", "ordr = 1\n")]);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+    let status = command.arg("check").arg(folder.path()).stdout(writer).stderr(Stdio::null()).status();
+    assert_eq!(status.expect("the binary runs").code(), Some(1));
 }

@@ -184,13 +184,15 @@ fn a_backup_is_named_by_us_and_placed_by_the_daemon() {
     assert!(fake.asked()[1].json()["path"].as_str().is_some_and(|name| name.starts_with("seriatim-2")));
 }
 
+fn action(number: u64, actor: &str) -> Value {
+    json!({ "number": number, "at": 0, "actor": actor, "verb": "skip_head", "queue": "orders", "count": 1 })
+}
+
 #[test]
 fn what_operators_did_is_listed_page_by_page() {
     let fake = Fake::new(|asked| match asked.line.contains("after=") {
-        false => {
-            Answer::json(json!({ "actions": [{ "at": 0, "actor": "anna", "verb": "skip" }], "after": "1" }))
-        }
-        true => Answer::json(json!({ "actions": [{ "at": 0, "actor": "bert", "verb": "hold" }] })),
+        false => Answer::json(json!({ "actions": [action(1, "anna")], "after": "1" })),
+        true => Answer::json(json!({ "actions": [action(2, "bert")] })),
     });
     let actions = fake.run(&["audit", "--json"]).json();
     assert_eq!((actions.len(), &actions[1]["actor"]), (2, &json!("bert")));

@@ -90,7 +90,7 @@ fn three_pages() -> Fake {
         let (after, refused) = match body["after"].as_str() {
             None => (Some("b"), json!([])),
             Some("b") => {
-                let error = problem(409, "workflow_locked", "operate: the workflow is locked by a holder");
+                let error = problem(409, "workflow_locked", "the workflow is locked by a holder");
                 (Some("d"), if is_dry { json!([]) } else { json!([{ "workflow_id": "d", "error": error }]) })
             }
             Some(_) => (None, json!([])),
@@ -121,7 +121,7 @@ fn many_at_once_are_done_page_by_page_and_those_refused_are_named() {
     ];
     let ran = fake.run(&arguments);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "5 workflows retried, 1 refused\n"), "{ran:?}");
-    assert_eq!(ran.stderr, "orders/d: operate: the workflow is locked by a holder (workflow_locked)\n");
+    assert_eq!(ran.stderr, "orders/d: the workflow is locked by a holder (workflow_locked)\n");
     assert_eq!(fake.asked_lines(), vec!["POST /v1/queues/orders/operate"; 3]);
     let first = fake.asked()[0].json();
     let filter = json!({ "status": ["blocked", "held"], "prefix": "eu-", "hold_cause": ["spent"], "reason": "timeout" });
@@ -129,8 +129,20 @@ fn many_at_once_are_done_page_by_page_and_those_refused_are_named() {
     assert_eq!((&first["reason"], first.get("dry_run")), (&json!("deployed"), None));
     assert_eq!(fake.asked()[2].json()["after"], "d");
     let ran = fake.run(&["retry", "orders", "--all", "--dry-run", "--json"]);
-    let tally = json!({ "verb": "retry", "dry_run": true, "matched": 6, "done": 0, "refused": 0 });
+    let tally = json!({ "verb": "retry", "dry_run": true, "matched": 6, "done": 0, "idle": 0, "refused": 0 });
     assert_eq!((ran.code, ran.json()), (Some(0), vec![tally]), "{ran:?}");
+}
+
+#[test]
+fn workflows_that_need_nothing_are_no_refusal() {
+    let fake = Fake::new(|_| {
+        let error = problem(409, "nothing_waits", "no message waits for a retry at the head");
+        let refused = json!([{ "workflow_id": "a", "error": error }]);
+        Answer::json(json!({ "matched": 2, "done": 1, "refused": refused }))
+    });
+    let ran = fake.run(&["retry", "orders", "--all", "--prefix", "a", "--yes"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "1 workflow retried, 1 needed nothing\n"), "{ran:?}");
+    assert_eq!(ran.stderr, "");
 }
 
 #[test]

@@ -87,7 +87,8 @@ async fn a_damaged_backup_changes_nothing() {
     let ran = restore(&backup, &data, &[]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("is damaged in"), "{ran:?}");
-    assert!(!data.join("seriatim.redb").exists());
+    assert!(!data.exists(), "not even a folder");
     let ran = restore(&folder.path().join("nowhere"), &data, &[]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(!data.exists(), "not even a folder");
 }

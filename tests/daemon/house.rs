@@ -6,6 +6,7 @@ use std::io::Read;
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
@@ -49,9 +50,27 @@ impl House {
         std::fs::rename(&half, path).expect("the folder can be written");
     }
 
+    /// Takes a file of the folder of definitions away.
+    pub(crate) fn remove(&self, name: &str) {
+        std::fs::remove_file(self.folder.path().join("workflows").join(name)).expect("it is there");
+    }
+
+    /// Makes a pipe in the folder of definitions: who opens it waits until its other end is opened.
+    pub(crate) fn pipe(&self, name: &str) -> PathBuf {
+        let path = self.folder.path().join("workflows").join(name);
+        let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo is everywhere");
+        assert!(made.success());
+        path
+    }
+
     /// Starts a daemon, and waits until it is ready.
     pub(crate) fn start(&self) -> Daemon {
-        let mut child = self.command().spawn().expect("the binary starts");
+        self.start_with(&[])
+    }
+
+    /// Starts a daemon with further arguments, and waits until it is ready.
+    pub(crate) fn start_with(&self, arguments: &[&str]) -> Daemon {
+        let mut child = self.command().args(arguments).spawn().expect("the binary starts");
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).expect("the daemon says something");

@@ -52,8 +52,8 @@ pub(crate) struct ExportArguments {
     /// Leaves dead letters out.
     #[arg(long)]
     pub(crate) no_dead_letters: bool,
-    /// Goes on from this message's number.
-    #[arg(long, default_value_t = 0)]
+    /// Goes on from the message with this number; the first has 1.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) from: u64,
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,
@@ -65,9 +65,9 @@ pub(crate) struct ImportArguments {
     pub(crate) queue: String,
     /// The file of lines, as `seriatim export` writes them; by default stdin.
     pub(crate) file: Option<PathBuf>,
-    /// Leaves dead letters out; otherwise they are sent like the others.
+    /// Sends dead letters too, to be handled like the others; otherwise they are left out.
     #[arg(long)]
-    pub(crate) no_dead_letters: bool,
+    pub(crate) revive_dead_letters: bool,
     #[command(flatten)]
     pub(crate) feed: FeedArguments,
     #[command(flatten)]

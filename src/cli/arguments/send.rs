@@ -50,6 +50,9 @@ pub(crate) struct HeaderArguments {
     /// Its ID, by which duplicates are detected.
     #[arg(long, conflicts_with = "ndjson")]
     pub(crate) message_id: Option<String>,
+    /// Makes it safe to say this command again: with the same key and message, nothing is stored twice for ten minutes.
+    #[arg(long, value_name = "KEY", conflicts_with = "ndjson")]
+    pub(crate) idempotency_key: Option<String>,
     /// What it is about, in a word.
     #[arg(long, conflicts_with = "ndjson")]
     pub(crate) subject: Option<String>,

@@ -15,7 +15,7 @@ pub(crate) struct RunArguments {
     #[arg(long, default_value = "seriatim-data", env = "SERIATIM_DATA")]
     pub(crate) data: PathBuf,
     /// Where HTTP is served. Beyond this machine it needs keys and TLS.
-    #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP")]
+    #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP", value_parser = http_address)]
     pub(crate) http: SocketAddr,
     /// TOML file of the keys and what each may do. Without it, whoever reaches the address may do everything.
     #[arg(long, env = "SERIATIM_KEYS")]
@@ -42,9 +42,32 @@ pub(crate) struct DevArguments {
     /// The folder of the definitions; a demonstration without it.
     pub(crate) definitions: Option<PathBuf>,
     /// Where HTTP is served.
-    #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP")]
+    #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP", value_parser = http_address)]
     pub(crate) http: SocketAddr,
     /// Print one line of JSON when it is ready.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// An address and a port. `localhost` is this machine's own address whatever a name server says; other names are not
+/// looked up, because which of a name's addresses is meant only who starts the daemon knows.
+fn http_address(text: &str) -> Result<SocketAddr, String> {
+    let own = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    own.as_deref().unwrap_or(text).parse().map_err(|_| {
+        "give an IP address and a port, such as 127.0.0.1:7700, [::1]:7700 or localhost:7700".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn localhost_is_an_address_and_other_names_are_not() {
+        assert_eq!(http_address("localhost:7700"), Ok(SocketAddr::from(([127, 0, 0, 1], 7700))));
+        assert_eq!(http_address("0.0.0.0:1"), Ok(SocketAddr::from(([0, 0, 0, 0], 1))));
+        for wrong in ["example.org:7700", "localhost", "7700", ""] {
+            assert!(http_address(wrong).unwrap_err().contains("localhost:7700"), "{wrong}");
+        }
+    }
 }

@@ -43,6 +43,19 @@ fn all_mistakes_of_a_file_are_told_at_once() {
 }
 
 #[test]
+fn a_definition_cannot_take_the_queue_of_the_schedules() {
+    let told = "the daemon keeps its schedules in the queue `seriatim.schedules`";
+    has("name = \"seriatim.schedules\"\n", &format!("1:8: {told}"));
+    let by_file = read(Path::new("seriatim.schedules.toml"), "").result.unwrap_err();
+    assert!(by_file[0].to_string().contains(told), "{}", by_file[0]);
+}
+
+#[test]
+fn a_pointer_that_is_nearly_one_is_not_sent_astray() {
+    has("key = \"/a~2\"\n", "1:7: pointer \"/a~2\" is no JSON pointer: write `~0` for `~` and `~1` for `/`");
+}
+
+#[test]
 fn what_is_not_toml_is_told_by_line() {
     assert_eq!(
         mistakes("name = \n"),

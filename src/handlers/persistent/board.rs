@@ -100,7 +100,7 @@ impl Board {
     /// Takes a request; says which seats have something to write.
     pub(super) fn submit(&mut self, request: Request, now: Duration) -> Option<usize> {
         if self.is_closed {
-            let _ = request.reply.send(Err(Failure::new("the handler is closed")));
+            let _ = request.reply.send(Err(Failure::unbegun("the handler is closed")));
             return None;
         }
         match (self.free_seat(), self.rest()) {
@@ -222,11 +222,11 @@ impl Board {
         self.seats[seat].state = State::Starting;
     }
 
-    /// Takes no more requests, and tells those that wait.
+    /// Takes no more requests, and gives back those that wait: no child has begun them.
     pub(super) fn close(&mut self) {
         self.is_closed = true;
         for request in std::mem::take(&mut self.waiting) {
-            let _ = request.reply.send(Err(Failure::new("the handler is closed")));
+            let _ = request.reply.send(Err(Failure::unbegun("the handler is closed")));
         }
     }
 
@@ -303,6 +303,7 @@ fn resting(why: &str, rest: Duration) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const TIMEOUT: Duration = Duration::from_secs(8);
     const NOW: Duration = Duration::from_secs(100);
@@ -402,6 +403,71 @@ mod tests {
         assert_eq!(submit(&mut board, 2).try_recv().unwrap().unwrap_err().reason(), "dead");
         board.starting(1);
         assert!(submit(&mut board, 3).try_recv().is_err());
+    }
+
+    /// What happens to a board, at random.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Submit,
+        Answer(usize),
+        Write(usize),
+        Withdraw(u64),
+        Die(usize),
+        Rest(usize),
+        Start(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => Just(Step::Submit),
+            3 => (0..3_usize).prop_map(Step::Answer),
+            2 => (0..3_usize).prop_map(Step::Write),
+            1 => (1..40_u64).prop_map(Step::Withdraw),
+            1 => (0..3_usize).prop_map(Step::Die),
+            1 => (0..3_usize).prop_map(Step::Rest),
+            2 => (0..3_usize).prop_map(Step::Start),
+        ]
+    }
+
+    fn play(board: &mut Board, step: Step, verdicts: &mut Vec<oneshot::Receiver<Verdict>>) {
+        let fail = |held: Vec<(u64, Reply)>| {
+            held.into_iter().for_each(|(_, reply)| drop(reply.send(Err(Failure::new("died")))));
+        };
+        match step {
+            Step::Submit => verdicts.push(submit(board, verdicts.len() as u64 + 1)),
+            Step::Answer(seat) => {
+                let oldest = board.seats[seat].held.keys().next().copied();
+                oldest.into_iter().for_each(|id| answer(board, seat, id).unwrap());
+            }
+            Step::Write(seat) => drop(written(board, seat)),
+            Step::Withdraw(id) => drop(board.withdraw(id, "withdrawn")),
+            Step::Die(seat) => fail(board.down(seat)),
+            Step::Rest(seat) => {
+                fail(board.down(seat));
+                board.rest_until(seat, NOW, "resting".to_owned(), NOW);
+            }
+            Step::Start(seat) if board.seats[seat].group().is_none() => board.up(seat, pid(1), NOW),
+            Step::Start(_) => {}
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_request_gets_its_verdict_and_none_is_passed_over(steps in proptest::collection::vec(step(), 1..80)) {
+            let mut board = Board::new(3, 4, TIMEOUT);
+            let mut verdicts = Vec::new();
+            for step in steps {
+                play(&mut board, step, &mut verdicts);
+                prop_assert!(board.seats.iter().all(|seat| seat.held.len() <= 4));
+                let has_room = board.free_seat().is_some();
+                prop_assert!(board.waiting.is_empty() || !has_room, "{} wait beside a free child", board.waiting.len());
+            }
+            board.close();
+            (0..3).for_each(|seat| play(&mut board, Step::Die(seat), &mut verdicts));
+            for verdict in &mut verdicts {
+                prop_assert!(verdict.try_recv().is_ok());
+            }
+        }
     }
 
     #[test]

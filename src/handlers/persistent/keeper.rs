@@ -122,6 +122,7 @@ impl Keeper {
         }
         self.crew.untouchable(self.seat);
         let status = group.end().await;
+        group.sweep().await;
         if let Cause::Ended = cause {
             // What it answered before it exited counts.
             let _ = tokio::time::timeout(limits::OUTPUT_GRACE, self.read(lines)).await;

@@ -126,9 +126,14 @@ impl Persistent {
         Persistent { crew, site, stop, keepers: Mutex::new(keepers) }
     }
 
+    /// Takes no more messages, and gives back those no child has begun; the others go on.
+    pub(crate) fn turn_away(&self) {
+        self.crew.board().close();
+    }
+
     /// Takes no more messages, closes the children's inputs, and waits until they have ended.
     pub(crate) async fn close(&self) {
-        self.crew.board().close();
+        self.turn_away();
         self.stop.send_replace(true);
         let keepers = std::mem::take(&mut *self.keepers.lock().unwrap_or_else(PoisonError::into_inner));
         keepers.join_all().await;

@@ -72,6 +72,21 @@ async fn a_program_nobody_waits_for_any_more_is_killed_with_its_children() {
     assert_eq!(ear.hear().await, None);
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn who_left_the_group_of_a_program_that_took_too_long_is_ended_with_the_attempt() {
+    let stage = Stage::new().await;
+    let text = "exec 3>ear; mkfifo left; \
+                setsid sh -c 'echo up >&3; echo now > left; exec sleep 1000' & \
+                read now < left; exec sleep 1000";
+    let (mut options, mut ear) = with_ear(&stage, text);
+    options.timeout = Duration::from_millis(500);
+    let exec = Exec::new(options, stage.site.clone());
+    assert_eq!(reason(stage.handle(&exec, Message::new("")).await), "timed out after 500ms");
+    assert_eq!(fence(&stage.site.store_id).await, Ok(0), "nobody is left when the attempt has ended");
+    while ear.hear().await.is_some() {}
+}
+
 #[tokio::test]
 async fn what_a_program_leaves_behind_is_killed() {
     let stage = Stage::new().await;

@@ -87,9 +87,25 @@ async fn a_child_knows_its_message() {
     assert!(seen["SERIATIM_STORE"].starts_with("store-"));
     assert!(seen["SERIATIM_ACCEPTED_AT"].ends_with('Z'));
     assert_eq!(seen["SERIATIM_LOCK_TOKEN"].len(), 36);
+    assert_eq!(seen["SERIATIM_PROPERTY_ZERO_BASE64"], "YQBi");
     for absent in ["SERIATIM_POSITION", "SERIATIM_STATE", "SERIATIM_PROPERTY_ZERO"] {
         assert!(!seen.contains_key(absent), "{absent}");
     }
+}
+
+#[tokio::test]
+async fn odd_names_and_texts_are_not_lost() {
+    let message = Message::new("")
+        .workflow("a\0b")
+        .property("tenant-name", "blue")
+        .property("tenant_name", "red")
+        .property("caf\u{e9}", 7_i64);
+    let seen = environment(message, |_| ()).await;
+    assert_eq!(seen["SERIATIM_WORKFLOW_BASE64"], "YQBi");
+    assert!(!seen.contains_key("SERIATIM_PROPERTY_TENANT_NAME"), "whose it is would be a guess");
+    assert_eq!(seen["SERIATIM_PROPERTY_CAF_"], "7");
+    let all: serde_json::Value = serde_json::from_str(&seen["SERIATIM_PROPERTIES"]).unwrap();
+    assert_eq!(all, serde_json::json!({ "tenant-name": "blue", "tenant_name": "red", "caf\u{e9}": 7 }));
 }
 
 #[tokio::test]

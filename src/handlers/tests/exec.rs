@@ -45,7 +45,7 @@ async fn a_body_that_is_echoed_is_no_answer() {
 #[tokio::test]
 async fn an_answer_that_is_wrong_is_no_completion() {
     let wrong = reason(run(r#"echo '{"outcome":"done"}'"#).await);
-    assert!(wrong.starts_with("the handler's answer is wrong: unknown variant `done`"), "{wrong}");
+    assert!(wrong.starts_with("the handler's answer is wrong: `done` is not one of `complete`"), "{wrong}");
     let wrong = reason(run("echo \"{'state': 7}\"").await);
     assert!(wrong.starts_with("the handler's answer is wrong: "), "{wrong}");
     let wrong = reason(run(r#"printf '{"reason":"'; head -c 200000 /dev/zero | tr '\0' x; echo '"}'"#).await);

@@ -39,6 +39,20 @@ async fn an_orphan_is_ended_with_its_children_even_those_that_forgot_the_store()
 }
 
 #[tokio::test]
+async fn an_orphan_that_keeps_starting_others_leaves_none_behind() {
+    let folder = TempDir::new().unwrap();
+    let id = unique("store", &folder);
+    let mut ear = Ear::new(&folder.path().join("ear"));
+    let text = "exec 3>ear; echo up >&3; i=0; \
+                while [ $i -lt 300 ]; do env -i sleep 1000 & i=$((i+1)); done; wait";
+    let mut child = orphan(folder.path(), &id, text);
+    assert_eq!(ear.hear().await.as_deref(), Some("up"));
+    assert!(fence(&id).await.is_ok());
+    assert_eq!(ear.hear().await, None);
+    child.wait().unwrap();
+}
+
+#[tokio::test]
 async fn the_child_of_another_store_is_left_alone() {
     let folder = TempDir::new().unwrap();
     let (id, other) = (unique("store", &folder), unique("other", &folder));

@@ -7,6 +7,7 @@ mod exec;
 #[cfg(target_os = "linux")]
 mod fence;
 mod forward;
+mod order;
 mod persistent;
 mod rate;
 mod receiver;

@@ -43,7 +43,7 @@ async fn lines_are_accepted_and_answered_in_order() {
     assert_eq!(answers.len(), 5_000);
     let numbers: Vec<u64> = answers.iter().map(|line| line["sequence_number"].as_u64().unwrap()).collect();
     assert!(numbers.is_sorted());
-    assert!(answers.iter().all(|line| line.get("status").is_none()), "what everybody expects is not said");
+    assert!(answers.iter().all(|line| line["status"] == "accepted"));
     let first: Vec<String> = (0..1_000).map(|n| n.to_string()).collect();
     assert_eq!(bodies(&queue).await, first);
     assert_eq!(queue.view().await.unwrap().counts.ready, 5_000);
@@ -129,7 +129,10 @@ async fn lines_that_come_slowly_are_on_disk_before_the_last_has_come() {
     assert!(delivery.is_some(), "the first line did not wait for the second");
     wire.say("d\r\ndy_text\":\"2\"}\r\n0\r\n\r\n").await;
     wire.hear("\r\n\r\n").await;
-    wire.hear("{\"sequence_number\":1}\n{\"sequence_number\":2}\n").await;
+    wire.hear(
+        "{\"sequence_number\":1,\"status\":\"accepted\"}\n{\"sequence_number\":2,\"status\":\"accepted\"}\n",
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -101,6 +101,7 @@ async fn a_key_allows_what_it_says_where_it_says() {
         ("listener", "GET", "/v1/blocked?queue=others", 403),
         ("listener", "GET", "/v1/events?queue=others", 403),
         ("listener", "POST", "/v1/backup", 403),
+        ("listener", "GET", "/metrics", 403),
         ("owner", "POST", send, 201),
         ("owner", "POST", receive, 200),
         ("owner", "PUT", "/v1/queues/orders", 200),
@@ -195,6 +196,29 @@ async fn an_address_others_can_reach_needs_keys_and_tls() {
         assert!(error.to_string().contains("keys file"), "{error}");
     }
     assert!(bind(true, true).await.is_ok());
+}
+
+#[tokio::test]
+async fn keys_are_changed_while_the_server_runs() {
+    let (engine, _clock) = crate::testing::engine().await.unwrap();
+    let mut options = ServerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+    options.keys = Some(keys());
+    let (place, host) = (Arc::new(FakePlace), Arc::new(FakeHost::default()));
+    let server = Server::bind(options, engine.client().clone(), place, host).await.unwrap();
+    let (address, doorkeeper) = (server.address(), server.doorkeeper());
+    tokio::spawn(server.run(Default::default()));
+    let ask = async || {
+        let request = Request::get("/v1/queues").header("host", "localhost").body(Full::default());
+        crate::server::tests::house::ask(address, request.unwrap()).await.status
+    };
+    assert_eq!(ask().await, 401);
+    doorkeeper.change(None, None).unwrap();
+    assert_eq!(ask().await, 200);
+    let wrong = TlsFiles { certificate: KEY.into(), ..tls_files() };
+    assert!(doorkeeper.change(Some(keys()), Some(&wrong)).is_err());
+    assert_eq!(ask().await, 200, "what cannot be used changes nothing");
+    doorkeeper.change(Some(keys()), None).unwrap();
+    assert_eq!(ask().await, 401);
 }
 
 fn tls_files() -> TlsFiles {

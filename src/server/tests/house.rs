@@ -36,6 +36,7 @@ use crate::server::Server;
 use crate::server::ServerOptions;
 use crate::testing::ManualClock;
 use crate::wire::Problem;
+use crate::wire::WireDuration;
 use crate::wire::WireTime;
 use crate::wire::views::DefinitionView;
 use crate::wire::views::ScheduleView;
@@ -101,6 +102,7 @@ impl Host for FakeHost {
             handlers: vec!["exec true".to_owned()],
             paused: self.paused.load(Ordering::Relaxed),
             schedules: 1,
+            retry_delays: vec![WireDuration(Duration::from_secs(60))],
             loaded_at: WireTime(Timestamp::from_millis(0)),
             problem: None,
         }]
@@ -118,15 +120,16 @@ impl Host for FakeHost {
         Ok(())
     }
 
-    fn schedules(&self) -> Vec<ScheduleView> {
-        vec![ScheduleView {
+    fn schedules(&self) -> BoxFuture<'_, Result<Vec<ScheduleView>, Problem>> {
+        let schedules = vec![ScheduleView {
             queue: "defined".to_owned(),
             name: "nightly".to_owned(),
             cron: "0 2 * * *".to_owned(),
             time_zone: "UTC".to_owned(),
             next: vec![WireTime(Timestamp::from_millis(0))],
             last: None,
-        }]
+        }];
+        Box::pin(async { Ok(schedules) })
     }
 
     fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse> {

@@ -80,6 +80,12 @@ async fn queues_and_messages_come_in_pages() {
     assert_eq!((ids(&page["queues"], "name"), page.get("after")), (vec!["c".to_owned()], None));
     assert_eq!(house.get("/v1/queues?limits=2").await.json()["field"], "limits");
     assert_eq!(house.get("/v1/queues?limit=x").await.status, 422);
+    for path in
+        ["queues", "queues/a/messages", "queues/a/workflows", "queues/a/dead_letters", "blocked", "audit"]
+    {
+        let none = house.get(&format!("/v1/{path}?limit=0")).await;
+        assert_eq!((none.status.as_u16(), &none.json()["field"]), (422, &json!("limit")), "{path}");
+    }
 
     let queue = house.engine.client().queue("a").unwrap();
     for body in ["{\"n\":1}", "2", "3"] {

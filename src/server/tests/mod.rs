@@ -2,6 +2,7 @@
 
 mod around;
 mod batches;
+mod client;
 mod documented;
 mod guarding;
 mod house;

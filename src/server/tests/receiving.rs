@@ -74,6 +74,11 @@ async fn one_message_of_each_workflow_is_handed_out_and_a_run_of_one() {
         run["deliveries"].as_array().unwrap().iter().map(|one| &one["position"]).collect();
     assert_eq!(positions, [1, 2, 3]);
     assert_eq!(run["run"], run["deliveries"][0]["lock_token"]);
+    assert_eq!(
+        run["deliveries"][1].get("delivery"),
+        None,
+        "none of a run is settled before those ahead of it"
+    );
     assert_eq!(run["deliveries"][0]["delivery_count"], 1, "a release is not counted");
 }
 

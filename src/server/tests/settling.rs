@@ -157,4 +157,10 @@ async fn a_run_is_settled_from_its_first_on() {
     assert_eq!(house.get("/v1/queues/orders/workflow/state?id=w").await.body, "\"half\"");
     let again = house.post(&format!("{path}/settle"), json!({ "completed": 1 })).await;
     assert_eq!(again.code(), "lock_lost");
+    let rest = house.receive("orders", json!({})).await;
+    assert_eq!(
+        (&rest[0]["body_text"], &rest[0]["delivery_count"]),
+        (&json!("4"), &json!(1)),
+        "given back uncounted"
+    );
 }

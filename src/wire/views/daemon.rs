@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::wire::time::WireDuration;
 use crate::wire::time::WireTime;
 
 /// The state of a daemon.
@@ -43,6 +44,9 @@ pub struct DefinitionView {
     pub paused: bool,
     /// How many schedules it has.
     pub schedules: usize,
+    /// Exact delays between attempts, the last of which repeats; absent when the queue's backoff says them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retry_delays: Vec<WireDuration>,
     /// When it was loaded.
     pub loaded_at: WireTime,
     /// Why the file as it is now is not in use.

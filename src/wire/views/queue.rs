@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::engine::Counts;
 use crate::engine::QueueView;
 use crate::wire::options::OptionsEnvelope;
+use crate::wire::time::WireDuration;
 use crate::wire::time::WireTime;
 
 /// A queue.
@@ -22,6 +23,9 @@ pub struct QueueEnvelope {
     /// Whether its handlers are paused; absent when it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
+    /// Exact delays between attempts as its definition says, the last of which repeats; then there is no backoff.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retry_delays: Vec<WireDuration>,
     /// How many messages are where, and how many ended how.
     pub counts: CountsView,
     /// Its options, defaults included.
@@ -36,6 +40,7 @@ impl QueueEnvelope {
             created_at: WireTime(view.created_at),
             definition: None,
             paused: None,
+            retry_delays: Vec::new(),
             counts: CountsView::show(&view.counts),
             options: OptionsEnvelope::show(&view.options),
         }

@@ -1,0 +1,197 @@
+//! What the daemon remembers beside its store, in a file of the data folder: the store's ID, which queues are paused, and by
+//! which sources the messages of each queue were placed.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::id::QueueName;
+
+/// Name of the file in the data folder.
+const FILE: &str = "seriatim.json";
+
+/// What the daemon remembers.
+pub(crate) struct Memory {
+    folder: PathBuf,
+    kept: Mutex<Kept>,
+}
+
+/// The file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    store_id: String,
+    /// Where the folder was when it was last used, so that a copy of it is told from the folder that was moved.
+    folder: PathBuf,
+    /// Queues whose handlers an operator has told to pause.
+    #[serde(default)]
+    paused: BTreeSet<String>,
+    /// Where workflow, place and ID of each queue's messages were read.
+    #[serde(default)]
+    sources: BTreeMap<String, String>,
+}
+
+impl Memory {
+    /// Reads the file, or begins one with `fresh_id`. Whoever calls this holds the store's lock.
+    ///
+    /// The folder keeps its ID wherever it is moved. A copy of it gets another: the daemon of the one must not end the
+    /// handlers of the other.
+    ///
+    /// # Errors
+    /// Of the file system, or that the file is not one of ours.
+    pub(crate) fn open(folder: &Path, fresh_id: String) -> io::Result<Memory> {
+        let mut kept = read(folder)?.unwrap_or_default();
+        if kept.store_id.is_empty() || is_copy(folder, &kept)? {
+            kept.store_id = fresh_id;
+        }
+        let memory = Memory { folder: folder.to_owned(), kept: Mutex::new(kept) };
+        memory.change(|kept| folder.clone_into(&mut kept.folder))?;
+        Ok(memory)
+    }
+
+    /// What every child of a daemon on this folder carries.
+    pub(crate) fn store_id(&self) -> String {
+        self.kept().store_id.clone()
+    }
+
+    /// Whether the handlers of a queue are told to pause.
+    pub(crate) fn is_paused(&self, queue: &QueueName) -> bool {
+        self.kept().paused.contains(queue.as_str())
+    }
+
+    /// Notes that the handlers of a queue shall pause, or go on.
+    pub(crate) fn set_paused(&self, queue: &QueueName, pause: bool) -> io::Result<()> {
+        self.change(|kept| {
+            match pause {
+                true => kept.paused.insert(queue.to_string()),
+                false => kept.paused.remove(queue.as_str()),
+            };
+        })
+    }
+
+    /// By which sources the messages of each queue were placed, as far as it is known.
+    pub(crate) fn sources(&self) -> BTreeMap<String, String> {
+        self.kept().sources.clone()
+    }
+
+    /// Notes by which sources messages are placed from now on.
+    pub(crate) fn set_sources(&self, sources: BTreeMap<String, String>) -> io::Result<()> {
+        self.change(|kept| kept.sources = sources)
+    }
+
+    /// Forgets every queue but these.
+    pub(crate) fn keep_only(&self, queues: &BTreeSet<String>) -> io::Result<()> {
+        self.change(|kept| {
+            kept.paused.retain(|queue| queues.contains(queue));
+            kept.sources.retain(|queue, _| queues.contains(queue));
+        })
+    }
+
+    /// Changes the file as a whole, or not at all.
+    fn change(&self, change: impl FnOnce(&mut Kept)) -> io::Result<()> {
+        let mut kept = self.kept();
+        let mut changed = kept.clone();
+        change(&mut changed);
+        if changed != *kept || !self.folder.join(FILE).exists() {
+            write(&self.folder, &changed)?;
+            *kept = changed;
+        }
+        Ok(())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read(folder: &Path) -> io::Result<Option<Kept>> {
+    let path = folder.join(FILE);
+    match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+            io::Error::other(format!("{} is not as it was written: {error}", path.display()))
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn write(folder: &Path, kept: &Kept) -> io::Result<()> {
+    let part = folder.join(format!("{FILE}.part"));
+    let mut file = File::create(&part)?;
+    serde_json::to_writer_pretty(&mut file, kept)?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    std::fs::rename(&part, folder.join(FILE))?;
+    File::open(folder)?.sync_all()
+}
+
+/// Whether the folder in which the ID was last used is another one that uses it still.
+fn is_copy(folder: &Path, kept: &Kept) -> io::Result<bool> {
+    let Ok(before) = kept.folder.metadata() else { return Ok(false) };
+    let here = folder.metadata()?;
+    let is_same = (before.dev(), before.ino()) == (here.dev(), here.ino());
+    // One that cannot be read any more is not in use.
+    let uses_it = read(&kept.folder).ok().flatten().is_some_and(|other| other.store_id == kept.store_id);
+    Ok(!is_same && uses_it)
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn open(folder: &Path, fresh_id: &str) -> Memory {
+        Memory::open(folder, fresh_id.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_folder_that_is_moved_keeps_its_id_and_a_copy_gets_its_own() {
+        let around = TempDir::new().unwrap();
+        let [home, moved, copy] = ["home", "moved", "copy"].map(|name| around.path().join(name));
+        std::fs::create_dir(&home).unwrap();
+        assert_eq!(open(&home, "a").store_id(), "a");
+        assert_eq!(open(&home, "b").store_id(), "a");
+        std::fs::rename(&home, &moved).unwrap();
+        assert_eq!(open(&moved, "c").store_id(), "a");
+        std::fs::create_dir(&copy).unwrap();
+        std::fs::copy(moved.join(FILE), copy.join(FILE)).unwrap();
+        assert_eq!(open(&copy, "d").store_id(), "d");
+        assert_eq!(open(&moved, "e").store_id(), "a");
+        assert_eq!(open(&copy, "f").store_id(), "d");
+    }
+
+    #[test]
+    fn what_is_noted_is_there_after_a_restart() {
+        let folder = TempDir::new().unwrap();
+        let [orders, bills] = ["orders", "bills"].map(|name| QueueName::new(name).unwrap());
+        let memory = open(folder.path(), "a");
+        memory.set_paused(&orders, true).unwrap();
+        memory.set_sources(BTreeMap::from([("bills".to_owned(), "key from /id".to_owned())])).unwrap();
+        let memory = open(folder.path(), "b");
+        assert!(memory.is_paused(&orders) && !memory.is_paused(&bills));
+        assert_eq!(memory.sources().get("bills").map(String::as_str), Some("key from /id"));
+        memory.keep_only(&BTreeSet::from(["bills".to_owned()])).unwrap();
+        let memory = open(folder.path(), "c");
+        assert!(!memory.is_paused(&orders));
+        assert_eq!(memory.sources().len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_damaged_is_not_passed_over() {
+        let folder = TempDir::new().unwrap();
+        std::fs::write(folder.path().join(FILE), "{").unwrap();
+        let Err(error) = Memory::open(folder.path(), "a".to_owned()) else { panic!("it was taken") };
+        assert!(error.to_string().contains("is not as it was written"), "{error}");
+    }
+}

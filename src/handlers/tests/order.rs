@@ -1,0 +1,83 @@
+//! Order holds although children die: an engine, a processor, and programs that run on and fall over.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::handlers::persistent::Persistent;
+use crate::handlers::persistent::PersistentOptions;
+use crate::handlers::tests::ear::Ear;
+use crate::handlers::tests::stage::LONG;
+use crate::handlers::tests::stage::Stage;
+use crate::handlers::tests::stage::has_python;
+use crate::message::Message;
+use crate::processor::Processor;
+use crate::queue::Backoff;
+
+const WORKFLOWS: usize = 20;
+const EACH: u64 = 20;
+
+/// Says what it has begun and what it has done; on some first attempts it dies between the two.
+const CHILD: &str = r#"
+import json, os, sys
+ear = os.open("ear", os.O_WRONLY)
+for line in sys.stdin:
+    request = json.loads(line)
+    message = request["message"]
+    name = "%s %s" % (message["workflow_id"], message["body"]["number"])
+    os.write(ear, ("begun %s\n" % name).encode())
+    if message["body"]["die"] and message["delivery_count"] < 2:
+        os._exit(1)
+    os.write(ear, ("done %s\n" % name).encode())
+    os.write(1, ("{\"id\":%d}\n" % request["id"]).encode())
+"#;
+
+#[tokio::test]
+async fn messages_of_a_workflow_stay_in_order_although_children_die() {
+    if !has_python() {
+        return;
+    }
+    let stage = Stage::new().await;
+    let path = stage.folder.path().join("ear");
+    let mut ear = Ear::new(&path);
+    // Held open here too: for a moment all children may be dead.
+    let _open = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    for number in 0..EACH {
+        for workflow in 0..WORKFLOWS {
+            let die = (number as usize * 7 + workflow).is_multiple_of(31);
+            let body = serde_json::json!({ "number": number, "die": die });
+            let message = Message::json(&body).unwrap().workflow(format!("w{workflow}"));
+            stage.queue.send(message).await.unwrap();
+        }
+    }
+    let options = PersistentOptions {
+        argv: ["python3", "-c", CHILD].map(str::to_owned).to_vec(),
+        cwd: stage.folder.path().to_owned(),
+        env: BTreeMap::new(),
+        pass_env: Vec::new(),
+        processes: 3,
+        in_flight_max: 8,
+        timeout: LONG,
+    };
+    let handler = Persistent::start(options, stage.site.clone());
+    let backoff =
+        Backoff { first: Duration::from_millis(5), max: Duration::from_millis(20), ..Backoff::default() };
+    let running = Processor::new(stage.queue.clone()).backoff(backoff).start(handler);
+    let mut next: BTreeMap<String, u64> = BTreeMap::new();
+    let mut left = WORKFLOWS as u64 * EACH;
+    while left > 0 {
+        let heard = ear.hear().await.expect("the children go on until all is done");
+        let [word, workflow, number] = heard.split(' ').collect::<Vec<_>>()[..] else { panic!("{heard}") };
+        let number: u64 = number.parse().unwrap();
+        let due = next.entry(workflow.to_owned()).or_default();
+        match word {
+            // What died with its child, or was done while its answer was lost, is done again.
+            "begun" => assert!(number == *due || number + 1 == *due, "{heard}, but {due} is due"),
+            _ if number == *due => {
+                *due += 1;
+                left -= 1;
+            }
+            _ => assert_eq!(number + 1, *due, "{heard}"),
+        }
+    }
+    running.stop().await.unwrap();
+}

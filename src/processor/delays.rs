@@ -1,0 +1,33 @@
+//! When a failed message is tried again whose failure does not say so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::Queue;
+use crate::error::Unavailable;
+use crate::queue::Backoff;
+
+/// When a failed message is tried again whose failure does not say so.
+#[derive(Clone, Default)]
+pub(crate) enum Delays {
+    /// As the queue says.
+    #[default]
+    OfQueue,
+    /// By a backoff other than the queue's.
+    Backoff(Backoff),
+    /// By exact delays; where there is none, as the queue says.
+    #[cfg(feature = "daemon")]
+    Exact(Arc<dyn Fn(u32) -> Option<Duration> + Send + Sync>),
+}
+
+impl Delays {
+    /// The delay after an attempt; none when the queue says it.
+    pub(crate) fn after(&self, queue: &Queue, attempt: u32) -> Result<Option<Duration>, Unavailable> {
+        Ok(match self {
+            Delays::OfQueue => None,
+            Delays::Backoff(backoff) => Some(backoff.delay(attempt, queue.client().entropy()?)),
+            #[cfg(feature = "daemon")]
+            Delays::Exact(after) => after(attempt),
+        })
+    }
+}

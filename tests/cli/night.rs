@@ -1,0 +1,177 @@
+//! A night with a real daemon, as `docs/cli.md` tells it: what does not get on is found, understood and mended.
+
+use std::io::BufRead;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::Child;
+use std::process::Stdio;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::cli::fake::Ran;
+use crate::cli::fake::run_command;
+use crate::cli::fake::seriatim;
+
+/// Clients receive, and a message that fails once is spent.
+const DEFINITION: &str = "order = \"position\"\n[delivery]\ncount_max = 1\n";
+
+/// A daemon in a folder of its own.
+struct Daemon {
+    child: Child,
+    url: String,
+    folder: TempDir,
+}
+
+impl Daemon {
+    fn start() -> Daemon {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let definitions = folder.path().join("definitions");
+        std::fs::create_dir(&definitions).expect("a folder");
+        std::fs::write(definitions.join("orders.toml"), DEFINITION).expect("it can be written");
+        let mut command = seriatim(&["run", "--http", "127.0.0.1:0", "--json"]);
+        command.arg("--data").arg(folder.path().join("data")).arg(&definitions);
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the binary runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("asked for"))
+            .read_line(&mut line)
+            .expect("it says when it is ready");
+        let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"));
+        let url = ready["http"].as_str().expect("it says where").to_owned();
+        Daemon { child, url, folder }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        self.run_with(arguments, "")
+    }
+
+    fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
+        run_command(seriatim(arguments).env("SERIATIM_URL", &self.url), input)
+    }
+
+    /// Runs it, and expects that all is well.
+    fn done(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+        ran.stdout
+    }
+
+    /// Takes the next message and lets it fail.
+    fn fail_next(&self, reason: &str) {
+        let taken = self.run(&["receive", "orders", "--keep", "--json"]).json();
+        let delivery = taken[0]["delivery"].as_str().expect("it is named");
+        self.done(&["settle", "orders", delivery, "abandon", "--reason", reason]);
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().expect("text").to_owned()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn has(text: &str, words: &[&str]) {
+    words.iter().for_each(|word| assert!(text.contains(word), "{word:?} is not in\n{text}"));
+}
+
+#[test]
+fn what_does_not_get_on_is_found_understood_and_mended() {
+    let daemon = Daemon::start();
+    let lines = "{\"workflow_id\":\"4711\",\"position\":1,\"body\":{\"cents\":18446744073709551616}}\n\
+                 {\"workflow_id\":\"4711\",\"position\":2,\"body\":{\"cents\":2}}\n\
+                 {\"workflow_id\":\"4711\"}\n\
+                 {\"workflow_id\":\"4711\",\"position\":4,\"body\":{\"cents\":4}}\n";
+    let ran = daemon.run_with(&["send", "orders", "--ndjson"], lines);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "4 lines: 3 accepted, 1 REFUSED\n"), "{ran:?}");
+    assert_eq!(ran.stderr, "line 3: the queue needs a position (place_mismatch)\n");
+    daemon.fail_next("unknown currency");
+
+    let blocked = daemon.done(&["blocked"]);
+    has(&blocked, &["orders/4711", "held: spent (1x)", "unknown currency", "nothing: somebody has to act"]);
+    let shown = daemon.done(&["show", "orders/4711"]);
+    has(&shown, &["1 FAILED 1x, spent | 2 waits | 3 MISSING | 4 early", "seriatim retry orders/4711 "]);
+    has(&daemon.done(&["show", "orders#1"]), &["\"cents\": 18446744073709551616", "attempt 1: "]);
+
+    has(&daemon.done(&["retry", "orders", "--all", "--dry-run"]), &["1 would be done"]);
+    assert_eq!(daemon.done(&["retry", "orders", "--all", "--yes"]), "1 workflow retried\n");
+    daemon.fail_next("still unknown");
+    daemon.done(&["skip", "orders/4711", "--reason", "the shop sends it anew"]);
+    has(&daemon.done(&["dlq"]), &["orders", "SkippedByOperator", "1"]);
+    has(&daemon.done(&["receive", "orders", "--complete"]), &["orders#2: taken"]);
+
+    has(&daemon.done(&["blocked"]), &["gap: 3 is missing"]);
+    daemon.done(&["gap", "void", "orders/4711", "3", "--reason", "cancelled before it was paid"]);
+    has(&daemon.done(&["receive", "orders", "--complete"]), &["orders#3: taken"]);
+    assert_eq!(daemon.done(&["blocked"]), "nothing is blocked\n");
+
+    let refused = daemon.run(&["redrive", "orders#1"]);
+    assert_eq!(refused.code, Some(1), "its workflow has gone past its place: {refused:?}");
+    has(&refused.stderr, &["(place_passed)"]);
+    has(&daemon.done(&["redrive", "orders#1", "--position", "5"]), &["as the new message orders#"]);
+    let audit = daemon.done(&["audit"]);
+    has(
+        &audit,
+        &["local", "the shop sends it anew", "REFUSED: ", "orders/4711 3..3", "cancelled before it was paid"],
+    );
+    has(&daemon.done(&["doctor"]), &["ok   reachable: ", "ok   definitions: 1 loaded"]);
+}
+
+#[test]
+fn what_is_exported_and_what_is_backed_up_comes_back() {
+    let daemon = Daemon::start();
+    for position in ["2", "1"] {
+        daemon.done(&[
+            "send",
+            "orders",
+            position,
+            "--workflow",
+            "w",
+            "--position",
+            position,
+            "--message-id",
+            position,
+        ]);
+    }
+    let once = [
+        "send",
+        "orders",
+        "3",
+        "--workflow",
+        "w",
+        "--position",
+        "3",
+        "--idempotency-key",
+        "k",
+        "--message-id",
+        "3",
+    ];
+    assert_eq!(daemon.done(&once), daemon.done(&once), "the first answer is given again");
+    let exported = daemon.file("orders.ndjson");
+    daemon.done(&["export", "orders", "--output", &exported]);
+    assert_eq!(
+        daemon.run(&["export", "orders", "--output", &exported]).code,
+        Some(3),
+        "nothing is overwritten"
+    );
+    let made = daemon.run(&["backup", "--json"]).json();
+    let copy = made[0]["path"].as_str().expect("it says where").to_owned();
+
+    let other = Daemon::start();
+    assert_eq!(other.done(&["import", "orders", &exported]), "3 lines: 3 accepted\n");
+    assert_eq!(other.done(&["import", "orders", &exported]), "3 lines: 0 accepted, 3 sent before\n");
+    has(&other.done(&["receive", "orders", "--complete"]), &["position: 1\n"]);
+
+    let data = daemon.file("data");
+    let ran = run_command(&mut seriatim(&["restore", &copy, "--data", &data, "--force"]), "");
+    assert_eq!(ran.code, Some(1), "the daemon has it open: {ran:?}");
+    let restored = daemon.file("restored");
+    let ran = run_command(&mut seriatim(&["restore", &copy, "--data", &restored]), "");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(Path::new(&restored).join("seriatim.redb").exists());
+}

@@ -1,0 +1,75 @@
+//! What a daemon knows after a restart, and what it does with a completion that is refused.
+
+use serde_json::Value;
+use serde_json::json;
+use seriatim::wire::WireTime;
+
+use crate::house::House;
+
+#[test]
+fn a_pause_outlives_a_restart() {
+    let house = House::new();
+    house.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
+    let daemon = house.start();
+    daemon.json("POST", "/v1/queues/orders/pause", &Value::Null);
+    daemon.kill();
+    let daemon = house.start();
+    assert_eq!(daemon.json("GET", "/v1/queues/orders", &Value::Null)["paused"], true);
+    daemon.json("POST", "/v1/queues/orders/messages", &Value::from("a"));
+    daemon.json("POST", "/v1/queues/orders/resume", &Value::Null);
+    daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 1);
+    assert_eq!(daemon.stop(), Some(0));
+    let daemon = house.start();
+    assert_eq!(daemon.json("GET", "/v1/queues/orders", &Value::Null)["paused"], false);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn a_message_that_is_forwarded_to_another_daemon_arrives_once_and_is_done() {
+    let (from, to) = (House::new(), House::new());
+    to.write("invoices.toml", "");
+    let receiver = to.start();
+    let handler = format!("forward = \"http://{}/invoices\"\nallow_private = true", receiver.address);
+    from.write("orders.toml", &format!("[[handler]]\n{handler}\n"));
+    let daemon = from.start();
+    daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n");
+    daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 1);
+    assert_eq!(receiver.json("GET", "/v1/queues/invoices", &Value::Null)["counts"]["accepted"], 1);
+    assert_eq!((daemon.stop(), receiver.stop()), (Some(0), Some(0)));
+}
+
+#[test]
+fn another_key_is_refused_after_a_restart_while_messages_wait() {
+    let house = House::new();
+    house.write("orders.toml", "key = \"/order\"\n");
+    let daemon = house.start();
+    daemon.json("POST", "/v1/queues/orders/messages", &json!({ "order": "a", "customer": "b" }));
+    assert_eq!(daemon.stop(), Some(0));
+    house.write("orders.toml", "key = \"/customer\"\n");
+    let output = house.command().output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("its key or position cannot change while it stores a message"), "{said}");
+    house.write("orders.toml", "key = \"/order\"\n");
+    assert_eq!(house.start().stop(), Some(0));
+}
+
+#[test]
+fn a_completion_that_is_refused_is_tried_again_after_the_delays_of_the_definition() {
+    let house = House::new();
+    let answer = r#"{\"send\":[{\"queue\":\"nobody\",\"body\":1}]}"#;
+    let handler = format!("[[handler]]\nexec = [\"echo\", '{answer}']\n");
+    house.write("orders.toml", &format!("[retry]\ndelays = [\"1h\"]\n{}", handler.replace("\\", "")));
+    let daemon = house.start();
+    daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n");
+    let blocked = daemon.wait_for("/v1/blocked", |view| view["blocked"][0]["cause"] == "retry");
+    let row = &blocked["blocked"][0];
+    let at = |field: &str| serde_json::from_value::<WireTime>(row[field].clone()).unwrap().0;
+    let daemon_time = daemon.json("GET", "/v1/queues/orders/messages", &Value::Null);
+    let accepted = serde_json::from_value::<WireTime>(daemon_time["messages"][0]["accepted_at"].clone());
+    let waits = at("next_at").since(accepted.unwrap().0).as_secs();
+    assert!((3_600..3_700).contains(&waits), "{waits} s: {row}");
+    assert!(row["last_error"].as_str().unwrap().contains("nobody"), "{row}");
+    let shown = daemon.json("GET", "/v1/queues/orders", &Value::Null);
+    assert_eq!((&shown["retry_delays"], shown["options"]["retry"].get("backoff")), (&json!(["1h"]), None));
+    assert_eq!(daemon.stop(), Some(0));
+}
