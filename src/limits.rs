@@ -405,3 +405,21 @@ pub const LOCK_LOOKS: u32 = 40;
 
 /// How long between two such looks: a child needs milliseconds from its start to its program.
 pub const LOCK_LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Default lock of a queue that behaves like one of Service Bus.
+pub const SERVICE_BUS_LOCK: Duration = Duration::from_secs(60);
+
+/// Default window in which such a queue detects duplicates, if it does.
+pub const SERVICE_BUS_DUPLICATE_WINDOW: Duration = Duration::from_secs(10 * 60);
+
+/// Deliveries known by token below which nobody looks for ones whose lock ran out.
+pub const SERVICE_BUS_HOLDS_SWEPT_FROM: usize = 1_024;
+
+/// Settled deliveries that are remembered, for a client that has not heard the answer and asks again.
+pub const SERVICE_BUS_SETTLED_KEPT: usize = 4_096;
+
+/// Port of the AMQP endpoint.
+pub const AMQP_PORT: u16 = 5672;
+
+/// AMQP connections that may be open at once, as in a namespace of Service Bus.
+pub const SERVICE_BUS_CONNECTIONS_MAX: usize = 5_000;
