@@ -36,6 +36,8 @@
 #![forbid(unsafe_code)]
 
 mod actor;
+#[cfg(feature = "daemon")]
+pub mod amqp;
 mod clock;
 #[cfg(feature = "daemon")]
 pub mod daemon;

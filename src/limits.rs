@@ -423,3 +423,36 @@ pub const AMQP_PORT: u16 = 5672;
 
 /// AMQP connections that may be open at once, as in a namespace of Service Bus.
 pub const SERVICE_BUS_CONNECTIONS_MAX: usize = 5_000;
+/// Deepest nesting of an AMQP value: nothing that clients send needs more than five, and reading recurses.
+pub const AMQP_DEPTH_MAX: usize = 32;
+
+/// Most values that are read out of one frame or section: enough for a page of lock tokens, not for a bomb.
+pub const AMQP_VALUES_MAX: usize = 65_536;
+
+/// Most data sections of one AMQP message: in a batch, each is a message, and a batch is sent as a whole.
+pub const AMQP_DATA_SECTIONS_MAX: usize = 4_096;
+
+/// Largest AMQP frame in bytes that is taken, as Service Bus.
+pub const AMQP_FRAME_BYTES_MAX: u32 = 64 * 1024;
+
+/// Most sessions of one AMQP connection: the SDKs use one, or one for each link.
+pub const AMQP_CHANNELS_MAX: u16 = 256;
+
+/// Most links of one AMQP session: the SDKs open one for each sender, receiver and session held.
+pub const AMQP_HANDLES_MAX: u32 = 1_024;
+
+/// Most deliveries of one AMQP session that are unsettled in one direction: as many as an engine has locks.
+pub const AMQP_UNSETTLED_MAX: usize = LOCKS_MAX;
+
+/// Transfer frames an AMQP peer may send before the window is opened again; half of it is a whole large message.
+pub const AMQP_INCOMING_WINDOW: u32 = 2_048;
+
+/// Bytes that may wait to be written to one AMQP peer, and bytes of messages it has sent in part: two of the largest
+/// messages of a queue with the default limit.
+pub const AMQP_BUFFERED_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
+
+/// Silence of an AMQP peer that is taken for its end is twice this: a peer is told to speak this often.
+pub const AMQP_IDLE_MS: u32 = 120_000;
+
+/// How long an AMQP peer may take to open its connection, and to answer that it is closed.
+pub const AMQP_OPEN_MS_MAX: u64 = 30_000;

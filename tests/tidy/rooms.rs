@@ -202,6 +202,23 @@ pub(crate) const TABLE: &[Row] = &[
         because: "the test kit knows what it helps to test: the words, the engine's face and the processor",
     },
     Row {
+        room: &["src/amqp"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &[
+            "crate",
+            "tokio",
+            "std::net",
+            "std::io",
+            "std::thread",
+            "HashMap",
+            "HashSet",
+            "tracing",
+        ],
+        but_may: &[&["crate::amqp", "crate::limits"]],
+        because: "AMQP alone is pure: bytes in, events out; no socket, no clock, no queue, and no order of chance",
+    },
+    Row {
         room: &["src/wire"],
         outside: &[],
         binds: Binds::CodeOnly,

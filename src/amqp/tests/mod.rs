@@ -1,0 +1,3 @@
+//! The promises of this room.
+
+mod codec;
