@@ -62,6 +62,8 @@ pub mod remote;
 pub mod schedule;
 #[cfg(feature = "daemon")]
 mod server;
+#[cfg(feature = "daemon")]
+mod service_bus;
 pub mod testing;
 mod token;
 #[cfg(feature = "daemon")]

@@ -456,3 +456,54 @@ pub const AMQP_IDLE_MS: u32 = 120_000;
 
 /// How long an AMQP peer may take to open its connection, and to answer that it is closed.
 pub const AMQP_OPEN_MS_MAX: u64 = 30_000;
+
+/// Bytes that are read of an AMQP connection at once.
+pub const AMQP_READ_BYTES: usize = 32 * 1024;
+
+/// How long an AMQP client may take nothing of what waits for it.
+pub const AMQP_WRITE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long AMQP clients may take to say goodbye when the endpoint stops.
+pub const AMQP_DRAIN_MAX: Duration = Duration::from_secs(5);
+
+/// How long an AMQP connection may be without links, as in Service Bus.
+pub const SERVICE_BUS_LINKLESS_MAX: Duration = Duration::from_secs(5 * 60);
+
+/// Links of one connection; an SDK opens up to five for each session it holds.
+pub const SERVICE_BUS_LINKS_MAX: usize = 16_384;
+
+/// Largest message that a link of Service Bus takes: the largest body a queue has by default, and what is said beside it.
+pub const SERVICE_BUS_MESSAGE_BYTES_MAX: u64 = 1024 * 1024 + 128 * 1024;
+
+/// Messages a client may send before the first is answered.
+pub const SERVICE_BUS_SEND_CREDIT: u32 = 1_000;
+
+/// Requests a client may make before the first is answered.
+pub const SERVICE_BUS_REQUEST_CREDIT: u32 = 100;
+
+/// Answers that wait for a client to take them; beyond it, they are dropped.
+pub const SERVICE_BUS_REQUESTS_MAX: usize = 1_000;
+
+/// Bytes of messages of one connection that wait for a commit; beyond it, nothing more is read of it.
+pub const SERVICE_BUS_SENDING_BYTES: usize = 8 * 1024 * 1024;
+
+/// Messages of one link that are sent together at most.
+pub const SERVICE_BUS_GROUP_MAX: usize = 512;
+
+/// Bytes after which messages that came together are sent although there are more.
+pub const SERVICE_BUS_GROUP_BYTES: usize = 4 * 1024 * 1024;
+
+/// Messages that are fetched for one link at once, whatever its credit: they wait in memory for room in its connection.
+pub const SERVICE_BUS_FETCH_MAX: usize = 256;
+
+/// How long a client waits for any session that has work, if it does not say.
+pub const SERVICE_BUS_SESSION_WAIT: Duration = Duration::from_secs(60);
+
+/// Messages one look shows at most.
+pub const SERVICE_BUS_PEEK_MAX: usize = 256;
+
+/// Messages one look may pass over to find those of a session.
+pub const SERVICE_BUS_LOOKS_MAX: usize = 1_000_000;
+
+/// Bytes of messages in one answer; a client asks again from where it ends.
+pub const SERVICE_BUS_ANSWER_BYTES: usize = 768 * 1024;

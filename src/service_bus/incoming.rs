@@ -5,12 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::AmqpProperties;
+use crate::amqp::Properties as AmqpProperties;
 use crate::amqp::Malformed;
-use crate::amqp::Sections;
+use crate::amqp::message::Sections;
 use crate::amqp::Value;
-use crate::amqp::encode_application_properties;
-use crate::amqp::encode_properties;
+use crate::amqp::message::encode_application_properties;
+use crate::amqp::message::encode_properties;
 use crate::amqp::lookup;
 use crate::clock::Timestamp;
 use crate::header::Properties;

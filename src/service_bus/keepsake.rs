@@ -5,11 +5,11 @@ use bytes::BufMut;
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::Body;
-use crate::amqp::Sections;
+use crate::amqp::message::Body;
+use crate::amqp::message::Sections;
 use crate::amqp::Value;
-use crate::amqp::encode_data;
-use crate::amqp::encode_value;
+use crate::amqp::message::encode_data;
+use crate::amqp::message::encode_value;
 use crate::header::PropertyValue;
 
 /// The property that holds it.

@@ -5,13 +5,13 @@ use bytes::BufMut;
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::AmqpProperties;
-use crate::amqp::Header;
+use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::message::Header;
 use crate::amqp::Map;
 use crate::amqp::Value;
-use crate::amqp::encode_application_properties;
-use crate::amqp::encode_message_annotations;
-use crate::amqp::encode_properties;
+use crate::amqp::message::encode_application_properties;
+use crate::amqp::message::encode_message_annotations;
+use crate::amqp::message::encode_properties;
 use crate::clock::Timestamp;
 use crate::engine::DeadLetter;
 use crate::engine::Deferral;

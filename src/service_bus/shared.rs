@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::RwLock;
 use std::sync::PoisonError;
+use std::sync::RwLock;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +21,9 @@ use crate::service_bus::meters::Meters;
 pub(crate) trait Entrance: Send + Sync + 'static {
     /// Fills in workflow and position.
     fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse>;
+
+    /// The delay of the next attempt after so many hand-outs, if a definition says it; else it is tried again at once.
+    fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration>;
 
     /// Whether a queue is for clients; the daemon keeps things of its own in others.
     fn is_open(&self, queue: &QueueName) -> bool;

@@ -267,6 +267,14 @@ pub(crate) const TABLE: &[Row] = &[
         because: "siblings do not meet: a server knows definitions, the intake and the engine's face, no handler",
     },
     Row {
+        room: &["src/service_bus"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[DAEMON_WORDS, &["crate::amqp", "crate::sas", "crate::service_bus"]],
+        because: "siblings do not meet: the endpoint of Service Bus knows the engine's face and AMQP, no handler, no server",
+    },
+    Row {
         room: &["src/remote"],
         outside: &[],
         binds: Binds::CodeOnly,

@@ -50,6 +50,11 @@ impl DeliveryId {
         self.token
     }
 
+    /// How often the message was handed out, this time included.
+    pub fn delivery_count(&self) -> u32 {
+        self.delivery_count
+    }
+
     fn held(&self) -> Held {
         Held { token: self.token, sequence: self.sequence_number, delivery_count: self.delivery_count }
     }
