@@ -435,13 +435,22 @@ pub const AMQP_DATA_SECTIONS_MAX: usize = 4_096;
 /// Largest AMQP frame in bytes that is taken, as Service Bus.
 pub const AMQP_FRAME_BYTES_MAX: u32 = 64 * 1024;
 
-/// Most sessions of one AMQP connection: the SDKs use one, or one for each link.
-pub const AMQP_CHANNELS_MAX: u16 = 256;
+/// Most sessions of one AMQP connection, as Service Bus: some SDKs begin one for each link.
+pub const AMQP_CHANNELS_MAX: u16 = 5_000;
 
-/// Most links of one AMQP session: the SDKs open one for each sender, receiver and session held.
+/// Most links of one AMQP session: other SDKs put all of a connection into one.
 pub const AMQP_HANDLES_MAX: u32 = 1_024;
 
-/// Most deliveries of one AMQP session that are unsettled in one direction: as many as an engine has locks.
+/// Most links of one AMQP connection: as many as it has sessions, so that each may have one.
+pub const AMQP_LINKS_MAX: usize = 5_000;
+
+/// Longest name of an AMQP link in bytes: it is kept as long as the link, and the SDKs write a name and a UUID.
+pub const AMQP_LINK_NAME_BYTES_MAX: usize = 512;
+
+/// Longest tag of an AMQP delivery in bytes, which the standard sets.
+pub const AMQP_TAG_BYTES_MAX: usize = 32;
+
+/// Most deliveries of one AMQP connection that are unsettled: as many as an engine has locks.
 pub const AMQP_UNSETTLED_MAX: usize = LOCKS_MAX;
 
 /// Transfer frames an AMQP peer may send before the window is opened again; half of it is a whole large message.
@@ -507,3 +516,8 @@ pub const SERVICE_BUS_LOOKS_MAX: usize = 1_000_000;
 
 /// Bytes of messages in one answer; a client asks again from where it ends.
 pub const SERVICE_BUS_ANSWER_BYTES: usize = 768 * 1024;
+/// Smallest limit of frames an AMQP peer may have, which the standard sets.
+pub const AMQP_FRAME_BYTES_MIN: u32 = 512;
+
+/// Shortest idle time-out an AMQP peer may have: it is sent a heartbeat twice as often.
+pub const AMQP_PEER_IDLE_MS_MIN: u32 = 200;

@@ -119,22 +119,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(crate) fn string(&mut self) -> Result<Option<Text>, Malformed> {
-        match self.code()? {
-            None => Ok(None),
-            Some(code @ (0xa1 | 0xb1)) => self.body.text(code).map(Some),
-            Some(_) => Err(Malformed::Expected("a string")),
-        }
-    }
-
-    pub(crate) fn symbol(&mut self) -> Result<Option<Text>, Malformed> {
-        match self.code()? {
-            None => Ok(None),
-            Some(code @ (0xa3 | 0xb3)) => self.body.text(code).map(Some),
-            Some(_) => Err(Malformed::Expected("a symbol")),
-        }
-    }
-
     /// A string or a symbol: peers differ where the standard says one of them.
     pub(crate) fn text(&mut self) -> Result<Option<Text>, Malformed> {
         match self.code()? {

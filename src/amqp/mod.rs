@@ -1,19 +1,33 @@
 //! AMQP 1.0, server side, without I/O: bytes in, events out; commands in, bytes out.
 
 mod attach;
+mod attaching;
 mod closing;
 mod connection;
 mod error;
 mod event;
 mod fields;
+mod frame;
+mod handshake;
+mod hub;
+mod incoming;
+mod link;
 mod malformed;
 pub mod message;
+mod opened;
 mod opening;
 mod options;
+mod outbox;
 mod outcome;
+mod outgoing;
 mod performative;
 mod properties;
+mod pulse;
 mod reader;
+mod sasl;
+mod serial;
+mod session;
+mod settling;
 mod terminus;
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use crate::limits::AMQP_FRAME_BYTES_MAX;
 use crate::limits::AMQP_HANDLES_MAX;
 use crate::limits::AMQP_IDLE_MS;
 use crate::limits::AMQP_INCOMING_WINDOW;
+use crate::limits::AMQP_LINKS_MAX;
 use crate::limits::AMQP_OPEN_MS_MAX;
 use crate::limits::AMQP_UNSETTLED_MAX;
 use crate::limits::BODY_BYTES_MAX;
@@ -29,7 +30,9 @@ pub struct ConnectionOptions {
     pub channels_max: u16,
     /// How many links a session has at most.
     pub handles_max: u32,
-    /// How many deliveries of a session may be unsettled in each direction.
+    /// How many links a connection has at most.
+    pub links_max: usize,
+    /// How many deliveries of a connection may be unsettled, in both directions.
     pub unsettled_max: usize,
     /// The largest message, unless the answer to an attach says less.
     pub message_bytes_max: u64,
@@ -53,6 +56,7 @@ impl Default for ConnectionOptions {
             frame_bytes_max: AMQP_FRAME_BYTES_MAX,
             channels_max: AMQP_CHANNELS_MAX,
             handles_max: AMQP_HANDLES_MAX,
+            links_max: AMQP_LINKS_MAX,
             unsettled_max: AMQP_UNSETTLED_MAX,
             message_bytes_max: BODY_BYTES_MAX as u64,
             incoming_window: AMQP_INCOMING_WINDOW,
