@@ -67,6 +67,11 @@ impl Talk {
         }
     }
 
+    pub(crate) fn reject_too_large(&mut self, link: LinkId, delivery: DeliveryNumber, settled: bool) {
+        let refusal = Refusal::new(condition::SIZE_EXCEEDED, "the message is larger than the link takes");
+        self.group(link, (!settled).then_some(delivery), Err(refusal), 0);
+    }
+
     fn group(
         &mut self,
         link: LinkId,

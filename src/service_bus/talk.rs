@@ -128,6 +128,7 @@ impl Talk {
             Event::Message { link, delivery, format, payload, settled, .. } => {
                 self.take_message(link, (delivery, settled), format, payload);
             }
+            Event::TooLarge { link, delivery, settled } => self.reject_too_large(link, delivery, settled),
             Event::Settled { link, delivery, outcome, settled } => {
                 self.settle(link, delivery, outcome, settled);
             }
