@@ -57,6 +57,8 @@ mod queue;
 #[cfg(feature = "daemon")]
 pub mod remote;
 #[cfg(feature = "daemon")]
+mod sas;
+#[cfg(feature = "daemon")]
 pub mod schedule;
 #[cfg(feature = "daemon")]
 mod server;

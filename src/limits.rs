@@ -405,3 +405,6 @@ pub const LOCK_LOOKS: u32 = 40;
 
 /// How long between two such looks: a child needs milliseconds from its start to its program.
 pub const LOCK_LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Longest token of a shared access signature: a resource, a name and a signature are a few hundred bytes.
+pub const TOKEN_BYTES_MAX: usize = 8 * 1024;

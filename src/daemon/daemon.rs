@@ -30,7 +30,7 @@ use crate::handlers::fence;
 use crate::intake::Intake;
 use crate::limits;
 use crate::processor::Running;
-use crate::server::Keys;
+use crate::sas::Keys;
 use crate::server::Server;
 use crate::server::ServerOptions;
 use crate::server::TlsFiles;

@@ -14,8 +14,8 @@ use http::HeaderMap;
 use http::header;
 use http::request::Parts;
 
+use crate::sas::Keys;
 use crate::server::answer::Refused;
-use crate::server::auth::Keys;
 use crate::server::caller::Caller;
 use crate::server::inflow::check_length;
 use crate::server::route::Facts;

@@ -3,7 +3,6 @@
 #![allow(dead_code, unused_imports, reason = "the daemon calls what nothing here does")]
 
 mod answer;
-mod auth;
 mod batch;
 mod behalf;
 mod blocked;
@@ -42,8 +41,6 @@ mod tls;
 mod walk;
 mod workflows;
 
-pub(crate) use crate::server::auth::Keys;
-pub(crate) use crate::server::auth::KeysError;
 pub(crate) use crate::server::host::Host;
 pub(crate) use crate::server::host::Place;
 pub(crate) use crate::server::serve::Server;

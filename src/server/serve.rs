@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::Client;
 use crate::limits;
-use crate::server::auth::Keys;
+use crate::sas::Keys;
 use crate::server::connection::Connections;
 use crate::server::host::Host;
 use crate::server::host::Place;

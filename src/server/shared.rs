@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::engine::Client;
 use crate::limits;
-use crate::server::auth::Keys;
+use crate::sas::Keys;
 use crate::server::host::Host;
 use crate::server::host::Place;
 use crate::server::patience::Patience;
