@@ -76,11 +76,11 @@ pub use crate::engine::alone::StoreAlone;
 #[doc(hidden)]
 pub use crate::engine::fuzz;
 pub use crate::engine::{
-    Abandon, Attempt, AuditEntry, AuditVerb, COMMIT_SECONDS, Check, Client, CommitStats, Completion, Counts,
-    Damage, DeadLetter, DeadLetterView, Deferral, Delivery, DeliveryId, Durability, Ending, Engine,
-    EngineBuilder, Event, EventKind, Events, Gap, Hold, HoldCause, Kept, MessageStatus, MessageView, Missed,
-    Queue, QueueView, Receipt, Received, Redriven, Renewal, Run, TakenWorkflow, Verification, VerifyProgress,
-    VerifyStep, Workflow, WorkflowStatus, WorkflowView, verify,
+    Abandon, Attempt, AuditEntry, AuditVerb, COMMIT_SECONDS, Check, Claim, Client, CommitStats, Completion,
+    Counts, Damage, DeadLetter, DeadLetterView, Deferral, Delivery, DeliveryId, Durability, Ending, Engine,
+    EngineBuilder, Event, EventKind, Events, Gap, Hidden, Hold, HoldCause, Kept, MessageStatus, MessageView,
+    Missed, Queue, QueueView, Receipt, Received, Redriven, Renewal, Run, TakenWorkflow, Verification,
+    VerifyProgress, VerifyStep, Workflow, WorkflowStatus, WorkflowView, verify,
 };
 pub use crate::error::{
     Error, Fault, Misuse, OpenError, OperateError, OperateRefusal, OperationError, QueueError, QueueRefusal,

@@ -408,3 +408,6 @@ pub const LOCK_LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Longest token of a shared access signature: a resource, a name and a signature are a few hundred bytes.
 pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
+
+/// Shortest time a message is hidden when it is handed out without a lock: as long as the shortest lock.
+pub const HIDDEN_MIN: Duration = Duration::from_secs(1);
