@@ -48,6 +48,8 @@ mod handlers;
 mod header;
 mod id;
 #[cfg(feature = "daemon")]
+mod inbound;
+#[cfg(feature = "daemon")]
 pub mod intake;
 pub mod limits;
 mod lookup;

@@ -27,13 +27,13 @@ use crate::engine::Durability;
 use crate::engine::Engine;
 use crate::error::OpenError;
 use crate::handlers::fence;
+use crate::inbound::tls::TlsFiles;
 use crate::intake::Intake;
 use crate::limits;
 use crate::processor::Running;
 use crate::sas::Keys;
 use crate::server::Server;
 use crate::server::ServerOptions;
-use crate::server::TlsFiles;
 
 /// What a daemon is started with.
 #[derive(Clone, Debug)]

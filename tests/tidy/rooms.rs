@@ -242,6 +242,14 @@ pub(crate) const TABLE: &[Row] = &[
         because: "siblings do not meet: handlers know definitions, the intake and the processor, no server",
     },
     Row {
+        room: &["src/inbound"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[WORDS, &["crate::inbound"]],
+        because: "connections as they come in know bytes and time, and nothing of what is asked",
+    },
+    Row {
         room: &["src/sas"],
         outside: &[],
         binds: Binds::CodeOnly,
@@ -254,7 +262,7 @@ pub(crate) const TABLE: &[Row] = &[
         outside: &[],
         binds: Binds::CodeOnly,
         may_not_name: &["crate"],
-        but_may: &[DAEMON_WORDS, &["crate::sas", "crate::server"]],
+        but_may: &[DAEMON_WORDS, &["crate::inbound", "crate::sas", "crate::server"]],
         because: "siblings do not meet: a server knows definitions, the intake and the engine's face, no handler",
     },
     Row {
