@@ -64,6 +64,8 @@ mod sas;
 pub mod schedule;
 #[cfg(feature = "daemon")]
 mod server;
+#[cfg(feature = "daemon")]
+mod storage_queue;
 pub mod testing;
 mod token;
 #[cfg(feature = "daemon")]

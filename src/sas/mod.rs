@@ -11,6 +11,7 @@ mod pattern;
 mod right;
 mod secret;
 mod signatures;
+mod storage;
 mod token;
 
 pub(crate) use crate::sas::keys::Key;
@@ -20,3 +21,6 @@ pub(crate) use crate::sas::right::Right;
 pub(crate) use crate::sas::signatures::Refusal;
 pub(crate) use crate::sas::signatures::Rights;
 pub(crate) use crate::sas::signatures::Signatures;
+pub(crate) use crate::sas::storage::Scope;
+pub(crate) use crate::sas::storage::StorageRequest;
+pub(crate) use crate::sas::storage::StorageRights;

@@ -9,6 +9,7 @@ use crate::clock::Timestamp;
 use crate::sas::keys::Key;
 use crate::sas::keys::Keys;
 use crate::sas::right::Right;
+use crate::sas::secret::Secret;
 use crate::sas::token::Token;
 
 /// Why a signature is not accepted. No more is said to who shows it, so that nobody learns which keys there are.
@@ -43,6 +44,15 @@ pub(crate) struct Rights {
 }
 
 impl Rights {
+    pub(crate) fn new(key: Arc<Key>, until: Timestamp) -> Rights {
+        Rights { key, until }
+    }
+
+    /// Whether it reaches a queue at all.
+    pub(crate) fn reaches(&self, queue: &str) -> bool {
+        self.key.reaches(queue)
+    }
+
     /// Whether it has a right for a queue.
     pub(crate) fn allows(&self, right: Right, queue: &str) -> bool {
         self.key.may(right) && self.key.reaches(queue)
@@ -59,11 +69,21 @@ impl Signatures {
         Signatures { keys }
     }
 
+    /// The key of a name that everybody knows, for a daemon without keys: an account for development.
+    pub(crate) fn of_everybody(name: &str, key: &str) -> Signatures {
+        Signatures { keys: Keys::of_everybody(name, key) }
+    }
+
+    /// The key of this name, if its text is known.
+    pub(crate) fn signing(&self, name: &str) -> Option<(&Arc<Key>, &Secret)> {
+        self.keys.signing(name)
+    }
+
     /// Checks a token of Service Bus for a resource: a URL, or a path such as `orders/$management`. A token for a
     /// resource is one for all below it.
     pub(crate) fn check(&self, token: &str, resource: &str, now: Timestamp) -> Result<Rights, Refusal> {
         let token = Token::parse(token)?;
-        let (key, secret) = self.keys.signing(&token.key).ok_or(Refusal::Unknown)?;
+        let (key, secret) = self.signing(&token.key).ok_or(Refusal::Unknown)?;
         if !secret.has_signed(&token.signed(), &token.signature) {
             return Err(Refusal::Unknown);
         }
