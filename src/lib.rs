@@ -50,6 +50,8 @@ mod handlers;
 mod header;
 mod id;
 #[cfg(feature = "daemon")]
+mod inbound;
+#[cfg(feature = "daemon")]
 pub mod intake;
 pub mod limits;
 mod lookup;
@@ -59,11 +61,15 @@ mod queue;
 #[cfg(feature = "daemon")]
 pub mod remote;
 #[cfg(feature = "daemon")]
+mod sas;
+#[cfg(feature = "daemon")]
 pub mod schedule;
 #[cfg(feature = "daemon")]
 mod server;
 #[cfg(feature = "daemon")]
 mod service_bus;
+#[cfg(feature = "daemon")]
+mod storage_queue;
 pub mod testing;
 mod token;
 #[cfg(feature = "daemon")]
@@ -78,11 +84,11 @@ pub use crate::engine::alone::StoreAlone;
 #[doc(hidden)]
 pub use crate::engine::fuzz;
 pub use crate::engine::{
-    Abandon, Attempt, AuditEntry, AuditVerb, COMMIT_SECONDS, Check, Client, CommitStats, Completion, Counts,
-    Damage, DeadLetter, DeadLetterView, Deferral, Delivery, DeliveryId, Durability, Ending, Engine,
-    EngineBuilder, Event, EventKind, Events, Gap, Hold, HoldCause, Kept, MessageStatus, MessageView, Missed,
-    Queue, QueueView, Receipt, Received, Redriven, Renewal, Run, TakenWorkflow, Verification, VerifyProgress,
-    VerifyStep, Workflow, WorkflowStatus, WorkflowView, verify,
+    Abandon, Attempt, AuditEntry, AuditVerb, COMMIT_SECONDS, Check, Claim, Client, CommitStats, Completion,
+    Counts, Damage, DeadLetter, DeadLetterView, Deferral, Delivery, DeliveryId, Durability, Ending, Engine,
+    EngineBuilder, Event, EventKind, Events, Gap, Hidden, Hold, HoldCause, Kept, MessageStatus, MessageView,
+    Missed, Queue, QueueView, Receipt, Received, Redriven, Renewal, Run, TakenWorkflow, Verification,
+    VerifyProgress, VerifyStep, Workflow, WorkflowStatus, WorkflowView, verify,
 };
 pub use crate::error::{
     Error, Fault, Misuse, OpenError, OperateError, OperateRefusal, OperationError, QueueError, QueueRefusal,

@@ -10,6 +10,7 @@ mod promises {
     mod corners;
     mod files;
     mod guarantees;
+    mod hidden;
     mod once;
     mod ordering;
     mod processor;

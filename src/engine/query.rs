@@ -56,6 +56,11 @@ pub(crate) enum Query {
         from: SequenceNumber,
         limit: usize,
     },
+    /// The messages that would be handed out next, in that order.
+    Offered {
+        queue: QueueName,
+        limit: usize,
+    },
     /// The line of one workflow from a rank on.
     Line {
         queue: QueueName,
@@ -89,6 +94,7 @@ impl Query {
             Query::Workflows { queue, .. }
             | Query::Workflow { queue, .. }
             | Query::Messages { queue, .. }
+            | Query::Offered { queue, .. }
             | Query::Line { queue, .. }
             | Query::DeadLetters { queue, .. }
             | Query::State { queue, .. } => Some(queue),
@@ -100,7 +106,7 @@ impl Query {
 impl Query {
     /// Whether it is a use of the queue: a peek at messages is, a look at counters is not.
     pub(crate) fn is_use(&self) -> bool {
-        matches!(self, Query::Messages { .. } | Query::Line { .. })
+        matches!(self, Query::Messages { .. } | Query::Offered { .. } | Query::Line { .. })
     }
 }
 
@@ -179,6 +185,7 @@ impl Look<'_> {
             Query::Workflows { after, limit, .. } => Answer::Workflows(self.workflows(after, limit)?),
             Query::Workflow { id, .. } => Answer::Workflow(self.workflow(id)?),
             Query::Messages { from, limit, .. } => Answer::Messages(self.messages(from, limit)?),
+            Query::Offered { limit, .. } => Answer::Messages(self.offered(limit)?),
             Query::Line { id, from, limit, .. } => Answer::Messages(self.line(id, from, limit)?),
             Query::DeadLetters { after, limit, .. } => Answer::DeadLetters(self.dead_letters(after, limit)?),
             Query::State { id, .. } => Answer::State(self.records.state(&self.key(Stream::Named(id)))?),
@@ -283,6 +290,24 @@ impl Look<'_> {
             };
             page.add(self.message_view(sequence, record)?);
             next = SequenceNumber::new(sequence.get() + 1);
+        }
+        Ok(page.views)
+    }
+
+    /// One message of each workflow that offers one.
+    fn offered(&self, limit: usize) -> Read<Vec<MessageView>> {
+        let mut page = Page::new(limit);
+        let mut ticket = 0;
+        while page.has_room() {
+            let Some((found, stream)) = self.records.ready_from(self.queue.id, ticket)? else {
+                break;
+            };
+            ticket = found + 1;
+            let key = self.key(stream);
+            let Some((_, sequence)) = self.records.line_from(&key, 0)? else { continue };
+            if let Some(record) = self.records.message(MessageKey { queue: key.queue, sequence })? {
+                page.add(self.message_view(sequence, record)?);
+            }
         }
         Ok(page.views)
     }

@@ -259,11 +259,27 @@ pub(crate) const TABLE: &[Row] = &[
         because: "siblings do not meet: handlers know definitions, the intake and the processor, no server",
     },
     Row {
+        room: &["src/inbound"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[WORDS, &["crate::inbound"]],
+        because: "connections as they come in know bytes and time, and nothing of what is asked",
+    },
+    Row {
+        room: &["src/sas"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate", "tokio"],
+        but_may: &[WORDS, &["crate::sas"]],
+        because: "signatures are judged by keys and an instant that is given: no engine, no socket, no clock",
+    },
+    Row {
         room: &["src/server"],
         outside: &[],
         binds: Binds::CodeOnly,
         may_not_name: &["crate"],
-        but_may: &[DAEMON_WORDS, &["crate::server"]],
+        but_may: &[DAEMON_WORDS, &["crate::inbound", "crate::sas", "crate::server"]],
         because: "siblings do not meet: a server knows definitions, the intake and the engine's face, no handler",
     },
     Row {

@@ -4,6 +4,7 @@
 pub(crate) mod client;
 pub(crate) mod delivery;
 pub(crate) mod events;
+pub(crate) mod hidden;
 pub(crate) mod kept;
 mod once;
 pub(crate) mod queue;

@@ -77,7 +77,7 @@ impl Listing {
     fn add_all(&mut self, records: &mut dyn Records) -> Result<(), Fault> {
         self.add_surface(records)?;
         for queue in records.queues(None, limits::QUEUES_MAX)? {
-            while let Some((ticket, stream)) = records.ready_first(queue.id)?
+            while let Some((ticket, stream)) = records.ready_from(queue.id, 0)?
                 && self.goes_on()
             {
                 self.add("ready", &(queue.id, ticket, &stream));
@@ -114,7 +114,7 @@ impl Listing {
         let named = records.queue_named(&queue.name)?.map(|named| named.id);
         self.add("queue", &(queue, named, records.queue(queue.id)?.is_some()));
         self.add("tally", &records.tally(queue.id)?);
-        self.add("first ready", &records.ready_first(queue.id)?);
+        self.add("first ready", &records.ready_from(queue.id, 0)?);
         let mut after: Option<Stream> = None;
         while self.goes_on() {
             let page = records.workflows(queue.id, after.as_ref(), limits::PAGE_MAX)?;

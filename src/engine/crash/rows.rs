@@ -231,8 +231,8 @@ impl Records for Rows {
         Ok(next.map(|(key, holding)| (key.clone(), holding.clone())))
     }
 
-    fn ready_first(&self, queue: QueueId) -> Read<Option<(u64, Stream)>> {
-        let first = self.ready.range((queue, 0)..).next();
+    fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, Stream)>> {
+        let first = self.ready.range((queue, ticket)..).next();
         Ok(first.filter(|((of, _), _)| *of == queue).map(|((_, ticket), stream)| (*ticket, stream.clone())))
     }
 

@@ -83,6 +83,7 @@ impl Rules {
         match command {
             Command::Receive { queue, .. }
             | Command::ReceiveRun { queue, .. }
+            | Command::HideNext { queue, .. }
             | Command::Take { queue, .. } => {
                 if let Some(queue) = records.queue_named(queue)?
                     && queue.options.delete_when_idle.is_some()
@@ -161,6 +162,15 @@ impl Step<'_> {
                 let complete = |held| answer(self.complete(&queue, held));
                 Reply::CompleteAll(deliveries.into_iter().map(complete).collect::<Result<_, Fault>>()?)
             }
+            Command::HideNext { queue, max, lasts } => {
+                Reply::HideNext(answer(self.hide_next(&queue, max, lasts))?)
+            }
+            Command::HideAgain { queue, claim, lasts, body } => {
+                Reply::HideAgain(answer(self.hide_again(&queue, claim, lasts, body))?.map(Box::new))
+            }
+            Command::EndHidden { queue, claim } => {
+                Reply::Settle(answer(self.end_hidden(&queue, claim))?.map(unit))
+            }
             Command::Renew { queue, token } => Reply::Settle(answer(self.renew(&queue, token))?),
             Command::SetTakenState { queue, token, state } => {
                 Reply::Settle(answer(self.set_taken_state(&queue, token, state))?.map(unit))
@@ -219,6 +229,8 @@ fn is_refusal(reply: &Reply) -> bool {
         Reply::Send(answer) => answer.is_err(),
         Reply::Receive(answer) => answer.is_err(),
         Reply::Take(answer) => answer.is_err(),
+        Reply::HideNext(answer) => answer.is_err(),
+        Reply::HideAgain(answer) => answer.is_err(),
         Reply::Settle(answer) => answer.is_err(),
         Reply::CompleteAll(answers) => answers.iter().all(Result::is_err),
         Reply::SendEach(answers) => answers.iter().all(Result::is_err),

@@ -1,7 +1,8 @@
 //! What can be asked of the engine, and what it answers.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
-
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use crate::engine::rules::record::Content;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
+use crate::error::Misuse;
 use crate::error::OperateRefusal;
 use crate::error::QueueRefusal;
 use crate::error::ReceiveRefusal;
@@ -159,6 +161,24 @@ pub(crate) enum Command {
         key: IdempotencyKey,
         messages: Vec<NewMessage>,
     },
+    /// Up to `max` messages of different workflows, each hidden for a while without a lock.
+    HideNext {
+        queue: QueueName,
+        max: usize,
+        lasts: Duration,
+    },
+    /// A claimed message is hidden anew, perhaps with another body.
+    HideAgain {
+        queue: QueueName,
+        claim: Claim,
+        lasts: Duration,
+        body: Option<Bytes>,
+    },
+    /// A claimed message ends.
+    EndHidden {
+        queue: QueueName,
+        claim: Claim,
+    },
     /// An operator's command, to be written down with who asks and what came of it.
     OnRecord {
         actor: Arc<Actor>,
@@ -166,6 +186,48 @@ pub(crate) enum Command {
         begun: Option<u64>,
         command: Box<Command>,
     },
+}
+
+/// Proof that a message that is hidden without a lock was handed out to you last: its number, and the count and instant
+/// of that hand-out. Text too: `17.3.1735689600000`.
+///
+/// It is no secret: whoever may receive from the queue could make one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Claim {
+    /// The message's number.
+    pub sequence_number: SequenceNumber,
+    /// How often it was handed out.
+    pub delivery_count: u32,
+    /// When it was last handed out or hidden; when it was accepted, as long as nobody was handed it.
+    pub at: Timestamp,
+}
+
+impl Claim {
+    /// The claim of whoever sent a message, as long as nobody was handed it.
+    pub fn of_sender(sequence_number: SequenceNumber, accepted_at: Timestamp) -> Claim {
+        Claim { sequence_number, delivery_count: 0, at: accepted_at }
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.sequence_number, self.delivery_count, self.at.as_millis())
+    }
+}
+
+impl FromStr for Claim {
+    type Err = Misuse;
+
+    fn from_str(text: &str) -> Result<Claim, Misuse> {
+        let wrong = || Misuse::new("claim", "is not sequence number, delivery count and instant");
+        let mut parts = text.splitn(3, '.');
+        let mut next = || parts.next().ok_or_else(wrong);
+        let sequence_number = SequenceNumber::new(next()?.parse().map_err(|_| wrong())?);
+        let delivery_count = next()?.parse().map_err(|_| wrong())?;
+        let at = Timestamp::from_millis(next()?.parse().map_err(|_| wrong())?);
+        Ok(Claim { sequence_number, delivery_count, at })
+    }
 }
 
 /// A delivery as its holder names it.
@@ -211,6 +273,7 @@ impl Command {
             | Command::SendOnce { messages: sent, .. } => messages(sent),
             Command::Settle { settlement: Settlement::Complete(completion), .. } => sends(completion),
             Command::SettleRun { settlement, .. } => sends(&settlement.completion),
+            Command::HideAgain { body: Some(body), .. } => body.len(),
             _ => 0,
         }
     }
@@ -360,6 +423,14 @@ impl Handed {
     }
 }
 
+/// A message as it is handed out without a lock.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    pub(crate) sequence: SequenceNumber,
+    pub(crate) record: Arc<MessageRecord>,
+    pub(crate) content: Arc<Content>,
+}
+
 /// A workflow as it is taken whole.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
@@ -403,6 +474,9 @@ pub(crate) enum Reply {
     Send(Result<Vec<Receipt>, SendRefusal>),
     Receive(Result<Vec<Handed>, ReceiveRefusal>),
     Take(Result<Option<Taken>, ReceiveRefusal>),
+    /// Messages handed out without a lock.
+    HideNext(Result<Vec<Shown>, ReceiveRefusal>),
+    HideAgain(Result<Box<Shown>, SettleRefusal>),
     Settle(Result<Settled, SettleRefusal>),
     /// The answer to each delivery, in the order of the command.
     CompleteAll(Vec<Result<(), SettleRefusal>>),

@@ -10,6 +10,7 @@ mod early;
 pub(crate) mod effect;
 mod fail;
 mod gap;
+mod hide;
 mod judge;
 mod line;
 pub(crate) mod lock;

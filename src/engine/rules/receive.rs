@@ -139,7 +139,7 @@ impl Step<'_> {
     /// The workflow that has been ready for longest, and its head, once expired heads are out of the way.
     pub(crate) fn next_ready(&mut self, queue: &Arc<QueueRecord>) -> Read<Option<(Workflow, Placed)>> {
         for _ in 0..limits::EXPIRED_IN_A_ROW_MAX {
-            let Some((ticket, stream)) = self.records.ready_first(queue.id)? else {
+            let Some((ticket, stream)) = self.records.ready_from(queue.id, 0)? else {
                 return Ok(None);
             };
             let mut workflow = Workflow::open(self, queue, stream)?;

@@ -80,7 +80,7 @@ pub(crate) trait Records {
     /// The first holding after the given key (from the start for `None`).
     fn holding_after(&self, key: Option<&WorkflowKey>) -> Read<Option<(WorkflowKey, Holding)>>;
     /// The workflow with the lowest number in the queue's ready list.
-    fn ready_first(&self, queue: QueueId) -> Read<Option<(u64, Stream)>>;
+    fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, Stream)>>;
     /// The earliest reminder.
     fn reminder_first(&self) -> Read<Option<Reminder>>;
     /// The first dead letter of the workflow with at least this rank and number.

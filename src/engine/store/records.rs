@@ -150,8 +150,8 @@ impl Records for Turn<'_> {
         Ok(None)
     }
 
-    fn ready_first(&self, queue: QueueId) -> Read<Option<(u64, Stream)>> {
-        self.shelves.ready.first(&self.base, &queue, &0)
+    fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, Stream)>> {
+        self.shelves.ready.first(&self.base, &queue, &ticket)
     }
 
     fn reminder_first(&self) -> Read<Option<Reminder>> {

@@ -21,7 +21,7 @@ use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
 use tokio::time::Sleep;
 
-use crate::server::patience::Patience;
+use crate::inbound::patience::Patience;
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

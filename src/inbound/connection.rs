@@ -20,13 +20,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
+use crate::inbound::pace::Outflow;
+use crate::inbound::pace::Pace;
+use crate::inbound::pace::Paced;
+use crate::inbound::patience::Patience;
+use crate::inbound::places::Place;
 use crate::limits;
-use crate::server::guard::FromFileSystem;
-use crate::server::pace::Outflow;
-use crate::server::pace::Pace;
-use crate::server::pace::Paced;
-use crate::server::patience::Patience;
-use crate::server::places::Place;
+
+/// Set on requests that came through a socket of the file system, to which browsers have no way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FromFileSystem;
 
 /// All connections of a server.
 pub(crate) struct Connections {

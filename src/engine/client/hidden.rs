@@ -1,0 +1,144 @@
+//! Messages handed out without a lock: hidden for a while, and claimed by whoever was handed them last.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::engine::client::delivery::settled;
+use crate::engine::client::queue::Queue;
+use crate::engine::client::queue::check_max;
+use crate::engine::query::Answer;
+use crate::engine::query::Query;
+use crate::engine::rules::command::Claim;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::command::Shown;
+use crate::engine::rules::record::Status;
+use crate::engine::view::MessageView;
+use crate::error::QueueError;
+use crate::error::ReceiveError;
+use crate::error::SettleError;
+use crate::header::Headers;
+use crate::limits;
+
+/// A message that was handed out without a lock: hidden from others for a while, and offered again afterwards.
+///
+/// # Dropping
+/// Nothing happens: it is offered again at its instant.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Hidden {
+    /// What ends it or hides it anew; void once it was handed out again.
+    pub claim: Claim,
+    /// Until when it is hidden.
+    pub until: Timestamp,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+    /// Its headers.
+    pub headers: Headers,
+    /// Its body.
+    pub body: Bytes,
+}
+
+impl Hidden {
+    fn new(shown: Shown) -> Hidden {
+        let Shown { sequence, record, content } = shown;
+        let content = Arc::unwrap_or_clone(content);
+        let until = match record.status {
+            Status::Asked { due: Some(due), .. } => due,
+            _ => record.handed_out_at,
+        };
+        let (delivery_count, at) = (record.delivery_count, record.handed_out_at);
+        Hidden {
+            claim: Claim { sequence_number: sequence, delivery_count, at },
+            until,
+            accepted_at: record.accepted_at,
+            expires_at: record.expires_at,
+            headers: content.headers,
+            body: content.body,
+        }
+    }
+}
+
+impl Queue {
+    /// Receives up to `max` messages of different workflows that are ready now, without a lock: each is hidden for
+    /// `lasts`, at least a second, and then offered again, at its place among those of its workflow. Its claim stays
+    /// good until it is handed out again, and over a restart.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), seriatim::Error> {
+    /// use std::time::Duration;
+    /// use seriatim::{Engine, Message, QueueOptions};
+    ///
+    /// let engine = Engine::in_memory().open().await?;
+    /// let queue = engine.client().create_queue("q", QueueOptions::default()).await?;
+    /// queue.send(Message::new("step 1")).await?;
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let hidden = queue.hide_next(1, minute).await?.remove(0);
+    /// let renewed = queue.hide_again(hidden.claim, minute, Some("step 2".into())).await?;
+    /// assert!(queue.end_hidden(hidden.claim).await.is_err(), "the first claim is void");
+    /// queue.end_hidden(renewed.claim).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ReceiveRefusal::QueueNotFound`](crate::ReceiveRefusal::QueueNotFound).
+    pub async fn hide_next(&self, max: usize, lasts: Duration) -> Result<Vec<Hidden>, ReceiveError> {
+        check_max(max)?;
+        let lasts = lasts.min(limits::DURATION_MAX);
+        match self.client().ask(Command::HideNext { queue: self.name().clone(), max, lasts }).await? {
+            Reply::HideNext(answer) => {
+                let shown = answer.map_err(ReceiveError::Refused)?;
+                Ok(shown.into_iter().map(Hidden::new).collect())
+            }
+            other => unreachable!("hiding messages is answered with them: {other:?}"),
+        }
+    }
+
+    /// Hides a claimed message for `lasts` from now on, with a new claim and, if one is given, another body. Count and
+    /// place stay. No time at all offers it at once.
+    ///
+    /// # Errors
+    /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when the claim is not the last;
+    /// [`SettleRefusal::MessageNotFound`](crate::SettleRefusal::MessageNotFound) when the message is gone;
+    /// [`SettleRefusal::Send`](crate::SettleRefusal::Send) when the body is too large.
+    pub async fn hide_again(
+        &self,
+        claim: Claim,
+        lasts: Duration,
+        body: Option<Bytes>,
+    ) -> Result<Hidden, SettleError> {
+        let (queue, lasts) = (self.name().clone(), lasts.min(limits::DURATION_MAX));
+        match self.client().ask(Command::HideAgain { queue, claim, lasts, body }).await? {
+            Reply::HideAgain(answer) => Ok(Hidden::new(*answer.map_err(SettleError::Refused)?)),
+            other => unreachable!("hiding a message is answered with it: {other:?}"),
+        }
+    }
+
+    /// Completes a claimed message; one that nobody was handed is cancelled.
+    ///
+    /// # Errors
+    /// As [`Queue::hide_again`].
+    pub async fn end_hidden(&self, claim: Claim) -> Result<(), SettleError> {
+        settled(self.client().ask(Command::EndHidden { queue: self.name().clone(), claim }).await?)?;
+        Ok(())
+    }
+
+    /// Up to `limit` of the messages that would be handed out next, in that order. Looking changes nothing.
+    ///
+    /// # Errors
+    /// As [`Queue::view`].
+    pub async fn peek_offered(&self, limit: usize) -> Result<Vec<MessageView>, QueueError> {
+        match self.client().look(self.name(), Query::Offered { queue: self.name().clone(), limit }).await? {
+            Answer::Messages(messages) => Ok(messages),
+            other => unreachable!("a look at messages is answered with messages: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Hiding: a message is handed out without a lock. It is not offered until an instant, and whoever holds the last claim
+//! on it ends it or hides it anew, even after that instant, as long as nobody else was handed it.
+//!
+//! All of it is in the message's record, so that a restart changes nothing: the claim is the count and the instant of
+//! the last hand-out, and a hidden message is one that comes back by itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::change::Change;
+use crate::engine::rules::command::Claim;
+use crate::engine::rules::command::Shown;
+use crate::engine::rules::fail::is_expired;
+use crate::engine::rules::line::LinePlace;
+use crate::engine::rules::record::Content;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::refuse;
+use crate::engine::rules::workflow::Workflow;
+use crate::error::ReceiveRefusal;
+use crate::error::SendRefusal;
+use crate::error::SettleRefusal;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::limits;
+
+impl Step<'_> {
+    /// Hands out the heads of up to `max` ready workflows, and hides each for a while.
+    pub(crate) fn hide_next(
+        &mut self,
+        name: &QueueName,
+        max: usize,
+        lasts: Duration,
+    ) -> Ruling<Vec<Shown>, ReceiveRefusal> {
+        let queue = self.queue_to_receive(name)?;
+        let mut shown = Vec::new();
+        let mut bytes = 0;
+        while shown.len() < max.min(limits::RECEIVE_MAX) && bytes < limits::RECEIVE_BYTES_MAX {
+            let Some((mut workflow, (_, sequence, before))) = self.next_ready(&queue)? else {
+                break;
+            };
+            let content = self.content_listed(&workflow, sequence)?;
+            let mut record = claimed_anew(&before, self.now);
+            record.delivery_count += 1;
+            // At least a moment, or the loop would meet it again.
+            let lasts = lasts.max(limits::HIDDEN_MIN);
+            let message = workflow.hide(self, sequence, &before, record, lasts)?;
+            bytes += content.body.len();
+            shown.push(Shown { sequence, record: message, content });
+            workflow.close(self)?;
+        }
+        Ok(shown)
+    }
+
+    /// Hides a claimed message anew, from now on, with a new claim and perhaps another body. No time at all offers it.
+    pub(crate) fn hide_again(
+        &mut self,
+        name: &QueueName,
+        claim: Claim,
+        lasts: Duration,
+        body: Option<Bytes>,
+    ) -> Ruling<Shown, SettleRefusal> {
+        let (mut workflow, before) = self.claimed(name, claim)?;
+        let sequence = claim.sequence_number;
+        let bytes_max = workflow.queue.options.body_bytes_max;
+        if let Some(bytes) = body.as_ref().map(Bytes::len).filter(|bytes| *bytes > bytes_max) {
+            return refuse(SettleRefusal::Send(SendRefusal::BodyTooLarge { index: 0, bytes, bytes_max }));
+        }
+        let mut content = self.content_listed(&workflow, sequence)?;
+        let mut record = claimed_anew(&before, self.now);
+        if let Some(body) = body {
+            record.bytes = record.bytes - content.body.len() as u64 + body.len() as u64;
+            Arc::make_mut(&mut content).body = body;
+            self.write(Change::Content(workflow.message_key(sequence), Some(content.clone())))?;
+        }
+        let record = workflow.hide(self, sequence, &before, record, lasts)?;
+        workflow.close(self)?;
+        Ok(Shown { sequence, record, content })
+    }
+
+    /// Ends a claimed message.
+    pub(crate) fn end_hidden(&mut self, name: &QueueName, claim: Claim) -> Ruling<(), SettleRefusal> {
+        let (mut workflow, message) = self.claimed(name, claim)?;
+        // What nobody has seen was not done.
+        let how = if message.delivery_count == 0 { Settled::Cancelled } else { Settled::Completed };
+        workflow.end(self, claim.sequence_number, &message, how)?;
+        workflow.close(self)?;
+        Ok(())
+    }
+
+    /// The message of a claim, if that is still the last.
+    fn claimed(
+        &self,
+        name: &QueueName,
+        claim: Claim,
+    ) -> Ruling<(Workflow, Arc<MessageRecord>), SettleRefusal> {
+        let Some(queue) = self.queue_named(name)? else {
+            return refuse(SettleRefusal::QueueNotFound);
+        };
+        let message = self.message(queue.id, claim.sequence_number)?;
+        let there = |message: &Arc<MessageRecord>| {
+            !matches!(message.status, Status::DeadLettered(_)) && !is_expired(message, self.now)
+        };
+        let Some(message) = message.filter(there) else {
+            return refuse(SettleRefusal::MessageNotFound(claim.sequence_number));
+        };
+        let is_free = matches!(
+            message.status,
+            Status::Ready | Status::Scheduled { .. } | Status::Asked { due: Some(_), .. }
+        );
+        if !is_free || message.delivery_count != claim.delivery_count || message.handed_out_at != claim.at {
+            return refuse(SettleRefusal::LockLost);
+        }
+        Ok((Workflow::open(self, &queue, message.stream.clone())?, message))
+    }
+
+    fn content_listed(&self, workflow: &Workflow, sequence: SequenceNumber) -> Read<Arc<Content>> {
+        let content = self.records.content(workflow.message_key(sequence))?;
+        Ok(content.expect("every stored message has its content"))
+    }
+}
+
+impl Workflow {
+    /// Keeps a message back for a while, at its place in the line.
+    fn hide(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        before: &MessageRecord,
+        mut record: MessageRecord,
+        lasts: Duration,
+    ) -> Read<Arc<MessageRecord>> {
+        if let (true, Some(rank)) = (self.is_aside(before), before.rank) {
+            self.leave(step, sequence, before)?;
+            self.join(step, sequence, LinePlace::Line(rank))?;
+        }
+        record.status = match lasts.is_zero() {
+            true => Status::Ready,
+            false => Status::Asked { due: Some(step.now + lasts.min(limits::DURATION_MAX)), aside: false },
+        };
+        let record = Arc::new(record);
+        self.restate_as(step, sequence, Some(before), record.clone())?;
+        Ok(record)
+    }
+}
+
+/// The message with a claim that none before it was equal to.
+fn claimed_anew(before: &MessageRecord, now: Timestamp) -> MessageRecord {
+    let mut record = MessageRecord::clone(before);
+    record.handed_out_at = now.max(before.handed_out_at + Duration::from_millis(1));
+    record
+}

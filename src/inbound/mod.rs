@@ -1,0 +1,10 @@
+//! HTTP connections as they come in, for every server of the daemon: places, patience, TLS, bodies, and no web pages.
+
+pub(crate) mod accept;
+pub(crate) mod browser;
+pub(crate) mod connection;
+pub(crate) mod inflow;
+pub(crate) mod pace;
+pub(crate) mod patience;
+pub(crate) mod places;
+pub(crate) mod tls;
