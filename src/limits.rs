@@ -557,3 +557,6 @@ pub const STORAGE_QUEUES_MAX: usize = 5_000;
 
 /// Most bytes of names and values of one storage queue's metadata, as Azure has it.
 pub const STORAGE_METADATA_BYTES_MAX: usize = 8 * 1024;
+
+/// Tokens of one connection that count at once; the SDKs show one for each entity.
+pub const SERVICE_BUS_TOKENS_MAX: usize = 1_024;

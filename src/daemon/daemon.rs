@@ -246,16 +246,20 @@ impl House {
         let Some(address) = self.options.amqp else { return Ok(None) };
         let mut options = EndpointOptions::new(address);
         options.config = self.options.config_json.clone();
+        options.keys = self.keys()?;
         let (clock, meters) = (self.clock.clone(), self.amqp_meters.clone());
         Ok(Some(Endpoint::bind(options, client.clone(), desk, clock, meters).await?))
     }
 
+    fn keys(&self) -> Result<Option<Keys>, DaemonError> {
+        let Some(path) = &self.options.keys else { return Ok(None) };
+        let keys = Keys::read(path, |name| std::env::var(name).ok());
+        keys.map(Some).map_err(|error| DaemonError::Server(error.to_string()))
+    }
+
     fn server_options(&self) -> Result<ServerOptions, DaemonError> {
         let mut options = ServerOptions::new(self.options.http);
-        if let Some(keys) = &self.options.keys {
-            let keys = Keys::read(keys, |name| std::env::var(name).ok());
-            options.keys = Some(keys.map_err(|error| DaemonError::Server(error.to_string()))?);
-        }
+        options.keys = self.keys()?;
         options.tls =
             self.options.tls.clone().map(|(certificate, key)| TlsFiles { certificate, key, client_ca: None });
         Ok(options)

@@ -19,6 +19,7 @@ mod outgoing;
 mod property;
 mod receive;
 mod refusal;
+mod rights;
 mod send;
 mod session;
 mod settle;
