@@ -36,6 +36,8 @@
 #![forbid(unsafe_code)]
 
 mod actor;
+#[cfg(feature = "daemon")]
+pub mod amqp;
 mod clock;
 #[cfg(feature = "daemon")]
 pub mod daemon;
@@ -48,6 +50,8 @@ mod handlers;
 mod header;
 mod id;
 #[cfg(feature = "daemon")]
+mod inbound;
+#[cfg(feature = "daemon")]
 pub mod intake;
 pub mod limits;
 mod lookup;
@@ -57,9 +61,15 @@ mod queue;
 #[cfg(feature = "daemon")]
 pub mod remote;
 #[cfg(feature = "daemon")]
+mod sas;
+#[cfg(feature = "daemon")]
 pub mod schedule;
 #[cfg(feature = "daemon")]
 mod server;
+#[cfg(feature = "daemon")]
+mod service_bus;
+#[cfg(feature = "daemon")]
+mod storage_queue;
 pub mod testing;
 mod token;
 #[cfg(feature = "daemon")]

@@ -34,6 +34,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
     logs::start(arguments.log_json);
     let mut options = DaemonOptions::new(&arguments.data, &arguments.definitions);
     options.http = arguments.http;
+    options.amqp = arguments.amqp;
+    options.config_json = arguments.config_json.clone();
     options.keys = arguments.keys.clone();
     options.tls = arguments.tls_certificate.clone().zip(arguments.tls_key.clone());
     options.drain = arguments.drain.0;
@@ -50,6 +52,8 @@ pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, Failure> {
     };
     let mut options = DaemonOptions::new(folder.join("data"), &definitions);
     options.http = arguments.http;
+    options.amqp = arguments.amqp;
+    options.config_json = arguments.config_json.clone();
     eprintln!("definitions: {}", definitions.display());
     let served = serve(options, arguments.json);
     std::fs::remove_dir_all(&folder)?;
@@ -99,8 +103,15 @@ fn serve(options: DaemonOptions, json: bool) -> Result<bool, Failure> {
 
 fn announce(daemon: &Daemon, json: bool) {
     let (address, definitions) = (daemon.address(), daemon.definitions());
+    let amqp = daemon.amqp_address().map(|address| format!("amqp://{address}"));
     match json {
-        true => println!("{}", json!({ "http": format!("http://{address}"), "definitions": definitions })),
-        false => println!("seriatim is ready: http://{address}, {definitions} definitions; Ctrl-C stops it"),
+        true => {
+            let http = format!("http://{address}");
+            println!("{}", json!({ "http": http, "amqp": amqp, "definitions": definitions }));
+        }
+        false => {
+            let amqp = amqp.map(|amqp| format!(", {amqp}")).unwrap_or_default();
+            println!("seriatim is ready: http://{address}{amqp}, {definitions} definitions; Ctrl-C stops it");
+        }
     }
 }

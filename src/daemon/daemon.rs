@@ -33,14 +33,17 @@ use crate::error::Error;
 use crate::error::OpenError;
 use crate::error::QueueError;
 use crate::handlers::fence;
+use crate::inbound::tls::TlsFiles;
 use crate::intake::Intake;
 use crate::limits;
 use crate::processor::Running;
+use crate::sas::Keys;
 use crate::server::Doorkeeper;
-use crate::server::Keys;
 use crate::server::Server;
 use crate::server::ServerOptions;
-use crate::server::TlsFiles;
+use crate::service_bus::Endpoint;
+use crate::service_bus::EndpointOptions;
+use crate::service_bus::Meters;
 
 /// What a daemon is started with.
 #[derive(Clone, Debug)]
@@ -56,6 +59,10 @@ pub struct DaemonOptions {
     pub keys: Option<PathBuf>,
     /// Certificate chain and private key, as PEM files.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// Where the endpoint of Service Bus listens for AMQP, if it does; port 0 takes any that is free.
+    pub amqp: Option<SocketAddr>,
+    /// A `Config.json` of the emulator of Service Bus, whose queues are made at start.
+    pub config_json: Option<PathBuf>,
     /// What an acknowledged commit survives.
     pub durability: Durability,
     /// How long handlers may go on when the daemon stops.
@@ -71,6 +78,8 @@ impl DaemonOptions {
             http: SocketAddr::from(([127, 0, 0, 1], limits::HTTP_PORT)),
             keys: None,
             tls: None,
+            amqp: None,
+            config_json: None,
             durability: Durability::default(),
             drain: limits::DRAIN_DEFAULT,
         }
@@ -87,8 +96,10 @@ pub struct Daemon {
     house: Arc<House>,
     ticking: Running,
     address: SocketAddr,
+    amqp: Option<SocketAddr>,
     stopping: CancellationToken,
     server: JoinHandle<()>,
+    endpoint: Option<JoinHandle<()>>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -101,6 +112,8 @@ pub(crate) struct House {
     pub(crate) ticker: Ticker,
     pub(crate) lookout: Lookout,
     pub(crate) gauges: Gauges,
+    /// What the endpoint of Service Bus counts.
+    pub(crate) amqp_meters: Meters,
     pub(crate) clock: Arc<dyn Clock>,
     /// Changes who may come in; there once the server is.
     pub(crate) doorkeeper: OnceLock<Doorkeeper>,
@@ -143,6 +156,7 @@ impl Daemon {
             ticker,
             lookout: Lookout::default(),
             gauges,
+            amqp_meters: Meters::default(),
             started_at: clock.now(),
             clock,
             doorkeeper: OnceLock::new(),
@@ -154,23 +168,31 @@ impl Daemon {
         });
         apply(&house, definitions).await?;
         let desk = Arc::new(Desk { house: house.clone() });
-        let server =
-            Server::bind(house.server_options()?, engine.client().clone(), desk.clone(), desk).await?;
+        let client = engine.client().clone();
+        let server = Server::bind(house.server_options()?, client, desk.clone(), desk.clone()).await?;
         let _ = house.doorkeeper.set(server.doorkeeper());
+        let endpoint = house.endpoint(engine.client(), desk).await?;
         let (address, stopping) = (server.address(), CancellationToken::new());
         let server = tokio::spawn(server.run(stopping.clone()));
+        let amqp = endpoint.as_ref().map(Endpoint::address);
+        let endpoint = endpoint.map(|endpoint| tokio::spawn(endpoint.run(stopping.clone())));
         let ticking = house.ticker.start();
         let tasks = vec![
             tokio::spawn(watch::follow_files(house.clone())),
             tokio::spawn(watch::follow_troubles(house.clone())),
         ];
         systemd::ready(&format!("serving http://{address}"));
-        Ok(Daemon { engine, house, ticking, address, stopping, server, tasks })
+        Ok(Daemon { engine, house, ticking, address, amqp, stopping, server, endpoint, tasks })
     }
 
     /// Where HTTP is served.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where AMQP is served, if it is.
+    pub fn amqp_address(&self) -> Option<SocketAddr> {
+        self.amqp
     }
 
     /// How many definitions are in force.
@@ -202,6 +224,11 @@ impl Daemon {
         self.stopping.cancel();
         if let Err(error) = self.server.await {
             tracing::warn!(%error, "stop the server");
+        }
+        if let Some(endpoint) = self.endpoint
+            && let Err(error) = endpoint.await
+        {
+            tracing::warn!(%error, "stop the endpoint of Service Bus");
         }
         self.engine.close().await;
     }
@@ -238,12 +265,25 @@ impl House {
         Ok(doorkeeper.change(options.keys, options.tls.as_ref())?)
     }
 
+    /// The endpoint of Service Bus, if it is wanted.
+    async fn endpoint(&self, client: &Client, desk: Arc<Desk>) -> Result<Option<Endpoint>, DaemonError> {
+        let Some(address) = self.options.amqp else { return Ok(None) };
+        let mut options = EndpointOptions::new(address);
+        options.config = self.options.config_json.clone();
+        options.keys = self.keys()?;
+        let (clock, meters) = (self.clock.clone(), self.amqp_meters.clone());
+        Ok(Some(Endpoint::bind(options, client.clone(), desk, clock, meters).await?))
+    }
+
+    fn keys(&self) -> Result<Option<Keys>, DaemonError> {
+        let Some(path) = &self.options.keys else { return Ok(None) };
+        let keys = Keys::read(path, |name| std::env::var(name).ok());
+        keys.map(Some).map_err(|error| DaemonError::Server(error.to_string()))
+    }
+
     fn server_options(&self) -> Result<ServerOptions, DaemonError> {
         let mut options = ServerOptions::new(self.options.http);
-        if let Some(keys) = &self.options.keys {
-            let keys = Keys::read(keys, |name| std::env::var(name).ok());
-            options.keys = Some(keys.map_err(|error| DaemonError::Server(error.to_string()))?);
-        }
+        options.keys = self.keys()?;
         options.tls =
             self.options.tls.clone().map(|(certificate, key)| TlsFiles { certificate, key, client_ca: None });
         Ok(options)

@@ -24,6 +24,7 @@ use crate::limits;
 use crate::message::Message;
 use crate::server::Host;
 use crate::server::Place;
+use crate::service_bus::Entrance;
 use crate::wire::Problem;
 use crate::wire::WireDuration;
 use crate::wire::WireTime;
@@ -46,6 +47,20 @@ impl Place for Desk {
 
     fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration> {
         self.house.intake.rule(queue)?.retry_delay(delivery_count)
+    }
+}
+
+impl Entrance for Desk {
+    fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse> {
+        Place::place(self, queue, message)
+    }
+
+    fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration> {
+        Place::retry_delay(self, queue, delivery_count)
+    }
+
+    fn is_open(&self, queue: &QueueName) -> bool {
+        queue.as_str() != SCHEDULES_QUEUE
     }
 }
 
@@ -181,6 +196,7 @@ impl Desk {
             commits: client.commit_stats(),
             troubles: house.lookout.count(house.clock.now()),
             store_bytes: house.home.store_bytes(),
+            amqp: house.options.amqp.map(|_| house.amqp_meters.read()),
         };
         metrics::page(&house.gauges, &looked).map_err(|error| Problem::new("fault", error.to_string()))
     }

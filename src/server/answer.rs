@@ -12,6 +12,8 @@ use serde::Serialize;
 use crate::error::Misuse;
 use crate::error::OperationError;
 use crate::error::Unavailable;
+use crate::inbound::browser::Foreign;
+use crate::inbound::inflow::BodyRefusal;
 use crate::wire::Coded;
 use crate::wire::Problem;
 
@@ -52,6 +54,28 @@ impl From<Box<Problem>> for Refused {
 impl From<Misuse> for Refused {
     fn from(misuse: Misuse) -> Refused {
         Refused::from(Problem::from(misuse))
+    }
+}
+
+impl From<BodyRefusal> for Refused {
+    fn from(refusal: BodyRefusal) -> Refused {
+        let code = match refusal {
+            BodyRefusal::TooLarge(_) => "body_too_large",
+            BodyRefusal::TooSlow { .. } => "too_slow",
+            BodyRefusal::Broken(_) => "malformed",
+            BodyRefusal::NoRoom => "busy",
+        };
+        Refused::new(code, refusal.to_string())
+    }
+}
+
+impl From<Foreign> for Refused {
+    fn from(foreign: Foreign) -> Refused {
+        match foreign {
+            Foreign::Host => Refused::new("wrong_host", foreign.to_string()),
+            Foreign::Page => Refused::new("forbidden", foreign.to_string()),
+            Foreign::NotAscii => Refused::misuse("headers", foreign.to_string()),
+        }
     }
 }
 

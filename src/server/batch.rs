@@ -13,11 +13,12 @@ use futures_util::FutureExt;
 use crate::engine::Queue;
 use crate::engine::Receipt;
 use crate::error::SendError;
+use crate::inbound::inflow::BodyRefusal;
+use crate::inbound::inflow::Inflow;
+use crate::inbound::inflow::Room;
 use crate::limits;
 use crate::message::Message;
 use crate::server::answer::Refused;
-use crate::server::inflow::Inflow;
-use crate::server::inflow::Room;
 use crate::server::named::read_json;
 use crate::server::outbox::Outbox;
 use crate::server::shared::Shared;
@@ -63,6 +64,12 @@ pub(crate) enum Stop {
     Refused(Refused),
 }
 
+impl From<BodyRefusal> for Stop {
+    fn from(refusal: BodyRefusal) -> Stop {
+        Stop::Refused(refusal.into())
+    }
+}
+
 impl From<Refused> for Stop {
     fn from(refused: Refused) -> Stop {
         Stop::Refused(refused)
@@ -73,14 +80,14 @@ type Sent = Result<Vec<Result<Receipt, SendError>>, SendError>;
 
 /// What a step of a batch came upon.
 enum Came {
-    Data(Result<Option<Bytes>, Refused>),
+    Data(Result<Option<Bytes>, BodyRefusal>),
     Landed(Sent),
 }
 
 impl Batch {
     pub(crate) fn new(shared: Shared, queue: Queue, inflow: Inflow, outbox: Outbox) -> Batch {
         let lines = Lines::new(&shared);
-        let room = Room::new(&shared.room);
+        let room = Room::new(&shared.reading.room);
         let (chunk, flights) = (Chunk::default(), VecDeque::new());
         Batch { shared, queue, inflow, lines, chunk, room, flights, outbox, answered: 0 }
     }
@@ -167,7 +174,7 @@ impl Batch {
     /// Sends the chunk on its way. It is asked of the engine at once, so that chunks come there in order.
     fn take_off(&mut self) {
         let Chunk { messages, lines, .. } = std::mem::take(&mut self.chunk);
-        let room = std::mem::replace(&mut self.room, Room::new(&self.shared.room));
+        let room = std::mem::replace(&mut self.room, Room::new(&self.shared.reading.room));
         let queue = self.queue.clone();
         let mut sent: Pin<Box<dyn Future<Output = Sent> + Send>> =
             Box::pin(async move { queue.send_each(messages).await });
@@ -267,7 +274,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn new(shared: &Shared) -> Lines {
-        Lines { bytes: BytesMut::new(), searched: 0, room: Room::new(&shared.room) }
+        Lines { bytes: BytesMut::new(), searched: 0, room: Room::new(&shared.reading.room) }
     }
 
     pub(crate) fn add(&mut self, data: Bytes) -> Result<(), Refused> {

@@ -7,9 +7,9 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 
 use crate::id::QueueName;
+use crate::sas::Key;
+use crate::sas::Right;
 use crate::server::answer::Refused;
-use crate::server::auth::Key;
-use crate::server::auth::Right;
 use crate::server::shared::Shared;
 
 /// Who asks: the holder of a key, or, where no keys are needed, somebody on this machine.

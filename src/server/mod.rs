@@ -3,31 +3,23 @@
 #![allow(dead_code, unused_imports, reason = "the daemon calls what nothing here does")]
 
 mod answer;
-mod auth;
 mod batch;
 mod behalf;
 mod blocked;
-mod bodies;
 mod bulk;
 mod caller;
-mod connection;
 mod daemon;
 mod dead;
 mod events;
 mod guard;
-mod head;
 mod headers;
 mod host;
-mod inflow;
 mod named;
 mod openapi;
 mod operate;
 mod outbox;
-mod pace;
 mod page;
-mod patience;
 mod peek;
-mod places;
 mod queues;
 mod receive;
 mod route;
@@ -40,12 +32,9 @@ mod shared;
 mod socket;
 #[cfg(test)]
 mod tests;
-mod tls;
 mod walk;
 mod workflows;
 
-pub(crate) use crate::server::auth::Keys;
-pub(crate) use crate::server::auth::KeysError;
 pub(crate) use crate::server::host::Host;
 pub(crate) use crate::server::host::Place;
 pub(crate) use crate::server::serve::Doorkeeper;
@@ -53,5 +42,3 @@ pub(crate) use crate::server::serve::Server;
 pub(crate) use crate::server::serve::ServerError;
 pub(crate) use crate::server::serve::ServerOptions;
 pub(crate) use crate::server::serve::serve;
-pub(crate) use crate::server::tls::TlsError;
-pub(crate) use crate::server::tls::TlsFiles;

@@ -15,9 +15,9 @@ use serde_json::error::Category;
 use crate::engine::Queue;
 use crate::error::Misuse;
 use crate::id::SequenceNumber;
+use crate::inbound::inflow::Inflow;
 use crate::server::answer::Refused;
 use crate::server::guard::BodyMax;
-use crate::server::inflow::Inflow;
 use crate::server::shared::Shared;
 use crate::wire::Problem;
 use crate::wire::plain;
@@ -92,7 +92,7 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Told<T> {
     async fn from_request(request: Request, shared: &Shared) -> Result<Told<T>, Refused> {
         let (parts, body) = request.into_parts();
         let bytes_max = parts.extensions.get::<BodyMax>().map_or(0, |max| max.0);
-        let (body, _room) = Inflow::new(shared, body, bytes_max).all().await?;
+        let (body, _room) = Inflow::new(&shared.reading, body, bytes_max).all().await?;
         if body.is_empty() {
             return Ok(Told(read_json(b"{}")?));
         }

@@ -12,7 +12,7 @@ use schemars::Schema;
 use schemars::SchemaGenerator;
 
 use crate::limits;
-use crate::server::auth::Right;
+use crate::sas::Right;
 use crate::server::shared::Shared;
 
 /// What a caller needs.

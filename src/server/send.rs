@@ -14,6 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::engine::Queue;
 use crate::engine::Receipt;
+use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::message::Message;
 use crate::server::answer::Answer;
@@ -28,7 +29,6 @@ use crate::server::behalf::acting_as;
 use crate::server::behalf::send_once;
 use crate::server::caller::Caller;
 use crate::server::headers::message_of;
-use crate::server::inflow::Inflow;
 use crate::server::named::Asked;
 use crate::server::named::Named;
 use crate::server::named::media_type;
@@ -141,7 +141,7 @@ async fn send_one(
     body: Body,
     key: Option<String>,
 ) -> Answer {
-    let (body, _room) = Inflow::new(&shared, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
+    let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
     let digest = key.is_some().then(|| digest_of(headers, &body));
     let message = message_of(headers, Message::new(body))?;
     let message = shared.place.place(queue.name(), message)?;
@@ -184,7 +184,7 @@ async fn send_lines(shared: Shared, queue: Queue, body: Body) -> Answer {
     // A queue that is not there would be the answer to every line.
     queue.view().await?;
     let (outbox, answers) = outbox();
-    let inflow = Inflow::new(&shared, body, limits::HTTP_MESSAGES_BYTES_MAX);
+    let inflow = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX);
     let batch = Batch::new(shared, queue, inflow, outbox);
     let batch = AbortOnDropHandle::new(tokio::spawn(batch.run()));
     let body = answers.into_body(batch).await?;
@@ -193,7 +193,7 @@ async fn send_lines(shared: Shared, queue: Queue, body: Body) -> Answer {
 
 /// Sends all lines or none.
 async fn send_together(shared: Shared, queue: Queue, body: Body, key: Option<String>) -> Answer {
-    let (body, _room) = Inflow::new(&shared, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
+    let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
     let mut lines = Lines::new(&shared);
     let digest: [u8; 32] = Sha256::digest(&body).into();
     lines.add(body)?;

@@ -4,29 +4,32 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use axum::response::IntoResponse;
+use axum::response::Response;
 use rustls::ServerConfig;
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Client;
+use crate::inbound::accept::accept_streams;
+use crate::inbound::accept::wait_after;
+use crate::inbound::connection::Connections;
+use crate::inbound::patience::Patience;
+use crate::inbound::places::Places;
+use crate::inbound::tls::TlsError;
+use crate::inbound::tls::TlsFiles;
 use crate::limits;
-use crate::server::auth::Keys;
-use crate::server::connection::Connections;
+use crate::sas::Keys;
+use crate::server::answer::Refused;
 use crate::server::host::Host;
 use crate::server::host::Place;
-use crate::server::patience::Patience;
-use crate::server::places::Places;
 use crate::server::routes::router;
 use crate::server::shared::House;
 use crate::server::shared::Shared;
 use crate::server::socket::Socket;
-use crate::server::tls::TlsError;
-use crate::server::tls::TlsFiles;
 
 /// Where and how a server listens.
 #[derive(Clone, Debug)]
@@ -185,7 +188,8 @@ impl Server {
     /// connections, after a limited time in any case.
     pub(crate) async fn run(self, stopping: CancellationToken) {
         let Server { listener, socket, tls, places, shared, .. } = self;
-        let connections = Connections::new(router(&shared), shared.patience, shared.stopping.clone());
+        let connections =
+            Connections::new(router(&shared), refuse_head, shared.patience, shared.stopping.clone());
         tokio::join!(
             accept_streams(listener, &tls, &places, &connections, &stopping),
             accept_locally(socket, &places, &connections, &stopping),
@@ -195,30 +199,8 @@ impl Server {
     }
 }
 
-/// Accepts connections to the address.
-async fn accept_streams(
-    listener: TcpListener,
-    tls: &ArcSwapOption<ServerConfig>,
-    places: &Arc<Places>,
-    connections: &Connections,
-    stopping: &CancellationToken,
-) {
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = stopping.cancelled() => return,
-        };
-        let tls = tls.load_full().map(TlsAcceptor::from);
-        match accepted {
-            Ok((stream, peer)) => match places.take(Some(peer.ip())) {
-                Some(place) => connections.open(stream, tls, place),
-                // A word in plain text would mean nothing to who expects TLS.
-                None if tls.is_none() => turn_away(&stream),
-                None => {}
-            },
-            Err(error) => wait_after(&error).await,
-        }
-    }
+fn refuse_head(why: &'static str) -> Response {
+    Refused::new("malformed", why).into_response()
 }
 
 /// Accepts connections to the socket in the file system, if there is one.
@@ -242,18 +224,4 @@ async fn accept_locally(
             Err(error) => wait_after(&error).await,
         }
     }
-}
-
-/// Accepting fails when files are used up, and would fail at once again.
-async fn wait_after(error: &io::Error) {
-    tracing::warn!(%error, "accept a connection");
-    let never = std::future::pending::<()>();
-    let _ = tokio::time::timeout(Duration::from_millis(50), never).await;
-}
-
-/// Tells a connection for which there is no place to come back, if it takes that at once.
-fn turn_away(stream: &tokio::net::TcpStream) {
-    let _ = stream.try_write(
-        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
-    );
 }

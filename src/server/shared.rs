@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::engine::Client;
+use crate::inbound::inflow::Reading;
+use crate::inbound::patience::Patience;
 use crate::limits;
-use crate::server::auth::Keys;
+use crate::sas::Keys;
 use crate::server::host::Host;
 use crate::server::host::Place;
-use crate::server::patience::Patience;
 
 /// What every request shares. Cheap to clone.
 pub(crate) type Shared = Arc<House>;
@@ -28,8 +28,8 @@ pub(crate) struct House {
     pub(crate) patience: Patience,
     /// Set when the server is about to stop: who waits for something ends now.
     pub(crate) stopping: CancellationToken,
-    /// Room for bodies that are being read, in KiB.
-    pub(crate) room: Arc<Semaphore>,
+    /// What bodies that are read have in common.
+    pub(crate) reading: Arc<Reading>,
     /// Measures how long things take; what is stored has the engine's time.
     pub(crate) clock: Box<dyn Clock>,
 }
@@ -49,7 +49,7 @@ impl House {
             keys: ArcSwapOption::new(keys.map(Arc::new)),
             patience,
             stopping: CancellationToken::new(),
-            room: Arc::new(Semaphore::new(limits::HTTP_BODIES_BYTES / 1024)),
+            reading: Arc::new(Reading::new(limits::HTTP_BODIES_BYTES, patience)),
             clock: Box::new(SystemClock::default()),
         }
     }

@@ -12,6 +12,7 @@ use serde::de::IgnoredAny;
 use crate::engine::Queue;
 use crate::engine::Workflow;
 use crate::engine::WorkflowView;
+use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::queue::Order;
 use crate::server::answer::Answer;
@@ -21,7 +22,6 @@ use crate::server::answer::json;
 use crate::server::answer::no_content;
 use crate::server::behalf::acting_as;
 use crate::server::caller::Caller;
-use crate::server::inflow::Inflow;
 use crate::server::named::Asked;
 use crate::server::named::Named;
 use crate::server::page::page_limit;
@@ -157,7 +157,7 @@ pub(crate) async fn put_state(
     let client = acting_as(&shared.client, &caller, None)?;
     let queue = client.queue(named.text("queue")?)?;
     // One byte more than is allowed, so that the engine says what is.
-    let inflow = Inflow::new(&shared, request.into_body(), limits::STATE_BYTES_MAX + 1);
+    let inflow = Inflow::new(&shared.reading, request.into_body(), limits::STATE_BYTES_MAX + 1);
     let (state, _room) = inflow.all().await?;
     queue.workflow(query.id)?.set_state(Some(state)).await?;
     no_content()

@@ -19,7 +19,7 @@ use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 
 use crate::queue::QueueOptions;
-use crate::server::Keys;
+use crate::sas::Keys;
 use crate::server::Server;
 use crate::server::ServerError;
 use crate::server::ServerOptions;

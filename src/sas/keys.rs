@@ -13,30 +13,10 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use thiserror::Error;
 
-use crate::id::QueueName;
 use crate::limits;
-
-/// What a key allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Right {
-    /// Sending messages.
-    Send,
-    /// Receiving, settling and looking.
-    Listen,
-    /// Everything.
-    Manage,
-}
-
-impl Right {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Right::Send => "send",
-            Right::Listen => "listen",
-            Right::Manage => "manage",
-        }
-    }
-}
+use crate::sas::pattern::Pattern;
+use crate::sas::right::Right;
+use crate::sas::secret::Secret;
 
 /// The keys of a server.
 #[derive(Clone, Debug)]
@@ -44,18 +24,19 @@ pub(crate) struct Keys {
     keys: Vec<Arc<Key>>,
 }
 
-/// One key. Of the key itself only its hash is kept.
+/// One key. Its text is kept only where the file does not give its hash instead: without it nothing can be signed.
 #[derive(Clone)]
 pub(crate) struct Key {
     name: String,
     hash: [u8; 32],
+    secret: Option<Secret>,
     rights: Vec<Right>,
     queues: Vec<Pattern>,
 }
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Key { name, hash: _, rights, queues } = self;
+        let Key { name, hash: _, secret: _, rights, queues } = self;
         let mut shown = f.debug_struct("Key");
         shown.field("name", name).field("rights", rights).field("queues", queues).finish_non_exhaustive()
     }
@@ -64,6 +45,11 @@ impl fmt::Debug for Key {
 impl Key {
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What it signs with, if its text is known.
+    pub(crate) fn secret(&self) -> Option<&Secret> {
+        self.secret.as_ref()
     }
 
     /// Whether it has a right, for any queue.
@@ -79,41 +65,6 @@ impl Key {
     /// Whether it reaches every queue, and so what belongs to none.
     pub(crate) fn reaches_all(&self) -> bool {
         self.queues.iter().any(|pattern| matches!(pattern, Pattern::All))
-    }
-}
-
-/// Which queues a key reaches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Pattern {
-    /// `*`: all.
-    All,
-    /// `orders`: this one.
-    One(String),
-    /// `orders.*` or `orders-*`: those whose names begin with these whole segments.
-    Below(String),
-}
-
-impl Pattern {
-    fn read(text: &str) -> Result<Pattern, String> {
-        let wrong = || {
-            format!("{text:?} is no pattern of queues: `*`, a name, or a name that ends with `.*` or `-*`")
-        };
-        match text.strip_suffix('*') {
-            Some("") => Ok(Pattern::All),
-            Some(prefix) if !prefix.contains('*') && prefix.len() > 1 && prefix.ends_with(['.', '-']) => {
-                Ok(Pattern::Below(prefix.to_owned()))
-            }
-            None if QueueName::new(text).is_ok() => Ok(Pattern::One(text.to_owned())),
-            _ => Err(wrong()),
-        }
-    }
-
-    fn fits(&self, queue: &str) -> bool {
-        match self {
-            Pattern::All => true,
-            Pattern::One(name) => name == queue,
-            Pattern::Below(prefix) => queue.len() > prefix.len() && queue.starts_with(prefix),
-        }
     }
 }
 
@@ -190,6 +141,19 @@ impl Keys {
         Ok(Keys { keys })
     }
 
+    /// One key that everybody knows, and that may do everything.
+    pub(crate) fn of_everybody(name: &str, key: &str) -> Keys {
+        let (hash, secret) = (Sha256::digest(key.as_bytes()).into(), Some(Secret::new(key)));
+        let (rights, queues) = (vec![Right::Manage], vec![Pattern::All]);
+        Keys { keys: vec![Arc::new(Key { name: name.to_owned(), hash, secret, rights, queues })] }
+    }
+
+    /// The key of this name, if its text is known.
+    pub(crate) fn signing(&self, name: &str) -> Option<(&Arc<Key>, &Secret)> {
+        let key = self.keys.iter().find(|key| key.name == name)?;
+        Some((key, key.secret()?))
+    }
+
     /// The key a caller has shown. Every key is compared, each in constant time, so that how long it takes says
     /// nothing.
     pub(crate) fn find(&self, shown: &[u8]) -> Option<&Arc<Key>> {
@@ -206,21 +170,26 @@ impl Keys {
 
 impl KeyEntry {
     fn read(self, folder: &Path, env: &impl Fn(&str) -> Option<String>) -> Result<Key, String> {
-        let hash = match (&self.sha256, &self.key_file, &self.key_env) {
-            (Some(hash), None, None) => read_hash(hash)?,
+        let text = match (&self.sha256, &self.key_file, &self.key_env) {
+            (Some(_), None, None) => None,
             (None, Some(file), None) => {
-                hash_of(&read_text(&folder.join(file)).map_err(|error| error.to_string())?)?
+                Some(read_text(&folder.join(file)).map_err(|error| error.to_string())?)
             }
             (None, None, Some(name)) => {
-                hash_of(&env(name).ok_or_else(|| format!("{name} is not in the environment"))?)?
+                Some(env(name).ok_or_else(|| format!("{name} is not in the environment"))?)
             }
             _ => return Err("give one of sha256, key_file and key_env".to_owned()),
+        };
+        let hash = match (&text, &self.sha256) {
+            (Some(text), _) => hash_of(text)?,
+            (None, hash) => read_hash(hash.as_deref().unwrap_or_default())?,
         };
         if self.rights.is_empty() {
             return Err("it has no rights".to_owned());
         }
         let queues = self.queues.iter().map(|text| Pattern::read(text)).collect::<Result<_, _>>()?;
-        Ok(Key { name: self.name, hash, rights: self.rights, queues })
+        let secret = text.map(|text| Secret::new(text.trim()));
+        Ok(Key { name: self.name, hash, secret, rights: self.rights, queues })
     }
 }
 
@@ -292,22 +261,6 @@ mod tests {
             let error =
                 read(&format!("[[key]]\nname = \"shop\"\nrights = [\"send\"]\n{wrong}\n")).unwrap_err();
             assert!(!error.to_string().contains(KEY), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_pattern_ends_where_a_segment_ends() {
-        let fits = |pattern: &str, queue: &str| Pattern::read(pattern).unwrap().fits(queue);
-        assert!(fits("*", "anything") && fits("orders", "orders"));
-        assert!(fits("orders.*", "orders.eu") && fits("orders-*", "orders-eu.west"));
-        for other in ["orders2", "orders.eu", "order", "Orders"] {
-            assert!(!fits("orders", other), "{other}");
-        }
-        for other in ["orders", "orders.", "ordersx.eu", "orders-eu"] {
-            assert!(!fits("orders.*", other), "{other}");
-        }
-        for wrong in ["", "or*", "*.eu", "a.*.b", ".*", "**"] {
-            assert!(Pattern::read(wrong).is_err(), "{wrong}");
         }
     }
 

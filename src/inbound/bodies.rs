@@ -12,7 +12,7 @@ use hyper::body::Frame;
 use hyper::body::Incoming;
 use hyper::body::SizeHint;
 
-use crate::server::pace::Pace;
+use crate::inbound::pace::Pace;
 
 /// The body of a request; one that is not read to its end is noted.
 pub(crate) struct Uptake {

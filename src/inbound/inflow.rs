@@ -7,16 +7,57 @@ use axum::body::Body;
 use bytes::Bytes;
 use bytes::BytesMut;
 use http_body_util::BodyExt;
+use thiserror::Error;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::Semaphore;
 
+use crate::clock::Clock;
+use crate::clock::SystemClock;
+use crate::inbound::patience::Patience;
 use crate::limits;
-use crate::server::answer::Refused;
-use crate::server::shared::Shared;
+
+/// Why a body is not read to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum BodyRefusal {
+    /// It is larger than it may be.
+    #[error("the body has more than {0} bytes")]
+    TooLarge(usize),
+    /// It comes too slowly.
+    #[error("{bytes} bytes of the body came; at least {rate} bytes a second are expected")]
+    TooSlow {
+        /// How much of it came.
+        bytes: usize,
+        /// How many bytes a second are expected.
+        rate: usize,
+    },
+    /// It ended before its end.
+    #[error("read the body: {0}")]
+    Broken(String),
+    /// There is no room for it now.
+    #[error("too many bodies are being read at once")]
+    NoRoom,
+}
+
+/// What all bodies that a server reads have in common.
+pub(crate) struct Reading {
+    /// Room for bodies that are being read, in KiB.
+    pub(crate) room: Arc<Semaphore>,
+    patience: Patience,
+    /// Measures how long things take.
+    clock: Box<dyn Clock>,
+}
+
+impl Reading {
+    /// Room for so many bytes at once.
+    pub(crate) fn new(bytes: usize, patience: Patience) -> Reading {
+        let room = Arc::new(Semaphore::new(bytes / 1024));
+        Reading { room, patience, clock: Box::new(SystemClock::default()) }
+    }
+}
 
 /// A body that is being read.
 pub(crate) struct Inflow {
-    shared: Shared,
+    reading: Arc<Reading>,
     body: Body,
     bytes: usize,
     bytes_max: usize,
@@ -25,42 +66,39 @@ pub(crate) struct Inflow {
 }
 
 impl Inflow {
-    pub(crate) fn new(shared: &Shared, body: Body, bytes_max: usize) -> Inflow {
-        Inflow { shared: shared.clone(), body, bytes: 0, bytes_max, waited: Duration::ZERO }
+    pub(crate) fn new(reading: &Arc<Reading>, body: Body, bytes_max: usize) -> Inflow {
+        Inflow { reading: reading.clone(), body, bytes: 0, bytes_max, waited: Duration::ZERO }
     }
 
     /// The next bytes, however many have come; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refused> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, BodyRefusal> {
         loop {
-            let started = self.shared.clock.elapsed();
+            let started = self.reading.clock.elapsed();
             let paid = Duration::from_secs((self.bytes / limits::HTTP_BODY_RATE_MIN) as u64);
-            let patience = (self.shared.patience.body + paid).saturating_sub(self.waited);
+            let patience = (self.reading.patience.body + paid).saturating_sub(self.waited);
             let frame = match tokio::time::timeout(patience, self.body.frame()).await {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(None),
                 Err(_) => return Err(self.too_slow()),
             };
-            self.waited += self.shared.clock.elapsed().saturating_sub(started);
-            let frame =
-                frame.map_err(|error| Refused::new("malformed", format!("read the body: {error}")))?;
+            self.waited += self.reading.clock.elapsed().saturating_sub(started);
+            let frame = frame.map_err(|error| BodyRefusal::Broken(error.to_string()))?;
             let Ok(data) = frame.into_data() else { continue };
             self.bytes += data.len();
             if self.bytes > self.bytes_max {
-                return Err(too_large(self.bytes_max));
+                return Err(BodyRefusal::TooLarge(self.bytes_max));
             }
             return Ok(Some(data));
         }
     }
 
-    fn too_slow(&self) -> Refused {
-        let (bytes, rate) = (self.bytes, limits::HTTP_BODY_RATE_MIN);
-        let detail = format!("{bytes} bytes of the body came; at least {rate} bytes a second are expected");
-        Refused::new("too_slow", detail)
+    fn too_slow(&self) -> BodyRefusal {
+        BodyRefusal::TooSlow { bytes: self.bytes, rate: limits::HTTP_BODY_RATE_MIN }
     }
 
     /// The whole body, and the room it takes until that is dropped.
-    pub(crate) async fn all(mut self) -> Result<(Bytes, Room), Refused> {
-        let mut room = Room::new(&self.shared.room);
+    pub(crate) async fn all(mut self) -> Result<(Bytes, Room), BodyRefusal> {
+        let mut room = Room::new(&self.reading.room);
         let Some(first) = self.next().await? else { return Ok((Bytes::new(), room)) };
         room.grow_to(first.len())?;
         let Some(second) = self.next().await? else { return Ok((first, room)) };
@@ -88,7 +126,7 @@ impl Room {
 
     /// Takes room for so many bytes in all. Who finds none is refused at once: waiting for each other, requests that
     /// have a part of their room could wait for ever.
-    pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), Refused> {
+    pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), BodyRefusal> {
         let have = self.taken.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let missing = bytes.div_ceil(1024).saturating_sub(have);
         if missing == 0 {
@@ -97,7 +135,7 @@ impl Room {
         // Several at once, so that small pieces do not ask each time.
         let missing = u32::try_from(missing.next_multiple_of(64)).unwrap_or(u32::MAX);
         let more = self.all.clone().try_acquire_many_owned(missing);
-        let more = more.map_err(|_| Refused::new("busy", "too many bodies are being read at once"))?;
+        let more = more.map_err(|_| BodyRefusal::NoRoom)?;
         match &mut self.taken {
             Some(taken) => taken.merge(more),
             None => self.taken = Some(more),
@@ -107,13 +145,9 @@ impl Room {
 }
 
 /// Refuses a body before any of it is read, if its length is known to be too much.
-pub(crate) fn check_length(length: Option<u64>, bytes_max: usize) -> Result<(), Refused> {
+pub(crate) fn check_length(length: Option<u64>, bytes_max: usize) -> Result<(), BodyRefusal> {
     match length {
-        Some(length) if length > bytes_max as u64 => Err(too_large(bytes_max)),
+        Some(length) if length > bytes_max as u64 => Err(BodyRefusal::TooLarge(bytes_max)),
         _ => Ok(()),
     }
-}
-
-fn too_large(bytes_max: usize) -> Refused {
-    Refused::new("body_too_large", format!("the body has more than {bytes_max} bytes"))
 }

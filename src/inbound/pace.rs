@@ -17,8 +17,8 @@ use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
 use tokio::time::Sleep;
 
+use crate::inbound::patience::Patience;
 use crate::limits;
-use crate::server::patience::Patience;
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::response::IntoResponse;
+use axum::response::Response;
+use http::HeaderValue;
 use http::Request;
 use http::header;
 use hyper::body::Incoming;
@@ -22,19 +23,27 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
+use crate::inbound::bodies::Outflow;
+use crate::inbound::bodies::Uptake;
+use crate::inbound::head::check_head;
+use crate::inbound::pace::Pace;
+use crate::inbound::pace::Paced;
+use crate::inbound::patience::Patience;
+use crate::inbound::places::Place;
 use crate::limits;
-use crate::server::bodies::Outflow;
-use crate::server::bodies::Uptake;
-use crate::server::guard::FromFileSystem;
-use crate::server::head::check_head;
-use crate::server::pace::Pace;
-use crate::server::pace::Paced;
-use crate::server::patience::Patience;
-use crate::server::places::Place;
+
+/// Set on requests that came through a socket of the file system, to which browsers have no way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FromFileSystem;
+
+/// How a server words that a head is refused.
+pub(crate) type RefuseHead = fn(&'static str) -> Response;
 
 /// All connections of a server.
 pub(crate) struct Connections {
     router: Router,
+    /// How a head is refused that could mean two things.
+    refuse: RefuseHead,
     patience: Patience,
     /// Set when the server is about to stop: no connection takes another request.
     stopping: CancellationToken,
@@ -44,8 +53,14 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    pub(crate) fn new(router: Router, patience: Patience, stopping: CancellationToken) -> Connections {
-        Connections { router, patience, stopping, cut: CancellationToken::new(), tracker: TaskTracker::new() }
+    pub(crate) fn new(
+        router: Router,
+        refuse: RefuseHead,
+        patience: Patience,
+        stopping: CancellationToken,
+    ) -> Connections {
+        let (cut, tracker) = (CancellationToken::new(), TaskTracker::new());
+        Connections { router, refuse, patience, stopping, cut, tracker }
     }
 
     /// Serves a connection from the network.
@@ -74,7 +89,7 @@ impl Connections {
 
     fn talk(&self, is_local: bool) -> Talk {
         let (router, stopping) = (self.router.clone(), self.stopping.clone());
-        Talk { router, patience: self.patience, stopping, is_local }
+        Talk { router, refuse: self.refuse, patience: self.patience, stopping, is_local }
     }
 
     fn spawn(&self, place: Place, connection: impl Future<Output = ()> + Send + 'static) {
@@ -102,6 +117,7 @@ impl Connections {
 /// What it takes to answer the requests of one connection.
 struct Talk {
     router: Router,
+    refuse: RefuseHead,
     patience: Patience,
     stopping: CancellationToken,
     is_local: bool,
@@ -110,7 +126,7 @@ struct Talk {
 impl Talk {
     /// Answers requests until one side ends the connection.
     async fn over<S: AsyncRead + AsyncWrite + Unpin>(self, stream: S) {
-        let Talk { router, patience, stopping, is_local } = self;
+        let Talk { router, refuse, patience, stopping, is_local } = self;
         let pace = Arc::new(Pace::default());
         let io = TokioIo::new(Paced::new(stream, pace.clone(), patience));
         let service = service_fn(|request: Request<Incoming>| {
@@ -128,7 +144,7 @@ impl Talk {
                         response
                     }
                     // Where the next request would begin is not certain either.
-                    Err(refused) => ([(header::CONNECTION, "close")], refused).into_response(),
+                    Err(why) => closing(refuse(why)),
                 };
                 Ok::<_, Infallible>(response.map(|body| Outflow::new(body, pace)))
             }
@@ -147,4 +163,10 @@ impl Talk {
             tracing::debug!(%error, "end a connection");
         }
     }
+}
+
+/// The last answer of a connection.
+fn closing(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }

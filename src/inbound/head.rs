@@ -6,15 +6,12 @@ use http::Uri;
 use http::Version;
 use http::header;
 
-use crate::server::answer::Refused;
-
 /// Refuses a head that could mean two things, as RFC 9112 wants it.
-pub(crate) fn check_head(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
-    let refused = |detail: &str| Err(Refused::new("malformed", detail));
+pub(crate) fn check_head(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
     let hosts = headers.get_all(header::HOST).iter().count();
     match hosts {
-        0 if version == Version::HTTP_11 && uri.authority().is_none() => refused("there is no Host header"),
-        2.. => refused("there is more than one Host header"),
+        0 if version == Version::HTTP_11 && uri.authority().is_none() => Err("there is no Host header"),
+        2.. => Err("there is more than one Host header"),
         _ => Ok(()),
     }
 }

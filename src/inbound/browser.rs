@@ -1,0 +1,78 @@
+//! Web pages in a browser on this machine, which may not do what programs on it may.
+
+use std::net::IpAddr;
+
+use http::header;
+use http::request::Parts;
+use thiserror::Error;
+
+/// Why a request is taken for one of a web page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum Foreign {
+    /// It asks for another host.
+    #[error("the Host header names another machine; without keys only this machine is served")]
+    Host,
+    /// A page of another origin asks.
+    #[error("a page of another origin asks; without keys only its own origin may")]
+    Page,
+    /// What it says of itself cannot be read.
+    #[error("are not ASCII")]
+    NotAscii,
+}
+
+/// Without keys, whoever is on this machine may do everything; a web page in a browser is not. It is told by the
+/// headers that browsers send, and by the name of the host: a page can point a name of its own here.
+pub(crate) fn check_no_browser(parts: &Parts) -> Result<(), Foreign> {
+    let text = |name: header::HeaderName| match parts.headers.get(name) {
+        None => Ok(None),
+        Some(value) => value.to_str().map(Some).map_err(|_| Foreign::NotAscii),
+    };
+    // Who writes the whole address into the request line means that one, whatever the header says.
+    let host = match parts.uri.authority() {
+        Some(authority) => Some(authority.as_str()),
+        None => text(header::HOST)?,
+    };
+    if host.is_some_and(|host| !is_this_machine(host)) {
+        return Err(Foreign::Host);
+    }
+    if let Some(origin) = text(header::ORIGIN)? {
+        let authority = origin.split_once("://").map(|(_, authority)| authority);
+        if authority.is_none() || authority != host {
+            return Err(Foreign::Page);
+        }
+    }
+    match text(header::HeaderName::from_static("sec-fetch-site"))? {
+        None | Some("same-origin" | "none") => Ok(()),
+        Some(_) => Err(Foreign::Page),
+    }
+}
+
+/// Whether the host of a request, with its port, is a name of this machine itself.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    let is_localhost = name.eq_ignore_ascii_case("localhost")
+        || name.to_ascii_lowercase().strip_suffix(".localhost").is_some_and(|rest| !rest.is_empty());
+    is_localhost || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_this_machine() {
+        for host in
+            ["localhost", "LOCALHOST:7700", "127.0.0.1:7700", "127.1.2.3", "[::1]:7700", "a.localhost:1"]
+        {
+            assert!(is_this_machine(host), "{host}");
+        }
+        for host in
+            ["", "example.com", "localhost.example.com:7700", "10.0.0.1", "[::2]:1", "0.0.0.0", ".localhost"]
+        {
+            assert!(!is_this_machine(host), "{host}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! HTTP connections as they come in, for every server of the daemon: places, patience, TLS, bodies, and no web pages.
+
+pub(crate) mod accept;
+mod bodies;
+pub(crate) mod browser;
+pub(crate) mod connection;
+mod head;
+pub(crate) mod inflow;
+pub(crate) mod pace;
+pub(crate) mod patience;
+pub(crate) mod places;
+pub(crate) mod tls;

@@ -1,0 +1,26 @@
+//! Keys and what is signed with them: tokens of Service Bus, and requests to storage accounts.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "the endpoints that check signatures call what nothing here does"
+)]
+
+mod keys;
+mod pattern;
+mod right;
+mod secret;
+mod signatures;
+mod storage;
+mod token;
+
+pub(crate) use crate::sas::keys::Key;
+pub(crate) use crate::sas::keys::Keys;
+pub(crate) use crate::sas::keys::KeysError;
+pub(crate) use crate::sas::right::Right;
+pub(crate) use crate::sas::signatures::Refusal;
+pub(crate) use crate::sas::signatures::Rights;
+pub(crate) use crate::sas::signatures::Signatures;
+pub(crate) use crate::sas::storage::Scope;
+pub(crate) use crate::sas::storage::StorageRequest;
+pub(crate) use crate::sas::storage::StorageRights;

@@ -1,0 +1,74 @@
+//! Who asks, and what that allows.
+
+use crate::inbound::browser::check_no_browser;
+use crate::sas::Right;
+use crate::sas::Scope;
+use crate::sas::StorageRights;
+use crate::storage_queue::asked::Asked;
+use crate::storage_queue::refused::Refused;
+use crate::storage_queue::shared::House;
+
+/// What a request may do.
+pub(crate) enum Access {
+    /// Everything: it comes from this machine, and no signature is needed.
+    Local,
+    /// What its signature gives.
+    Signed(StorageRights),
+}
+
+impl Access {
+    /// Finds out. A signature that is shown has to be good, whether one is needed or not.
+    pub(crate) fn of(house: &House, asked: &Asked) -> Result<Access, Refused> {
+        let signed = asked.signed();
+        if signed.is_signed() {
+            return Ok(Access::Signed(house.signatures.check_storage(&signed, house.clock.now())?));
+        }
+        if house.needs_signature {
+            let message = "sign the request with the key of an account, or show a shared access signature";
+            return Err(Refused::forbidden("NoAuthenticationInformation", message));
+        }
+        check_no_browser(&asked.parts)?;
+        Ok(Access::Local)
+    }
+
+    /// Refuses what is not allowed: one of the permissions is needed for something of this scope, and the right for
+    /// the queue.
+    pub(crate) fn check(
+        &self,
+        (permissions, scope): (&str, Scope),
+        right: Right,
+        queue: Option<&str>,
+    ) -> Result<(), Refused> {
+        let Access::Signed(signed) = self else { return Ok(()) };
+        if !signed.gives(permissions, scope) {
+            let message = "the signature does not give this permission";
+            return Err(Refused::forbidden("AuthorizationPermissionMismatch", message));
+        }
+        match queue {
+            Some(queue) if !signed.rights.allows(right, queue) => {
+                let message = format!("key {} lacks the right for this queue", signed.rights.name());
+                Err(Refused::forbidden("AuthorizationFailure", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses whoever did not sign with the key itself.
+    pub(crate) fn check_whole(&self) -> Result<(), Refused> {
+        match self {
+            Access::Signed(signed) if !signed.is_whole() => {
+                let message = "only the account's key can sign for this";
+                Err(Refused::forbidden("AuthorizationPermissionMismatch", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it may know of a queue.
+    pub(crate) fn reaches(&self, queue: &str) -> bool {
+        match self {
+            Access::Local => true,
+            Access::Signed(signed) => signed.rights.reaches(queue),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Queues in pages, in order of name.
+
+use http::StatusCode;
+
+use crate::id::QueueName;
+use crate::limits;
+use crate::storage_queue::access::Access;
+use crate::storage_queue::answer;
+use crate::storage_queue::asked::Asked;
+use crate::storage_queue::metadata::Metadata;
+use crate::storage_queue::names::is_queue_name;
+use crate::storage_queue::refused::Answer;
+use crate::storage_queue::refused::Refused;
+use crate::storage_queue::shared::House;
+use crate::storage_queue::shared::Shared;
+use crate::storage_queue::xml::Xml;
+
+/// A page of queues. The marker of the next page is the last name of this one.
+pub(crate) async fn list(shared: &Shared, asked: &Asked, access: &Access) -> Answer {
+    let prefix = asked.field("prefix").unwrap_or_default();
+    let marker = asked.field("marker").unwrap_or_default();
+    let max = match asked.field("maxresults") {
+        None => limits::STORAGE_QUEUES_MAX,
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|max| (1..=limits::STORAGE_QUEUES_MAX).contains(max))
+            .ok_or_else(|| Refused::out_of_range("maxresults"))?,
+    };
+    let with_metadata =
+        asked.field("include").is_some_and(|parts| parts.split(',').any(|part| part == "metadata"));
+    let (names, is_last) = names(shared, access, (prefix, marker), max).await?;
+    let mut queues = Vec::with_capacity(names.len());
+    for name in names {
+        let metadata = match with_metadata {
+            true => Metadata::load(shared.client(), name.as_str()).await?,
+            false => Metadata::default(),
+        };
+        queues.push((name, metadata));
+    }
+    let host = asked.parts.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let endpoint = format!("http://{host}/{}", asked.account);
+    let mut xml = Xml::new();
+    xml.within_named("EnumerationResults", ("ServiceEndpoint", &endpoint), |xml| {
+        xml.leaf("Prefix", prefix);
+        xml.leaf("Marker", marker);
+        xml.leaf("MaxResults", &max.to_string());
+        xml.within("Queues", |xml| queues.iter().for_each(|(name, metadata)| tell(xml, name, metadata)));
+        let next = queues.last().filter(|_| !is_last).map_or("", |(name, _)| name.as_str());
+        xml.leaf("NextMarker", next);
+    });
+    Ok(answer::xml(StatusCode::OK, xml))
+}
+
+fn tell(xml: &mut Xml, name: &QueueName, metadata: &Metadata) {
+    xml.within("Queue", |xml| {
+        xml.leaf("Name", name.as_str());
+        if metadata.iter().next().is_some() {
+            xml.within("Metadata", |xml| metadata.iter().for_each(|(name, value)| xml.leaf(name, value)));
+        }
+    });
+}
+
+/// Up to `max` names after the marker, and whether these are the last.
+async fn names(
+    house: &House,
+    access: &Access,
+    (prefix, marker): (&str, &str),
+    max: usize,
+) -> Result<(Vec<QueueName>, bool), Refused> {
+    let mut names = Vec::new();
+    let mut after = match marker {
+        "" => None,
+        marker => Some(QueueName::new(marker).map_err(|_| Refused::out_of_range("marker"))?),
+    };
+    loop {
+        let page = house.client().queues(after.as_ref(), limits::PAGE_MAX).await?;
+        let Some(last) = page.last() else { return Ok((names, true)) };
+        after = Some(last.name.clone());
+        for queue in page {
+            let name = queue.name.as_str();
+            if !name.starts_with(prefix) || !is_queue_name(name) || !access.reaches(name) {
+                continue;
+            }
+            if names.len() == max {
+                return Ok((names, false));
+            }
+            names.push(queue.name);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Messages: put, got, peeked, updated and deleted.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use http::StatusCode;
+
+use crate::clock::Timestamp;
+use crate::engine::Claim;
+use crate::engine::Hidden;
+use crate::engine::MessageView;
+use crate::engine::Queue;
+use crate::engine::Receipt;
+use crate::id::SequenceNumber;
+use crate::limits;
+use crate::message::Message;
+use crate::storage_queue::answer;
+use crate::storage_queue::asked::Asked;
+use crate::storage_queue::asked::whole;
+use crate::storage_queue::names::message_id;
+use crate::storage_queue::names::pop_receipt;
+use crate::storage_queue::names::read_message_id;
+use crate::storage_queue::names::read_pop_receipt;
+use crate::storage_queue::refused::Answer;
+use crate::storage_queue::refused::Refused;
+use crate::storage_queue::shared::Shared;
+use crate::storage_queue::times;
+use crate::storage_queue::xml;
+use crate::storage_queue::xml::Xml;
+
+/// A message as it is told: what every answer has, and what only some have.
+struct Told<'a> {
+    number: SequenceNumber,
+    accepted_at: Timestamp,
+    expires_at: Option<Timestamp>,
+    claim: Option<(Claim, Timestamp)>,
+    seen: Option<(u32, &'a Bytes)>,
+}
+
+impl<'a> Told<'a> {
+    fn got(hidden: &'a Hidden) -> Told<'a> {
+        Told {
+            number: hidden.claim.sequence_number,
+            accepted_at: hidden.accepted_at,
+            expires_at: hidden.expires_at,
+            claim: Some((hidden.claim, hidden.until)),
+            seen: Some((hidden.claim.delivery_count, &hidden.body)),
+        }
+    }
+
+    fn peeked(view: &'a MessageView) -> Told<'a> {
+        Told {
+            number: view.sequence_number,
+            accepted_at: view.accepted_at,
+            expires_at: view.expires_at,
+            claim: None,
+            seen: Some((view.delivery_count, &view.body)),
+        }
+    }
+
+    fn write(&self, xml: &mut Xml) {
+        xml.within("QueueMessage", |xml| {
+            xml.leaf("MessageId", &message_id(self.number));
+            xml.leaf("InsertionTime", &times::date(self.accepted_at));
+            xml.leaf("ExpirationTime", &times::expiry(self.expires_at));
+            if let Some((claim, visible_at)) = self.claim {
+                xml.leaf("PopReceipt", &pop_receipt(claim));
+                xml.leaf("TimeNextVisible", &times::date_not_before(visible_at));
+            }
+            if let Some((count, body)) = self.seen {
+                xml.leaf("DequeueCount", &count.to_string());
+                xml.leaf("MessageText", &text_of(body));
+            }
+        });
+    }
+}
+
+/// The text of a message. What another endpoint sent, and XML cannot tell, is told in base64.
+fn text_of(body: &Bytes) -> String {
+    match std::str::from_utf8(body) {
+        Ok(text) if xml::can_tell(text) => text.to_owned(),
+        _ => BASE64.encode(body),
+    }
+}
+
+fn listed(status: StatusCode, messages: &[Told<'_>]) -> Answer {
+    let mut xml = Xml::new();
+    xml.within("QueueMessagesList", |xml| messages.iter().for_each(|message| message.write(xml)));
+    Ok(answer::xml(status, xml))
+}
+
+pub(crate) async fn put(shared: &Shared, asked: &Asked, body: Body, name: &str) -> Answer {
+    let queue = shared.queue(name)?;
+    let lasts = time_to_live(asked)?;
+    let hidden = hidden_for(asked, 0)?.unwrap_or_default();
+    if lasts.is_some_and(|lasts| hidden >= lasts) {
+        return Err(Refused::out_of_range("visibilitytimeout"));
+    }
+    let body = whole(shared, body).await?;
+    let text = xml::read_message(&body)?
+        .ok_or_else(|| Refused::bad("InvalidXmlDocument", "the body has no message"))?;
+    let mut message = Message::new(checked(text)?);
+    if let Some(lasts) = lasts {
+        // A scheduled message lives from its instant on, one of a storage queue from when it was put.
+        message = message.time_to_live(lasts - hidden);
+    }
+    if !hidden.is_zero() {
+        message = message.schedule_at(shared.clock.now() + hidden);
+    }
+    let receipts = shared.intake.send(queue.name(), vec![message]).await?;
+    told_put(shared, &queue, receipts.first(), hidden).await
+}
+
+/// What is told of a message that was put. It may be gone by now.
+async fn told_put(shared: &Shared, queue: &Queue, receipt: Option<&Receipt>, hidden: Duration) -> Answer {
+    let number = receipt.and_then(Receipt::sequence_number).unwrap_or(SequenceNumber::new(0));
+    let found = queue.peek(number, 1).await?;
+    let found = found.first().filter(|view| view.sequence_number == number);
+    let accepted_at = found.map_or_else(|| shared.clock.now(), |view| view.accepted_at);
+    let message = Told {
+        number,
+        accepted_at,
+        expires_at: found.and_then(|view| view.expires_at),
+        claim: Some((Claim::of_sender(number, accepted_at), accepted_at + hidden)),
+        seen: None,
+    };
+    listed(StatusCode::CREATED, &[message])
+}
+
+pub(crate) async fn get(shared: &Shared, asked: &Asked, name: &str) -> Answer {
+    let lasts = hidden_for(asked, 1)?.unwrap_or(limits::STORAGE_HIDDEN_DEFAULT);
+    let hidden = shared.queue(name)?.hide_next(how_many(asked)?, lasts).await?;
+    let messages: Vec<Told<'_>> = hidden.iter().map(Told::got).collect();
+    listed(StatusCode::OK, &messages)
+}
+
+pub(crate) async fn peek(shared: &Shared, asked: &Asked, name: &str) -> Answer {
+    let views: Vec<MessageView> = shared.queue(name)?.peek_offered(how_many(asked)?).await?;
+    let messages: Vec<Told<'_>> = views.iter().map(Told::peeked).collect();
+    listed(StatusCode::OK, &messages)
+}
+
+pub(crate) async fn update(shared: &Shared, asked: &Asked, body: Body, (name, id): (&str, &str)) -> Answer {
+    let queue = shared.queue(name)?;
+    let lasts = hidden_for(asked, 0)?.ok_or_else(|| missing("visibilitytimeout"))?;
+    let receipt = asked.field("popreceipt").ok_or_else(|| missing("popreceipt"))?.to_owned();
+    let body = whole(shared, body).await?;
+    let text = xml::read_message(&body)?.map(checked).transpose()?;
+    let claim = claim(&queue, id, &receipt).await?;
+    let expires_at = queue.peek(claim.sequence_number, 1).await?.first().and_then(|view| view.expires_at);
+    if expires_at.is_some_and(|at| at < shared.clock.now() + lasts) {
+        return Err(Refused::out_of_range("visibilitytimeout"));
+    }
+    let hidden = queue.hide_again(claim, lasts, text.map(Bytes::from)).await?;
+    Ok(answer::headed(
+        answer::empty(StatusCode::NO_CONTENT),
+        [
+            ("x-ms-popreceipt", pop_receipt(hidden.claim)),
+            ("x-ms-time-next-visible", times::date_not_before(hidden.until)),
+        ],
+    ))
+}
+
+pub(crate) async fn delete(shared: &Shared, asked: &Asked, (name, id): (&str, &str)) -> Answer {
+    let queue = shared.queue(name)?;
+    let receipt = asked.field("popreceipt").ok_or_else(|| missing("popreceipt"))?;
+    queue.end_hidden(claim(&queue, id, receipt).await?).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// The claim of a pop receipt. One that no message can have had is told from one for a message that is gone.
+async fn claim(queue: &Queue, id: &str, receipt: &str) -> Result<Claim, Refused> {
+    let number = read_message_id(id).ok_or_else(Refused::no_message)?;
+    if let Some(claim) = read_pop_receipt(receipt, number) {
+        return Ok(claim);
+    }
+    let found = queue.peek(number, 1).await?;
+    match found.first().is_some_and(|view| view.sequence_number == number) {
+        true => Err(Refused::stale_receipt()),
+        false => Err(Refused::no_message()),
+    }
+}
+
+fn checked(text: String) -> Result<String, Refused> {
+    if text.len() > limits::STORAGE_TEXT_BYTES_MAX { Err(Refused::too_large()) } else { Ok(text) }
+}
+
+fn missing(name: &str) -> Refused {
+    Refused::bad("MissingRequiredQueryParameter", format!("{name} is missing"))
+}
+
+/// For how long a message is to be hidden, if the request says so.
+fn hidden_for(asked: &Asked, shortest: u64) -> Result<Option<Duration>, Refused> {
+    let Some(text) = asked.field("visibilitytimeout") else { return Ok(None) };
+    let lasts = times::seconds_within(text, shortest, limits::STORAGE_WEEK);
+    lasts.map(Some).ok_or_else(|| Refused::out_of_range("visibilitytimeout"))
+}
+
+/// How long a message lives; `None` is for ever.
+fn time_to_live(asked: &Asked) -> Result<Option<Duration>, Refused> {
+    match asked.field("messagettl") {
+        None => Ok(Some(limits::STORAGE_WEEK)),
+        Some("-1") => Ok(None),
+        Some(text) => times::seconds_within(text, 1, limits::DURATION_MAX)
+            .map(Some)
+            .ok_or_else(|| Refused::out_of_range("messagettl")),
+    }
+}
+
+fn how_many(asked: &Asked) -> Result<usize, Refused> {
+    let Some(text) = asked.field("numofmessages") else { return Ok(1) };
+    let count = text.parse().ok().filter(|count| (1..=limits::STORAGE_MESSAGES_MAX).contains(count));
+    count.ok_or_else(|| Refused::out_of_range("numofmessages"))
+}

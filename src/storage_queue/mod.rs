@@ -1,0 +1,23 @@
+//! The REST API of Azure's storage queues, over the queues of the engine.
+
+mod access;
+mod answer;
+mod asked;
+mod list;
+mod messages;
+mod metadata;
+mod names;
+mod queues;
+mod refused;
+mod route;
+mod serve;
+mod service;
+mod shared;
+#[cfg(test)]
+mod tests;
+mod times;
+mod xml;
+
+pub(crate) use crate::storage_queue::serve::StorageQueueOptions;
+pub(crate) use crate::storage_queue::serve::StorageQueues;
+pub(crate) use crate::storage_queue::shared::Defined;

@@ -1,0 +1,103 @@
+//! Queues: made, deleted, and what is said of them.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::StatusCode;
+
+use crate::error::QueueError;
+use crate::error::QueueRefusal;
+use crate::queue::Expired;
+use crate::queue::Order;
+use crate::queue::QueueOptions;
+use crate::storage_queue::answer;
+use crate::storage_queue::asked::Asked;
+use crate::storage_queue::asked::whole;
+use crate::storage_queue::metadata::Metadata;
+use crate::storage_queue::refused::Answer;
+use crate::storage_queue::refused::Refused;
+use crate::storage_queue::shared::Shared;
+use crate::storage_queue::xml;
+use crate::storage_queue::xml::Xml;
+
+/// What a queue that is made here is like: no order, nobody gives up a message but its sender, and what has expired is
+/// gone.
+fn options() -> QueueOptions {
+    QueueOptions {
+        order: Order::None,
+        delivery_count_max: u32::MAX,
+        expired: Expired::Drop,
+        ..QueueOptions::default()
+    }
+}
+
+pub(crate) async fn create(shared: &Shared, asked: &Asked, name: &str) -> Answer {
+    let (queue, client) = (shared.queue(name)?, shared.client());
+    let metadata = asked.metadata()?;
+    let taken =
+        || Refused::conflict("QueueAlreadyExists", "there is a queue of this name with other metadata");
+    let same = |metadata_before: Metadata| match metadata_before == metadata {
+        true => Ok(answer::empty(StatusCode::NO_CONTENT)),
+        false => Err(taken()),
+    };
+    if queue.view().await.is_ok() {
+        return same(Metadata::load(client, name).await?);
+    }
+    // First what is said of it: without the queue nobody sees that, and the next to make it says it anew.
+    metadata.store(client, name).await?;
+    match client.create_queue(queue.name(), options()).await {
+        Ok(_) => Ok(answer::empty(StatusCode::CREATED)),
+        Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => Err(taken()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(crate) async fn delete(shared: &Shared, name: &str) -> Answer {
+    let queue = shared.queue(name)?;
+    if let Some(file) = (shared.defined)(queue.name()) {
+        let message = format!("the queue is defined by {file}: remove that file first");
+        return Err(Refused::conflict("QueueIsDefined", message));
+    }
+    shared.client().delete_queue(queue.name()).await?;
+    Metadata::default().store(shared.client(), name).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// What is said of a queue, and how many messages it has, hidden ones included.
+pub(crate) async fn look(shared: &Shared, name: &str) -> Answer {
+    let counts = shared.queue(name)?.view().await?.counts;
+    let messages = counts.stored() - counts.dead_lettered;
+    let metadata = Metadata::load(shared.client(), name).await?;
+    let response = answer::headed(answer::empty(StatusCode::OK), metadata.headers());
+    Ok(answer::headed(response, [("x-ms-approximate-messages-count", messages.to_string())]))
+}
+
+pub(crate) async fn tell(shared: &Shared, asked: &Asked, name: &str) -> Answer {
+    shared.queue(name)?.view().await?;
+    asked.metadata()?.store(shared.client(), name).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// Nobody has rights through stored policies.
+pub(crate) async fn policies(shared: &Shared, name: &str) -> Answer {
+    shared.queue(name)?.view().await?;
+    let mut xml = Xml::new();
+    xml.within("SignedIdentifiers", |_| {});
+    Ok(answer::xml(StatusCode::OK, xml))
+}
+
+pub(crate) async fn set_policies(shared: &Shared, body: Body, name: &str) -> Answer {
+    shared.queue(name)?.view().await?;
+    let body = whole(shared, body).await?;
+    match xml::is_without_policies(&body) {
+        true => Ok(answer::empty(StatusCode::NO_CONTENT)),
+        false => Err(Refused::not_built("stored access policies")),
+    }
+}
+
+/// Removes every message, dead letters included; what another endpoint has handed out under a lock stays.
+pub(crate) async fn clear(shared: &Shared, name: &str) -> Result<Response, Refused> {
+    let queue = shared.queue(name)?;
+    queue.view().await?;
+    queue.purge().await.map_err(|error| Refused::busy(error.to_string()))?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}

@@ -1,0 +1,125 @@
+//! Where this endpoint listens, and how it stops.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use rustls::ServerConfig;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::error::Unavailable;
+use crate::inbound::accept::accept_streams;
+use crate::inbound::connection::Connections;
+use crate::inbound::inflow::Reading;
+use crate::inbound::patience::Patience;
+use crate::inbound::places::Places;
+use crate::inbound::tls::TlsError;
+use crate::inbound::tls::TlsFiles;
+use crate::intake::Intake;
+use crate::limits;
+use crate::sas::Keys;
+use crate::sas::Signatures;
+use crate::storage_queue::metadata;
+use crate::storage_queue::refused::Refused;
+use crate::storage_queue::route::router;
+use crate::storage_queue::shared::Defined;
+use crate::storage_queue::shared::House;
+use crate::storage_queue::shared::Shared;
+
+/// The account for development and its key, which everybody knows: all emulators have them.
+const EVERYBODYS_ACCOUNT: &str = "devstoreaccount1";
+const EVERYBODYS_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// Where and how this endpoint listens.
+#[derive(Clone, Debug)]
+pub(crate) struct StorageQueueOptions {
+    /// The address; port 0 takes any that is free.
+    pub(crate) address: SocketAddr,
+    /// The accounts: each key that the daemon knows the text of. Without keys, everybody on this machine may do
+    /// everything.
+    pub(crate) keys: Option<Keys>,
+    /// The certificate for TLS.
+    pub(crate) tls: Option<TlsFiles>,
+}
+
+/// Why this endpoint cannot start.
+#[derive(Debug, Error)]
+pub(crate) enum StorageQueueError {
+    /// The address cannot be had.
+    #[error("listen on {0} for storage queues: {1}")]
+    Bind(SocketAddr, io::Error),
+    /// Other machines could come in without a key, or hear what is said.
+    #[error(
+        "listen on {0} for storage queues: other machines can reach this address, so keys and TLS are needed; give a \
+         keys file, a certificate and its private key, or listen on 127.0.0.1"
+    )]
+    Unprotected(SocketAddr),
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The engine is closed.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// The endpoint, listening.
+pub(crate) struct StorageQueues {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: ArcSwapOption<ServerConfig>,
+    shared: Shared,
+}
+
+impl StorageQueues {
+    /// Listens; nothing is answered before [`StorageQueues::run`].
+    pub(crate) async fn bind(
+        options: StorageQueueOptions,
+        intake: Intake,
+        defined: Defined,
+        clock: Arc<dyn Clock>,
+    ) -> Result<StorageQueues, StorageQueueError> {
+        let address = options.address;
+        if !address.ip().is_loopback() && (options.keys.is_none() || options.tls.is_none()) {
+            return Err(StorageQueueError::Unprotected(address));
+        }
+        let tls = options.tls.as_ref().map(TlsFiles::read).transpose()?;
+        let tls = ArcSwapOption::new(tls);
+        let failed = |error| StorageQueueError::Bind(address, error);
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        metadata::open(intake.client()).await?;
+        let needs_signature = options.keys.is_some();
+        let signatures = match options.keys {
+            Some(keys) => Signatures::new(keys),
+            None => Signatures::of_everybody(EVERYBODYS_ACCOUNT, EVERYBODYS_KEY),
+        };
+        let reading = Arc::new(Reading::new(limits::STORAGE_BODIES_BYTES, Patience::default()));
+        let shared = Arc::new(House { intake, signatures, needs_signature, defined, reading, clock });
+        Ok(StorageQueues { listener, address, tls, shared })
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stopping` is set; then requests end, after a limited time in any case.
+    pub(crate) async fn run(self, stopping: CancellationToken) {
+        let places = Places::new(limits::HTTP_CONNECTIONS_MAX, limits::HTTP_CONNECTIONS_PER_ADDRESS_MAX);
+        let connections =
+            Connections::new(router(&self.shared), refuse_head, Patience::default(), stopping.clone());
+        accept_streams(self.listener, &self.tls, &Arc::new(places), &connections, &stopping).await;
+        connections.end().await;
+    }
+}
+
+fn refuse_head(why: &'static str) -> Response {
+    Refused::bad("InvalidInput", why).into_response()
+}

@@ -1,0 +1,141 @@
+//! The little XML that storage queues speak, written and read.
+
+use roxmltree::Document;
+
+use crate::storage_queue::refused::Refused;
+
+/// A document that is being written.
+#[derive(Debug)]
+pub(crate) struct Xml(String);
+
+impl Xml {
+    pub(crate) fn new() -> Xml {
+        Xml("<?xml version=\"1.0\" encoding=\"utf-8\"?>".to_owned())
+    }
+
+    /// An element with others inside.
+    pub(crate) fn within(&mut self, name: &str, inside: impl FnOnce(&mut Xml)) {
+        self.open(name, "");
+        inside(self);
+        self.close(name);
+    }
+
+    /// An element with an attribute, and others inside.
+    pub(crate) fn within_named(
+        &mut self,
+        name: &str,
+        (attribute, value): (&str, &str),
+        inside: impl FnOnce(&mut Xml),
+    ) {
+        self.open(name, &format!(" {attribute}=\"{}\"", escaped(value)));
+        inside(self);
+        self.close(name);
+    }
+
+    /// An element with text.
+    pub(crate) fn leaf(&mut self, name: &str, text: &str) {
+        self.open(name, "");
+        self.0.push_str(&escaped(text));
+        self.close(name);
+    }
+
+    fn open(&mut self, name: &str, attributes: &str) {
+        self.0.push_str(&format!("<{name}{attributes}>"));
+    }
+
+    fn close(&mut self, name: &str) {
+        self.0.push_str(&format!("</{name}>"));
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.0
+    }
+}
+
+/// Whether every character may stand in a document, be it as a reference.
+pub(crate) fn can_tell(text: &str) -> bool {
+    let forbidden =
+        |c: char| (c < ' ' && !matches!(c, '\t' | '\n' | '\r')) || matches!(c, '\u{fffe}' | '\u{ffff}');
+    !text.chars().any(forbidden)
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            // A reader would take it for the end of a line.
+            '\r' => escaped.push_str("&#xD;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// The text of a message in the body of a request; `None` for a body without anything.
+pub(crate) fn read_message(body: &[u8]) -> Result<Option<String>, Refused> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let wrong = || Refused::bad("InvalidXmlDocument", "the body is not <QueueMessage><MessageText>..");
+    let text = std::str::from_utf8(body).map_err(|_| wrong())?;
+    let document = Document::parse(text.trim_start_matches('\u{feff}')).map_err(|_| wrong())?;
+    let root = document.root_element();
+    let mut texts = root.children().filter(|child| child.has_tag_name("MessageText"));
+    match (root.has_tag_name("QueueMessage"), texts.next(), texts.next()) {
+        (true, Some(text), None) => {
+            Ok(Some(text.children().filter(|part| part.is_text()).filter_map(|part| part.text()).collect()))
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// Whether a body says that nobody has rights through a stored policy.
+pub(crate) fn is_without_policies(body: &[u8]) -> bool {
+    let text = std::str::from_utf8(body).unwrap_or("?");
+    match Document::parse(text.trim_start_matches('\u{feff}')) {
+        Ok(document) => !document.root_element().has_children(),
+        Err(_) => text.trim().is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_survives_the_way_out_and_back() {
+        for text in ["", "hello", "a<b>&\"c\"'", "line\r\nline\ttab", "\u{fc}\u{1f600}", "]]>", " spaces "] {
+            let mut xml = Xml::new();
+            xml.within("QueueMessage", |xml| xml.leaf("MessageText", text));
+            assert_eq!(read_message(xml.into_text().as_bytes()).unwrap().as_deref(), Some(text), "{text:?}");
+            assert!(can_tell(text));
+        }
+        assert!(!can_tell("\0") && !can_tell("\u{ffff}"));
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        for wrong in [
+            "x",
+            "<a/>",
+            "<QueueMessage/>",
+            "<QueueMessage><MessageText>1</MessageText><MessageText>2</MessageText></QueueMessage>",
+            "<!DOCTYPE a [<!ENTITY b \"c\">]><QueueMessage><MessageText>&b;</MessageText></QueueMessage>",
+            "<QueueMessage><MessageText>",
+        ] {
+            assert_eq!(read_message(wrong.as_bytes()).unwrap_err().code, "InvalidXmlDocument", "{wrong}");
+        }
+        assert!(read_message(b"\xff").is_err());
+        assert_eq!(read_message(b"").unwrap(), None);
+    }
+
+    #[test]
+    fn sections_and_comments_are_read_as_text_around_them() {
+        let body = "<QueueMessage><MessageText>a<![CDATA[<b>]]><!-- c -->d</MessageText></QueueMessage>";
+        assert_eq!(read_message(body.as_bytes()).unwrap().as_deref(), Some("a<b>d"));
+    }
+}

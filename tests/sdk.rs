@@ -1,0 +1,94 @@
+//! The promises of the Service Bus and Storage Queue endpoints, kept towards Azure's own SDKs, unmodified and pinned.
+//!
+//! The SDKs are installed once, into the build folder. Where Python, Node or the packages cannot be had, the tests say
+//! so and count as skipped; with `CI=true` that is a failure.
+
+#[path = "sdk/house.rs"]
+mod house;
+#[path = "sdk/kit.rs"]
+mod kit;
+#[path = "sdk/play.rs"]
+mod play;
+
+use crate::play::Endpoint;
+use crate::play::play;
+
+#[test]
+fn python_settles_messages_as_service_bus_does() {
+    play("python/settle.py", Endpoint::Amqp);
+}
+
+#[test]
+fn python_settles_messages_as_service_bus_does_with_asyncio() {
+    play("python/settle_aio.py", Endpoint::Amqp);
+}
+
+#[test]
+fn python_takes_sessions_as_service_bus_gives_them() {
+    play("python/sessions.py", Endpoint::Amqp);
+}
+
+#[test]
+fn python_sends_big_double_and_scheduled_messages() {
+    play("python/send.py", Endpoint::Amqp);
+}
+
+#[test]
+fn techniques_built_on_service_bus_work_in_python() {
+    play("python/techniques.py", Endpoint::Amqp);
+}
+
+#[test]
+fn a_message_nobody_settles_is_dead_lettered_after_its_tenth_delivery() {
+    play("python/tenth_delivery.py", Endpoint::Amqp);
+}
+
+#[test]
+fn what_python_was_told_is_durable_survives_a_kill() {
+    play("python/kill.py", Endpoint::Amqp);
+}
+
+#[test]
+fn javascript_settles_messages_as_service_bus_does() {
+    play("js/settle.mjs", Endpoint::Amqp);
+}
+
+#[test]
+fn javascript_takes_sessions_as_service_bus_gives_them() {
+    play("js/sessions.mjs", Endpoint::Amqp);
+}
+
+#[test]
+fn python_uses_storage_queues() {
+    play("python/storage.py", Endpoint::StorageQueue);
+}
+
+#[test]
+fn python_uses_storage_queues_with_asyncio() {
+    play("python/storage_aio.py", Endpoint::StorageQueue);
+}
+
+#[test]
+fn what_storage_queues_accepted_survives_a_kill() {
+    play("python/storage_kill.py", Endpoint::StorageQueue);
+}
+
+#[test]
+fn javascript_uses_storage_queues() {
+    play("js/storage.mjs", Endpoint::StorageQueue);
+}
+
+#[test]
+fn every_scenario_is_played() {
+    let tests = include_str!("sdk.rs");
+    let root = kit::sources();
+    for (folder, extension) in [("python", "py"), ("js", "mjs")] {
+        for entry in std::fs::read_dir(root.join(folder)).expect("the scenarios are there") {
+            let path = entry.expect("the folder can be read").path();
+            let is_scenario = path.extension().is_some_and(|found| found == extension)
+                && path.file_stem().is_some_and(|stem| stem != "stage");
+            let name = format!("{folder}/{}", path.file_name().expect("a file").to_string_lossy());
+            assert!(!is_scenario || tests.contains(&format!("\"{name}\"")), "{name} is never played");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A daemon in a process of its own, on a temporary folder, that can be killed and started again where it was.
+
+use std::io::BufRead;
+use std::io::BufReader;
+use std::process::Child;
+use std::process::Command;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+/// Where a daemon that any port will do for listens.
+const ANYWHERE: &str = "127.0.0.1:0";
+
+/// A store, and the daemon that runs on it.
+pub(crate) struct House {
+    folder: tempfile::TempDir,
+    child: Option<Child>,
+    /// Where it listens: HTTP, Service Bus, Storage Queue.
+    pub(crate) addresses: Addresses,
+    with: Vec<String>,
+}
+
+/// Where a daemon listens.
+#[derive(Clone, Default)]
+pub(crate) struct Addresses {
+    pub(crate) http: String,
+    pub(crate) amqp: String,
+    pub(crate) storage_queue: String,
+}
+
+impl House {
+    /// Starts a daemon on a new store, with more arguments.
+    pub(crate) fn open(with: &[&str]) -> House {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(folder.path().join("workflows")).expect("a folder for definitions");
+        let with = with.iter().map(|argument| (*argument).to_owned()).collect();
+        let mut house = House { folder, child: None, addresses: Addresses::default(), with };
+        house.start();
+        house
+    }
+
+    /// Kills the daemon with SIGKILL, and starts another at the same addresses.
+    pub(crate) fn kill_and_start(&mut self) {
+        self.kill();
+        self.start();
+    }
+
+    /// A file in the temporary folder.
+    pub(crate) fn file(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn start(&mut self) {
+        let at = |address: &String| if address.is_empty() { ANYWHERE.to_owned() } else { address.clone() };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+        command.arg("run").arg(self.file("workflows")).arg("--data").arg(self.file("data"));
+        command.args(["--json", "--http", &at(&self.addresses.http)]);
+        command.args(["--storage-queue", &at(&self.addresses.storage_queue)]);
+        if has_amqp() {
+            command.args(["--amqp", &at(&self.addresses.amqp)]);
+        }
+        command.args(&self.with).env("SERIATIM_LOG", "warn").stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).expect("the daemon says something");
+        let ready: Value = serde_json::from_str(&line)
+            .unwrap_or_else(|error| panic!("the daemon says where it is, not {line:?}: {error}"));
+        let address = |name: &str| {
+            let url = ready[name].as_str().unwrap_or_default();
+            url.split_once("://").map_or(url, |(_, address)| address).trim_end_matches('/').to_owned()
+        };
+        self.addresses = Addresses {
+            http: address("http"),
+            amqp: address("amqp"),
+            storage_queue: address("storage_queue"),
+        };
+        self.child = Some(child);
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("it can be killed");
+            child.wait().expect("it is a child");
+        }
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Whether this daemon speaks AMQP at all.
+pub(crate) fn has_amqp() -> bool {
+    let help = Command::new(env!("CARGO_BIN_EXE_seriatim")).args(["run", "--help"]).output();
+    help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--amqp"))
+}

@@ -1,0 +1,139 @@
+//! Plays a scenario: a script that uses an SDK, and prints one line of JSON for each promise.
+//!
+//! A line is `{"promise": name, "outcome": "kept" | "broken", "detail": text}`, or `{"ask": "kill"}`, which kills the
+//! daemon and starts it again; then a line is written to the script.
+
+use std::fs::File;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::Write;
+use std::path::Path;
+use std::process::Child;
+use std::process::ChildStdout;
+use std::process::Command;
+use std::process::Stdio;
+use std::sync::mpsc::Receiver;
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::channel;
+use std::thread::Builder;
+use std::time::Duration;
+
+use serde_json::Value;
+use seriatim::Clock;
+use seriatim::SystemClock;
+
+use crate::house::House;
+use crate::house::has_amqp;
+use crate::kit::Kit;
+use crate::kit::kit;
+
+/// How long a script may take; most take seconds, the longest wait for ten locks to run out.
+const SCRIPT_MAX: Duration = Duration::from_secs(120);
+
+/// What a scenario speaks to.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Endpoint {
+    Amqp,
+    StorageQueue,
+}
+
+/// Plays a script against a daemon of its own; panics with every promise that was broken.
+pub(crate) fn play(script: &str, endpoint: Endpoint) {
+    play_with(script, endpoint, &[], &[]);
+}
+
+/// Plays a script against a daemon with more arguments, and with more variables for the script.
+pub(crate) fn play_with(script: &str, endpoint: Endpoint, arguments: &[&str], variables: &[(&str, &str)]) {
+    if endpoint == Endpoint::Amqp && !has_amqp() {
+        return skip(script, "this daemon has no --amqp");
+    }
+    let (folder, name) = script.split_once('/').expect("a script is in a folder");
+    match kit(folder) {
+        Ok(kit) => run(&kit, name, House::open(arguments), variables),
+        Err(why) => skip(script, &why),
+    }
+}
+
+fn skip(script: &str, why: &str) {
+    eprintln!("skipped: {script}: {why}");
+    assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{script} was not played: {why}");
+}
+
+fn run(kit: &Kit, name: &str, mut house: House, variables: &[(&str, &str)]) {
+    let complaints = house.file("complaints");
+    let mut script = start(kit, name, &house, &complaints, variables);
+    let lines = lines(script.0.stdout.take().expect("stdout is piped"));
+    let clock = SystemClock::default();
+    let mut broken = Vec::new();
+    let mut kept = 0;
+    loop {
+        let line = match lines.recv_timeout(SCRIPT_MAX.saturating_sub(clock.elapsed())) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                broken.push(format!("it is not done after {SCRIPT_MAX:?}"));
+                break;
+            }
+        };
+        let told: Value = serde_json::from_str(&line).unwrap_or_default();
+        match (told["ask"].as_str(), told["outcome"].as_str()) {
+            (Some("kill"), _) => {
+                house.kill_and_start();
+                script.answer();
+            }
+            (_, Some("kept")) => kept += 1,
+            (_, Some("broken")) => {
+                broken.push(format!("{}: {}", told["promise"], told["detail"].as_str().unwrap_or_default()))
+            }
+            _ => broken.push(format!("it says {line}")),
+        }
+    }
+    drop(script);
+    println!("{name}: {kept} promises kept, {} broken", broken.len());
+    let complaints = std::fs::read_to_string(complaints).unwrap_or_default();
+    assert!(broken.is_empty() && kept > 0, "{name}:\n{}\n{complaints}", broken.join("\n"));
+}
+
+/// A script that runs; it is ended with this.
+struct Script(Child);
+
+impl Script {
+    /// Tells it that what it asked for is done.
+    fn answer(&mut self) {
+        let stdin = self.0.stdin.as_mut().expect("stdin is piped");
+        // A script that is gone is noticed by its silence.
+        let _ = stdin.write_all(b"done\n").and_then(|()| stdin.flush());
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(kit: &Kit, name: &str, house: &House, complaints: &Path, variables: &[(&str, &str)]) -> Script {
+    let stderr = File::create(complaints).expect("the folder can be written");
+    let mut command = Command::new(&kit.program);
+    command.arg(kit.scripts.join(name)).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+    command.env("SERIATIM_HTTP", &house.addresses.http);
+    command.env("SERIATIM_AMQP", &house.addresses.amqp);
+    command.env("SERIATIM_STORAGE_QUEUE", &house.addresses.storage_queue);
+    command.env("PYTHONDONTWRITEBYTECODE", "1").envs(variables.iter().copied());
+    Script(command.spawn().expect("the script starts"))
+}
+
+/// What the script prints, line by line.
+fn lines(stdout: ChildStdout) -> Receiver<String> {
+    let (sender, lines) = channel();
+    let read = move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    };
+    Builder::new().name("script".to_owned()).spawn(read).expect("a thread starts");
+    lines
+}

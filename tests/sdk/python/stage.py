@@ -1,0 +1,72 @@
+"""What every scenario stands on: where the daemon is, queues of its own, and how a promise is told."""
+import asyncio
+import inspect
+import itertools
+import json
+import os
+import sys
+import time
+import traceback
+import urllib.request
+
+SERVICE_BUS = (
+    f"Endpoint=sb://{os.environ.get('SERIATIM_AMQP')};SharedAccessKeyName=RootManageSharedAccessKey;"
+    f"SharedAccessKey={os.environ.get('SERIATIM_SECRET', 'c2VjcmV0')};UseDevelopmentEmulator=true"
+)
+
+# The development account and its key are known to everybody; every emulator has them.
+ACCOUNT = "devstoreaccount1"
+ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+STORAGE = (
+    f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={ACCOUNT_KEY};"
+    f"QueueEndpoint=http://{os.environ.get('SERIATIM_STORAGE_QUEUE')}/{ACCOUNT};"
+)
+
+promises = []
+numbers = itertools.count(1)
+
+
+def promise(function):
+    """Declares a function, or a coroutine, whose name is a promise; it raises when that is broken."""
+    promises.append(function)
+    return function
+
+
+def queue(**options):
+    """Makes a queue that nobody else uses; as Service Bus does, it gives up a message after ten deliveries."""
+    name = f"queue-{next(numbers)}"
+    options.setdefault("retry", {"then": "skip"})
+    address = f"http://{os.environ['SERIATIM_HTTP']}/v1/queues/{name}"
+    headers = {"content-type": "application/json"}
+    request = urllib.request.Request(address, json.dumps(options).encode(), headers, method="PUT")
+    with urllib.request.urlopen(request) as answer:
+        assert answer.status == 201, answer.status
+    return name
+
+
+def short(lock="1s"):
+    """Options of a queue with a short lock."""
+    return {"delivery": {"lock": lock}}
+
+
+def kill():
+    """Kills the daemon with SIGKILL, and returns when it runs again."""
+    print(json.dumps({"ask": "kill"}), flush=True)
+    assert sys.stdin.readline() == "done\n"
+
+
+def play():
+    """Keeps every promise of the script, or only those that are named, and prints how it went."""
+    for function in promises:
+        if sys.argv[1:] and function.__name__ not in sys.argv[1:]:
+            continue
+        told = {"promise": function.__name__, "outcome": "kept"}
+        started = time.monotonic()
+        try:
+            done = function()
+            if inspect.iscoroutine(done):
+                asyncio.run(done)
+        except Exception:
+            told.update(outcome="broken", detail=traceback.format_exc())
+        told["seconds"] = round(time.monotonic() - started, 2)
+        print(json.dumps(told), flush=True)
