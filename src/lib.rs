@@ -36,6 +36,8 @@
 #![forbid(unsafe_code)]
 
 mod actor;
+#[cfg(feature = "daemon")]
+pub mod amqp;
 mod clock;
 #[cfg(feature = "daemon")]
 pub mod daemon;
@@ -64,6 +66,8 @@ mod sas;
 pub mod schedule;
 #[cfg(feature = "daemon")]
 mod server;
+#[cfg(feature = "daemon")]
+mod service_bus;
 #[cfg(feature = "daemon")]
 mod storage_queue;
 pub mod testing;

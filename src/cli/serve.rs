@@ -34,6 +34,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
     logs::start(arguments.log_json);
     let mut options = DaemonOptions::new(&arguments.data, &arguments.definitions);
     options.http = arguments.http;
+    options.amqp = arguments.amqp;
+    options.config_json = arguments.config_json.clone();
+    options.storage_queue = arguments.storage_queue;
     options.keys = arguments.keys.clone();
     options.tls = arguments.tls_certificate.clone().zip(arguments.tls_key.clone());
     options.drain = arguments.drain.0;
@@ -50,6 +53,9 @@ pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, Failure> {
     };
     let mut options = DaemonOptions::new(folder.join("data"), &definitions);
     options.http = arguments.http;
+    options.amqp = arguments.amqp;
+    options.config_json = arguments.config_json.clone();
+    options.storage_queue = arguments.storage_queue;
     eprintln!("definitions: {}", definitions.display());
     let served = serve(options, arguments.json);
     std::fs::remove_dir_all(&folder)?;
@@ -99,8 +105,20 @@ fn serve(options: DaemonOptions, json: bool) -> Result<bool, Failure> {
 
 fn announce(daemon: &Daemon, json: bool) {
     let (address, definitions) = (daemon.address(), daemon.definitions());
+    let amqp = daemon.amqp_address().map(|address| format!("amqp://{address}"));
+    let storage_queue = daemon.storage_queue_address().map(|address| format!("http://{address}"));
     match json {
-        true => println!("{}", json!({ "http": format!("http://{address}"), "definitions": definitions })),
-        false => println!("seriatim is ready: http://{address}, {definitions} definitions; Ctrl-C stops it"),
+        true => {
+            let http = format!("http://{address}");
+            let ready = json!({ "http": http, "amqp": amqp, "storage_queue": storage_queue, "definitions": definitions });
+            println!("{ready}");
+        }
+        false => {
+            let others: String =
+                [amqp, storage_queue].into_iter().flatten().map(|other| format!(", {other}")).collect();
+            println!(
+                "seriatim is ready: http://{address}{others}, {definitions} definitions; Ctrl-C stops it"
+            );
+        }
     }
 }

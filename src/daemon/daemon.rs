@@ -14,6 +14,7 @@ use crate::clock::SystemClock;
 use crate::clock::Timestamp;
 use crate::daemon::apply::apply;
 use crate::daemon::crew::Crew;
+use crate::daemon::endpoints::Serving;
 use crate::daemon::error::DaemonError;
 use crate::daemon::gauges::Gauges;
 use crate::daemon::home::Home;
@@ -23,17 +24,19 @@ use crate::daemon::systemd;
 use crate::daemon::ticker::Ticker;
 use crate::daemon::watch;
 use crate::definition::Definitions;
+use crate::engine::Client;
 use crate::engine::Durability;
 use crate::engine::Engine;
 use crate::error::OpenError;
 use crate::handlers::fence;
-use crate::inbound::tls::TlsFiles;
 use crate::intake::Intake;
 use crate::limits;
 use crate::processor::Running;
-use crate::sas::Keys;
 use crate::server::Server;
 use crate::server::ServerOptions;
+use crate::service_bus::Endpoint;
+use crate::service_bus::EndpointOptions;
+use crate::service_bus::Meters;
 
 /// What a daemon is started with.
 #[derive(Clone, Debug)]
@@ -49,6 +52,12 @@ pub struct DaemonOptions {
     pub keys: Option<PathBuf>,
     /// Certificate chain and private key, as PEM files.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// Where the endpoint of Service Bus listens for AMQP, if it does; port 0 takes any that is free.
+    pub amqp: Option<SocketAddr>,
+    /// A `Config.json` of the emulator of Service Bus, whose queues are made at start.
+    pub config_json: Option<PathBuf>,
+    /// Where the endpoint for storage queues listens, if it does; port 0 takes any that is free.
+    pub storage_queue: Option<SocketAddr>,
     /// What an acknowledged commit survives.
     pub durability: Durability,
     /// How long handlers may go on when the daemon stops.
@@ -64,6 +73,9 @@ impl DaemonOptions {
             http: SocketAddr::from(([127, 0, 0, 1], limits::HTTP_PORT)),
             keys: None,
             tls: None,
+            amqp: None,
+            config_json: None,
+            storage_queue: None,
             durability: Durability::default(),
             drain: limits::DRAIN_DEFAULT,
         }
@@ -80,8 +92,11 @@ pub struct Daemon {
     house: Arc<House>,
     ticking: Running,
     address: SocketAddr,
+    amqp: Option<SocketAddr>,
     stopping: CancellationToken,
     server: JoinHandle<()>,
+    endpoint: Option<JoinHandle<()>>,
+    storage_queues: Option<Serving>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -94,6 +109,8 @@ pub(crate) struct House {
     pub(crate) ticker: Ticker,
     pub(crate) lookout: Lookout,
     pub(crate) gauges: Gauges,
+    /// What the endpoint of Service Bus counts.
+    pub(crate) amqp_meters: Meters,
     pub(crate) clock: Arc<dyn Clock>,
     /// The definitions that are in force.
     pub(crate) definitions: ArcSwap<Definitions>,
@@ -133,6 +150,7 @@ impl Daemon {
             ticker,
             lookout: Lookout::default(),
             gauges,
+            amqp_meters: Meters::default(),
             started_at: clock.now(),
             clock,
             definitions: ArcSwap::default(),
@@ -143,22 +161,47 @@ impl Daemon {
         });
         apply(&house, definitions).await?;
         let desk = Arc::new(Desk { house: house.clone() });
-        let server =
-            Server::bind(house.server_options()?, engine.client().clone(), desk.clone(), desk).await?;
+        let client = engine.client().clone();
+        let server = Server::bind(house.server_options()?, client, desk.clone(), desk.clone()).await?;
+        let endpoint = house.endpoint(engine.client(), desk).await?;
         let (address, stopping) = (server.address(), CancellationToken::new());
+        let storage_queues = Serving::begin(&house, stopping.clone()).await?;
         let server = tokio::spawn(server.run(stopping.clone()));
+        let amqp = endpoint.as_ref().map(Endpoint::address);
+        let endpoint = endpoint.map(|endpoint| tokio::spawn(endpoint.run(stopping.clone())));
         let ticking = house.ticker.start();
         let tasks = vec![
             tokio::spawn(watch::follow_files(house.clone())),
             tokio::spawn(watch::follow_troubles(house.clone())),
         ];
         systemd::ready(&format!("serving http://{address}"));
-        Ok(Daemon { engine, house, ticking, address, stopping, server, tasks })
+        Ok(Daemon {
+            engine,
+            house,
+            ticking,
+            address,
+            amqp,
+            stopping,
+            server,
+            endpoint,
+            storage_queues,
+            tasks,
+        })
     }
 
     /// Where HTTP is served.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where AMQP is served, if it is.
+    pub fn amqp_address(&self) -> Option<SocketAddr> {
+        self.amqp
+    }
+
+    /// Where storage queues are served, if they are.
+    pub fn storage_queue_address(&self) -> Option<SocketAddr> {
+        self.storage_queues.as_ref().map(|serving| serving.address)
     }
 
     /// How many definitions are in force.
@@ -191,6 +234,14 @@ impl Daemon {
         if let Err(error) = self.server.await {
             tracing::warn!(%error, "stop the server");
         }
+        if let Some(endpoint) = self.endpoint
+            && let Err(error) = endpoint.await
+        {
+            tracing::warn!(%error, "stop the endpoint of Service Bus");
+        }
+        if let Some(serving) = self.storage_queues {
+            serving.end().await;
+        }
         self.engine.close().await;
     }
 }
@@ -213,14 +264,19 @@ async fn pause() {
 }
 
 impl House {
+    /// The endpoint of Service Bus, if it is wanted.
+    async fn endpoint(&self, client: &Client, desk: Arc<Desk>) -> Result<Option<Endpoint>, DaemonError> {
+        let Some(address) = self.options.amqp else { return Ok(None) };
+        let mut options = EndpointOptions::new(address);
+        options.config = self.options.config_json.clone();
+        let (clock, meters) = (self.clock.clone(), self.amqp_meters.clone());
+        Ok(Some(Endpoint::bind(options, client.clone(), desk, clock, meters).await?))
+    }
+
     fn server_options(&self) -> Result<ServerOptions, DaemonError> {
         let mut options = ServerOptions::new(self.options.http);
-        if let Some(keys) = &self.options.keys {
-            let keys = Keys::read(keys, |name| std::env::var(name).ok());
-            options.keys = Some(keys.map_err(|error| DaemonError::Server(error.to_string()))?);
-        }
-        options.tls =
-            self.options.tls.clone().map(|(certificate, key)| TlsFiles { certificate, key, client_ca: None });
+        options.keys = self.keys()?;
+        options.tls = self.tls();
         Ok(options)
     }
 }

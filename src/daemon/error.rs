@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::error::OpenError;
 use crate::handlers::Survivors;
 use crate::server::ServerError;
+use crate::service_bus::EndpointError;
 
 /// Why a daemon cannot start, or cannot take new definitions.
 #[derive(Debug, Error)]
@@ -54,6 +55,12 @@ impl From<Survivors> for DaemonError {
 
 impl From<ServerError> for DaemonError {
     fn from(error: ServerError) -> DaemonError {
+        DaemonError::Server(error.to_string())
+    }
+}
+
+impl From<EndpointError> for DaemonError {
+    fn from(error: EndpointError) -> DaemonError {
         DaemonError::Server(error.to_string())
     }
 }

@@ -25,6 +25,8 @@ use crate::limits;
 use crate::message::Message;
 use crate::server::Host;
 use crate::server::Place;
+use crate::service_bus::Entrance;
+use crate::storage_queue::METADATA;
 use crate::wire::Problem;
 use crate::wire::WireTime;
 use crate::wire::views::DefinitionView;
@@ -36,16 +38,35 @@ pub(crate) struct Desk {
     pub(crate) house: Arc<House>,
 }
 
+/// Whether a queue is the daemon's own: schedules live in one, what is said of storage queues in another.
+fn is_own(queue: &QueueName) -> bool {
+    [SCHEDULES, METADATA].contains(&queue.as_str())
+}
+
 impl Place for Desk {
     fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse> {
-        if queue.as_str() == SCHEDULES {
-            return Err(Misuse::new("queue", "is the daemon's own: its schedules live there"));
+        if is_own(queue) {
+            return Err(Misuse::new("queue", "is the daemon's own"));
         }
         self.house.intake.place(queue, message)
     }
 
     fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration> {
         self.house.intake.rule(queue)?.retry_delay(delivery_count)
+    }
+}
+
+impl Entrance for Desk {
+    fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse> {
+        Place::place(self, queue, message)
+    }
+
+    fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration> {
+        Place::retry_delay(self, queue, delivery_count)
+    }
+
+    fn is_open(&self, queue: &QueueName) -> bool {
+        !is_own(queue)
     }
 }
 
@@ -171,6 +192,7 @@ impl Desk {
             commits: client.commit_stats(),
             troubles: house.lookout.count(house.clock.now()),
             store_bytes: house.home.store_bytes(),
+            amqp: house.options.amqp.map(|_| house.amqp_meters.read()),
         };
         metrics::page(&house.gauges, &looked).map_err(|error| Problem::new("fault", error.to_string()))
     }

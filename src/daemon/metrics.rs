@@ -17,6 +17,7 @@ use crate::daemon::lookout::Troubles;
 use crate::engine::COMMIT_SECONDS;
 use crate::engine::CommitStats;
 use crate::engine::QueueView;
+use crate::service_bus::MeterReading;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByQueue {
@@ -44,6 +45,8 @@ pub(crate) struct Looked {
     pub(crate) commits: CommitStats,
     pub(crate) troubles: Troubles,
     pub(crate) store_bytes: u64,
+    /// What the endpoint of Service Bus has counted, if there is one.
+    pub(crate) amqp: Option<MeterReading>,
 }
 
 /// Writes the page.
@@ -53,6 +56,9 @@ pub(crate) fn page(gauges: &Gauges, looked: &Looked) -> Result<String, fmt::Erro
     register_queues(&mut registry, &looked.queues);
     register_commits(&mut registry, &looked.commits);
     register_troubles(&mut registry, &looked.troubles);
+    if let Some(amqp) = &looked.amqp {
+        register_amqp(&mut registry, amqp);
+    }
     let store = Count::default();
     store.set(looked.store_bytes);
     let help = "Size of the store's file";
@@ -97,6 +103,25 @@ fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
     registry.register("seriatim_messages_accepted", "Messages that were ever accepted", accepted);
     registry.register("seriatim_messages_completed", "Messages that were completed", completed);
     registry.register("seriatim_messages_expired", "Messages that expired and were dropped", expired);
+}
+
+fn register_amqp(registry: &mut Registry, reading: &MeterReading) {
+    let connections = Count::default();
+    connections.set(reading.connections);
+    registry.register("seriatim_amqp_connections", "AMQP connections that are open", connections);
+    let counts = [
+        ("seriatim_amqp_messages_received", "Messages that were accepted over AMQP", reading.received),
+        ("seriatim_amqp_messages_refused", "Messages that were refused over AMQP", reading.refused),
+        (
+            "seriatim_amqp_messages_delivered",
+            "Messages that were sent to clients over AMQP",
+            reading.delivered,
+        ),
+        ("seriatim_amqp_messages_settled", "Messages that clients settled over AMQP", reading.settled),
+    ];
+    for (name, help, count) in counts {
+        registry.register(name, help, ConstCounter::new(count));
+    }
 }
 
 fn register_commits(registry: &mut Registry, commits: &CommitStats) {

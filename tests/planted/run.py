@@ -48,7 +48,7 @@ BUGS = [
     ("purge_takes_what_is_out", R + "purge.rs", "if matches!(message.status, Status::Locked { .. }) {\n            return Ok(false);\n        }", ""),
     ("cancel_after_activation", R + "send.rs", "matches!(message.status, Status::Scheduled { .. })", "!matches!(message.status, Status::Locked { .. })"),
     ("cancelled_place_blocks", R + "line.rs", "self.pass(step, message, how)\n    }", "if how == Settled::Cancelled { Ok(()) } else { self.pass(step, message, how) }\n    }"),
-    ("unfair_ready_list", R + "step.rs", "numbers.next_ticket += 1;\n        Ok(numbers.next_ticket)", "numbers.next_ticket += 1;\n        Ok(u64::MAX / 2 - numbers.next_ticket)"),
+    ("unfair_ready_list", R + "step.rs", "Ok(numbers.next_ticket)", "Ok(u64::MAX / 2 - numbers.next_ticket)"),
     ("restart_forgets_the_count", R + "operate.rs", "workflow.fail(self, sequence, Retry::Now, \"the engine stopped while it was handed out\")?;", "workflow.give_back(self, sequence)?;"),
     ("forgotten_too_soon", R + "remind.rs", "if due > self.now || held {", "if held {"),
     ("chain_follower_lost", R + "chain.rs", "None => self.take_into_line(step, sequence, next)?,", "None => if next % 2 == 0 { return Ok(false) } else { self.take_into_line(step, sequence, next)? },"),

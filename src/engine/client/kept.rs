@@ -22,6 +22,7 @@ use crate::engine::rules::command::Settlement;
 use crate::error::Misuse;
 use crate::error::SettleError;
 use crate::error::SettleRefusal;
+use crate::header::Properties;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
@@ -47,6 +48,11 @@ impl DeliveryId {
     /// The lock token.
     pub fn lock_token(&self) -> LockToken {
         self.token
+    }
+
+    /// How often the message was handed out, this time included.
+    pub fn delivery_count(&self) -> u32 {
+        self.delivery_count
     }
 
     fn held(&self) -> Held {
@@ -125,6 +131,27 @@ impl Kept {
     /// As [`Delivery::complete`](crate::Delivery::complete).
     pub async fn end(&self, id: DeliveryId, ending: Ending) -> Result<(), SettleError> {
         let settlement = ending.check(&self.client)?;
+        self.settle(id, settlement).await?;
+        Ok(())
+    }
+
+    /// Ends a delivery in any way but well, and sets properties of its message.
+    ///
+    /// # Errors
+    /// As [`Kept::end`]; [`SettleRefusal::PropertiesTooLarge`].
+    pub(crate) async fn end_with(
+        &self,
+        id: DeliveryId,
+        ending: Ending,
+        changed: Properties,
+    ) -> Result<(), SettleError> {
+        let mut settlement = ending.check(&self.client)?;
+        if let Settlement::Abandon { properties, .. }
+        | Settlement::Defer { properties, .. }
+        | Settlement::DeadLetter { properties, .. } = &mut settlement
+        {
+            properties.extend(changed);
+        }
         self.settle(id, settlement).await?;
         Ok(())
     }

@@ -366,6 +366,14 @@ impl Queue {
         purge(&self.client, &self.name, PurgeScope::Everything).await
     }
 
+    /// Removes one dead letter for good. Returns whether there was one with this number.
+    ///
+    /// # Errors
+    /// As [`Queue::purge`].
+    pub async fn purge_dead_letter(&self, number: SequenceNumber) -> Result<bool, OperateError> {
+        Ok(purge(&self.client, &self.name, PurgeScope::DeadLetter(number)).await? == 1)
+    }
+
     /// Removes every dead letter for good. Returns how many.
     ///
     /// # Errors

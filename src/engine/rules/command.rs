@@ -366,6 +366,8 @@ pub(crate) enum PurgeScope {
     DeadLetters,
     /// Every message of one workflow, its dead letters included.
     Workflow(WorkflowId),
+    /// One dead letter.
+    DeadLetter(SequenceNumber),
 }
 
 /// The engine's answer to a send of one message.

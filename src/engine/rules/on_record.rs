@@ -151,7 +151,7 @@ fn verb_of(command: &Command) -> (AuditVerb, &QueueName) {
 fn verb_of_purge(scope: &PurgeScope) -> AuditVerb {
     match scope {
         PurgeScope::Everything => AuditVerb::PurgeQueue,
-        PurgeScope::DeadLetters => AuditVerb::PurgeDeadLetters,
+        PurgeScope::DeadLetters | PurgeScope::DeadLetter(_) => AuditVerb::PurgeDeadLetters,
         PurgeScope::Workflow(_) => AuditVerb::PurgeWorkflow,
     }
 }

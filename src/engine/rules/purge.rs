@@ -37,6 +37,7 @@ impl Step<'_> {
             PurgeScope::Everything => self.purge_everything(&queue, from)?,
             PurgeScope::DeadLetters => self.purge_dead_letters(&queue)?,
             PurgeScope::Workflow(id) => self.purge_workflow(&queue, id)?,
+            PurgeScope::DeadLetter(sequence) => self.purge_dead_letter(&queue, sequence)?,
         })
     }
 
@@ -61,6 +62,14 @@ impl Step<'_> {
             self.purge_one(queue, *sequence, &message)?;
         }
         Ok(Purged::new(letters.len() as u64, more.then_some(SequenceNumber::new(0))))
+    }
+
+    fn purge_dead_letter(&mut self, queue: &Arc<QueueRecord>, sequence: SequenceNumber) -> Read<Purged> {
+        let Some(message) = self.message(queue.id, sequence)?.filter(|message| is_dead(message)) else {
+            return Ok(Purged::new(0, None));
+        };
+        self.purge_one(queue, sequence, &message)?;
+        Ok(Purged::new(1, None))
     }
 
     fn purge_workflow(&mut self, queue: &Arc<QueueRecord>, id: WorkflowId) -> Read<Purged> {

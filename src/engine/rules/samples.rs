@@ -221,7 +221,13 @@ fn commands() -> Vec<Command> {
     let actor = Arc::new(Actor::new("ada").and_then(|actor| actor.because("r")).unwrap());
     let command = Box::new(Command::DeleteQueue { name: queue.clone() });
     commands.push(Command::OnRecord { actor, begun: Some(300), command });
-    for scope in [PurgeScope::Everything, PurgeScope::DeadLetters, PurgeScope::Workflow(workflow)] {
+    let scopes = [
+        PurgeScope::Everything,
+        PurgeScope::DeadLetters,
+        PurgeScope::Workflow(workflow),
+        PurgeScope::DeadLetter(number(1)),
+    ];
+    for scope in scopes {
         commands.push(Command::Purge { queue: queue.clone(), scope, from: number(1) });
     }
     commands

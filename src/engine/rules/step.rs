@@ -59,6 +59,9 @@ pub(crate) struct Step<'a> {
     changes: usize,
 }
 
+/// Room for tickets between two sequence numbers. Both fit into 64 bits, because sequence numbers end before 2^48.
+const TICKETS_BITS: u32 = 15;
+
 impl<'a> Step<'a> {
     pub(crate) fn new(now: Timestamp, records: &'a mut dyn Records, locks: &'a mut Locks) -> Step<'a> {
         let (effects, tallies) = (Vec::new(), BTreeMap::new());
@@ -137,10 +140,19 @@ impl<'a> Step<'a> {
         Ok(SequenceNumber::new(next))
     }
 
+    /// A place behind everything that is ready. It is odd, and grows with the sequence numbers, so that a message that
+    /// comes back finds a place where it was.
     pub(crate) fn next_ticket(&mut self) -> Read<u64> {
+        let least = self.peek_sequence()? << TICKETS_BITS;
         let numbers = self.numbers()?;
-        numbers.next_ticket += 1;
+        numbers.next_ticket = (numbers.next_ticket + 1).max(least) | 1;
         Ok(numbers.next_ticket)
+    }
+
+    /// The place of a message that is a workflow of its own and was handed out before: before whatever was accepted after
+    /// it. It is even, so nobody else has it.
+    pub(crate) fn former_ticket(sequence: SequenceNumber) -> u64 {
+        (sequence.get() + 1) << TICKETS_BITS
     }
 
     pub(crate) fn message(

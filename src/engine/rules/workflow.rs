@@ -233,6 +233,7 @@ impl Workflow {
     }
 
     fn plan_offer(&mut self, step: &mut Step<'_>, holder: Option<Holder>, head: Option<Placed>) -> Read<()> {
+        let returned = head.as_ref().is_some_and(|(_, _, head)| was_out(head));
         let offered = match (&self.record.hold, holder) {
             (Some(_), _) | (None, Some((_, LockKind::Deliveries, _))) => false,
             (None, Some((_, LockKind::Whole, _))) => self.offer_from(step, 0)?.is_some(),
@@ -245,7 +246,10 @@ impl Workflow {
         }
         match (offered && holder.is_none(), self.record.ticket) {
             (true, None) => {
-                let ticket = step.next_ticket()?;
+                let ticket = match &self.key.stream {
+                    Stream::Single(sequence) if returned => Step::former_ticket(*sequence),
+                    _ => step.next_ticket()?,
+                };
                 self.record.ticket = Some(ticket);
                 step.write(Change::Ready(self.key.queue, ticket, Some(self.key.stream.clone())))?;
                 step.effects.push(Effect::Work(self.queue.name.clone()));
@@ -324,4 +328,9 @@ impl Workflow {
         assert!(!(offers && record.hold.is_some()), "a held workflow offers nothing: {record:?}");
         assert!(!(offers && record.line == 0), "an empty workflow offers nothing: {record:?}");
     }
+}
+
+/// Whether a message was handed out before, even if that was taken back.
+fn was_out(message: &MessageRecord) -> bool {
+    message.delivery_count > 0 || message.handed_out_at > message.accepted_at
 }

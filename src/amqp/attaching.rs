@@ -1,0 +1,212 @@
+//! How links of a session begin and end.
+
+use crate::amqp::attach::Attach;
+use crate::amqp::attach::ReceiverSettles;
+use crate::amqp::attach::SenderSettles;
+use crate::amqp::closing::Detach;
+use crate::amqp::error::AmqpError;
+use crate::amqp::error::condition;
+use crate::amqp::event::Event;
+use crate::amqp::event::LinkAnswer;
+use crate::amqp::event::LinkId;
+use crate::amqp::hub::Breach;
+use crate::amqp::hub::Hub;
+use crate::amqp::link::Link;
+use crate::amqp::link::LinkState;
+use crate::amqp::outgoing::Queued;
+use crate::amqp::session::Session;
+use crate::amqp::session::unattached;
+use crate::limits::AMQP_LINK_NAME_BYTES_MAX;
+
+impl Session {
+    /// The link of this name, unless it is over or the handle has another one by now.
+    pub(crate) fn link(&self, id: LinkId) -> Option<&Link> {
+        self.links.get(&id.handle).filter(|link| link.id == id)
+    }
+
+    pub(crate) fn link_mut(&mut self, id: LinkId) -> Option<&mut Link> {
+        self.links.get_mut(&id.handle).filter(|link| link.id == id)
+    }
+
+    /// The peer asks for a link.
+    pub(crate) fn attach(&mut self, hub: &mut Hub, attach: Box<Attach>) -> Result<(), Breach> {
+        let handle = attach.handle;
+        if handle >= hub.options.handles_max {
+            return Err(Breach::connection(condition::FRAMING_ERROR, "a handle is above the highest"));
+        }
+        if self.links.contains_key(&handle) {
+            return Err(Breach::session(condition::HANDLE_IN_USE, "the handle is attached already"));
+        }
+        if attach.name.len() > AMQP_LINK_NAME_BYTES_MAX {
+            return Err(Breach::session(condition::INVALID_FIELD, "the name of a link is too long"));
+        }
+        if hub.links >= hub.options.links_max {
+            return Err(Breach::session(
+                condition::RESOURCE_LIMIT_EXCEEDED,
+                "the connection has too many links",
+            ));
+        }
+        self.steal(hub, &attach);
+        let id = LinkId { channel: self.channel, handle, serial: hub.links_ever };
+        hub.links_ever += 1;
+        hub.links += 1;
+        let link = Link {
+            id,
+            name: attach.name.clone(),
+            peer: attach.role,
+            state: LinkState::Asked,
+            delivery_count: if attach.role.is_receiver() {
+                0
+            } else {
+                attach.initial_delivery_count.unwrap_or(0)
+            },
+            credit: 0,
+            drain: false,
+            is_credit_untold: false,
+            message_bytes_max: attach.max_message_bytes.filter(|max| *max > 0).unwrap_or(u64::MAX),
+            partial: None,
+            unsettled: 0,
+            queued: 0,
+        };
+        self.links.insert(handle, link);
+        hub.events.push_back(Event::Attached { link: id, attach });
+        Ok(())
+    }
+
+    /// A link of the same name and direction takes the place of the one before it.
+    fn steal(&mut self, hub: &mut Hub, attach: &Attach) {
+        let is_same = |link: &&Link| {
+            link.name == attach.name && link.peer == attach.role && link.state != LinkState::Detaching
+        };
+        if let Some(handle) = self.links.values().find(is_same).map(|link| link.id.handle) {
+            self.break_link(hub, handle, AmqpError::new(condition::STOLEN, "its name was attached again"));
+        }
+    }
+
+    /// Answers a link with an attach.
+    pub(crate) fn accept(&mut self, hub: &mut Hub, id: LinkId, answer: LinkAnswer) {
+        let limit = hub.options.message_bytes_max;
+        let limit = answer.message_bytes_max.map_or(limit, |bytes| bytes.min(limit));
+        let Some(link) = self.link_mut(id).filter(|link| link.state == LinkState::Asked) else {
+            return;
+        };
+        let is_sending = link.peer.is_receiver();
+        let attach = Attach {
+            name: link.name.clone(),
+            handle: id.handle,
+            role: link.peer.opposite(),
+            sender_settles: answer.sender_settles,
+            receiver_settles: answer.receiver_settles,
+            source: answer.source,
+            target: answer.target,
+            initial_delivery_count: is_sending.then_some(link.delivery_count),
+            max_message_bytes: Some(limit),
+            offered_capabilities: answer.offered_capabilities,
+            desired_capabilities: Vec::new(),
+            properties: answer.properties,
+        };
+        if !hub.outbox.frame(id.channel, |out| attach.write(out)) {
+            let error = AmqpError::new(condition::FRAME_SIZE_TOO_SMALL, "the answer needs a larger frame");
+            return self.break_link(hub, id.handle, error);
+        }
+        link.state = LinkState::Attached;
+        if is_sending {
+            if std::mem::take(&mut link.is_credit_untold) {
+                let (link, credit, drain) = (id, link.credit, link.drain);
+                hub.events.push_back(Event::Credit { link, credit, drain });
+            }
+        } else {
+            link.message_bytes_max = limit;
+            self.grant(hub, id, answer.credit);
+        }
+    }
+
+    /// Ends a link from our side. One that was not answered is refused: an answer without ends, and its end.
+    pub(crate) fn detach(&mut self, hub: &mut Hub, handle: u32, error: Option<AmqpError>) {
+        let Some(link) = self.links.get_mut(&handle).filter(|link| link.state != LinkState::Detaching) else {
+            return;
+        };
+        let was_asked = link.state == LinkState::Asked;
+        link.state = LinkState::Detaching;
+        if was_asked {
+            self.answer_without_ends(hub, handle);
+        }
+        self.forget_deliveries(hub, handle);
+        let detach = |error| Detach { handle, closed: true, error };
+        hub.outbox.with_error(self.channel, error, |out, error| detach(error).write(out));
+    }
+
+    /// Ends a link because of what its peer did, and tells the application.
+    pub(crate) fn break_link(&mut self, hub: &mut Hub, handle: u32, error: AmqpError) {
+        let Some(link) = self.links.get(&handle).filter(|link| link.state != LinkState::Detaching) else {
+            return;
+        };
+        let link = link.id;
+        self.detach(hub, handle, Some(error.clone()));
+        hub.events.push_back(Event::Detached { link, error: Some(error), closed: true });
+    }
+
+    /// The peer ends a link, or answers that we did.
+    pub(crate) fn detached(&mut self, hub: &mut Hub, detach: Detach) -> Result<(), Breach> {
+        let handle = detach.handle;
+        let (id, state) = self.links.get(&handle).map(|link| (link.id, link.state)).ok_or_else(unattached)?;
+        if state == LinkState::Asked {
+            self.answer_without_ends(hub, handle);
+        }
+        if state != LinkState::Detaching {
+            self.forget_deliveries(hub, handle);
+            let answer = Detach { handle, closed: detach.closed, error: None };
+            hub.outbox.frame(self.channel, |out| answer.write(out));
+            let (error, closed) = (detach.error, detach.closed);
+            hub.events.push_back(Event::Detached { link: id, error, closed });
+        }
+        self.links.remove(&handle);
+        hub.links -= 1;
+        Ok(())
+    }
+
+    /// The answer to an attach that will be followed by a detach: null where the ends would be.
+    fn answer_without_ends(&self, hub: &mut Hub, handle: u32) {
+        let Some(link) = self.links.get(&handle) else {
+            return;
+        };
+        let attach = Attach {
+            name: link.name.clone(),
+            handle,
+            role: link.peer.opposite(),
+            sender_settles: SenderSettles::default(),
+            receiver_settles: ReceiverSettles::default(),
+            source: None,
+            target: None,
+            initial_delivery_count: link.peer.is_receiver().then_some(0),
+            max_message_bytes: None,
+            offered_capabilities: Vec::new(),
+            desired_capabilities: Vec::new(),
+            properties: Vec::new(),
+        };
+        hub.outbox.frame(self.channel, |out| attach.write(out));
+    }
+
+    /// Forgets the deliveries of a link; nothing is heard of them any more.
+    fn forget_deliveries(&mut self, hub: &mut Hub, handle: u32) {
+        let Some(link) = self.links.get_mut(&handle) else {
+            return;
+        };
+        if let Some(partial) = link.partial.take() {
+            hub.partial_bytes -= partial.bytes.len();
+        }
+        let (unsettled, queued) = (std::mem::take(&mut link.unsettled), std::mem::take(&mut link.queued));
+        if unsettled > 0 {
+            self.incoming.retain(|_, its_handle| *its_handle != handle);
+            self.outgoing.retain(|_, delivery| delivery.handle != handle);
+            hub.unsettled -= unsettled;
+        }
+        if queued > 0 {
+            self.queue.retain(|queued| {
+                let is_kept = Queued::handle(queued) != handle;
+                hub.queued_bytes -= if is_kept { 0 } else { queued.cost() };
+                is_kept
+            });
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! How links, sessions and connections end.
+
+use bytes::BytesMut;
+
+use crate::amqp::error::AmqpError;
+use crate::amqp::fields::Fields;
+use crate::amqp::malformed::Malformed;
+use crate::amqp::performative::CLOSE;
+use crate::amqp::performative::DETACH;
+use crate::amqp::performative::END;
+use crate::amqp::writer;
+
+/// The end of a link.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Detach {
+    pub(crate) handle: u32,
+    /// Whether the link is over, and not only detached.
+    pub(crate) closed: bool,
+    pub(crate) error: Option<AmqpError>,
+}
+
+impl Detach {
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Detach, Malformed> {
+        Ok(Detach {
+            handle: fields.uint()?.ok_or(Malformed::Missing("handle"))?,
+            closed: fields.boolean()?.unwrap_or(false),
+            error: fields.described(AmqpError::read)?,
+        })
+    }
+
+    pub(crate) fn write(&self, out: &mut BytesMut) {
+        writer::descriptor(out, DETACH);
+        writer::list(out, |fields| {
+            fields.uint(self.handle);
+            fields.boolean(self.closed);
+            error(fields, self.error.as_ref());
+        });
+    }
+}
+
+/// The end of a session.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct End {
+    pub(crate) error: Option<AmqpError>,
+}
+
+impl End {
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<End, Malformed> {
+        Ok(End { error: fields.described(AmqpError::read)? })
+    }
+
+    pub(crate) fn write(&self, out: &mut BytesMut) {
+        writer::descriptor(out, END);
+        writer::list(out, |fields| error(fields, self.error.as_ref()));
+    }
+}
+
+/// The end of a connection.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Close {
+    pub(crate) error: Option<AmqpError>,
+}
+
+impl Close {
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Close, Malformed> {
+        Ok(Close { error: fields.described(AmqpError::read)? })
+    }
+
+    pub(crate) fn write(&self, out: &mut BytesMut) {
+        writer::descriptor(out, CLOSE);
+        writer::list(out, |fields| error(fields, self.error.as_ref()));
+    }
+}
+
+fn error(fields: &mut writer::List<'_>, error: Option<&AmqpError>) {
+    match error {
+        None => fields.null(),
+        Some(error) => fields.field(|out| error.write(out)),
+    }
+}

@@ -1,0 +1,250 @@
+//! One connection, as its server sees it.
+
+use std::collections::BTreeMap;
+
+use bytes::BytesMut;
+
+use crate::amqp::closing::Close;
+use crate::amqp::error::AmqpError;
+use crate::amqp::error::condition;
+use crate::amqp::event::DeliveryNumber;
+use crate::amqp::event::Event;
+use crate::amqp::event::LinkAnswer;
+use crate::amqp::event::LinkId;
+use crate::amqp::event::Outgoing;
+use crate::amqp::event::Unsent;
+use crate::amqp::hub::Hub;
+use crate::amqp::link::LinkState;
+use crate::amqp::options::ConnectionOptions;
+use crate::amqp::outcome::Outcome;
+use crate::amqp::pulse::Due;
+use crate::amqp::pulse::Pulse;
+use crate::amqp::session::Session;
+use crate::amqp::settling::Endings;
+use crate::limits::AMQP_FRAME_BYTES_MIN;
+
+/// The server side of one connection: bytes in, events out; commands in, bytes out. It knows no socket and no clock:
+/// instants are milliseconds since any beginning. Nothing is said of its parts when it is dropped.
+#[derive(Debug)]
+pub struct Connection {
+    pub(crate) hub: Hub,
+    pub(crate) input: BytesMut,
+    pub(crate) phase: Phase,
+    pub(crate) sessions: BTreeMap<u16, Session>,
+    /// A disposition of which not all deliveries have been told.
+    pub(crate) endings: Option<Endings>,
+    pub(crate) pulse: Pulse,
+}
+
+/// Where a connection is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// A protocol header is to come.
+    Header,
+    /// The mechanisms are offered, the peer is to choose.
+    Mechanism,
+    /// The application is to say whether the peer is welcome.
+    Verdict,
+    /// The second protocol header is to come.
+    SecondHeader,
+    /// The peer is to open.
+    Opening,
+    /// Open.
+    Open,
+    /// We have closed; the peer is to answer.
+    Closing,
+    /// Nothing is read or said any more.
+    Finished,
+}
+
+impl Connection {
+    /// A connection of which nothing was read yet.
+    pub fn new(mut options: ConnectionOptions, now_ms: u64) -> Connection {
+        options.frame_bytes_max = options.frame_bytes_max.max(AMQP_FRAME_BYTES_MIN);
+        let patience_ms = options.idle_ms.map(|ms| 2 * u64::from(ms));
+        let mut pulse = Pulse::new(now_ms, patience_ms);
+        pulse.begin_stage(options.open_ms_max);
+        Connection {
+            hub: Hub::new(options),
+            input: BytesMut::new(),
+            phase: Phase::Header,
+            sessions: BTreeMap::new(),
+            endings: None,
+            pulse,
+        }
+    }
+
+    /// Takes what was read from the peer. Ask for the events before more is read.
+    pub fn receive(&mut self, bytes: &[u8], now_ms: u64) {
+        self.pulse.pass(now_ms);
+        self.pulse.heard();
+        if self.phase == Phase::Finished {
+            return;
+        }
+        self.input.extend_from_slice(bytes);
+        if self.input.len() > self.hub.options.buffered_bytes_max + bytes.len() {
+            let what = "more was sent than is read";
+            self.fail(AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, what));
+        }
+    }
+
+    /// The peer will send nothing more.
+    pub fn receive_end(&mut self) {
+        if !self.is_over() {
+            let what = "the peer has left without closing";
+            let error = Some(AmqpError::new(condition::CONNECTION_FORCED, what));
+            self.hub.events.push_back(Event::Closed { error });
+        }
+        self.finish();
+    }
+
+    /// The next event. None, if the rest of the input is incomplete, or too much output waits to be written.
+    pub fn next_event(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.hub.events.pop_front() {
+                return Some(event);
+            }
+            let is_full = self.hub.outbox.len() >= self.hub.options.buffered_bytes_max;
+            if is_full || !self.step() {
+                return None;
+            }
+        }
+    }
+
+    /// What is to be written to the peer: take it from the front.
+    pub fn output(&mut self) -> &mut BytesMut {
+        self.hub.outbox.bytes()
+    }
+
+    /// Whether more may be sent. If not, write the output; if there is none, wait for the peer to open its window.
+    pub fn has_room(&self) -> bool {
+        self.hub.has_room()
+    }
+
+    /// Whether nothing more is to be read. Write the rest of the output, and drop it.
+    pub fn is_finished(&self) -> bool {
+        self.phase == Phase::Finished && self.hub.events.is_empty()
+    }
+
+    /// When [`tick`](Connection::tick) is due next. It changes with everything that is received or written.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        if self.phase == Phase::Finished { None } else { self.pulse.deadline_ms() }
+    }
+
+    /// Does what is due: heartbeats, and the end of a peer that was silent too long.
+    pub fn tick(&mut self, now_ms: u64) {
+        if self.hub.outbox.was_touched() {
+            self.pulse.spoke();
+        }
+        self.pulse.pass(now_ms);
+        match self.pulse.due() {
+            Due::Nothing => {}
+            _ if self.phase == Phase::Finished => {}
+            _ if self.phase == Phase::Closing => self.finish(),
+            Due::Heartbeat => self.beat(),
+            Due::StageOver => {
+                self.fail(AmqpError::new(condition::CONNECTION_FORCED, "opening took too long"))
+            }
+            Due::Silence => self.fail(AmqpError::new(condition::CONNECTION_FORCED, "the peer was silent")),
+        }
+    }
+
+    /// Says that this side is alive; whatever waits to be written says so too.
+    fn beat(&mut self) {
+        if self.hub.outbox.len() == 0 {
+            self.hub.outbox.heartbeat();
+        }
+        self.hub.outbox.was_touched();
+        self.pulse.spoke();
+    }
+
+    /// Attaches a link that the peer asked for. Nothing happens if the link is answered or over.
+    pub fn accept_link(&mut self, link: LinkId, answer: LinkAnswer) {
+        self.on_link(link, |session, hub| session.accept(hub, link, answer));
+    }
+
+    /// Refuses a link that the peer asked for. It is over: no event tells so.
+    pub fn refuse_link(&mut self, link: LinkId, error: AmqpError) {
+        self.detach(link, Some(error));
+    }
+
+    /// Sends a message to a receiving peer, which uses one of its credit. What the peer's window does not let pass
+    /// waits here.
+    ///
+    /// # Errors
+    /// It was not sent, and nothing has changed.
+    pub fn send(&mut self, link: LinkId, message: Outgoing) -> Result<DeliveryNumber, Unsent> {
+        let session = self.sessions.get_mut(&link.channel).ok_or(Unsent::NoLink)?;
+        session.send(&mut self.hub, link, message)
+    }
+
+    /// Settles a delivery of either direction with an outcome. Nothing happens if it is settled, or its link is over.
+    pub fn settle(&mut self, link: LinkId, delivery: DeliveryNumber, outcome: Outcome) {
+        self.on_link(link, |session, hub| session.settle(hub, link, delivery, outcome));
+    }
+
+    /// Lets a sending peer have this much credit, what it has left counted in. Credit is never taken back, because
+    /// messages that use it may be on their way.
+    pub fn grant(&mut self, link: LinkId, credit: u32) {
+        self.on_link(link, |session, hub| session.grant(hub, link, credit));
+    }
+
+    /// How many messages may be sent on the link now: by us, or by the peer if it is the sender.
+    pub fn credit(&self, link: LinkId) -> u32 {
+        let session = self.sessions.get(&link.channel);
+        let link = session.and_then(|session| session.link(link));
+        link.filter(|link| link.state == LinkState::Attached).map_or(0, |link| link.credit)
+    }
+
+    /// Tells a draining peer that there is nothing more: its credit is used up. Nothing happens if it does not drain.
+    pub fn drained(&mut self, link: LinkId) {
+        self.on_link(link, |session, hub| session.drained(hub, link));
+    }
+
+    /// Ends a link; one that was not answered is refused. Its deliveries are forgotten, and no event tells so.
+    pub fn detach(&mut self, link: LinkId, error: Option<AmqpError>) {
+        self.on_link(link, |session, hub| session.detach(hub, link.handle, error));
+    }
+
+    /// Ends the connection. The event that it is closed follows those that were not asked for yet.
+    pub fn close(&mut self, error: Option<AmqpError>) {
+        if self.is_over() {
+            return;
+        }
+        self.sessions.clear();
+        self.endings = None;
+        if self.phase == Phase::Open {
+            self.hub.outbox.with_error(0, error.clone(), |out, error| Close { error }.write(out));
+            self.phase = Phase::Closing;
+            self.pulse.begin_stage(self.hub.options.open_ms_max);
+        } else {
+            self.finish();
+        }
+        self.hub.events.push_back(Event::Closed { error });
+    }
+
+    /// Ends the connection because of what the peer did or did not do.
+    pub(crate) fn fail(&mut self, error: AmqpError) {
+        self.close(Some(error));
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.phase = Phase::Finished;
+        self.input = BytesMut::new();
+        self.sessions.clear();
+        self.endings = None;
+    }
+
+    /// Whether it was said that the connection is closed.
+    fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Closing | Phase::Finished)
+    }
+
+    /// Does something with a link, if it is still there.
+    fn on_link(&mut self, link: LinkId, act: impl FnOnce(&mut Session, &mut Hub)) {
+        let session = self.sessions.get_mut(&link.channel);
+        if let Some(session) = session.filter(|session| session.link(link).is_some()) {
+            act(session, &mut self.hub);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What the sessions of a connection share: the way out, the events, and what everything together may cost.
+
+use std::collections::VecDeque;
+
+use crate::amqp::error::AmqpError;
+use crate::amqp::event::Event;
+use crate::amqp::options::ConnectionOptions;
+use crate::amqp::outbox::Outbox;
+
+/// What every session is given when something happens to it.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(crate) options: ConnectionOptions,
+    pub(crate) outbox: Outbox,
+    pub(crate) events: VecDeque<Event>,
+    /// How many links there ever were.
+    pub(crate) links_ever: u64,
+    /// How many links there are.
+    pub(crate) links: usize,
+    /// How many deliveries are unsettled.
+    pub(crate) unsettled: usize,
+    /// Bytes of messages of which only a part has come.
+    pub(crate) partial_bytes: usize,
+    /// Bytes of messages that wait for a peer's window.
+    pub(crate) queued_bytes: usize,
+}
+
+impl Hub {
+    pub(crate) fn new(options: ConnectionOptions) -> Hub {
+        let outbox = Outbox::new(options.frame_bytes_max as usize);
+        Hub {
+            options,
+            outbox,
+            events: VecDeque::new(),
+            links_ever: 0,
+            links: 0,
+            unsettled: 0,
+            partial_bytes: 0,
+            queued_bytes: 0,
+        }
+    }
+
+    /// Whether more may be sent.
+    pub(crate) fn has_room(&self) -> bool {
+        self.outbox.len() + self.queued_bytes < self.options.buffered_bytes_max
+    }
+
+    /// Whether one more delivery may be unsettled.
+    pub(crate) fn may_unsettle(&self) -> bool {
+        self.unsettled < self.options.unsettled_max
+    }
+
+    /// How many bytes of messages may have come in part: at least one message must fit.
+    pub(crate) fn partial_bytes_max(&self) -> usize {
+        let message = usize::try_from(self.options.message_bytes_max).unwrap_or(usize::MAX);
+        self.options.buffered_bytes_max.max(message)
+    }
+}
+
+/// What a peer has broken, and so what ends.
+#[derive(Debug)]
+pub(crate) enum Breach {
+    Connection(AmqpError),
+    Session(AmqpError),
+    /// The link of this handle.
+    Link(u32, AmqpError),
+}
+
+impl Breach {
+    pub(crate) fn connection(condition: &'static str, description: &'static str) -> Breach {
+        Breach::Connection(AmqpError::new(condition, description))
+    }
+
+    pub(crate) fn session(condition: &'static str, description: &'static str) -> Breach {
+        Breach::Session(AmqpError::new(condition, description))
+    }
+
+    pub(crate) fn link(handle: u32, condition: &'static str, description: &'static str) -> Breach {
+        Breach::Link(handle, AmqpError::new(condition, description))
+    }
+}

@@ -1,0 +1,176 @@
+//! Deliveries that come.
+
+use bytes::Bytes;
+use bytes::BytesMut;
+
+use crate::amqp::error::condition;
+use crate::amqp::event::DeliveryNumber;
+use crate::amqp::event::Event;
+use crate::amqp::event::LinkId;
+use crate::amqp::hub::Breach;
+use crate::amqp::hub::Hub;
+use crate::amqp::link::Link;
+use crate::amqp::link::LinkState;
+use crate::amqp::link::Partial;
+use crate::amqp::session::Session;
+use crate::amqp::session::unattached;
+use crate::amqp::transfer::Transfer;
+use crate::limits::AMQP_TAG_BYTES_MAX;
+
+impl Session {
+    /// Takes one frame of a transfer. It counts against the window even if nobody wants it.
+    pub(crate) fn transfer(
+        &mut self,
+        hub: &mut Hub,
+        transfer: Transfer,
+        payload: Bytes,
+    ) -> Result<(), Breach> {
+        self.next_incoming_id = self.next_incoming_id.wrapping_add(1);
+        let Some(left) = self.incoming_window.checked_sub(1) else {
+            return Err(Breach::session(condition::WINDOW_VIOLATION, "the window is closed"));
+        };
+        self.incoming_window = left;
+        self.reopen_window(hub);
+        let link = self.links.get_mut(&transfer.handle).ok_or_else(unattached)?;
+        if link.peer.is_receiver() {
+            return Err(Breach::session(condition::ERRANT_LINK, "a receiver has sent a transfer"));
+        }
+        match link.state {
+            LinkState::Detaching => Ok(()),
+            LinkState::Asked => Err(no_credit(transfer.handle)),
+            LinkState::Attached => self.take_part(hub, transfer, payload),
+        }
+    }
+
+    /// Adds a part to its message, which it may complete.
+    fn take_part(&mut self, hub: &mut Hub, transfer: Transfer, mut payload: Bytes) -> Result<(), Breach> {
+        let handle = transfer.handle;
+        let Some(link) = self.links.get_mut(&handle) else {
+            return Ok(());
+        };
+        let mut partial = match link.partial.take() {
+            None => {
+                let partial = first_part(hub, link, &transfer)?;
+                if self.incoming.contains_key(&partial.delivery) {
+                    return Err(not_allowed(handle, "the number of a delivery is in use"));
+                }
+                partial
+            }
+            Some(partial) => {
+                hub.partial_bytes -= partial.bytes.len();
+                if transfer.delivery_id.is_some_and(|delivery| delivery != partial.delivery) {
+                    return Err(not_allowed(handle, "a delivery began within another one"));
+                }
+                partial
+            }
+        };
+        if transfer.aborted {
+            return Ok(());
+        }
+        if (partial.bytes.len() + payload.len()) as u64 > link.message_bytes_max {
+            partial.is_too_large = true;
+        }
+        if partial.is_too_large {
+            // The sender is told about this message, which its clients understand better than a link that is gone.
+            (partial.bytes, payload) = (BytesMut::new(), Bytes::new());
+        }
+        let settled = partial.settled || transfer.settled == Some(true);
+        if transfer.more {
+            return keep_part(hub, link, Partial { settled, ..partial }, &payload);
+        }
+        if !settled {
+            self.incoming.insert(partial.delivery, handle);
+            link.unsettled += 1;
+            hub.unsettled += 1;
+        }
+        let delivery = DeliveryNumber(partial.delivery);
+        if partial.is_too_large {
+            hub.events.push_back(Event::TooLarge { link: link.id, delivery, settled });
+            return Ok(());
+        }
+        hub.events.push_back(Event::Message {
+            link: link.id,
+            delivery,
+            format: partial.format,
+            tag: partial.tag,
+            payload: whole(partial.bytes, payload),
+            settled,
+        });
+        Ok(())
+    }
+
+    /// Raises the credit of a sending peer, and tells it.
+    pub(crate) fn grant(&mut self, hub: &mut Hub, id: LinkId, credit: u32) {
+        let Some(link) = self.link_mut(id) else {
+            return;
+        };
+        if link.peer.is_receiver() || link.state != LinkState::Attached || credit <= link.credit {
+            return;
+        }
+        link.credit = credit;
+        self.tell_credit(hub, id.handle, false);
+    }
+}
+
+/// Begins a message with its first part, for which the peer needs credit.
+fn first_part(hub: &Hub, link: &mut Link, transfer: &Transfer) -> Result<Partial, Breach> {
+    let handle = transfer.handle;
+    if link.credit == 0 {
+        return Err(no_credit(handle));
+    }
+    if transfer.resume {
+        return Err(Breach::link(handle, condition::NOT_IMPLEMENTED, "deliveries are not resumed"));
+    }
+    let (Some(delivery), Some(tag)) = (transfer.delivery_id, &transfer.delivery_tag) else {
+        return Err(Breach::link(handle, condition::INVALID_FIELD, "a delivery needs a number and a tag"));
+    };
+    if tag.len() > AMQP_TAG_BYTES_MAX {
+        return Err(Breach::link(handle, condition::INVALID_FIELD, "the tag of a delivery is too long"));
+    }
+    if !hub.may_unsettle() {
+        return Err(Breach::link(
+            handle,
+            condition::RESOURCE_LIMIT_EXCEEDED,
+            "too many deliveries are unsettled",
+        ));
+    }
+    link.count_delivery();
+    Ok(Partial {
+        delivery,
+        tag: tag.clone(),
+        format: transfer.message_format.unwrap_or(0),
+        settled: false,
+        bytes: BytesMut::new(),
+        is_too_large: false,
+    })
+}
+
+/// Keeps a part until the next one comes.
+fn keep_part(hub: &mut Hub, link: &mut Link, mut partial: Partial, payload: &[u8]) -> Result<(), Breach> {
+    let bytes = partial.bytes.len() + payload.len();
+    if hub.partial_bytes + bytes > hub.partial_bytes_max() {
+        let what = "too many bytes of messages have come in part";
+        return Err(Breach::connection(condition::RESOURCE_LIMIT_EXCEEDED, what));
+    }
+    partial.bytes.extend_from_slice(payload);
+    hub.partial_bytes += bytes;
+    link.partial = Some(partial);
+    Ok(())
+}
+
+/// The message of its parts; one of a single frame is not copied.
+fn whole(mut parts: BytesMut, last: Bytes) -> Bytes {
+    if parts.is_empty() {
+        return last;
+    }
+    parts.extend_from_slice(&last);
+    parts.freeze()
+}
+
+fn no_credit(handle: u32) -> Breach {
+    Breach::link(handle, condition::TRANSFER_LIMIT_EXCEEDED, "the link has no credit")
+}
+
+fn not_allowed(handle: u32, what: &'static str) -> Breach {
+    Breach::link(handle, condition::NOT_ALLOWED, what)
+}

@@ -1,0 +1,96 @@
+//! One link of a session.
+
+use bytes::Bytes;
+use bytes::BytesMut;
+
+use crate::amqp::attach::Role;
+use crate::amqp::event::LinkId;
+use crate::amqp::serial::ahead;
+use crate::amqp::text::Text;
+use crate::amqp::transfer::Flow;
+
+/// Where a link is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LinkState {
+    /// The peer has asked for it, and waits for an answer.
+    Asked,
+    /// Both have attached it.
+    Attached,
+    /// We have detached it; the peer may not know yet, so what it sends is ignored.
+    Detaching,
+}
+
+/// A link, and what is known of its credit.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) id: LinkId,
+    pub(crate) name: Text,
+    /// Which end the peer is.
+    pub(crate) peer: Role,
+    pub(crate) state: LinkState,
+    /// How many deliveries began, counted from where the sender says.
+    pub(crate) delivery_count: u32,
+    /// How many more may begin.
+    pub(crate) credit: u32,
+    /// Whether a receiving peer waits for its credit to be used up.
+    pub(crate) drain: bool,
+    /// Whether a receiving peer's credit has not been told, because the link is not answered.
+    pub(crate) is_credit_untold: bool,
+    /// The largest message of the link in bytes.
+    pub(crate) message_bytes_max: u64,
+    /// A message of a sending peer that has not come to its end.
+    pub(crate) partial: Option<Partial>,
+    /// How many of its deliveries are unsettled.
+    pub(crate) unsettled: usize,
+    /// How many of its deliveries wait for the peer's window.
+    pub(crate) queued: usize,
+}
+
+/// A message that has begun to come.
+#[derive(Debug)]
+pub(crate) struct Partial {
+    pub(crate) delivery: u32,
+    pub(crate) tag: Bytes,
+    pub(crate) format: u32,
+    pub(crate) settled: bool,
+    pub(crate) bytes: BytesMut,
+    /// Whether it is larger than the link takes; then none of its bytes are kept.
+    pub(crate) is_too_large: bool,
+}
+
+impl Link {
+    /// Takes what a receiving peer says of its credit. Says whether anything has changed.
+    pub(crate) fn take_credit(&mut self, flow: &Flow) -> bool {
+        let before = (self.credit, self.drain);
+        if let Some(credit) = flow.link_credit {
+            // A peer that has not heard our attach counts from where we begin.
+            let heard = flow.delivery_count.unwrap_or(0);
+            let under_way = ahead(self.delivery_count, heard).unwrap_or(0);
+            self.credit = credit.saturating_sub(under_way);
+        }
+        self.drain = flow.drain;
+        flow.drain || before != (self.credit, self.drain)
+    }
+
+    /// Takes what a sending peer says: it may have given up credit by counting deliveries that it does not send.
+    pub(crate) fn take_count(&mut self, flow: &Flow) {
+        let count = flow.delivery_count.unwrap_or(self.delivery_count);
+        if let Some(skipped) = ahead(count, self.delivery_count).filter(|_| self.partial.is_none()) {
+            self.delivery_count = count;
+            self.credit = self.credit.saturating_sub(skipped);
+        }
+    }
+
+    /// Gives up the credit that is left, as a receiving peer that drains wants it.
+    pub(crate) fn use_up_credit(&mut self) {
+        self.delivery_count = self.delivery_count.wrapping_add(self.credit);
+        self.credit = 0;
+        self.drain = false;
+    }
+
+    /// Counts one delivery that begins.
+    pub(crate) fn count_delivery(&mut self) {
+        self.delivery_count = self.delivery_count.wrapping_add(1);
+        self.credit -= 1;
+    }
+}

@@ -1,0 +1,173 @@
+//! What the frames of an open connection do.
+
+use crate::amqp::closing::Close;
+use crate::amqp::closing::End;
+use crate::amqp::connection::Connection;
+use crate::amqp::connection::Phase;
+use crate::amqp::error::AmqpError;
+use crate::amqp::error::condition;
+use crate::amqp::event::Event;
+use crate::amqp::frame;
+use crate::amqp::frame::Frame;
+use crate::amqp::frame::Kind;
+use crate::amqp::hub::Breach;
+use crate::amqp::hub::Hub;
+use crate::amqp::opening::Begin;
+use crate::amqp::performative::Performative;
+use crate::amqp::session::Session;
+
+impl Connection {
+    /// Does one thing: tells one delivery of a disposition, or takes one frame. Says whether there was one to do.
+    pub(crate) fn step(&mut self) -> bool {
+        if self.end_one() {
+            return true;
+        }
+        match self.phase {
+            Phase::Header | Phase::SecondHeader => self.take_header(),
+            Phase::Verdict | Phase::Finished => false,
+            Phase::Mechanism | Phase::Opening | Phase::Open | Phase::Closing => self.take_frame(),
+        }
+    }
+
+    fn end_one(&mut self) -> bool {
+        let Some(endings) = &mut self.endings else {
+            return false;
+        };
+        let session = self.sessions.get_mut(&endings.channel);
+        let (Some(session), Some(number)) = (session, endings.numbers.next()) else {
+            self.endings = None;
+            return false;
+        };
+        session.end_one(&mut self.hub, number, &endings.disposition);
+        true
+    }
+
+    fn take_frame(&mut self) -> bool {
+        let bytes_max = self.hub.options.frame_bytes_max as usize;
+        match frame::take(&mut self.input, bytes_max) {
+            Ok(None) => false,
+            Ok(Some(frame)) => {
+                self.on_frame(&frame);
+                true
+            }
+            Err(what) => {
+                self.input.clear();
+                let was_closing = self.phase == Phase::Closing;
+                self.fail(AmqpError::new(condition::FRAMING_ERROR, what));
+                if was_closing {
+                    self.finish();
+                }
+                true
+            }
+        }
+    }
+
+    fn on_frame(&mut self, frame: &Frame) {
+        match (self.phase, frame.kind) {
+            (Phase::Mechanism, Kind::Sasl) => self.take_mechanism(&frame.body),
+            (Phase::Mechanism, Kind::Amqp) | (_, Kind::Sasl) => {
+                self.fail(AmqpError::new(condition::FRAMING_ERROR, "a frame of this type is not expected"));
+            }
+            (_, Kind::Amqp) if frame.body.is_empty() => {}
+            (_, Kind::Amqp) => match Performative::read(&frame.body) {
+                Ok(performative) => self.on_performative(frame.channel, performative),
+                Err(malformed) => {
+                    self.fail(AmqpError::new(condition::DECODE_ERROR, malformed.to_string()));
+                }
+            },
+        }
+    }
+
+    fn on_performative(&mut self, channel: u16, performative: Performative) {
+        match (self.phase, performative) {
+            (Phase::Opening, Performative::Open(open)) => self.open(open),
+            (Phase::Open | Phase::Closing, Performative::Close(close)) => self.closed(close),
+            (Phase::Open, performative) => {
+                if let Err(breach) = self.in_session(channel, performative) {
+                    self.punish(channel, breach);
+                }
+            }
+            (Phase::Closing, _) => {}
+            _ => self.fail(AmqpError::new(condition::NOT_ALLOWED, "the connection is not open")),
+        }
+    }
+
+    /// The peer closes, or answers that we did.
+    fn closed(&mut self, close: Close) {
+        if self.phase == Phase::Open {
+            self.hub.outbox.frame(0, |out| Close::default().write(out));
+            self.hub.events.push_back(Event::Closed { error: close.error });
+        }
+        self.finish();
+    }
+
+    fn in_session(&mut self, channel: u16, performative: Performative) -> Result<(), Breach> {
+        if let Performative::Begin(begin) = &performative {
+            return self.begin(channel, begin);
+        }
+        let no_session =
+            || Breach::connection(condition::NOT_ALLOWED, "no session has begun on this channel");
+        let session = self.sessions.get_mut(&channel).ok_or_else(no_session)?;
+        let hub = &mut self.hub;
+        match performative {
+            Performative::End(end) => {
+                ended(session, hub, &end);
+                self.sessions.remove(&channel);
+                Ok(())
+            }
+            _ if session.is_ending => Ok(()),
+            Performative::Attach(attach) => session.attach(hub, attach),
+            Performative::Flow(flow) => session.flow(hub, &flow),
+            Performative::Transfer(transfer, payload) => session.transfer(hub, transfer, payload),
+            Performative::Disposition(disposition) => {
+                self.endings = Some(session.disposition(disposition)?);
+                Ok(())
+            }
+            Performative::Detach(detach) => session.detached(hub, detach),
+            Performative::Open(_) | Performative::Begin(_) | Performative::Close(_) => {
+                Err(Breach::connection(condition::NOT_ALLOWED, "the connection is open already"))
+            }
+        }
+    }
+
+    fn begin(&mut self, channel: u16, begin: &Begin) -> Result<(), Breach> {
+        if channel >= self.hub.options.channels_max {
+            return Err(Breach::connection(condition::FRAMING_ERROR, "a channel is above the highest"));
+        }
+        if self.sessions.contains_key(&channel) {
+            return Err(Breach::connection(condition::NOT_ALLOWED, "a session has begun on this channel"));
+        }
+        if begin.remote_channel.is_some() {
+            return Err(Breach::connection(
+                condition::NOT_ALLOWED,
+                "a session is answered that nobody began",
+            ));
+        }
+        let session = Session::begin(&mut self.hub, channel, begin);
+        self.sessions.insert(channel, session);
+        Ok(())
+    }
+
+    /// Ends what the peer has broken.
+    fn punish(&mut self, channel: u16, breach: Breach) {
+        let session = self.sessions.get_mut(&channel);
+        match (breach, session) {
+            (Breach::Link(handle, error), Some(session)) => session.break_link(&mut self.hub, handle, error),
+            (Breach::Session(error), Some(session)) => session.end(&mut self.hub, Some(error)),
+            (Breach::Link(_, error) | Breach::Session(error) | Breach::Connection(error), _) => {
+                self.fail(error)
+            }
+        }
+    }
+}
+
+/// The peer ends a session, or answers that we did.
+fn ended(session: &mut Session, hub: &mut Hub, end: &End) {
+    let channel = session.channel;
+    let was_ending = session.is_ending;
+    session.forget(hub, end.error.as_ref());
+    if !was_ending {
+        hub.outbox.frame(channel, |out| End::default().write(out));
+        hub.events.push_back(Event::Ended { channel, error: end.error.clone() });
+    }
+}

@@ -1,0 +1,90 @@
+//! How deliveries end.
+
+use bytes::BytesMut;
+
+use crate::amqp::error::AmqpError;
+use crate::amqp::fields::Fields;
+use crate::amqp::fields::descriptor;
+use crate::amqp::malformed::Malformed;
+use crate::amqp::reader::Reader;
+use crate::amqp::value::Map;
+use crate::amqp::writer;
+
+const ACCEPTED: u64 = 0x24;
+const REJECTED: u64 = 0x25;
+const RELEASED: u64 = 0x26;
+const MODIFIED: u64 = 0x27;
+
+const NAMES: &[(&str, u64)] = &[
+    ("amqp:received:list", 0x23),
+    ("amqp:accepted:list", ACCEPTED),
+    ("amqp:rejected:list", REJECTED),
+    ("amqp:released:list", RELEASED),
+    ("amqp:modified:list", MODIFIED),
+    ("amqp:declared:list", 0x33),
+    ("amqp:transactional-state:list", 0x34),
+];
+
+/// A terminal state of a delivery.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It was taken.
+    Accepted,
+    /// It cannot be taken, for a reason; without one, the list of the state is empty.
+    Rejected(Option<AmqpError>),
+    /// It was not looked at.
+    Released,
+    /// It was looked at and not taken.
+    Modified {
+        /// Whether the delivery counts as failed.
+        delivery_failed: bool,
+        /// Whether it should not come to this receiver again.
+        undeliverable_here: bool,
+        /// Annotations to set.
+        annotations: Map,
+    },
+}
+
+impl Outcome {
+    /// Reads a delivery state; none, if it is not terminal or belongs to a transaction.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Option<Outcome>, Malformed> {
+        let number = descriptor(reader, NAMES)?;
+        let mut fields = Fields::begin(reader)?;
+        Ok(match number {
+            ACCEPTED => Some(Outcome::Accepted),
+            REJECTED => Some(Outcome::Rejected(fields.described(AmqpError::read)?)),
+            RELEASED => Some(Outcome::Released),
+            MODIFIED => Some(Outcome::Modified {
+                delivery_failed: fields.boolean()?.unwrap_or(false),
+                undeliverable_here: fields.boolean()?.unwrap_or(false),
+                annotations: fields.map()?,
+            }),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn write(&self, out: &mut BytesMut) {
+        match self {
+            Outcome::Accepted => empty(out, ACCEPTED),
+            Outcome::Released => empty(out, RELEASED),
+            Outcome::Rejected(None) => empty(out, REJECTED),
+            Outcome::Rejected(Some(error)) => {
+                writer::descriptor(out, REJECTED);
+                writer::list(out, |fields| fields.field(|out| error.write(out)));
+            }
+            Outcome::Modified { delivery_failed, undeliverable_here, annotations } => {
+                writer::descriptor(out, MODIFIED);
+                writer::list(out, |fields| {
+                    fields.boolean(*delivery_failed);
+                    fields.boolean(*undeliverable_here);
+                    fields.map(annotations);
+                });
+            }
+        }
+    }
+}
+
+fn empty(out: &mut BytesMut, number: u64) {
+    writer::descriptor(out, number);
+    writer::list(out, |_| {});
+}

@@ -1,0 +1,187 @@
+//! Deliveries that go.
+
+use bytes::Buf;
+use bytes::Bytes;
+
+use crate::amqp::event::DeliveryNumber;
+use crate::amqp::event::LinkId;
+use crate::amqp::event::Outgoing;
+use crate::amqp::event::Unsent;
+use crate::amqp::hub::Hub;
+use crate::amqp::link::Link;
+use crate::amqp::link::LinkState;
+use crate::amqp::session::Session;
+use crate::amqp::session::Unsettled;
+use crate::amqp::transfer::Transfer;
+use crate::limits::AMQP_TAG_BYTES_MAX;
+
+/// More than what a frame holds besides its payload: header, numbers and tag.
+const TRANSFER_BYTES_MAX: usize = 96;
+
+/// What waits for the peer's window.
+#[derive(Debug)]
+pub(crate) enum Queued {
+    Delivery(Delivery),
+    /// The news that a link's credit is used up; it may not overtake the deliveries that used it.
+    Drained {
+        handle: u32,
+    },
+}
+
+/// A delivery, or what is left of one.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    handle: u32,
+    number: u32,
+    tag: Bytes,
+    format: u32,
+    settled: bool,
+    /// Whether a part of it is written.
+    has_begun: bool,
+    payload: Bytes,
+}
+
+impl Queued {
+    pub(crate) fn handle(&self) -> u32 {
+        match self {
+            Queued::Delivery(delivery) => delivery.handle,
+            Queued::Drained { handle } => *handle,
+        }
+    }
+
+    /// What it takes of the room for what waits.
+    pub(crate) fn cost(&self) -> usize {
+        match self {
+            Queued::Delivery(delivery) => TRANSFER_BYTES_MAX + delivery.payload.len(),
+            Queued::Drained { .. } => TRANSFER_BYTES_MAX,
+        }
+    }
+}
+
+impl Session {
+    /// Writes a delivery, or as much of it as the peer's window allows; the rest waits.
+    pub(crate) fn send(
+        &mut self,
+        hub: &mut Hub,
+        id: LinkId,
+        message: Outgoing,
+    ) -> Result<DeliveryNumber, Unsent> {
+        let number = self.next_delivery;
+        let is_number_free = !self.outgoing.contains_key(&number);
+        let link = self.link_mut(id).ok_or(Unsent::NoLink)?;
+        judge(link, &message)?;
+        let may_unsettle = message.settled || hub.may_unsettle();
+        if !hub.has_room() || !may_unsettle || !is_number_free {
+            return Err(Unsent::NoRoom);
+        }
+        link.count_delivery();
+        if !message.settled {
+            link.unsettled += 1;
+            hub.unsettled += 1;
+            self.outgoing.insert(number, Unsettled { handle: id.handle, is_told: false });
+        }
+        self.next_delivery = number.wrapping_add(1);
+        let Outgoing { tag, payload, format, settled } = message;
+        let mut delivery =
+            Delivery { handle: id.handle, number, tag, format, settled, has_begun: false, payload };
+        if !self.queue.is_empty() || !self.write(hub, &mut delivery) {
+            self.enqueue(hub, Queued::Delivery(delivery));
+        }
+        Ok(DeliveryNumber(number))
+    }
+
+    fn enqueue(&mut self, hub: &mut Hub, queued: Queued) {
+        hub.queued_bytes += queued.cost();
+        if let Some(link) = self.links.get_mut(&queued.handle()) {
+            link.queued += 1;
+        }
+        self.queue.push_back(queued);
+    }
+
+    /// Writes what waits, as far as the peer's window allows.
+    pub(crate) fn pump(&mut self, hub: &mut Hub) {
+        while let Some(mut queued) = self.queue.pop_front() {
+            hub.queued_bytes -= queued.cost();
+            let is_done = match &mut queued {
+                Queued::Delivery(delivery) => self.write(hub, delivery),
+                Queued::Drained { handle } => {
+                    self.tell_credit(hub, *handle, true);
+                    true
+                }
+            };
+            if !is_done {
+                hub.queued_bytes += queued.cost();
+                self.queue.push_front(queued);
+                return;
+            }
+            if let Some(link) = self.links.get_mut(&queued.handle()) {
+                link.queued -= 1;
+            }
+        }
+    }
+
+    /// Writes the frames of a delivery while the window is open. Says whether all are written.
+    fn write(&mut self, hub: &mut Hub, delivery: &mut Delivery) -> bool {
+        loop {
+            if self.outgoing_window == 0 {
+                return false;
+            }
+            self.outgoing_window -= 1;
+            self.next_outgoing_id = self.next_outgoing_id.wrapping_add(1);
+            let is_last = delivery.payload.len() + TRANSFER_BYTES_MAX <= hub.outbox.frame_bytes_max;
+            let is_first = !delivery.has_begun;
+            let transfer = Transfer {
+                handle: delivery.handle,
+                delivery_id: is_first.then_some(delivery.number),
+                delivery_tag: is_first.then(|| delivery.tag.clone()),
+                message_format: is_first.then_some(delivery.format),
+                settled: Some(delivery.settled),
+                more: !is_last,
+                ..Transfer::default()
+            };
+            let write = |out: &mut _| transfer.write(out);
+            let taken = hub.outbox.transfer(self.channel, &delivery.payload, is_last, write);
+            delivery.payload.advance(taken);
+            delivery.has_begun = true;
+            if is_last {
+                return true;
+            }
+        }
+    }
+
+    /// Tells a receiving peer that drains that its credit is used up.
+    pub(crate) fn drained(&mut self, hub: &mut Hub, id: LinkId) {
+        let Some(link) = self.link_mut(id) else {
+            return;
+        };
+        if link.state != LinkState::Attached || !link.drain {
+            return;
+        }
+        link.use_up_credit();
+        if link.queued == 0 {
+            self.tell_credit(hub, id.handle, true);
+        } else {
+            self.enqueue(hub, Queued::Drained { handle: id.handle });
+        }
+    }
+
+    /// Settles a delivery that still waits: it will go out settled. Says whether it does.
+    pub(crate) fn settle_queued(&mut self, number: u32) -> bool {
+        let waiting = self.queue.iter_mut().find_map(|queued| match queued {
+            Queued::Delivery(delivery) if delivery.number == number => Some(delivery),
+            _ => None,
+        });
+        waiting.map(|delivery| delivery.settled = true).is_some()
+    }
+}
+
+/// Whether the link takes the message.
+fn judge(link: &Link, message: &Outgoing) -> Result<(), Unsent> {
+    if !link.peer.is_receiver() || link.state != LinkState::Attached {
+        return Err(Unsent::NoLink);
+    }
+    if message.payload.len() as u64 > link.message_bytes_max || message.tag.len() > AMQP_TAG_BYTES_MAX {
+        return Err(Unsent::TooLarge);
+    }
+    if link.credit == 0 { Err(Unsent::NoCredit) } else { Ok(()) }
+}

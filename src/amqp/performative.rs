@@ -1,0 +1,74 @@
+//! What a frame says: one of nine performatives, and for a transfer the bytes after it.
+
+use bytes::Bytes;
+
+use crate::amqp::attach::Attach;
+use crate::amqp::closing::Close;
+use crate::amqp::closing::Detach;
+use crate::amqp::closing::End;
+use crate::amqp::fields::Fields;
+use crate::amqp::fields::descriptor;
+use crate::amqp::malformed::Malformed;
+use crate::amqp::opening::Begin;
+use crate::amqp::opening::Open;
+use crate::amqp::reader::Reader;
+use crate::amqp::transfer::Disposition;
+use crate::amqp::transfer::Flow;
+use crate::amqp::transfer::Transfer;
+
+pub(crate) const OPEN: u64 = 0x10;
+pub(crate) const BEGIN: u64 = 0x11;
+pub(crate) const ATTACH: u64 = 0x12;
+pub(crate) const FLOW: u64 = 0x13;
+pub(crate) const TRANSFER: u64 = 0x14;
+pub(crate) const DISPOSITION: u64 = 0x15;
+pub(crate) const DETACH: u64 = 0x16;
+pub(crate) const END: u64 = 0x17;
+pub(crate) const CLOSE: u64 = 0x18;
+
+const NAMES: &[(&str, u64)] = &[
+    ("amqp:open:list", OPEN),
+    ("amqp:begin:list", BEGIN),
+    ("amqp:attach:list", ATTACH),
+    ("amqp:flow:list", FLOW),
+    ("amqp:transfer:list", TRANSFER),
+    ("amqp:disposition:list", DISPOSITION),
+    ("amqp:detach:list", DETACH),
+    ("amqp:end:list", END),
+    ("amqp:close:list", CLOSE),
+];
+
+/// The body of a frame.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Performative {
+    Open(Box<Open>),
+    Begin(Begin),
+    Attach(Box<Attach>),
+    Flow(Flow),
+    Transfer(Transfer, Bytes),
+    Disposition(Disposition),
+    Detach(Detach),
+    End(End),
+    Close(Close),
+}
+
+impl Performative {
+    pub(crate) fn read(body: &Bytes) -> Result<Performative, Malformed> {
+        let mut reader = Reader::new(body);
+        let number = descriptor(&mut reader, NAMES)?;
+        let mut fields = Fields::begin(&mut reader)?;
+        let performative = match number {
+            OPEN => Performative::Open(Box::new(Open::read(&mut fields)?)),
+            BEGIN => Performative::Begin(Begin::read(&mut fields)?),
+            ATTACH => Performative::Attach(Box::new(Attach::read(&mut fields)?)),
+            FLOW => Performative::Flow(Flow::read(&mut fields)?),
+            TRANSFER => return Ok(Performative::Transfer(Transfer::read(&mut fields)?, reader.rest())),
+            DISPOSITION => Performative::Disposition(Disposition::read(&mut fields)?),
+            DETACH => Performative::Detach(Detach::read(&mut fields)?),
+            END => Performative::End(End::read(&mut fields)?),
+            CLOSE => Performative::Close(Close::read(&mut fields)?),
+            _ => return Err(Malformed::Expected("a performative")),
+        };
+        if reader.is_empty() { Ok(performative) } else { Err(Malformed::Trailing) }
+    }
+}

@@ -1,0 +1,45 @@
+//! The few frames before the connection opens: who the peer says it is.
+
+use bytes::Bytes;
+use bytes::BytesMut;
+
+use crate::amqp::fields::Fields;
+use crate::amqp::fields::descriptor;
+use crate::amqp::malformed::Malformed;
+use crate::amqp::reader::Reader;
+use crate::amqp::text::Text;
+use crate::amqp::writer;
+
+pub(crate) const MECHANISMS: u64 = 0x40;
+pub(crate) const INIT: u64 = 0x41;
+pub(crate) const OUTCOME: u64 = 0x44;
+
+/// What the peer answers to the mechanisms that are offered.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Init {
+    pub(crate) mechanism: Text,
+    pub(crate) response: Bytes,
+}
+
+impl Init {
+    pub(crate) fn read(body: &Bytes) -> Result<Init, Malformed> {
+        let mut reader = Reader::new(body);
+        if descriptor(&mut reader, &[("amqp:sasl-init:list", INIT)])? != INIT {
+            return Err(Malformed::Expected("a SASL init"));
+        }
+        let mut fields = Fields::begin(&mut reader)?;
+        let mechanism = fields.text()?.ok_or(Malformed::Missing("mechanism"))?;
+        Ok(Init { mechanism, response: fields.binary()?.unwrap_or_default() })
+    }
+}
+
+pub(crate) fn write_mechanisms(out: &mut BytesMut, mechanisms: &[&str]) {
+    writer::descriptor(out, MECHANISMS);
+    writer::list(out, |fields| fields.symbols(mechanisms));
+}
+
+/// Code 0 is a welcome, 1 says that the peer is not who it says.
+pub(crate) fn write_outcome(out: &mut BytesMut, is_welcome: bool) {
+    writer::descriptor(out, OUTCOME);
+    writer::list(out, |fields| fields.ubyte(u8::from(!is_welcome)));
+}

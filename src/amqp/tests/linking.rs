@@ -1,0 +1,262 @@
+//! How sessions and links begin and end.
+
+use crate::amqp::ConnectionOptions;
+use crate::amqp::attach::Attach;
+use crate::amqp::attach::Role;
+use crate::amqp::closing::Detach;
+use crate::amqp::closing::End;
+use crate::amqp::error::AmqpError;
+use crate::amqp::error::condition;
+use crate::amqp::event::Event;
+use crate::amqp::event::LinkAnswer;
+use crate::amqp::outcome::Outcome;
+use crate::amqp::performative::Performative;
+use crate::amqp::tests::peer;
+use crate::amqp::tests::peer::Pair;
+use crate::amqp::tests::peer::attach;
+use crate::amqp::tests::peer::flow;
+use crate::amqp::tests::peer::message;
+use crate::amqp::tests::peer::transfer;
+use crate::amqp::value::Value;
+
+fn says_attach(attach: Attach) -> Performative {
+    Performative::Attach(Box::new(attach))
+}
+
+fn detach(handle: u32, closed: bool) -> Performative {
+    Performative::Detach(Detach { handle, closed, error: None })
+}
+
+fn begun() -> Pair {
+    Pair::begun(ConnectionOptions::default())
+}
+
+/// The condition that ends the session, if that is what is heard.
+fn ended_for(pair: &mut Pair) -> Option<String> {
+    pair.events();
+    pair.hears().into_iter().find_map(|heard| match heard {
+        Performative::End(End { error }) => error.map(|error| error.condition.to_string()),
+        _ => None,
+    })
+}
+
+#[test]
+fn everything_may_be_said_before_anything_is_answered() {
+    let mut pair = Pair::silent(ConnectionOptions::default());
+    let mut bytes = [peer::SASL_HEADER, &peer::sasl_init("ANONYMOUS"), peer::HEADER].concat();
+    bytes.extend(peer::frame(0, &peer::open()));
+    bytes.extend(peer::frame(7, &peer::begin()));
+    bytes.extend(peer::frame(7, &says_attach(attach("out", 0, Role::Sender))));
+    bytes.extend(peer::frame(7, &says_attach(attach("in", 1, Role::Receiver))));
+    bytes.extend(peer::frame(7, &Performative::Flow(flow(1, 5))));
+    pair.says_bytes(&bytes);
+    assert!(matches!(pair.events()[..], [Event::Sasl { .. }]));
+    pair.connection.answer_sasl(true);
+    let events = pair.events();
+    let [Event::Opened(_), Event::Attached { .. }, Event::Attached { link, attach }] = &events[..] else {
+        panic!("{events:?}");
+    };
+    assert_eq!(link.channel(), 7);
+    pair.connection.accept_link(*link, LinkAnswer::to(attach));
+    let link = *link;
+    assert_eq!(pair.events(), [Event::Credit { link, credit: 5, drain: false }], "it was told before");
+    assert_eq!(pair.connection.credit(link), 5);
+}
+
+#[test]
+fn an_answer_echoes_what_was_asked_and_adds_what_was_not() {
+    let mut pair = begun();
+    let mut asked = attach("link", 3, Role::Receiver);
+    let filter = vec![(Value::symbol("com.microsoft:session-filter"), Value::Null)];
+    let source = asked.source.as_mut().unwrap();
+    source.address = Some("amqps://Host:5672/Queue".into());
+    source.filter = filter;
+    pair.says(says_attach(asked.clone()));
+    let events = pair.events();
+    let [Event::Attached { link, attach }] = &events[..] else {
+        panic!("{events:?}");
+    };
+    assert_eq!(**attach, asked);
+    let mut answer = LinkAnswer::to(attach);
+    answer.properties = vec![(Value::symbol("com.microsoft:locked-until-utc"), Value::Long(5))];
+    answer.source.as_mut().unwrap().filter[0].1 = Value::string("session-1");
+    pair.connection.accept_link(*link, answer.clone());
+    let heard = pair.hears();
+    let [Performative::Attach(heard)] = &heard[..] else {
+        panic!("{heard:?}");
+    };
+    assert_eq!((heard.handle, heard.role), (3, Role::Sender));
+    assert_eq!((&heard.source, &heard.target), (&answer.source, &answer.target));
+    assert_eq!(heard.properties, answer.properties);
+    assert_eq!(
+        (heard.sender_settles, heard.receiver_settles),
+        (asked.sender_settles, asked.receiver_settles)
+    );
+    assert_eq!(heard.initial_delivery_count, Some(0));
+}
+
+#[test]
+fn a_refused_link_is_attached_without_ends_and_closed() {
+    let mut pair = begun();
+    pair.says(says_attach(attach("link", 0, Role::Receiver)));
+    let Some(Event::Attached { link, attach }) = pair.connection.next_event() else {
+        panic!("it asks for a link");
+    };
+    let error = AmqpError::new(condition::NOT_FOUND, "no such queue");
+    pair.connection.refuse_link(link, error.clone());
+    let heard = pair.hears();
+    let [Performative::Attach(answer), Performative::Detach(end)] = &heard[..] else {
+        panic!("{heard:?}");
+    };
+    assert_eq!((&answer.source, &answer.target, &answer.name), (&None, &None, &attach.name));
+    assert_eq!(*end, Detach { handle: 0, closed: true, error: Some(error) });
+    pair.connection.accept_link(link, LinkAnswer::to(&attach));
+    assert_eq!(pair.after(detach(0, true)), (vec![], vec![]));
+    pair.attach(peer::attach("again", 0, Role::Sender), 1);
+}
+
+#[test]
+fn a_detach_is_answered_as_it_was_said() {
+    for closed in [true, false] {
+        let (mut pair, link) = Pair::attached(Role::Sender, 1);
+        let (events, heard) = pair.after(detach(0, closed));
+        assert_eq!(events, [Event::Detached { link, error: None, closed }]);
+        assert_eq!(heard, [detach(0, closed)]);
+    }
+}
+
+#[test]
+fn a_link_that_was_never_answered_can_be_detached() {
+    let mut pair = begun();
+    pair.says(says_attach(attach("link", 0, Role::Receiver)));
+    pair.says(detach(0, true));
+    assert!(matches!(pair.events()[..], [Event::Attached { .. }, Event::Detached { .. }]));
+    assert!(matches!(pair.hears()[..], [Performative::Attach(_), Performative::Detach(_)]));
+}
+
+#[test]
+fn commands_for_a_link_that_is_over_do_not_reach_its_successor() {
+    let (mut pair, old) = Pair::attached(Role::Receiver, 5);
+    let delivery = pair.connection.send(old, message("one")).unwrap();
+    pair.says(detach(0, true));
+    pair.events();
+    let new = pair.attach(attach("other", 0, Role::Receiver), 0);
+    pair.says(Performative::Flow(flow(0, 5)));
+    pair.events();
+    pair.hears();
+    assert_ne!(old, new);
+    assert!(pair.connection.send(old, message("two")).is_err());
+    pair.connection.settle(old, delivery, Outcome::Accepted);
+    pair.connection.detach(old, None);
+    pair.connection.drained(old);
+    assert_eq!(pair.hears(), []);
+    assert_eq!(pair.connection.credit(new), 5);
+}
+
+#[test]
+fn what_a_peer_sends_after_we_detached_is_ignored() {
+    let (mut pair, link) = Pair::attached(Role::Sender, 10);
+    pair.connection.detach(link, Some(AmqpError::new(condition::DETACH_FORCED, "idle")));
+    assert!(matches!(pair.hears()[..], [Performative::Detach(_)]));
+    assert_eq!(pair.after(transfer(0, 0, b"late")), (vec![], vec![]));
+    assert_eq!(pair.after(Performative::Flow(flow(0, 1))), (vec![], vec![]));
+    assert_eq!(pair.after(detach(0, true)), (vec![], vec![]));
+    pair.says(transfer(0, 1, b"too late"));
+    assert_eq!(ended_for(&mut pair).as_deref(), Some(condition::UNATTACHED_HANDLE));
+}
+
+#[test]
+fn a_name_attached_again_takes_the_place_of_the_link_before() {
+    let (mut pair, old) = Pair::attached(Role::Sender, 1);
+    pair.says(says_attach(attach("link", 1, Role::Sender)));
+    let events = pair.events();
+    let [Event::Detached { link, error: Some(error), .. }, Event::Attached { .. }] = &events[..] else {
+        panic!("{events:?}");
+    };
+    assert_eq!((*link, error.condition.as_str()), (old, condition::STOLEN));
+    pair.says(says_attach(attach("link", 2, Role::Receiver)));
+    assert!(matches!(pair.events()[..], [Event::Attached { .. }]), "the other direction is another link");
+}
+
+#[test]
+fn a_handle_in_use_ends_the_session_and_its_links() {
+    let (mut pair, link) = Pair::attached(Role::Sender, 1);
+    pair.says(says_attach(attach("other", 0, Role::Sender)));
+    let events = pair.events();
+    let [Event::Detached { link: over, .. }, Event::Ended { channel: 0, error: Some(_) }] = &events[..]
+    else {
+        panic!("{events:?}");
+    };
+    assert_eq!(*over, link);
+    assert_eq!(ended_for(&mut pair).as_deref(), Some(condition::HANDLE_IN_USE));
+    assert_eq!(pair.after(transfer(0, 0, b"late")), (vec![], vec![]));
+    assert_eq!(pair.after(Performative::End(End::default())), (vec![], vec![]));
+    assert!(matches!(pair.after(peer::begin()).1[..], [Performative::Begin(_)]), "the channel is free again");
+}
+
+#[test]
+fn a_peer_that_ends_a_session_ends_its_links() {
+    let (mut pair, link) = Pair::attached(Role::Sender, 1);
+    let (events, heard) = pair.after(Performative::End(End::default()));
+    let detached = Event::Detached { link, error: None, closed: true };
+    assert_eq!(events, [detached, Event::Ended { channel: 0, error: None }]);
+    assert_eq!(heard, [Performative::End(End::default())]);
+    pair.connection.grant(link, 5);
+    assert_eq!(pair.hears(), []);
+}
+
+#[test]
+fn a_handle_or_a_channel_above_the_highest_closes_the_connection() {
+    let mut pair = begun();
+    pair.says(says_attach(attach("link", 1_024, Role::Sender)));
+    assert_eq!(pair.closed_for().as_deref(), Some(condition::FRAMING_ERROR));
+    let mut pair = begun();
+    pair.says_bytes(&peer::frame(5_000, &peer::begin()));
+    assert_eq!(pair.closed_for().as_deref(), Some(condition::FRAMING_ERROR));
+}
+
+#[test]
+fn a_channel_without_a_session_closes_the_connection() {
+    let mut pair = begun();
+    pair.says_bytes(&peer::frame(1, &transfer(0, 0, b"")));
+    assert_eq!(pair.closed_for().as_deref(), Some(condition::NOT_ALLOWED));
+    let mut pair = begun();
+    pair.says(peer::begin());
+    assert_eq!(pair.closed_for().as_deref(), Some(condition::NOT_ALLOWED));
+}
+
+#[test]
+fn a_connection_has_no_more_links_than_it_may() {
+    let mut pair = Pair::begun(ConnectionOptions { links_max: 2, ..ConnectionOptions::default() });
+    for handle in 0..2 {
+        let link = pair.attach(attach(&handle.to_string(), handle, Role::Sender), 1);
+        pair.connection.detach(link, None);
+    }
+    pair.hears();
+    pair.says(says_attach(attach("more", 2, Role::Sender)));
+    assert_eq!(ended_for(&mut pair).as_deref(), Some(condition::RESOURCE_LIMIT_EXCEEDED));
+    pair.says(Performative::End(End::default()));
+    pair.says(peer::begin());
+    pair.events();
+    pair.attach(attach("more", 0, Role::Sender), 1);
+}
+
+#[test]
+fn an_answer_larger_than_the_peers_frames_refuses_the_link() {
+    let mut pair = Pair::silent(ConnectionOptions::default());
+    pair.says_bytes(peer::HEADER);
+    let open =
+        crate::amqp::Open { container_id: "p".into(), max_frame_size: Some(512), ..Default::default() };
+    pair.says(Performative::Open(Box::new(open)));
+    pair.says(peer::begin());
+    pair.says(says_attach(attach("link", 0, Role::Receiver)));
+    let Some(Event::Attached { link, attach }) = pair.events().pop() else {
+        panic!("it asks for a link");
+    };
+    let mut answer = LinkAnswer::to(&attach);
+    answer.properties = vec![(Value::symbol("x"), Value::String("y".repeat(600).into()))];
+    pair.connection.accept_link(link, answer);
+    let events = pair.events();
+    assert!(matches!(&events[..], [Event::Detached { error: Some(error), .. }]
+        if error.condition == condition::FRAME_SIZE_TOO_SMALL));
+}

@@ -1,0 +1,9 @@
+//! The promises of this room.
+
+mod codec;
+mod linking;
+mod opening;
+mod peer;
+mod receiving;
+mod sending;
+mod streams;

@@ -1,0 +1,328 @@
+//! Messages that a peer receives.
+
+use bytes::Bytes;
+use bytes::BytesMut;
+
+use crate::amqp::ConnectionOptions;
+use crate::amqp::attach::Attach;
+use crate::amqp::attach::Role;
+use crate::amqp::error::AmqpError;
+use crate::amqp::error::condition;
+use crate::amqp::event::DeliveryNumber;
+use crate::amqp::event::Event;
+use crate::amqp::event::LinkId;
+use crate::amqp::event::Outgoing;
+use crate::amqp::event::Unsent;
+use crate::amqp::opening::Begin;
+use crate::amqp::opening::Open;
+use crate::amqp::outcome::Outcome;
+use crate::amqp::performative::Performative;
+use crate::amqp::tests::peer;
+use crate::amqp::tests::peer::Pair;
+use crate::amqp::tests::peer::attach;
+use crate::amqp::tests::peer::disposition;
+use crate::amqp::tests::peer::flow;
+use crate::amqp::tests::peer::message;
+use crate::amqp::transfer::Disposition;
+use crate::amqp::transfer::Flow;
+use crate::amqp::transfer::Transfer;
+
+/// A link to a receiver with much credit, in a session and with frames of these limits.
+fn narrow(frame_bytes: u32, window: u32) -> (Pair, LinkId) {
+    let mut pair = Pair::silent(ConnectionOptions { buffered_bytes_max: 9_000, ..Default::default() });
+    pair.says_bytes(peer::HEADER);
+    let open = Open { container_id: "p".into(), max_frame_size: Some(frame_bytes), ..Open::default() };
+    pair.says(Performative::Open(Box::new(open)));
+    let begin = Begin { incoming_window: window, outgoing_window: 1, ..Begin::default() };
+    pair.says(Performative::Begin(begin));
+    pair.events();
+    let link = pair.attach(attach("link", 0, Role::Receiver), 0);
+    pair.says(Performative::Flow(Flow { incoming_window: window, ..flow(0, 100) }));
+    pair.events();
+    pair.connection.output().clear();
+    (pair, link)
+}
+
+/// The parts of deliveries that are heard, and nothing else.
+fn parts(heard: Vec<Performative>) -> Vec<(Transfer, Bytes)> {
+    let part = |heard| match heard {
+        Performative::Transfer(transfer, payload) => (transfer, payload),
+        other => panic!("{other:?}"),
+    };
+    heard.into_iter().map(part).collect()
+}
+
+fn settled(link: LinkId, delivery: DeliveryNumber, outcome: Outcome, settled: bool) -> Event {
+    Event::Settled { link, delivery, outcome: Some(outcome), settled }
+}
+
+#[test]
+fn a_message_goes_out_with_its_own_tag_and_uses_credit() {
+    let (mut pair, link) = Pair::attached(Role::Receiver, 2);
+    let tag = Bytes::from(vec![9; 16]);
+    let outgoing =
+        Outgoing { tag: tag.clone(), payload: Bytes::from_static(b"hello"), format: 3, settled: true };
+    pair.connection.send(link, outgoing.clone()).unwrap();
+    let heard = parts(pair.hears());
+    let [(transfer, payload)] = &heard[..] else {
+        panic!("{heard:?}");
+    };
+    assert_eq!(transfer.delivery_tag, Some(tag));
+    assert_eq!((transfer.message_format, transfer.settled, transfer.more), (Some(3), Some(true), false));
+    assert_eq!(&payload[..], b"hello");
+    assert_eq!(pair.connection.credit(link), 1);
+    pair.connection.send(link, outgoing.clone()).unwrap();
+    assert_eq!(pair.connection.send(link, outgoing), Err(Unsent::NoCredit));
+}
+
+#[test]
+fn a_large_message_goes_out_in_frames_the_peer_takes() {
+    for len in 0..1_300 {
+        let (mut pair, link) = narrow(512, 1_000);
+        let payload: Bytes = (0..len).map(|n| n as u8).collect();
+        let number = pair.connection.send(link, message(payload.clone())).unwrap();
+        let sizes: Vec<usize> = frame_sizes(pair.connection.output());
+        assert!(sizes.iter().all(|size| *size <= 512), "{sizes:?}");
+        let parts = parts(pair.hears());
+        assert_eq!(parts[0].0.delivery_id, Some(number.0));
+        let more: Vec<bool> = parts.iter().map(|(transfer, _)| transfer.more).collect();
+        assert_eq!(more.iter().filter(|more| !**more).count(), 1);
+        assert_eq!(more.last(), Some(&false));
+        let together: Vec<u8> = parts.iter().flat_map(|(_, payload)| payload.to_vec()).collect();
+        assert_eq!(together, payload);
+    }
+}
+
+fn frame_sizes(output: &BytesMut) -> Vec<usize> {
+    let mut rest = &output[..];
+    let mut sizes = Vec::new();
+    while let Some(size) = rest.first_chunk() {
+        let size = u32::from_be_bytes(*size) as usize;
+        sizes.push(size);
+        rest = &rest[size..];
+    }
+    sizes
+}
+
+#[test]
+fn what_the_window_does_not_let_pass_waits_for_it() {
+    let (mut pair, link) = narrow(512, 3);
+    for _ in 0..5 {
+        pair.connection.send(link, message(vec![1; 700])).unwrap();
+    }
+    let mut heard = parts(pair.hears());
+    assert_eq!(heard.len(), 3);
+    for more in [2, 4, 9] {
+        let next_incoming_id = Some(heard.len() as u32);
+        let flow = Flow { next_incoming_id, incoming_window: more, handle: None, ..flow(0, 0) };
+        pair.says(Performative::Flow(flow));
+        assert_eq!(pair.events(), []);
+        heard.extend(parts(pair.hears()));
+    }
+    assert_eq!(heard.len(), 10);
+    let bytes: usize = heard.iter().map(|(_, payload)| payload.len()).sum();
+    assert_eq!(bytes, 5 * 700);
+    assert_eq!(pair.connection.hub.queued_bytes, 0);
+}
+
+#[test]
+fn a_window_counts_what_is_under_way() {
+    let (mut pair, link) = narrow(512, 3);
+    for _ in 0..2 {
+        pair.connection.send(link, message("x")).unwrap();
+    }
+    // The peer said this before it saw the two.
+    pair.says(Performative::Flow(Flow { incoming_window: 3, handle: None, ..flow(0, 0) }));
+    pair.events();
+    for _ in 0..3 {
+        pair.connection.send(link, message("x")).unwrap();
+    }
+    assert_eq!(parts(pair.hears()).len(), 3);
+}
+
+#[test]
+fn credit_counts_what_is_under_way() {
+    let (mut pair, link) = Pair::attached(Role::Receiver, 10);
+    for _ in 0..4 {
+        pair.connection.send(link, message("x")).unwrap();
+    }
+    pair.says(Performative::Flow(Flow { delivery_count: Some(1), ..flow(0, 10) }));
+    assert_eq!(pair.events(), [Event::Credit { link, credit: 7, drain: false }]);
+    pair.says(Performative::Flow(Flow { delivery_count: Some(1), ..flow(0, 2) }));
+    assert_eq!(pair.events(), [Event::Credit { link, credit: 0, drain: false }]);
+}
+
+#[test]
+fn a_peer_that_never_takes_anything_costs_no_more_than_it_may() {
+    let (mut pair, link) = narrow(512, 0);
+    let sent = std::iter::from_fn(|| pair.connection.send(link, message(vec![1; 1_000])).ok()).count();
+    assert!((5..10).contains(&sent), "{sent}");
+    assert!(!pair.connection.has_room());
+    assert_eq!(pair.connection.send(link, message("x")), Err(Unsent::NoRoom));
+    pair.says(Performative::Flow(Flow { incoming_window: 1_000, handle: None, ..flow(0, 0) }));
+    assert_eq!(pair.events(), []);
+    assert!(!pair.connection.has_room(), "it is not written yet");
+    pair.hears();
+    assert!(pair.connection.has_room());
+}
+
+#[test]
+fn nothing_is_read_while_answers_are_not_written() {
+    let (mut pair, _) = narrow(512, 10);
+    let echo = peer::frame(0, &Performative::Flow(Flow { echo: true, ..flow(0, 10) }));
+    for _ in 0..10 {
+        pair.says_bytes(&echo.repeat(20));
+        pair.events();
+    }
+    let waiting = pair.connection.output().len();
+    pair.says_bytes(&echo.repeat(100));
+    pair.events();
+    pair.says_bytes(&echo.repeat(100));
+    pair.events();
+    let full = pair.connection.output().len();
+    assert!(waiting < full && full < 9_100, "{waiting} {full}");
+    pair.hears();
+    pair.events();
+    assert!(!pair.hears().is_empty(), "the rest is read now");
+}
+
+#[test]
+fn a_receiver_that_waits_for_the_settlement_gets_it() {
+    let (mut pair, link) = Pair::attached(Role::Receiver, 10);
+    let numbers: Vec<_> = (0..4).map(|_| pair.connection.send(link, message("x")).unwrap()).collect();
+    pair.hears();
+    pair.says(disposition(Role::Receiver, 0, 2, false, Outcome::Accepted));
+    let told: Vec<_> = numbers[..3].iter().map(|n| settled(link, *n, Outcome::Accepted, false)).collect();
+    assert_eq!(pair.events(), told);
+    pair.says(disposition(Role::Receiver, 0, 2, false, Outcome::Accepted));
+    assert_eq!(pair.events(), [], "it is told once");
+    let lost = Outcome::Rejected(Some(AmqpError::new("com.microsoft:message-lock-lost", "late")));
+    pair.connection.settle(link, numbers[0], Outcome::Accepted);
+    pair.connection.settle(link, numbers[1], lost.clone());
+    pair.connection.settle(link, numbers[2], Outcome::Rejected(None));
+    let single = |n: u32, state| {
+        let (role, state) = (Role::Sender, Some(state));
+        Performative::Disposition(Disposition { role, first: n, last: None, settled: true, state })
+    };
+    let expected = [single(0, Outcome::Accepted), single(1, lost), single(2, Outcome::Rejected(None))];
+    assert_eq!(pair.hears(), expected);
+    assert_eq!(pair.connection.hub.unsettled, 1);
+}
+
+#[test]
+fn a_receiver_that_settles_itself_is_not_answered() {
+    let (mut pair, link) = Pair::attached(Role::Receiver, 10);
+    let number = pair.connection.send(link, message("x")).unwrap();
+    pair.hears();
+    pair.says(disposition(Role::Receiver, number.0, number.0, true, Outcome::Released));
+    assert_eq!(pair.events(), [settled(link, number, Outcome::Released, true)]);
+    pair.connection.settle(link, number, Outcome::Released);
+    assert_eq!(pair.hears(), []);
+    assert_eq!(pair.connection.hub.unsettled, 0);
+}
+
+#[test]
+fn a_range_over_all_numbers_costs_only_what_is_unsettled() {
+    let (mut pair, link) = Pair::attached(Role::Receiver, 10);
+    pair.connection.sessions.get_mut(&0).unwrap().next_delivery = u32::MAX;
+    let numbers: Vec<_> = (0..3).map(|_| pair.connection.send(link, message("x")).unwrap()).collect();
+    assert_eq!(numbers.iter().map(|n| n.0).collect::<Vec<_>>(), [u32::MAX, 0, 1]);
+    let (first, last) = (u32::MAX - 1_000_000_000, 1_000_000_000);
+    pair.says(disposition(Role::Receiver, first, last, true, Outcome::Accepted));
+    let told: Vec<_> = numbers.iter().map(|n| settled(link, *n, Outcome::Accepted, true)).collect();
+    assert_eq!(pair.events(), told);
+    pair.says(disposition(Role::Receiver, 5, 4, true, Outcome::Accepted));
+    assert!(matches!(&pair.events()[..], [Event::Detached { .. }, Event::Ended { error: Some(error), .. }]
+        if error.condition == condition::INVALID_FIELD));
+}
+
+#[test]
+fn a_drain_is_answered_when_there_is_nothing_more() {
+    let (mut pair, link) = Pair::attached(Role::Receiver, 10);
+    pair.connection.drained(link);
+    assert_eq!(pair.hears(), [], "nobody drains");
+    pair.says(Performative::Flow(Flow { drain: true, ..flow(0, 10) }));
+    assert_eq!(pair.events(), [Event::Credit { link, credit: 10, drain: true }]);
+    pair.connection.send(link, message("last")).unwrap();
+    pair.connection.drained(link);
+    let heard = pair.hears();
+    let [Performative::Transfer(..), Performative::Flow(answer)] = &heard[..] else {
+        panic!("{heard:?}");
+    };
+    assert_eq!((answer.delivery_count, answer.link_credit, answer.drain), (Some(10), Some(0), true));
+    assert_eq!(pair.connection.credit(link), 0);
+    pair.says(Performative::Flow(Flow { delivery_count: Some(10), ..flow(0, 3) }));
+    assert_eq!(pair.events(), [Event::Credit { link, credit: 3, drain: false }]);
+}
+
+#[test]
+fn the_answer_to_a_drain_does_not_overtake_deliveries() {
+    let (mut pair, link) = narrow(512, 0);
+    pair.connection.send(link, message("x")).unwrap();
+    pair.says(Performative::Flow(Flow { incoming_window: 0, drain: true, ..flow(0, 10) }));
+    pair.events();
+    pair.connection.drained(link);
+    assert_eq!(pair.hears(), []);
+    pair.says(Performative::Flow(Flow { incoming_window: 9, handle: None, ..flow(0, 0) }));
+    pair.events();
+    assert!(matches!(pair.hears()[..], [Performative::Transfer(..), Performative::Flow(_)]));
+}
+
+#[test]
+fn an_echo_is_answered_for_what_it_asks_about() {
+    let (mut pair, _) = Pair::attached(Role::Receiver, 10);
+    let (_, heard) = pair.after(Performative::Flow(Flow { echo: true, ..flow(0, 10) }));
+    let asked = |heard: &[Performative]| match heard {
+        [Performative::Flow(flow)] => (flow.handle, flow.link_credit, flow.echo),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(asked(&heard), (Some(0), Some(10), false));
+    let (_, heard) = pair.after(Performative::Flow(Flow { echo: true, handle: None, ..flow(0, 0) }));
+    assert_eq!(asked(&heard), (None, None, false));
+}
+
+#[test]
+fn a_delivery_settled_while_it_waits_goes_out_settled() {
+    let (mut pair, link) = narrow(512, 0);
+    let number = pair.connection.send(link, message("x")).unwrap();
+    pair.connection.settle(link, number, Outcome::Accepted);
+    assert_eq!(pair.hears(), []);
+    pair.says(Performative::Flow(Flow { incoming_window: 9, handle: None, ..flow(0, 0) }));
+    pair.events();
+    let heard = parts(pair.hears());
+    assert_eq!(heard[0].0.settled, Some(true));
+}
+
+#[test]
+fn what_waits_for_a_link_goes_with_it() {
+    let (mut pair, link) = narrow(512, 0);
+    let other = pair.attach(attach("other", 1, Role::Receiver), 0);
+    pair.says(Performative::Flow(Flow { incoming_window: 0, ..flow(1, 10) }));
+    pair.events();
+    pair.connection.send(link, message("one")).unwrap();
+    pair.connection.send(other, message("two")).unwrap();
+    pair.connection.detach(link, None);
+    pair.connection.output().clear();
+    pair.says(Performative::Flow(Flow { incoming_window: 9, handle: None, ..flow(0, 0) }));
+    pair.events();
+    let heard = parts(pair.hears());
+    assert_eq!(heard.iter().map(|(transfer, _)| transfer.handle).collect::<Vec<_>>(), [1]);
+    assert_eq!((pair.connection.hub.queued_bytes, pair.connection.hub.unsettled), (0, 1));
+}
+
+#[test]
+fn what_the_peer_does_not_take_is_not_sent() {
+    let mut pair = Pair::begun(ConnectionOptions { unsettled_max: 1, ..Default::default() });
+    let small = Attach { max_message_bytes: Some(4), ..attach("link", 0, Role::Receiver) };
+    let link = pair.attach(small, 0);
+    pair.says(Performative::Flow(flow(0, 10)));
+    pair.events();
+    assert_eq!(pair.connection.send(link, message("12345")), Err(Unsent::TooLarge));
+    let long_tag = Outgoing { tag: Bytes::from_static(&[0; 33]), ..message("") };
+    assert_eq!(pair.connection.send(link, long_tag), Err(Unsent::TooLarge));
+    pair.connection.send(link, message("1234")).unwrap();
+    assert_eq!(pair.connection.send(link, message("1")), Err(Unsent::NoRoom), "one may be unsettled");
+    pair.connection.send(link, Outgoing { settled: true, ..message("1") }).unwrap();
+    let sender = pair.attach(attach("other", 1, Role::Sender), 5);
+    assert_eq!(pair.connection.send(sender, message("")), Err(Unsent::NoLink));
+}

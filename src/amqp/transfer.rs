@@ -1,0 +1,144 @@
+//! How deliveries move: credit, the delivery itself, and how it ends.
+
+use bytes::Bytes;
+use bytes::BytesMut;
+
+use crate::amqp::attach::Role;
+use crate::amqp::fields::Fields;
+use crate::amqp::malformed::Malformed;
+use crate::amqp::outcome::Outcome;
+use crate::amqp::performative::DISPOSITION;
+use crate::amqp::performative::FLOW;
+use crate::amqp::performative::TRANSFER;
+use crate::amqp::writer;
+
+/// The state of a session's windows, and of one link's credit if it names a handle.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Flow {
+    pub(crate) next_incoming_id: Option<u32>,
+    pub(crate) incoming_window: u32,
+    pub(crate) next_outgoing_id: u32,
+    pub(crate) outgoing_window: u32,
+    pub(crate) handle: Option<u32>,
+    pub(crate) delivery_count: Option<u32>,
+    pub(crate) link_credit: Option<u32>,
+    pub(crate) available: Option<u32>,
+    pub(crate) drain: bool,
+    pub(crate) echo: bool,
+}
+
+impl Flow {
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Flow, Malformed> {
+        Ok(Flow {
+            next_incoming_id: fields.uint()?,
+            incoming_window: fields.uint()?.ok_or(Malformed::Missing("incoming-window"))?,
+            next_outgoing_id: fields.uint()?.ok_or(Malformed::Missing("next-outgoing-id"))?,
+            outgoing_window: fields.uint()?.ok_or(Malformed::Missing("outgoing-window"))?,
+            handle: fields.uint()?,
+            delivery_count: fields.uint()?,
+            link_credit: fields.uint()?,
+            available: fields.uint()?,
+            drain: fields.boolean()?.unwrap_or(false),
+            echo: fields.boolean()?.unwrap_or(false),
+        })
+    }
+
+    pub(crate) fn write(&self, out: &mut BytesMut) {
+        writer::descriptor(out, FLOW);
+        writer::list(out, |fields| {
+            fields.uint(self.next_incoming_id);
+            fields.uint(self.incoming_window);
+            fields.uint(self.next_outgoing_id);
+            fields.uint(self.outgoing_window);
+            fields.uint(self.handle);
+            fields.uint(self.delivery_count);
+            fields.uint(self.link_credit);
+            fields.uint(self.available);
+            fields.boolean(self.drain.then_some(true));
+            fields.boolean(self.echo.then_some(true));
+        });
+    }
+}
+
+/// A delivery, or a part of one.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Transfer {
+    pub(crate) handle: u32,
+    pub(crate) delivery_id: Option<u32>,
+    pub(crate) delivery_tag: Option<Bytes>,
+    pub(crate) message_format: Option<u32>,
+    pub(crate) settled: Option<bool>,
+    pub(crate) more: bool,
+    pub(crate) resume: bool,
+    pub(crate) aborted: bool,
+}
+
+impl Transfer {
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Transfer, Malformed> {
+        let handle = fields.uint()?.ok_or(Malformed::Missing("handle"))?;
+        let delivery_id = fields.uint()?;
+        let delivery_tag = fields.binary()?;
+        let message_format = fields.uint()?;
+        let settled = fields.boolean()?;
+        let more = fields.boolean()?.unwrap_or(false);
+        // How the receiver settles, and the state: neither changes what is done with a delivery.
+        fields.skip()?;
+        fields.skip()?;
+        let resume = fields.boolean()?.unwrap_or(false);
+        let aborted = fields.boolean()?.unwrap_or(false);
+        Ok(Transfer { handle, delivery_id, delivery_tag, message_format, settled, more, resume, aborted })
+    }
+
+    pub(crate) fn write(&self, out: &mut BytesMut) {
+        writer::descriptor(out, TRANSFER);
+        writer::list(out, |fields| {
+            fields.uint(self.handle);
+            fields.uint(self.delivery_id);
+            fields.binary(self.delivery_tag.as_deref());
+            fields.uint(self.message_format);
+            fields.boolean(self.settled);
+            fields.boolean(self.more.then_some(true));
+            fields.null();
+            fields.null();
+            fields.boolean(self.resume.then_some(true));
+            fields.boolean(self.aborted.then_some(true));
+        });
+    }
+}
+
+/// How deliveries of a range ended, or are about to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Disposition {
+    /// Which end says it.
+    pub(crate) role: Role,
+    pub(crate) first: u32,
+    pub(crate) last: Option<u32>,
+    pub(crate) settled: bool,
+    pub(crate) state: Option<Outcome>,
+}
+
+impl Disposition {
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Disposition, Malformed> {
+        Ok(Disposition {
+            role: Role::read(fields)?,
+            first: fields.uint()?.ok_or(Malformed::Missing("first"))?,
+            last: fields.uint()?,
+            settled: fields.boolean()?.unwrap_or(false),
+            state: fields.described(Outcome::read)?.flatten(),
+        })
+    }
+
+    pub(crate) fn write(&self, out: &mut BytesMut) {
+        writer::descriptor(out, DISPOSITION);
+        writer::list(out, |fields| {
+            fields.boolean(self.role.is_receiver());
+            fields.uint(self.first);
+            fields.uint(self.last);
+            fields.boolean(self.settled);
+            match &self.state {
+                None => fields.null(),
+                Some(outcome) => fields.field(|out| outcome.write(out)),
+            }
+        });
+    }
+}

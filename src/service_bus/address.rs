@@ -1,0 +1,96 @@
+//! Addresses as clients write them: a queue, its dead letters, its management, or the node for tokens.
+
+/// Suffix of the address of a queue's dead letters.
+const DEAD_LETTERS: &str = "$deadletterqueue";
+
+/// Suffix of the address of a queue's management.
+const MANAGEMENT: &str = "$management";
+
+/// Address of the node that takes tokens.
+const TOKENS: &str = "$cbs";
+
+/// What an address names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// The node that takes tokens.
+    Tokens,
+    /// Where messages are.
+    Entity(EntityPath),
+    /// Where an entity is managed.
+    Management(EntityPath),
+}
+
+/// A queue as a client names it, or its dead letters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EntityPath {
+    /// The queue, as it was written.
+    pub(crate) queue: String,
+    /// Whether its dead letters are meant.
+    pub(crate) is_dead_letters: bool,
+}
+
+impl Address {
+    /// Reads an address, with or without scheme and host. What kind of node is meant does not depend on case.
+    pub(crate) fn read(text: &str) -> Address {
+        let path = path_of(text);
+        if path.eq_ignore_ascii_case(TOKENS) {
+            return Address::Tokens;
+        }
+        match without_suffix(path, MANAGEMENT) {
+            Some(entity) => Address::Management(EntityPath::read(entity)),
+            None => Address::Entity(EntityPath::read(path)),
+        }
+    }
+}
+
+impl EntityPath {
+    fn read(path: &str) -> EntityPath {
+        match without_suffix(path, DEAD_LETTERS) {
+            Some(queue) => EntityPath { queue: queue.to_owned(), is_dead_letters: true },
+            None => EntityPath { queue: path.to_owned(), is_dead_letters: false },
+        }
+    }
+}
+
+/// The path of an address: clients write `queue`, `/queue` or `amqps://host:port/queue`.
+fn path_of(text: &str) -> &str {
+    let path = match text.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => text,
+    };
+    path.trim_matches('/')
+}
+
+/// What stands before a last part of a path, whatever the case of that.
+fn without_suffix<'path>(path: &'path str, suffix: &str) -> Option<&'path str> {
+    let (rest, last) = path.rsplit_once('/')?;
+    last.eq_ignore_ascii_case(suffix).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entity(queue: &str, is_dead_letters: bool) -> EntityPath {
+        EntityPath { queue: queue.to_owned(), is_dead_letters }
+    }
+
+    #[test]
+    fn an_address_is_read_with_and_without_a_host() {
+        for text in ["orders", "/orders", "amqps://localhost:5672/orders", "amqp://h/orders/"] {
+            assert_eq!(Address::read(text), Address::Entity(entity("orders", false)), "{text}");
+        }
+        assert_eq!(Address::read("$cbs"), Address::Tokens);
+        assert_eq!(Address::read("amqps://localhost"), Address::Entity(entity("", false)));
+    }
+
+    #[test]
+    fn dead_letters_and_management_are_found_whatever_their_case() {
+        for text in ["orders/$DeadLetterQueue", "amqps://h/orders/$deadletterqueue"] {
+            assert_eq!(Address::read(text), Address::Entity(entity("orders", true)), "{text}");
+        }
+        assert_eq!(Address::read("orders/$management"), Address::Management(entity("orders", false)));
+        let both = Address::read("orders/$DeadLetterQueue/$Management");
+        assert_eq!(both, Address::Management(entity("orders", true)));
+    }
+}

@@ -1,0 +1,178 @@
+//! What a client wants a link for, and whether it gets it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::amqp::Attach;
+use crate::amqp::LinkAnswer;
+use crate::amqp::LinkId;
+use crate::amqp::Role;
+use crate::amqp::SenderSettles;
+use crate::amqp::Value;
+use crate::amqp::lookup;
+use crate::limits;
+use crate::service_bus::address::Address;
+use crate::service_bus::address::EntityPath;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::links::Group;
+use crate::service_bus::links::Link;
+use crate::service_bus::links::Node;
+use crate::service_bus::links::Receiver;
+use crate::service_bus::links::Replies;
+use crate::service_bus::links::Requests;
+use crate::service_bus::links::Sender;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::condition;
+use crate::service_bus::session;
+use crate::service_bus::session::Wanted;
+use crate::service_bus::talk::Talk;
+
+/// The filter by which a receiver asks for a session.
+pub(crate) const SESSION_FILTER: &str = "com.microsoft:session-filter";
+
+/// The property that says how long a client waits for a session.
+const TIMEOUT: &str = "com.microsoft:timeout";
+
+impl Talk {
+    pub(crate) fn attach(&mut self, link: LinkId, attach: Attach) {
+        if self.links.len() >= limits::SERVICE_BUS_LINKS_MAX {
+            let refusal = Refusal::new(condition::RESOURCE_LIMIT, "the connection has too many links");
+            return self.amqp.refuse_link(link, refusal.into());
+        }
+        self.links.insert(link, Link::Pending);
+        match attach.role {
+            Role::Sender => self.attach_sender(link, attach),
+            Role::Receiver => self.attach_receiver(link, attach),
+        }
+    }
+
+    pub(crate) fn refuse(&mut self, link: LinkId, refusal: Refusal) {
+        tracing::debug!(%refusal, "refuse a link");
+        self.amqp.refuse_link(link, refusal.into());
+        self.links.remove(&link);
+    }
+
+    /// Whether a link still waits for an answer.
+    pub(crate) fn is_pending(&self, link: LinkId) -> bool {
+        matches!(self.links.get(&link), Some(Link::Pending))
+    }
+
+    /// The client sends.
+    fn attach_sender(&mut self, link: LinkId, attach: Attach) {
+        let target = attach.target.as_ref();
+        if target.is_some_and(|target| target.coordinator) {
+            let refusal = Refusal::new(condition::NOT_IMPLEMENTED, "transactions are not implemented");
+            return self.refuse(link, refusal);
+        }
+        let Some(address) = target.and_then(|target| target.address.as_deref()) else {
+            return self.refuse(link, Refusal::new(condition::NOT_IMPLEMENTED, "a sender names its queue"));
+        };
+        match Address::read(address) {
+            Address::Tokens => self.accept_requests(link, &attach, Node::Tokens),
+            Address::Management(path) => self.resolve(link, path, move |talk, entity| {
+                talk.accept_requests(link, &attach, Node::Management(entity));
+            }),
+            Address::Entity(path) if path.is_dead_letters => {
+                let refusal = Refusal::new(condition::NOT_ALLOWED, "nobody sends to dead letters");
+                self.refuse(link, refusal);
+            }
+            Address::Entity(path) => self.resolve(link, path, move |talk, entity| {
+                talk.accept_sender(link, &attach, entity);
+            }),
+        }
+    }
+
+    /// Looks for an entity, and goes on when it is found and the link is still wanted.
+    fn resolve(
+        &mut self,
+        link: LinkId,
+        path: EntityPath,
+        found: impl FnOnce(&mut Talk, Entity) + Send + 'static,
+    ) {
+        let shared = self.shared.clone();
+        self.start(async move {
+            let entity = shared.entity(&path).await;
+            move |talk: &mut Talk| match entity {
+                _ if !talk.is_pending(link) => {}
+                Ok(entity) => found(talk, entity),
+                Err(refusal) => talk.refuse(link, refusal),
+            }
+        });
+    }
+
+    fn accept_requests(&mut self, link: LinkId, attach: &Attach, node: Node) {
+        self.links.insert(link, Link::Requests(Requests { node }));
+        self.amqp.accept_link(link, LinkAnswer::to(attach).credit(limits::SERVICE_BUS_REQUEST_CREDIT));
+    }
+
+    fn accept_sender(&mut self, link: LinkId, attach: &Attach, entity: Entity) {
+        let answer = LinkAnswer {
+            message_bytes_max: Some(message_bytes_max(&entity)),
+            ..LinkAnswer::to(attach).credit(limits::SERVICE_BUS_SEND_CREDIT)
+        };
+        self.links.insert(link, Link::Sender(Sender { entity, group: Group::default() }));
+        self.amqp.accept_link(link, answer);
+    }
+
+    /// The client receives.
+    fn attach_receiver(&mut self, link: LinkId, attach: Attach) {
+        let source = attach.source.as_ref();
+        let Some(address) = source.and_then(|source| source.address.as_deref()) else {
+            return self.refuse(link, Refusal::new(condition::NOT_IMPLEMENTED, "a receiver names its queue"));
+        };
+        match Address::read(address) {
+            node @ (Address::Tokens | Address::Management(_)) => {
+                let target = attach.target.as_ref().and_then(|target| target.address.clone());
+                let replies = Replies { node, target, backlog: VecDeque::new(), sent: 0 };
+                self.links.insert(link, Link::Replies(replies));
+                self.amqp.accept_link(link, LinkAnswer::to(&attach));
+            }
+            Address::Entity(path) => self.resolve(link, path, move |talk, entity| {
+                talk.attach_to_messages(link, attach, entity);
+            }),
+        }
+    }
+
+    fn attach_to_messages(&mut self, link: LinkId, attach: Attach, entity: Entity) {
+        let filter = attach.source.as_ref().map_or(&[][..], |source| &source.filter);
+        let Some(wanted) = lookup(filter, SESSION_FILTER) else {
+            if entity.requires_session && !entity.is_dead_letters {
+                let refusal = "the queue requires sessions: take one, or the next";
+                return self.refuse(link, Refusal::new(condition::NOT_ALLOWED, refusal));
+            }
+            return self.accept_receiver(link, &attach, entity);
+        };
+        if !entity.has_sessions() {
+            let refusal = Refusal::new(condition::NOT_ALLOWED, "the queue has no sessions");
+            return self.refuse(link, refusal);
+        }
+        let wait_ms = lookup(&attach.properties, TIMEOUT).and_then(Value::as_u64);
+        let wait = wait_ms.map_or(limits::SERVICE_BUS_SESSION_WAIT, Duration::from_millis);
+        let wanted = match wanted.undescribed().as_str() {
+            Some(id) => Wanted::Named(id.to_owned()),
+            None => Wanted::Next(wait.min(limits::HTTP_WAIT_MAX)),
+        };
+        let shared = self.shared.clone();
+        self.start(async move {
+            let session = session::accept(&shared, &entity, wanted).await;
+            move |talk: &mut Talk| match session {
+                // Dropped, it is given back.
+                _ if !talk.is_pending(link) => {}
+                Ok(session) => talk.accept_session(link, &attach, entity, session),
+                Err(refusal) => talk.refuse(link, refusal),
+            }
+        });
+    }
+
+    fn accept_receiver(&mut self, link: LinkId, attach: &Attach, entity: Entity) {
+        let deletes = attach.sender_settles == SenderSettles::Settled;
+        self.links.insert(link, Link::Receiver(Receiver::new(entity, deletes, None)));
+        self.amqp.accept_link(link, LinkAnswer::to(attach));
+    }
+}
+
+/// The largest message a link of an entity takes: the largest body, and room for what is said beside it.
+fn message_bytes_max(entity: &Entity) -> u64 {
+    let bytes = entity.options.body_bytes_max.saturating_add(limits::PROPERTIES_BYTES_MAX);
+    u64::try_from(bytes).unwrap_or(u64::MAX).min(limits::SERVICE_BUS_MESSAGE_BYTES_MAX)
+}

@@ -1,0 +1,235 @@
+//! The queues of an emulator's `Config.json`: names and properties are those of Service Bus.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::error::Misuse;
+use crate::id::QueueName;
+use crate::limits;
+use crate::queue::Backoff;
+use crate::queue::Expired;
+use crate::queue::Order;
+use crate::queue::QueueOptions;
+use crate::queue::Spent;
+use crate::wire::WireDuration;
+
+/// A queue that a file declares.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ConfiguredQueue {
+    pub(crate) name: QueueName,
+    pub(crate) options: QueueOptions,
+    /// Whether every message of it has to name its session, and every receiver takes one.
+    pub(crate) requires_session: bool,
+}
+
+/// What a file declares.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Configuration {
+    pub(crate) queues: Vec<ConfiguredQueue>,
+    /// What it asks for that is not done, in sentences.
+    pub(crate) notices: Vec<String>,
+}
+
+/// Why a file cannot be used.
+#[derive(Debug, Error)]
+pub(crate) enum ConfigurationError {
+    /// It cannot be read.
+    #[error("read {0}: {1}")]
+    Read(PathBuf, std::io::Error),
+    /// It is not what the emulator reads.
+    #[error("read {0}: {1}")]
+    Form(PathBuf, serde_json::Error),
+    /// A queue cannot be as it says.
+    #[error("read {0}: queue {1}: {2}")]
+    Queue(PathBuf, String, Misuse),
+}
+
+impl Configuration {
+    /// Reads a file.
+    pub(crate) fn read(path: &Path) -> Result<Configuration, ConfigurationError> {
+        let failed = |error| ConfigurationError::Read(path.to_owned(), error);
+        let length = std::fs::metadata(path).map_err(failed)?.len();
+        if length > limits::DEFINITION_BYTES_MAX {
+            return Err(failed(std::io::Error::other(format!("it has {length} bytes"))));
+        }
+        Configuration::parse(path, &std::fs::read(path).map_err(failed)?)
+    }
+
+    fn parse(path: &Path, text: &[u8]) -> Result<Configuration, ConfigurationError> {
+        let form: Form =
+            serde_json::from_slice(text).map_err(|error| ConfigurationError::Form(path.to_owned(), error))?;
+        let mut read = Configuration::default();
+        for namespace in form.user_config.namespaces {
+            for queue in namespace.queues {
+                let name = queue.name.clone();
+                let wrong = |misuse| ConfigurationError::Queue(path.to_owned(), name.clone(), misuse);
+                read.queues.push(queue.configured(&mut read.notices).map_err(wrong)?);
+            }
+            for topic in namespace.topics {
+                read.notices.push(format!("topic {} is left out: topics are not implemented", topic.name));
+            }
+        }
+        Ok(read)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Form {
+    user_config: UserForm,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct UserForm {
+    #[serde(default)]
+    namespaces: Vec<NamespaceForm>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct NamespaceForm {
+    #[serde(default)]
+    queues: Vec<QueueForm>,
+    #[serde(default)]
+    topics: Vec<TopicForm>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct TopicForm {
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct QueueForm {
+    name: String,
+    #[serde(default)]
+    properties: PropertiesForm,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct PropertiesForm {
+    dead_lettering_on_message_expiration: bool,
+    default_message_time_to_live: Option<String>,
+    duplicate_detection_history_time_window: Option<WireDuration>,
+    forward_dead_lettered_messages_to: String,
+    forward_to: String,
+    lock_duration: Option<WireDuration>,
+    max_delivery_count: Option<u32>,
+    requires_duplicate_detection: bool,
+    requires_session: bool,
+}
+
+impl QueueForm {
+    fn configured(self, notices: &mut Vec<String>) -> Result<ConfiguredQueue, Misuse> {
+        let properties = &self.properties;
+        for (what, target) in [
+            ("ForwardTo", &properties.forward_to),
+            ("ForwardDeadLetteredMessagesTo", &properties.forward_dead_lettered_messages_to),
+        ] {
+            if !target.is_empty() {
+                notices.push(format!("queue {} does not forward: {what} is not implemented", self.name));
+            }
+        }
+        let options = properties.options();
+        options.check()?;
+        Ok(ConfiguredQueue {
+            name: QueueName::new(&self.name)?,
+            options,
+            requires_session: properties.requires_session,
+        })
+    }
+}
+
+impl PropertiesForm {
+    fn options(&self) -> QueueOptions {
+        let window = self.duplicate_detection_history_time_window.map(|window| window.0);
+        QueueOptions {
+            lock: self.lock_duration.map_or(limits::SERVICE_BUS_LOCK, |lock| lock.0),
+            delivery_count_max: self.max_delivery_count.unwrap_or(limits::DELIVERY_COUNT_MAX),
+            duplicate_window: self
+                .requires_duplicate_detection
+                .then(|| window.unwrap_or(limits::SERVICE_BUS_DUPLICATE_WINDOW)),
+            time_to_live: self.time_to_live(),
+            expired: match self.dead_lettering_on_message_expiration {
+                true => Expired::DeadLetter,
+                false => Expired::Drop,
+            },
+            ..service_bus_options(self.requires_session)
+        }
+    }
+
+    /// A time that is longer than any is no limit: .NET writes its longest span where it means none.
+    fn time_to_live(&self) -> Option<Duration> {
+        let text = self.default_message_time_to_live.as_deref()?;
+        text.parse::<WireDuration>().ok().map(|span| span.0)
+    }
+}
+
+/// Options of a queue that behaves like one of Service Bus.
+pub(crate) fn service_bus_options(requires_session: bool) -> QueueOptions {
+    QueueOptions {
+        order: if requires_session { Order::Arrival } else { Order::None },
+        lock: limits::SERVICE_BUS_LOCK,
+        spent: Some(Spent::Skip),
+        backoff: Backoff::default(),
+        ..QueueOptions::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = r#"{"UserConfig": {"Namespaces": [{
+        "Name": "sbemulatorns",
+        "Queues": [
+            {"Name": "queue.1", "Properties": {
+                "DeadLetteringOnMessageExpiration": false, "DefaultMessageTimeToLive": "PT1H",
+                "DuplicateDetectionHistoryTimeWindow": "PT20S", "ForwardDeadLetteredMessagesTo": "",
+                "ForwardTo": "other", "LockDuration": "PT1M", "MaxDeliveryCount": 3,
+                "RequiresDuplicateDetection": true, "RequiresSession": true}},
+            {"Name": "plain"}],
+        "Topics": [{"Name": "topic.1", "Subscriptions": []}]}],
+        "Logging": {"Type": "File"}}}"#;
+
+    fn parse(text: &str) -> Result<Configuration, ConfigurationError> {
+        Configuration::parse(Path::new("Config.json"), text.as_bytes())
+    }
+
+    #[test]
+    fn the_emulators_properties_become_options() {
+        let read = parse(EXAMPLE).unwrap();
+        let [first, plain] = &read.queues[..] else { panic!("{read:?}") };
+        assert!(first.requires_session && !plain.requires_session);
+        let options = &first.options;
+        assert_eq!(
+            (options.order, options.spent, options.expired),
+            (Order::Arrival, Some(Spent::Skip), Expired::Drop)
+        );
+        assert_eq!((options.lock, options.delivery_count_max), (Duration::from_secs(60), 3));
+        assert_eq!(options.duplicate_window, Some(Duration::from_secs(20)));
+        assert_eq!(options.time_to_live, Some(Duration::from_secs(3_600)));
+        assert_eq!((plain.options.order, plain.options.delivery_count_max), (Order::None, 10));
+    }
+
+    #[test]
+    fn what_is_not_implemented_is_said() {
+        let notices = parse(EXAMPLE).unwrap().notices.join("\n");
+        assert!(notices.contains("ForwardTo") && notices.contains("topic.1"), "{notices}");
+    }
+
+    #[test]
+    fn a_queue_that_cannot_be_is_named() {
+        let text = r#"{"UserConfig": {"Namespaces": [{"Queues": [{"Name": "a/b"}]}]}}"#;
+        assert!(parse(text).unwrap_err().to_string().contains("a/b"));
+        assert!(parse("{}").is_err());
+    }
+}

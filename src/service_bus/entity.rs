@@ -1,0 +1,74 @@
+//! The queue that an address names, and how it behaves.
+
+use crate::engine::Queue;
+use crate::engine::QueueView;
+use crate::error::QueueError;
+use crate::error::QueueRefusal;
+use crate::id::QueueName;
+use crate::limits;
+use crate::queue::Order;
+use crate::queue::QueueOptions;
+use crate::service_bus::address::EntityPath;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::shared::Shared;
+
+/// A queue, or its dead letters.
+#[derive(Clone)]
+pub(crate) struct Entity {
+    pub(crate) queue: Queue,
+    pub(crate) is_dead_letters: bool,
+    pub(crate) options: QueueOptions,
+    /// Whether every message has to name its session, and every receiver takes one.
+    pub(crate) requires_session: bool,
+}
+
+impl Entity {
+    pub(crate) fn name(&self) -> &QueueName {
+        self.queue.name()
+    }
+
+    /// Whether its messages have workflows that can be taken whole.
+    pub(crate) fn has_sessions(&self) -> bool {
+        !self.is_dead_letters && self.options.order != Order::None
+    }
+}
+
+impl Shared {
+    /// Finds what an address names; names that differ in case only are one, unless there are two.
+    pub(crate) async fn entity(&self, path: &EntityPath) -> Result<Entity, Refusal> {
+        let not_found = || Refusal::not_found(&path.queue);
+        // A name that no queue can have is one that no queue has.
+        let queue = self.client.queue(&path.queue).map_err(|_| not_found())?;
+        let view = match queue.view().await {
+            Ok(view) => view,
+            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {
+                self.named_alike(&path.queue).await?.ok_or_else(not_found)?
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if !self.entrance.is_open(&view.name) {
+            return Err(not_found());
+        }
+        Ok(Entity {
+            queue: self.client.queue(view.name.as_str())?,
+            is_dead_letters: path.is_dead_letters,
+            requires_session: self.requires_session(&view.name),
+            options: view.options,
+        })
+    }
+
+    async fn named_alike(&self, name: &str) -> Result<Option<QueueView>, Refusal> {
+        let mut after: Option<QueueName> = None;
+        loop {
+            let page = self.client.queues(after.as_ref(), limits::PAGE_MAX).await?;
+            after = page.last().map(|view| view.name.clone());
+            let is_last = page.len() < limits::PAGE_MAX;
+            if let Some(view) = page.into_iter().find(|view| view.name.as_str().eq_ignore_ascii_case(name)) {
+                return Ok(Some(view));
+            }
+            if is_last {
+                return Ok(None);
+            }
+        }
+    }
+}

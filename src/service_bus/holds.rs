@@ -1,0 +1,199 @@
+//! Deliveries that clients hold, by the token that they know. A lock of Service Bus outlives its link: whoever knows the
+//! token settles the message, on another connection too.
+
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use crate::clock::Timestamp;
+use crate::engine::DeliveryId;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::limits;
+use crate::token::LockToken;
+
+/// A lock token as a client knows it: a UUID, in the byte order of RFC 4122.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Token(pub(crate) [u8; 16]);
+
+impl Token {
+    /// The token of a message that is locked for itself.
+    pub(crate) fn of(lock: LockToken) -> Token {
+        Token(*lock.as_bytes())
+    }
+
+    /// The token of a message under a lock that it shares with others.
+    pub(crate) fn shared(lock: LockToken, number: SequenceNumber) -> Token {
+        let mut bytes = *lock.as_bytes();
+        for (byte, of_number) in bytes[8..].iter_mut().zip(number.get().to_be_bytes()) {
+            *byte ^= of_number;
+        }
+        Token(bytes)
+    }
+
+    /// As a delivery tag, which is a GUID as .NET writes it: its first three numbers are little-endian.
+    pub(crate) fn tag(self) -> [u8; 16] {
+        let mut bytes = self.0;
+        bytes[..4].reverse();
+        bytes[4..6].reverse();
+        bytes[6..8].reverse();
+        bytes
+    }
+}
+
+/// What a hold is a hold of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// A delivery of a queue.
+    Message(DeliveryId),
+    /// A dead letter.
+    DeadLetter(SequenceNumber),
+}
+
+/// A message that a client holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Hold {
+    pub(crate) queue: QueueName,
+    pub(crate) token: Token,
+    pub(crate) held: Held,
+    /// Whether its lock is that of its session.
+    pub(crate) is_of_session: bool,
+    /// Until when it is locked, as far as is known.
+    pub(crate) until: Timestamp,
+}
+
+/// How a message was settled, to tell a client that asks again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Completed,
+    Abandoned,
+    Deferred,
+    DeadLettered,
+}
+
+/// All holds of an endpoint.
+#[derive(Default)]
+pub(crate) struct Holds {
+    inside: Mutex<Inside>,
+}
+
+#[derive(Default)]
+struct Inside {
+    by_token: HashMap<Token, Hold>,
+    sweep_at: usize,
+    /// What was settled last: a client that has not heard the answer asks again.
+    settled: HashMap<Token, Kind>,
+    settled_in_order: VecDeque<Token>,
+}
+
+impl Holds {
+    /// Notes holds that were handed out at `now`.
+    pub(crate) fn add(&self, holds: impl IntoIterator<Item = Hold>, now: Timestamp) {
+        let mut inside = self.inside();
+        for hold in holds {
+            inside.settled.remove(&hold.token);
+            inside.by_token.insert(hold.token, hold);
+        }
+        if inside.by_token.len() > inside.sweep_at {
+            inside.by_token.retain(|_, hold| hold.until > now);
+            inside.sweep_at = limits::SERVICE_BUS_HOLDS_SWEPT_FROM.max(2 * inside.by_token.len());
+        }
+    }
+
+    /// The hold of a token in a queue.
+    pub(crate) fn get(&self, queue: &QueueName, token: Token) -> Option<Hold> {
+        self.inside().by_token.get(&token).filter(|hold| hold.queue == *queue).cloned()
+    }
+
+    /// Notes until when a lock was prolonged.
+    pub(crate) fn prolong(&self, token: Token, until: Timestamp) {
+        if let Some(hold) = self.inside().by_token.get_mut(&token) {
+            hold.until = until;
+        }
+    }
+
+    /// Notes that a message was settled.
+    pub(crate) fn note_settled(&self, token: Token, kind: Kind) {
+        let mut inside = self.inside();
+        inside.by_token.remove(&token);
+        if inside.settled.insert(token, kind).is_none() {
+            inside.settled_in_order.push_back(token);
+        }
+        if inside.settled_in_order.len() > limits::SERVICE_BUS_SETTLED_KEPT
+            && let Some(oldest) = inside.settled_in_order.pop_front()
+        {
+            inside.settled.remove(&oldest);
+        }
+    }
+
+    /// Forgets a hold that has gone another way.
+    pub(crate) fn forget(&self, token: Token) {
+        self.inside().by_token.remove(&token);
+    }
+
+    /// How a message was settled, if that was lately.
+    pub(crate) fn settled(&self, token: Token) -> Option<Kind> {
+        self.inside().settled.get(&token).copied()
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hold(byte: u8, until: u64) -> Hold {
+        Hold {
+            queue: QueueName::new("q").unwrap(),
+            token: Token([byte; 16]),
+            held: Held::DeadLetter(SequenceNumber::new(1)),
+            is_of_session: false,
+            until: Timestamp::from_millis(until),
+        }
+    }
+
+    #[test]
+    fn a_tag_is_the_token_as_dotnet_writes_a_guid() {
+        let token = Token([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(token.tag(), [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(Token(token.tag()).tag(), token.0);
+    }
+
+    #[test]
+    fn messages_under_one_lock_have_tokens_of_their_own() {
+        let lock = LockToken::new(1, [7; 12]);
+        let token = |number| Token::shared(lock, SequenceNumber::new(number));
+        assert_ne!(token(1), token(2));
+        assert_eq!(token(1), token(1));
+    }
+
+    #[test]
+    fn a_hold_is_known_until_it_is_settled_and_its_end_is_remembered() {
+        let (holds, now, queue) = (Holds::default(), Timestamp::from_millis(0), QueueName::new("q").unwrap());
+        holds.add([hold(1, 10)], now);
+        assert!(holds.get(&queue, Token([1; 16])).is_some());
+        assert!(holds.get(&QueueName::new("r").unwrap(), Token([1; 16])).is_none());
+        holds.note_settled(Token([1; 16]), Kind::Completed);
+        assert!(holds.get(&queue, Token([1; 16])).is_none());
+        assert_eq!(holds.settled(Token([1; 16])), Some(Kind::Completed));
+    }
+
+    #[test]
+    fn holds_that_ran_out_and_old_settlements_are_forgotten() {
+        let holds = Holds::default();
+        let many = limits::SERVICE_BUS_HOLDS_SWEPT_FROM as u64;
+        for number in 0..3 * many {
+            let lock = LockToken::new(1, [7; 12]);
+            let token = Token::shared(lock, SequenceNumber::new(number));
+            holds.add([Hold { token, ..hold(0, number) }], Timestamp::from_millis(number));
+            holds.note_settled(Token::shared(lock, SequenceNumber::new(number << 32)), Kind::Completed);
+        }
+        assert!(holds.inside().by_token.len() <= limits::SERVICE_BUS_HOLDS_SWEPT_FROM + 1);
+        assert!(holds.inside().settled.len() <= limits::SERVICE_BUS_SETTLED_KEPT);
+    }
+}

@@ -1,0 +1,174 @@
+//! A message as clients of Service Bus send it, as a message of ours.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use bytes::BytesMut;
+
+use crate::amqp::Malformed;
+use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::Value;
+use crate::amqp::lookup;
+use crate::amqp::message::Sections;
+use crate::amqp::message::encode_application_properties;
+use crate::amqp::message::encode_properties;
+use crate::clock::Timestamp;
+use crate::header::Properties;
+use crate::header::PropertyValue;
+use crate::limits;
+use crate::message::Message;
+use crate::queue::Order;
+use crate::service_bus::keepsake::Form;
+use crate::service_bus::keepsake::KEPT;
+use crate::service_bus::keepsake::Keepsake;
+use crate::service_bus::property;
+use crate::service_bus::refusal::Refusal;
+
+/// The annotation that says when a message is to be offered.
+pub(crate) const SCHEDULED: &str = "x-opt-scheduled-enqueue-time";
+
+/// The property that says a message's position inside its workflow.
+const POSITION: &str = "seriatim-position";
+
+/// The property that names a message's predecessor; empty for the first of a workflow.
+const AFTER: &str = "seriatim-after";
+
+/// Reads a message for a queue of an order. `new_id` is what it is called if it has no ID.
+pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Message, Refusal> {
+    let mut sections = Sections::parse(payload)?;
+    let mut given = sections.properties()?;
+    if given.message_id.is_null() {
+        given.message_id = Value::from(new_id);
+        sections.properties = encoded(|out| encode_properties(out, &given));
+    }
+    let application = sections.application_properties()?;
+    let (form, body) = Form::of(&sections, &sections.body()?);
+    let mut message = with_headers(Message::new(body), &given);
+    message.headers.properties = property::read(&application);
+    if message.headers.properties.contains_key(KEPT) {
+        return Err(Refusal::argument(format!("the property {KEPT} is reserved")));
+    }
+    message = with_times(message, &sections, &given)?;
+    message = with_place(message, &given, order)?;
+    if !is_said(&message, &sections, form) {
+        let kept = Keepsake { form, sections }.to_property();
+        message.headers.properties.insert(KEPT.to_owned(), kept);
+    }
+    Ok(message)
+}
+
+fn with_headers(mut message: Message, given: &AmqpProperties) -> Message {
+    let short =
+        |text: Option<&str>| text.filter(|text| text.len() <= limits::HEADER_BYTES_MAX).map(str::to_owned);
+    message.message_id = property::id_text(&given.message_id);
+    message.workflow_id = given.group_id.as_deref().filter(|id| !id.is_empty()).map(str::to_owned);
+    message.headers.subject = short(given.subject.as_deref());
+    message.headers.content_type = short(given.content_type.as_deref());
+    message.headers.reply_to = short(given.reply_to.as_deref());
+    message.headers.correlation_id = short(property::id_text(&given.correlation_id).as_deref());
+    message
+}
+
+fn with_times(
+    mut message: Message,
+    sections: &Sections,
+    given: &AmqpProperties,
+) -> Result<Message, Malformed> {
+    let lasts = match (given.creation_time, given.absolute_expiry_time) {
+        (Some(created), Some(expires)) if expires > created => Some(expires.abs_diff(created)),
+        _ => sections.header()?.ttl_ms.map(u64::from),
+    };
+    if let Some(lasts_ms) = lasts.filter(|lasts_ms| *lasts_ms > 0) {
+        let lasts = Duration::from_millis(lasts_ms);
+        message.time_to_live = (lasts <= limits::DURATION_MAX).then_some(lasts);
+    }
+    let annotations = sections.message_annotations()?;
+    let at = lookup(&annotations, SCHEDULED).and_then(Value::as_timestamp);
+    if let Some(at_ms) = at.and_then(|at_ms| u64::try_from(at_ms).ok()) {
+        message.schedule_at = Some(Timestamp::from_millis(at_ms));
+    }
+    Ok(message)
+}
+
+/// Where the message belongs inside its workflow, if its queue has such places.
+fn with_place(mut message: Message, given: &AmqpProperties, order: Order) -> Result<Message, Refusal> {
+    match order {
+        Order::Position { .. } => {
+            message.position = match message.headers.properties.get(POSITION) {
+                Some(said) => Some(position(said)?),
+                None => given.group_sequence.filter(|at| *at > 0).map(u64::from),
+            };
+        }
+        Order::After => {
+            message.after = match message.headers.properties.get(AFTER) {
+                Some(PropertyValue::Text(id)) if id.is_empty() => Some(None),
+                Some(PropertyValue::Text(id)) => Some(Some(id.clone())),
+                Some(_) => return Err(Refusal::argument(format!("the property {AFTER} is no text"))),
+                None => None,
+            };
+        }
+        _ => {}
+    }
+    Ok(message)
+}
+
+fn position(said: &PropertyValue) -> Result<u64, Refusal> {
+    let position = match said {
+        PropertyValue::Integer(number) => u64::try_from(*number).ok(),
+        PropertyValue::Text(text) => text.parse().ok(),
+        _ => None,
+    };
+    position
+        .ok_or_else(|| Refusal::argument(format!("the property {POSITION} is no whole number above zero")))
+}
+
+/// Whether the message says all that was sent, so that nothing has to be kept.
+fn is_said(message: &Message, sections: &Sections, form: Form) -> bool {
+    form == Form::Data
+        && sections.message_annotations.is_empty()
+        && sections.footer.is_empty()
+        && sections.properties == encoded(|out| encode_properties(out, &properties_of(message)))
+        && sections.application_properties == application_properties_of(&message.headers.properties)
+}
+
+fn properties_of(message: &Message) -> AmqpProperties {
+    let headers = &message.headers;
+    standard_properties(message.message_id.as_deref(), message.workflow_id.as_deref(), headers)
+}
+
+/// The standard properties as far as headers say them.
+pub(crate) fn standard_properties(
+    message_id: Option<&str>,
+    workflow_id: Option<&str>,
+    headers: &crate::header::Headers,
+) -> AmqpProperties {
+    AmqpProperties {
+        message_id: message_id.map_or(Value::Null, Value::from),
+        subject: headers.subject.as_deref().map(Into::into),
+        reply_to: headers.reply_to.as_deref().map(Into::into),
+        correlation_id: headers.correlation_id.as_deref().map_or(Value::Null, Value::from),
+        content_type: headers.content_type.as_deref().map(Into::into),
+        group_id: workflow_id.map(Into::into),
+        ..AmqpProperties::default()
+    }
+}
+
+/// The section of application properties; empty without any.
+fn application_properties_of(properties: &Properties) -> Bytes {
+    match properties.is_empty() {
+        true => Bytes::new(),
+        false => encoded(|out| encode_application_properties(out, &property::write(properties, &[]))),
+    }
+}
+
+fn encoded(encode: impl FnOnce(&mut BytesMut)) -> Bytes {
+    let mut out = BytesMut::new();
+    encode(&mut out);
+    out.freeze()
+}
+
+impl From<Malformed> for Refusal {
+    fn from(malformed: Malformed) -> Refusal {
+        Refusal::new("amqp:decode-error", malformed.to_string())
+    }
+}

@@ -1,0 +1,67 @@
+//! An answer as clients read it.
+
+use bytes::Bytes;
+use bytes::BytesMut;
+
+use crate::amqp::Map;
+use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::Value;
+use crate::amqp::message::encode_application_properties;
+use crate::amqp::message::encode_properties;
+use crate::amqp::message::encode_value;
+use crate::service_bus::management::request::Request;
+use crate::service_bus::refusal::Refusal;
+
+/// An answer.
+pub(crate) struct Answer {
+    status: i32,
+    description: String,
+    condition: Option<&'static str>,
+    body: Map,
+}
+
+impl Answer {
+    /// It was done.
+    pub(crate) fn done(body: Map) -> Answer {
+        Answer { status: 200, description: "OK".to_owned(), condition: None, body }
+    }
+
+    /// There is nothing.
+    pub(crate) fn nothing() -> Answer {
+        Answer { status: 204, description: "NoContent".to_owned(), condition: None, body: Map::new() }
+    }
+
+    pub(crate) fn refused(refusal: &Refusal) -> Answer {
+        Answer {
+            status: refusal.status(),
+            description: refusal.description.clone(),
+            condition: Some(refusal.condition),
+            body: Map::new(),
+        }
+    }
+
+    pub(crate) fn encode(&self, request: &Request) -> Bytes {
+        let mut application = vec![
+            (Value::string("statusCode"), Value::Int(self.status)),
+            (Value::string("statusDescription"), Value::from(self.description.as_str())),
+        ];
+        if let Some(condition) = self.condition {
+            application.push((Value::string("errorCondition"), Value::symbol(condition)));
+        }
+        message(request, &application, &Value::Map(self.body.clone()))
+    }
+}
+
+/// A message that answers a request.
+pub(crate) fn message(request: &Request, application: &[(Value, Value)], body: &Value) -> Bytes {
+    let properties = AmqpProperties {
+        correlation_id: request.id.clone(),
+        to: request.reply_to.as_deref().map(Into::into),
+        ..AmqpProperties::default()
+    };
+    let mut out = BytesMut::new();
+    encode_properties(&mut out, &properties);
+    encode_application_properties(&mut out, application);
+    encode_value(&mut out, body);
+    out.freeze()
+}

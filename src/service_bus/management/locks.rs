@@ -1,0 +1,115 @@
+//! Messages that a client holds by token: renewed, settled, and fetched by number.
+
+use bytes::Bytes;
+
+use crate::amqp::Value;
+use crate::clock::Timestamp;
+use crate::header::Properties;
+use crate::limits;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::holds::Held;
+use crate::service_bus::holds::Hold;
+use crate::service_bus::holds::Kind;
+use crate::service_bus::holds::Token;
+use crate::service_bus::links::Parcel;
+use crate::service_bus::management::answer::Answer;
+use crate::service_bus::management::request::Request;
+use crate::service_bus::property;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::session::Session;
+use crate::service_bus::settle::Settlement;
+use crate::service_bus::shared::Shared;
+
+/// Prolongs locks, all of them or those before the first that is lost.
+pub(crate) async fn renew(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+    let mut expirations = Vec::new();
+    for token in request.tokens()? {
+        let hold = shared.holds.get(entity.name(), token).ok_or_else(Refusal::lock_lost)?;
+        let until = renew_one(shared, entity, &hold).await?;
+        shared.holds.prolong(token, until);
+        expirations.push(Value::Timestamp(i64::try_from(until.as_millis()).unwrap_or(i64::MAX)));
+    }
+    Ok(Answer::done(vec![(Value::string("expirations"), Value::Array(expirations))]))
+}
+
+async fn renew_one(shared: &Shared, entity: &Entity, hold: &Hold) -> Result<Timestamp, Refusal> {
+    match hold.held {
+        Held::Message(id) => Ok(shared.kept(entity.name())?.renew(id.lock_token()).await?),
+        Held::DeadLetter(number) => {
+            shared.shelves.renew(entity.name(), number, hold.token, entity.options.lock)
+        }
+    }
+}
+
+/// Settles messages by token. A client that asks again, because it has not heard the answer, is answered as before.
+pub(crate) async fn update_disposition(
+    shared: &Shared,
+    entity: &Entity,
+    request: &Request,
+) -> Result<Answer, Refusal> {
+    let (settlement, kind) = settlement(request)?;
+    for token in request.tokens()? {
+        match shared.holds.get(entity.name(), token) {
+            Some(hold) => {
+                shared.settle(&hold, settlement.clone()).await?;
+                shared.meters.note_settled(1);
+            }
+            None if shared.holds.settled(token) == Some(kind) => {}
+            None if request.session_id.is_some() => return Err(Refusal::session_lock_lost()),
+            None => return Err(Refusal::lock_lost()),
+        }
+    }
+    Ok(Answer::done(Vec::new()))
+}
+
+fn settlement(request: &Request) -> Result<(Settlement, Kind), Refusal> {
+    let modified = request.get("properties-to-modify").and_then(Value::as_map);
+    let properties: Properties = modified.map(property::read).unwrap_or_default();
+    Ok(match request.text("disposition-status") {
+        Some("completed") => (Settlement::Complete, Kind::Completed),
+        Some("abandoned") => (Settlement::Abandon(properties), Kind::Abandoned),
+        Some("defered" | "deferred") => (Settlement::Defer(properties), Kind::Deferred),
+        Some("suspended") => {
+            let text = |name: &str| request.text(name).unwrap_or_default();
+            let (reason, description) = (text("deadletter-reason"), text("deadletter-description"));
+            (Settlement::suspend(reason, description, properties), Kind::DeadLettered)
+        }
+        other => return Err(Refusal::argument(format!("the disposition {other:?} is not known"))),
+    })
+}
+
+/// Hands out messages that were set aside, all or none.
+pub(crate) async fn receive_deferred(
+    shared: &Shared,
+    entity: &Entity,
+    session: Option<&Session>,
+    request: &Request,
+) -> Result<Answer, Refusal> {
+    let numbers = request.numbers()?;
+    if numbers.len() > limits::RECEIVE_MAX {
+        return Err(Refusal::argument(format!("more than {} numbers", limits::RECEIVE_MAX)));
+    }
+    let deletes = request.number("receiver-settle-mode", 1) == 0;
+    let queue = &entity.queue;
+    let parcels = if entity.is_dead_letters {
+        let letters = shared.shelves.receive_deferred(queue, entity.options.lock, &numbers).await?;
+        shared.pack_letters(queue, letters, deletes).await?
+    } else {
+        let deliveries = match session {
+            Some(session) => session.taken.receive_deferred(&numbers).await?,
+            None => queue.receive_deferred(&numbers).await?,
+        };
+        shared.pack(queue, deliveries, session.is_some(), deletes).await?
+    };
+    let messages = parcels.into_iter().map(entry).collect();
+    Ok(Answer::done(vec![(Value::string("messages"), Value::List(messages))]))
+}
+
+fn entry(parcel: Parcel) -> Value {
+    let token = parcel.hold.map_or(Token([0; 16]), |hold| hold.token);
+    let message: Bytes = parcel.payload;
+    Value::Map(vec![
+        (Value::string("lock-token"), Value::Uuid(token.0)),
+        (Value::string("message"), Value::Binary(message)),
+    ])
+}

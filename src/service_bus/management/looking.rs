@@ -1,0 +1,125 @@
+//! Looks that change nothing.
+
+use std::collections::BTreeSet;
+
+use crate::amqp::Value;
+use crate::engine::DeadLetterView;
+use crate::engine::MessageStatus;
+use crate::engine::MessageView;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
+use crate::limits;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::management::answer::Answer;
+use crate::service_bus::management::request::Request;
+use crate::service_bus::outgoing::Outgoing;
+use crate::service_bus::outgoing::State;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::shared::Shared;
+
+/// Shows messages from a number on.
+pub(crate) async fn peek(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+    let from = SequenceNumber::new(request.number("from-sequence-number", 0));
+    let max = usize::try_from(request.number("message-count", 1)).unwrap_or(usize::MAX);
+    let max = max.clamp(1, limits::SERVICE_BUS_PEEK_MAX);
+    let views = match entity.is_dead_letters {
+        true => dead_letters(entity, from, max).await?,
+        false => messages(entity, from, max, request.session_id.as_deref()).await?,
+    };
+    let mut bytes = 0;
+    let mut shown = Vec::with_capacity(views.len());
+    for view in &views {
+        let mut message = Outgoing::seen(view, 0);
+        if entity.is_dead_letters && shared.shelves.is_deferred(entity.name(), view.sequence_number) {
+            message.state = State::Deferred;
+        }
+        let payload = message.encode();
+        bytes += payload.len();
+        if bytes > limits::SERVICE_BUS_ANSWER_BYTES && !shown.is_empty() {
+            break;
+        }
+        shown.push(Value::Map(vec![(Value::string("message"), Value::Binary(payload))]));
+    }
+    match shown.is_empty() {
+        true => Ok(Answer::nothing()),
+        false => Ok(Answer::done(vec![(Value::string("messages"), Value::List(shown))])),
+    }
+}
+
+async fn messages(
+    entity: &Entity,
+    from: SequenceNumber,
+    max: usize,
+    session: Option<&str>,
+) -> Result<Vec<MessageView>, Refusal> {
+    let is_wanted = |view: &MessageView| {
+        let is_of_session =
+            session.is_none_or(|id| view.workflow_id.as_ref().map(WorkflowId::as_str) == Some(id));
+        is_of_session && !matches!(view.status, MessageStatus::DeadLettered(_))
+    };
+    let (mut found, mut next, mut looked_at) = (Vec::new(), from, 0);
+    while found.len() < max && looked_at < limits::SERVICE_BUS_LOOKS_MAX {
+        let page = entity.queue.peek(next, limits::HTTP_PAGE).await?;
+        let Some(last) = page.last() else { break };
+        next = SequenceNumber::new(last.sequence_number.get() + 1);
+        looked_at += page.len();
+        found.extend(page.into_iter().filter(is_wanted));
+    }
+    found.truncate(max);
+    Ok(found)
+}
+
+/// Dead letters are listed by reason, and shown by number.
+async fn dead_letters(
+    entity: &Entity,
+    from: SequenceNumber,
+    max: usize,
+) -> Result<Vec<MessageView>, Refusal> {
+    let (mut first, mut after): (BTreeSet<SequenceNumber>, Option<DeadLetterView>) = (BTreeSet::new(), None);
+    loop {
+        let page = entity.queue.dead_letters(after.as_ref(), limits::PAGE_MAX).await?;
+        first.extend(page.iter().map(|letter| letter.sequence_number).filter(|number| *number >= from));
+        while first.len() > max {
+            first.pop_last();
+        }
+        let is_last = page.is_empty();
+        after = page.into_iter().next_back();
+        if is_last {
+            break;
+        }
+    }
+    let mut views = Vec::with_capacity(first.len());
+    for number in first {
+        let found = entity.queue.peek(number, 1).await?.into_iter().next();
+        let is_dead = |view: &MessageView| {
+            view.sequence_number == number && matches!(view.status, MessageStatus::DeadLettered(_))
+        };
+        views.extend(found.filter(is_dead));
+    }
+    Ok(views)
+}
+
+/// Lists sessions in order of ID.
+pub(crate) async fn sessions(entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+    let skip = usize::try_from(request.number("skip", 0)).unwrap_or(usize::MAX);
+    let top = usize::try_from(request.number("top", 100)).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
+    let (mut ids, mut after, mut seen) = (Vec::new(), None::<WorkflowId>, 0);
+    while ids.len() < top {
+        let page = entity.queue.workflows(after.as_ref(), limits::HTTP_PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = last.workflow_id.clone();
+        for view in page {
+            let has_something = view.messages + view.set_aside > 0 || view.has_state;
+            let Some(id) = view.workflow_id.filter(|_| has_something) else { continue };
+            seen += 1;
+            if seen > skip && ids.len() < top {
+                ids.push(Value::from(id.as_str()));
+            }
+        }
+    }
+    if ids.is_empty() {
+        return Ok(Answer::nothing());
+    }
+    let next = Value::Int(i32::try_from(skip.saturating_add(ids.len())).unwrap_or(i32::MAX));
+    Ok(Answer::done(vec![(Value::string("skip"), next), (Value::string("sessions-ids"), Value::Array(ids))]))
+}

@@ -1,0 +1,118 @@
+//! Application properties of AMQP as properties of a message, and back.
+
+use crate::amqp::Text;
+use crate::amqp::Value;
+use crate::clock::Timestamp;
+use crate::header::Properties;
+use crate::header::PropertyValue;
+use crate::service_bus::keepsake::KEPT;
+use crate::wire::WireTime;
+
+/// The properties for which there is a word.
+pub(crate) fn read(entries: &[(Value, Value)]) -> Properties {
+    let known = |(name, value): &(Value, Value)| Some((name.as_str()?.to_owned(), property(value)?));
+    entries.iter().filter_map(known).collect()
+}
+
+/// One value; nothing when there is no word for it.
+pub(crate) fn property(value: &Value) -> Option<PropertyValue> {
+    Some(match value {
+        Value::Boolean(truth) => PropertyValue::Boolean(*truth),
+        Value::Float(number) => PropertyValue::Float(f64::from(*number)),
+        Value::Double(number) => PropertyValue::Float(*number),
+        Value::String(text) | Value::Symbol(text) => PropertyValue::Text(text.to_string()),
+        Value::Binary(bytes) => PropertyValue::Binary(bytes.clone()),
+        Value::Char(character) => PropertyValue::Text(character.to_string()),
+        Value::Uuid(bytes) => PropertyValue::Text(uuid_text(bytes)),
+        Value::Ulong(number) if i64::try_from(*number).is_err() => PropertyValue::Text(number.to_string()),
+        Value::Timestamp(millis) => match u64::try_from(*millis) {
+            Ok(millis) => PropertyValue::Text(WireTime(Timestamp::from_millis(millis)).to_string()),
+            Err(_) => PropertyValue::Integer(*millis),
+        },
+        other => PropertyValue::Integer(other.as_i64()?),
+    })
+}
+
+/// A property as AMQP says it.
+pub(crate) fn value(property: &PropertyValue) -> Value {
+    match property {
+        PropertyValue::Text(text) => Value::from(text.as_str()),
+        PropertyValue::Integer(number) => Value::Long(*number),
+        PropertyValue::Float(number) => Value::Double(*number),
+        PropertyValue::Boolean(truth) => Value::Boolean(*truth),
+        PropertyValue::Binary(bytes) => Value::Binary(bytes.clone()),
+    }
+}
+
+/// Properties as AMQP says them; those that were sent keep their type as long as they keep their value.
+pub(crate) fn write(properties: &Properties, sent: &[(Value, Value)]) -> Vec<(Value, Value)> {
+    let mut entries = sent.to_vec();
+    for (name, now) in properties.iter().filter(|(name, _)| name.as_str() != KEPT) {
+        match entries.iter_mut().find(|(sent, _)| sent.as_str() == Some(name)) {
+            Some((_, before)) if property(before).as_ref() == Some(now) => {}
+            Some((_, before)) => *before = value(now),
+            None => entries.push((Value::from(name.as_str()), value(now))),
+        }
+    }
+    entries
+}
+
+/// An ID as text.
+pub(crate) fn id_text(id: &Value) -> Option<String> {
+    match id {
+        Value::String(text) | Value::Symbol(text) => Some(text.to_string()),
+        Value::Uuid(bytes) => Some(uuid_text(bytes)),
+        Value::Binary(bytes) => Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        other => other.as_u64().map(|number| number.to_string()),
+    }
+}
+
+/// Sets or replaces an entry.
+pub(crate) fn set(entries: &mut Vec<(Value, Value)>, name: &'static str, value: Value) {
+    match entries.iter_mut().find(|(key, _)| key.as_str() == Some(name)) {
+        Some((_, before)) => *before = value,
+        None => entries.push((Value::String(Text::of(name)), value)),
+    }
+}
+
+fn uuid_text(bytes: &[u8; 16]) -> String {
+    let mut text = String::with_capacity(36);
+    for (index, byte) in bytes.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_property_keeps_its_type_until_its_value_changes() {
+        let sent = vec![
+            (Value::from("small"), Value::Uint(7)),
+            (Value::from("when"), Value::Timestamp(1_000)),
+            (Value::from("none"), Value::Null),
+        ];
+        let mut properties = read(&sent);
+        assert_eq!(properties.get("when"), Some(&PropertyValue::from("1970-01-01T00:00:01.000Z")));
+        assert_eq!(write(&properties, &sent), sent);
+        properties.insert("small".to_owned(), PropertyValue::Integer(8));
+        properties.insert("new".to_owned(), PropertyValue::Boolean(true));
+        let written = write(&properties, &sent);
+        assert_eq!(written[0].1, Value::Long(8));
+        assert_eq!(written[3], (Value::from("new"), Value::Boolean(true)));
+    }
+
+    #[test]
+    fn an_id_of_any_type_has_a_text() {
+        assert_eq!(id_text(&Value::from("a")).as_deref(), Some("a"));
+        assert_eq!(id_text(&Value::Ulong(7)).as_deref(), Some("7"));
+        let uuid = Value::Uuid([0xab; 16]);
+        assert_eq!(id_text(&uuid).as_deref(), Some("abababab-abab-abab-abab-abababababab"));
+        assert_eq!(id_text(&Value::Null), None);
+    }
+}

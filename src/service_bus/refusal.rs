@@ -1,0 +1,194 @@
+//! Refusals in Service Bus's words: the conditions by which its clients tell them apart.
+
+use std::fmt;
+
+use crate::error::Misuse;
+use crate::error::OperateError;
+use crate::error::OperateRefusal;
+use crate::error::QueueError;
+use crate::error::QueueRefusal;
+use crate::error::ReceiveError;
+use crate::error::ReceiveRefusal;
+use crate::error::SendError;
+use crate::error::SendRefusal;
+use crate::error::SettleError;
+use crate::error::SettleRefusal;
+use crate::error::Unavailable;
+
+/// Why something was refused, as a client is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) condition: &'static str,
+    pub(crate) description: String,
+}
+
+/// The conditions that clients know.
+pub(crate) mod condition {
+    pub(crate) const ARGUMENT_ERROR: &str = "com.microsoft:argument-error";
+    pub(crate) const DETACH_FORCED: &str = "amqp:link:detach-forced";
+    pub(crate) const INTERNAL: &str = "amqp:internal-error";
+    pub(crate) const LOCK_LOST: &str = "com.microsoft:message-lock-lost";
+    pub(crate) const MESSAGE_NOT_FOUND: &str = "com.microsoft:message-not-found";
+    pub(crate) const NOT_ALLOWED: &str = "amqp:not-allowed";
+    pub(crate) const NOT_FOUND: &str = "amqp:not-found";
+    pub(crate) const NOT_IMPLEMENTED: &str = "amqp:not-implemented";
+    pub(crate) const PRECONDITION_FAILED: &str = "com.microsoft:precondition-failed";
+    pub(crate) const RESOURCE_LIMIT: &str = "amqp:resource-limit-exceeded";
+    pub(crate) const SERVER_BUSY: &str = "com.microsoft:server-busy";
+    pub(crate) const SESSION_CANNOT_BE_LOCKED: &str = "com.microsoft:session-cannot-be-locked";
+    pub(crate) const SESSION_LOCK_LOST: &str = "com.microsoft:session-lock-lost";
+    pub(crate) const SIZE_EXCEEDED: &str = "amqp:link:message-size-exceeded";
+    pub(crate) const TIMEOUT: &str = "com.microsoft:timeout";
+    pub(crate) const UNAUTHORIZED: &str = "amqp:unauthorized-access";
+}
+
+impl Refusal {
+    pub(crate) fn new(condition: &'static str, description: impl Into<String>) -> Refusal {
+        Refusal { condition, description: description.into() }
+    }
+
+    /// There is no entity of this name.
+    pub(crate) fn not_found(entity: &str) -> Refusal {
+        Refusal::new(condition::NOT_FOUND, format!("there is no entity {entity:?}"))
+    }
+
+    pub(crate) fn lock_lost() -> Refusal {
+        Refusal::new(condition::LOCK_LOST, "the lock was lost, or the message was settled already")
+    }
+
+    pub(crate) fn session_lock_lost() -> Refusal {
+        Refusal::new(condition::SESSION_LOCK_LOST, "the lock of the session was lost")
+    }
+
+    pub(crate) fn argument(description: impl Into<String>) -> Refusal {
+        Refusal::new(condition::ARGUMENT_ERROR, description)
+    }
+
+    /// The status by which an answer of the management says the same.
+    pub(crate) fn status(&self) -> i32 {
+        match self.condition {
+            condition::LOCK_LOST | condition::SESSION_LOCK_LOST => 410,
+            condition::MESSAGE_NOT_FOUND | condition::NOT_FOUND => 404,
+            condition::UNAUTHORIZED => 401,
+            condition::NOT_IMPLEMENTED => 501,
+            condition::SERVER_BUSY | condition::RESOURCE_LIMIT => 503,
+            condition::INTERNAL => 500,
+            condition::TIMEOUT => 408,
+            condition::SESSION_CANNOT_BE_LOCKED => 409,
+            _ => 400,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.condition, self.description)
+    }
+}
+
+impl From<Misuse> for Refusal {
+    fn from(misuse: Misuse) -> Refusal {
+        Refusal::argument(misuse.to_string())
+    }
+}
+
+impl From<Unavailable> for Refusal {
+    fn from(unavailable: Unavailable) -> Refusal {
+        Refusal::new(condition::INTERNAL, unavailable.to_string())
+    }
+}
+
+impl From<SendRefusal> for Refusal {
+    fn from(refusal: SendRefusal) -> Refusal {
+        let condition = match &refusal {
+            SendRefusal::QueueNotFound(_) => condition::NOT_FOUND,
+            SendRefusal::BodyTooLarge { .. } => condition::SIZE_EXCEEDED,
+            SendRefusal::WorkflowFull { .. }
+            | SendRefusal::QueueFull { .. }
+            | SendRefusal::NumbersUsedUp
+            | SendRefusal::TooManyKeys { .. } => condition::RESOURCE_LIMIT,
+            SendRefusal::NotScheduled(_) => condition::MESSAGE_NOT_FOUND,
+            SendRefusal::PlaceTaken { .. }
+            | SendRefusal::AlreadySettled { .. }
+            | SendRefusal::PlaceMismatch { .. }
+            | SendRefusal::KeyReused(_) => condition::PRECONDITION_FAILED,
+        };
+        Refusal::new(condition, refusal.to_string())
+    }
+}
+
+impl From<SendError> for Refusal {
+    fn from(error: SendError) -> Refusal {
+        match error {
+            SendError::Refused(refusal) => refusal.into(),
+            SendError::Misuse(misuse) => misuse.into(),
+            SendError::Unavailable(unavailable) => unavailable.into(),
+        }
+    }
+}
+
+impl From<ReceiveError> for Refusal {
+    fn from(error: ReceiveError) -> Refusal {
+        let refusal = match error {
+            ReceiveError::Refused(refusal) => refusal,
+            ReceiveError::Misuse(misuse) => return misuse.into(),
+            ReceiveError::Unavailable(unavailable) => return unavailable.into(),
+        };
+        let condition = match &refusal {
+            ReceiveRefusal::QueueNotFound(_) => condition::NOT_FOUND,
+            // What somebody has is not there for anybody else.
+            ReceiveRefusal::MessageNotFound(_)
+            | ReceiveRefusal::WorkflowLocked
+            | ReceiveRefusal::WorkflowHeld => condition::MESSAGE_NOT_FOUND,
+            ReceiveRefusal::LockLost => condition::SESSION_LOCK_LOST,
+            ReceiveRefusal::Unordered(_) => condition::NOT_ALLOWED,
+            ReceiveRefusal::TooManyWaiting(_) | ReceiveRefusal::TooManyLocks(_) => condition::SERVER_BUSY,
+        };
+        Refusal::new(condition, refusal.to_string())
+    }
+}
+
+impl From<SettleRefusal> for Refusal {
+    fn from(refusal: SettleRefusal) -> Refusal {
+        let condition = match &refusal {
+            SettleRefusal::LockLost | SettleRefusal::MessageNotFound(_) => condition::LOCK_LOST,
+            SettleRefusal::QueueNotFound => condition::NOT_FOUND,
+            SettleRefusal::NoWorkflow => condition::NOT_ALLOWED,
+            SettleRefusal::PropertiesTooLarge { .. } => condition::ARGUMENT_ERROR,
+            SettleRefusal::Send(_) => condition::PRECONDITION_FAILED,
+        };
+        Refusal::new(condition, refusal.to_string())
+    }
+}
+
+impl From<SettleError> for Refusal {
+    fn from(error: SettleError) -> Refusal {
+        match error {
+            SettleError::Refused(refusal) => refusal.into(),
+            SettleError::Misuse(misuse) => misuse.into(),
+            SettleError::Unavailable(unavailable) => unavailable.into(),
+        }
+    }
+}
+
+impl From<QueueError> for Refusal {
+    fn from(error: QueueError) -> Refusal {
+        match error {
+            QueueError::Refused(QueueRefusal::QueueNotFound(name)) => Refusal::not_found(name.as_str()),
+            QueueError::Refused(refusal) => Refusal::new(condition::NOT_ALLOWED, refusal.to_string()),
+            QueueError::Misuse(misuse) => misuse.into(),
+            QueueError::Unavailable(unavailable) => unavailable.into(),
+        }
+    }
+}
+
+impl From<OperateError> for Refusal {
+    fn from(error: OperateError) -> Refusal {
+        match error {
+            OperateError::Refused(OperateRefusal::QueueNotFound(name)) => Refusal::not_found(name.as_str()),
+            OperateError::Refused(refusal) => Refusal::new(condition::NOT_ALLOWED, refusal.to_string()),
+            OperateError::Misuse(misuse) => misuse.into(),
+            OperateError::Unavailable(unavailable) => unavailable.into(),
+        }
+    }
+}

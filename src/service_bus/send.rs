@@ -1,0 +1,198 @@
+//! Messages that come from clients, on their way to the engine: those that come together are sent together, and none waits
+//! for another.
+
+use bytes::Bytes;
+
+use crate::amqp::DeliveryNumber;
+use crate::amqp::LinkId;
+use crate::amqp::Outcome;
+use crate::amqp::message::Body;
+use crate::amqp::message::Sections;
+use crate::engine::Receipt;
+use crate::error::SendError;
+use crate::limits;
+use crate::message::Message;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::incoming;
+use crate::service_bus::links::Group;
+use crate::service_bus::links::Link;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::condition;
+use crate::service_bus::shared::Shared;
+use crate::service_bus::talk::Talk;
+
+/// The format of a batch: each of its data sections is a message.
+const BATCH: u32 = 0x8001_3700;
+
+/// What the engine answered to each message of a group.
+type Answers = Result<Vec<Result<Receipt, SendError>>, SendError>;
+
+impl Shared {
+    /// Reads a message for an entity, and finds its place.
+    pub(crate) fn read(&self, entity: &Entity, payload: &Bytes) -> Result<Message, Refusal> {
+        let new_id = self.client.token()?.to_string().replace('-', "");
+        let message = incoming::read(payload, entity.options.order, &new_id)?;
+        let message = self.entrance.place(entity.name(), message)?;
+        if entity.requires_session && message.workflow_id.is_none() {
+            let description = "the queue requires sessions, and the message names none";
+            return Err(Refusal::new(condition::NOT_ALLOWED, description));
+        }
+        Ok(message)
+    }
+}
+
+impl Talk {
+    pub(crate) fn take_message(
+        &mut self,
+        link: LinkId,
+        (delivery, settled): (DeliveryNumber, bool),
+        format: u32,
+        payload: Bytes,
+    ) {
+        match self.links.get(&link) {
+            Some(Link::Sender(_)) if format == BATCH => self.take_batch(link, delivery, settled, &payload),
+            Some(Link::Sender(sender)) => {
+                let read = self.shared.read(&sender.entity, &payload);
+                self.group(link, (!settled).then_some(delivery), read, payload.len());
+            }
+            Some(Link::Requests(requests)) => {
+                let requests = requests.clone();
+                if !settled {
+                    self.amqp.settle(link, delivery, Outcome::Accepted);
+                }
+                self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
+                self.take_request(link, &requests.node, &payload);
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn reject_too_large(&mut self, link: LinkId, delivery: DeliveryNumber, settled: bool) {
+        let refusal = Refusal::new(condition::SIZE_EXCEEDED, "the message is larger than the link takes");
+        self.group(link, (!settled).then_some(delivery), Err(refusal), 0);
+    }
+
+    fn group(
+        &mut self,
+        link: LinkId,
+        delivery: Option<DeliveryNumber>,
+        read: Result<Message, Refusal>,
+        bytes: usize,
+    ) {
+        let Some(Link::Sender(sender)) = self.links.get_mut(&link) else { return };
+        match read {
+            Ok(message) => {
+                let group = &mut sender.group;
+                group.messages.push(message);
+                group.deliveries.push(delivery);
+                group.bytes += bytes;
+                if group.messages.len() >= limits::SERVICE_BUS_GROUP_MAX
+                    || group.bytes >= limits::SERVICE_BUS_GROUP_BYTES
+                {
+                    self.send_group(link);
+                }
+            }
+            Err(refusal) => {
+                self.shared.meters.note_received(0, 1);
+                if let Some(delivery) = delivery {
+                    self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into())));
+                }
+                self.replenish(link);
+            }
+        }
+    }
+
+    /// Sends what has come together.
+    pub(crate) fn send_groups(&mut self) {
+        let has_group =
+            |link: &Link| matches!(link, Link::Sender(sender) if !sender.group.messages.is_empty());
+        let waiting: Vec<LinkId> =
+            self.links.iter().filter(|(_, link)| has_group(link)).map(|(id, _)| *id).collect();
+        waiting.into_iter().for_each(|link| self.send_group(link));
+    }
+
+    fn send_group(&mut self, link: LinkId) {
+        let Some(Link::Sender(sender)) = self.links.get_mut(&link) else { return };
+        let Group { messages, deliveries, bytes } = std::mem::take(&mut sender.group);
+        if messages.is_empty() {
+            return;
+        }
+        let queue = sender.entity.queue.clone();
+        self.sending_bytes += bytes;
+        self.start(async move {
+            let answers = queue.send_each(messages).await;
+            move |talk: &mut Talk| talk.group_sent(link, &deliveries, bytes, answers)
+        });
+    }
+
+    fn group_sent(
+        &mut self,
+        link: LinkId,
+        deliveries: &[Option<DeliveryNumber>],
+        bytes: usize,
+        answers: Answers,
+    ) {
+        self.sending_bytes -= bytes;
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(error) => deliveries.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let accepted = answers.iter().filter(|answer| answer.is_ok()).count();
+        self.shared.meters.note_received(accepted, answers.len() - accepted);
+        for (delivery, answer) in deliveries.iter().zip(answers) {
+            let Some(delivery) = delivery else { continue };
+            self.amqp.settle(link, *delivery, outcome(answer.map(drop)));
+        }
+        self.replenish(link);
+    }
+
+    /// Sends the messages of a batch, all or none.
+    fn take_batch(&mut self, link: LinkId, delivery: DeliveryNumber, settled: bool, payload: &Bytes) {
+        self.send_group(link);
+        let Some(Link::Sender(sender)) = self.links.get(&link) else { return };
+        let entity = sender.entity.clone();
+        let messages = batched(payload).and_then(|payloads| {
+            payloads.iter().map(|payload| self.shared.read(&entity, payload)).collect::<Result<Vec<_>, _>>()
+        });
+        let messages = match messages {
+            Ok(messages) => messages,
+            Err(refusal) => return self.group(link, (!settled).then_some(delivery), Err(refusal), 0),
+        };
+        let (bytes, count) = (payload.len(), messages.len());
+        self.sending_bytes += bytes;
+        self.start(async move {
+            let sent = entity.queue.send_batch(messages).await;
+            move |talk: &mut Talk| {
+                talk.sending_bytes -= bytes;
+                let accepted = if sent.is_ok() { count } else { 0 };
+                talk.shared.meters.note_received(accepted, count - accepted);
+                if !settled {
+                    talk.amqp.settle(link, delivery, outcome(sent.map(drop)));
+                }
+                talk.replenish(link);
+            }
+        });
+    }
+
+    /// Lets a sender go on, once it has used half of what it may send.
+    fn replenish(&mut self, link: LinkId) {
+        if self.amqp.credit(link) <= limits::SERVICE_BUS_SEND_CREDIT / 2 {
+            self.amqp.grant(link, limits::SERVICE_BUS_SEND_CREDIT);
+        }
+    }
+}
+
+/// The messages of a batch.
+fn batched(payload: &Bytes) -> Result<Vec<Bytes>, Refusal> {
+    match Sections::parse(payload)?.body()? {
+        Body::Data(payloads) => Ok(payloads),
+        _ => Err(Refusal::argument("a batch has data sections")),
+    }
+}
+
+fn outcome(sent: Result<(), SendError>) -> Outcome {
+    match sent {
+        Ok(()) => Outcome::Accepted,
+        Err(error) => Outcome::Rejected(Some(Refusal::from(error).into())),
+    }
+}

@@ -1,0 +1,140 @@
+//! Sessions: workflows that a receiver has taken whole.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::amqp::Attach;
+use crate::amqp::LinkAnswer;
+use crate::amqp::LinkId;
+use crate::amqp::SenderSettles;
+use crate::amqp::Value;
+use crate::clock::Timestamp;
+use crate::engine::TakenWorkflow;
+use crate::error::ReceiveError;
+use crate::error::ReceiveRefusal;
+use crate::service_bus::attach::SESSION_FILTER;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::links::Link;
+use crate::service_bus::links::Receiver;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::condition;
+use crate::service_bus::shared::Shared;
+use crate::service_bus::talk::Talk;
+
+/// The property that says until when a session is locked, in ticks of .NET.
+const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
+
+/// Ticks of .NET (100 ns since year 1) at the Unix epoch.
+const TICKS_AT_EPOCH: i64 = 621_355_968_000_000_000;
+
+/// Which session a receiver wants.
+pub(crate) enum Wanted {
+    Named(String),
+    /// The next that has work, waiting for one so long.
+    Next(Duration),
+}
+
+/// A session that a link holds.
+pub(crate) struct Session {
+    pub(crate) id: String,
+    pub(crate) taken: TakenWorkflow,
+    /// Milliseconds; renewals move it.
+    locked_until: AtomicU64,
+}
+
+impl Session {
+    pub(crate) fn locked_until(&self) -> Timestamp {
+        Timestamp::from_millis(self.locked_until.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn note_renewal(&self, until: Timestamp) {
+        self.locked_until.store(until.as_millis(), Ordering::Relaxed);
+    }
+}
+
+/// Takes a session.
+pub(crate) async fn accept(shared: &Shared, entity: &Entity, wanted: Wanted) -> Result<Session, Refusal> {
+    let taken = match wanted {
+        Wanted::Named(id) => match entity.queue.take_workflow(&id).await {
+            Ok(taken) => taken,
+            Err(ReceiveError::Refused(ReceiveRefusal::WorkflowLocked)) => {
+                let description = format!("session {id:?} is locked by another receiver");
+                return Err(Refusal::new(condition::SESSION_CANNOT_BE_LOCKED, description));
+            }
+            Err(error) => return Err(error.into()),
+        },
+        Wanted::Next(wait) => {
+            let next = tokio::select! {
+                next = entity.queue.take_next_workflow(wait) => next?,
+                () = shared.stopping.cancelled() => None,
+            };
+            next.ok_or_else(|| Refusal::new(condition::TIMEOUT, "no session has work"))?
+        }
+    };
+    let id = taken.workflow_id().map(ToString::to_string).unwrap_or_default();
+    let locked_until = AtomicU64::new(taken.locked_until().as_millis());
+    Ok(Session { id, taken, locked_until })
+}
+
+/// An instant in ticks of .NET.
+fn ticks(at: Timestamp) -> i64 {
+    let millis = i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
+    TICKS_AT_EPOCH.saturating_add(millis.saturating_mul(10_000))
+}
+
+impl Talk {
+    pub(crate) fn accept_session(&mut self, link: LinkId, attach: &Attach, entity: Entity, session: Session) {
+        let mut answer = LinkAnswer::to(attach);
+        if let Some(source) = &mut answer.source {
+            for (name, value) in &mut source.filter {
+                if name.as_str() == Some(SESSION_FILTER) {
+                    let id = Value::from(session.id.as_str());
+                    *value = match std::mem::take(value) {
+                        Value::Described(pair) => Value::described(pair.0, id),
+                        _ => id,
+                    };
+                }
+            }
+        }
+        let until = Value::Long(ticks(session.locked_until()));
+        answer.properties.push((Value::symbol(LOCKED_UNTIL), until));
+        let session = Arc::new(session);
+        let deletes = attach.sender_settles == SenderSettles::Settled;
+        let receiver = Receiver::new(entity, deletes, Some(session.clone()));
+        self.links.insert(link, Link::Receiver(receiver));
+        self.amqp.accept_link(link, answer);
+        self.watch_session(link, &session);
+    }
+
+    /// Tells the receiver when its session is lost.
+    fn watch_session(&mut self, link: LinkId, session: &Arc<Session>) {
+        let (client, clock) = (self.shared.client.clone(), self.shared.clock.clone());
+        let session = Arc::downgrade(session);
+        self.start(async move {
+            while let Some(until) = session.upgrade().map(|session| session.locked_until()) {
+                let left = until.since(clock.now());
+                if left.is_zero() || client.sleep(left).await.is_err() {
+                    break;
+                }
+            }
+            move |talk: &mut Talk| {
+                if talk.receiver(link).is_some() {
+                    talk.detach(link, Refusal::session_lock_lost());
+                }
+            }
+        });
+    }
+
+    /// The session of this connection with an ID.
+    pub(crate) fn session(&self, entity: &Entity, id: &str) -> Result<Arc<Session>, Refusal> {
+        let held = self.links.values().find_map(|link| match link {
+            Link::Receiver(receiver) if receiver.entity.name() == entity.name() => {
+                receiver.session.as_ref().filter(|session| session.id == id)
+            }
+            _ => None,
+        });
+        held.cloned().ok_or_else(Refusal::session_lock_lost)
+    }
+}

@@ -1,0 +1,293 @@
+//! How clients settle what they received: over the link it came by, or by token.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::amqp::AmqpError;
+use crate::amqp::DeliveryNumber;
+use crate::amqp::LinkId;
+use crate::amqp::Map;
+use crate::amqp::Outcome;
+use crate::amqp::lookup;
+use crate::engine::Abandon;
+use crate::engine::Completion;
+use crate::engine::DeliveryId;
+use crate::engine::Ending;
+use crate::engine::Kept;
+use crate::header::Properties;
+use crate::header::PropertyValue;
+use crate::id::QueueName;
+use crate::limits;
+use crate::service_bus::dead::Return;
+use crate::service_bus::holds::Held;
+use crate::service_bus::holds::Hold;
+use crate::service_bus::holds::Kind;
+use crate::service_bus::property;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::condition;
+use crate::service_bus::shared::Shared;
+use crate::service_bus::talk::Talk;
+use crate::wire::WireDuration;
+
+/// The property of an abandoned message that says after what time it is tried again.
+const RETRY_AFTER: &str = "seriatim-retry-after";
+
+/// Reason of a dead letter for which the client gave none.
+const NO_REASON: &str = "DeadLettered";
+
+/// How a client wants a message settled.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Settlement {
+    Complete,
+    Abandon(Properties),
+    Defer(Properties),
+    DeadLetter { reason: String, description: String, properties: Properties },
+}
+
+/// Completions of one queue that came together.
+#[derive(Default)]
+pub(crate) struct Completions {
+    by_queue: HashMap<QueueName, Vec<(Reply, Hold, DeliveryId)>>,
+}
+
+/// Where and how a settlement is answered.
+#[derive(Clone, Debug)]
+struct Reply {
+    link: LinkId,
+    delivery: DeliveryNumber,
+    /// What the client hears if it went well; nothing, if it does not listen.
+    outcome: Option<Outcome>,
+}
+
+impl Settlement {
+    fn kind(&self) -> Kind {
+        match self {
+            Settlement::Complete => Kind::Completed,
+            Settlement::Abandon(_) => Kind::Abandoned,
+            Settlement::Defer(_) => Kind::Deferred,
+            Settlement::DeadLetter { .. } => Kind::DeadLettered,
+        }
+    }
+
+    /// What an outcome asks for; nothing when the message was not looked at.
+    fn of(outcome: &Outcome) -> Option<Settlement> {
+        match outcome {
+            Outcome::Accepted => Some(Settlement::Complete),
+            Outcome::Released => None,
+            Outcome::Modified { undeliverable_here: true, annotations, .. } => {
+                Some(Settlement::Defer(property::read(annotations)))
+            }
+            Outcome::Modified { annotations, .. } => Some(Settlement::Abandon(property::read(annotations))),
+            Outcome::Rejected(error) => {
+                let info = error.as_ref().map(|error| &error.info[..]).unwrap_or_default();
+                Some(Settlement::dead_letter(info, error.as_ref()))
+            }
+        }
+    }
+
+    /// A dead letter with this reason, or one that says that there is none.
+    pub(crate) fn suspend(reason: &str, description: &str, properties: Properties) -> Settlement {
+        let reason = if reason.is_empty() { NO_REASON } else { reason }.to_owned();
+        Settlement::DeadLetter { reason, description: description.to_owned(), properties }
+    }
+
+    fn dead_letter(
+        info: &[(crate::amqp::Value, crate::amqp::Value)],
+        error: Option<&AmqpError>,
+    ) -> Settlement {
+        let text = |name: &str| lookup(info, name).and_then(|value| value.as_str()).map(str::to_owned);
+        let mut properties = property::read(info);
+        properties.remove("DeadLetterReason");
+        properties.remove("DeadLetterErrorDescription");
+        let said = error.and_then(|error| error.description.as_ref()).map(ToString::to_string);
+        Settlement::DeadLetter {
+            reason: text("DeadLetterReason")
+                .filter(|reason| !reason.is_empty())
+                .unwrap_or(NO_REASON.to_owned()),
+            description: text("DeadLetterErrorDescription").or(said).unwrap_or_default(),
+            properties,
+        }
+    }
+}
+
+impl Talk {
+    pub(crate) fn settle(
+        &mut self,
+        link: LinkId,
+        delivery: DeliveryNumber,
+        outcome: Option<Outcome>,
+        settled: bool,
+    ) {
+        let Some(receiver) = self.receiver(link) else { return };
+        let Some(hold) = receiver.unsettled.remove(&delivery) else {
+            if !settled {
+                let lost = Outcome::Rejected(Some(Refusal::lock_lost().into()));
+                self.amqp.settle(link, delivery, lost);
+            }
+            return;
+        };
+        let outcome = outcome.unwrap_or(Outcome::Released);
+        // An error in the answer would tell the client that its rejection failed.
+        let answer = match &outcome {
+            Outcome::Rejected(_) => Outcome::Rejected(None),
+            Outcome::Modified { delivery_failed, undeliverable_here, .. } => Outcome::Modified {
+                delivery_failed: *delivery_failed,
+                undeliverable_here: *undeliverable_here,
+                annotations: Map::new(),
+            },
+            other => other.clone(),
+        };
+        let reply = Reply { link, delivery, outcome: (!settled).then_some(answer) };
+        match (Settlement::of(&outcome), hold.held) {
+            (Some(Settlement::Complete), Held::Message(id)) => {
+                let waiting = self.completions.by_queue.entry(hold.queue.clone()).or_default();
+                waiting.push((reply, hold, id));
+                if waiting.len() >= limits::COMPLETE_ALL_MAX {
+                    self.send_completions();
+                }
+            }
+            (settlement, _) => {
+                let shared = self.shared.clone();
+                self.start(async move {
+                    let answer = match settlement {
+                        Some(settlement) => shared.settle(&hold, settlement).await,
+                        None => shared.release(&hold).await,
+                    };
+                    move |talk: &mut Talk| talk.settled(reply, answer)
+                });
+            }
+        }
+    }
+
+    /// Completes what came together, in one request for each queue.
+    pub(crate) fn send_completions(&mut self) {
+        for (name, waiting) in std::mem::take(&mut self.completions).by_queue {
+            let shared = self.shared.clone();
+            self.start(async move {
+                let ids: Vec<DeliveryId> = waiting.iter().map(|(_, _, id)| *id).collect();
+                let answers = match shared.kept(&name) {
+                    Ok(kept) => kept.complete_all(&ids).await.map_err(Refusal::from),
+                    Err(refusal) => Err(refusal),
+                };
+                let answers: Vec<Result<(), Refusal>> = match answers {
+                    Ok(answers) => answers.into_iter().map(|answer| answer.map_err(Refusal::from)).collect(),
+                    Err(refusal) => waiting.iter().map(|_| Err(refusal.clone())).collect(),
+                };
+                move |talk: &mut Talk| {
+                    for ((reply, hold, _), answer) in waiting.into_iter().zip(answers) {
+                        let answer = talk.shared.note(&hold, Kind::Completed, answer);
+                        talk.settled(reply, answer);
+                    }
+                }
+            });
+        }
+    }
+
+    fn settled(&mut self, reply: Reply, answer: Result<(), Refusal>) {
+        self.shared.meters.note_settled(usize::from(answer.is_ok()));
+        let Some(outcome) = reply.outcome else { return };
+        let outcome = match answer {
+            Ok(()) => outcome,
+            Err(refusal) => Outcome::Rejected(Some(refusal.into())),
+        };
+        self.amqp.settle(reply.link, reply.delivery, outcome);
+    }
+}
+
+impl Shared {
+    pub(crate) fn kept(&self, queue: &QueueName) -> Result<Kept, Refusal> {
+        Ok(self.client.queue(queue.as_str())?.kept())
+    }
+
+    /// Settles a message that a client holds.
+    pub(crate) async fn settle(&self, hold: &Hold, settlement: Settlement) -> Result<(), Refusal> {
+        let kind = settlement.kind();
+        let answer = match hold.held {
+            Held::Message(id) => self.settle_message(hold, id, settlement).await,
+            Held::DeadLetter(number) => {
+                let queue = self.client.queue(hold.queue.as_str())?;
+                match kind {
+                    Kind::Completed => self.shelves.complete(&queue, number, hold.token).await,
+                    Kind::Abandoned => {
+                        self.shelves.give_back(&hold.queue, number, hold.token, Return::Abandoned)
+                    }
+                    Kind::Deferred => {
+                        self.shelves.give_back(&hold.queue, number, hold.token, Return::Deferred)
+                    }
+                    Kind::DeadLettered => {
+                        Err(Refusal::new(condition::NOT_ALLOWED, "the message is a dead letter already"))
+                    }
+                }
+            }
+        };
+        self.note(hold, kind, answer)
+    }
+
+    async fn settle_message(
+        &self,
+        hold: &Hold,
+        id: DeliveryId,
+        settlement: Settlement,
+    ) -> Result<(), Refusal> {
+        let kept = self.kept(&hold.queue)?;
+        let (ending, properties) = match settlement {
+            Settlement::Complete => {
+                kept.complete(id, Completion::new()).await?;
+                return Ok(());
+            }
+            Settlement::Abandon(mut properties) => {
+                let abandon = match properties.remove(RETRY_AFTER) {
+                    Some(said) => Abandon::after(delay(&said)?),
+                    None => self
+                        .entrance
+                        .retry_delay(&hold.queue, id.delivery_count())
+                        .map_or_else(Abandon::now, Abandon::after),
+                };
+                (Ending::Abandon(abandon.reason("abandoned")), properties)
+            }
+            Settlement::Defer(properties) => (Ending::Defer(None), properties),
+            Settlement::DeadLetter { reason, description, properties } => {
+                (Ending::DeadLetter { reason, description }, properties)
+            }
+        };
+        Ok(kept.end_with(id, ending, properties).await?)
+    }
+
+    /// Gives a message back as if it had not been handed out.
+    pub(crate) async fn release(&self, hold: &Hold) -> Result<(), Refusal> {
+        self.holds.forget(hold.token);
+        match hold.held {
+            Held::Message(id) => Ok(self.kept(&hold.queue)?.end(id, Ending::Release).await?),
+            Held::DeadLetter(number) => {
+                self.shelves.give_back(&hold.queue, number, hold.token, Return::Released)
+            }
+        }
+    }
+
+    /// Notes how a settlement went.
+    pub(crate) fn note(&self, hold: &Hold, kind: Kind, answer: Result<(), Refusal>) -> Result<(), Refusal> {
+        match answer {
+            Ok(()) => {
+                self.holds.note_settled(hold.token, kind);
+                Ok(())
+            }
+            Err(refusal) if refusal.condition == condition::LOCK_LOST && hold.is_of_session => {
+                Err(Refusal::session_lock_lost())
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+}
+
+/// A delay as a client says it: seconds, or text of a span.
+fn delay(said: &PropertyValue) -> Result<Duration, Refusal> {
+    let wrong = || Refusal::argument(format!("{RETRY_AFTER} is neither seconds nor a span like 5m"));
+    match said {
+        PropertyValue::Integer(seconds) => {
+            Ok(Duration::from_secs(u64::try_from(*seconds).map_err(|_| wrong())?))
+        }
+        PropertyValue::Float(seconds) => Duration::try_from_secs_f64(*seconds).map_err(|_| wrong()),
+        PropertyValue::Text(text) => Ok(text.parse::<WireDuration>().map_err(|_| wrong())?.0),
+        _ => Err(wrong()),
+    }
+}
