@@ -279,6 +279,7 @@ pub const HTTP_ANSWERS_BYTES: usize = 32 * 1024 * 1024;
 
 /// Bytes of an NDJSON answer from which on it is sent before the batch has ended.
 pub const HTTP_ANSWER_HELD_BYTES: usize = 1024 * 1024;
+
 /// Default of how long one attempt of a handler in another process may take.
 /// Default of how long one attempt of a handler may take.
 pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
@@ -381,6 +382,7 @@ pub const OUTBOUND_IDLE_MAX: Duration = Duration::from_secs(15);
 
 /// Bytes of properties that go into the headers of a post: a server takes a head of 8 KiB at least.
 pub const PROPERTY_HEADERS_BYTES_MAX: usize = 4 * 1024;
+
 /// Port of the HTTP server.
 pub const HTTP_PORT: u16 = 7700;
 
@@ -401,6 +403,7 @@ pub const TICKS_SHOWN: usize = 5;
 
 /// How long a connection whose body was refused is read to its end: long enough for the refusal to arrive.
 pub const HTTP_LINGER: Duration = Duration::from_secs(2);
+
 /// After how many looks at workflows in trouble schedules are looked at too: once a minute, because only somebody who purges
 /// their queue can take them away.
 pub const LOOKS_BETWEEN_SCHEDULES: u64 = 12;
@@ -410,6 +413,43 @@ pub const LOCK_LOOKS: u32 = 40;
 
 /// How long between two such looks: a child needs milliseconds from its start to its program.
 pub const LOCK_LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Longest token of a shared access signature: a resource, a name and a signature are a few hundred bytes.
+pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
+
+/// Shortest time a message is hidden when it is handed out without a lock: as long as the shortest lock.
+pub const HIDDEN_MIN: Duration = Duration::from_secs(1);
+
+/// How far the date of a signed request may be from now, in either direction: as storage accounts have it.
+pub const REQUEST_AGE_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// Port of the endpoint for storage queues, as emulators have it.
+pub const STORAGE_QUEUE_PORT: u16 = 10_001;
+
+/// Longest text of a message of a storage queue in bytes, as Azure has it.
+pub const STORAGE_TEXT_BYTES_MAX: usize = 64 * 1024;
+
+/// Largest body of a request to a storage queue: each character of the longest text may be written as an entity of
+/// six bytes.
+pub const STORAGE_BODY_BYTES_MAX: usize = 6 * STORAGE_TEXT_BYTES_MAX + 1024;
+
+/// Bytes of bodies that the endpoint for storage queues reads at once: more than eighty of the largest.
+pub const STORAGE_BODIES_BYTES: usize = 32 * 1024 * 1024;
+
+/// Most messages one request to a storage queue receives or peeks, as Azure has it.
+pub const STORAGE_MESSAGES_MAX: usize = 32;
+
+/// Longest time a message of a storage queue is hidden, and its time to live when the sender names none, as Azure has it.
+pub const STORAGE_WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How long a message of a storage queue is hidden when its receiver does not say, as Azure has it.
+pub const STORAGE_HIDDEN_DEFAULT: Duration = Duration::from_secs(30);
+
+/// Most queues in one page of a listing of storage queues, as Azure has it.
+pub const STORAGE_QUEUES_MAX: usize = 5_000;
+
+/// Most bytes of names and values of one storage queue's metadata, as Azure has it.
+pub const STORAGE_METADATA_BYTES_MAX: usize = 8 * 1024;
 
 /// Default lock of a queue that behaves like one of Service Bus.
 pub const SERVICE_BUS_LOCK: Duration = Duration::from_secs(60);
@@ -428,6 +468,7 @@ pub const AMQP_PORT: u16 = 5672;
 
 /// AMQP connections that may be open at once, as in a namespace of Service Bus.
 pub const SERVICE_BUS_CONNECTIONS_MAX: usize = 5_000;
+
 /// Deepest nesting of an AMQP value: nothing that clients send needs more than five, and reading recurses.
 pub const AMQP_DEPTH_MAX: usize = 32;
 
@@ -521,47 +562,12 @@ pub const SERVICE_BUS_LOOKS_MAX: usize = 1_000_000;
 
 /// Bytes of messages in one answer; a client asks again from where it ends.
 pub const SERVICE_BUS_ANSWER_BYTES: usize = 768 * 1024;
+
 /// Smallest limit of frames an AMQP peer may have, which the standard sets.
 pub const AMQP_FRAME_BYTES_MIN: u32 = 512;
 
 /// Shortest idle time-out an AMQP peer may have: it is sent a heartbeat twice as often.
 pub const AMQP_PEER_IDLE_MS_MIN: u32 = 200;
-/// Longest token of a shared access signature: a resource, a name and a signature are a few hundred bytes.
-pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
-
-/// Shortest time a message is hidden when it is handed out without a lock: as long as the shortest lock.
-pub const HIDDEN_MIN: Duration = Duration::from_secs(1);
-
-/// How far the date of a signed request may be from now, in either direction: as storage accounts have it.
-pub const REQUEST_AGE_MAX: Duration = Duration::from_secs(15 * 60);
-
-/// Port of the endpoint for storage queues, as emulators have it.
-pub const STORAGE_QUEUE_PORT: u16 = 10_001;
-
-/// Longest text of a message of a storage queue in bytes, as Azure has it.
-pub const STORAGE_TEXT_BYTES_MAX: usize = 64 * 1024;
-
-/// Largest body of a request to a storage queue: each character of the longest text may be written as an entity of
-/// six bytes.
-pub const STORAGE_BODY_BYTES_MAX: usize = 6 * STORAGE_TEXT_BYTES_MAX + 1024;
-
-/// Bytes of bodies that the endpoint for storage queues reads at once: more than eighty of the largest.
-pub const STORAGE_BODIES_BYTES: usize = 32 * 1024 * 1024;
-
-/// Most messages one request to a storage queue receives or peeks, as Azure has it.
-pub const STORAGE_MESSAGES_MAX: usize = 32;
-
-/// Longest time a message of a storage queue is hidden, and its time to live when the sender names none, as Azure has it.
-pub const STORAGE_WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-
-/// How long a message of a storage queue is hidden when its receiver does not say, as Azure has it.
-pub const STORAGE_HIDDEN_DEFAULT: Duration = Duration::from_secs(30);
-
-/// Most queues in one page of a listing of storage queues, as Azure has it.
-pub const STORAGE_QUEUES_MAX: usize = 5_000;
-
-/// Most bytes of names and values of one storage queue's metadata, as Azure has it.
-pub const STORAGE_METADATA_BYTES_MAX: usize = 8 * 1024;
 
 /// Tokens of one connection that count at once; the SDKs show one for each entity.
 pub const SERVICE_BUS_TOKENS_MAX: usize = 1_024;
