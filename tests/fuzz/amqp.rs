@@ -19,7 +19,7 @@ const BEGINNING: &[u8] = b"AMQP\x00\x01\x00\x00\
     \0\0\0\x14\x02\0\0\0\0\x53\x11\xc0\x07\x04\x40\x43\x52\x09\x52\x09\
     \0\0\0\x13\x02\0\0\0\0\x53\x12\xc0\x06\x03\xa1\x01s\x43\x42\
     \0\0\0\x14\x02\0\0\0\0\x53\x12\xc0\x07\x03\xa1\x01r\x52\x01\x41\
-    \0\0\0\x1b\x02\0\0\0\0\x53\x13\xc0\x0e\x07\x43\x52\x09\x43\x52\x09\x52\x01\x43\x52\x09";
+    \0\0\0\x19\x02\0\0\0\0\x53\x13\xc0\x0c\x07\x43\x52\x09\x43\x52\x09\x52\x01\x43\x52\x09";
 
 /// Reads the bytes as a value and as a message; what can be read can be written, and read again.
 pub(crate) fn codec(data: &[u8]) {
@@ -108,7 +108,8 @@ fn answer(connection: &mut Connection, event: &Event) {
         Event::Credit { link, drain, .. } => {
             for len in [10, 1_000, 70_000] {
                 let payload = vec![0x40; len].into();
-                let _ = connection.send(*link, Outgoing { payload, settled: len == 10, ..Outgoing::default() });
+                let _ =
+                    connection.send(*link, Outgoing { payload, settled: len == 10, ..Outgoing::default() });
             }
             if *drain {
                 connection.drained(*link);
