@@ -9,6 +9,10 @@
 //! bytes, the deadline, or something of the application's. A connection takes no further frame while
 //! [`ConnectionOptions::buffered_bytes_max`] of output wait, so a peer that asks and never reads stops itself.
 //!
+//! Of the socket: switch off Nagle's algorithm; where the system can (`TCP_QUICKACK`), acknowledge after every read,
+//! because SDKs leave it on at their side, and then a message waits 40 ms behind a flow that nobody answers. When the
+//! connection is finished, shut down writing and read until the end, or the peer may lose what was written last.
+//!
 //! ```
 //! use std::io::{Read, Write};
 //!
@@ -89,6 +93,7 @@
 //!   be sent at once.
 //! - **Refusing** a link, or detaching it, takes an error of three fields, which is always written with all three.
 //! - **A dynamic source** ([`Source::dynamic`]) asks for a node: accept it with an address of your own making.
+//! - **Payloads and tags share memory** with what was read around them: copy what is kept for long.
 //! - **Deliveries of a link that is over** are forgotten here; whatever they held is the application's to release.
 //! - **The end of a session** tells of its links first, the end of the connection does not: forget them all.
 

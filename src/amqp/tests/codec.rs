@@ -119,7 +119,7 @@ fn an_array_of_nothings_cannot_claim_memory() {
 fn a_long_descriptor_of_many_elements_cannot_claim_memory() {
     let mut array = vec![0xf0];
     let name = vec![b'x'; 30_000];
-    array.extend((4 + 1 + 5 + 30_000 + 1 + 0_u32).to_be_bytes());
+    array.extend((4 + 2 + 4 + 30_000 + 1_u32).to_be_bytes());
     array.extend(30_000_u32.to_be_bytes());
     array.extend([0x00, 0xb3]);
     array.extend(30_000_u32.to_be_bytes());

@@ -195,7 +195,22 @@ fn messages_in_parts_take_no_more_memory_than_they_may() {
         let Performative::Transfer(part, _) = part(Some(handle), b"", true) else { unreachable!() };
         pair.says(Performative::Transfer(Transfer { handle, ..part }, vec![0; 600].into()));
     }
-    assert_eq!(pair.closed_for().as_deref(), Some(condition::RESOURCE_LIMIT_EXCEEDED));
+    assert_eq!(detached_for(&mut pair).as_deref(), Some(condition::RESOURCE_LIMIT_EXCEEDED));
+    assert_eq!(pair.connection.hub.partial_bytes, 600, "the other message goes on");
+}
+
+#[test]
+fn two_links_cannot_give_one_number_to_two_deliveries() {
+    let mut pair = Pair::begun(ConnectionOptions::default());
+    for (handle, more) in [(0, true), (1, true), (0, false), (1, false)] {
+        if more {
+            pair.attach(attach(&handle.to_string(), handle, Role::Sender), 5);
+        }
+        let Performative::Transfer(part, payload) = part(Some(7), b"x", more) else { unreachable!() };
+        pair.says(Performative::Transfer(Transfer { handle, ..part }, payload));
+    }
+    assert_eq!(detached_for(&mut pair).as_deref(), Some(condition::NOT_ALLOWED));
+    assert_eq!(pair.connection.hub.unsettled, 1);
 }
 
 #[test]

@@ -97,8 +97,11 @@ fn played<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
 fn assert_bounds(connection: &mut Connection) {
     let hub = &connection.hub;
     let links: usize = connection.sessions.values().map(|session| session.links.len()).sum();
-    let unsettled: usize =
-        connection.sessions.values().map(|session| session.incoming.len() + session.outgoing.len()).sum();
+    let unsettled: usize = connection
+        .sessions
+        .values()
+        .map(|session| session.incoming.len() + session.outgoing.len() + session.told.len())
+        .sum();
     if !connection.sessions.is_empty() {
         assert_eq!((hub.links, hub.unsettled), (links, unsettled));
         let queued = connection.sessions.values().flat_map(|session| &session.queue);
