@@ -63,6 +63,15 @@ impl Outcome {
         })
     }
 
+    /// Whether it is more than a word: then every delivery gets a copy of what may be long.
+    pub(crate) fn carries_more(&self) -> bool {
+        match self {
+            Outcome::Accepted | Outcome::Released | Outcome::Rejected(None) => false,
+            Outcome::Rejected(Some(_)) => true,
+            Outcome::Modified { annotations, .. } => !annotations.is_empty(),
+        }
+    }
+
     pub(crate) fn write(&self, out: &mut BytesMut) {
         match self {
             Outcome::Accepted => empty(out, ACCEPTED),

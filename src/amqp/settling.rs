@@ -13,6 +13,7 @@ use crate::amqp::outcome::Outcome;
 use crate::amqp::serial::ahead;
 use crate::amqp::session::Session;
 use crate::amqp::transfer::Disposition;
+use crate::limits::AMQP_RANGE_WITH_MORE_MAX;
 
 /// The rest of a disposition: each of its deliveries gets a copy of the state, which may be long, so they are told
 /// one by one as the application asks for events.
@@ -75,6 +76,11 @@ impl Session {
             }
             Role::Sender if disposition.settled => within(&self.incoming, first, last, &mut numbers),
             _ => {}
+        }
+        let carries_more = disposition.state.as_ref().is_some_and(Outcome::carries_more);
+        if carries_more && numbers.len() > AMQP_RANGE_WITH_MORE_MAX {
+            let what = "an outcome with annotations or an error is for fewer deliveries at once";
+            return Err(Breach::session(condition::RESOURCE_LIMIT_EXCEEDED, what));
         }
         Ok(Endings { channel: self.channel, disposition, numbers: numbers.into_iter() })
     }
