@@ -59,6 +59,9 @@ impl Session {
             }
         };
         if transfer.aborted {
+            // The application sees nothing of it, and so would never give its credit again.
+            link.credit += 1;
+            self.tell_credit(hub, handle, false);
             return Ok(());
         }
         if (partial.bytes.len() + payload.len()) as u64 > link.message_bytes_max {

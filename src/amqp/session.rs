@@ -92,6 +92,7 @@ impl Session {
         if link.state == LinkState::Detaching {
             return Ok(());
         }
+        let mut wants_answer = flow.echo;
         if link.peer.is_receiver() {
             let has_changed = link.take_credit(flow);
             match link.state {
@@ -103,9 +104,9 @@ impl Session {
                 _ => {}
             }
         } else {
-            link.take_count(flow);
+            wants_answer |= link.take_count(flow);
         }
-        if flow.echo && link.state == LinkState::Attached {
+        if wants_answer && link.state == LinkState::Attached {
             self.tell_credit(hub, handle, false);
         }
         Ok(())
