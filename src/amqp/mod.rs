@@ -97,6 +97,7 @@
 //! - **Deliveries of a link that is over** are forgotten here; whatever they held is the application's to release.
 //! - **The end of a session** tells of its links first, the end of the connection does not: forget them all.
 
+mod array;
 mod attach;
 mod attaching;
 mod closing;
@@ -109,6 +110,7 @@ mod handshake;
 mod hub;
 mod incoming;
 mod link;
+mod list;
 mod malformed;
 pub mod message;
 mod opened;

@@ -163,8 +163,10 @@ impl Session {
         hub.events.push_back(Event::Ended { channel: self.channel, error });
     }
 
-    /// Forgets everything in the session, and tells of each link that it is over.
+    /// Forgets everything in the session, and tells of each link that it is over. There may be many, so the error that
+    /// each is told is short.
     pub(crate) fn forget(&mut self, hub: &mut Hub, error: Option<&AmqpError>) {
+        let error = error.map(AmqpError::shortened);
         hub.links -= self.links.len();
         hub.unsettled -= self.incoming.len() + self.outgoing.len() + self.told.len();
         self.incoming.clear();
@@ -176,7 +178,7 @@ impl Session {
         for (_, link) in std::mem::take(&mut self.links) {
             hub.partial_bytes -= link.partial.as_ref().map_or(0, |partial| partial.bytes.len());
             if link.state != LinkState::Detaching {
-                let (link, error) = (link.id, error.cloned());
+                let (link, error) = (link.id, error.clone());
                 hub.events.push_back(Event::Detached { link, error, closed: true });
             }
         }
