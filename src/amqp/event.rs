@@ -81,6 +81,15 @@ pub enum Event {
         /// Whether the sender has settled it: then nothing is expected.
         settled: bool,
     },
+    /// A message has come that is larger than its link takes: reject it. It counts as one that has come.
+    TooLarge {
+        /// The link.
+        link: LinkId,
+        /// What to settle it by.
+        delivery: DeliveryNumber,
+        /// Whether the sender has settled it: then nothing is expected.
+        settled: bool,
+    },
     /// The peer says how a delivery has ended, or is about to. It comes at most once for each delivery.
     Settled {
         /// The link.

@@ -43,12 +43,12 @@ impl Session {
     }
 
     /// Adds a part to its message, which it may complete.
-    fn take_part(&mut self, hub: &mut Hub, transfer: Transfer, payload: Bytes) -> Result<(), Breach> {
+    fn take_part(&mut self, hub: &mut Hub, transfer: Transfer, mut payload: Bytes) -> Result<(), Breach> {
         let handle = transfer.handle;
         let Some(link) = self.links.get_mut(&handle) else {
             return Ok(());
         };
-        let partial = match link.partial.take() {
+        let mut partial = match link.partial.take() {
             None => first_part(link, &transfer)?,
             Some(partial) => {
                 hub.partial_bytes -= partial.bytes.len();
@@ -65,8 +65,11 @@ impl Session {
             return Ok(());
         }
         if (partial.bytes.len() + payload.len()) as u64 > link.message_bytes_max {
-            let what = "the message is larger than the link takes";
-            return Err(Breach::link(handle, condition::MESSAGE_SIZE_EXCEEDED, what));
+            partial.is_too_large = true;
+        }
+        if partial.is_too_large {
+            // The sender is told about this message, which its clients understand better than a link that is gone.
+            (partial.bytes, payload) = (BytesMut::new(), Bytes::new());
         }
         let settled = partial.settled || transfer.settled == Some(true);
         if transfer.more {
@@ -83,9 +86,14 @@ impl Session {
             link.unsettled += 1;
             hub.unsettled += 1;
         }
+        let delivery = DeliveryNumber(partial.delivery);
+        if partial.is_too_large {
+            hub.events.push_back(Event::TooLarge { link: link.id, delivery, settled });
+            return Ok(());
+        }
         hub.events.push_back(Event::Message {
             link: link.id,
-            delivery: DeliveryNumber(partial.delivery),
+            delivery,
             format: partial.format,
             tag: partial.tag,
             payload: whole(partial.bytes, payload),
@@ -129,6 +137,7 @@ fn first_part(link: &mut Link, transfer: &Transfer) -> Result<Partial, Breach> {
         format: transfer.message_format.unwrap_or(0),
         settled: false,
         bytes: BytesMut::new(),
+        is_too_large: false,
     })
 }
 

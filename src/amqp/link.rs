@@ -54,6 +54,8 @@ pub(crate) struct Partial {
     pub(crate) format: u32,
     pub(crate) settled: bool,
     pub(crate) bytes: BytesMut,
+    /// Whether it is larger than the link takes; then none of its bytes are kept.
+    pub(crate) is_too_large: bool,
 }
 
 impl Link {

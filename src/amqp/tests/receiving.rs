@@ -182,13 +182,16 @@ fn a_sender_that_gives_up_credit_by_counting_further_gets_it_again() {
 }
 
 #[test]
-fn a_message_larger_than_the_link_takes_detaches_it() {
+fn a_message_larger_than_the_link_takes_is_not_kept_and_leaves_the_link_as_it_is() {
     let options = ConnectionOptions { message_bytes_max: 6, ..ConnectionOptions::default() };
-    let (mut pair, _) = Pair::attached_with(options, Role::Sender, 10);
+    let (mut pair, link) = Pair::attached_with(options, Role::Sender, 10);
     pair.says(part(Some(0), b"four", true));
     pair.says(part(None, b"four", true));
-    assert_eq!(detached_for(&mut pair).as_deref(), Some(condition::MESSAGE_SIZE_EXCEEDED));
     assert_eq!(pair.connection.hub.partial_bytes, 0);
+    pair.says(part(None, b"four", false));
+    let too_large = Event::TooLarge { link, delivery: DeliveryNumber(0), settled: false };
+    assert_eq!(pair.events(), [too_large]);
+    assert_eq!(pair.connection.credit(link), 9);
 }
 
 #[test]
