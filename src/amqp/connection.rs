@@ -82,7 +82,9 @@ impl Connection {
             return;
         }
         self.input.extend_from_slice(bytes);
-        if self.input.len() > self.hub.options.buffered_bytes_max + bytes.len() {
+        let frame_bytes_max = self.hub.options.frame_bytes_max as usize;
+        let unread_bytes_max = self.hub.options.buffered_bytes_max.max(frame_bytes_max);
+        if self.input.len() > unread_bytes_max.saturating_add(bytes.len()) {
             let what = "more was sent than is read";
             self.fail(AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, what));
             // What was thrown away cannot be found again, not even the peer's answer.
