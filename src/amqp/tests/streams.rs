@@ -23,7 +23,7 @@ use crate::amqp::transfer::Flow;
 use crate::amqp::transfer::Transfer;
 
 /// Little of everything, so that bounds are met.
-fn options() -> ConnectionOptions {
+pub(crate) fn options() -> ConnectionOptions {
     ConnectionOptions {
         frame_bytes_max: 512,
         buffered_bytes_max: 4_000,
@@ -97,7 +97,7 @@ fn played<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
     events
 }
 
-fn assert_bounds(connection: &mut Connection) {
+pub(crate) fn assert_bounds(connection: &mut Connection) {
     let hub = &connection.hub;
     let links: usize = connection.sessions.values().map(|session| session.links.len()).sum();
     let unsettled: usize = connection
@@ -117,7 +117,7 @@ fn assert_bounds(connection: &mut Connection) {
 }
 
 /// One thing that a peer may say, sensible or not.
-fn performative() -> impl Strategy<Value = Performative> {
+pub(crate) fn performative() -> impl Strategy<Value = Performative> {
     let handle = || 0..4_u32;
     let number = || prop_oneof![0..30_u32, Just(u32::MAX), Just(1 << 31)];
     let role = || prop_oneof![Just(Role::Sender), Just(Role::Receiver)];
@@ -190,7 +190,7 @@ fn conversation() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn well_begun() -> Vec<u8> {
+pub(crate) fn well_begun() -> Vec<u8> {
     let mut bytes = [peer::SASL_HEADER, &peer::sasl_init("ANONYMOUS"), peer::HEADER].concat();
     bytes.extend(peer::frame(0, &peer::open()));
     for channel in 0..2 {
