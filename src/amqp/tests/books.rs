@@ -149,9 +149,9 @@ impl Application {
             handle: id.handle,
             delivery_id: is_first.then_some(self.numbers),
             delivery_tag: is_first.then(|| Bytes::from_static(b"t")),
-            settled: Some(len % 5 == 0),
+            settled: Some(len.is_multiple_of(5)),
             more,
-            aborted: more && len % 7 == 0,
+            aborted: more && len.is_multiple_of(7),
             ..Transfer::default()
         };
         self.says(id.channel, Performative::Transfer(transfer, vec![1; len].into()));
