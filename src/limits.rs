@@ -571,3 +571,9 @@ pub const AMQP_PEER_IDLE_MS_MIN: u32 = 200;
 
 /// Tokens of one connection that count at once; the SDKs show one for each entity.
 pub const SERVICE_BUS_TOKENS_MAX: usize = 1_024;
+/// Most AMQP deliveries that one frame may end with annotations or an error, because each gets a copy of them; SDKs end
+/// one so, and with a plain outcome as many as there are.
+pub const AMQP_RANGE_WITH_MORE_MAX: usize = 256;
+
+/// How long an AMQP connection that has ended is still read, so that its last frames arrive.
+pub const AMQP_LINGER: Duration = Duration::from_secs(2);

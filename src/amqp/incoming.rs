@@ -49,52 +49,53 @@ impl Session {
             return Ok(());
         };
         let mut partial = match link.partial.take() {
-            None => {
-                let partial = first_part(hub, link, &transfer)?;
-                if self.incoming.contains_key(&partial.delivery) {
-                    return Err(not_allowed(handle, "the number of a delivery is in use"));
-                }
-                partial
-            }
+            None => first_part(link, &transfer)?,
             Some(partial) => {
                 hub.partial_bytes -= partial.bytes.len();
-                if transfer.delivery_id.is_some_and(|delivery| delivery != partial.delivery) {
-                    return Err(not_allowed(handle, "a delivery began within another one"));
-                }
-                partial
+                next_part(partial, &transfer)?
             }
         };
         if transfer.aborted {
+            // The application sees nothing of it, and so would never give its credit again.
+            link.credit += 1;
+            self.tell_credit(hub, handle, false);
             return Ok(());
         }
-        if (partial.bytes.len() + payload.len()) as u64 > link.message_bytes_max {
-            partial.is_too_large = true;
-        }
+        partial.settled |= transfer.settled == Some(true);
+        partial.is_too_large |= (partial.bytes.len() + payload.len()) as u64 > link.message_bytes_max;
         if partial.is_too_large {
             // The sender is told about this message, which its clients understand better than a link that is gone.
             (partial.bytes, payload) = (BytesMut::new(), Bytes::new());
         }
-        let settled = partial.settled || transfer.settled == Some(true);
         if transfer.more {
-            return keep_part(hub, link, Partial { settled, ..partial }, &payload);
+            keep_part(hub, link, partial, &payload)
+        } else {
+            self.tell(hub, handle, partial, payload)
         }
-        if !settled {
-            self.incoming.insert(partial.delivery, handle);
+    }
+
+    /// Tells of a message of which the last part has come.
+    fn tell(&mut self, hub: &mut Hub, handle: u32, message: Partial, last: Bytes) -> Result<(), Breach> {
+        let Some(link) = self.links.get_mut(&handle) else {
+            return Ok(());
+        };
+        if !message.settled {
+            if self.incoming.contains_key(&message.delivery) {
+                return Err(not_allowed(handle, "the number of a delivery is in use"));
+            }
+            if !hub.may_unsettle() {
+                return Err(no_more(handle, "too many deliveries are unsettled"));
+            }
+            self.incoming.insert(message.delivery, handle);
             link.unsettled += 1;
             hub.unsettled += 1;
         }
-        let delivery = DeliveryNumber(partial.delivery);
-        if partial.is_too_large {
-            hub.events.push_back(Event::TooLarge { link: link.id, delivery, settled });
-            return Ok(());
-        }
-        hub.events.push_back(Event::Message {
-            link: link.id,
-            delivery,
-            format: partial.format,
-            tag: partial.tag,
-            payload: whole(partial.bytes, payload),
-            settled,
+        let Partial { delivery, tag, format, settled, bytes, is_too_large } = message;
+        let (link, delivery) = (link.id, DeliveryNumber(delivery));
+        hub.events.push_back(if is_too_large {
+            Event::TooLarge { link, delivery, settled }
+        } else {
+            Event::Message { link, delivery, format, tag, payload: whole(bytes, last), settled }
         });
         Ok(())
     }
@@ -113,7 +114,7 @@ impl Session {
 }
 
 /// Begins a message with its first part, for which the peer needs credit.
-fn first_part(hub: &Hub, link: &mut Link, transfer: &Transfer) -> Result<Partial, Breach> {
+fn first_part(link: &mut Link, transfer: &Transfer) -> Result<Partial, Breach> {
     let handle = transfer.handle;
     if link.credit == 0 {
         return Err(no_credit(handle));
@@ -127,13 +128,6 @@ fn first_part(hub: &Hub, link: &mut Link, transfer: &Transfer) -> Result<Partial
     if tag.len() > AMQP_TAG_BYTES_MAX {
         return Err(Breach::link(handle, condition::INVALID_FIELD, "the tag of a delivery is too long"));
     }
-    if !hub.may_unsettle() {
-        return Err(Breach::link(
-            handle,
-            condition::RESOURCE_LIMIT_EXCEEDED,
-            "too many deliveries are unsettled",
-        ));
-    }
     link.count_delivery();
     Ok(Partial {
         delivery,
@@ -145,12 +139,21 @@ fn first_part(hub: &Hub, link: &mut Link, transfer: &Transfer) -> Result<Partial
     })
 }
 
+/// Goes on with a message, unless the part belongs to another one.
+fn next_part(partial: Partial, transfer: &Transfer) -> Result<Partial, Breach> {
+    match transfer.delivery_id {
+        Some(delivery) if delivery != partial.delivery => {
+            Err(not_allowed(transfer.handle, "a delivery began within another one"))
+        }
+        _ => Ok(partial),
+    }
+}
+
 /// Keeps a part until the next one comes.
 fn keep_part(hub: &mut Hub, link: &mut Link, mut partial: Partial, payload: &[u8]) -> Result<(), Breach> {
     let bytes = partial.bytes.len() + payload.len();
     if hub.partial_bytes + bytes > hub.partial_bytes_max() {
-        let what = "too many bytes of messages have come in part";
-        return Err(Breach::connection(condition::RESOURCE_LIMIT_EXCEEDED, what));
+        return Err(no_more(link.id.handle, "too many bytes of messages have come in part"));
     }
     partial.bytes.extend_from_slice(payload);
     hub.partial_bytes += bytes;
@@ -169,6 +172,10 @@ fn whole(mut parts: BytesMut, last: Bytes) -> Bytes {
 
 fn no_credit(handle: u32) -> Breach {
     Breach::link(handle, condition::TRANSFER_LIMIT_EXCEEDED, "the link has no credit")
+}
+
+fn no_more(handle: u32, what: &'static str) -> Breach {
+    Breach::link(handle, condition::RESOURCE_LIMIT_EXCEEDED, what)
 }
 
 fn not_allowed(handle: u32, what: &'static str) -> Breach {

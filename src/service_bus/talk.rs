@@ -12,6 +12,8 @@ use futures_util::FutureExt;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use tokio::io::AsyncReadExt;
+use tokio::io::AsyncWriteExt;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
@@ -90,9 +92,13 @@ impl Talk {
     }
 
     /// Talks until one side ends the connection.
-    pub(crate) async fn over(mut self, stream: TcpStream) {
+    pub(crate) async fn over(mut self, mut stream: TcpStream) {
         let mut buffer = vec![0; limits::AMQP_READ_BYTES];
-        if let Err(error) = self.talk(&stream, &mut buffer).await {
+        let ended = match self.talk(&stream, &mut buffer).await {
+            Ok(()) => end(&mut stream, &mut buffer).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = ended {
             tracing::debug!(%error, "end an AMQP connection");
         }
     }
@@ -190,7 +196,7 @@ impl Talk {
     /// Waits until there is something to do.
     async fn wait(&mut self, stream: &TcpStream, buffer: &mut [u8], has_output: bool) -> io::Result<()> {
         // Who sends faster than the engine commits, or takes less than it asks for, is not read meanwhile.
-        let reads = self.sending_bytes < limits::SERVICE_BUS_SENDING_BYTES && self.amqp.has_room();
+        let reads = self.sending_bytes < limits::SERVICE_BUS_SENDING_BYTES && self.amqp.may_read();
         let interest = match (reads, has_output) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
             (true, false) => Some(Interest::READABLE),
@@ -235,6 +241,7 @@ impl Talk {
                 Ok(())
             }
             Ok(count) => {
+                acknowledge_at_once(stream);
                 self.amqp.receive(&buffer[..count], now_ms);
                 Ok(())
             }
@@ -297,3 +304,21 @@ async fn after(patience: Duration) {
     let never = std::future::pending::<()>();
     let _ = tokio::time::timeout(patience, never).await;
 }
+
+/// Ends a stream in order: to drop it while the peer still writes would make its system drop what it has not read yet.
+async fn end(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<()> {
+    stream.shutdown().await?;
+    let reading = async { while stream.read(buffer).await.is_ok_and(|count| count > 0) {} };
+    let _ = tokio::time::timeout(limits::AMQP_LINGER, reading).await;
+    Ok(())
+}
+
+/// A client that waits for the acknowledgement of its last packet before it sends the next (Nagle's algorithm) would
+/// otherwise wait 40 ms for it, again and again. The system forgets the wish, so it is said after each read.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn acknowledge_at_once(stream: &TcpStream) {
+    let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn acknowledge_at_once(_stream: &TcpStream) {}
