@@ -560,3 +560,7 @@ pub const STORAGE_METADATA_BYTES_MAX: usize = 8 * 1024;
 
 /// Tokens of one connection that count at once; the SDKs show one for each entity.
 pub const SERVICE_BUS_TOKENS_MAX: usize = 1_024;
+
+/// Most AMQP deliveries that one frame may end with annotations or an error, because each gets a copy of them; SDKs end
+/// one so, and with a plain outcome as many as there are.
+pub const AMQP_RANGE_WITH_MORE_MAX: usize = 256;
