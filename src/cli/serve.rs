@@ -36,6 +36,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
     options.http = arguments.http;
     options.amqp = arguments.amqp;
     options.config_json = arguments.config_json.clone();
+    options.storage_queue = arguments.storage_queue;
     options.keys = arguments.keys.clone();
     options.tls = arguments.tls_certificate.clone().zip(arguments.tls_key.clone());
     options.drain = arguments.drain.0;
@@ -54,6 +55,7 @@ pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, Failure> {
     options.http = arguments.http;
     options.amqp = arguments.amqp;
     options.config_json = arguments.config_json.clone();
+    options.storage_queue = arguments.storage_queue;
     eprintln!("definitions: {}", definitions.display());
     let served = serve(options, arguments.json);
     std::fs::remove_dir_all(&folder)?;
@@ -104,14 +106,19 @@ fn serve(options: DaemonOptions, json: bool) -> Result<bool, Failure> {
 fn announce(daemon: &Daemon, json: bool) {
     let (address, definitions) = (daemon.address(), daemon.definitions());
     let amqp = daemon.amqp_address().map(|address| format!("amqp://{address}"));
+    let storage_queue = daemon.storage_queue_address().map(|address| format!("http://{address}"));
     match json {
         true => {
             let http = format!("http://{address}");
-            println!("{}", json!({ "http": http, "amqp": amqp, "definitions": definitions }));
+            let ready = json!({ "http": http, "amqp": amqp, "storage_queue": storage_queue, "definitions": definitions });
+            println!("{ready}");
         }
         false => {
-            let amqp = amqp.map(|amqp| format!(", {amqp}")).unwrap_or_default();
-            println!("seriatim is ready: http://{address}{amqp}, {definitions} definitions; Ctrl-C stops it");
+            let others: String =
+                [amqp, storage_queue].into_iter().flatten().map(|other| format!(", {other}")).collect();
+            println!(
+                "seriatim is ready: http://{address}{others}, {definitions} definitions; Ctrl-C stops it"
+            );
         }
     }
 }

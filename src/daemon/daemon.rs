@@ -14,6 +14,7 @@ use crate::clock::SystemClock;
 use crate::clock::Timestamp;
 use crate::daemon::apply::apply;
 use crate::daemon::crew::Crew;
+use crate::daemon::endpoints::Serving;
 use crate::daemon::error::DaemonError;
 use crate::daemon::gauges::Gauges;
 use crate::daemon::home::Home;
@@ -28,11 +29,9 @@ use crate::engine::Durability;
 use crate::engine::Engine;
 use crate::error::OpenError;
 use crate::handlers::fence;
-use crate::inbound::tls::TlsFiles;
 use crate::intake::Intake;
 use crate::limits;
 use crate::processor::Running;
-use crate::sas::Keys;
 use crate::server::Server;
 use crate::server::ServerOptions;
 use crate::service_bus::Endpoint;
@@ -57,6 +56,8 @@ pub struct DaemonOptions {
     pub amqp: Option<SocketAddr>,
     /// A `Config.json` of the emulator of Service Bus, whose queues are made at start.
     pub config_json: Option<PathBuf>,
+    /// Where the endpoint for storage queues listens, if it does; port 0 takes any that is free.
+    pub storage_queue: Option<SocketAddr>,
     /// What an acknowledged commit survives.
     pub durability: Durability,
     /// How long handlers may go on when the daemon stops.
@@ -74,6 +75,7 @@ impl DaemonOptions {
             tls: None,
             amqp: None,
             config_json: None,
+            storage_queue: None,
             durability: Durability::default(),
             drain: limits::DRAIN_DEFAULT,
         }
@@ -94,6 +96,7 @@ pub struct Daemon {
     stopping: CancellationToken,
     server: JoinHandle<()>,
     endpoint: Option<JoinHandle<()>>,
+    storage_queues: Option<Serving>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -162,6 +165,7 @@ impl Daemon {
         let server = Server::bind(house.server_options()?, client, desk.clone(), desk.clone()).await?;
         let endpoint = house.endpoint(engine.client(), desk).await?;
         let (address, stopping) = (server.address(), CancellationToken::new());
+        let storage_queues = Serving::begin(&house, stopping.clone()).await?;
         let server = tokio::spawn(server.run(stopping.clone()));
         let amqp = endpoint.as_ref().map(Endpoint::address);
         let endpoint = endpoint.map(|endpoint| tokio::spawn(endpoint.run(stopping.clone())));
@@ -171,7 +175,18 @@ impl Daemon {
             tokio::spawn(watch::follow_troubles(house.clone())),
         ];
         systemd::ready(&format!("serving http://{address}"));
-        Ok(Daemon { engine, house, ticking, address, amqp, stopping, server, endpoint, tasks })
+        Ok(Daemon {
+            engine,
+            house,
+            ticking,
+            address,
+            amqp,
+            stopping,
+            server,
+            endpoint,
+            storage_queues,
+            tasks,
+        })
     }
 
     /// Where HTTP is served.
@@ -182,6 +197,11 @@ impl Daemon {
     /// Where AMQP is served, if it is.
     pub fn amqp_address(&self) -> Option<SocketAddr> {
         self.amqp
+    }
+
+    /// Where storage queues are served, if they are.
+    pub fn storage_queue_address(&self) -> Option<SocketAddr> {
+        self.storage_queues.as_ref().map(|serving| serving.address)
     }
 
     /// How many definitions are in force.
@@ -218,6 +238,9 @@ impl Daemon {
             && let Err(error) = endpoint.await
         {
             tracing::warn!(%error, "stop the endpoint of Service Bus");
+        }
+        if let Some(serving) = self.storage_queues {
+            serving.end().await;
         }
         self.engine.close().await;
     }
@@ -260,8 +283,7 @@ impl House {
     fn server_options(&self) -> Result<ServerOptions, DaemonError> {
         let mut options = ServerOptions::new(self.options.http);
         options.keys = self.keys()?;
-        options.tls =
-            self.options.tls.clone().map(|(certificate, key)| TlsFiles { certificate, key, client_ca: None });
+        options.tls = self.tls();
         Ok(options)
     }
 }

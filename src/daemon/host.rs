@@ -26,6 +26,7 @@ use crate::message::Message;
 use crate::server::Host;
 use crate::server::Place;
 use crate::service_bus::Entrance;
+use crate::storage_queue::METADATA;
 use crate::wire::Problem;
 use crate::wire::WireTime;
 use crate::wire::views::DefinitionView;
@@ -37,10 +38,15 @@ pub(crate) struct Desk {
     pub(crate) house: Arc<House>,
 }
 
+/// Whether a queue is the daemon's own: schedules live in one, what is said of storage queues in another.
+fn is_own(queue: &QueueName) -> bool {
+    [SCHEDULES, METADATA].contains(&queue.as_str())
+}
+
 impl Place for Desk {
     fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse> {
-        if queue.as_str() == SCHEDULES {
-            return Err(Misuse::new("queue", "is the daemon's own: its schedules live there"));
+        if is_own(queue) {
+            return Err(Misuse::new("queue", "is the daemon's own"));
         }
         self.house.intake.place(queue, message)
     }
@@ -60,7 +66,7 @@ impl Entrance for Desk {
     }
 
     fn is_open(&self, queue: &QueueName) -> bool {
-        queue.as_str() != SCHEDULES
+        !is_own(queue)
     }
 }
 

@@ -112,7 +112,11 @@ fn register_amqp(registry: &mut Registry, reading: &MeterReading) {
     let counts = [
         ("seriatim_amqp_messages_received", "Messages that were accepted over AMQP", reading.received),
         ("seriatim_amqp_messages_refused", "Messages that were refused over AMQP", reading.refused),
-        ("seriatim_amqp_messages_delivered", "Messages that were sent to clients over AMQP", reading.delivered),
+        (
+            "seriatim_amqp_messages_delivered",
+            "Messages that were sent to clients over AMQP",
+            reading.delivered,
+        ),
         ("seriatim_amqp_messages_settled", "Messages that clients settled over AMQP", reading.settled),
     ];
     for (name, help, count) in counts {

@@ -8,6 +8,7 @@ mod attempt;
 mod crew;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod daemon;
+mod endpoints;
 mod error;
 mod gauges;
 mod home;

@@ -210,7 +210,10 @@ mod tests {
         let [first, plain] = &read.queues[..] else { panic!("{read:?}") };
         assert!(first.requires_session && !plain.requires_session);
         let options = &first.options;
-        assert_eq!((options.order, options.spent, options.expired), (Order::Arrival, Some(Spent::Skip), Expired::Drop));
+        assert_eq!(
+            (options.order, options.spent, options.expired),
+            (Order::Arrival, Some(Spent::Skip), Expired::Drop)
+        );
         assert_eq!((options.lock, options.delivery_count_max), (Duration::from_secs(60), 3));
         assert_eq!(options.duplicate_window, Some(Duration::from_secs(20)));
         assert_eq!(options.time_to_live, Some(Duration::from_secs(3_600)));

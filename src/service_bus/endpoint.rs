@@ -46,7 +46,12 @@ pub(crate) struct EndpointOptions {
 
 impl EndpointOptions {
     pub(crate) fn new(address: SocketAddr) -> EndpointOptions {
-        EndpointOptions { address, keys: None, config: None, connections_max: limits::SERVICE_BUS_CONNECTIONS_MAX }
+        EndpointOptions {
+            address,
+            keys: None,
+            config: None,
+            connections_max: limits::SERVICE_BUS_CONNECTIONS_MAX,
+        }
     }
 }
 

@@ -174,8 +174,7 @@ mod tests {
 
     #[test]
     fn a_hold_is_known_until_it_is_settled_and_its_end_is_remembered() {
-        let (holds, now, queue) =
-            (Holds::default(), Timestamp::from_millis(0), QueueName::new("q").unwrap());
+        let (holds, now, queue) = (Holds::default(), Timestamp::from_millis(0), QueueName::new("q").unwrap());
         holds.add([hold(1, 10)], now);
         assert!(holds.get(&queue, Token([1; 16])).is_some());
         assert!(holds.get(&QueueName::new("r").unwrap(), Token([1; 16])).is_none());

@@ -5,13 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::Properties as AmqpProperties;
 use crate::amqp::Malformed;
-use crate::amqp::message::Sections;
+use crate::amqp::Properties as AmqpProperties;
 use crate::amqp::Value;
+use crate::amqp::lookup;
+use crate::amqp::message::Sections;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_properties;
-use crate::amqp::lookup;
 use crate::clock::Timestamp;
 use crate::header::Properties;
 use crate::header::PropertyValue;
@@ -58,9 +58,8 @@ pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Messag
 }
 
 fn with_headers(mut message: Message, given: &AmqpProperties) -> Message {
-    let short = |text: Option<&str>| {
-        text.filter(|text| text.len() <= limits::HEADER_BYTES_MAX).map(str::to_owned)
-    };
+    let short =
+        |text: Option<&str>| text.filter(|text| text.len() <= limits::HEADER_BYTES_MAX).map(str::to_owned);
     message.message_id = property::id_text(&given.message_id);
     message.workflow_id = given.group_id.as_deref().filter(|id| !id.is_empty()).map(str::to_owned);
     message.headers.subject = short(given.subject.as_deref());
@@ -70,7 +69,11 @@ fn with_headers(mut message: Message, given: &AmqpProperties) -> Message {
     message
 }
 
-fn with_times(mut message: Message, sections: &Sections, given: &AmqpProperties) -> Result<Message, Malformed> {
+fn with_times(
+    mut message: Message,
+    sections: &Sections,
+    given: &AmqpProperties,
+) -> Result<Message, Malformed> {
     let lasts = match (given.creation_time, given.absolute_expiry_time) {
         (Some(created), Some(expires)) if expires > created => Some(expires.abs_diff(created)),
         _ => sections.header()?.ttl_ms.map(u64::from),
@@ -115,7 +118,8 @@ fn position(said: &PropertyValue) -> Result<u64, Refusal> {
         PropertyValue::Text(text) => text.parse().ok(),
         _ => None,
     };
-    position.ok_or_else(|| Refusal::argument(format!("the property {POSITION} is no whole number above zero")))
+    position
+        .ok_or_else(|| Refusal::argument(format!("the property {POSITION} is no whole number above zero")))
 }
 
 /// Whether the message says all that was sent, so that nothing has to be kept.

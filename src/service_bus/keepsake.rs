@@ -5,9 +5,9 @@ use bytes::BufMut;
 use bytes::Bytes;
 use bytes::BytesMut;
 
+use crate::amqp::Value;
 use crate::amqp::message::Body;
 use crate::amqp::message::Sections;
-use crate::amqp::Value;
 use crate::amqp::message::encode_data;
 use crate::amqp::message::encode_value;
 use crate::header::PropertyValue;

@@ -5,10 +5,10 @@ use bytes::BufMut;
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::Properties as AmqpProperties;
-use crate::amqp::message::Header;
 use crate::amqp::Map;
+use crate::amqp::Properties as AmqpProperties;
 use crate::amqp::Value;
+use crate::amqp::message::Header;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_message_annotations;
 use crate::amqp::message::encode_properties;
@@ -133,10 +133,8 @@ impl<'a> Outgoing<'a> {
             ("x-opt-locked-until", self.locked_until.map(time)),
             (SCHEDULED, self.scheduled_at.map(time)),
         ];
-        let mut annotations: Map = own
-            .into_iter()
-            .filter_map(|(name, value)| Some((Value::symbol(name), value?)))
-            .collect();
+        let mut annotations: Map =
+            own.into_iter().filter_map(|(name, value)| Some((Value::symbol(name), value?))).collect();
         let sent = kept.and_then(|kept| kept.sections.message_annotations().ok()).unwrap_or_default();
         for (name, value) in sent {
             if !annotations.iter().any(|(own, _)| own.as_str() == name.as_str()) {
@@ -178,7 +176,8 @@ impl<'a> Outgoing<'a> {
     fn properties(&self) -> AmqpProperties {
         let number = self.number.to_string();
         let id = self.message_id.map_or(number.as_str(), MessageId::as_str);
-        let mut properties = standard_properties(Some(id), self.workflow_id.map(WorkflowId::as_str), self.headers);
+        let mut properties =
+            standard_properties(Some(id), self.workflow_id.map(WorkflowId::as_str), self.headers);
         properties.group_sequence = self.position.and_then(|position| u32::try_from(position).ok());
         properties
     }

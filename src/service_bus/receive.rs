@@ -115,7 +115,9 @@ impl Talk {
     fn feed(&mut self, link: LinkId) {
         self.send_backlog(link);
         let (credit, has_room) = (self.amqp.credit(link) as usize, self.amqp.has_room());
-        let Some(receiver) = self.receiver(link).filter(|receiver| receiver.fetching.is_none()) else { return };
+        let Some(receiver) = self.receiver(link).filter(|receiver| receiver.fetching.is_none()) else {
+            return;
+        };
         if receiver.drains && credit == 0 {
             receiver.drains = false;
             return self.amqp.drained(link);
@@ -154,7 +156,9 @@ impl Talk {
             let queue = &entity.queue;
             let fetched = match &session {
                 _ if entity.is_dead_letters => fetch_letters(&shared, &entity, max, wait, &cancel).await,
-                Some(session) => cancel.run_until_cancelled(session.taken.receive(max, wait)).await.map(as_refusal),
+                Some(session) => {
+                    cancel.run_until_cancelled(session.taken.receive(max, wait)).await.map(as_refusal)
+                }
                 None => cancel.run_until_cancelled(queue.receive_many(max, wait)).await.map(as_refusal),
             };
             let fetched: Fetched = match fetched {

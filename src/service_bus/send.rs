@@ -3,10 +3,10 @@
 
 use bytes::Bytes;
 
-use crate::amqp::message::Body;
 use crate::amqp::DeliveryNumber;
 use crate::amqp::LinkId;
 use crate::amqp::Outcome;
+use crate::amqp::message::Body;
 use crate::amqp::message::Sections;
 use crate::engine::Receipt;
 use crate::error::SendError;

@@ -91,14 +91,19 @@ impl Settlement {
         Settlement::DeadLetter { reason, description: description.to_owned(), properties }
     }
 
-    fn dead_letter(info: &[(crate::amqp::Value, crate::amqp::Value)], error: Option<&AmqpError>) -> Settlement {
+    fn dead_letter(
+        info: &[(crate::amqp::Value, crate::amqp::Value)],
+        error: Option<&AmqpError>,
+    ) -> Settlement {
         let text = |name: &str| lookup(info, name).and_then(|value| value.as_str()).map(str::to_owned);
         let mut properties = property::read(info);
         properties.remove("DeadLetterReason");
         properties.remove("DeadLetterErrorDescription");
         let said = error.and_then(|error| error.description.as_ref()).map(ToString::to_string);
         Settlement::DeadLetter {
-            reason: text("DeadLetterReason").filter(|reason| !reason.is_empty()).unwrap_or(NO_REASON.to_owned()),
+            reason: text("DeadLetterReason")
+                .filter(|reason| !reason.is_empty())
+                .unwrap_or(NO_REASON.to_owned()),
             description: text("DeadLetterErrorDescription").or(said).unwrap_or_default(),
             properties,
         }
@@ -209,7 +214,9 @@ impl Shared {
                     Kind::Abandoned => {
                         self.shelves.give_back(&hold.queue, number, hold.token, Return::Abandoned)
                     }
-                    Kind::Deferred => self.shelves.give_back(&hold.queue, number, hold.token, Return::Deferred),
+                    Kind::Deferred => {
+                        self.shelves.give_back(&hold.queue, number, hold.token, Return::Deferred)
+                    }
                     Kind::DeadLettered => {
                         Err(Refusal::new(condition::NOT_ALLOWED, "the message is a dead letter already"))
                     }
@@ -219,7 +226,12 @@ impl Shared {
         self.note(hold, kind, answer)
     }
 
-    async fn settle_message(&self, hold: &Hold, id: DeliveryId, settlement: Settlement) -> Result<(), Refusal> {
+    async fn settle_message(
+        &self,
+        hold: &Hold,
+        id: DeliveryId,
+        settlement: Settlement,
+    ) -> Result<(), Refusal> {
         let kept = self.kept(&hold.queue)?;
         let (ending, properties) = match settlement {
             Settlement::Complete => {
@@ -229,7 +241,10 @@ impl Shared {
             Settlement::Abandon(mut properties) => {
                 let abandon = match properties.remove(RETRY_AFTER) {
                     Some(said) => Abandon::after(delay(&said)?),
-                    None => self.entrance.retry_delay(&hold.queue, id.delivery_count()).map_or_else(Abandon::now, Abandon::after),
+                    None => self
+                        .entrance
+                        .retry_delay(&hold.queue, id.delivery_count())
+                        .map_or_else(Abandon::now, Abandon::after),
                 };
                 (Ending::Abandon(abandon.reason("abandoned")), properties)
             }

@@ -82,8 +82,7 @@ impl Talk {
         F: Future<Output = T> + Send + 'static,
         T: FnOnce(&mut Talk) + Send + 'static,
     {
-        let mut asked: BoxFuture<'static, Then> =
-            asked.map(|then| -> Then { Box::new(then) }).boxed();
+        let mut asked: BoxFuture<'static, Then> = asked.map(|then| -> Then { Box::new(then) }).boxed();
         match (&mut asked).now_or_never() {
             Some(then) => self.answered.push_back(then),
             None => self.work.push(asked),
@@ -247,7 +246,8 @@ impl Talk {
     /// How long it waits for anything at most.
     fn patience(&self, has_output: bool) -> Duration {
         let now_ms = elapsed_ms(&*self.shared.clock);
-        let linkless = self.links.is_empty().then(|| self.linkless_since_ms + millis(limits::SERVICE_BUS_LINKLESS_MAX));
+        let linkless =
+            self.links.is_empty().then(|| self.linkless_since_ms + millis(limits::SERVICE_BUS_LINKLESS_MAX));
         let stalled = has_output.then(|| self.taken_at_ms + millis(limits::AMQP_WRITE_PATIENCE));
         let due = [self.amqp.deadline_ms(), linkless, stalled].into_iter().flatten().min();
         due.map_or(limits::RECEIVE_WAIT, |due_ms| Duration::from_millis(due_ms.saturating_sub(now_ms)))
@@ -261,7 +261,10 @@ impl Talk {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing"));
         }
         let linkless_ms = now_ms.saturating_sub(self.linkless_since_ms);
-        if self.links.is_empty() && !self.is_closing && linkless_ms >= millis(limits::SERVICE_BUS_LINKLESS_MAX) {
+        if self.links.is_empty()
+            && !self.is_closing
+            && linkless_ms >= millis(limits::SERVICE_BUS_LINKLESS_MAX)
+        {
             self.force("it had no links for too long");
         }
         Ok(())

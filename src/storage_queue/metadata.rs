@@ -17,7 +17,7 @@ use crate::queue::QueueOptions;
 use crate::storage_queue::refused::Refused;
 
 /// The queue in which metadata live; no storage queue can have this name.
-const QUEUE: &str = "seriatim.storage";
+pub(crate) const METADATA: &str = "seriatim.storage";
 
 /// What the headers of metadata begin with.
 const PREFIX: &str = "x-ms-meta-";
@@ -84,12 +84,12 @@ impl Metadata {
 /// [`Unavailable`] when the engine is; a queue of this name with other options is taken as it is.
 pub(crate) async fn open(client: &Client) -> Result<(), Unavailable> {
     let options = QueueOptions { order: Order::Arrival, ..QueueOptions::default() };
-    match client.create_queue(QUEUE, options).await {
+    match client.create_queue(METADATA, options).await {
         Err(QueueError::Unavailable(unavailable)) => Err(unavailable),
         _ => Ok(()),
     }
 }
 
 fn place(client: &Client, queue: &str) -> Result<Workflow, Misuse> {
-    client.queue(QUEUE)?.workflow(queue)
+    client.queue(METADATA)?.workflow(queue)
 }

@@ -18,6 +18,7 @@ mod tests;
 mod times;
 mod xml;
 
+pub(crate) use crate::storage_queue::metadata::METADATA;
 pub(crate) use crate::storage_queue::serve::StorageQueueOptions;
 pub(crate) use crate::storage_queue::serve::StorageQueues;
 pub(crate) use crate::storage_queue::shared::Defined;

@@ -291,6 +291,14 @@ pub(crate) const TABLE: &[Row] = &[
         because: "siblings do not meet: the endpoint of Service Bus knows the engine's face and AMQP, no handler, no server",
     },
     Row {
+        room: &["src/storage_queue"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[DAEMON_WORDS, &["crate::inbound", "crate::sas", "crate::storage_queue"]],
+        because: "siblings do not meet: storage queues know the intake and the engine's face, no server, no AMQP",
+    },
+    Row {
         room: &["src/remote"],
         outside: &[],
         binds: Binds::CodeOnly,

@@ -47,7 +47,9 @@ fn answer(connection: &mut Connection, event: &Event) {
             connection.settle(*link, *delivery, Outcome::Accepted);
             connection.grant(*link, 5);
         }
-        Event::TooLarge { link, delivery, .. } => connection.settle(*link, *delivery, Outcome::Rejected(None)),
+        Event::TooLarge { link, delivery, .. } => {
+            connection.settle(*link, *delivery, Outcome::Rejected(None))
+        }
         Event::Credit { link, drain, .. } => {
             for len in [3, 700, 3] {
                 let _ = connection.send(*link, message(vec![5; len]));

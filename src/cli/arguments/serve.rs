@@ -23,6 +23,9 @@ pub(crate) struct RunArguments {
     /// Config.json of the Service Bus emulator, whose queues are made at start.
     #[arg(long, env = "SERIATIM_CONFIG_JSON", requires = "amqp")]
     pub(crate) config_json: Option<PathBuf>,
+    /// Where the endpoint for Azure storage queues listens, for example 127.0.0.1:10001; without it, it does not.
+    #[arg(long, env = "SERIATIM_STORAGE_QUEUE")]
+    pub(crate) storage_queue: Option<SocketAddr>,
     /// TOML file of the keys and what each may do. Without it, whoever reaches the address may do everything.
     #[arg(long, env = "SERIATIM_KEYS")]
     pub(crate) keys: Option<PathBuf>,
@@ -56,6 +59,9 @@ pub(crate) struct DevArguments {
     /// Config.json of the Service Bus emulator, whose queues are made at start.
     #[arg(long, env = "SERIATIM_CONFIG_JSON", requires = "amqp")]
     pub(crate) config_json: Option<PathBuf>,
+    /// Where the endpoint for Azure storage queues listens, for example 127.0.0.1:10001; without it, it does not.
+    #[arg(long, env = "SERIATIM_STORAGE_QUEUE")]
+    pub(crate) storage_queue: Option<SocketAddr>,
     /// Print one line of JSON when it is ready.
     #[arg(long)]
     pub(crate) json: bool,

@@ -121,8 +121,5 @@ pub(crate) async fn sessions(entity: &Entity, request: &Request) -> Result<Answe
         return Ok(Answer::nothing());
     }
     let next = Value::Int(i32::try_from(skip.saturating_add(ids.len())).unwrap_or(i32::MAX));
-    Ok(Answer::done(vec![
-        (Value::string("skip"), next),
-        (Value::string("sessions-ids"), Value::Array(ids)),
-    ]))
+    Ok(Answer::done(vec![(Value::string("skip"), next), (Value::string("sessions-ids"), Value::Array(ids))]))
 }

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 
-use crate::amqp::message::Body;
 use crate::amqp::Malformed;
 use crate::amqp::Map;
-use crate::amqp::message::Sections;
 use crate::amqp::Value;
 use crate::amqp::lookup;
+use crate::amqp::message::Body;
+use crate::amqp::message::Sections;
 use crate::id::SequenceNumber;
 use crate::service_bus::holds::Token;
 use crate::service_bus::refusal::Refusal;
@@ -28,7 +28,8 @@ impl Request {
         let sections = Sections::parse(payload)?;
         let properties = sections.properties()?;
         let application = sections.application_properties()?;
-        let operation = lookup(&application, "operation").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let operation =
+            lookup(&application, "operation").and_then(Value::as_str).unwrap_or_default().to_owned();
         let body = match sections.body()? {
             Body::Value(Value::Map(entries)) => entries,
             Body::Value(value) => vec![(Value::string("value"), value)],

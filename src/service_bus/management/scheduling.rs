@@ -27,7 +27,8 @@ pub(crate) async fn schedule(shared: &Shared, entity: &Entity, request: &Request
     let receipts = entity.queue.send_batch(messages).await?;
     shared.meters.note_received(receipts.len(), 0);
     let number = |receipt: crate::engine::Receipt| receipt.sequence_number().map_or(0, |number| number.get());
-    let numbers = receipts.into_iter().map(|receipt| Value::Long(i64::try_from(number(receipt)).unwrap_or(0)));
+    let numbers =
+        receipts.into_iter().map(|receipt| Value::Long(i64::try_from(number(receipt)).unwrap_or(0)));
     Ok(Answer::done(vec![(Value::string("sequence-numbers"), Value::Array(numbers.collect()))]))
 }
 

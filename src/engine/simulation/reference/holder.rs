@@ -63,7 +63,9 @@ impl Naive {
         };
         let blocks = self.message(seq).is_some_and(|message| blocks(&message.state));
         let options = &self.options;
-        let alone = options.order == Order::Arrival && options.spent_policy() == Spent::Skip && !options.hold_on_defer;
+        let alone = options.order == Order::Arrival
+            && options.spent_policy() == Spent::Skip
+            && !options.hold_on_defer;
         if blocks && !alone || !held_before && self.held(key).is_some() {
             self.revoke_behind(key, message.place());
         }

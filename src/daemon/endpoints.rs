@@ -1,0 +1,63 @@
+//! The endpoint for storage queues, if it is wanted: what it is given, and how it ends.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::daemon::daemon::House;
+use crate::daemon::error::DaemonError;
+use crate::id::QueueName;
+use crate::inbound::tls::TlsFiles;
+use crate::sas::Keys;
+use crate::storage_queue::Defined;
+use crate::storage_queue::StorageQueueOptions;
+use crate::storage_queue::StorageQueues;
+
+/// The endpoint, serving.
+pub(crate) struct Serving {
+    pub(crate) address: SocketAddr,
+    task: JoinHandle<()>,
+}
+
+impl Serving {
+    /// Begins to serve storage queues, if an address was given for them.
+    pub(crate) async fn begin(
+        house: &Arc<House>,
+        stopping: CancellationToken,
+    ) -> Result<Option<Serving>, DaemonError> {
+        let Some(address) = house.options.storage_queue else { return Ok(None) };
+        let options = StorageQueueOptions { address, keys: house.keys()?, tls: house.tls() };
+        let definitions = Arc::downgrade(house);
+        let defined: Defined = Arc::new(move |queue: &QueueName| {
+            let house = definitions.upgrade()?;
+            let definitions = house.definitions.load();
+            definitions.get(queue.as_str()).map(|definition| definition.file.display().to_string())
+        });
+        let queues = StorageQueues::bind(options, house.intake.clone(), defined, house.clock.clone()).await;
+        let queues = queues.map_err(|error| DaemonError::Server(error.to_string()))?;
+        Ok(Some(Serving { address: queues.address(), task: tokio::spawn(queues.run(stopping)) }))
+    }
+
+    /// Waits until it has stopped.
+    pub(crate) async fn end(self) {
+        if let Err(error) = self.task.await {
+            tracing::warn!(%error, "stop the endpoint for storage queues");
+        }
+    }
+}
+
+impl House {
+    /// The keys of the keys file, if there is one.
+    pub(crate) fn keys(&self) -> Result<Option<Keys>, DaemonError> {
+        let keys = self.options.keys.as_ref().map(|file| Keys::read(file, |name| std::env::var(name).ok()));
+        keys.transpose().map_err(|error| DaemonError::Server(error.to_string()))
+    }
+
+    /// Certificate and key, if there are any.
+    pub(crate) fn tls(&self) -> Option<TlsFiles> {
+        let files = self.options.tls.clone();
+        files.map(|(certificate, key)| TlsFiles { certificate, key, client_ca: None })
+    }
+}
