@@ -274,12 +274,6 @@ impl House {
         Ok(Some(Endpoint::bind(options, client.clone(), desk, clock, meters).await?))
     }
 
-    fn keys(&self) -> Result<Option<Keys>, DaemonError> {
-        let Some(path) = &self.options.keys else { return Ok(None) };
-        let keys = Keys::read(path, |name| std::env::var(name).ok());
-        keys.map(Some).map_err(|error| DaemonError::Server(error.to_string()))
-    }
-
     fn server_options(&self) -> Result<ServerOptions, DaemonError> {
         let mut options = ServerOptions::new(self.options.http);
         options.keys = self.keys()?;

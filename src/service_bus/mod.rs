@@ -25,6 +25,8 @@ mod session;
 mod settle;
 mod shared;
 mod talk;
+#[cfg(test)]
+mod translation_tests;
 
 pub(crate) use crate::service_bus::endpoint::Endpoint;
 pub(crate) use crate::service_bus::endpoint::EndpointError;
