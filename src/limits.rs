@@ -557,42 +557,6 @@ pub const AMQP_FRAME_BYTES_MIN: u32 = 512;
 
 /// Shortest idle time-out an AMQP peer may have: it is sent a heartbeat twice as often.
 pub const AMQP_PEER_IDLE_MS_MIN: u32 = 200;
-/// Longest token of a shared access signature: a resource, a name and a signature are a few hundred bytes.
-pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
-
-/// Shortest time a message is hidden when it is handed out without a lock: as long as the shortest lock.
-pub const HIDDEN_MIN: Duration = Duration::from_secs(1);
-
-/// How far the date of a signed request may be from now, in either direction: as storage accounts have it.
-pub const REQUEST_AGE_MAX: Duration = Duration::from_secs(15 * 60);
-
-/// Port of the endpoint for storage queues, as emulators have it.
-pub const STORAGE_QUEUE_PORT: u16 = 10_001;
-
-/// Longest text of a message of a storage queue in bytes, as Azure has it.
-pub const STORAGE_TEXT_BYTES_MAX: usize = 64 * 1024;
-
-/// Largest body of a request to a storage queue: each character of the longest text may be written as an entity of
-/// six bytes.
-pub const STORAGE_BODY_BYTES_MAX: usize = 6 * STORAGE_TEXT_BYTES_MAX + 1024;
-
-/// Bytes of bodies that the endpoint for storage queues reads at once: more than eighty of the largest.
-pub const STORAGE_BODIES_BYTES: usize = 32 * 1024 * 1024;
-
-/// Most messages one request to a storage queue receives or peeks, as Azure has it.
-pub const STORAGE_MESSAGES_MAX: usize = 32;
-
-/// Longest time a message of a storage queue is hidden, and its time to live when the sender names none, as Azure has it.
-pub const STORAGE_WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-
-/// How long a message of a storage queue is hidden when its receiver does not say, as Azure has it.
-pub const STORAGE_HIDDEN_DEFAULT: Duration = Duration::from_secs(30);
-
-/// Most queues in one page of a listing of storage queues, as Azure has it.
-pub const STORAGE_QUEUES_MAX: usize = 5_000;
-
-/// Most bytes of names and values of one storage queue's metadata, as Azure has it.
-pub const STORAGE_METADATA_BYTES_MAX: usize = 8 * 1024;
 
 /// Tokens of one connection that count at once; the SDKs show one for each entity.
 pub const SERVICE_BUS_TOKENS_MAX: usize = 1_024;
