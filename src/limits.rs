@@ -512,8 +512,8 @@ pub const AMQP_IDLE_MS: u32 = 120_000;
 /// How long an AMQP peer may take to open its connection, and to answer that it is closed.
 pub const AMQP_OPEN_MS_MAX: u64 = 30_000;
 
-/// Bytes that are read of an AMQP connection at once.
-pub const AMQP_READ_BYTES: usize = 32 * 1024;
+/// Bytes that are read of an AMQP connection at once; they are on the stack meanwhile.
+pub const AMQP_READ_BYTES: usize = 16 * 1024;
 
 /// How long an AMQP client may take nothing of what waits for it.
 pub const AMQP_WRITE_PATIENCE: Duration = Duration::from_secs(30);

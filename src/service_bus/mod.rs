@@ -7,6 +7,8 @@ mod address;
 mod attach;
 mod config;
 mod dead;
+#[cfg(test)]
+mod dead_tests;
 mod endpoint;
 mod entity;
 mod holds;
@@ -25,6 +27,8 @@ mod session;
 mod settle;
 mod shared;
 mod talk;
+#[cfg(test)]
+mod translation_tests;
 
 pub(crate) use crate::service_bus::endpoint::Endpoint;
 pub(crate) use crate::service_bus::endpoint::EndpointError;

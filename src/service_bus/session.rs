@@ -73,6 +73,7 @@ pub(crate) async fn accept(shared: &Shared, entity: &Entity, wanted: Wanted) -> 
             next.ok_or_else(|| Refusal::new(condition::TIMEOUT, "no session has work"))?
         }
     };
+    taken.settle_apart().await?;
     let id = taken.workflow_id().map(ToString::to_string).unwrap_or_default();
     let locked_until = AtomicU64::new(taken.locked_until().as_millis());
     Ok(Session { id, taken, locked_until })

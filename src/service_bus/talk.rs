@@ -93,9 +93,8 @@ impl Talk {
 
     /// Talks until one side ends the connection.
     pub(crate) async fn over(mut self, mut stream: TcpStream) {
-        let mut buffer = vec![0; limits::AMQP_READ_BYTES];
-        let ended = match self.talk(&stream, &mut buffer).await {
-            Ok(()) => end(&mut stream, &mut buffer).await,
+        let ended = match self.talk(&stream).await {
+            Ok(()) => end(&mut stream).await,
             Err(error) => Err(error),
         };
         if let Err(error) = ended {
@@ -103,7 +102,7 @@ impl Talk {
         }
     }
 
-    async fn talk(&mut self, stream: &TcpStream, buffer: &mut [u8]) -> io::Result<()> {
+    async fn talk(&mut self, stream: &TcpStream) -> io::Result<()> {
         loop {
             self.turn();
             self.write(stream)?;
@@ -111,7 +110,7 @@ impl Talk {
             if self.amqp.is_finished() && !has_output {
                 return Ok(());
             }
-            self.wait(stream, buffer, has_output).await?;
+            self.wait(stream, has_output).await?;
         }
     }
 
@@ -194,7 +193,7 @@ impl Talk {
     }
 
     /// Waits until there is something to do.
-    async fn wait(&mut self, stream: &TcpStream, buffer: &mut [u8], has_output: bool) -> io::Result<()> {
+    async fn wait(&mut self, stream: &TcpStream, has_output: bool) -> io::Result<()> {
         // Who sends faster than the engine commits, or takes less than it asks for, is not read meanwhile.
         let reads = self.sending_bytes < limits::SERVICE_BUS_SENDING_BYTES && self.amqp.may_read();
         let interest = match (reads, has_output) {
@@ -214,7 +213,7 @@ impl Talk {
         tokio::select! {
             ready = ready => {
                 if ready?.is_some_and(|ready| ready.is_readable()) && reads {
-                    self.read(stream, buffer)?;
+                    self.read(stream)?;
                 }
             }
             Some(then) = self.work.next() => {
@@ -229,9 +228,11 @@ impl Talk {
         Ok(())
     }
 
-    fn read(&mut self, stream: &TcpStream, buffer: &mut [u8]) -> io::Result<()> {
+    fn read(&mut self, stream: &TcpStream) -> io::Result<()> {
+        // On the stack: thousands of connections that say nothing need no buffer each.
+        let mut buffer = [0; limits::AMQP_READ_BYTES];
         let now_ms = elapsed_ms(&*self.shared.clock);
-        match stream.try_read(buffer) {
+        match stream.try_read(&mut buffer) {
             Ok(0) => {
                 self.amqp.receive_end();
                 if self.is_closing {
@@ -306,9 +307,10 @@ async fn after(patience: Duration) {
 }
 
 /// Ends a stream in order: to drop it while the peer still writes would make its system drop what it has not read yet.
-async fn end(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<()> {
+async fn end(stream: &mut TcpStream) -> io::Result<()> {
     stream.shutdown().await?;
-    let reading = async { while stream.read(buffer).await.is_ok_and(|count| count > 0) {} };
+    let mut rest = [0; 1_024];
+    let reading = async { while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {} };
     let _ = tokio::time::timeout(limits::AMQP_LINGER, reading).await;
     Ok(())
 }

@@ -448,13 +448,14 @@ async fn o12_when_an_early_one_fails_the_later_ones_are_taken_back() {
 }
 
 #[tokio::test]
-async fn o12_where_failed_messages_are_skipped_each_is_settled_alone() {
+async fn o12_who_settles_apart_keeps_what_he_has_ahead_where_failed_messages_are_skipped() {
     let options = QueueOptions { spent: Some(Spent::Skip), ..QueueOptions::default() };
     let house = House::new(options).await;
     for body in ["1", "2", "3"] {
         house.send("w", body).await;
     }
     let taken = house.queue.take_workflow("w").await.unwrap();
+    taken.settle_apart().await.unwrap();
     let mut ahead = taken.receive(2, Duration::ZERO).await.unwrap();
     ahead[0].abandon().await.unwrap();
     ahead[1].complete().await.unwrap();

@@ -139,7 +139,7 @@ impl Kept {
     ///
     /// # Errors
     /// As [`Kept::end`]; [`SettleRefusal::PropertiesTooLarge`].
-    pub(crate) async fn end_with(
+    pub async fn end_with(
         &self,
         id: DeliveryId,
         ending: Ending,

@@ -24,8 +24,7 @@ use crate::token::LockToken;
 /// A workflow that one consumer has taken whole: nobody else is offered anything of it meanwhile.
 ///
 /// Each of its deliveries is settled for itself. In an ordered queue, when one fails, those received behind it are
-/// taken back: their settle is refused as lost, and they are offered again after it. Only in order of arrival with
-/// [`Spent::Skip`](crate::Spent::Skip) they stay with the holder, as in a session of Service Bus.
+/// taken back: their settle is refused as lost, and they are offered again after it.
 ///
 /// # Dropping
 /// Dropping it gives the workflow back, and what is unsettled as if it had not been handed out.
@@ -106,6 +105,18 @@ impl TakenWorkflow {
         let command = Command::SetTakenState { queue, token, state: state.clone() };
         settled(self.client.ask(command).await?)?;
         self.state = state;
+        Ok(())
+    }
+
+    /// Asks that a message that fails leaves you what you have ahead of it, as in a session of Service Bus: you give up
+    /// order through failures. It is heard in order of arrival with [`Spent::Skip`](crate::Spent::Skip) and without
+    /// `hold_on_defer`; where the queue's options ask for more order, nothing changes.
+    ///
+    /// # Errors
+    /// As [`TakenWorkflow::set_state`].
+    pub async fn settle_apart(&self) -> Result<(), SettleError> {
+        let command = Command::SettleApart { queue: self.queue.clone(), token: self.token };
+        settled(self.client.ask(command).await?)?;
         Ok(())
     }
 

@@ -172,6 +172,9 @@ impl Step<'_> {
                 Reply::Settle(answer(self.end_hidden(&queue, claim))?.map(unit))
             }
             Command::Renew { queue, token } => Reply::Settle(answer(self.renew(&queue, token))?),
+            Command::SettleApart { queue, token } => {
+                Reply::Settle(answer(self.settle_apart(&queue, token))?.map(unit))
+            }
             Command::SetTakenState { queue, token, state } => {
                 Reply::Settle(answer(self.set_taken_state(&queue, token, state))?.map(unit))
             }

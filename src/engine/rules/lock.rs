@@ -26,6 +26,8 @@ pub(crate) struct Lock {
     pub(crate) until: Timestamp,
     /// The messages its holder has out, in the order of hand-out.
     pub(crate) out: Vec<SequenceNumber>,
+    /// Whether its holder wants to keep what he has ahead of a message that fails.
+    pub(crate) is_apart: bool,
     /// Its number: of locks that end at the same instant, the one granted first ends first.
     number: u64,
 }
@@ -89,7 +91,7 @@ impl Locks {
         let holder = self.by_workflow.insert(workflow.clone(), token);
         assert!(holder.is_none(), "a workflow has at most one holder");
         self.granted += 1;
-        let lock = Lock { workflow, kind, until, out: Vec::new(), number: self.granted };
+        let lock = Lock { workflow, kind, until, out: Vec::new(), is_apart: false, number: self.granted };
         self.deadlines.insert(lock.deadline(token));
         let known = self.by_token.insert(token, lock);
         assert!(known.is_none(), "a lock token is never given twice");
@@ -106,6 +108,10 @@ impl Locks {
         self.deadlines.remove(&lock.deadline(token));
         lock.until = until;
         self.deadlines.insert(lock.deadline(token));
+    }
+
+    pub(crate) fn set_apart(&mut self, token: LockToken) {
+        self.by_token.get_mut(&token).expect("only a holder asks for it").is_apart = true;
     }
 
     pub(crate) fn hand_out(&mut self, token: LockToken, sequence: SequenceNumber) {

@@ -218,6 +218,7 @@ fn commands() -> Vec<Command> {
     commands.push(Command::CompleteAll { queue: queue.clone(), deliveries: vec![held, held] });
     let key = IdempotencyKey::new("k", 300).unwrap();
     commands.push(Command::SendOnce { queue: queue.clone(), key, messages: vec![placed(1)] });
+    commands.push(Command::SettleApart { queue: queue.clone(), token: token(1) });
     let actor = Arc::new(Actor::new("ada").and_then(|actor| actor.because("r")).unwrap());
     let command = Box::new(Command::DeleteQueue { name: queue.clone() });
     commands.push(Command::OnRecord { actor, begun: Some(300), command });

@@ -269,7 +269,7 @@ impl Workflow {
             }
             Settlement::Release => self.give_back(step, sequence)?,
         }
-        if let Some(rank) = self.blocking_rank(step, sequence)?.filter(|_| !self.settles_alone()) {
+        if let Some(rank) = self.blocking_rank(step, sequence)?.filter(|_| !self.settles_apart(step, token)) {
             self.revoke_behind(step, token, rank)?;
         }
         if !held_before && self.record.hold.is_some() {
@@ -278,11 +278,14 @@ impl Workflow {
         Ok(())
     }
 
-    /// Whether a message that fails leaves its holder what he has ahead of it. Where failed messages are skipped in the
-    /// end, arrival is the order of hand-out and no more, as in a session of Service Bus.
-    fn settles_alone(&self) -> bool {
+    /// Whether a message that fails leaves its holder what he has ahead of it: he asked for that, as the receiver of a
+    /// session of Service Bus does, and the queue keeps no order through failures.
+    fn settles_apart(&self, step: &Step<'_>, token: LockToken) -> bool {
         let options = &self.queue.options;
-        options.order == Order::Arrival && options.spent_policy() == Spent::Skip && !options.hold_on_defer
+        step.locks.get(token).is_some_and(|lock| lock.is_apart)
+            && options.order == Order::Arrival
+            && options.spent_policy() == Spent::Skip
+            && !options.hold_on_defer
     }
 
     /// Where a settled message still stands in the line, so that nothing behind it may be handled.

@@ -92,6 +92,15 @@ impl Step<'_> {
         Ok(handed)
     }
 
+    /// From now on a message that fails leaves the holder of a workflow what he has ahead of it, where the queue's options
+    /// let failed messages be passed anyway.
+    pub(crate) fn settle_apart(&mut self, name: &QueueName, token: LockToken) -> Ruling<(), SettleRefusal> {
+        let (workflow, _) = self.held_workflow(name, token)?;
+        self.locks.set_apart(token);
+        workflow.close(self)?;
+        Ok(())
+    }
+
     /// Hands the holder of a workflow messages of it that were set aside, all of them or none.
     pub(crate) fn receive_taken_deferred(
         &mut self,

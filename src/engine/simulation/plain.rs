@@ -133,11 +133,11 @@ impl Plain {
 
     /// Whether something is due after which nobody could tell what was done before a command and what by it: a turn does
     /// few sweeps and leaves the rest to the next, and a workflow that is forgotten may be there again at once. So these
-    /// are done before, and so are many locks that have run out, as each may begin a sweep.
+    /// are done before, and so are several things that are due together, as each may begin a sweep.
     pub(crate) fn has_to_clear_up(&self, at: Instant) -> bool {
         let now = self.time.max(at.wall);
         let clears_up = |reminder: &Reminder| matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_));
-        self.due(now).any(clears_up) || self.run_out(now) >= limits::REMINDERS_PER_TURN / limits::SWEEP_MAX
+        self.due(now).any(clears_up) || self.run_out(now) + self.due(now).count() > 1
     }
 
     /// How many locks have run out.

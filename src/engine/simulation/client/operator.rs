@@ -74,8 +74,11 @@ impl Crowd {
             }
             38..41 => {
                 let workflow = workflow_id(self.random.below(self.workflows));
-                let scope = match self.random.below(5) {
+                let scope = match self.random.below(6) {
                     0 => PurgeScope::Everything,
+                    5 => PurgeScope::DeadLetter(
+                        self.number(rows, queue, |status| matches!(status, Status::DeadLettered(_))),
+                    ),
                     1..3 => PurgeScope::Workflow(workflow),
                     _ => PurgeScope::DeadLetters,
                 };

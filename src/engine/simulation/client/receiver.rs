@@ -178,6 +178,7 @@ impl Crowd {
                 let state = self.random.chance(70).then(|| bytes::Bytes::from_static(b"taken"));
                 Command::SetTakenState { queue, token, state }
             }
+            8 if self.random.chance(50) => Command::SettleApart { queue, token },
             8 => Command::Renew { queue, token },
             _ => {
                 self.taken.remove(index);

@@ -63,7 +63,10 @@ impl Ledger {
                     hold.out.iter().for_each(|(sequence, _)| self.uncount(*sequence, hold.is_unsure));
                 }
             }
-            (Command::SetTakenState { queue, token, .. }, Reply::Settle(answer)) => {
+            (
+                Command::SetTakenState { queue, token, .. } | Command::SettleApart { queue, token },
+                Reply::Settle(answer),
+            ) => {
                 self.note_settled(queue, *token, None, answer.as_ref().map(drop));
             }
             _ => {}

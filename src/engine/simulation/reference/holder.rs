@@ -63,10 +63,11 @@ impl Naive {
         };
         let blocks = self.message(seq).is_some_and(|message| blocks(&message.state));
         let options = &self.options;
-        let alone = options.order == Order::Arrival
+        let is_apart = self.lock(key).is_some_and(|lock| lock.is_apart)
+            && options.order == Order::Arrival
             && options.spent_policy() == Spent::Skip
             && !options.hold_on_defer;
-        if blocks && !alone || !held_before && self.held(key).is_some() {
+        if blocks && !is_apart || !held_before && self.held(key).is_some() {
             self.revoke_behind(key, message.place());
         }
     }

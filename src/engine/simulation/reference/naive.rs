@@ -66,6 +66,8 @@ pub(crate) struct Lock {
     pub(crate) token: LockToken,
     pub(crate) until: Timestamp,
     pub(crate) is_whole: bool,
+    /// Whether its holder wants to keep what he has ahead of a message that fails.
+    pub(crate) is_apart: bool,
     pub(crate) out: Vec<u64>,
     /// Of locks that end at one instant, the one granted first ends first.
     pub(crate) number: u64,

@@ -36,7 +36,7 @@ impl Naive {
         self.granted += 1;
         let until = self.now + self.options.lock;
         let number = self.granted;
-        self.flow(key).lock = Some(Lock { token, until, is_whole, out: Vec::new(), number });
+        self.flow(key).lock = Some(Lock { token, until, is_whole, is_apart: false, out: Vec::new(), number });
     }
 
     /// Counts a hand-out and puts the message into its holder's hands.

@@ -134,7 +134,7 @@ impl Naive {
             return Err(format!("R a run with {first} was given, which is not offered"));
         };
         let mut run = self.run(&key);
-        run.truncate(max);
+        run.truncate(if self.in_several { handed.len() } else { max });
         same(&numbers(handed), &run)?;
         self.grant(&key, token, false);
         handed.iter().try_for_each(|handed| self.hear_handed(&key, handed))?;
@@ -241,7 +241,8 @@ impl Naive {
             return same(&answer.map(numbers), &Err(Unreceived::LockLost));
         };
         let mut run = self.run(&key);
-        run.truncate(max);
+        let given = answer.map_or(0, <[Handed]>::len);
+        run.truncate(if self.in_several && given > 0 { given } else { max });
         same(&answer.map(numbers), &Ok(run))?;
         answer.unwrap_or_default().iter().try_for_each(|handed| self.hear_handed(&key, handed))?;
         self.close(&key);

@@ -66,6 +66,14 @@ impl Reference {
                 }
                 same(&answer.is_ok(), &key.is_some())
             }
+            (Command::SettleApart { queue, token }, Reply::Settle(answer)) => {
+                let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
+                let key = naive.held_by(*token);
+                if let Some(lock) = key.as_ref().and_then(|key| naive.flow(key).lock.as_mut()) {
+                    lock.is_apart = true;
+                }
+                same(&answer.is_ok(), &key.is_some())
+            }
             (Command::SetTakenState { queue, token, state }, Reply::Settle(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 let key = naive.held_by(*token).filter(|key| matches!(key, Stream::Named(_)));
