@@ -141,7 +141,11 @@ fn workflows_that_need_nothing_are_no_refusal() {
         Answer::json(json!({ "matched": 2, "done": 1, "refused": refused }))
     });
     let ran = fake.run(&["retry", "orders", "--all", "--prefix", "a", "--yes"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "1 workflow retried, 1 needed nothing\n"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "1 workflow retried, 1 needed nothing\n"),
+        "{ran:?}"
+    );
     assert_eq!(ran.stderr, "");
 }
 
