@@ -70,16 +70,17 @@ impl House {
 
     /// Starts a daemon with further arguments, and waits until it is ready.
     pub(crate) fn start_with(&self, arguments: &[&str]) -> Daemon {
-        self.spawn(self.command().args(arguments))
+        self.start_as(self.command().args(arguments))
     }
 
     /// Starts a daemon whose log, as much as there is by default, goes into this file, and waits until it is ready.
     pub(crate) fn start_logging(&self, log: &Path) -> Daemon {
         let log = std::fs::File::create(log).expect("the folder can be written");
-        self.spawn(self.command().env_remove("SERIATIM_LOG").stderr(log))
+        self.start_as(self.command().env_remove("SERIATIM_LOG").stderr(log))
     }
 
-    fn spawn(&self, command: &mut Command) -> Daemon {
+    /// Starts a daemon by this command, and waits until it is ready.
+    pub(crate) fn start_as(&self, command: &mut Command) -> Daemon {
         let mut child = command.spawn().expect("the binary starts");
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut line = String::new();
