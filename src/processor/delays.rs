@@ -1,5 +1,6 @@
 //! When a failed message is tried again whose failure does not say so.
 
+#[cfg(feature = "daemon")]
 use std::sync::Arc;
 use std::time::Duration;
 

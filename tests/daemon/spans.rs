@@ -28,16 +28,17 @@ fn the_span_of_a_handler_reaches_the_collector() {
 
 /// The first request of an exporter, head and body as far as they are text.
 fn hear(listener: &TcpListener) -> String {
-    let (mut stream, _) = listener.accept().unwrap();
+    let (mut stream, _) = listener.accept().expect("the exporter comes");
     let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
     loop {
-        let read = stream.read(&mut piece).unwrap();
+        let read = stream.read(&mut piece).expect("a request");
         heard.extend_from_slice(&piece[..read]);
         let Some(end) = heard.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
         let head = String::from_utf8_lossy(&heard[..end]).to_ascii_lowercase();
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
         if read == 0 || heard.len() >= end + 4 + length.unwrap_or(0) {
-            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(answer).expect("the exporter listens");
             return String::from_utf8_lossy(&heard).into_owned();
         }
     }
