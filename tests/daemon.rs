@@ -8,5 +8,8 @@ mod house;
 mod reload;
 #[path = "daemon/restart.rs"]
 mod restart;
+#[cfg(feature = "otlp")]
+#[path = "daemon/spans.rs"]
+mod spans;
 #[path = "daemon/webhook.rs"]
 mod webhook;

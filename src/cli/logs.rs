@@ -1,18 +1,44 @@
-//! Where the daemon's log goes: stderr, for a person or as lines of JSON.
+//! Where the daemon's log goes: stderr, for a person or as lines of JSON; and, if it is built so, spans to a collector.
 
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::cli::failure::Failure;
+#[cfg(feature = "otlp")]
+use crate::cli::spans;
+#[cfg(feature = "otlp")]
+use crate::cli::spans::Spans;
+
+/// The log. Dropped, it sends on what is left of it.
+pub(crate) struct Logs {
+    #[cfg(feature = "otlp")]
+    _spans: Option<Spans>,
+}
 
 /// Lets the log begin. `SERIATIM_LOG` chooses what is in it, as `info` or `seriatim=debug`.
-pub(crate) fn start(json: bool) {
+pub(crate) fn start(json: bool) -> Result<Logs, Failure> {
     let filter = EnvFilter::try_from_env("SERIATIM_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     // Colours are for a terminal, and for one that wants them.
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours);
-    let log = log.with_writer(std::io::stderr);
-    match json {
-        true => log.json().flatten_event(true).init(),
-        false => log.with_target(false).init(),
+    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr);
+    let lines = match json {
+        true => lines.json().flatten_event(true).boxed(),
+        false => lines.with_target(false).boxed(),
+    };
+    let log = tracing_subscriber::registry().with(lines.with_filter(filter));
+    #[cfg(feature = "otlp")]
+    {
+        let (layer, spans) = spans::export()?.unzip();
+        log.with(layer).init();
+        Ok(Logs { _spans: spans })
+    }
+    #[cfg(not(feature = "otlp"))]
+    {
+        log.init();
+        Ok(Logs {})
     }
 }

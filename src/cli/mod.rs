@@ -42,6 +42,8 @@ mod settle;
 mod show;
 mod show_message;
 mod show_workflow;
+#[cfg(feature = "otlp")]
+mod spans;
 mod strip;
 mod table;
 mod tail;

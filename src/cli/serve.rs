@@ -31,7 +31,7 @@ const DEMO: [(&str, &str); 7] = [
 
 /// Runs the daemon until it is told to stop; false when the definitions have mistakes.
 pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
-    logs::start(arguments.log_json);
+    let _logs = logs::start(arguments.log_json)?;
     let mut options = DaemonOptions::new(&arguments.data, &arguments.definitions);
     options.http = arguments.http;
     options.amqp = arguments.amqp;
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
 
 /// Runs a daemon on a store that is gone afterwards.
 pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, Failure> {
-    logs::start(false);
+    let _logs = logs::start(false)?;
     let folder = temporary_folder()?;
     let definitions = match &arguments.definitions {
         Some(definitions) => definitions.clone(),

@@ -132,7 +132,9 @@ fn backoff(given: &Given<BackoffForm>, mistakes: &mut Mistakes) -> Backoff {
 pub(crate) fn retry_delays(retry: Option<&RetryForm>, mistakes: &mut Mistakes) -> Vec<Duration> {
     let Some(delays) = retry.and_then(|retry| retry.delays.as_ref()) else { return Vec::new() };
     let delays = delays.value.iter();
-    delays.filter_map(|delay| within(delay, "delays", SHORTEST, limits::DURATION_MAX, mistakes)).collect()
+    delays
+        .filter_map(|delay| within(delay, "each of `delays`", SHORTEST, limits::DURATION_MAX, mistakes))
+        .collect()
 }
 
 fn gap(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) {
@@ -209,12 +211,12 @@ fn duration_within(
     most: Duration,
     mistakes: &mut Mistakes,
 ) -> Option<Duration> {
-    within(given.as_ref()?, name, least, most, mistakes)
+    within(given.as_ref()?, &format!("`{name}`"), least, most, mistakes)
 }
 
 fn within(
     given: &Given<Written>,
-    name: &str,
+    what: &str,
     least: Duration,
     most: Duration,
     mistakes: &mut Mistakes,
@@ -222,13 +224,13 @@ fn within(
     match given.value.read() {
         Ok(duration) if (least..=most).contains(&duration) => return Some(duration),
         Ok(_) if least == SHORTEST => {
-            mistakes.add(&given.span, format!("`{name}` must be more than zero and at most 100 years"));
+            mistakes.add(&given.span, format!("{what} must be more than zero and at most 100 years"));
         }
         Ok(_) => {
             let (least, most) = (WireDuration(least), WireDuration(most));
-            mistakes.add(&given.span, format!("`{name}` must be from {least} to {most}"));
+            mistakes.add(&given.span, format!("{what} must be from {least} to {most}"));
         }
-        Err(misuse) => mistakes.add(&given.span, format!("`{name}`: {misuse}")),
+        Err(misuse) => mistakes.add(&given.span, format!("{what}: {misuse}")),
     }
     None
 }

@@ -67,7 +67,8 @@ impl ServerOptions {
 
 /// Whether other machines could come in without a key, or hear what is said.
 fn is_unprotected(address: SocketAddr, has_keys: bool, has_tls: bool) -> bool {
-    !address.ip().is_loopback() && !(has_keys && has_tls)
+    let is_reachable = !address.ip().is_loopback();
+    is_reachable && (!has_keys || !has_tls)
 }
 
 /// Why a server cannot start.

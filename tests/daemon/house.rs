@@ -70,7 +70,18 @@ impl House {
 
     /// Starts a daemon with further arguments, and waits until it is ready.
     pub(crate) fn start_with(&self, arguments: &[&str]) -> Daemon {
-        let mut child = self.command().args(arguments).spawn().expect("the binary starts");
+        self.start_as(self.command().args(arguments))
+    }
+
+    /// Starts a daemon whose log, as much as there is by default, goes into this file, and waits until it is ready.
+    pub(crate) fn start_logging(&self, log: &Path) -> Daemon {
+        let log = std::fs::File::create(log).expect("the folder can be written");
+        self.start_as(self.command().env_remove("SERIATIM_LOG").stderr(log))
+    }
+
+    /// Starts a daemon by this command, and waits until it is ready.
+    pub(crate) fn start_as(&self, command: &mut Command) -> Daemon {
+        let mut child = command.spawn().expect("the binary starts");
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).expect("the daemon says something");

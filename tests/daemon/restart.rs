@@ -39,6 +39,30 @@ fn a_message_that_is_forwarded_to_another_daemon_arrives_once_and_is_done() {
 }
 
 #[test]
+fn a_failed_attempt_and_a_hold_have_a_line_each_in_the_log_and_no_colours_in_a_file() {
+    let house = House::new();
+    let options = "[retry]\ndelays = [\"1ms\"]\n[delivery]\ncount_max = 2\n";
+    house.write(
+        "orders.toml",
+        &format!("{options}[[handler]]\nexec = [\"sh\", \"-c\", \"echo no >&2; exit 1\"]\n"),
+    );
+    let path = house.path().join("log");
+    let daemon = house.start_logging(&path);
+    daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n");
+    daemon.wait_for("/v1/blocked", |view| view["blocked"][0]["cause"] == "held");
+    assert_eq!(daemon.stop(), Some(0));
+    let log = std::fs::read_to_string(path).unwrap();
+    let lines = |word: &str| log.lines().filter(|line| line.contains(word)).collect::<Vec<_>>();
+    let (failed, held) = (lines("an attempt failed"), lines("a workflow is held"));
+    assert_eq!((failed.len(), held.len()), (1, 1), "{log}");
+    for line in [failed[0], held[0]] {
+        let is_told = ["queue=\"orders\"", "workflow=\"w\"", "exit code 1: no", "next="];
+        assert!(is_told.iter().all(|word| line.contains(word)), "{line}");
+    }
+    assert!(!log.contains('\u{1b}') && !log.contains("answer a request"), "{log}");
+}
+
+#[test]
 fn another_key_is_refused_after_a_restart_while_messages_wait() {
     let house = House::new();
     house.write("orders.toml", "key = \"/order\"\n");

@@ -82,6 +82,11 @@ async fn an_operator_holds_resumes_retries_skips_and_fills_gaps() {
     assert_eq!(skipped["workflow"]["next_position"], 2);
     let _delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
     assert_eq!(operate(&house, "w", "skip", json!({ "reason": "no" })).await.code(), "workflow_locked");
+    let retried = operate(&house, "w", "retry", json!({})).await;
+    assert_eq!(
+        (retried.code(), retried.json()["detail"].as_str()),
+        ("workflow_locked".to_owned(), Some("retry: its message is being handled at this moment"))
+    );
     assert_eq!(operate(&house, "w", "release_lock", json!({})).await.json()["workflow"]["status"], "ready");
     let voided = operate(&house, "w", "void", json!({ "from": 3, "reason": "never sent" })).await.json();
     assert_eq!(voided["workflow"]["gap"]["first_missing"], 4, "{voided}");
