@@ -557,3 +557,10 @@ pub const AMQP_FRAME_BYTES_MIN: u32 = 512;
 
 /// Shortest idle time-out an AMQP peer may have: it is sent a heartbeat twice as often.
 pub const AMQP_PEER_IDLE_MS_MIN: u32 = 200;
+
+/// Tokens of one connection that count at once; the SDKs show one for each entity.
+pub const SERVICE_BUS_TOKENS_MAX: usize = 1_024;
+
+/// Most AMQP deliveries that one frame may end with annotations or an error, because each gets a copy of them; SDKs end
+/// one so, and with a plain outcome as many as there are.
+pub const AMQP_RANGE_WITH_MORE_MAX: usize = 256;

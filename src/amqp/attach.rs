@@ -3,6 +3,7 @@
 use bytes::BytesMut;
 
 use crate::amqp::fields::Fields;
+use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
 use crate::amqp::performative::ATTACH;
 use crate::amqp::terminus::Source;
@@ -126,7 +127,7 @@ impl Attach {
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
         writer::descriptor(out, ATTACH);
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.string(self.name.as_str());
             fields.uint(self.handle);
             fields.boolean(self.role.is_receiver());

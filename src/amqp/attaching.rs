@@ -197,8 +197,9 @@ impl Session {
         }
         let (unsettled, queued) = (std::mem::take(&mut link.unsettled), std::mem::take(&mut link.queued));
         if unsettled > 0 {
-            self.incoming.retain(|_, its_handle| *its_handle != handle);
-            self.outgoing.retain(|_, delivery| delivery.handle != handle);
+            for deliveries in [&mut self.incoming, &mut self.outgoing, &mut self.told] {
+                deliveries.retain(|_, its_handle| *its_handle != handle);
+            }
             hub.unsettled -= unsettled;
         }
         if queued > 0 {

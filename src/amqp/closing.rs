@@ -4,6 +4,7 @@ use bytes::BytesMut;
 
 use crate::amqp::error::AmqpError;
 use crate::amqp::fields::Fields;
+use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
 use crate::amqp::performative::CLOSE;
 use crate::amqp::performative::DETACH;
@@ -30,7 +31,7 @@ impl Detach {
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
         writer::descriptor(out, DETACH);
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.uint(self.handle);
             fields.boolean(self.closed);
             error(fields, self.error.as_ref());
@@ -51,7 +52,7 @@ impl End {
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
         writer::descriptor(out, END);
-        writer::list(out, |fields| error(fields, self.error.as_ref()));
+        list::write(out, |fields| error(fields, self.error.as_ref()));
     }
 }
 
@@ -68,11 +69,11 @@ impl Close {
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
         writer::descriptor(out, CLOSE);
-        writer::list(out, |fields| error(fields, self.error.as_ref()));
+        list::write(out, |fields| error(fields, self.error.as_ref()));
     }
 }
 
-fn error(fields: &mut writer::List<'_>, error: Option<&AmqpError>) {
+fn error(fields: &mut list::List<'_>, error: Option<&AmqpError>) {
     match error {
         None => fields.null(),
         Some(error) => fields.field(|out| error.write(out)),

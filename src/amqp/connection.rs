@@ -85,6 +85,8 @@ impl Connection {
         if self.input.len() > self.hub.options.buffered_bytes_max + bytes.len() {
             let what = "more was sent than is read";
             self.fail(AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, what));
+            // What was thrown away cannot be found again, not even the peer's answer.
+            self.finish();
         }
     }
 

@@ -6,6 +6,7 @@ use bytes::BytesMut;
 
 use crate::amqp::fields::Fields;
 use crate::amqp::fields::descriptor;
+use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
 use crate::amqp::reader::Reader;
 use crate::amqp::text::Text;
@@ -13,6 +14,9 @@ use crate::amqp::value::Map;
 use crate::amqp::writer;
 
 const ERROR: u64 = 0x1d;
+
+/// Of a description that is told shorter, so many bytes remain.
+const DESCRIPTION_KEPT: usize = 128;
 
 /// A condition that programs know, a description for humans, and further information.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -37,6 +41,16 @@ impl AmqpError {
         self
     }
 
+    /// The same without what a reader can do without.
+    pub(crate) fn shortened(&self) -> AmqpError {
+        let description = self.description.as_ref().map(|text| {
+            let fits = |end: &usize| text.is_char_boundary(*end);
+            let end = (0..=DESCRIPTION_KEPT.min(text.len())).rev().find(fits).unwrap_or(0);
+            Text::from(&text[..end])
+        });
+        AmqpError { condition: self.condition.clone(), description, info: Map::new() }
+    }
+
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<AmqpError, Malformed> {
         if descriptor(reader, &[("amqp:error:list", ERROR)])? != ERROR {
             return Err(Malformed::Expected("an error"));
@@ -52,7 +66,7 @@ impl AmqpError {
     /// Writes all three fields even if they are null: there are clients that look for the third.
     pub(crate) fn write(&self, out: &mut BytesMut) {
         writer::descriptor(out, ERROR);
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.symbol(self.condition.as_str());
             fields.string(self.description.as_deref());
             fields.map(&self.info);

@@ -49,13 +49,7 @@ impl Session {
             return Ok(());
         };
         let mut partial = match link.partial.take() {
-            None => {
-                let partial = first_part(hub, link, &transfer)?;
-                if self.incoming.contains_key(&partial.delivery) {
-                    return Err(not_allowed(handle, "the number of a delivery is in use"));
-                }
-                partial
-            }
+            None => first_part(link, &transfer)?,
             Some(partial) => {
                 hub.partial_bytes -= partial.bytes.len();
                 if transfer.delivery_id.is_some_and(|delivery| delivery != partial.delivery) {
@@ -65,6 +59,9 @@ impl Session {
             }
         };
         if transfer.aborted {
+            // The application sees nothing of it, and so would never give its credit again.
+            link.credit += 1;
+            self.tell_credit(hub, handle, false);
             return Ok(());
         }
         if (partial.bytes.len() + payload.len()) as u64 > link.message_bytes_max {
@@ -79,6 +76,12 @@ impl Session {
             return keep_part(hub, link, Partial { settled, ..partial }, &payload);
         }
         if !settled {
+            if self.incoming.contains_key(&partial.delivery) {
+                return Err(not_allowed(handle, "the number of a delivery is in use"));
+            }
+            if !hub.may_unsettle() {
+                return Err(no_more(handle, "too many deliveries are unsettled"));
+            }
             self.incoming.insert(partial.delivery, handle);
             link.unsettled += 1;
             hub.unsettled += 1;
@@ -113,7 +116,7 @@ impl Session {
 }
 
 /// Begins a message with its first part, for which the peer needs credit.
-fn first_part(hub: &Hub, link: &mut Link, transfer: &Transfer) -> Result<Partial, Breach> {
+fn first_part(link: &mut Link, transfer: &Transfer) -> Result<Partial, Breach> {
     let handle = transfer.handle;
     if link.credit == 0 {
         return Err(no_credit(handle));
@@ -126,13 +129,6 @@ fn first_part(hub: &Hub, link: &mut Link, transfer: &Transfer) -> Result<Partial
     };
     if tag.len() > AMQP_TAG_BYTES_MAX {
         return Err(Breach::link(handle, condition::INVALID_FIELD, "the tag of a delivery is too long"));
-    }
-    if !hub.may_unsettle() {
-        return Err(Breach::link(
-            handle,
-            condition::RESOURCE_LIMIT_EXCEEDED,
-            "too many deliveries are unsettled",
-        ));
     }
     link.count_delivery();
     Ok(Partial {
@@ -149,8 +145,7 @@ fn first_part(hub: &Hub, link: &mut Link, transfer: &Transfer) -> Result<Partial
 fn keep_part(hub: &mut Hub, link: &mut Link, mut partial: Partial, payload: &[u8]) -> Result<(), Breach> {
     let bytes = partial.bytes.len() + payload.len();
     if hub.partial_bytes + bytes > hub.partial_bytes_max() {
-        let what = "too many bytes of messages have come in part";
-        return Err(Breach::connection(condition::RESOURCE_LIMIT_EXCEEDED, what));
+        return Err(no_more(link.id.handle, "too many bytes of messages have come in part"));
     }
     partial.bytes.extend_from_slice(payload);
     hub.partial_bytes += bytes;
@@ -169,6 +164,10 @@ fn whole(mut parts: BytesMut, last: Bytes) -> Bytes {
 
 fn no_credit(handle: u32) -> Breach {
     Breach::link(handle, condition::TRANSFER_LIMIT_EXCEEDED, "the link has no credit")
+}
+
+fn no_more(handle: u32, what: &'static str) -> Breach {
+    Breach::link(handle, condition::RESOURCE_LIMIT_EXCEEDED, what)
 }
 
 fn not_allowed(handle: u32, what: &'static str) -> Breach {

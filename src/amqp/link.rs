@@ -72,13 +72,16 @@ impl Link {
         flow.drain || before != (self.credit, self.drain)
     }
 
-    /// Takes what a sending peer says: it may have given up credit by counting deliveries that it does not send.
-    pub(crate) fn take_count(&mut self, flow: &Flow) {
+    /// Takes what a sending peer says: it may give up credit by counting deliveries that it does not send. Says whether
+    /// it does; it gets the credit again, because an application gives more only for messages it has seen.
+    pub(crate) fn take_count(&mut self, flow: &Flow) -> bool {
         let count = flow.delivery_count.unwrap_or(self.delivery_count);
-        if let Some(skipped) = ahead(count, self.delivery_count).filter(|_| self.partial.is_none()) {
+        let has_skipped = ahead(count, self.delivery_count).is_some_and(|skipped| skipped > 0);
+        let is_between = self.partial.is_none() && self.state == LinkState::Attached;
+        if has_skipped && is_between {
             self.delivery_count = count;
-            self.credit = self.credit.saturating_sub(skipped);
         }
+        has_skipped && is_between
     }
 
     /// Gives up the credit that is left, as a receiving peer that drains wants it.

@@ -5,6 +5,7 @@ use bytes::BytesMut;
 
 use crate::amqp::fields::Fields;
 use crate::amqp::fields::descriptor;
+use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
 use crate::amqp::properties::Properties;
 use crate::amqp::reader::Reader;
@@ -216,7 +217,7 @@ impl Header {
     /// Appends the section.
     pub fn encode(&self, out: &mut BytesMut) {
         writer::descriptor(out, HEADER);
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.boolean(self.durable);
             fields.ubyte(self.priority);
             fields.uint(self.ttl_ms);

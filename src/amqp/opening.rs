@@ -3,6 +3,7 @@
 use bytes::BytesMut;
 
 use crate::amqp::fields::Fields;
+use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
 use crate::amqp::performative::BEGIN;
 use crate::amqp::performative::OPEN;
@@ -55,7 +56,7 @@ impl Open {
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
         writer::descriptor(out, OPEN);
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.string(self.container_id.as_str());
             fields.string(self.hostname.as_deref());
             fields.uint(self.max_frame_size);
@@ -94,7 +95,7 @@ impl Begin {
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
         writer::descriptor(out, BEGIN);
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.ushort(self.remote_channel);
             fields.uint(self.next_outgoing_id);
             fields.uint(self.incoming_window);

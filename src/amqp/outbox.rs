@@ -7,11 +7,7 @@ use crate::amqp::attach::Role;
 use crate::amqp::error::AmqpError;
 use crate::amqp::frame::HEADER_BYTES;
 use crate::amqp::outcome::Outcome;
-use crate::amqp::text::Text;
 use crate::amqp::transfer::Disposition;
-
-/// Of an error that does not fit into a frame, so many bytes of its description remain.
-const DESCRIPTION_KEPT: usize = 128;
 
 /// Frames in the order in which they are written.
 #[derive(Debug)]
@@ -92,7 +88,7 @@ impl Outbox {
         if self.frame(channel, |out| write(out, error.clone())) {
             return;
         }
-        let shorter = error.as_ref().map(shortened);
+        let shorter = error.as_ref().map(AmqpError::shortened);
         if !self.frame(channel, |out| write(out, shorter)) {
             self.frame(channel, |out| write(out, None));
         }
@@ -152,18 +148,10 @@ impl Outbox {
     }
 }
 
-fn shortened(error: &AmqpError) -> AmqpError {
-    let description = error.description.as_ref().map(|text| {
-        let end = (0..=DESCRIPTION_KEPT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-        Text::from(&text[..end.unwrap_or(0)])
-    });
-    AmqpError { condition: error.condition.clone(), description, info: Vec::new() }
-}
-
 /// The same outcome without what a peer can do without.
 fn plain(outcome: Outcome) -> Outcome {
     match outcome {
-        Outcome::Rejected(Some(error)) => Outcome::Rejected(Some(shortened(&error))),
+        Outcome::Rejected(Some(error)) => Outcome::Rejected(Some(error.shortened())),
         Outcome::Modified { delivery_failed, undeliverable_here, .. } => {
             Outcome::Modified { delivery_failed, undeliverable_here, annotations: Vec::new() }
         }

@@ -5,6 +5,7 @@ use bytes::BytesMut;
 use crate::amqp::error::AmqpError;
 use crate::amqp::fields::Fields;
 use crate::amqp::fields::descriptor;
+use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
 use crate::amqp::reader::Reader;
 use crate::amqp::value::Map;
@@ -63,6 +64,15 @@ impl Outcome {
         })
     }
 
+    /// Whether it is more than a word: then every delivery gets a copy of what may be long.
+    pub(crate) fn carries_more(&self) -> bool {
+        match self {
+            Outcome::Accepted | Outcome::Released | Outcome::Rejected(None) => false,
+            Outcome::Rejected(Some(_)) => true,
+            Outcome::Modified { annotations, .. } => !annotations.is_empty(),
+        }
+    }
+
     pub(crate) fn write(&self, out: &mut BytesMut) {
         match self {
             Outcome::Accepted => empty(out, ACCEPTED),
@@ -70,11 +80,11 @@ impl Outcome {
             Outcome::Rejected(None) => empty(out, REJECTED),
             Outcome::Rejected(Some(error)) => {
                 writer::descriptor(out, REJECTED);
-                writer::list(out, |fields| fields.field(|out| error.write(out)));
+                list::write(out, |fields| fields.field(|out| error.write(out)));
             }
             Outcome::Modified { delivery_failed, undeliverable_here, annotations } => {
                 writer::descriptor(out, MODIFIED);
-                writer::list(out, |fields| {
+                list::write(out, |fields| {
                     fields.boolean(*delivery_failed);
                     fields.boolean(*undeliverable_here);
                     fields.map(annotations);
@@ -86,5 +96,5 @@ impl Outcome {
 
 fn empty(out: &mut BytesMut, number: u64) {
     writer::descriptor(out, number);
-    writer::list(out, |_| {});
+    list::write(out, |_| {});
 }

@@ -11,7 +11,6 @@ use crate::amqp::hub::Hub;
 use crate::amqp::link::Link;
 use crate::amqp::link::LinkState;
 use crate::amqp::session::Session;
-use crate::amqp::session::Unsettled;
 use crate::amqp::transfer::Transfer;
 use crate::limits::AMQP_TAG_BYTES_MAX;
 
@@ -67,7 +66,7 @@ impl Session {
         message: Outgoing,
     ) -> Result<DeliveryNumber, Unsent> {
         let number = self.next_delivery;
-        let is_number_free = !self.outgoing.contains_key(&number);
+        let is_number_free = !self.outgoing.contains_key(&number) && !self.told.contains_key(&number);
         let link = self.link_mut(id).ok_or(Unsent::NoLink)?;
         judge(link, &message)?;
         let may_unsettle = message.settled || hub.may_unsettle();
@@ -78,7 +77,7 @@ impl Session {
         if !message.settled {
             link.unsettled += 1;
             hub.unsettled += 1;
-            self.outgoing.insert(number, Unsettled { handle: id.handle, is_told: false });
+            self.outgoing.insert(number, id.handle);
         }
         self.next_delivery = number.wrapping_add(1);
         let Outgoing { tag, payload, format, settled } = message;

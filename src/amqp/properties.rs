@@ -4,10 +4,10 @@ use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::amqp::fields::Fields;
+use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
 use crate::amqp::text::Text;
 use crate::amqp::value::Value;
-use crate::amqp::writer;
 
 /// What every application may say of a message. Identifiers keep their type, which an answer must repeat.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -60,7 +60,7 @@ impl Properties {
     }
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.value(&self.message_id);
             fields.binary(self.user_id.as_deref());
             fields.string(self.to.as_deref());

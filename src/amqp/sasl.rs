@@ -5,6 +5,7 @@ use bytes::BytesMut;
 
 use crate::amqp::fields::Fields;
 use crate::amqp::fields::descriptor;
+use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
 use crate::amqp::reader::Reader;
 use crate::amqp::text::Text;
@@ -35,11 +36,11 @@ impl Init {
 
 pub(crate) fn write_mechanisms(out: &mut BytesMut, mechanisms: &[&str]) {
     writer::descriptor(out, MECHANISMS);
-    writer::list(out, |fields| fields.symbols(mechanisms));
+    list::write(out, |fields| fields.symbols(mechanisms));
 }
 
 /// Code 0 is a welcome, 1 says that the peer is not who it says.
 pub(crate) fn write_outcome(out: &mut BytesMut, is_welcome: bool) {
     writer::descriptor(out, OUTCOME);
-    writer::list(out, |fields| fields.ubyte(u8::from(!is_welcome)));
+    list::write(out, |fields| fields.ubyte(u8::from(!is_welcome)));
 }

@@ -35,18 +35,13 @@ pub(crate) struct Session {
     /// How many frames of transfers the peer takes now.
     pub(crate) outgoing_window: u32,
     pub(crate) next_delivery: u32,
-    /// Our deliveries that are not settled.
-    pub(crate) outgoing: BTreeMap<u32, Unsettled>,
+    /// Deliveries of ours that are not settled and of which the peer has said nothing, with the handle of their link.
+    pub(crate) outgoing: BTreeMap<u32, u32>,
+    /// Those of which it has said how they are to end. They are kept apart so that a peer that says it again and again
+    /// for a long range has us look at none of them.
+    pub(crate) told: BTreeMap<u32, u32>,
     /// What waits for the peer's window, in its order.
     pub(crate) queue: VecDeque<Queued>,
-}
-
-/// A delivery of ours that is not settled.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Unsettled {
-    pub(crate) handle: u32,
-    /// Whether the application knows what the peer says of it.
-    pub(crate) is_told: bool,
 }
 
 impl Session {
@@ -72,6 +67,7 @@ impl Session {
             outgoing_window: begin.incoming_window,
             next_delivery: 0,
             outgoing: BTreeMap::new(),
+            told: BTreeMap::new(),
             queue: VecDeque::new(),
         }
     }
@@ -96,6 +92,7 @@ impl Session {
         if link.state == LinkState::Detaching {
             return Ok(());
         }
+        let mut wants_answer = flow.echo;
         if link.peer.is_receiver() {
             let has_changed = link.take_credit(flow);
             match link.state {
@@ -107,9 +104,9 @@ impl Session {
                 _ => {}
             }
         } else {
-            link.take_count(flow);
+            wants_answer |= link.take_count(flow);
         }
-        if flow.echo && link.state == LinkState::Attached {
+        if wants_answer && link.state == LinkState::Attached {
             self.tell_credit(hub, handle, false);
         }
         Ok(())
@@ -166,19 +163,22 @@ impl Session {
         hub.events.push_back(Event::Ended { channel: self.channel, error });
     }
 
-    /// Forgets everything in the session, and tells of each link that it is over.
+    /// Forgets everything in the session, and tells of each link that it is over. There may be many, so the error that
+    /// each is told is short.
     pub(crate) fn forget(&mut self, hub: &mut Hub, error: Option<&AmqpError>) {
+        let error = error.map(AmqpError::shortened);
         hub.links -= self.links.len();
-        hub.unsettled -= self.incoming.len() + self.outgoing.len();
+        hub.unsettled -= self.incoming.len() + self.outgoing.len() + self.told.len();
         self.incoming.clear();
         self.outgoing.clear();
+        self.told.clear();
         for queued in self.queue.drain(..) {
             hub.queued_bytes -= queued.cost();
         }
         for (_, link) in std::mem::take(&mut self.links) {
             hub.partial_bytes -= link.partial.as_ref().map_or(0, |partial| partial.bytes.len());
             if link.state != LinkState::Detaching {
-                let (link, error) = (link.id, error.cloned());
+                let (link, error) = (link.id, error.clone());
                 hub.events.push_back(Event::Detached { link, error, closed: true });
             }
         }

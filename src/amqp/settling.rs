@@ -13,6 +13,7 @@ use crate::amqp::outcome::Outcome;
 use crate::amqp::serial::ahead;
 use crate::amqp::session::Session;
 use crate::amqp::transfer::Disposition;
+use crate::limits::AMQP_RANGE_WITH_MORE_MAX;
 
 /// The rest of a disposition: each of its deliveries gets a copy of the state, which may be long, so they are told
 /// one by one as the application asks for events.
@@ -31,17 +32,15 @@ impl Session {
             return;
         };
         let (ours, has_queued) = (link.peer.opposite(), link.queued > 0);
-        let handle = match ours {
-            Role::Receiver => self.incoming.get(&number).copied(),
-            Role::Sender => self.outgoing.get(&number).map(|delivery| delivery.handle),
+        let deliveries = match ours {
+            Role::Receiver => &mut self.incoming,
+            Role::Sender if self.told.contains_key(&number) => &mut self.told,
+            Role::Sender => &mut self.outgoing,
         };
-        if handle != Some(id.handle) {
+        if deliveries.get(&number) != Some(&id.handle) {
             return;
         }
-        match ours {
-            Role::Receiver => drop(self.incoming.remove(&number)),
-            Role::Sender => drop(self.outgoing.remove(&number)),
-        }
+        deliveries.remove(&number);
         self.count_settled(hub, id.handle);
         let is_told_later = has_queued && self.settle_queued(number);
         if !is_told_later {
@@ -66,48 +65,49 @@ impl Session {
                 "a range of deliveries ends before it begins",
             ));
         }
-        let numbers = match disposition.role {
-            Role::Receiver => within(&self.outgoing, first, last),
-            Role::Sender if disposition.settled => within(&self.incoming, first, last),
-            Role::Sender => Vec::new(),
-        };
+        let mut numbers = Vec::new();
+        match disposition.role {
+            Role::Receiver if disposition.settled => {
+                within(&self.outgoing, first, last, &mut numbers);
+                within(&self.told, first, last, &mut numbers);
+            }
+            Role::Receiver if disposition.state.is_some() => {
+                within(&self.outgoing, first, last, &mut numbers)
+            }
+            Role::Sender if disposition.settled => within(&self.incoming, first, last, &mut numbers),
+            _ => {}
+        }
+        let carries_more = disposition.state.as_ref().is_some_and(Outcome::carries_more);
+        if carries_more && numbers.len() > AMQP_RANGE_WITH_MORE_MAX {
+            let what = "an outcome with annotations or an error is for fewer deliveries at once";
+            return Err(Breach::session(condition::RESOURCE_LIMIT_EXCEEDED, what));
+        }
         Ok(Endings { channel: self.channel, disposition, numbers: numbers.into_iter() })
     }
 
-    /// Ends one delivery of a disposition.
+    /// Ends one delivery of a disposition, and tells of it unless that was done when the peer said how it is to end.
     pub(crate) fn end_one(&mut self, hub: &mut Hub, number: u32, disposition: &Disposition) {
-        match disposition.role {
-            Role::Receiver => self.outgoing_ended(hub, number, disposition),
-            Role::Sender => {
-                let handle = self.incoming.remove(&number);
-                self.ended(hub, handle, number, disposition);
+        let deliveries = match disposition.role {
+            Role::Receiver => &mut self.outgoing,
+            Role::Sender => &mut self.incoming,
+        };
+        let Some(handle) = deliveries.remove(&number) else {
+            if disposition.role.is_receiver() && disposition.settled {
+                self.end_told(hub, number);
             }
-        }
-    }
-
-    /// The peer says how one of our deliveries has ended, or how it would have it end.
-    fn outgoing_ended(&mut self, hub: &mut Hub, number: u32, disposition: &Disposition) {
-        let Some(delivery) = self.outgoing.get_mut(&number) else {
             return;
         };
-        let (handle, was_told) = (delivery.handle, delivery.is_told);
         if disposition.settled {
-            self.outgoing.remove(&number);
-            if was_told {
-                return self.count_settled(hub, handle);
-            }
-            return self.ended(hub, Some(handle), number, disposition);
+            self.count_settled(hub, handle);
+        } else {
+            self.told.insert(number, handle);
         }
-        if disposition.state.is_some() && !was_told {
-            delivery.is_told = true;
-            self.tell_ended(hub, handle, number, disposition);
-        }
+        self.tell_ended(hub, handle, number, disposition);
     }
 
-    fn ended(&mut self, hub: &mut Hub, handle: Option<u32>, number: u32, disposition: &Disposition) {
-        if let Some(handle) = handle {
+    fn end_told(&mut self, hub: &mut Hub, number: u32) {
+        if let Some(handle) = self.told.remove(&number) {
             self.count_settled(hub, handle);
-            self.tell_ended(hub, handle, number, disposition);
         }
     }
 
@@ -123,15 +123,12 @@ impl Session {
     }
 }
 
-/// The unsettled deliveries of a range, which may go round the end of the numbers.
-fn within<T>(deliveries: &BTreeMap<u32, T>, first: u32, last: u32) -> Vec<u32> {
-    if first == last {
-        return vec![first];
+/// Adds the deliveries of a range, which may go round the end of the numbers.
+fn within(deliveries: &BTreeMap<u32, u32>, first: u32, last: u32, numbers: &mut Vec<u32>) {
+    if first <= last {
+        numbers.extend(deliveries.range(first..=last).map(|(number, _)| *number));
+    } else {
+        numbers.extend(deliveries.range(first..).map(|(number, _)| *number));
+        numbers.extend(deliveries.range(..=last).map(|(number, _)| *number));
     }
-    if first < last {
-        return deliveries.range(first..=last).map(|(number, _)| *number).collect();
-    }
-    let before_the_end = deliveries.range(first..);
-    let after_it = deliveries.range(..=last);
-    before_the_end.chain(after_it).map(|(number, _)| *number).collect()
 }

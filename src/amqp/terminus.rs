@@ -4,6 +4,7 @@ use bytes::BytesMut;
 
 use crate::amqp::fields::Fields;
 use crate::amqp::fields::descriptor;
+use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
 use crate::amqp::reader::Reader;
 use crate::amqp::text::Text;
@@ -65,7 +66,7 @@ impl Source {
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
         writer::descriptor(out, SOURCE);
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.string(self.address.as_deref());
             fields.uint(self.durable);
             fields.symbol(self.expiry_policy.as_deref());
@@ -128,10 +129,10 @@ impl Target {
     pub(crate) fn write(&self, out: &mut BytesMut) {
         if self.coordinator {
             writer::descriptor(out, COORDINATOR);
-            return writer::list(out, |fields| fields.symbols(&self.capabilities));
+            return list::write(out, |fields| fields.symbols(&self.capabilities));
         }
         writer::descriptor(out, TARGET);
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.string(self.address.as_deref());
             fields.uint(self.durable);
             fields.symbol(self.expiry_policy.as_deref());

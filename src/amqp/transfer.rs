@@ -5,6 +5,7 @@ use bytes::BytesMut;
 
 use crate::amqp::attach::Role;
 use crate::amqp::fields::Fields;
+use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
 use crate::amqp::outcome::Outcome;
 use crate::amqp::performative::DISPOSITION;
@@ -45,7 +46,7 @@ impl Flow {
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
         writer::descriptor(out, FLOW);
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.uint(self.next_incoming_id);
             fields.uint(self.incoming_window);
             fields.uint(self.next_outgoing_id);
@@ -91,7 +92,7 @@ impl Transfer {
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
         writer::descriptor(out, TRANSFER);
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.uint(self.handle);
             fields.uint(self.delivery_id);
             fields.binary(self.delivery_tag.as_deref());
@@ -130,7 +131,7 @@ impl Disposition {
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
         writer::descriptor(out, DISPOSITION);
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.boolean(self.role.is_receiver());
             fields.uint(self.first);
             fields.uint(self.last);

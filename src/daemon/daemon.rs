@@ -269,6 +269,7 @@ impl House {
         let Some(address) = self.options.amqp else { return Ok(None) };
         let mut options = EndpointOptions::new(address);
         options.config = self.options.config_json.clone();
+        options.keys = self.keys()?;
         let (clock, meters) = (self.clock.clone(), self.amqp_meters.clone());
         Ok(Some(Endpoint::bind(options, client.clone(), desk, clock, meters).await?))
     }

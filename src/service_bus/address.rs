@@ -30,6 +30,11 @@ pub(crate) struct EntityPath {
 }
 
 impl Address {
+    /// The path of an address, in the letters in which paths are compared.
+    pub(crate) fn path(text: &str) -> String {
+        path_of(text).to_ascii_lowercase()
+    }
+
     /// Reads an address, with or without scheme and host. What kind of node is meant does not depend on case.
     pub(crate) fn read(text: &str) -> Address {
         let path = path_of(text);

@@ -11,6 +11,7 @@ use crate::amqp::SenderSettles;
 use crate::amqp::Value;
 use crate::amqp::lookup;
 use crate::limits;
+use crate::sas::Right;
 use crate::service_bus::address::Address;
 use crate::service_bus::address::EntityPath;
 use crate::service_bus::entity::Entity;
@@ -106,6 +107,9 @@ impl Talk {
     }
 
     fn accept_sender(&mut self, link: LinkId, attach: &Attach, entity: Entity) {
+        if let Err(refusal) = self.may(&entity, Right::Send) {
+            return self.refuse(link, refusal);
+        }
         let answer = LinkAnswer {
             message_bytes_max: Some(message_bytes_max(&entity)),
             ..LinkAnswer::to(attach).credit(limits::SERVICE_BUS_SEND_CREDIT)
@@ -134,6 +138,9 @@ impl Talk {
     }
 
     fn attach_to_messages(&mut self, link: LinkId, attach: Attach, entity: Entity) {
+        if let Err(refusal) = self.may(&entity, Right::Listen) {
+            return self.refuse(link, refusal);
+        }
         let filter = attach.source.as_ref().map_or(&[][..], |source| &source.filter);
         let Some(wanted) = lookup(filter, SESSION_FILTER) else {
             if entity.requires_session && !entity.is_dead_letters {

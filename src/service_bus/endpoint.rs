@@ -20,6 +20,8 @@ use crate::engine::Client;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::limits;
+use crate::sas::Keys;
+use crate::sas::Signatures;
 use crate::service_bus::config::Configuration;
 use crate::service_bus::config::ConfigurationError;
 use crate::service_bus::config::ConfiguredQueue;
@@ -34,6 +36,8 @@ use crate::service_bus::talk::elapsed_ms;
 pub(crate) struct EndpointOptions {
     /// The address; port 0 takes any that is free.
     pub(crate) address: SocketAddr,
+    /// Who may do what; without keys, everybody on this machine may do everything.
+    pub(crate) keys: Option<Keys>,
     /// An emulator's file of queues.
     pub(crate) config: Option<PathBuf>,
     /// How many connections may be open at once.
@@ -42,7 +46,12 @@ pub(crate) struct EndpointOptions {
 
 impl EndpointOptions {
     pub(crate) fn new(address: SocketAddr) -> EndpointOptions {
-        EndpointOptions { address, config: None, connections_max: limits::SERVICE_BUS_CONNECTIONS_MAX }
+        EndpointOptions {
+            address,
+            keys: None,
+            config: None,
+            connections_max: limits::SERVICE_BUS_CONNECTIONS_MAX,
+        }
     }
 }
 
@@ -54,8 +63,8 @@ pub(crate) enum EndpointError {
     Bind(SocketAddr, io::Error),
     /// Other machines could come in.
     #[error(
-        "listen on {0} for AMQP: other machines can reach this address, and this endpoint has neither keys nor TLS yet; \
-         listen on 127.0.0.1"
+        "listen on {0} for AMQP: other machines can reach this address, and this endpoint has no TLS; listen on \
+         127.0.0.1"
     )]
     Unprotected(SocketAddr),
     /// The file of queues cannot be used.
@@ -87,7 +96,8 @@ impl Endpoint {
         if !address.ip().is_loopback() {
             return Err(EndpointError::Unprotected(address));
         }
-        let shared = Arc::new(Shared::new(client, entrance, clock, meters));
+        let signatures = options.keys.map(Signatures::new);
+        let shared = Arc::new(Shared::new(client, entrance, clock, meters, signatures));
         if let Some(path) = &options.config {
             configure(&shared, Configuration::read(path)?).await?;
         }

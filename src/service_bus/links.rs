@@ -125,6 +125,7 @@ impl Talk {
     }
 
     pub(crate) fn note_credit(&mut self, link: LinkId, drain: bool) {
+        self.hungry.insert(link);
         match self.links.get_mut(&link) {
             Some(Link::Receiver(receiver)) if drain => {
                 receiver.drains = true;

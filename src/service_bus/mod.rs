@@ -19,11 +19,14 @@ mod outgoing;
 mod property;
 mod receive;
 mod refusal;
+mod rights;
 mod send;
 mod session;
 mod settle;
 mod shared;
 mod talk;
+#[cfg(test)]
+mod translation_tests;
 
 pub(crate) use crate::service_bus::endpoint::Endpoint;
 pub(crate) use crate::service_bus::endpoint::EndpointError;

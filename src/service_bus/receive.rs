@@ -18,7 +18,6 @@ use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::holds::Token;
-use crate::service_bus::links::Link;
 use crate::service_bus::links::Parcel;
 use crate::service_bus::outgoing;
 use crate::service_bus::refusal::Refusal;
@@ -106,26 +105,25 @@ impl Shared {
 }
 
 impl Talk {
-    /// Fetches messages for every receiver that has credit.
+    /// Fetches messages for every receiver that has credit. Those for which there is no room stay hungry.
     pub(crate) fn feed_receivers(&mut self) {
-        let receivers: Vec<LinkId> = self
-            .links
-            .iter()
-            .filter(|(_, link)| matches!(link, Link::Receiver(receiver) if receiver.fetching.is_none()))
-            .map(|(id, _)| *id)
-            .collect();
-        receivers.into_iter().for_each(|link| self.feed(link));
+        if self.amqp.has_room() {
+            std::mem::take(&mut self.hungry).into_iter().for_each(|link| self.feed(link));
+        }
     }
 
     fn feed(&mut self, link: LinkId) {
         self.send_backlog(link);
         let (credit, has_room) = (self.amqp.credit(link) as usize, self.amqp.has_room());
-        let Some(receiver) = self.receiver(link) else { return };
+        let Some(receiver) = self.receiver(link).filter(|receiver| receiver.fetching.is_none()) else {
+            return;
+        };
         if receiver.drains && credit == 0 {
             receiver.drains = false;
             return self.amqp.drained(link);
         }
         if !receiver.backlog.is_empty() || !has_room {
+            self.hungry.insert(link);
             return;
         }
         let mut max = credit.min(limits::SERVICE_BUS_FETCH_MAX);
@@ -186,6 +184,7 @@ impl Talk {
         };
         receiver.fetching = None;
         receiver.backlog.extend(parcels);
+        self.hungry.insert(link);
         self.send_backlog(link);
         let is_sent = self.receiver(link).is_some_and(|receiver| receiver.backlog.is_empty());
         if was_last && is_sent && self.receiver(link).is_some_and(|receiver| receiver.drains) {

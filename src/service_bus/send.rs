@@ -86,6 +86,7 @@ impl Talk {
                 group.messages.push(message);
                 group.deliveries.push(delivery);
                 group.bytes += bytes;
+                self.grouped.insert(link);
                 if group.messages.len() >= limits::SERVICE_BUS_GROUP_MAX
                     || group.bytes >= limits::SERVICE_BUS_GROUP_BYTES
                 {
@@ -104,11 +105,7 @@ impl Talk {
 
     /// Sends what has come together.
     pub(crate) fn send_groups(&mut self) {
-        let has_group =
-            |link: &Link| matches!(link, Link::Sender(sender) if !sender.group.messages.is_empty());
-        let waiting: Vec<LinkId> =
-            self.links.iter().filter(|(_, link)| has_group(link)).map(|(id, _)| *id).collect();
-        waiting.into_iter().for_each(|link| self.send_group(link));
+        std::mem::take(&mut self.grouped).into_iter().for_each(|link| self.send_group(link));
     }
 
     fn send_group(&mut self, link: LinkId) {

@@ -119,7 +119,10 @@ impl Talk {
         settled: bool,
     ) {
         let Some(receiver) = self.receiver(link) else { return };
-        let Some(hold) = receiver.unsettled.remove(&delivery) else {
+        let hold = receiver.unsettled.remove(&delivery);
+        // A session has room for more when something of it is settled.
+        self.hungry.insert(link);
+        let Some(hold) = hold else {
             if !settled {
                 let lost = Outcome::Rejected(Some(Refusal::lock_lost().into()));
                 self.amqp.settle(link, delivery, lost);

@@ -13,6 +13,7 @@ use crate::engine::Client;
 use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::message::Message;
+use crate::sas::Signatures;
 use crate::service_bus::dead::Shelves;
 use crate::service_bus::holds::Holds;
 use crate::service_bus::meters::Meters;
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) holds: Holds,
     pub(crate) shelves: Shelves,
     pub(crate) meters: Meters,
+    /// What tokens are checked with; without, nobody needs one.
+    pub(crate) signatures: Option<Signatures>,
     /// Set when the endpoint is about to stop.
     pub(crate) stopping: CancellationToken,
     requiring_session: RwLock<BTreeSet<QueueName>>,
@@ -48,6 +51,7 @@ impl Shared {
         entrance: Arc<dyn Entrance>,
         clock: Arc<dyn Clock>,
         meters: Meters,
+        signatures: Option<Signatures>,
     ) -> Shared {
         Shared {
             shelves: Shelves::new(client.clone(), clock.clone()),
@@ -56,6 +60,7 @@ impl Shared {
             clock,
             holds: Holds::default(),
             meters,
+            signatures,
             stopping: CancellationToken::new(),
             requiring_session: RwLock::default(),
         }

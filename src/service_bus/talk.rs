@@ -1,5 +1,6 @@
 //! One connection: bytes go in and out, and what clients ask is asked of the engine meanwhile.
 
+use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::io;
@@ -22,6 +23,7 @@ use crate::clock::Clock;
 use crate::limits;
 use crate::service_bus::links::Link;
 use crate::service_bus::refusal::Refusal;
+use crate::service_bus::rights::Grants;
 use crate::service_bus::settle::Completions;
 use crate::service_bus::shared::Shared;
 
@@ -35,6 +37,12 @@ pub(crate) struct Talk {
     pub(crate) links: HashMap<LinkId, Link>,
     /// Completions that came together, to be asked of the engine together.
     pub(crate) completions: Completions,
+    /// What the connection may do.
+    pub(crate) grants: Grants,
+    /// Receivers that may be able to take more.
+    pub(crate) hungry: BTreeSet<LinkId>,
+    /// Senders with messages that came together.
+    pub(crate) grouped: BTreeSet<LinkId>,
     /// Bytes of messages that the engine was given and has not answered.
     pub(crate) sending_bytes: usize,
     /// What is asked of the engine.
@@ -56,6 +64,9 @@ impl Talk {
             shared,
             links: HashMap::new(),
             completions: Completions::default(),
+            grants: Grants::default(),
+            hungry: BTreeSet::new(),
+            grouped: BTreeSet::new(),
             sending_bytes: 0,
             work: FuturesUnordered::new(),
             answered: VecDeque::new(),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::amqp;
 use super::definition::definition;
 use super::send::send;
 use super::store::store;
@@ -55,6 +56,23 @@ fn a_line_to_send_with_bytes_changed_is_refused_or_stays_what_it_is() {
         send(line.as_bytes());
         for n in 0..2_000 {
             send(&changed(line.as_bytes(), n));
+        }
+    }
+}
+
+#[test]
+fn amqp_with_bytes_changed_is_answered_within_its_bounds() {
+    for (folder, play) in [("amqp_connection", amqp::connection as fn(&[u8])), ("amqp_codec", amqp::codec)] {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(folder);
+        // The published package has no corpus.
+        for file in corpus.read_dir().into_iter().flatten() {
+            let file = file.expect("the folder can be read").path();
+            println!("{}", file.display());
+            let data = std::fs::read(file).expect("it is there");
+            play(&data);
+            for n in 0..2_000 {
+                play(&changed(&data, n));
+            }
         }
     }
 }

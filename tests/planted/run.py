@@ -37,7 +37,7 @@ BUGS = [
     ("window_is_closed", R + "judge.rs", "step.now < known.until", "step.now <= known.until"),
     ("taken_place_is_overwritten", R + "judge.rs", "if same { Ok(Verdict::Duplicate(by)) } else", "if same { Ok(Verdict::Duplicate(by)) } else if true { Ok(Verdict::Accept) } else"),
     ("rest_of_a_run_is_counted", R + "settle.rs", "workflow.give_back(self, *sequence)?;", "workflow.fail(self, *sequence, crate::engine::rules::command::Retry::Now, \"rest\")?;"),
-    ("later_ones_not_revoked", R + "settle.rs", "if let Some(rank) = self.blocking_rank(step, sequence)? {\n            self.revoke_behind(step, token, rank)?;", "if self.blocking_rank(step, sequence)?.is_some() {"),
+    ("later_ones_not_revoked", R + "settle.rs", "if let Some(rank) = self.blocking_rank(step, sequence)?.filter(|_| !self.settles_alone()) {\n            self.revoke_behind(step, token, rank)?;", "if self.blocking_rank(step, sequence)?.is_some() {"),
     ("state_lost_on_complete", R + "settle.rs", "workflow.set_state(self, state)?;\n        let (_, receipts)", "let _ = state;\n        let (_, receipts)"),
     ("sends_lost_on_complete", R + "settle.rs", "let (_, receipts) = self.close_and_send(workflow, token, judged)?;", "let _ = judged;\n        let (_, receipts) = self.close_and_send(workflow, token, Vec::new())?;"),
     ("expiry_ignores_successor", R + "fail.rs", "self.pass(step, &message, how)", "if how == Settled::Expired { Ok(()) } else { self.pass(step, &message, how) }"),

@@ -351,6 +351,18 @@ async fn o10_ready_workflows_are_offered_in_the_order_in_which_they_became_ready
 }
 
 #[tokio::test]
+async fn o10_a_message_without_workflow_that_comes_back_is_offered_before_later_ones() {
+    let house = House::new(QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
+    for body in ["1", "2", "3", "4"] {
+        house.send("w", body).await;
+    }
+    let (mut first, mut second) = (house.must().await, house.must().await);
+    second.abandon().await.unwrap();
+    first.abandon().await.unwrap();
+    assert_eq!(house.drain().await, ["1", "2", "3", "4"]);
+}
+
+#[tokio::test]
 async fn o10_a_blocked_workflow_costs_the_others_nothing() {
     let house = House::new(QueueOptions::by_position()).await;
     for from in (2..20_002).step_by(1_000) {
@@ -433,6 +445,25 @@ async fn o12_when_an_early_one_fails_the_later_ones_are_taken_back() {
     for delivery in &mut again {
         delivery.complete().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn o12_where_failed_messages_are_skipped_each_is_settled_alone() {
+    let options = QueueOptions { spent: Some(Spent::Skip), ..QueueOptions::default() };
+    let house = House::new(options).await;
+    for body in ["1", "2", "3"] {
+        house.send("w", body).await;
+    }
+    let taken = house.queue.take_workflow("w").await.unwrap();
+    let mut ahead = taken.receive(2, Duration::ZERO).await.unwrap();
+    ahead[0].abandon().await.unwrap();
+    ahead[1].complete().await.unwrap();
+    let mut again = taken.receive(9, Duration::ZERO).await.unwrap();
+    assert_eq!(again.iter().map(body).collect::<Vec<_>>(), ["1", "3"]);
+    for delivery in &mut again {
+        delivery.complete().await.unwrap();
+    }
+    taken.close().await.unwrap();
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use crate::amqp::event::LinkId;
 use crate::amqp::event::Outgoing;
 use crate::amqp::frame;
 use crate::amqp::frame::Kind;
+use crate::amqp::list;
 use crate::amqp::opening::Begin;
 use crate::amqp::opening::Open;
 use crate::amqp::outcome::Outcome;
@@ -62,7 +63,7 @@ pub(crate) fn raw_frame(kind: u8, channel: u16, write: impl FnOnce(&mut BytesMut
 pub(crate) fn sasl_init(mechanism: &str) -> Vec<u8> {
     raw_frame(1, 0, |out| {
         writer::descriptor(out, sasl::INIT);
-        writer::list(out, |fields| {
+        list::write(out, |fields| {
             fields.symbol(mechanism);
             fields.binary(&b"\0name\0password"[..]);
         });

@@ -103,7 +103,12 @@ fn a_message_that_is_aborted_is_never_told() {
     pair.says(Performative::Transfer(aborted, Bytes::new()));
     pair.says(part(Some(1), b"whole", false));
     assert_eq!(pair.events(), [received(link, 1, b"whole", false)]);
-    assert_eq!(pair.connection.credit(link), 8, "it has used its credit");
+    assert_eq!(pair.connection.credit(link), 9, "it gives back its credit");
+    let heard = pair.hears();
+    let [Performative::Flow(flow)] = &heard[..] else {
+        panic!("{heard:?}");
+    };
+    assert_eq!((flow.delivery_count, flow.link_credit), (Some(1), Some(10)));
     assert_eq!(pair.connection.hub.partial_bytes, 0);
 }
 
@@ -164,11 +169,16 @@ fn credit_is_raised_and_never_taken_back() {
 }
 
 #[test]
-fn a_sender_may_give_up_credit_by_counting_further() {
+fn a_sender_that_gives_up_credit_by_counting_further_gets_it_again() {
     let (mut pair, link) = Pair::attached(Role::Sender, 10);
     pair.says(Performative::Flow(Flow { delivery_count: Some(4), ..flow(0, 0) }));
     assert_eq!(pair.events(), []);
-    assert_eq!(pair.connection.credit(link), 6);
+    assert_eq!(pair.connection.credit(link), 10);
+    let heard = pair.hears();
+    let [Performative::Flow(flow)] = &heard[..] else {
+        panic!("{heard:?}");
+    };
+    assert_eq!((flow.delivery_count, flow.link_credit), (Some(4), Some(10)));
 }
 
 #[test]
@@ -198,7 +208,22 @@ fn messages_in_parts_take_no_more_memory_than_they_may() {
         let Performative::Transfer(part, _) = part(Some(handle), b"", true) else { unreachable!() };
         pair.says(Performative::Transfer(Transfer { handle, ..part }, vec![0; 600].into()));
     }
-    assert_eq!(pair.closed_for().as_deref(), Some(condition::RESOURCE_LIMIT_EXCEEDED));
+    assert_eq!(detached_for(&mut pair).as_deref(), Some(condition::RESOURCE_LIMIT_EXCEEDED));
+    assert_eq!(pair.connection.hub.partial_bytes, 600, "the other message goes on");
+}
+
+#[test]
+fn two_links_cannot_give_one_number_to_two_deliveries() {
+    let mut pair = Pair::begun(ConnectionOptions::default());
+    for (handle, more) in [(0, true), (1, true), (0, false), (1, false)] {
+        if more {
+            pair.attach(attach(&handle.to_string(), handle, Role::Sender), 5);
+        }
+        let Performative::Transfer(part, payload) = part(Some(7), b"x", more) else { unreachable!() };
+        pair.says(Performative::Transfer(Transfer { handle, ..part }, payload));
+    }
+    assert_eq!(detached_for(&mut pair).as_deref(), Some(condition::NOT_ALLOWED));
+    assert_eq!(pair.connection.hub.unsettled, 1);
 }
 
 #[test]

@@ -237,6 +237,21 @@ fn a_range_over_all_numbers_costs_only_what_is_unsettled() {
 }
 
 #[test]
+fn a_long_outcome_is_not_copied_for_any_number_of_deliveries() {
+    for (deliveries, is_allowed) in [(256, true), (257, false)] {
+        let (mut pair, link) = Pair::attached(Role::Receiver, deliveries);
+        for _ in 0..deliveries {
+            pair.connection.send(link, message("x")).unwrap();
+        }
+        let rejected = Outcome::Rejected(Some(AmqpError::new("com.microsoft:dead-letter", "it is long")));
+        pair.says(disposition(Role::Receiver, 0, 1_000, false, rejected));
+        let events = pair.events();
+        assert_eq!(matches!(events[..], [Event::Detached { .. }, Event::Ended { .. }]), !is_allowed);
+        assert_eq!(events.len() == deliveries as usize, is_allowed);
+    }
+}
+
+#[test]
 fn a_drain_is_answered_when_there_is_nothing_more() {
     let (mut pair, link) = Pair::attached(Role::Receiver, 10);
     pair.connection.drained(link);

@@ -47,6 +47,9 @@ fn answer(connection: &mut Connection, event: &Event) {
             connection.settle(*link, *delivery, Outcome::Accepted);
             connection.grant(*link, 5);
         }
+        Event::TooLarge { link, delivery, .. } => {
+            connection.settle(*link, *delivery, Outcome::Rejected(None))
+        }
         Event::Credit { link, drain, .. } => {
             for len in [3, 700, 3] {
                 let _ = connection.send(*link, message(vec![5; len]));
@@ -97,8 +100,11 @@ fn played<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
 fn assert_bounds(connection: &mut Connection) {
     let hub = &connection.hub;
     let links: usize = connection.sessions.values().map(|session| session.links.len()).sum();
-    let unsettled: usize =
-        connection.sessions.values().map(|session| session.incoming.len() + session.outgoing.len()).sum();
+    let unsettled: usize = connection
+        .sessions
+        .values()
+        .map(|session| session.incoming.len() + session.outgoing.len() + session.told.len())
+        .sum();
     if !connection.sessions.is_empty() {
         assert_eq!((hub.links, hub.unsettled), (links, unsettled));
         let queued = connection.sessions.values().flat_map(|session| &session.queue);

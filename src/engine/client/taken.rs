@@ -24,7 +24,8 @@ use crate::token::LockToken;
 /// A workflow that one consumer has taken whole: nobody else is offered anything of it meanwhile.
 ///
 /// Each of its deliveries is settled for itself. In an ordered queue, when one fails, those received behind it are
-/// taken back: their settle is refused as lost, and they are offered again after it.
+/// taken back: their settle is refused as lost, and they are offered again after it. Only in order of arrival with
+/// [`Spent::Skip`](crate::Spent::Skip) they stay with the holder, as in a session of Service Bus.
 ///
 /// # Dropping
 /// Dropping it gives the workflow back, and what is unsettled as if it had not been handed out.

@@ -161,6 +161,13 @@ pub(crate) enum Command {
         key: IdempotencyKey,
         messages: Vec<NewMessage>,
     },
+    /// An operator's command, to be written down with who asks and what came of it.
+    OnRecord {
+        actor: Arc<Actor>,
+        /// The entry of a purge that goes on.
+        begun: Option<u64>,
+        command: Box<Command>,
+    },
     /// Up to `max` messages of different workflows, each hidden for a while without a lock.
     HideNext {
         queue: QueueName,
@@ -178,13 +185,6 @@ pub(crate) enum Command {
     EndHidden {
         queue: QueueName,
         claim: Claim,
-    },
-    /// An operator's command, to be written down with who asks and what came of it.
-    OnRecord {
-        actor: Arc<Actor>,
-        /// The entry of a purge that goes on.
-        begun: Option<u64>,
-        command: Box<Command>,
     },
 }
 

@@ -34,6 +34,8 @@ use crate::header::properties_len;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
+use crate::queue::Order;
+use crate::queue::Spent;
 use crate::token::LockToken;
 
 impl Step<'_> {
@@ -267,13 +269,20 @@ impl Workflow {
             }
             Settlement::Release => self.give_back(step, sequence)?,
         }
-        if let Some(rank) = self.blocking_rank(step, sequence)? {
+        if let Some(rank) = self.blocking_rank(step, sequence)?.filter(|_| !self.settles_alone()) {
             self.revoke_behind(step, token, rank)?;
         }
         if !held_before && self.record.hold.is_some() {
             self.revoke_behind(step, token, place)?;
         }
         Ok(())
+    }
+
+    /// Whether a message that fails leaves its holder what he has ahead of it. Where failed messages are skipped in the
+    /// end, arrival is the order of hand-out and no more, as in a session of Service Bus.
+    fn settles_alone(&self) -> bool {
+        let options = &self.queue.options;
+        options.order == Order::Arrival && options.spent_policy() == Spent::Skip && !options.hold_on_defer
     }
 
     /// Where a settled message still stands in the line, so that nothing behind it may be handled.

@@ -18,12 +18,12 @@ use tokio::net::TcpStream;
 use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 
+use crate::inbound::tls::TlsFiles;
 use crate::queue::QueueOptions;
 use crate::sas::Keys;
 use crate::server::Server;
 use crate::server::ServerError;
 use crate::server::ServerOptions;
-use crate::server::TlsFiles;
 use crate::server::tests::house::FakeHost;
 use crate::server::tests::house::FakePlace;
 use crate::server::tests::house::House;

@@ -4,7 +4,7 @@
 mod answer;
 mod locks;
 mod looking;
-mod request;
+pub(crate) mod request;
 mod scheduling;
 mod sessions;
 mod tokens;
@@ -37,8 +37,8 @@ impl Talk {
         };
         match node {
             Node::Tokens => {
-                let payload = tokens::answer(&request);
-                self.reply(reply_link, payload);
+                let taken = self.take_token(&request);
+                self.reply(reply_link, tokens::answer(&request, taken));
             }
             Node::Management(entity) => self.manage(reply_link, entity.clone(), request),
         }
@@ -68,6 +68,9 @@ impl Talk {
     }
 
     fn manage(&mut self, reply_link: LinkId, entity: Entity, request: Request) {
+        if let Err(refusal) = self.may_manage(&entity, &request) {
+            return self.reply(reply_link, Answer::refused(&refusal).encode(&request));
+        }
         let session = match &request.session_id {
             Some(id) if request.needs_session() => match self.session(&entity, id) {
                 Ok(session) => Some(session),
@@ -95,8 +98,7 @@ async fn operate(
     session: Option<&crate::service_bus::session::Session>,
     request: &Request,
 ) -> Result<Answer, Refusal> {
-    let operation = request.operation.strip_prefix("com.microsoft:").unwrap_or(&request.operation);
-    match operation {
+    match request.operation() {
         "renew-lock" => locks::renew(shared, entity, request).await,
         "update-disposition" => locks::update_disposition(shared, entity, request).await,
         "receive-by-sequence-number" => locks::receive_deferred(shared, entity, session, request).await,

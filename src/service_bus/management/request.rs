@@ -40,11 +40,15 @@ impl Request {
         Ok(Request { operation, id: properties.message_id, reply_to, session_id, body, application })
     }
 
+    /// The operation, without the name of who has defined it.
+    pub(crate) fn operation(&self) -> &str {
+        self.operation.strip_prefix("com.microsoft:").unwrap_or(&self.operation)
+    }
+
     /// Whether it can only be done by who holds the session it names.
     pub(crate) fn needs_session(&self) -> bool {
-        let operation = self.operation.strip_prefix("com.microsoft:").unwrap_or_default();
         matches!(
-            operation,
+            self.operation(),
             "renew-session-lock" | "get-session-state" | "set-session-state" | "receive-by-sequence-number"
         )
     }

@@ -248,6 +248,9 @@ impl Naive {
         match scope {
             PurgeScope::Everything => there.map(|message| message.seq).min(),
             PurgeScope::DeadLetters => there.filter(|m| m.state == State::Dead).map(|m| m.seq).min(),
+            PurgeScope::DeadLetter(number) => {
+                there.filter(|m| m.state == State::Dead && m.seq == number.get()).map(|m| m.seq).min()
+            }
             PurgeScope::Workflow(id) => {
                 let of_workflow = there.filter(|message| message.key == Stream::Named(id.clone()));
                 // First its line in order, then what is aside, then its dead letters.

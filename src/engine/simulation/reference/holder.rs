@@ -8,6 +8,8 @@ use crate::engine::simulation::reference::naive::Naive;
 use crate::engine::simulation::reference::naive::State;
 use crate::engine::simulation::reference::send::Unsent;
 use crate::error::SettleRefusal;
+use crate::queue::Order;
+use crate::queue::Spent;
 
 /// How a settle can be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +62,11 @@ impl Naive {
             matches!(state, State::Ready | State::Failed(_) | State::Asked { aside: false, .. })
         };
         let blocks = self.message(seq).is_some_and(|message| blocks(&message.state));
-        if blocks || !held_before && self.held(key).is_some() {
+        let options = &self.options;
+        let alone = options.order == Order::Arrival
+            && options.spent_policy() == Spent::Skip
+            && !options.hold_on_defer;
+        if blocks && !alone || !held_before && self.held(key).is_some() {
             self.revoke_behind(key, message.place());
         }
     }

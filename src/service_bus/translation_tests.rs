@@ -1,0 +1,217 @@
+//! Messages of Service Bus and messages of ours: what one says, the other says too.
+
+use std::time::Duration;
+
+use bytes::BufMut;
+use bytes::Bytes;
+use bytes::BytesMut;
+
+use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::Value;
+use crate::amqp::lookup;
+use crate::amqp::message::Body;
+use crate::amqp::message::Header;
+use crate::amqp::message::Sections;
+use crate::amqp::message::encode_application_properties;
+use crate::amqp::message::encode_data;
+use crate::amqp::message::encode_message_annotations;
+use crate::amqp::message::encode_properties;
+use crate::amqp::message::encode_value;
+use crate::clock::Timestamp;
+use crate::engine::Engine;
+use crate::engine::Received;
+use crate::header::PropertyValue;
+use crate::message::Message;
+use crate::queue::Order;
+use crate::queue::QueueOptions;
+use crate::service_bus::incoming;
+use crate::service_bus::keepsake::KEPT;
+use crate::service_bus::outgoing::Outgoing;
+use crate::service_bus::refusal::condition;
+
+const ID: &str = "assigned";
+
+fn read(payload: &Bytes) -> Message {
+    incoming::read(payload, Order::None, ID).unwrap()
+}
+
+fn payload(fill: impl FnOnce(&mut BytesMut)) -> Bytes {
+    let mut out = BytesMut::new();
+    fill(&mut out);
+    out.freeze()
+}
+
+fn named(id: &str) -> AmqpProperties {
+    AmqpProperties { message_id: Value::from(id), ..AmqpProperties::default() }
+}
+
+/// What a receiver gets after the engine had a message.
+async fn passed(message: Message) -> Bytes {
+    let engine = Engine::in_memory().open().await.unwrap();
+    let options = QueueOptions { order: Order::None, ..QueueOptions::default() };
+    let queue = engine.client().create_queue("q", options).await.unwrap();
+    queue.send(message).await.unwrap();
+    let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+    let received: &Received = delivery.message();
+    let encoded = Outgoing::handed(received).encode();
+    delivery.complete().await.unwrap();
+    encoded
+}
+
+#[tokio::test]
+async fn a_message_comes_out_byte_for_byte_as_it_went_in() {
+    let properties = AmqpProperties {
+        message_id: Value::Uuid([7; 16]),
+        user_id: Some(Bytes::from_static(b"u")),
+        to: Some("there".into()),
+        reply_to_group_id: Some("g".into()),
+        ..AmqpProperties::default()
+    };
+    let application = [(Value::from("n"), Value::Uint(7)), (Value::from("t"), Value::Timestamp(9))];
+    let bodies: [&dyn Fn(&mut BytesMut); 6] = [
+        &|out| encode_data(out, b"body"),
+        &|out| encode_data(out, &[7; 1_000]),
+        &|out| out.put_slice(&[0, 0x53, 0x75, 0xb0, 0, 0, 0, 2, b'h', b'i']),
+        &|out| [b"one", b"two"].iter().for_each(|part| encode_data(out, *part)),
+        &|out| encode_value(out, &Value::from("text")),
+        &|out| encode_value(out, &Value::Map(vec![(Value::from("a"), Value::Null)])),
+    ];
+    for body in bodies {
+        let sent = payload(|out| {
+            encode_properties(out, &properties);
+            encode_application_properties(out, &application);
+            body(out);
+        });
+        let received = Sections::parse(&passed(read(&sent)).await).unwrap();
+        assert_eq!(received.bare, sent);
+    }
+}
+
+#[test]
+fn a_body_of_one_data_section_is_the_body_and_nothing_else_is_kept() {
+    let properties =
+        AmqpProperties { subject: Some("paid".into()), group_id: Some("order-17".into()), ..named("m") };
+    let message = read(&payload(|out| {
+        encode_properties(out, &properties);
+        encode_application_properties(out, &[(Value::from("n"), Value::Long(7))]);
+        encode_data(out, b"{}");
+    }));
+    assert_eq!(message.body(), "{}");
+    assert_eq!(
+        (message.message_id.as_deref(), message.workflow_id.as_deref()),
+        (Some("m"), Some("order-17"))
+    );
+    assert_eq!(message.headers.subject.as_deref(), Some("paid"));
+    let properties: Vec<_> = message.headers.properties.into_iter().collect();
+    assert_eq!(properties, [("n".to_owned(), PropertyValue::Integer(7))]);
+}
+
+#[test]
+fn a_text_is_read_by_others_as_text() {
+    assert_eq!(read(&payload(|out| encode_value(out, &Value::from("hello")))).body(), "hello");
+}
+
+#[tokio::test]
+async fn a_message_without_an_id_is_given_one() {
+    let received = passed(read(&payload(|out| encode_data(out, b"x")))).await;
+    let properties = Sections::parse(&received).unwrap().properties().unwrap();
+    assert_eq!(properties.message_id, Value::from(ID));
+    let from_elsewhere = passed(Message::new("x")).await;
+    let properties = Sections::parse(&from_elsewhere).unwrap().properties().unwrap();
+    assert!(!properties.message_id.is_null(), "{properties:?}");
+}
+
+#[tokio::test]
+async fn a_message_from_elsewhere_is_received_with_all_it_says() {
+    let message = Message::new("{}")
+        .workflow("w")
+        .message_id("m")
+        .subject("s")
+        .content_type("application/json")
+        .correlation_id("c")
+        .reply_to("r")
+        .property("n", 7_i64)
+        .time_to_live(Duration::from_secs(60));
+    let received = Sections::parse(&passed(message).await).unwrap();
+    let properties = received.properties().unwrap();
+    let texts = [properties.subject, properties.content_type, properties.reply_to, properties.group_id];
+    let texts: Vec<String> = texts.into_iter().flatten().map(String::from).collect();
+    assert_eq!(texts, ["s", "application/json", "r", "w"]);
+    assert_eq!(received.application_properties().unwrap(), [(Value::from("n"), Value::Long(7))]);
+    assert_eq!(received.body().unwrap(), Body::Data(vec![Bytes::from_static(b"{}")]));
+    let header = received.header().unwrap();
+    assert_eq!((header.ttl_ms, header.delivery_count), (Some(60_000), Some(0)));
+    let annotations = received.message_annotations().unwrap();
+    for name in ["x-opt-sequence-number", "x-opt-enqueued-time", "x-opt-message-state"] {
+        assert!(lookup(&annotations, name).is_some(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_senders_annotations_come_out_beside_those_of_the_delivery() {
+    let own = [
+        (Value::symbol("x-opt-partition-key"), Value::from("p")),
+        (Value::symbol("x-opt-sequence-number"), Value::Long(-1)),
+    ];
+    let sent = payload(|out| {
+        encode_message_annotations(out, &own);
+        encode_data(out, b"x");
+    });
+    let received = Sections::parse(&passed(read(&sent)).await).unwrap().message_annotations().unwrap();
+    assert_eq!(lookup(&received, "x-opt-partition-key"), Some(&Value::from("p")));
+    assert_ne!(
+        lookup(&received, "x-opt-sequence-number"),
+        Some(&Value::Long(-1)),
+        "that is not a sender's to say"
+    );
+}
+
+#[test]
+fn times_are_read_from_header_properties_and_annotations() {
+    let scheduled = [(Value::symbol("x-opt-scheduled-enqueue-time"), Value::Timestamp(5_000))];
+    let message = read(&payload(|out| {
+        Header { ttl_ms: Some(1_000), ..Header::default() }.encode(out);
+        encode_message_annotations(out, &scheduled);
+        encode_data(out, b"x");
+    }));
+    assert_eq!(message.time_to_live, Some(Duration::from_secs(1)));
+    assert_eq!(message.schedule_at, Some(Timestamp::from_millis(5_000)));
+    let long = AmqpProperties {
+        creation_time: Some(0),
+        absolute_expiry_time: Some(1 << 33),
+        ..AmqpProperties::default()
+    };
+    let message = read(&payload(|out| {
+        Header { ttl_ms: Some(u32::MAX), ..Header::default() }.encode(out);
+        encode_properties(out, &long);
+    }));
+    assert_eq!(message.time_to_live, Some(Duration::from_millis(1 << 33)), "longer than a header can say");
+}
+
+#[test]
+fn a_position_is_said_by_property_or_by_group_sequence() {
+    let order = Order::POSITION;
+    let grouped = AmqpProperties { group_sequence: Some(3), ..named("m") };
+    let sent = |application: &[(Value, Value)]| {
+        let sent = payload(|out| {
+            encode_properties(out, &grouped);
+            encode_application_properties(out, application);
+        });
+        incoming::read(&sent, order, ID).map(|message| message.position)
+    };
+    assert_eq!(sent(&[]).unwrap(), Some(3));
+    let property = |value| [(Value::from("seriatim-position"), value)];
+    assert_eq!(sent(&property(Value::Int(5))).unwrap(), Some(5));
+    assert_eq!(sent(&property(Value::from("6"))).unwrap(), Some(6));
+    let refused = sent(&property(Value::from("six"))).unwrap_err();
+    assert_eq!(refused.condition, condition::ARGUMENT_ERROR);
+}
+
+#[test]
+fn a_message_that_pretends_to_be_kept_is_refused() {
+    let sent = payload(|out| encode_application_properties(out, &[(Value::from(KEPT), Value::from("x"))]));
+    let refused = incoming::read(&sent, Order::None, ID).unwrap_err();
+    assert_eq!(refused.condition, condition::ARGUMENT_ERROR);
+    let torn = Bytes::from_static(&[0, 0x53, 0x75, 0xa0, 9, 1]);
+    assert!(incoming::read(&torn, Order::None, ID).is_err());
+}
