@@ -1,1 +1,6 @@
 //! What this endpoint promises.
+
+mod house;
+mod messages;
+mod queues;
+mod signed;

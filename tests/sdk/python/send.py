@@ -3,7 +3,7 @@ import time
 from datetime import timedelta
 
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
-from azure.servicebus.exceptions import MessageSizeExceededError, MessagingEntityNotFoundError
+from azure.servicebus.exceptions import MessageSizeExceededError
 
 from stage import SERVICE_BUS, play, promise, queue
 

@@ -2,7 +2,7 @@
 import time
 
 from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusClient, ServiceBusMessage
-from azure.servicebus.exceptions import OperationTimeoutError, ServiceBusError, SessionCannotBeLockedError, SessionLockLostError
+from azure.servicebus.exceptions import OperationTimeoutError, SessionCannotBeLockedError, SessionLockLostError
 
 from stage import SERVICE_BUS, play, promise, queue, short
 

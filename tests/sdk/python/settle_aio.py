@@ -63,13 +63,14 @@ async def receive(receiver, count):
 
 @promise
 async def a_lock_renewed_in_the_background_is_kept():
-    name = queue(**short("2s"))
+    # The SDK looks once a second, and takes a lock that lasts less than four for too short.
+    name = queue(**short("5s"))
     async with connect() as client:
         await send(client, name, "a")
         async with AutoLockRenewer() as renewer, client.get_queue_receiver(name) as receiver:
             [message] = await receiver.receive_messages(1, max_wait_time=10)
             renewer.register(receiver, message, max_lock_renewal_duration=30)
-            await asyncio.sleep(5)
+            await asyncio.sleep(7)
             await receiver.complete_message(message)
 
 

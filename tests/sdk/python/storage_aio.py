@@ -1,7 +1,6 @@
 """Storage queues with the asynchronous client: a worker that renews while it works."""
 import asyncio
 
-from azure.core.exceptions import ResourceExistsError
 from azure.storage.queue.aio import QueueServiceClient
 
 from stage import STORAGE, play, promise

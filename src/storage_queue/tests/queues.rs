@@ -1,0 +1,97 @@
+//! Queues and what is said of them.
+
+use crate::queue::QueueOptions;
+use crate::storage_queue::tests::house::House;
+
+#[tokio::test]
+async fn a_queue_is_made_once_and_again_only_as_it_is() {
+    let house = House::open().await;
+    let meta = |value| [("host", "localhost"), ("x-ms-meta-purpose", value)];
+    assert_eq!(house.ask_with("PUT", "/shop/orders", &meta("tests"), "").await.status, 201);
+    assert_eq!(house.ask_with("PUT", "/shop/orders", &meta("tests"), "").await.status, 204);
+    let refused = house.ask_with("PUT", "/shop/orders", &meta("other"), "").await;
+    assert_eq!((refused.status, refused.code()), (409, "QueueAlreadyExists"));
+    let told = house.ask("GET", "/shop/orders?comp=metadata", "").await;
+    assert_eq!(told.headers["x-ms-meta-purpose"], "tests");
+    assert_eq!(told.headers["x-ms-approximate-messages-count"], "0");
+}
+
+#[tokio::test]
+async fn what_was_said_of_a_queue_ends_with_it() {
+    let house = House::open().await;
+    let meta = [("host", "localhost"), ("x-ms-meta-purpose", "tests")];
+    house.ask_with("PUT", "/shop/orders", &meta, "").await;
+    assert_eq!(house.ask("DELETE", "/shop/orders", "").await.status, 204);
+    assert_eq!(house.ask("DELETE", "/shop/orders", "").await.code(), "QueueNotFound");
+    house.make("orders").await;
+    let told = house.ask("GET", "/shop/orders?comp=metadata", "").await;
+    assert!(!told.headers.contains_key("x-ms-meta-purpose"));
+}
+
+#[tokio::test]
+async fn queues_are_listed_in_pages_and_only_those_that_azure_could_name() {
+    let house = House::open().await;
+    for name in ["list-a", "list-b", "list-c", "other"] {
+        house.make(name).await;
+    }
+    for name in ["List", "list-d.x"] {
+        house.engine.client().create_queue(name, QueueOptions::default()).await.unwrap();
+    }
+    let page = house.ask("GET", "/shop?comp=list&prefix=list&maxresults=2", "").await;
+    assert_eq!((page.texts("Name"), page.text("NextMarker")), (vec!["list-a", "list-b"], "list-b"));
+    let page = house.ask("GET", "/shop/?comp=list&prefix=list&maxresults=2&marker=list-b", "").await;
+    assert_eq!((page.texts("Name"), page.text("NextMarker")), (vec!["list-c"], ""));
+    assert_eq!(house.ask("GET", "/shop?comp=list", "").await.texts("Name").len(), 4);
+    let refused = house.ask("GET", "/shop?comp=list&maxresults=0", "").await;
+    assert_eq!(refused.code(), "OutOfRangeQueryParameterValue");
+}
+
+#[tokio::test]
+async fn a_queue_that_a_file_defines_is_not_deleted() {
+    let house = House::open().await;
+    house.make("defined").await;
+    let refused = house.ask("DELETE", "/shop/defined", "").await;
+    assert_eq!((refused.status, refused.code()), (409, "QueueIsDefined"));
+}
+
+#[tokio::test]
+async fn a_cleared_queue_is_empty_of_hidden_messages_too() {
+    let house = House::open().await;
+    house.make("work").await;
+    house.put("work", "a").await;
+    house.put("work", "b").await;
+    house.ask("GET", "/shop/work/messages", "").await;
+    assert_eq!(house.ask("DELETE", "/shop/work/messages", "").await.status, 204);
+    let told = house.ask("GET", "/shop/work?comp=metadata", "").await;
+    assert_eq!(told.headers["x-ms-approximate-messages-count"], "0");
+    assert_eq!(house.ask("DELETE", "/shop/nowhere/messages", "").await.code(), "QueueNotFound");
+}
+
+#[tokio::test]
+async fn what_is_not_built_is_refused_and_not_ignored() {
+    let house = House::open().await;
+    house.make("work").await;
+    let policy = "<SignedIdentifiers><SignedIdentifier><Id>a</Id></SignedIdentifier></SignedIdentifiers>";
+    assert_eq!(house.ask("PUT", "/shop/work?comp=acl", policy).await.code(), "NotImplemented");
+    assert_eq!(house.ask("PUT", "/shop/work?comp=acl", "<SignedIdentifiers />").await.status, 204);
+    assert_eq!(house.ask("GET", "/shop/work?comp=acl", "").await.status, 200);
+    let refused = house.ask("PUT", "/shop?restype=service&comp=properties", "<a/>").await;
+    assert_eq!(refused.code(), "NotImplemented");
+    for comp in ["properties", "stats"] {
+        let told = house.ask("GET", &format!("/shop?restype=service&comp={comp}"), "").await;
+        assert_eq!(told.status, 200, "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn metadata_that_no_header_could_tell_are_refused() {
+    let house = House::open().await;
+    for name in ["x-ms-meta-", "x-ms-meta-1a", "x-ms-meta-a-b"] {
+        let refused = house.ask_with("PUT", "/shop/orders", &[("host", "localhost"), (name, "x")], "").await;
+        assert_eq!(refused.code(), "InvalidMetadata", "{name}");
+    }
+    let long = "x".repeat(9_000);
+    let refused =
+        house.ask_with("PUT", "/shop/orders", &[("host", "localhost"), ("x-ms-meta-a", &long)], "").await;
+    assert_eq!(refused.code(), "MetadataTooLarge");
+}

@@ -1,0 +1,131 @@
+//! Who may ask.
+
+use crate::clock::Clock;
+use crate::storage_queue::tests::house::Answered;
+use crate::storage_queue::tests::house::House;
+use crate::storage_queue::tests::house::message;
+use crate::storage_queue::tests::house::sign;
+use crate::storage_queue::times::date;
+
+const MANAGE: &str = "rights = [\"manage\"]";
+
+/// Asks with the signature of the whole request, made with a date so many seconds from now.
+async fn ask_signed(house: &House, method: &str, path: &str, body: &str, later: i64) -> Answered {
+    let now = house.clock.now().as_millis().cast_signed() + later * 1_000;
+    let date = date(crate::clock::Timestamp::from_millis(now.cast_unsigned()));
+    let length = if body.is_empty() { String::new() } else { body.len().to_string() };
+    let (bare, fields) = path.split_once('?').unwrap_or((path, ""));
+    let mut fields: Vec<String> = fields.split('&').map(|field| field.replacen('=', ":", 1)).collect();
+    fields.sort();
+    let fields: String =
+        fields.iter().filter(|field| !field.is_empty()).map(|field| format!("\n{field}")).collect();
+    let text = format!(
+        "{method}\n\n\n{length}\n\n\n\n\n\n\n\n\nx-ms-date:{date}\nx-ms-version:2021-12-02\n/shop{bare}{fields}"
+    );
+    let authorization = format!("SharedKey shop:{}", sign(&text));
+    let headers = [
+        ("host", "queue.example.org"),
+        ("x-ms-version", "2021-12-02"),
+        ("x-ms-date", date.as_str()),
+        ("content-length", length.as_str()),
+        ("authorization", authorization.as_str()),
+    ];
+    let headers: Vec<_> = headers.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+    house.ask_with(method, path, &headers, body).await
+}
+
+/// The fields of a signature that gives away a part of one queue.
+fn part(permissions: &str, expiry: &str) -> String {
+    let text = format!("{permissions}\n\n{expiry}\n/queue/shop/orders\n\n\n\n2021-12-02");
+    let signature = sign(&text).replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+    format!("sv=2021-12-02&sp={permissions}&se={expiry}&sig={signature}")
+}
+
+/// A day after every instant that a house's clock shows.
+const LATER: &str = "2100-01-01T00:00:00Z";
+
+#[tokio::test]
+async fn with_keys_every_request_is_signed() {
+    let house = House::keyed(MANAGE).await;
+    let refused = house.ask("GET", "/shop?comp=list", "").await;
+    assert_eq!((refused.status, refused.code()), (403, "NoAuthenticationInformation"));
+    assert_eq!(ask_signed(&house, "PUT", "/shop/orders", "", 0).await.status, 201);
+    assert_eq!(ask_signed(&house, "GET", "/shop?comp=list", "", 0).await.texts("Name"), ["orders"]);
+    let put = ask_signed(&house, "POST", "/shop/orders/messages", &message("a"), 0).await;
+    assert_eq!(put.status, 201);
+}
+
+#[tokio::test]
+async fn a_signature_is_for_one_request_and_a_limited_time() {
+    let house = House::keyed(MANAGE).await;
+    for late in [-901, 901] {
+        assert_eq!(ask_signed(&house, "PUT", "/shop/orders", "", late).await.code(), "AuthenticationFailed");
+    }
+    let authorization = format!("SharedKey shop:{}", sign("another"));
+    let headers = [("authorization", authorization.as_str()), ("x-ms-date", "Sun, 06 Nov 1994 08:49:37 GMT")];
+    assert_eq!(house.ask_with("PUT", "/shop/orders", &headers, "").await.code(), "AuthenticationFailed");
+    for wrong in ["SharedKey shop", "SharedKey other:x", "Bearer x", "SharedKey shop:?"] {
+        let refused = house.ask_with("PUT", "/shop/orders", &[("authorization", wrong)], "").await;
+        assert_eq!(refused.code(), "AuthenticationFailed", "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_part_that_was_given_away_allows_that_part() {
+    let house = House::keyed(MANAGE).await;
+    ask_signed(&house, "PUT", "/shop/orders", "", 0).await;
+    ask_signed(&house, "PUT", "/shop/other", "", 0).await;
+    let (add, read) = (part("a", LATER), part("r", LATER));
+    let put = house.ask("POST", &format!("/shop/orders/messages?{add}"), &message("a")).await;
+    assert_eq!(put.status, 201, "{put:?}");
+    let peek = house.ask("GET", &format!("/shop/orders/messages?peekonly=true&{read}"), "").await;
+    assert_eq!(peek.status, 200);
+    for (method, path) in [
+        ("GET", format!("/shop/orders/messages?{read}")),
+        ("POST", format!("/shop/orders/messages?{read}")),
+        ("PUT", format!("/shop/orders?{add}")),
+        ("GET", format!("/shop/orders?comp=acl&{read}")),
+    ] {
+        assert_eq!(house.ask(method, &path, "").await.code(), "AuthorizationPermissionMismatch", "{path}");
+    }
+    for path in [
+        format!("/shop/other/messages?{add}"),
+        format!("/shop/orders/messages?{}", add.replace("sp=a", "sp=apru")),
+        format!("/shop/orders/messages?{}", part("a", "1970-01-01")),
+        format!("/shop/orders/messages?si=policy&{add}"),
+    ] {
+        assert_eq!(house.ask("POST", &path, &message("a")).await.code(), "AuthenticationFailed", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_allows_what_its_file_says() {
+    let house = House::keyed("rights = [\"send\"]\nqueues = [\"orders\"]").await;
+    house.engine.client().create_queue("orders", Default::default()).await.unwrap();
+    house.engine.client().create_queue("other", Default::default()).await.unwrap();
+    assert_eq!(ask_signed(&house, "POST", "/shop/orders/messages", &message("a"), 0).await.status, 201);
+    for (method, path) in
+        [("POST", "/shop/other/messages"), ("GET", "/shop/orders/messages"), ("PUT", "/shop/orders")]
+    {
+        assert_eq!(
+            ask_signed(&house, method, path, &message("a"), 0).await.code(),
+            "AuthorizationFailure",
+            "{path}"
+        );
+    }
+    assert_eq!(ask_signed(&house, "GET", "/shop?comp=list", "", 0).await.texts("Name"), ["orders"]);
+}
+
+#[tokio::test]
+async fn without_keys_no_web_page_may_ask_and_a_wrong_signature_is_no_use() {
+    let house = House::open().await;
+    for headers in [
+        &[("host", "queue.example.org")][..],
+        &[("host", "localhost"), ("origin", "https://example.org")],
+        &[("host", "localhost"), ("authorization", "SharedKey shop:x")],
+    ] {
+        let refused = house.ask_with("PUT", "/shop/orders", headers, "").await;
+        assert_eq!((refused.status, refused.code()), (403, "AuthenticationFailed"), "{headers:?}");
+    }
+    assert_eq!(ask_signed(&house, "PUT", "/shop/orders", "", 0).await.status, 201);
+}
