@@ -82,7 +82,9 @@ impl Connection {
             return;
         }
         self.input.extend_from_slice(bytes);
-        if self.input.len() > self.hub.options.buffered_bytes_max + bytes.len() {
+        let frame_bytes_max = self.hub.options.frame_bytes_max as usize;
+        let unread_bytes_max = self.hub.options.buffered_bytes_max.max(frame_bytes_max);
+        if self.input.len() > unread_bytes_max.saturating_add(bytes.len()) {
             let what = "more was sent than is read";
             self.fail(AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, what));
             // What was thrown away cannot be found again, not even the peer's answer.
@@ -106,8 +108,7 @@ impl Connection {
             if let Some(event) = self.hub.events.pop_front() {
                 return Some(event);
             }
-            let is_full = self.hub.outbox.len() >= self.hub.options.buffered_bytes_max;
-            if is_full || !self.step() {
+            if self.is_output_full() || !self.step() {
                 return None;
             }
         }
@@ -118,7 +119,17 @@ impl Connection {
         self.hub.outbox.bytes()
     }
 
-    /// Whether more may be sent. If not, write the output; if there is none, wait for the peer to open its window.
+    /// Whether more should be read: not while too much output waits, because nothing would be done with it. Do not ask
+    /// `has_room` for it: what waits for the peer's window goes only when the peer is heard.
+    pub fn may_read(&self) -> bool {
+        self.phase != Phase::Finished && !self.is_output_full()
+    }
+
+    fn is_output_full(&self) -> bool {
+        self.hub.outbox.len() >= self.hub.options.buffered_bytes_max
+    }
+
+    /// Whether more may be sent. If not, write the output; if there is none, the peer's window is closed: read on.
     pub fn has_room(&self) -> bool {
         self.hub.has_room()
     }

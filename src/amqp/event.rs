@@ -114,9 +114,9 @@ pub enum Event {
     Detached {
         /// The link.
         link: LinkId,
-        /// Why, unless it is an ordinary end.
+        /// Why, unless it is an ordinary end. Of an error that has ended the session, only the beginning.
         error: Option<AmqpError>,
-        /// Whether the peer has closed it, and not only detached.
+        /// Whether it is closed, and not only detached.
         closed: bool,
     },
     /// A session is over. Its links were told before.

@@ -52,10 +52,7 @@ impl Session {
             None => first_part(link, &transfer)?,
             Some(partial) => {
                 hub.partial_bytes -= partial.bytes.len();
-                if transfer.delivery_id.is_some_and(|delivery| delivery != partial.delivery) {
-                    return Err(not_allowed(handle, "a delivery began within another one"));
-                }
-                partial
+                next_part(partial, &transfer)?
             }
         };
         if transfer.aborted {
@@ -64,40 +61,41 @@ impl Session {
             self.tell_credit(hub, handle, false);
             return Ok(());
         }
-        if (partial.bytes.len() + payload.len()) as u64 > link.message_bytes_max {
-            partial.is_too_large = true;
-        }
+        partial.settled |= transfer.settled == Some(true);
+        partial.is_too_large |= (partial.bytes.len() + payload.len()) as u64 > link.message_bytes_max;
         if partial.is_too_large {
             // The sender is told about this message, which its clients understand better than a link that is gone.
             (partial.bytes, payload) = (BytesMut::new(), Bytes::new());
         }
-        let settled = partial.settled || transfer.settled == Some(true);
         if transfer.more {
-            return keep_part(hub, link, Partial { settled, ..partial }, &payload);
+            keep_part(hub, link, partial, &payload)
+        } else {
+            self.tell(hub, handle, partial, payload)
         }
-        if !settled {
-            if self.incoming.contains_key(&partial.delivery) {
+    }
+
+    /// Tells of a message of which the last part has come.
+    fn tell(&mut self, hub: &mut Hub, handle: u32, message: Partial, last: Bytes) -> Result<(), Breach> {
+        let Some(link) = self.links.get_mut(&handle) else {
+            return Ok(());
+        };
+        if !message.settled {
+            if self.incoming.contains_key(&message.delivery) {
                 return Err(not_allowed(handle, "the number of a delivery is in use"));
             }
             if !hub.may_unsettle() {
                 return Err(no_more(handle, "too many deliveries are unsettled"));
             }
-            self.incoming.insert(partial.delivery, handle);
+            self.incoming.insert(message.delivery, handle);
             link.unsettled += 1;
             hub.unsettled += 1;
         }
-        let delivery = DeliveryNumber(partial.delivery);
-        if partial.is_too_large {
-            hub.events.push_back(Event::TooLarge { link: link.id, delivery, settled });
-            return Ok(());
-        }
-        hub.events.push_back(Event::Message {
-            link: link.id,
-            delivery,
-            format: partial.format,
-            tag: partial.tag,
-            payload: whole(partial.bytes, payload),
-            settled,
+        let Partial { delivery, tag, format, settled, bytes, is_too_large } = message;
+        let (link, delivery) = (link.id, DeliveryNumber(delivery));
+        hub.events.push_back(if is_too_large {
+            Event::TooLarge { link, delivery, settled }
+        } else {
+            Event::Message { link, delivery, format, tag, payload: whole(bytes, last), settled }
         });
         Ok(())
     }
@@ -139,6 +137,16 @@ fn first_part(link: &mut Link, transfer: &Transfer) -> Result<Partial, Breach> {
         bytes: BytesMut::new(),
         is_too_large: false,
     })
+}
+
+/// Goes on with a message, unless the part belongs to another one.
+fn next_part(partial: Partial, transfer: &Transfer) -> Result<Partial, Breach> {
+    match transfer.delivery_id {
+        Some(delivery) if delivery != partial.delivery => {
+            Err(not_allowed(transfer.handle, "a delivery began within another one"))
+        }
+        _ => Ok(partial),
+    }
 }
 
 /// Keeps a part until the next one comes.

@@ -7,7 +7,9 @@
 //!
 //! In this order: events until there are none, then the output until there is none, then wait for what comes first:
 //! bytes, the deadline, or something of the application's. A connection takes no further frame while
-//! [`ConnectionOptions::buffered_bytes_max`] of output wait, so a peer that asks and never reads stops itself.
+//! [`ConnectionOptions::buffered_bytes_max`] of output wait, so a peer that asks and never reads stops itself. A loop that
+//! reads and writes at once reads while [`Connection::may_read`]; what waits because the peer's window is closed
+//! ([`Connection::has_room`]) is no reason not to read, on the contrary.
 //!
 //! Of the socket: switch off Nagle's algorithm; where the system can (`TCP_QUICKACK`), acknowledge after every read,
 //! because SDKs leave it on at their side, and then a message waits 40 ms behind a flow that nobody answers. When the

@@ -71,7 +71,7 @@ impl Talk {
         match Address::read(address) {
             Address::Tokens => self.accept_requests(link, &attach, Node::Tokens),
             Address::Management(path) => self.resolve(link, path, move |talk, entity| {
-                talk.accept_requests(link, &attach, Node::Management(entity));
+                talk.accept_requests(link, &attach, Node::Management(Box::new(entity)));
             }),
             Address::Entity(path) if path.is_dead_letters => {
                 let refusal = Refusal::new(condition::NOT_ALLOWED, "nobody sends to dead letters");

@@ -81,7 +81,7 @@ pub(crate) struct Requests {
 #[derive(Clone)]
 pub(crate) enum Node {
     Tokens,
-    Management(Entity),
+    Management(Box<Entity>),
 }
 
 /// A link over which answers go.

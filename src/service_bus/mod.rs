@@ -7,6 +7,8 @@ mod address;
 mod attach;
 mod config;
 mod dead;
+#[cfg(test)]
+mod dead_tests;
 mod endpoint;
 mod entity;
 mod holds;

@@ -20,6 +20,7 @@ use crate::service_bus::holds::Hold;
 use crate::service_bus::holds::Token;
 use crate::service_bus::links::Parcel;
 use crate::service_bus::outgoing;
+use crate::service_bus::outgoing::State;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::Shared;
@@ -28,14 +29,23 @@ use crate::service_bus::talk::Talk;
 /// What was fetched; nothing, if that was cancelled.
 type Fetched = Option<Result<Vec<Parcel>, Refusal>>;
 
+/// How deliveries are handed to a client.
+pub(crate) struct Handing {
+    /// Whether their lock is that of their session.
+    pub(crate) is_of_session: bool,
+    /// Whether they are gone once they are sent.
+    pub(crate) deletes: bool,
+    /// Whether they had been set aside.
+    pub(crate) state: State,
+}
+
 impl Shared {
     /// Makes parcels of deliveries. Their locks are kept; those that are deleted are completed first.
     pub(crate) async fn pack(
         &self,
         queue: &Queue,
         mut deliveries: Vec<Delivery>,
-        is_of_session: bool,
-        deletes: bool,
+        Handing { is_of_session, deletes, state }: Handing,
     ) -> Result<Vec<Parcel>, Refusal> {
         if deletes && !deliveries.is_empty() {
             queue.complete_all(&mut deliveries).await?;
@@ -44,6 +54,7 @@ impl Shared {
         for delivery in deliveries {
             let locked_until = delivery.locked_until();
             let mut message = outgoing::Outgoing::handed(delivery.message());
+            message.state = state;
             message.locked_until = (!deletes && !is_of_session).then_some(locked_until);
             let payload = message.encode();
             let id = delivery.keep();
@@ -163,7 +174,9 @@ impl Talk {
             };
             let fetched: Fetched = match fetched {
                 Some(Ok(Work::Deliveries(deliveries))) => {
-                    Some(shared.pack(queue, deliveries, session.is_some(), deletes).await)
+                    let is_of_session = session.is_some();
+                    let handing = Handing { is_of_session, deletes, state: State::Active };
+                    Some(shared.pack(queue, deliveries, handing).await)
                 }
                 Some(Ok(Work::Letters(letters))) => Some(shared.pack_letters(queue, letters, deletes).await),
                 Some(Err(refusal)) => Some(Err(refusal)),
@@ -183,11 +196,12 @@ impl Talk {
             return self.start_giving_back(parcels);
         };
         receiver.fetching = None;
+        // What asked without waiting and got nothing has had all there is.
+        let is_all = was_last && parcels.is_empty() && receiver.backlog.is_empty() && receiver.drains;
         receiver.backlog.extend(parcels);
         self.hungry.insert(link);
         self.send_backlog(link);
-        let is_sent = self.receiver(link).is_some_and(|receiver| receiver.backlog.is_empty());
-        if was_last && is_sent && self.receiver(link).is_some_and(|receiver| receiver.drains) {
+        if is_all {
             self.finish_draining(link);
         }
     }

@@ -91,13 +91,12 @@ impl Talk {
 
     /// Talks until one side ends the connection.
     pub(crate) async fn over(mut self, stream: TcpStream) {
-        let mut buffer = vec![0; limits::AMQP_READ_BYTES];
-        if let Err(error) = self.talk(&stream, &mut buffer).await {
+        if let Err(error) = self.talk(&stream).await {
             tracing::debug!(%error, "end an AMQP connection");
         }
     }
 
-    async fn talk(&mut self, stream: &TcpStream, buffer: &mut [u8]) -> io::Result<()> {
+    async fn talk(&mut self, stream: &TcpStream) -> io::Result<()> {
         loop {
             self.turn();
             self.write(stream)?;
@@ -105,7 +104,7 @@ impl Talk {
             if self.amqp.is_finished() && !has_output {
                 return Ok(());
             }
-            self.wait(stream, buffer, has_output).await?;
+            self.wait(stream, has_output).await?;
         }
     }
 
@@ -188,7 +187,7 @@ impl Talk {
     }
 
     /// Waits until there is something to do.
-    async fn wait(&mut self, stream: &TcpStream, buffer: &mut [u8], has_output: bool) -> io::Result<()> {
+    async fn wait(&mut self, stream: &TcpStream, has_output: bool) -> io::Result<()> {
         // Who sends faster than the engine commits, or takes less than it asks for, is not read meanwhile.
         let reads = self.sending_bytes < limits::SERVICE_BUS_SENDING_BYTES && self.amqp.has_room();
         let interest = match (reads, has_output) {
@@ -208,7 +207,7 @@ impl Talk {
         tokio::select! {
             ready = ready => {
                 if ready?.is_some_and(|ready| ready.is_readable()) && reads {
-                    self.read(stream, buffer)?;
+                    self.read(stream)?;
                 }
             }
             Some(then) = self.work.next() => {
@@ -223,9 +222,11 @@ impl Talk {
         Ok(())
     }
 
-    fn read(&mut self, stream: &TcpStream, buffer: &mut [u8]) -> io::Result<()> {
+    fn read(&mut self, stream: &TcpStream) -> io::Result<()> {
+        // On the stack: thousands of connections that say nothing need no buffer each.
+        let mut buffer = [0; limits::AMQP_READ_BYTES];
         let now_ms = elapsed_ms(&*self.shared.clock);
-        match stream.try_read(buffer) {
+        match stream.try_read(&mut buffer) {
             Ok(0) => {
                 self.amqp.receive_end();
                 if self.is_closing {

@@ -105,6 +105,9 @@ fn answer(connection: &mut Connection, event: &Event) {
         Event::Settled { link, delivery, outcome, .. } => {
             connection.settle(*link, *delivery, outcome.clone().unwrap_or(Outcome::Released));
         }
+        Event::TooLarge { link, delivery, .. } => {
+            connection.settle(*link, *delivery, Outcome::Rejected(None))
+        }
         Event::Credit { link, drain, .. } => {
             for len in [10, 1_000, 70_000] {
                 let payload = vec![0x40; len].into();

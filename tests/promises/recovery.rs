@@ -49,7 +49,7 @@ async fn o11_a_message_for_itself_is_recovered_by_redrive_after_a_quarantine() {
     house.must().await.abandon().await.unwrap();
     assert_eq!(house.counts().await.dead_lettered, 1, "nothing follows it that could be quarantined");
     assert_eq!(house.queue.redrive(number).await.unwrap(), Redriven::InPlace);
-    assert_eq!(house.drain().await, ["2", "1"]);
+    assert_eq!(house.drain().await, ["1", "2"]);
 }
 
 #[tokio::test]

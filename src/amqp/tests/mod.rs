@@ -1,5 +1,6 @@
 //! The promises of this room.
 
+mod books;
 mod codec;
 mod linking;
 mod opening;

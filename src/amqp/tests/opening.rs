@@ -189,8 +189,9 @@ fn limits_that_nobody_could_keep_are_refused() {
 
 #[test]
 fn more_than_is_read_is_refused() {
-    let mut pair =
-        Pair::silent(ConnectionOptions { buffered_bytes_max: 1_000, ..ConnectionOptions::default() });
+    let options =
+        ConnectionOptions { buffered_bytes_max: 1_000, frame_bytes_max: 512, ..ConnectionOptions::default() };
+    let mut pair = Pair::silent(options);
     pair.says_bytes(peer::SASL_HEADER);
     pair.says_bytes(&peer::sasl_init("PLAIN"));
     pair.events();

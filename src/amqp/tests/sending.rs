@@ -158,6 +158,7 @@ fn a_peer_that_never_takes_anything_costs_no_more_than_it_may() {
     let sent = std::iter::from_fn(|| pair.connection.send(link, message(vec![1; 1_000])).ok()).count();
     assert!((5..10).contains(&sent), "{sent}");
     assert!(!pair.connection.has_room());
+    assert!(pair.connection.may_read(), "only the peer can open its window");
     assert_eq!(pair.connection.send(link, message("x")), Err(Unsent::NoRoom));
     pair.says(Performative::Flow(Flow { incoming_window: 1_000, handle: None, ..flow(0, 0) }));
     assert_eq!(pair.events(), []);
@@ -181,6 +182,7 @@ fn nothing_is_read_while_answers_are_not_written() {
     pair.events();
     let full = pair.connection.output().len();
     assert!(waiting < full && full < 9_100, "{waiting} {full}");
+    assert!(!pair.connection.may_read());
     pair.hears();
     pair.events();
     assert!(!pair.hears().is_empty(), "the rest is read now");

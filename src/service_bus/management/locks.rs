@@ -14,7 +14,9 @@ use crate::service_bus::holds::Token;
 use crate::service_bus::links::Parcel;
 use crate::service_bus::management::answer::Answer;
 use crate::service_bus::management::request::Request;
+use crate::service_bus::outgoing::State;
 use crate::service_bus::property;
+use crate::service_bus::receive::Handing;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::session::Session;
 use crate::service_bus::settle::Settlement;
@@ -99,7 +101,8 @@ pub(crate) async fn receive_deferred(
             Some(session) => session.taken.receive_deferred(&numbers).await?,
             None => queue.receive_deferred(&numbers).await?,
         };
-        shared.pack(queue, deliveries, session.is_some(), deletes).await?
+        let handing = Handing { is_of_session: session.is_some(), deletes, state: State::Deferred };
+        shared.pack(queue, deliveries, handing).await?
     };
     let messages = parcels.into_iter().map(entry).collect();
     Ok(Answer::done(vec![(Value::string("messages"), Value::List(messages))]))

@@ -99,17 +99,23 @@ async fn dead_letters(
     Ok(views)
 }
 
-/// Lists sessions in order of ID.
+/// The last instant of .NET, by which clients say that they ask for every session.
+const ANY_TIME_MS: i64 = 253_402_300_800_000;
+
+/// Lists sessions in order of ID. Nobody knows when a state was set, so whoever asks for those since an instant is shown all
+/// that have one.
 pub(crate) async fn sessions(entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
     let skip = usize::try_from(request.number("skip", 0)).unwrap_or(usize::MAX);
     let top = usize::try_from(request.number("top", 100)).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
+    let since = request.get("last-updated-time").and_then(Value::as_timestamp);
+    let stateful = since.is_some_and(|since_ms| since_ms < ANY_TIME_MS);
     let (mut ids, mut after, mut seen) = (Vec::new(), None::<WorkflowId>, 0);
     while ids.len() < top {
         let page = entity.queue.workflows(after.as_ref(), limits::HTTP_PAGE).await?;
         let Some(last) = page.last() else { break };
         after = last.workflow_id.clone();
         for view in page {
-            let has_something = view.messages + view.set_aside > 0 || view.has_state;
+            let has_something = view.has_state || (!stateful && view.messages + view.set_aside > 0);
             let Some(id) = view.workflow_id.filter(|_| has_something) else { continue };
             seen += 1;
             if seen > skip && ids.len() < top {

@@ -40,7 +40,7 @@ impl Talk {
                 let taken = self.take_token(&request);
                 self.reply(reply_link, tokens::answer(&request, taken));
             }
-            Node::Management(entity) => self.manage(reply_link, entity.clone(), request),
+            Node::Management(entity) => self.manage(reply_link, Entity::clone(entity), request),
         }
     }
 
