@@ -23,7 +23,7 @@ rights = ["manage"]
 
 [[key]]
 name = "sender"
-key_env = "SERIATIM_SECRET"
+key_env = "SERIATIM_SENDER_SECRET"
 rights = ["send"]
 queues = ["open-*"]
 "#;
@@ -91,6 +91,11 @@ fn what_storage_queues_accepted_survives_a_kill() {
 #[test]
 fn javascript_uses_storage_queues() {
     play("js/storage.mjs");
+}
+
+#[test]
+fn a_connection_string_needs_a_key_where_keys_are_demanded() {
+    play_signed("python/keys.py", KEYS);
 }
 
 #[test]

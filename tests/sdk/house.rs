@@ -12,8 +12,11 @@ use serde_json::Value;
 /// Where a daemon that any port will do for listens.
 const ANYWHERE: &str = "127.0.0.1:0";
 
-/// The text of the key that scenarios sign with, where keys are needed.
-pub(crate) const SECRET: &str = "c2VyaWF0aW0tc2NlbmFyaW9zLWtleS0wMTIzNDU2Nzg5YWI=";
+/// The texts of the keys that scenarios sign with, where keys are needed.
+pub(crate) const SECRETS: [(&str, &str); 2] = [
+    ("SERIATIM_SECRET", "c2VyaWF0aW0tc2NlbmFyaW9zLWtleS0wMTIzNDU2Nzg5YWI="),
+    ("SERIATIM_SENDER_SECRET", "YW5vdGhlci1vZi10aGUtc2NlbmFyaW9zLTAxMjM0NTY3ODk="),
+];
 
 /// A store, and the daemon that runs on it.
 pub(crate) struct House {
@@ -77,7 +80,7 @@ impl House {
         command
             .args(&self.with)
             .env("SERIATIM_LOG", "warn")
-            .env("SERIATIM_SECRET", SECRET)
+            .envs(SECRETS)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");

@@ -23,7 +23,7 @@ use seriatim::Clock;
 use seriatim::SystemClock;
 
 use crate::house::House;
-use crate::house::SECRET;
+use crate::house::SECRETS;
 use crate::kit::Kit;
 use crate::kit::examples;
 use crate::kit::kit;
@@ -129,7 +129,7 @@ fn start(kit: &Kit, name: &str, house: &House, complaints: &Path) -> Script {
     command.env("SERIATIM_HTTP", &house.addresses.http);
     command.env("SERIATIM_AMQP", &house.addresses.amqp);
     command.env("SERIATIM_STORAGE_QUEUE", &house.addresses.storage_queue);
-    command.env("SERIATIM_SECRET", SECRET).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.envs(SECRETS).env("PYTHONDONTWRITEBYTECODE", "1");
     Script(command.spawn().expect("the script starts"))
 }
 

@@ -35,7 +35,7 @@ def the_key_of_an_account_does_everything():
 @promise
 def a_key_does_no_more_than_its_rights():
     service("everything").create_queue("open-door")
-    sender = service("sender")
+    sender = service("sender", os.environ["SERIATIM_SENDER_SECRET"])
     sender.get_queue_client("open-door").send_message("a")
     refused_with("AuthorizationFailure", sender.get_queue_client("open-door").receive_message)
     refused_with("AuthorizationFailure", sender.get_queue_client("closed").send_message, "a")
