@@ -10,72 +10,104 @@ mod kit;
 #[path = "sdk/play.rs"]
 mod play;
 
-use crate::play::Endpoint;
 use crate::play::play;
+use crate::play::play_signed;
+use crate::play::show;
+
+/// A key that may do everything, and one that may only send to some queues.
+const KEYS: &str = r#"
+[[key]]
+name = "everything"
+key_env = "SERIATIM_SECRET"
+rights = ["manage"]
+
+[[key]]
+name = "sender"
+key_env = "SERIATIM_SENDER_SECRET"
+rights = ["send"]
+queues = ["open-*"]
+"#;
 
 #[test]
 fn python_settles_messages_as_service_bus_does() {
-    play("python/settle.py", Endpoint::Amqp);
+    play("python/settle.py");
 }
 
 #[test]
 fn python_settles_messages_as_service_bus_does_with_asyncio() {
-    play("python/settle_aio.py", Endpoint::Amqp);
+    play("python/settle_aio.py");
 }
 
 #[test]
 fn python_takes_sessions_as_service_bus_gives_them() {
-    play("python/sessions.py", Endpoint::Amqp);
+    play("python/sessions.py");
 }
 
 #[test]
 fn python_sends_big_double_and_scheduled_messages() {
-    play("python/send.py", Endpoint::Amqp);
+    play("python/send.py");
 }
 
 #[test]
 fn techniques_built_on_service_bus_work_in_python() {
-    play("python/techniques.py", Endpoint::Amqp);
+    play("python/techniques.py");
 }
 
 #[test]
 fn a_message_nobody_settles_is_dead_lettered_after_its_tenth_delivery() {
-    play("python/tenth_delivery.py", Endpoint::Amqp);
+    play("python/tenth_delivery.py");
 }
 
 #[test]
 fn what_python_was_told_is_durable_survives_a_kill() {
-    play("python/kill.py", Endpoint::Amqp);
+    play("python/kill.py");
 }
 
 #[test]
 fn javascript_settles_messages_as_service_bus_does() {
-    play("js/settle.mjs", Endpoint::Amqp);
+    play("js/settle.mjs");
 }
 
 #[test]
 fn javascript_takes_sessions_as_service_bus_gives_them() {
-    play("js/sessions.mjs", Endpoint::Amqp);
+    play("js/sessions.mjs");
 }
 
 #[test]
 fn python_uses_storage_queues() {
-    play("python/storage.py", Endpoint::StorageQueue);
+    play("python/storage.py");
 }
 
 #[test]
 fn python_uses_storage_queues_with_asyncio() {
-    play("python/storage_aio.py", Endpoint::StorageQueue);
+    play("python/storage_aio.py");
 }
 
 #[test]
 fn what_storage_queues_accepted_survives_a_kill() {
-    play("python/storage_kill.py", Endpoint::StorageQueue);
+    play("python/storage_kill.py");
 }
 
 #[test]
 fn javascript_uses_storage_queues() {
-    play("js/storage.mjs", Endpoint::StorageQueue);
+    play("js/storage.mjs");
+}
+
+#[test]
+fn a_connection_string_needs_a_key_where_keys_are_demanded() {
+    play_signed("python/keys.py", KEYS);
+}
+
+#[test]
+fn requests_to_storage_queues_are_signed_where_keys_are_demanded() {
+    play_signed("python/storage_keys.py", KEYS);
+}
+
+#[test]
+fn the_examples_do_what_they_say() {
+    show("python/position.py");
+    show("python/retry.py");
+    show("js/later.mjs");
 }
 
 #[test]

@@ -7,8 +7,6 @@ mod address;
 mod attach;
 mod config;
 mod dead;
-#[cfg(test)]
-mod dead_tests;
 mod endpoint;
 mod entity;
 mod holds;
@@ -28,7 +26,7 @@ mod settle;
 mod shared;
 mod talk;
 #[cfg(test)]
-mod translation_tests;
+mod tests;
 
 pub(crate) use crate::service_bus::endpoint::Endpoint;
 pub(crate) use crate::service_bus::endpoint::EndpointError;

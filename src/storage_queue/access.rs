@@ -1,5 +1,8 @@
 //! Who asks, and what that allows.
 
+use crate::actor::Actor;
+use crate::engine::Client;
+use crate::error::Misuse;
 use crate::inbound::browser::check_no_browser;
 use crate::sas::Right;
 use crate::sas::Scope;
@@ -62,6 +65,15 @@ impl Access {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A client that acts for who asks, so that it is written down who did what.
+    pub(crate) fn acting(&self, client: &Client) -> Result<Client, Misuse> {
+        let name = match self {
+            Access::Local => "local",
+            Access::Signed(signed) => signed.rights.name(),
+        };
+        Ok(client.acting_as(Actor::new(name)?))
     }
 
     /// Whether it may know of a queue.

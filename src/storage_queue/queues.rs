@@ -9,6 +9,7 @@ use crate::error::QueueRefusal;
 use crate::queue::Expired;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
+use crate::storage_queue::access::Access;
 use crate::storage_queue::answer;
 use crate::storage_queue::asked::Asked;
 use crate::storage_queue::asked::whole;
@@ -30,7 +31,7 @@ fn options() -> QueueOptions {
     }
 }
 
-pub(crate) async fn create(shared: &Shared, asked: &Asked, name: &str) -> Answer {
+pub(crate) async fn create(shared: &Shared, asked: &Asked, access: &Access, name: &str) -> Answer {
     let (queue, client) = (shared.queue(name)?, shared.client());
     let metadata = asked.metadata()?;
     let taken =
@@ -44,20 +45,20 @@ pub(crate) async fn create(shared: &Shared, asked: &Asked, name: &str) -> Answer
     }
     // First what is said of it: without the queue nobody sees that, and the next to make it says it anew.
     metadata.store(client, name).await?;
-    match client.create_queue(queue.name(), options()).await {
+    match access.acting(client)?.create_queue(queue.name(), options()).await {
         Ok(_) => Ok(answer::empty(StatusCode::CREATED)),
         Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => Err(taken()),
         Err(error) => Err(error.into()),
     }
 }
 
-pub(crate) async fn delete(shared: &Shared, name: &str) -> Answer {
+pub(crate) async fn delete(shared: &Shared, access: &Access, name: &str) -> Answer {
     let queue = shared.queue(name)?;
     if let Some(file) = (shared.defined)(queue.name()) {
         let message = format!("the queue is defined by {file}: remove that file first");
         return Err(Refused::conflict("QueueIsDefined", message));
     }
-    shared.client().delete_queue(queue.name()).await?;
+    access.acting(shared.client())?.delete_queue(queue.name()).await?;
     Metadata::default().store(shared.client(), name).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
@@ -95,9 +96,10 @@ pub(crate) async fn set_policies(shared: &Shared, body: Body, name: &str) -> Ans
 }
 
 /// Removes every message, dead letters included; what another endpoint has handed out under a lock stays.
-pub(crate) async fn clear(shared: &Shared, name: &str) -> Result<Response, Refused> {
+pub(crate) async fn clear(shared: &Shared, access: &Access, name: &str) -> Result<Response, Refused> {
     let queue = shared.queue(name)?;
     queue.view().await?;
+    let queue = access.acting(shared.client())?.queue(queue.name())?;
     queue.purge().await.map_err(|error| Refused::busy(error.to_string()))?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }

@@ -81,11 +81,11 @@ async fn of_queue(shared: &Shared, (asked, body): (&Asked, Body), access: &Acces
     match (asked.method(), asked.field("comp")) {
         (&Method::PUT, None) => {
             may("cw", Right::Manage)?;
-            queues::create(shared, asked, queue).await
+            queues::create(shared, asked, access, queue).await
         }
         (&Method::DELETE, None) => {
             may("d", Right::Manage)?;
-            queues::delete(shared, queue).await
+            queues::delete(shared, access, queue).await
         }
         (&Method::GET | &Method::HEAD, Some("metadata")) => {
             may("r", Right::Listen)?;
@@ -127,7 +127,7 @@ async fn of_messages(shared: &Shared, (asked, body): (&Asked, Body), access: &Ac
         }
         Method::DELETE => {
             may("d", Right::Manage)?;
-            queues::clear(shared, queue).await
+            queues::clear(shared, access, queue).await
         }
         _ => Err(Refused::no_method()),
     }

@@ -102,9 +102,6 @@ fn answer(connection: &mut Connection, event: &Event) {
             connection.settle(*link, *delivery, Outcome::Accepted);
             connection.grant(*link, 3);
         }
-        Event::TooLarge { link, delivery, .. } => {
-            connection.settle(*link, *delivery, Outcome::Rejected(None))
-        }
         Event::Settled { link, delivery, outcome, .. } => {
             connection.settle(*link, *delivery, outcome.clone().unwrap_or(Outcome::Released));
         }

@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 use std::io::BufReader;
+use std::path::Path;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
@@ -10,6 +11,12 @@ use serde_json::Value;
 
 /// Where a daemon that any port will do for listens.
 const ANYWHERE: &str = "127.0.0.1:0";
+
+/// The texts of the keys that scenarios sign with, where keys are needed.
+pub(crate) const SECRETS: [(&str, &str); 2] = [
+    ("SERIATIM_SECRET", "c2VyaWF0aW0tc2NlbmFyaW9zLWtleS0wMTIzNDU2Nzg5YWI="),
+    ("SERIATIM_SENDER_SECRET", "YW5vdGhlci1vZi10aGUtc2NlbmFyaW9zLTAxMjM0NTY3ODk="),
+];
 
 /// A store, and the daemon that runs on it.
 pub(crate) struct House {
@@ -29,11 +36,24 @@ pub(crate) struct Addresses {
 }
 
 impl House {
-    /// Starts a daemon on a new store, with more arguments.
-    pub(crate) fn open(with: &[&str]) -> House {
+    /// Starts a daemon on a new store, with the definitions of a folder if one is given, and perhaps with keys.
+    pub(crate) fn open(definitions: Option<&Path>, keys: Option<&str>) -> House {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        std::fs::create_dir(folder.path().join("workflows")).expect("a folder for definitions");
-        let with = with.iter().map(|argument| (*argument).to_owned()).collect();
+        let own = folder.path().join("workflows");
+        std::fs::create_dir(&own).expect("a folder for definitions");
+        for definition in
+            definitions.into_iter().flat_map(|folder| std::fs::read_dir(folder).expect("it is there"))
+        {
+            let definition = definition.expect("the folder can be read").path();
+            let to = own.join(definition.file_name().expect("a file"));
+            std::fs::copy(definition, to).expect("a definition can be copied");
+        }
+        let mut with = Vec::new();
+        if let Some(keys) = keys {
+            let file = folder.path().join("keys.toml");
+            std::fs::write(&file, keys).expect("the folder can be written");
+            with = vec!["--keys".to_owned(), file.display().to_string()];
+        }
         let mut house = House { folder, child: None, addresses: Addresses::default(), with };
         house.start();
         house
@@ -56,10 +76,13 @@ impl House {
         command.arg("run").arg(self.file("workflows")).arg("--data").arg(self.file("data"));
         command.args(["--json", "--http", &at(&self.addresses.http)]);
         command.args(["--storage-queue", &at(&self.addresses.storage_queue)]);
-        if has_amqp() {
-            command.args(["--amqp", &at(&self.addresses.amqp)]);
-        }
-        command.args(&self.with).env("SERIATIM_LOG", "warn").stdin(Stdio::null()).stdout(Stdio::piped());
+        command.args(["--amqp", &at(&self.addresses.amqp)]);
+        command
+            .args(&self.with)
+            .env("SERIATIM_LOG", "warn")
+            .envs(SECRETS)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut line = String::new();
@@ -90,10 +113,4 @@ impl Drop for House {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-/// Whether this daemon speaks AMQP at all.
-pub(crate) fn has_amqp() -> bool {
-    let help = Command::new(env!("CARGO_BIN_EXE_seriatim")).args(["run", "--help"]).output();
-    help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--amqp"))
 }

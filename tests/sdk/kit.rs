@@ -23,6 +23,19 @@ pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk")
 }
 
+/// Where the examples for users are.
+pub(crate) fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/service-bus")
+}
+
+impl Kit {
+    /// A script of this name: a scenario, or an example.
+    pub(crate) fn script(&self, name: &str) -> PathBuf {
+        let scenario = self.scripts.join(name);
+        if scenario.exists() { scenario } else { examples().join(name) }
+    }
+}
+
 /// The kit of a folder of scenarios, or why it cannot be had.
 pub(crate) fn kit(folder: &str) -> Result<Kit, String> {
     static PYTHON: OnceLock<Result<Kit, String>> = OnceLock::new();
@@ -59,10 +72,12 @@ fn node() -> Result<Kit, String> {
         said(npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(folder))
     })?;
     // A module finds packages only above itself, so the scripts are run beside them.
-    for entry in fs::read_dir(&sources).map_err(|error| error.to_string())? {
-        let path = entry.map_err(|error| error.to_string())?.path();
-        if path.extension().is_some_and(|extension| extension == "mjs") {
-            copy(&path, &folder)?;
+    for scripts in [sources, examples()] {
+        for entry in fs::read_dir(scripts).map_err(|error| error.to_string())? {
+            let path = entry.map_err(|error| error.to_string())?.path();
+            if path.extension().is_some_and(|extension| extension == "mjs") {
+                copy(&path, &folder)?;
+            }
         }
     }
     Ok(Kit { program: PathBuf::from("node"), scripts: folder })

@@ -23,33 +23,42 @@ use seriatim::Clock;
 use seriatim::SystemClock;
 
 use crate::house::House;
-use crate::house::has_amqp;
+use crate::house::SECRETS;
 use crate::kit::Kit;
+use crate::kit::examples;
 use crate::kit::kit;
 
 /// How long a script may take; most take seconds, the longest wait for ten locks to run out.
 const SCRIPT_MAX: Duration = Duration::from_secs(120);
 
-/// What a scenario speaks to.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Endpoint {
-    Amqp,
-    StorageQueue,
-}
-
 /// Plays a script against a daemon of its own; panics with every promise that was broken.
-pub(crate) fn play(script: &str, endpoint: Endpoint) {
-    play_with(script, endpoint, &[], &[]);
+pub(crate) fn play(script: &str) {
+    with_kit(script, |kit, name| run(kit, name, House::open(None, None)));
 }
 
-/// Plays a script against a daemon with more arguments, and with more variables for the script.
-pub(crate) fn play_with(script: &str, endpoint: Endpoint, arguments: &[&str], variables: &[(&str, &str)]) {
-    if endpoint == Endpoint::Amqp && !has_amqp() {
-        return skip(script, "this daemon has no --amqp");
-    }
+/// Plays a script against a daemon that demands keys.
+pub(crate) fn play_signed(script: &str, keys: &str) {
+    with_kit(script, |kit, name| run(kit, name, House::open(None, Some(keys))));
+}
+
+/// Runs an example for users, with the definitions beside it; it ends badly when it was not as it says.
+pub(crate) fn show(script: &str) {
+    with_kit(script, |kit, name| {
+        let house = House::open(Some(&examples().join("workflows")), None);
+        let file = house.file("complaints");
+        let mut script = start(kit, name, &house, &file);
+        let lines: Vec<String> = lines(script.0.stdout.take().expect("stdout is piped")).iter().collect();
+        let ended = script.0.wait().expect("it is a child");
+        println!("{name}:\n  {}", lines.join("\n  "));
+        let complaints = std::fs::read_to_string(file).unwrap_or_default();
+        assert!(ended.success(), "{name} ended with {ended}:\n{complaints}");
+    });
+}
+
+fn with_kit(script: &str, run: impl FnOnce(&Kit, &str)) {
     let (folder, name) = script.split_once('/').expect("a script is in a folder");
     match kit(folder) {
-        Ok(kit) => run(&kit, name, House::open(arguments), variables),
+        Ok(kit) => run(&kit, name),
         Err(why) => skip(script, &why),
     }
 }
@@ -59,9 +68,9 @@ fn skip(script: &str, why: &str) {
     assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{script} was not played: {why}");
 }
 
-fn run(kit: &Kit, name: &str, mut house: House, variables: &[(&str, &str)]) {
+fn run(kit: &Kit, name: &str, mut house: House) {
     let complaints = house.file("complaints");
-    let mut script = start(kit, name, &house, &complaints, variables);
+    let mut script = start(kit, name, &house, &complaints);
     let lines = lines(script.0.stdout.take().expect("stdout is piped"));
     let clock = SystemClock::default();
     let mut broken = Vec::new();
@@ -113,14 +122,14 @@ impl Drop for Script {
     }
 }
 
-fn start(kit: &Kit, name: &str, house: &House, complaints: &Path, variables: &[(&str, &str)]) -> Script {
+fn start(kit: &Kit, name: &str, house: &House, complaints: &Path) -> Script {
     let stderr = File::create(complaints).expect("the folder can be written");
     let mut command = Command::new(&kit.program);
-    command.arg(kit.scripts.join(name)).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+    command.arg(kit.script(name)).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
     command.env("SERIATIM_HTTP", &house.addresses.http);
     command.env("SERIATIM_AMQP", &house.addresses.amqp);
     command.env("SERIATIM_STORAGE_QUEUE", &house.addresses.storage_queue);
-    command.env("PYTHONDONTWRITEBYTECODE", "1").envs(variables.iter().copied());
+    command.envs(SECRETS).env("PYTHONDONTWRITEBYTECODE", "1");
     Script(command.spawn().expect("the script starts"))
 }
 

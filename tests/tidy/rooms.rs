@@ -83,7 +83,7 @@ pub(crate) const TABLE: &[Row] = &[
             "src/token.rs",
             "src/queue.rs",
             "src/clock.rs",
-            "src/limits.rs",
+            "src/limits",
             "src/lookup.rs",
             "src/error.rs",
         ],

@@ -55,10 +55,8 @@ impl Answered {
 
     /// The texts of all elements of a name.
     pub(crate) fn texts(&self, name: &str) -> Vec<&str> {
-        let parts = self.body.split(&format!("<{name}>")).skip(1).map(str::to_owned);
-        let ends: Vec<usize> = parts.map(|part| part.find("</").unwrap_or(0)).collect();
-        let begins = self.body.match_indices(&format!("<{name}>")).map(|(at, tag)| at + tag.len());
-        begins.zip(ends).map(|(at, length)| &self.body[at..at + length]).collect()
+        let tag = format!("<{name}>");
+        self.body.split(&tag).skip(1).map(|part| part.split("</").next().unwrap_or_default()).collect()
     }
 
     pub(crate) fn text(&self, name: &str) -> &str {

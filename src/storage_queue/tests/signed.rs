@@ -53,6 +53,8 @@ async fn with_keys_every_request_is_signed() {
     assert_eq!(ask_signed(&house, "GET", "/shop?comp=list", "", 0).await.texts("Name"), ["orders"]);
     let put = ask_signed(&house, "POST", "/shop/orders/messages", &message("a"), 0).await;
     assert_eq!(put.status, 201);
+    let audit = house.engine.client().audit(0, 10).await.unwrap();
+    assert_eq!(audit[0].actor, "shop", "who made the queue is written down");
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
 // What every scenario stands on: where the daemon is, queues of its own, and how a promise is told.
 import { createInterface } from "node:readline";
 
-const { SERIATIM_AMQP, SERIATIM_HTTP, SERIATIM_STORAGE_QUEUE, SERIATIM_SECRET = "c2VjcmV0" } = process.env;
+const { SERIATIM_AMQP, SERIATIM_HTTP, SERIATIM_STORAGE_QUEUE } = process.env;
 
 export const SERVICE_BUS =
   `Endpoint=sb://${SERIATIM_AMQP};SharedAccessKeyName=RootManageSharedAccessKey;` +
-  `SharedAccessKey=${SERIATIM_SECRET};UseDevelopmentEmulator=true`;
+  `SharedAccessKey=c2VjcmV0;UseDevelopmentEmulator=true`;
 
 // The development account and its key are known to everybody; every emulator has them.
 export const ACCOUNT = "devstoreaccount1";

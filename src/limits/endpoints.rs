@@ -1,0 +1,163 @@
+//! The bounds of the endpoints that speak as Azure does: signatures, storage queues, AMQP and Service Bus.
+
+use std::time::Duration;
+
+use crate::limits::BODY_BYTES_MAX;
+use crate::limits::LOCKS_MAX;
+
+/// Longest token of a shared access signature: a resource, a name and a signature are a few hundred bytes.
+pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
+
+/// How far the date of a signed request may be from now, in either direction: as storage accounts have it.
+pub const REQUEST_AGE_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// Port of the endpoint for storage queues, as emulators have it.
+pub const STORAGE_QUEUE_PORT: u16 = 10_001;
+
+/// Longest text of a message of a storage queue in bytes, as Azure has it.
+pub const STORAGE_TEXT_BYTES_MAX: usize = 64 * 1024;
+
+/// Largest body of a request to a storage queue: each character of the longest text may be written as an entity of
+/// six bytes.
+pub const STORAGE_BODY_BYTES_MAX: usize = 6 * STORAGE_TEXT_BYTES_MAX + 1024;
+
+/// Bytes of bodies that the endpoint for storage queues reads at once: more than eighty of the largest.
+pub const STORAGE_BODIES_BYTES: usize = 32 * 1024 * 1024;
+
+/// Most messages one request to a storage queue receives or peeks, as Azure has it.
+pub const STORAGE_MESSAGES_MAX: usize = 32;
+
+/// Longest time a message of a storage queue is hidden, and its time to live when the sender names none, as Azure has it.
+pub const STORAGE_WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How long a message of a storage queue is hidden when its receiver does not say, as Azure has it.
+pub const STORAGE_HIDDEN_DEFAULT: Duration = Duration::from_secs(30);
+
+/// Most queues in one page of a listing of storage queues, as Azure has it.
+pub const STORAGE_QUEUES_MAX: usize = 5_000;
+
+/// Most bytes of names and values of one storage queue's metadata, as Azure has it.
+pub const STORAGE_METADATA_BYTES_MAX: usize = 8 * 1024;
+
+/// Default lock of a queue that behaves like one of Service Bus.
+pub const SERVICE_BUS_LOCK: Duration = Duration::from_secs(60);
+
+/// Default window in which such a queue detects duplicates, if it does.
+pub const SERVICE_BUS_DUPLICATE_WINDOW: Duration = Duration::from_secs(10 * 60);
+
+/// Deliveries known by token below which nobody looks for ones whose lock ran out.
+pub const SERVICE_BUS_HOLDS_SWEPT_FROM: usize = 1_024;
+
+/// Settled deliveries that are remembered, for a client that has not heard the answer and asks again.
+pub const SERVICE_BUS_SETTLED_KEPT: usize = 4_096;
+
+/// Port of the AMQP endpoint.
+pub const AMQP_PORT: u16 = 5672;
+
+/// AMQP connections that may be open at once, as in a namespace of Service Bus.
+pub const SERVICE_BUS_CONNECTIONS_MAX: usize = 5_000;
+/// Deepest nesting of an AMQP value: nothing that clients send needs more than five, and reading recurses.
+pub const AMQP_DEPTH_MAX: usize = 32;
+
+/// Most values that are read out of one frame or section: enough for a page of lock tokens, not for a bomb.
+pub const AMQP_VALUES_MAX: usize = 65_536;
+
+/// Most data sections of one AMQP message: in a batch, each is a message, and a batch is sent as a whole.
+pub const AMQP_DATA_SECTIONS_MAX: usize = 4_096;
+
+/// Largest AMQP frame in bytes that is taken, as Service Bus.
+pub const AMQP_FRAME_BYTES_MAX: u32 = 64 * 1024;
+
+/// Most sessions of one AMQP connection, as Service Bus: some SDKs begin one for each link.
+pub const AMQP_CHANNELS_MAX: u16 = 5_000;
+
+/// Most links of one AMQP session: other SDKs put all of a connection into one.
+pub const AMQP_HANDLES_MAX: u32 = 1_024;
+
+/// Most links of one AMQP connection: as many as it has sessions, so that each may have one.
+pub const AMQP_LINKS_MAX: usize = 5_000;
+
+/// Longest name of an AMQP link in bytes: it is kept as long as the link, and the SDKs write a name and a UUID.
+pub const AMQP_LINK_NAME_BYTES_MAX: usize = 512;
+
+/// Longest tag of an AMQP delivery in bytes, which the standard sets.
+pub const AMQP_TAG_BYTES_MAX: usize = 32;
+
+/// Most deliveries of one AMQP connection that are unsettled: as many as an engine has locks.
+pub const AMQP_UNSETTLED_MAX: usize = LOCKS_MAX;
+
+/// Transfer frames an AMQP peer may send before the window is opened again; half of it is a whole large message.
+pub const AMQP_INCOMING_WINDOW: u32 = 2_048;
+
+/// Bytes that may wait to be written to one AMQP peer, and bytes of messages it has sent in part: two of the largest
+/// messages of a queue with the default limit.
+pub const AMQP_BUFFERED_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
+
+/// Silence of an AMQP peer that is taken for its end is twice this: a peer is told to speak this often.
+pub const AMQP_IDLE_MS: u32 = 120_000;
+
+/// How long an AMQP peer may take to open its connection, and to answer that it is closed.
+pub const AMQP_OPEN_MS_MAX: u64 = 30_000;
+
+/// Bytes that are read of an AMQP connection at once; they are on the stack meanwhile.
+pub const AMQP_READ_BYTES: usize = 16 * 1024;
+
+/// How long an AMQP client may take nothing of what waits for it.
+pub const AMQP_WRITE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long AMQP clients may take to say goodbye when the endpoint stops.
+pub const AMQP_DRAIN_MAX: Duration = Duration::from_secs(5);
+
+/// How long an AMQP connection may be without links, as in Service Bus.
+pub const SERVICE_BUS_LINKLESS_MAX: Duration = Duration::from_secs(5 * 60);
+
+/// Links of one connection; an SDK opens up to five for each session it holds.
+pub const SERVICE_BUS_LINKS_MAX: usize = 16_384;
+
+/// Largest message that a link of Service Bus takes: the largest body a queue has by default, and what is said beside it.
+pub const SERVICE_BUS_MESSAGE_BYTES_MAX: u64 = 1024 * 1024 + 128 * 1024;
+
+/// Messages a client may send before the first is answered.
+pub const SERVICE_BUS_SEND_CREDIT: u32 = 1_000;
+
+/// Requests a client may make before the first is answered.
+pub const SERVICE_BUS_REQUEST_CREDIT: u32 = 100;
+
+/// Answers that wait for a client to take them; beyond it, they are dropped.
+pub const SERVICE_BUS_REQUESTS_MAX: usize = 1_000;
+
+/// Bytes of messages of one connection that wait for a commit; beyond it, nothing more is read of it.
+pub const SERVICE_BUS_SENDING_BYTES: usize = 8 * 1024 * 1024;
+
+/// Messages of one link that are sent together at most.
+pub const SERVICE_BUS_GROUP_MAX: usize = 512;
+
+/// Bytes after which messages that came together are sent although there are more.
+pub const SERVICE_BUS_GROUP_BYTES: usize = 4 * 1024 * 1024;
+
+/// Messages that are fetched for one link at once, whatever its credit: they wait in memory for room in its connection.
+pub const SERVICE_BUS_FETCH_MAX: usize = 256;
+
+/// How long a client waits for any session that has work, if it does not say.
+pub const SERVICE_BUS_SESSION_WAIT: Duration = Duration::from_secs(60);
+
+/// Messages one look shows at most.
+pub const SERVICE_BUS_PEEK_MAX: usize = 256;
+
+/// Messages one look may pass over to find those of a session.
+pub const SERVICE_BUS_LOOKS_MAX: usize = 1_000_000;
+
+/// Bytes of messages in one answer; a client asks again from where it ends.
+pub const SERVICE_BUS_ANSWER_BYTES: usize = 768 * 1024;
+/// Smallest limit of frames an AMQP peer may have, which the standard sets.
+pub const AMQP_FRAME_BYTES_MIN: u32 = 512;
+
+/// Shortest idle time-out an AMQP peer may have: it is sent a heartbeat twice as often.
+pub const AMQP_PEER_IDLE_MS_MIN: u32 = 200;
+
+/// Tokens of one connection that count at once; the SDKs show one for each entity.
+pub const SERVICE_BUS_TOKENS_MAX: usize = 1_024;
+
+/// Most AMQP deliveries that one frame may end with annotations or an error, because each gets a copy of them; SDKs end
+/// one so, and with a plain outcome as many as there are.
+pub const AMQP_RANGE_WITH_MORE_MAX: usize = 256;

@@ -1,0 +1,114 @@
+//! Where requests are taken, and given to who answers them.
+
+use bytes::Bytes;
+
+use crate::amqp::LinkId;
+use crate::service_bus::address::Address;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::links::Link;
+use crate::service_bus::links::Node;
+use crate::service_bus::management::answer::Answer;
+use crate::service_bus::management::locks;
+use crate::service_bus::management::looking;
+use crate::service_bus::management::request::Request;
+use crate::service_bus::management::scheduling;
+use crate::service_bus::management::sessions;
+use crate::service_bus::management::tokens;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::condition;
+use crate::service_bus::session::Session;
+use crate::service_bus::shared::Shared;
+use crate::service_bus::talk::Talk;
+
+impl Talk {
+    /// Answers a request.
+    pub(crate) fn take_request(&mut self, link: LinkId, node: &Node, payload: &Bytes) {
+        let request = match Request::read(payload) {
+            Ok(request) => request,
+            // What cannot be read cannot be answered: nobody knows whom.
+            Err(malformed) => return self.detach(link, malformed.into()),
+        };
+        let Some(reply_link) = self.reply_link(link, node, &request) else {
+            tracing::debug!(operation = request.operation, "a request has no link for its answer");
+            return;
+        };
+        match node {
+            Node::Tokens => {
+                let taken = self.take_token(&request);
+                self.reply(reply_link, tokens::answer(&request, taken));
+            }
+            Node::Management(entity) => self.manage(reply_link, Entity::clone(entity), request),
+        }
+    }
+
+    /// The link over which a request is answered: of the same session and node, and called as the request says.
+    fn reply_link(&self, link: LinkId, node: &Node, request: &Request) -> Option<LinkId> {
+        let is_of_node = |address: &Address| match (node, address) {
+            (Node::Tokens, Address::Tokens) => true,
+            (Node::Management(entity), Address::Management(path)) => {
+                path.is_dead_letters == entity.is_dead_letters
+                    && path.queue.eq_ignore_ascii_case(entity.name().as_str())
+            }
+            _ => false,
+        };
+        let mut found: Option<(bool, LinkId)> = None;
+        for (id, candidate) in &self.links {
+            let Link::Replies(replies) = candidate else { continue };
+            let is_named = request.reply_to.is_some()
+                && replies.target.as_ref().map(|target| target.as_str()) == request.reply_to.as_deref();
+            if (is_named || is_of_node(&replies.node)) && id.channel() == link.channel() {
+                // What is named is better than what is only of the same node, and the last better than one before.
+                found = found.max(Some((is_named, *id)));
+            }
+        }
+        found.map(|(_, id)| id)
+    }
+
+    fn manage(&mut self, reply_link: LinkId, entity: Entity, request: Request) {
+        if let Err(refusal) = self.may_manage(&entity, &request) {
+            return self.reply(reply_link, Answer::refused(&refusal).encode(&request));
+        }
+        let session = match &request.session_id {
+            Some(id) if request.needs_session() => match self.session(&entity, id) {
+                Ok(session) => Some(session),
+                Err(refusal) => return self.reply(reply_link, Answer::refused(&refusal).encode(&request)),
+            },
+            _ => None,
+        };
+        let shared = self.shared.clone();
+        self.start(async move {
+            let answer = operate(&shared, &entity, session.as_deref(), &request).await;
+            let answer = answer.unwrap_or_else(|refusal| {
+                tracing::debug!(%refusal, operation = request.operation, "refuse a request");
+                Answer::refused(&refusal)
+            });
+            let payload = answer.encode(&request);
+            move |talk: &mut Talk| talk.reply(reply_link, payload)
+        });
+    }
+}
+
+/// Does what a request asks for.
+async fn operate(
+    shared: &Shared,
+    entity: &Entity,
+    session: Option<&Session>,
+    request: &Request,
+) -> Result<Answer, Refusal> {
+    match request.operation() {
+        "renew-lock" => locks::renew(shared, entity, request).await,
+        "update-disposition" => locks::update_disposition(shared, entity, request).await,
+        "receive-by-sequence-number" => locks::receive_deferred(shared, entity, session, request).await,
+        "schedule-message" => scheduling::schedule(shared, entity, request).await,
+        "cancel-scheduled-message" => scheduling::cancel(entity, request).await,
+        "peek-message" => looking::peek(shared, entity, request).await,
+        "get-message-sessions" => looking::sessions(entity, request).await,
+        "renew-session-lock" => sessions::renew(entity, session).await,
+        "get-session-state" => sessions::state(entity, session).await,
+        "set-session-state" => sessions::set_state(entity, session, request).await,
+        other => {
+            let description = format!("the operation {other:?} is not implemented");
+            Err(Refusal::new(condition::NOT_IMPLEMENTED, description))
+        }
+    }
+}
