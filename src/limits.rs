@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-mod network;
-
-pub use crate::limits::network::*;
 mod endpoints;
+mod http;
 
 pub use crate::limits::endpoints::*;
+pub use crate::limits::http::*;
 
 /// Longest name of a queue in bytes: a name is also a file name of a definition and a part of a URL.
 pub const QUEUE_NAME_BYTES_MAX: usize = 128;

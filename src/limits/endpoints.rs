@@ -56,6 +56,7 @@ pub const AMQP_PORT: u16 = 5672;
 
 /// AMQP connections that may be open at once, as in a namespace of Service Bus.
 pub const SERVICE_BUS_CONNECTIONS_MAX: usize = 5_000;
+
 /// Deepest nesting of an AMQP value: nothing that clients send needs more than five, and reading recurses.
 pub const AMQP_DEPTH_MAX: usize = 32;
 
@@ -149,6 +150,7 @@ pub const SERVICE_BUS_LOOKS_MAX: usize = 1_000_000;
 
 /// Bytes of messages in one answer; a client asks again from where it ends.
 pub const SERVICE_BUS_ANSWER_BYTES: usize = 768 * 1024;
+
 /// Smallest limit of frames an AMQP peer may have, which the standard sets.
 pub const AMQP_FRAME_BYTES_MIN: u32 = 512;
 
@@ -161,3 +163,6 @@ pub const SERVICE_BUS_TOKENS_MAX: usize = 1_024;
 /// Most AMQP deliveries that one frame may end with annotations or an error, because each gets a copy of them; SDKs end
 /// one so, and with a plain outcome as many as there are.
 pub const AMQP_RANGE_WITH_MORE_MAX: usize = 256;
+
+/// How long an AMQP connection that has ended is still read, so that its last frames arrive.
+pub const AMQP_LINGER: Duration = Duration::from_secs(2);
