@@ -64,6 +64,11 @@ fn what_python_was_told_is_durable_survives_a_kill() {
 }
 
 #[test]
+fn under_load_nothing_is_lost_and_sessions_stay_in_order_while_the_daemon_is_killed() {
+    play("python/kill_load.py");
+}
+
+#[test]
 fn javascript_settles_messages_as_service_bus_does() {
     play("js/settle.mjs");
 }
