@@ -57,7 +57,7 @@ BUGS = [
     ("whole_lock_not_written", R + "receive.rs", "let kept = lock.kind == LockKind::Whole || !lock.out.is_empty();", "let kept = !lock.out.is_empty();"),
     ("locks_end_in_token_order", R + "lock.rs", "(self.until, self.number, token)", "(self.until, 0, token)"),
     ("reached_of_a_batch_is_early", R + "early.rs", "for _ in 0..limits::EXTEND_MAX {", "for _ in 0..0 {"),
-    ("room_of_a_command_not_used", R + "judge.rs", "BTreeMap::from([(queue, -ended)])", "BTreeMap::from([(queue, ended - ended)])"),
+    ("room_of_a_command_not_used", R + "judge.rs", "Judge::with_growth(queue, -ended)", "Judge::with_growth(queue, ended - ended)"),
     ("quarantine_is_redriven", R + "redrive.rs", "if workflow.is_quarantined() {", "if false && workflow.is_quarantined() {"),
     ("operators_hold_lost", R + "workflow.rs", "!matches!(hold.cause, HoldCause::Spent(_) | HoldCause::Gap),", "true,"),
     ("unreached_links_leak", R + "chain.rs", "self.drop_links(step, mark.from, mark.to + 1)", "Ok(())"),
