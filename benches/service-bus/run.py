@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""Measures the endpoint of Service Bus with a real AMQP client, and the engine embedded, in turns.
+"""Measures the endpoint of Service Bus with a real AMQP client.
 
 Usage: python3 benches/service-bus/run.py [BINARY] [--rounds N] [--json]
 
 Each round sends 100,000 messages of 200 bytes over one connection and receives and accepts them over another; it then lets
-500 connections with 1,000 sessions send 20 messages to each and take them in order; and runs `seriatim bench live` for
-100,000 messages. Prints the medians: the daemon's CPU time for each message in microseconds, and what is left of both when
-the engine's own is taken off. BINARY is target/release/seriatim by default. Needs node; `rhea` is taken from where
+500 connections with 1,000 sessions send 20 messages to each and take them in order. Prints the medians: messages a second,
+and the daemon's CPU time for each message in microseconds, that of the engine's own threads and that of all others, which is
+the endpoint's. BINARY is target/release/seriatim by default. Needs node; `rhea` is taken from where
 `cargo test --test sdk` has installed the SDKs, or from the folder that SDK_FOLDER names.
 """
 import argparse
 import json
 import os
 import pathlib
-import resource
 import statistics
 import subprocess
 import sys
@@ -23,6 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 COUNT = 100_000
 TICKS = os.sysconf("SC_CLK_TCK")
+ENGINE_THREADS = ("seriatim-writer", "seriatim-commit")
 
 
 def main():
@@ -33,9 +33,8 @@ def main():
     arguments = parser.parse_args()
     rounds = []
     for number in range(arguments.rounds):
-        rounds.append({**served(arguments.binary), **embedded(arguments.binary)})
+        rounds.append(served(arguments.binary))
         found = rounds[-1]
-        found["beyond_engine_us"] = found["send_us"] + found["receive_us"] - found["engine_us"]
         if not arguments.json:
             print(f"round {number + 1}: " + ", ".join(f"{name} {value:,.1f}" for name, value in found.items()))
     median = {name: round(statistics.median(found[name] for found in rounds), 1) for name in rounds[0]}
@@ -57,11 +56,12 @@ def served(binary):
             for mode, count in [("send", COUNT), ("receive", COUNT), ("crowd", 0)]:
                 before = cpu_seconds(daemon.pid)
                 done = play(port, mode, count)
-                used = cpu_seconds(daemon.pid) - before
+                after = cpu_seconds(daemon.pid)
                 count = count or done["messages"]
                 if done.get("wrong"):
                     raise SystemExit(f"{done['wrong']} messages of sessions were out of order")
-                found[f"{mode}_us"] = used / count * 1e6
+                for who in after:
+                    found[f"{mode}_{who}_us"] = (after[who] - before[who]) / count * 1e6
                 found[f"{mode}_per_second"] = count / done["seconds"]
             return found
         finally:
@@ -88,18 +88,13 @@ def sdk_folder():
 
 
 def cpu_seconds(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def embedded(binary):
-    """What the engine alone uses for a message that is sent, received and completed."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [binary, "bench", "live", "--messages", str(COUNT), "--json"]
-    subprocess.run(command, capture_output=True, text=True, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"engine_us": used / COUNT * 1e6}
+    """What the engine's threads have used so far, and what all others have."""
+    used = {"engine": 0.0, "endpoint": 0.0}
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        name, fields = (task / "stat").read_text().split("(", 1)[1].rsplit(") ", 1)
+        who = "engine" if name in ENGINE_THREADS else "endpoint"
+        used[who] += (int(fields.split()[11]) + int(fields.split()[12])) / TICKS
+    return used
 
 
 if __name__ == "__main__":
