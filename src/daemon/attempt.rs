@@ -1,10 +1,11 @@
-//! One attempt of a definition's handler, measured.
+//! One attempt of a definition's handler, measured, and deferred for as long as the definition says.
 
 use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::daemon::gauges::Gauges;
 use crate::handlers::Dispatch;
+use crate::intake::Rule;
 use crate::processor::Context;
 use crate::processor::Failure;
 use crate::processor::Handler;
@@ -14,6 +15,7 @@ use crate::processor::Raw;
 /// What a processor of a definition runs.
 pub(crate) struct Attempts {
     pub(crate) dispatch: Arc<Dispatch>,
+    pub(crate) rule: Arc<Rule>,
     pub(crate) gauges: Gauges,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -25,6 +27,9 @@ impl Handler<Raw> for Attempts {
         let began = self.clock.elapsed();
         let ended = self.dispatch.handle(context, body).await;
         self.gauges.note_attempt(&queue, &ended, self.clock.elapsed().saturating_sub(began));
-        ended
+        match (ended, self.rule.defer_delay()) {
+            (Ok(Outcome::Defer), Some(delay)) => Ok(Outcome::DeferUntil(self.clock.now() + delay)),
+            (ended, _) => ended,
+        }
     }
 }

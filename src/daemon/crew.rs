@@ -162,9 +162,13 @@ impl Crew {
         }
         let site = site_of(definition, &self.home, &self.intake, &self.clock);
         let dispatch = Arc::new(dispatch_of(definition, &site)?);
-        let attempts =
-            Attempts { dispatch: dispatch.clone(), gauges: self.gauges.clone(), clock: self.clock.clone() };
         let rule = definition.rule.clone();
+        let attempts = Attempts {
+            dispatch: dispatch.clone(),
+            rule: rule.clone(),
+            gauges: self.gauges.clone(),
+            clock: self.clock.clone(),
+        };
         let processor = Processor::new(self.client.queue(definition.name.as_str())?)
             .concurrency(concurrency(definition))
             .renew_for(definition.renew_for)

@@ -54,6 +54,10 @@ impl Place for Desk {
     fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration> {
         self.house.intake.rule(queue)?.retry_delay(delivery_count)
     }
+
+    fn defer_delay(&self, queue: &QueueName) -> Option<Duration> {
+        self.house.intake.rule(queue)?.defer_delay()
+    }
 }
 
 impl Entrance for Desk {
@@ -63,6 +67,10 @@ impl Entrance for Desk {
 
     fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration> {
         Place::retry_delay(self, queue, delivery_count)
+    }
+
+    fn defer_delay(&self, queue: &QueueName) -> Option<Duration> {
+        Place::defer_delay(self, queue)
     }
 
     fn is_open(&self, queue: &QueueName) -> bool {

@@ -135,6 +135,9 @@ pub(crate) struct DeliveryForm {
     /// How many messages, of different workflows, the handlers of this file have at once.
     #[schemars(range(min = 1, max = limits::CONCURRENCY_MAX), extend("default" = limits::CONCURRENCY_DEFAULT))]
     pub(crate) concurrency: Option<Given<usize>>,
+    /// After how long a message comes back by itself that was deferred without saying until when. Without, it waits until
+    /// it is fetched by number.
+    pub(crate) defer_for: Option<Given<Written>>,
     /// How long a handler may run: for so long its lock is renewed.
     #[schemars(extend("default" = "5m"))]
     pub(crate) renew_for: Option<Given<Written>>,

@@ -131,8 +131,9 @@ fn definition(
     let options = options(form, mistakes);
     let sources = sources(form, mistakes);
     let delays = retry_delays(form.retry.as_ref(), mistakes);
-    let rule = Arc::new(Rule::new(sources, delays));
     let delivery = form.delivery.as_ref();
+    let defer_for = delivery.and_then(|delivery| duration(&delivery.defer_for, "defer_for", mistakes));
+    let rule = Arc::new(Rule::new(sources, delays).defer_for(defer_for));
     let concurrency = delivery.and_then(|delivery| value(&delivery.concurrency));
     let renew_for = match delivery {
         // One that is wrong is no bound for the attempts.

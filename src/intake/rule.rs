@@ -33,12 +33,15 @@ pub struct Sources {
 pub struct Rule {
     sources: Sources,
     retry_delays: Vec<Duration>,
+    defer_for: Option<Duration>,
     wanted: Wanted,
 }
 
 impl PartialEq for Rule {
     fn eq(&self, other: &Rule) -> bool {
-        self.sources == other.sources && self.retry_delays == other.retry_delays
+        self.sources == other.sources
+            && self.retry_delays == other.retry_delays
+            && self.defer_for == other.defer_for
     }
 }
 
@@ -65,7 +68,14 @@ impl Rule {
                 wanted.add(pointer, answer);
             }
         }
-        Rule { sources, retry_delays, wanted }
+        Rule { sources, retry_delays, defer_for: None, wanted }
+    }
+
+    /// Says after how long a message comes back by itself that was deferred without saying until when.
+    #[must_use]
+    pub fn defer_for(mut self, defer_for: Option<Duration>) -> Rule {
+        self.defer_for = defer_for;
+        self
     }
 
     /// Where things are read.
@@ -83,6 +93,11 @@ impl Rule {
     pub fn retry_delay(&self, delivery_count: u32) -> Option<Duration> {
         let attempt = usize::try_from(delivery_count.saturating_sub(1)).unwrap_or(usize::MAX);
         self.retry_delays.get(attempt).or(self.retry_delays.last()).copied()
+    }
+
+    /// After how long a deferred message comes back by itself; `None` leaves it until it is fetched by number.
+    pub fn defer_delay(&self) -> Option<Duration> {
+        self.defer_for
     }
 
     /// Fills in the message's workflow, place and ID.

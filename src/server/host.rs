@@ -20,6 +20,9 @@ pub(crate) trait Place: Send + Sync + 'static {
 
     /// The delay of the next attempt after so many hand-outs; `None` when the queue's backoff says it.
     fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration>;
+
+    /// After how long a message comes back by itself that was deferred without saying until when, if it does.
+    fn defer_delay(&self, queue: &QueueName) -> Option<Duration>;
 }
 
 /// What only the daemon knows or can do.

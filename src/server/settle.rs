@@ -74,7 +74,7 @@ pub(crate) struct AbandonRequest {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct DeferRequest {
-    /// When it comes back by itself; without it, when it is asked for by its number.
+    /// When it comes back by itself; without it, when the queue's definition says, or when it is asked for by its number.
     until: Option<WireTime>,
 }
 
@@ -189,8 +189,9 @@ impl AbandonRequest {
 }
 
 impl DeferRequest {
-    fn read(self) -> Ending {
-        Ending::Defer(self.until.map(|until| until.0))
+    fn read(self, house: &House, queue: &QueueName) -> Ending {
+        let own = || house.place.defer_delay(queue).map(|delay| house.clock.now() + delay);
+        Ending::Defer(self.until.map(|until| until.0).or_else(own))
     }
 }
 
@@ -233,8 +234,13 @@ pub(crate) async fn abandon(
     no_content()
 }
 
-pub(crate) async fn defer(named: Named, Told(request): Told<DeferRequest>) -> Answer {
-    named.queue()?.kept().end(delivery(&named)?, request.read()).await?;
+pub(crate) async fn defer(
+    State(shared): State<Shared>,
+    named: Named,
+    Told(request): Told<DeferRequest>,
+) -> Answer {
+    let (queue, id) = (named.queue()?, delivery(&named)?);
+    queue.kept().end(id, request.read(&shared, queue.name())).await?;
     no_content()
 }
 
@@ -289,7 +295,7 @@ pub(crate) async fn settle_run(
     let next = match next {
         None => None,
         Some(NextEnding::Abandon(abandon)) => Some(abandon.read(&shared, queue.name(), None)?),
-        Some(NextEnding::Defer(defer)) => Some(defer.read()),
+        Some(NextEnding::Defer(defer)) => Some(defer.read(&shared, queue.name())),
         Some(NextEnding::DeadLetter(dead_letter)) => Some(dead_letter.read()?),
     };
     told(queue.kept().settle_run(token, completed, completion, next).await?)

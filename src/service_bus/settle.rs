@@ -32,6 +32,9 @@ use crate::wire::WireDuration;
 /// The property of an abandoned message that says after what time it is tried again.
 const RETRY_AFTER: &str = "seriatim-retry-after";
 
+/// The property of a deferred message that says after what time it comes back by itself.
+const DEFER_FOR: &str = "seriatim-defer-for";
+
 /// Reason of a dead letter for which the client gave none.
 const NO_REASON: &str = "DeadLettered";
 
@@ -240,7 +243,7 @@ impl Shared {
             }
             Settlement::Abandon(mut properties) => {
                 let abandon = match properties.remove(RETRY_AFTER) {
-                    Some(said) => Abandon::after(delay(&said)?),
+                    Some(said) => Abandon::after(delay(RETRY_AFTER, &said)?),
                     None => self
                         .entrance
                         .retry_delay(&hold.queue, id.delivery_count())
@@ -248,7 +251,12 @@ impl Shared {
                 };
                 (Ending::Abandon(abandon.reason("abandoned")), properties)
             }
-            Settlement::Defer(properties) => (Ending::Defer(None), properties),
+            Settlement::Defer(mut properties) => {
+                let asked = properties.remove(DEFER_FOR).map(|said| delay(DEFER_FOR, &said)).transpose()?;
+                let defer_for = asked.or_else(|| self.entrance.defer_delay(&hold.queue));
+                let until = defer_for.map(|defer_for| self.clock.now() + defer_for);
+                (Ending::Defer(until), properties)
+            }
             Settlement::DeadLetter { reason, description, properties } => {
                 (Ending::DeadLetter { reason, description }, properties)
             }
@@ -283,8 +291,8 @@ impl Shared {
 }
 
 /// A delay as a client says it: seconds, or text of a span.
-fn delay(said: &PropertyValue) -> Result<Duration, Refusal> {
-    let wrong = || Refusal::argument(format!("{RETRY_AFTER} is neither seconds nor a span like 5m"));
+fn delay(name: &str, said: &PropertyValue) -> Result<Duration, Refusal> {
+    let wrong = || Refusal::argument(format!("{name} is neither seconds nor a span like 5m"));
     match said {
         PropertyValue::Integer(seconds) => {
             Ok(Duration::from_secs(u64::try_from(*seconds).map_err(|_| wrong())?))

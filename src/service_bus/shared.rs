@@ -26,6 +26,9 @@ pub(crate) trait Entrance: Send + Sync + 'static {
     /// The delay of the next attempt after so many hand-outs, if a definition says it; else it is tried again at once.
     fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration>;
 
+    /// After how long a deferred message comes back by itself, if a definition says it.
+    fn defer_delay(&self, queue: &QueueName) -> Option<Duration>;
+
     /// Whether a queue is for clients; the daemon keeps things of its own in others.
     fn is_open(&self, queue: &QueueName) -> bool;
 }

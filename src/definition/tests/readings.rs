@@ -38,6 +38,7 @@ lock = "1 min"
 count_max = 8
 concurrency = 4
 renew_for = 120000
+defer_for = "15m"
 hold_on_defer = true
 [retry]
 delays = ["1s", "PT10S", 60000]
@@ -129,6 +130,7 @@ fn every_option_of_a_queue_can_be_said() {
     let delays: Vec<u64> =
         (1..=4).map(|count| definition.rule.retry_delay(count).unwrap().as_secs()).collect();
     assert_eq!(delays, [1, 10, 60, 60]);
+    assert_eq!(definition.rule.defer_delay(), Some(Duration::from_secs(900)));
 }
 
 #[test]

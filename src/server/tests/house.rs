@@ -62,6 +62,10 @@ impl Place for FakePlace {
     fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration> {
         (queue.as_str() == "delays").then(|| Duration::from_secs(60 * u64::from(delivery_count)))
     }
+
+    fn defer_delay(&self, queue: &QueueName) -> Option<Duration> {
+        (queue.as_str() == "delays").then(|| Duration::from_secs(3_600))
+    }
 }
 
 /// A daemon with one definition.

@@ -80,6 +80,16 @@ async fn a_failed_delivery_is_tried_again_when_it_says_or_its_queue_does() {
 }
 
 #[tokio::test]
+async fn a_delivery_set_aside_for_no_said_time_comes_back_when_its_definition_says() {
+    let house = House::open().await;
+    let deliveries = stocked(&house, "delays", QueueOptions::default(), &["a"]).await;
+    assert_eq!(settle(&house, &deliveries[0], "defer", json!({})).await.status, 204);
+    let message = status_of(&house, &deliveries[0]).await;
+    assert_eq!(message["status"], "asked");
+    assert!(message["until"].is_string(), "{message}");
+}
+
+#[tokio::test]
 async fn a_delivery_is_set_aside_moved_aside_or_given_back() {
     let house = House::open().await;
     let deliveries = stocked(&house, "orders", QueueOptions::default(), &["a", "b", "c"]).await;
