@@ -4,7 +4,7 @@
 Usage: python3 benches/daemon/run.py [BINARY] [--rounds N] [--json]
 
 Each round sends 10,000 workflows x 20 messages as NDJSON batches over four connections, to a queue nobody handles and to
-one with a persistent handler (benches/daemon/echo.py in two processes), and runs `seriatim bench live` for as many
+one with a persistent handler (benches/daemon/echo.py in two processes, which may hold 1,024 messages each), and runs `seriatim bench live` for as many
 messages. Prints the medians. BINARY is target/release/seriatim by default.
 """
 import argparse
@@ -47,7 +47,7 @@ def over_http(binary, handled):
     with tempfile.TemporaryDirectory() as folder:
         definitions = pathlib.Path(folder) / "workflows"
         definitions.mkdir()
-        handler = f'[[handler]]\npersistent = ["python3", "{HERE / "echo.py"}"]\nprocesses = 2\n' if handled else ""
+        handler = f'[[handler]]\npersistent = ["python3", "{HERE / "echo.py"}"]\nprocesses = 2\nin_flight_max = 1024\n' if handled else ""
         (definitions / "load.toml").write_text(f'order = "position"\n[delivery]\nconcurrency = 1024\n{handler}')
         command = [binary, "run", definitions, "--data", f"{folder}/data", "--http", "127.0.0.1:0", "--json"]
         daemon = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
