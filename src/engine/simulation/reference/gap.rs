@@ -10,12 +10,17 @@ use crate::queue::GapThen;
 impl Naive {
     /// Called after every change of a workflow.
     pub(crate) fn close(&mut self, key: &Stream) {
+        self.judge_gap(key);
+        self.close_unjudged(key);
+    }
+
+    /// Called after a message was accepted, which brings no workflow nearer to its gap.
+    pub(crate) fn close_unjudged(&mut self, key: &Stream) {
         let is_gone = !self.positional(key) && self.is_empty(key) && self.lock(key).is_none();
         if is_gone && self.flows.get(key).is_none_or(|flow| flow.sweep.is_none()) {
             self.flows.remove(key);
             return;
         }
-        self.judge_gap(key);
         let is_free = self.held(key).is_none() && self.lock(key).is_none();
         let spent = self.head(key).filter(|head| is_free && head.state == State::Failed(None)).map(|m| m.seq);
         if let Some(seq) = spent {

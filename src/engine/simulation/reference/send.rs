@@ -177,7 +177,7 @@ impl Naive {
             handed_at: self.now,
             expires,
         });
-        self.close(&key);
+        self.close_unjudged(&key);
     }
 
     fn expiry(&self, message: &NewMessage, due: Option<Timestamp>) -> Option<Timestamp> {
