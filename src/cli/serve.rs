@@ -13,6 +13,7 @@ use seriatim::daemon::Signals;
 use seriatim::definition::LoadError;
 
 use crate::cli::arguments::serve::DevArguments;
+use crate::cli::arguments::serve::EndpointArguments;
 use crate::cli::arguments::serve::RunArguments;
 use crate::cli::failure::Failure;
 use crate::cli::logs;
@@ -34,9 +35,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
     let _logs = logs::start(arguments.log_json)?;
     let mut options = DaemonOptions::new(&arguments.data, &arguments.definitions);
     options.http = arguments.http;
-    options.amqp = arguments.amqp;
-    options.config_json = arguments.config_json.clone();
-    options.storage_queue = arguments.storage_queue;
+    set_endpoints(&mut options, &arguments.endpoints);
     options.keys = arguments.keys.clone();
     options.tls = arguments.tls_certificate.clone().zip(arguments.tls_key.clone());
     options.drain = arguments.drain.0;
@@ -53,13 +52,17 @@ pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, Failure> {
     };
     let mut options = DaemonOptions::new(folder.join("data"), &definitions);
     options.http = arguments.http;
-    options.amqp = arguments.amqp;
-    options.config_json = arguments.config_json.clone();
-    options.storage_queue = arguments.storage_queue;
+    set_endpoints(&mut options, &arguments.endpoints);
     eprintln!("definitions: {}", definitions.display());
     let served = serve(options, arguments.json);
     std::fs::remove_dir_all(&folder)?;
     served
+}
+
+fn set_endpoints(options: &mut DaemonOptions, endpoints: &EndpointArguments) {
+    options.amqp = endpoints.amqp;
+    options.config_json = endpoints.config_json.clone();
+    options.storage_queue = endpoints.storage_queue;
 }
 
 fn temporary_folder() -> io::Result<PathBuf> {

@@ -22,6 +22,7 @@ use crate::daemon::gauges::Gauges;
 use crate::daemon::home::Home;
 use crate::daemon::home::STORE_FILE;
 use crate::daemon::host::Desk;
+use crate::daemon::host::is_own;
 use crate::daemon::lookout::Lookout;
 use crate::daemon::systemd;
 use crate::daemon::ticker::Ticker;
@@ -174,7 +175,7 @@ impl Daemon {
         let client = engine.client().clone();
         let server = Server::bind(house.server_options()?, client, desk.clone(), desk.clone()).await?;
         let _ = house.doorkeeper.set(server.doorkeeper());
-        let endpoint = house.endpoint(engine.client(), desk).await?;
+        let endpoint = house.endpoint().await?;
         let (address, stopping) = (server.address(), CancellationToken::new());
         let storage_queues = Serving::begin(&house, stopping.clone()).await?;
         let server = tokio::spawn(server.run(stopping.clone()));
@@ -289,13 +290,13 @@ impl House {
     }
 
     /// The endpoint of Service Bus, if it is wanted.
-    async fn endpoint(&self, client: &Client, desk: Arc<Desk>) -> Result<Option<Endpoint>, DaemonError> {
+    async fn endpoint(&self) -> Result<Option<Endpoint>, DaemonError> {
         let Some(address) = self.options.amqp else { return Ok(None) };
         let mut options = EndpointOptions::new(address);
         options.config = self.options.config_json.clone();
         options.keys = self.keys()?;
         let (clock, meters) = (self.clock.clone(), self.amqp_meters.clone());
-        Ok(Some(Endpoint::bind(options, client.clone(), desk, clock, meters).await?))
+        Ok(Some(Endpoint::bind(options, self.intake.clone(), |queue| !is_own(queue), clock, meters).await?))
     }
 
     fn server_options(&self) -> Result<ServerOptions, DaemonError> {

@@ -24,7 +24,6 @@ use crate::limits;
 use crate::message::Message;
 use crate::server::Host;
 use crate::server::Place;
-use crate::service_bus::Entrance;
 use crate::storage_queue::METADATA;
 use crate::wire::Problem;
 use crate::wire::WireDuration;
@@ -39,7 +38,7 @@ pub(crate) struct Desk {
 }
 
 /// Whether a queue is the daemon's own: schedules live in one, what is said of storage queues in another.
-fn is_own(queue: &QueueName) -> bool {
+pub(crate) fn is_own(queue: &QueueName) -> bool {
     [SCHEDULES_QUEUE, METADATA].contains(&queue.as_str())
 }
 
@@ -57,24 +56,6 @@ impl Place for Desk {
 
     fn defer_delay(&self, queue: &QueueName) -> Option<Duration> {
         self.house.intake.rule(queue)?.defer_delay()
-    }
-}
-
-impl Entrance for Desk {
-    fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse> {
-        Place::place(self, queue, message)
-    }
-
-    fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration> {
-        Place::retry_delay(self, queue, delivery_count)
-    }
-
-    fn defer_delay(&self, queue: &QueueName) -> Option<Duration> {
-        Place::defer_delay(self, queue)
-    }
-
-    fn is_open(&self, queue: &QueueName) -> bool {
-        !is_own(queue)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Accepting connections, as long as there is a place for them.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::inbound::connection::Connections;
 use crate::inbound::places::Places;
+
+/// Listens at an address, and says at which; port 0 takes any that is free.
+pub(crate) async fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(address).await?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
 
 /// Accepts connections to the address.
 pub(crate) async fn accept_streams(

@@ -1,11 +1,5 @@
 //! Keys and what is signed with them: tokens of Service Bus, and requests to storage accounts.
 
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "the endpoints that check signatures call what nothing here does"
-)]
-
 mod keys;
 mod pattern;
 mod right;
@@ -16,7 +10,6 @@ mod token;
 
 pub(crate) use crate::sas::keys::Key;
 pub(crate) use crate::sas::keys::Keys;
-pub(crate) use crate::sas::keys::KeysError;
 pub(crate) use crate::sas::right::Right;
 pub(crate) use crate::sas::signatures::Refusal;
 pub(crate) use crate::sas::signatures::Rights;

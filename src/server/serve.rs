@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::Client;
 use crate::inbound::accept::accept_streams;
+use crate::inbound::accept::listen;
 use crate::inbound::accept::wait_after;
 use crate::inbound::connection::Connections;
 use crate::inbound::patience::Patience;
@@ -158,9 +159,8 @@ impl Server {
             return Err(ServerError::Unprotected(address));
         }
         let tls = options.tls.as_ref().map(TlsFiles::read).transpose()?;
-        let failed = |error| ServerError::Bind { address, error };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let listening = listen(address).await;
+        let (listener, address) = listening.map_err(|error| ServerError::Bind { address, error })?;
         let socket = match options.socket {
             None => None,
             Some(path) => Some(

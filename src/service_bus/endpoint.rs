@@ -4,7 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -16,9 +15,11 @@ use tokio_util::task::TaskTracker;
 use crate::amqp::Connection;
 use crate::amqp::ConnectionOptions;
 use crate::clock::Clock;
-use crate::engine::Client;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
+use crate::inbound::accept::listen;
+use crate::inbound::accept::wait_after;
+use crate::intake::Intake;
 use crate::limits;
 use crate::sas::Keys;
 use crate::sas::Signatures;
@@ -26,7 +27,7 @@ use crate::service_bus::config::Configuration;
 use crate::service_bus::config::ConfigurationError;
 use crate::service_bus::config::ConfiguredQueue;
 use crate::service_bus::meters::Meters;
-use crate::service_bus::shared::Entrance;
+use crate::service_bus::shared::IsOpen;
 use crate::service_bus::shared::Shared;
 use crate::service_bus::talk::Talk;
 use crate::service_bus::talk::elapsed_ms;
@@ -87,8 +88,8 @@ impl Endpoint {
     /// Listens, and makes the queues of the configuration; nothing is answered before [`Endpoint::run`].
     pub(crate) async fn bind(
         options: EndpointOptions,
-        client: Client,
-        entrance: Arc<dyn Entrance>,
+        intake: Intake,
+        is_open: IsOpen,
         clock: Arc<dyn Clock>,
         meters: Meters,
     ) -> Result<Endpoint, EndpointError> {
@@ -97,13 +98,12 @@ impl Endpoint {
             return Err(EndpointError::Unprotected(address));
         }
         let signatures = options.keys.map(Signatures::new);
-        let shared = Arc::new(Shared::new(client, entrance, clock, meters, signatures));
+        let shared = Arc::new(Shared::new(intake, is_open, clock, meters, signatures));
         if let Some(path) = &options.config {
             configure(&shared, Configuration::read(path)?).await?;
         }
-        let failed = |error| EndpointError::Bind(address, error);
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let listening = listen(address).await;
+        let (listener, address) = listening.map_err(|error| EndpointError::Bind(address, error))?;
         Ok(Endpoint { listener, address, places: Arc::new(Semaphore::new(options.connections_max)), shared })
     }
 
@@ -172,11 +172,4 @@ async fn configure(shared: &Shared, configuration: Configuration) -> Result<(), 
         }
     }
     Ok(())
-}
-
-/// Accepting fails when files are used up, and would fail at once again.
-async fn wait_after(error: &io::Error) {
-    tracing::warn!(%error, "accept an AMQP connection");
-    let never = std::future::pending::<()>();
-    let _ = tokio::time::timeout(Duration::from_millis(50), never).await;
 }

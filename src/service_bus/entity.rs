@@ -46,7 +46,7 @@ impl Shared {
             }
             Err(error) => return Err(error.into()),
         };
-        if !self.entrance.is_open(&view.name) {
+        if !(self.is_open)(&view.name) {
             return Err(not_found());
         }
         Ok(Entity {

@@ -33,4 +33,3 @@ pub(crate) use crate::service_bus::endpoint::EndpointError;
 pub(crate) use crate::service_bus::endpoint::EndpointOptions;
 pub(crate) use crate::service_bus::meters::MeterReading;
 pub(crate) use crate::service_bus::meters::Meters;
-pub(crate) use crate::service_bus::shared::Entrance;

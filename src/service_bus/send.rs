@@ -32,7 +32,7 @@ impl Shared {
     pub(crate) fn read(&self, entity: &Entity, payload: &Bytes) -> Result<Message, Refusal> {
         let new_id = self.client.token()?.to_string().replace('-', "");
         let message = incoming::read(payload, entity.options.order, &new_id)?;
-        let message = self.entrance.place(entity.name(), message)?;
+        let message = self.intake.place(entity.name(), message)?;
         if entity.requires_session && message.workflow_id.is_none() {
             let description = "the queue requires sessions, and the message names none";
             return Err(Refusal::new(condition::NOT_ALLOWED, description));

@@ -235,7 +235,7 @@ impl Shared {
         id: DeliveryId,
         settlement: Settlement,
     ) -> Result<(), Refusal> {
-        let kept = self.kept(&hold.queue)?;
+        let (kept, rule) = (self.kept(&hold.queue)?, self.intake.rule(&hold.queue));
         let (ending, properties) = match settlement {
             Settlement::Complete => {
                 kept.complete(id, Completion::new()).await?;
@@ -244,16 +244,15 @@ impl Shared {
             Settlement::Abandon(mut properties) => {
                 let abandon = match properties.remove(RETRY_AFTER) {
                     Some(said) => Abandon::after(delay(RETRY_AFTER, &said)?),
-                    None => self
-                        .entrance
-                        .retry_delay(&hold.queue, id.delivery_count())
+                    None => rule
+                        .and_then(|rule| rule.retry_delay(id.delivery_count()))
                         .map_or_else(Abandon::now, Abandon::after),
                 };
                 (Ending::Abandon(abandon.reason("abandoned")), properties)
             }
             Settlement::Defer(mut properties) => {
                 let asked = properties.remove(DEFER_FOR).map(|said| delay(DEFER_FOR, &said)).transpose()?;
-                let defer_for = asked.or_else(|| self.entrance.defer_delay(&hold.queue));
+                let defer_for = asked.or_else(|| rule?.defer_delay());
                 let until = defer_for.map(|defer_for| self.clock.now() + defer_for);
                 (Ending::Defer(until), properties)
             }

@@ -4,39 +4,26 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::RwLock;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::engine::Client;
-use crate::error::Misuse;
 use crate::id::QueueName;
-use crate::message::Message;
+use crate::intake::Intake;
 use crate::sas::Signatures;
 use crate::service_bus::dead::Shelves;
 use crate::service_bus::holds::Holds;
 use crate::service_bus::meters::Meters;
 
-/// Where messages belong, as the definitions of their queues say.
-pub(crate) trait Entrance: Send + Sync + 'static {
-    /// Fills in workflow and position.
-    fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse>;
-
-    /// The delay of the next attempt after so many hand-outs, if a definition says it; else it is tried again at once.
-    fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration>;
-
-    /// After how long a deferred message comes back by itself, if a definition says it.
-    fn defer_delay(&self, queue: &QueueName) -> Option<Duration>;
-
-    /// Whether a queue is for clients; the daemon keeps things of its own in others.
-    fn is_open(&self, queue: &QueueName) -> bool;
-}
+/// Whether a queue is for clients; the daemon keeps things of its own in others.
+pub(crate) type IsOpen = fn(&QueueName) -> bool;
 
 /// What all connections of an endpoint share.
 pub(crate) struct Shared {
     pub(crate) client: Client,
-    pub(crate) entrance: Arc<dyn Entrance>,
+    pub(crate) intake: Intake,
+    pub(crate) is_open: IsOpen,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) holds: Holds,
     pub(crate) shelves: Shelves,
@@ -50,16 +37,18 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(
-        client: Client,
-        entrance: Arc<dyn Entrance>,
+        intake: Intake,
+        is_open: IsOpen,
         clock: Arc<dyn Clock>,
         meters: Meters,
         signatures: Option<Signatures>,
     ) -> Shared {
+        let client = intake.client().clone();
         Shared {
             shelves: Shelves::new(client.clone(), clock.clone()),
             client,
-            entrance,
+            intake,
+            is_open,
             clock,
             holds: Holds::default(),
             meters,

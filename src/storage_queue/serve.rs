@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::error::Unavailable;
 use crate::inbound::accept::accept_streams;
+use crate::inbound::accept::listen;
 use crate::inbound::connection::Connections;
 use crate::inbound::inflow::Reading;
 use crate::inbound::patience::Patience;
@@ -91,9 +92,8 @@ impl StorageQueues {
         }
         let tls = options.tls.as_ref().map(TlsFiles::read).transpose()?;
         let tls = ArcSwapOption::new(tls);
-        let failed = |error| StorageQueueError::Bind(address, error);
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let listening = listen(address).await;
+        let (listener, address) = listening.map_err(|error| StorageQueueError::Bind(address, error))?;
         metadata::open(intake.client()).await?;
         let needs_signature = options.keys.is_some();
         let signatures = match options.keys {

@@ -13,6 +13,7 @@ use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::ReceiveRefusal;
+use seriatim::SequenceNumber;
 use seriatim::Spent;
 use seriatim::Timestamp;
 use seriatim::WorkflowStatus;
@@ -83,13 +84,19 @@ async fn i5_resume_and_redrive_of_a_spent_head_offers_it() {
     assert_eq!(house.drain().await, ["1", "2", "3"]);
 }
 
-#[tokio::test]
-async fn g6_a_deferred_message_that_is_given_back_still_returns_at_its_instant() {
+/// Of three messages the first is set aside for a minute, and the others are handled.
+async fn house_with_first_deferred() -> (House, SequenceNumber) {
     let house = house_of_three(QueueOptions::default()).await;
     let mut first = house.must().await;
     let number = first.sequence_number();
-    first.defer_until(now(&house) + seconds(60)).await.unwrap();
+    first.defer_until(now(&house) + seconds(60)).await.expect("it is held");
     assert_eq!(house.drain().await, ["2", "3"]);
+    (house, number)
+}
+
+#[tokio::test]
+async fn g6_a_deferred_message_that_is_given_back_still_returns_at_its_instant() {
+    let (house, number) = house_with_first_deferred().await;
     let mut early = house.queue.receive_deferred(&[number]).await.unwrap();
     early[0].release().await.unwrap();
     house.clock.advance(seconds(60));
@@ -98,11 +105,7 @@ async fn g6_a_deferred_message_that_is_given_back_still_returns_at_its_instant()
 
 #[tokio::test]
 async fn g6_a_deferred_message_whose_holder_died_still_returns_at_its_instant() {
-    let house = house_of_three(QueueOptions::default()).await;
-    let mut first = house.must().await;
-    let number = first.sequence_number();
-    first.defer_until(now(&house) + seconds(60)).await.unwrap();
-    assert_eq!(house.drain().await, ["2", "3"]);
+    let (house, number) = house_with_first_deferred().await;
     let lost = house.queue.receive_deferred(&[number]).await.unwrap();
     house.clock.advance(seconds(60));
     assert_eq!(house.drain().await, ["1"]);
@@ -111,11 +114,7 @@ async fn g6_a_deferred_message_whose_holder_died_still_returns_at_its_instant() 
 
 #[tokio::test]
 async fn g6_a_deferred_message_that_fails_comes_back_when_its_holder_says() {
-    let house = house_of_three(QueueOptions::default()).await;
-    let mut first = house.must().await;
-    let number = first.sequence_number();
-    first.defer_until(now(&house) + seconds(60)).await.unwrap();
-    assert_eq!(house.drain().await, ["2", "3"]);
+    let (house, number) = house_with_first_deferred().await;
     let mut early = house.queue.receive_deferred(&[number]).await.unwrap();
     early[0].abandon_after(seconds(5), "not yet").await.unwrap();
     house.clock.advance(seconds(4));

@@ -287,7 +287,10 @@ pub(crate) const TABLE: &[Row] = &[
         outside: &[],
         binds: Binds::CodeOnly,
         may_not_name: &["crate"],
-        but_may: &[DAEMON_WORDS, &["crate::amqp", "crate::sas", "crate::service_bus"]],
+        but_may: &[
+            DAEMON_WORDS,
+            &["crate::amqp", "crate::inbound::accept", "crate::sas", "crate::service_bus"],
+        ],
         because: "siblings do not meet: the endpoint of Service Bus knows the engine's face and AMQP, no handler, no server",
     },
     Row {

@@ -6,6 +6,20 @@ use std::path::PathBuf;
 use clap::Args;
 use seriatim::wire::WireDuration;
 
+/// Endpoints beside HTTP.
+#[derive(Debug, Args)]
+pub(crate) struct EndpointArguments {
+    /// Where the endpoint of Azure Service Bus listens for AMQP, for example 127.0.0.1:5672; without it, it does not.
+    #[arg(long, env = "SERIATIM_AMQP")]
+    pub(crate) amqp: Option<SocketAddr>,
+    /// Config.json of the Service Bus emulator, whose queues are made at start.
+    #[arg(long, env = "SERIATIM_CONFIG_JSON", requires = "amqp")]
+    pub(crate) config_json: Option<PathBuf>,
+    /// Where the endpoint for Azure storage queues listens, for example 127.0.0.1:10001; without it, it does not.
+    #[arg(long, env = "SERIATIM_STORAGE_QUEUE")]
+    pub(crate) storage_queue: Option<SocketAddr>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// The folder of the definitions.
@@ -17,15 +31,8 @@ pub(crate) struct RunArguments {
     /// Where HTTP is served. Beyond this machine it needs keys and TLS.
     #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP", value_parser = http_address)]
     pub(crate) http: SocketAddr,
-    /// Where the endpoint of Azure Service Bus listens for AMQP, for example 127.0.0.1:5672; without it, it does not.
-    #[arg(long, env = "SERIATIM_AMQP")]
-    pub(crate) amqp: Option<SocketAddr>,
-    /// Config.json of the Service Bus emulator, whose queues are made at start.
-    #[arg(long, env = "SERIATIM_CONFIG_JSON", requires = "amqp")]
-    pub(crate) config_json: Option<PathBuf>,
-    /// Where the endpoint for Azure storage queues listens, for example 127.0.0.1:10001; without it, it does not.
-    #[arg(long, env = "SERIATIM_STORAGE_QUEUE")]
-    pub(crate) storage_queue: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) endpoints: EndpointArguments,
     /// TOML file of the keys and what each may do. Without it, whoever reaches the address may do everything.
     #[arg(long, env = "SERIATIM_KEYS")]
     pub(crate) keys: Option<PathBuf>,
@@ -53,15 +60,8 @@ pub(crate) struct DevArguments {
     /// Where HTTP is served.
     #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP", value_parser = http_address)]
     pub(crate) http: SocketAddr,
-    /// Where the endpoint of Azure Service Bus listens for AMQP, for example 127.0.0.1:5672; without it, it does not.
-    #[arg(long, env = "SERIATIM_AMQP")]
-    pub(crate) amqp: Option<SocketAddr>,
-    /// Config.json of the Service Bus emulator, whose queues are made at start.
-    #[arg(long, env = "SERIATIM_CONFIG_JSON", requires = "amqp")]
-    pub(crate) config_json: Option<PathBuf>,
-    /// Where the endpoint for Azure storage queues listens, for example 127.0.0.1:10001; without it, it does not.
-    #[arg(long, env = "SERIATIM_STORAGE_QUEUE")]
-    pub(crate) storage_queue: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) endpoints: EndpointArguments,
     /// Print one line of JSON when it is ready.
     #[arg(long)]
     pub(crate) json: bool,

@@ -21,7 +21,6 @@ use crate::error::QueueError;
 use crate::error::ReceiveError;
 use crate::error::SettleError;
 use crate::header::Headers;
-use crate::limits;
 
 /// A message that was handed out without a lock: hidden from others for a while, and offered again afterwards.
 ///
@@ -92,7 +91,6 @@ impl Queue {
     /// [`ReceiveRefusal::QueueNotFound`](crate::ReceiveRefusal::QueueNotFound).
     pub async fn hide_next(&self, max: usize, lasts: Duration) -> Result<Vec<Hidden>, ReceiveError> {
         check_max(max)?;
-        let lasts = lasts.min(limits::DURATION_MAX);
         match self.client().ask(Command::HideNext { queue: self.name().clone(), max, lasts }).await? {
             Reply::HideNext(answer) => {
                 let shown = answer.map_err(ReceiveError::Refused)?;
@@ -115,7 +113,7 @@ impl Queue {
         lasts: Duration,
         body: Option<Bytes>,
     ) -> Result<Hidden, SettleError> {
-        let (queue, lasts) = (self.name().clone(), lasts.min(limits::DURATION_MAX));
+        let queue = self.name().clone();
         match self.client().ask(Command::HideAgain { queue, claim, lasts, body }).await? {
             Reply::HideAgain(answer) => Ok(Hidden::new(*answer.map_err(SettleError::Refused)?)),
             other => unreachable!("hiding a message is answered with it: {other:?}"),

@@ -130,9 +130,7 @@ impl Kept {
     /// # Errors
     /// As [`Delivery::complete`](crate::Delivery::complete).
     pub async fn end(&self, id: DeliveryId, ending: Ending) -> Result<(), SettleError> {
-        let settlement = ending.check(&self.client)?;
-        self.settle(id, settlement).await?;
-        Ok(())
+        self.end_with(id, ending, Properties::new()).await
     }
 
     /// Ends a delivery in any way but well, and sets properties of its message.

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta, timezone
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
 from azure.servicebus.exceptions import MessageLockLostError, MessageNotFoundError, ServiceBusError
 
+from emptying import receive_all
 from stage import SERVICE_BUS, kill, play, promise, queue
 
 
@@ -12,13 +13,7 @@ def connect(**options):
 
 
 def bodies(client, name, **options):
-    received = []
-    with client.get_queue_receiver(name, **options) as receiver:
-        while messages := receiver.receive_messages(10, max_wait_time=1):
-            received += [str(message) for message in messages]
-            for message in messages:
-                receiver.complete_message(message)
-    return received
+    return [str(message) for message in receive_all(client, name, 1, **options)]
 
 
 @promise

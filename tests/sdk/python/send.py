@@ -5,19 +5,14 @@ from datetime import timedelta
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
 from azure.servicebus.exceptions import MessageSizeExceededError
 
+import emptying
 from stage import SERVICE_BUS, play, promise, queue
 
 client = ServiceBusClient.from_connection_string(SERVICE_BUS, retry_total=0)
 
 
 def receive_all(name, **options):
-    received = []
-    with client.get_queue_receiver(name, **options) as receiver:
-        while messages := receiver.receive_messages(10, max_wait_time=0.5):
-            received += messages
-            for message in messages:
-                receiver.complete_message(message)
-    return received
+    return emptying.receive_all(client, name, 0.5, **options)
 
 
 @promise
