@@ -203,8 +203,13 @@ fn field(from: u32, to: u32) -> impl Strategy<Value = String> {
     prop::collection::vec(element, 1..3).prop_map(|elements| elements.join(","))
 }
 
+/// Hours, now and then all of them without a wildcard.
+fn hours() -> impl Strategy<Value = String> {
+    prop_oneof![8 => field(0, 23), 1 => Just("0-23".to_owned()), 1 => Just("9-23,0-12".to_owned())]
+}
+
 fn lines() -> impl Strategy<Value = String> {
-    let fields = (field(0, 59), field(0, 23), field(1, 28), field(1, 12), field(0, 7));
+    let fields = (field(0, 59), hours(), field(1, 28), field(1, 12), field(0, 7));
     fields.prop_map(|(minute, hour, day, month, weekday)| format!("{minute} {hour} {day} {month} {weekday}"))
 }
 
@@ -253,14 +258,13 @@ proptest! {
         line in lines(), zone in zones(), start in instants()
     ) {
         let cron = cron(&line, zone);
-        let hour = line.split(' ').nth(1).unwrap();
         let minute_ms = 60_000;
         let from = Timestamp::from_millis(start.as_millis() / minute_ms * minute_ms);
         let until = Timestamp::from_millis(from.as_millis() + 36 * 60 * minute_ms);
         let found = cron.ticks_between(from, until, 10_000);
         let minutes = (from.as_millis() + minute_ms..=until.as_millis()).step_by(60_000);
         let mut expected = minutes.map(Timestamp::from_millis).filter(|minute| fits(&line, &zoned(*minute, zone)));
-        if hour.contains('*') {
+        if runs_through_the_day(&line) {
             prop_assert_eq!(found, expected.collect::<Vec<_>>());
         } else {
             let is_first_pass = |tick: &Timestamp| is_first_pass(&zoned(*tick, zone));
@@ -279,20 +283,28 @@ fn is_first_pass(at: &jiff::Zoned) -> bool {
     at.time_zone().to_ambiguous_timestamp(at.datetime()).earlier().unwrap() == at.timestamp()
 }
 
+/// Whether the hours of a line are a wildcard, or all there are (`0-23`, `9-23,0-12`).
+fn runs_through_the_day(line: &str) -> bool {
+    let hours = line.split(' ').nth(1).unwrap();
+    hours.contains('*') || (0..24).all(|hour| is_in(hours, hour, 0, 23))
+}
+
+/// Whether a field of numbers, steps and ranges has a value.
+fn is_in(field: &str, value: i8, from: i8, to: i8) -> bool {
+    field.split(',').any(|element| {
+        let (base, step) = element.split_once('/').unwrap_or((element, "1"));
+        let (low, high) = match base.split_once('-') {
+            Some((low, high)) => (low.parse().unwrap(), high.parse().unwrap()),
+            None if base == "*" => (from, to),
+            None => (base.parse().unwrap(), base.parse().unwrap()),
+        };
+        (low..=high).step_by(step.parse().unwrap()).any(|member| member == value)
+    })
+}
+
 /// Whether a civil time fits a line of numbers: as slow and plain as can be.
 fn fits(line: &str, at: &jiff::Zoned) -> bool {
     let fields: Vec<&str> = line.split(' ').collect();
-    let is_in = |field: &str, value: i8, from: i8, to: i8| {
-        field.split(',').any(|element| {
-            let (base, step) = element.split_once('/').unwrap_or((element, "1"));
-            let (low, high) = match base.split_once('-') {
-                Some((low, high)) => (low.parse().unwrap(), high.parse().unwrap()),
-                None if base == "*" => (from, to),
-                None => (base.parse().unwrap(), base.parse().unwrap()),
-            };
-            (low..=high).step_by(step.parse().unwrap()).any(|member| member == value)
-        })
-    };
     let weekday = at.weekday().to_sunday_zero_offset();
     let in_month = is_in(fields[2], at.day(), 1, 31);
     let in_week = is_in(fields[4], weekday, 0, 6) || weekday == 0 && is_in(fields[4], 7, 0, 6);
