@@ -4,8 +4,7 @@ from datetime import datetime, timedelta, timezone
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
 from azure.servicebus.exceptions import MessageLockLostError, MessageNotFoundError, ServiceBusError
 
-from emptying import receive_all
-from stage import SERVICE_BUS, kill, play, promise, queue
+from stage import SERVICE_BUS, kill, play, promise, queue, receive_all
 
 
 def connect(**options):

@@ -5,14 +5,14 @@ from datetime import timedelta
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
 from azure.servicebus.exceptions import MessageSizeExceededError
 
-import emptying
+import stage
 from stage import SERVICE_BUS, play, promise, queue
 
 client = ServiceBusClient.from_connection_string(SERVICE_BUS, retry_total=0)
 
 
 def receive_all(name, **options):
-    return emptying.receive_all(client, name, 0.5, **options)
+    return stage.receive_all(client, name, 0.5, **options)
 
 
 @promise
