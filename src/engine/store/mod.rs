@@ -19,6 +19,7 @@ pub(crate) mod key;
 mod lock_file;
 pub(crate) mod merged;
 pub(crate) mod meta;
+mod neighbours;
 mod open;
 mod records;
 mod replay;

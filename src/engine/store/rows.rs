@@ -5,10 +5,13 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::hash::Hash;
 use std::ops::Bound;
 
 use foldhash::fast::RandomState;
+
+use crate::engine::store::neighbours::Neighbours;
 
 /// Rows by key.
 pub(crate) trait RowMap<K, V>: Default {
@@ -72,24 +75,27 @@ impl<K: Ord, V> RowMap<K, V> for BTreeMap<K, V> {
 }
 
 /// Rows found by hash. Their order is made when it is first asked for, and kept until it is trimmed.
-pub(crate) struct Hashed<K, V> {
-    rows: HashMap<K, V, RandomState>,
+pub(crate) struct Hashed<K, V, S = RandomState> {
+    rows: HashMap<K, V, S>,
     order: OnceCell<BTreeSet<K>>,
 }
 
-impl<K, V> Default for Hashed<K, V> {
-    fn default() -> Hashed<K, V> {
+/// Rows found by a number of the engine's own.
+pub(crate) type Numbered<K, V> = Hashed<K, V, Neighbours>;
+
+impl<K, V, S: Default> Default for Hashed<K, V, S> {
+    fn default() -> Hashed<K, V, S> {
         Hashed { rows: HashMap::default(), order: OnceCell::new() }
     }
 }
 
-impl<K: Clone + Ord + Hash, V> Hashed<K, V> {
+impl<K: Clone + Ord + Hash, V, S: BuildHasher + Default> Hashed<K, V, S> {
     fn order(&self) -> &BTreeSet<K> {
         self.order.get_or_init(|| self.rows.keys().cloned().collect())
     }
 }
 
-impl<K: Clone + Ord + Hash, V> RowMap<K, V> for Hashed<K, V> {
+impl<K: Clone + Ord + Hash, V, S: BuildHasher + Default> RowMap<K, V> for Hashed<K, V, S> {
     fn get(&self, key: &K) -> Option<&V> {
         self.rows.get(key)
     }
@@ -144,20 +150,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hashed_rows_answer_as_sorted_ones(steps in proptest::collection::vec((0..6_u8, 0..12_u32), 1..60)) {
-            let (mut sorted, mut hashed) = (BTreeMap::new(), Hashed::default());
+        fn hashed_rows_answer_as_sorted_ones(steps in proptest::collection::vec((0..6_u8, 0..12_u64), 1..60)) {
+            let mut sorted = BTreeMap::new();
+            let (mut hashed, mut numbered) = (Hashed::<_, _>::default(), Numbered::default());
             for (step, key) in steps {
                 match step {
                     0 | 1 => {
                         RowMap::insert(&mut sorted, key, step);
                         hashed.insert(key, step);
+                        numbered.insert(key, step);
                     }
-                    2 => prop_assert_eq!(RowMap::remove(&mut sorted, &key), hashed.remove(&key)),
+                    2 => {
+                        let removed = RowMap::remove(&mut sorted, &key);
+                        prop_assert_eq!(removed, hashed.remove(&key));
+                        prop_assert_eq!(removed, numbered.remove(&key));
+                    }
                     3 => prop_assert_eq!(sorted.first(Bound::Excluded(&key)), hashed.first(Bound::Excluded(&key))),
                     4 => prop_assert_eq!(RowMap::last(&sorted, &key), hashed.last(&key)),
                     _ => hashed.trim(),
                 }
                 prop_assert_eq!(RowMap::get(&sorted, &key), hashed.get(&key));
+                prop_assert_eq!(RowMap::get(&sorted, &key), numbered.get(&key));
                 prop_assert_eq!(RowMap::len(&sorted), hashed.len());
             }
         }

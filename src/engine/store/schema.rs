@@ -57,6 +57,7 @@ use crate::engine::store::fold::Shelved;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::rows::Hashed;
+use crate::engine::store::rows::Numbered;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::shelf::Shelf;
 use crate::engine::store::shelf::Slot;
@@ -164,8 +165,8 @@ macro_rules! tables {
 tables! {
     0 workflows Workflows: Hashed, QueueId, Stream => Arc<WorkflowRecord>;
     1 states States: Hashed, QueueId, Stream => Bytes;
-    2 messages Messages: Hashed, QueueId, SequenceNumber => Arc<MessageRecord>;
-    3 contents Contents: Hashed, QueueId, SequenceNumber => Arc<Content>;
+    2 messages Messages: Numbered, QueueId, SequenceNumber => Arc<MessageRecord>;
+    3 contents Contents: Numbered, QueueId, SequenceNumber => Arc<Content>;
     4 line Line: BTreeMap, WorkflowKey, u64 => SequenceNumber;
     5 aside Aside: BTreeMap, WorkflowKey, u64 => SequenceNumber;
     6 links Links: BTreeMap, WorkflowKey, Option<MessageId> => Link;
