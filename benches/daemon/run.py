@@ -3,9 +3,11 @@
 
 Usage: python3 benches/daemon/run.py [BINARY] [--rounds N] [--json]
 
-Each round sends 10,000 workflows x 20 messages as NDJSON batches over four connections, to a queue nobody handles and to
-one with a persistent handler (benches/daemon/echo.py in two processes, which may hold 1,024 messages each), and runs `seriatim bench live` for as many
-messages. Prints the medians. BINARY is target/release/seriatim by default.
+Each round sends 10,000 workflows x 20 messages of 256 bytes as NDJSON batches over four connections, to a queue nobody
+handles and to one with a persistent handler (benches/daemon/echo.py in two processes, which may hold 2,048 messages
+each). Beside it the engine embedded has the same load (`seriatim bench wide`: as many workflows, messages and bytes, by
+position too) and its quickest one (`seriatim bench live`: 1,000 workflows, in order of arrival). Prints the medians.
+BINARY is target/release/seriatim by default.
 """
 import argparse
 import http.client
@@ -20,6 +22,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 WORKFLOWS, LENGTH, BATCH, CONNECTIONS = 10_000, 20, 1_000, 4
 TOTAL = WORKFLOWS * LENGTH
+# With what is around it, 256 bytes.
+TEXT = "x" * 234
 
 
 def main():
@@ -33,12 +37,15 @@ def main():
         rounds.append({
             "accepted": over_http(arguments.binary, handled=False),
             "end_to_end": over_http(arguments.binary, handled=True),
-            "embedded": embedded(arguments.binary),
+            "embedded": embedded(arguments.binary, "wide"),
+            "embedded_live": embedded(arguments.binary, "live"),
         })
         if not arguments.json:
             print(f"round {number + 1}: " + ", ".join(f"{name} {rate:,.0f}/s" for name, rate in rounds[-1].items()))
     median = {name: statistics.median(found[name] for found in rounds) for name in rounds[0]}
-    median["end_to_end_of_embedded"] = statistics.median(found["end_to_end"] / found["embedded"] for found in rounds)
+    for name in ("embedded", "embedded_live"):
+        shares = (found["end_to_end"] / found[name] for found in rounds)
+        median[f"end_to_end_of_{name}"] = round(statistics.median(shares), 3)
     print(json.dumps(median) if arguments.json else f"medians: {median}")
 
 
@@ -47,8 +54,8 @@ def over_http(binary, handled):
     with tempfile.TemporaryDirectory() as folder:
         definitions = pathlib.Path(folder) / "workflows"
         definitions.mkdir()
-        handler = f'[[handler]]\npersistent = ["python3", "{HERE / "echo.py"}"]\nprocesses = 2\nin_flight_max = 1024\n' if handled else ""
-        (definitions / "load.toml").write_text(f'order = "position"\n[delivery]\nconcurrency = 1024\n{handler}')
+        handler = f'[[handler]]\npersistent = ["python3", "{HERE / "echo.py"}"]\nprocesses = 2\nin_flight_max = 2048\n' if handled else ""
+        (definitions / "load.toml").write_text(f'order = "position"\n[delivery]\nconcurrency = 4096\n{handler}')
         command = [binary, "run", definitions, "--data", f"{folder}/data", "--http", "127.0.0.1:0", "--json"]
         daemon = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
@@ -77,7 +84,7 @@ def send(address, share):
     for position in range(1, LENGTH + 1):
         for first in range(share * BATCH, WORKFLOWS, CONNECTIONS * BATCH):
             lines = [
-                f'{{"workflow_id":"w{workflow}","position":{position},"body":{{"id":{workflow},"text":"{"x" * 60}"}}}}'
+                f'{{"workflow_id":"w{workflow}","position":{position},"body":{{"id":{workflow},"text":"{TEXT}"}}}}'
                 for workflow in range(first, min(first + BATCH, WORKFLOWS))
             ]
             connection.request("POST", "/v1/queues/load/messages", "\n".join(lines), headers)
@@ -93,8 +100,8 @@ def completed(address):
     return json.loads(connection.getresponse().read())["counts"]["completed"]
 
 
-def embedded(binary):
-    command = [binary, "bench", "live", "--messages", str(TOTAL), "--json"]
+def embedded(binary, workload):
+    command = [binary, "bench", workload, "--messages", str(TOTAL), "--json"]
     line = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
     return json.loads(line)["messages_per_second"]
 

@@ -51,6 +51,7 @@ impl Plan {
     pub(crate) fn new(workload: Workload, messages: Option<u32>) -> Plan {
         let (workflows, usual) = match workload {
             Workload::Live | Workload::Backlog | Workload::Retry | Workload::Shuffled => (1_000, 100_000),
+            Workload::Wide => (10_000, 200_000),
             Workload::Hot => (1, 100_000),
             Workload::Strict => (1, 5_000),
             Workload::Latency => (100, 5_000),
@@ -83,7 +84,7 @@ impl Plan {
             Workload::Latency => {
                 Plan { senders: workflows, send_len: 1, receivers: ATTENTIVE, take: Take::Next(16), ..plan }
             }
-            Workload::Shuffled => Plan { order: Order::Position, ..plan },
+            Workload::Wide | Workload::Shuffled => Plan { order: Order::Position, ..plan },
             Workload::Stuck => Plan { order: Order::Position, stored: stored(1, 100_000), ..plan },
             Workload::Stored => Plan { order: Order::Position, stored: stored(10_000, 100), ..plan },
         }

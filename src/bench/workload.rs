@@ -10,6 +10,8 @@ use serde::Serialize;
 pub(crate) enum Workload {
     /// 1,000 workflows, sent and handled at once.
     Live,
+    /// 10,000 workflows, ordered by position, sent and handled at once: what the daemon's benchmark gives it.
+    Wide,
     /// 1,000 workflows, all sent, then drained.
     Backlog,
     /// One workflow, whose runs share a commit.
@@ -38,6 +40,7 @@ impl Workload {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Workload::Live => "live",
+            Workload::Wide => "wide",
             Workload::Backlog => "backlog",
             Workload::Hot => "hot",
             Workload::Strict => "strict",
