@@ -1,6 +1,7 @@
 //! The lock token: proof that its holder holds a delivery.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use serde::Deserialize;
@@ -44,13 +45,10 @@ impl LockToken {
 impl fmt::Display for LockToken {
     /// Writes the token as the text of a UUID.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, byte) in self.0.iter().enumerate() {
-            if matches!(index, 4 | 6 | 8 | 10) {
-                f.write_str("-")?;
-            }
-            write!(f, "{byte:02x}")?;
-        }
-        Ok(())
+        let part =
+            |bytes: Range<usize>| self.0[bytes].iter().fold(0_u64, |part, byte| part << 8 | u64::from(*byte));
+        let [a, b, c, d, e] = [part(0..4), part(4..6), part(6..8), part(8..10), part(10..16)];
+        write!(f, "{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
     }
 }
 

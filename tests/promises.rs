@@ -15,6 +15,7 @@ mod promises {
     mod ordering;
     mod processor;
     mod processor_edges;
+    mod processor_many;
     mod recovery;
     mod restart;
     #[path = "../fuzz/rich.rs"]

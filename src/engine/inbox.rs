@@ -41,9 +41,9 @@ pub(crate) enum Request {
     },
     /// A command whose answer nobody waits for.
     GiveBack(Command),
-    /// Answer after this long.
+    /// Answer when the clock's elapsed time is this.
     Sleep {
-        lasts: Duration,
+        until: Duration,
         slot: oneshot::Sender<()>,
     },
     /// Look at the clock again.

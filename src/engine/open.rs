@@ -227,7 +227,7 @@ pub(crate) fn begin(store: Store, clock: Arc<dyn Clock>) -> Result<(Engine, Writ
         rules: Rules::default(),
         intake,
         inbox: inbox.clone(),
-        clock,
+        clock: clock.clone(),
         wakeups: Wakeups::default(),
         time: Timestamp::default(),
         elapsed: Duration::ZERO,
@@ -236,5 +236,5 @@ pub(crate) fn begin(store: Store, clock: Arc<dyn Clock>) -> Result<(Engine, Writ
         recovers: false,
     };
     writer.recover()?;
-    Ok((Engine { client: Client::new(inbox, epoch, events, meter) }, writer))
+    Ok((Engine { client: Client::new(inbox, epoch, events, meter, clock) }, writer))
 }

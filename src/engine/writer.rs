@@ -82,8 +82,8 @@ impl Writer {
     pub(crate) fn run(mut self) {
         loop {
             let mut gathered = self.gather();
-            for (lasts, slot) in gathered.sleepers.drain(..) {
-                self.wakeups.put_to_sleep(self.clock.elapsed().saturating_add(lasts), slot);
+            for (until, slot) in gathered.sleepers.drain(..) {
+                self.wakeups.put_to_sleep(until, slot);
             }
             if let Err(fault) = self.serve(gathered.asked, gathered.queries, gathered.backups) {
                 tracing::error!(%fault, "the engine stops");
@@ -231,7 +231,7 @@ impl Gathered {
             Request::Query { query, slot } => self.queries.push((query, slot)),
             Request::Backup { target, slot } => self.backups.push((target, slot)),
             Request::GiveBack(command) => self.asked.push(Asked::unattended(command)),
-            Request::Sleep { lasts, slot } => self.sleepers.push((lasts, slot)),
+            Request::Sleep { until, slot } => self.sleepers.push((until, slot)),
             Request::Wake => {}
             Request::Close { slot } => self.closing.push(slot),
         }

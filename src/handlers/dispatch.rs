@@ -26,11 +26,12 @@ pub(crate) enum AnyHandler {
 
 impl Handler<Raw> for AnyHandler {
     async fn handle(&self, context: Context, body: Raw) -> Result<Outcome, Failure> {
+        // In boxes, so that the quick one has not to carry the room that the others need.
         match self {
-            AnyHandler::Exec(exec) => exec.handle(context, body).await,
+            AnyHandler::Exec(exec) => Box::pin(exec.handle(context, body)).await,
             AnyHandler::Persistent(persistent) => persistent.handle(context, body).await,
-            AnyHandler::Webhook(webhook) => webhook.handle(context, body).await,
-            AnyHandler::Forward(forward) => forward.handle(context, body).await,
+            AnyHandler::Webhook(webhook) => Box::pin(webhook.handle(context, body)).await,
+            AnyHandler::Forward(forward) => Box::pin(forward.handle(context, body)).await,
         }
     }
 }

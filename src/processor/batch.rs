@@ -1,5 +1,6 @@
 //! Handling runs: consecutive messages of one workflow in one call.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::error::Unavailable;
 use crate::processor::context::Context;
 use crate::processor::delays::Delays;
 use crate::processor::handler::Body;
+use crate::processor::invocation::Held;
 use crate::processor::invocation::Keeping;
 use crate::processor::invocation::invoke;
 use crate::processor::outcome::Failure;
@@ -121,13 +123,17 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
             return settled_as(Handled::DeadLettered, settled);
         }
         let (cancel, cancelled) = watch::channel(false);
-        let context =
-            Context::new(run.messages()[0].clone(), self.queue.clone(), run.lock_token(), cancelled);
+        let held = Held { renewal: run.renewal(), lasts: run.lasts(), cancel };
+        let context = Context::new(
+            Arc::new(run.messages()[0].clone()),
+            self.queue.clone(),
+            run.lock_token(),
+            cancelled,
+        );
         let handler = self.handler.clone();
         let span = span_of(&self.queue, &run.messages()[0]);
         let handling = async move { handler.handle(context, bodies).await }.instrument(span);
-        let (renewal, lasts) = (run.renewal(), run.lasts());
-        match invoke(self.queue.client(), &renewal, lasts, &self.keeping, &cancel, handling).await? {
+        match invoke(&self.keeping, held, handling).await? {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,
             None => Ok(Handled::Lost),
@@ -169,14 +175,21 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
 
 impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
     type Job = Run;
+    type Done = Infallible;
 
     async fn receive(&self, _max: usize, wait: Duration) -> Result<Vec<Run>, ReceiveError> {
         let run = self.queue.receive_run(self.len_max, wait).await?;
         Ok(run.into_iter().collect())
     }
 
-    async fn handle(&self, job: Run) -> Result<(), Unavailable> {
-        self.handle_run(job).await.map(drop)
+    async fn handle(&self, job: Run) -> Result<Option<Infallible>, Unavailable> {
+        self.handle_run(job).await.map(|_| None)
+    }
+
+    /// Whole runs are settled by themselves.
+    async fn complete(&self, done: Vec<Infallible>) -> Result<(), Unavailable> {
+        done.into_iter().for_each(|never| match never {});
+        Ok(())
     }
 
     async fn release(&self, mut job: Run) {

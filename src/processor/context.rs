@@ -1,5 +1,7 @@
 //! What a handler knows beside the body.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
@@ -13,7 +15,7 @@ use crate::token::LockToken;
 /// What a handler knows beside the body: the message, its attempt, its workflow's state, and whether to stop.
 #[derive(Clone)]
 pub struct Context {
-    message: Received,
+    message: Arc<Received>,
     queue: Queue,
     token: LockToken,
     cancelled: watch::Receiver<bool>,
@@ -21,7 +23,7 @@ pub struct Context {
 
 impl Context {
     pub(crate) fn new(
-        message: Received,
+        message: Arc<Received>,
         queue: Queue,
         token: LockToken,
         cancelled: watch::Receiver<bool>,
@@ -56,7 +58,7 @@ impl Context {
     pub async fn state(&self) -> Result<Option<Bytes>, QueueError> {
         match &self.message.workflow_id {
             // Most have none, and need not ask for it.
-            Some(id) if self.message.has_state() => self.queue.workflow(id)?.state().await,
+            Some(id) if self.message.has_state() => Box::pin(self.queue.workflow(id)?.state()).await,
             _ => Ok(None),
         }
     }

@@ -1,72 +1,54 @@
-//! One call of a handler: in a task of its own, under a lock that is renewed, stopped when that is lost.
+//! One call of a handler: under a lock that is kept, stopped when that is lost.
 
 use std::any::Any;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 
-use crate::engine::Client;
 use crate::engine::Renewal;
 use crate::error::Unavailable;
-use crate::limits;
+use crate::processor::locks::Locks;
 use crate::processor::outcome::Failure;
-use crate::processor::renewal::keep_until_lost;
 
 /// How locks are kept.
 #[derive(Clone)]
 pub(crate) struct Keeping {
     /// Becomes true when handlers that still run are to be ended.
     pub(crate) give_up: watch::Receiver<bool>,
-    pub(crate) renew_for: Duration,
+    pub(crate) locks: Arc<Locks>,
 }
 
-/// A task that is ended when nobody waits for it any more.
-struct OwnedTask<T>(JoinHandle<T>);
-
-impl<T> OwnedTask<T> {
-    /// Ends the task, and waits until it is gone: nothing may be given back while its handler still runs.
-    async fn end(&mut self) {
-        self.0.abort();
-        let _ = (&mut self.0).await;
-    }
+/// What a handler runs under.
+pub(crate) struct Held {
+    pub(crate) renewal: Renewal,
+    /// For how long it is held yet.
+    pub(crate) lasts: Duration,
+    /// Tells the handler when it is lost.
+    pub(crate) cancel: watch::Sender<bool>,
 }
 
-impl<T> Drop for OwnedTask<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// Runs a handler's future to its end; `None` when the lock was lost before. A panic is a failure.
+/// Runs a handler's future to its end; `None` when its lock was lost before, or when it was to be ended. Then it is gone:
+/// nothing may be given back while its handler still runs. A panic is a failure.
 ///
 /// # Errors
 /// [`Unavailable`] when the engine went away before: with it went the lock.
-pub(crate) async fn invoke<T: Send + 'static>(
-    client: &Client,
-    renewal: &Renewal,
-    lasts: Duration,
+pub(crate) async fn invoke<T>(
     keeping: &Keeping,
-    cancel: &watch::Sender<bool>,
-    handling: impl Future<Output = Result<T, Failure>> + Send + 'static,
+    held: Held,
+    handling: impl Future<Output = Result<T, Failure>>,
 ) -> Result<Option<Result<T, Failure>>, Unavailable> {
-    let mut task = OwnedTask(tokio::spawn(handling));
-    let kept = tokio::select! {
-        biased;
-        ended = &mut task.0 => return Ok(Some(result_of(ended))),
-        kept = keep_until_lost(client, renewal, lasts, keeping.renew_for) => kept,
-        () = told(&keeping.give_up) => {
-            task.end().await;
-            return Ok(None);
-        }
-    };
-    cancel.send_replace(true);
+    let mut lock = keeping.locks.keep(held.renewal, held.lasts, held.cancel).await;
     tokio::select! {
-        _ = &mut task.0 => {}
-        _ = client.sleep(limits::CANCEL_GRACE) => task.end().await,
+        biased;
+        ended = caught(handling) => Ok(Some(ended)),
+        lost = lock.lost() => lost.map(|()| None),
+        () = told(&keeping.give_up) => Ok(None),
     }
-    kept.map(|()| None)
 }
 
 /// Waits until a flag is raised; a flag that nobody can raise any more never is.
@@ -77,14 +59,17 @@ pub(crate) async fn told(flag: &watch::Receiver<bool>) {
     }
 }
 
-fn result_of<T>(ended: Result<Result<T, Failure>, tokio::task::JoinError>) -> Result<T, Failure> {
-    match ended {
-        Ok(result) => result,
-        Err(error) if error.is_panic() => {
-            Err(Failure::new(format!("the handler panicked: {}", panic_text(&*error.into_panic()))))
-        }
-        Err(_) => Err(Failure::new("the handler was ended from outside")),
-    }
+async fn caught<T>(handling: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let mut handling = std::pin::pin!(handling);
+    std::future::poll_fn(|context| {
+        // Nobody sees the handler again after a panic, so it does not matter in what state it is.
+        let polled = catch_unwind(AssertUnwindSafe(|| handling.as_mut().poll(context)));
+        polled.unwrap_or_else(|panic| {
+            let text = panic_text(&*panic);
+            Poll::Ready(Err(Failure::new(format!("the handler panicked: {text}"))))
+        })
+    })
+    .await
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {

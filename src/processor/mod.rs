@@ -1,10 +1,12 @@
 //! The processor: receives, runs a handler for each delivery, and settles it by what the handler says.
 
 mod batch;
+mod completions;
 mod context;
 mod delays;
 mod handler;
 mod invocation;
+mod locks;
 mod outcome;
 mod pool;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]

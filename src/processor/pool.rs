@@ -4,7 +4,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::Semaphore;
+use tokio::sync::mpsc;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::task::JoinSet;
@@ -12,11 +14,15 @@ use tokio::task::JoinSet;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
 use crate::limits;
+use crate::processor::completions::Done;
+use crate::processor::completions::complete_all;
 use crate::processor::invocation::told;
 
 /// What a pool runs: where its jobs come from, and what is done with one.
 pub(crate) trait Consumer: Send + Sync + 'static {
     type Job: Send + 'static;
+    /// A job that is done, and only to be completed.
+    type Done: Send + 'static;
 
     /// Receives up to `max` jobs.
     fn receive(
@@ -25,8 +31,11 @@ pub(crate) trait Consumer: Send + Sync + 'static {
         wait: Duration,
     ) -> impl Future<Output = Result<Vec<Self::Job>, ReceiveError>> + Send;
 
-    /// Handles and settles one.
-    fn handle(&self, job: Self::Job) -> impl Future<Output = Result<(), Unavailable>> + Send;
+    /// Handles one, and settles it unless it is only to be completed.
+    fn handle(&self, job: Self::Job) -> impl Future<Output = Result<Option<Self::Done>, Unavailable>> + Send;
+
+    /// Completes many, each judged for itself.
+    fn complete(&self, done: Vec<Self::Done>) -> impl Future<Output = Result<(), Unavailable>> + Send;
 
     /// Gives one back unstarted.
     fn release(&self, job: Self::Job) -> impl Future<Output = ()> + Send;
@@ -92,43 +101,63 @@ pub(crate) async fn run_pool<C: Consumer>(
 ) -> Result<(), ReceiveError> {
     let Terms { concurrency, give_up, shutdown, patience } = terms;
     let (stop, stopping) = watch::channel(false);
-    let mut jobs = JoinSet::new();
-    let received = {
-        let receiving = receive_all(&consumer, concurrency, &mut jobs, &stopping);
-        tokio::select! {
-            ended = receiving => ended,
+    let (done, coming) = mpsc::unbounded_channel();
+    let completing = complete_all(consumer.clone(), coming);
+    let handling = async {
+        let desk = Arc::new(Desk { consumer, stopping, done });
+        let mut jobs = JoinSet::new();
+        let received = tokio::select! {
+            ended = receive_all(&desk, concurrency, &mut jobs) => ended,
             () = shutdown => Ok(()),
-        }
+        };
+        stop.send_replace(true);
+        drop(desk);
+        let drained = drain(jobs, patience, give_up).await;
+        received.and(drained.map_err(ReceiveError::from))
     };
-    stop.send_replace(true);
-    let drained = drain(jobs, patience, give_up).await;
-    received.and(drained.map_err(ReceiveError::from))
+    let (handled, completed) = tokio::join!(handling, completing);
+    handled.and(completed.map_err(ReceiveError::from))
+}
+
+/// What the jobs of a pool share.
+struct Desk<C: Consumer> {
+    consumer: Arc<C>,
+    stopping: watch::Receiver<bool>,
+    done: mpsc::UnboundedSender<Done<C::Done>>,
+}
+
+impl<C: Consumer> Desk<C> {
+    async fn handle(&self, job: C::Job, slot: OwnedSemaphorePermit) -> Result<(), Unavailable> {
+        if *self.stopping.borrow() {
+            Box::pin(self.consumer.release(job)).await;
+            return Ok(());
+        }
+        if let Some(done) = self.consumer.handle(job).await? {
+            // Nobody takes it only when the engine is gone, which who receives hears too.
+            let _ = self.done.send(Done { done, slot });
+        }
+        Ok(())
+    }
 }
 
 /// Receives for ever, as much as there are free slots for.
 async fn receive_all<C: Consumer>(
-    consumer: &Arc<C>,
+    desk: &Arc<Desk<C>>,
     concurrency: usize,
     jobs: &mut JoinSet<Result<(), Unavailable>>,
-    stopping: &watch::Receiver<bool>,
 ) -> Result<(), ReceiveError> {
     let slots = Arc::new(Semaphore::new(concurrency));
     loop {
-        let first = slots.clone().acquire_owned().await.expect("nobody closes the slots");
-        let free = slots.available_permits();
-        drop(first);
-        let received = consumer.receive((free + 1).min(limits::RECEIVE_MAX), limits::RECEIVE_WAIT).await?;
+        let mut free = slots.clone().acquire_owned().await.expect("nobody closes the slots");
+        let more = slots.available_permits().min(limits::RECEIVE_MAX - 1);
+        if let Some(more) = slots.clone().try_acquire_many_owned(u32::try_from(more).unwrap_or(0)).ok() {
+            free.merge(more);
+        }
+        let received = desk.consumer.receive(free.num_permits(), limits::RECEIVE_WAIT).await?;
         for job in received {
-            let slot = slots.clone().acquire_owned().await.expect("nobody closes the slots");
-            let (consumer, stopping) = (consumer.clone(), stopping.clone());
-            jobs.spawn(async move {
-                let _slot = slot;
-                if *stopping.borrow() {
-                    consumer.release(job).await;
-                    return Ok(());
-                }
-                consumer.handle(job).await
-            });
+            let slot = free.split(1).expect("no more is received than there are free slots");
+            let desk = desk.clone();
+            jobs.spawn(async move { desk.handle(job, slot).await });
         }
         while let Some(ended) = jobs.try_join_next() {
             if let Ok(Err(unavailable)) = ended {
@@ -153,7 +182,7 @@ async fn drain(
     waited.and(all_ended(&mut jobs).await)
 }
 
-async fn all_ended(jobs: &mut JoinSet<Result<(), Unavailable>>) -> Result<(), Unavailable> {
+pub(crate) async fn all_ended(jobs: &mut JoinSet<Result<(), Unavailable>>) -> Result<(), Unavailable> {
     let mut all = Ok(());
     while let Some(ended) = jobs.join_next().await {
         all = all.and(ended.unwrap_or(Ok(())));

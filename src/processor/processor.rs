@@ -17,6 +17,7 @@ use crate::processor::delays::Delays;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
 use crate::processor::invocation::Keeping;
+use crate::processor::locks::Locks;
 use crate::processor::pool::Running;
 use crate::processor::pool::Terms;
 use crate::processor::pool::run_pool;
@@ -138,8 +139,9 @@ impl Processor {
     ) -> Result<(), ReceiveError> {
         let (give_up, given_up) = watch::channel(false);
         let single = self.single(handler, given_up);
+        let locks = single.keeping.locks.clone();
         let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, patience };
-        run_pool(Arc::new(single), terms).await
+        locks.watch_beside(run_pool(Arc::new(single), terms)).await
     }
 
     /// Ends when handlers have had the time to drain, by the engine's clock.
@@ -174,9 +176,9 @@ impl Processor {
             len_max: len_max.clamp(1, limits::RECEIVE_MAX),
             body: PhantomData,
         };
-        let patience = self.patience();
+        let (locks, patience) = (batches.keeping.locks.clone(), self.patience());
         let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, patience };
-        run_pool(Arc::new(batches), terms).await
+        locks.watch_beside(run_pool(Arc::new(batches), terms)).await
     }
 
     /// As [`Processor::start`], with up to `len_max` consecutive messages of one workflow in one call.
@@ -203,6 +205,6 @@ impl Processor {
     }
 
     fn keeping(&self, give_up: watch::Receiver<bool>) -> Keeping {
-        Keeping { give_up, renew_for: self.renew_for }
+        Keeping { give_up, locks: Locks::new(self.queue.client().clone(), self.renew_for) }
     }
 }

@@ -1,4 +1,4 @@
-//! Keeping a lock while a handler runs, and noticing when it is lost.
+//! Renewing a lock while a handler runs, and noticing when it is lost.
 
 use std::time::Duration;
 
@@ -7,27 +7,37 @@ use crate::engine::Renewal;
 use crate::error::SettleError;
 use crate::error::Unavailable;
 
+/// When something is first to be done about a lock that has been held since an instant: at 70 % of its time it is renewed,
+/// unless its handler will have had its time by then; then it runs out by itself.
+pub(crate) fn first_due(since: Duration, lasts: Duration, renew_for: Duration) -> Duration {
+    let pause = lasts.mul_f64(0.7);
+    since.saturating_add(if pause <= renew_for { pause } else { lasts })
+}
+
 /// Renews a lock at 70 % of its time, again and again, and returns when it is lost: refused, or not renewed any more
 /// because the handler has had its time. An engine that is gone is an error, and a loss too.
 ///
-/// `lasts` is for how long it is held at first; each renewal says for how long from then on.
+/// `lasts` is for how long it is held at first, from `since` in the clock's elapsed time; each renewal says for how long
+/// from then on.
 pub(crate) async fn keep_until_lost(
     client: &Client,
     renewal: &Renewal,
+    mut since: Duration,
     mut lasts: Duration,
     renew_for: Duration,
 ) -> Result<(), Unavailable> {
     let mut renewed_for = Duration::ZERO;
     while renewed_for + lasts.mul_f64(0.7) <= renew_for {
         let pause = lasts.mul_f64(0.7);
-        client.sleep(pause).await?;
+        client.sleep_until(since.saturating_add(pause)).await?;
         match renewal.prolong().await {
             Ok(prolonged) => lasts = prolonged,
             Err(SettleError::Unavailable(unavailable)) => return Err(unavailable),
             Err(_) => return Ok(()),
         }
+        since = client.elapsed();
         renewed_for += pause;
     }
     // The lock runs out by itself; the engine's clock says when.
-    client.sleep(lasts).await
+    client.sleep_until(since.saturating_add(lasts)).await
 }

@@ -21,6 +21,7 @@ use crate::processor::context::Context;
 use crate::processor::delays::Delays;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
+use crate::processor::invocation::Held;
 use crate::processor::invocation::Keeping;
 use crate::processor::invocation::invoke;
 use crate::processor::outcome::Failure;
@@ -54,31 +55,50 @@ pub(crate) enum Handled {
     Lost,
 }
 
+/// How far a delivery has come when its handler has ended.
+enum Ended {
+    /// It is to be completed, and nothing else.
+    Done(Delivery),
+    Settled(Handled),
+}
+
 impl<H: Handler<T>, T: Body> Single<H, T> {
     /// Handles one delivery and settles it.
-    pub(crate) async fn handle_one(&self, mut delivery: Delivery) -> Result<Handled, Unavailable> {
+    pub(crate) async fn handle_one(&self, delivery: Delivery) -> Result<Handled, Unavailable> {
+        let handling = self.keeping.locks.watch_beside(self.run(delivery));
+        match handling.await? {
+            Ended::Done(mut delivery) => settled_as(Handled::Completed, delivery.complete().await),
+            Ended::Settled(handled) => Ok(handled),
+        }
+    }
+
+    /// Handles one delivery, and settles it unless all that is left is to complete it.
+    async fn run(&self, mut delivery: Delivery) -> Result<Ended, Unavailable> {
         let body = match T::read(delivery.message()) {
             Ok(body) => body,
             Err(misuse) => {
-                let settled = delivery.dead_letter(MALFORMED_BODY, misuse.to_string()).await;
-                return settled_as(Handled::DeadLettered, settled);
+                let settled = Box::pin(delivery.dead_letter(MALFORMED_BODY, misuse.to_string())).await;
+                return settled_as(Handled::DeadLettered, settled).map(Ended::Settled);
             }
         };
         let (cancel, cancelled) = watch::channel(false);
+        let held = Held { renewal: delivery.renewal(), lasts: delivery.lasts(), cancel };
         let token = delivery.lock_token();
-        let context = Context::new(delivery.message().clone(), self.queue.clone(), token, cancelled);
+        let context = Context::new(delivery.shared_message(), self.queue.clone(), token, cancelled);
         let handler = self.handler.clone();
         let span = span_of(&self.queue, delivery.message());
         let handling = async move { handler.handle(context, body).await }.instrument(span);
-        let (renewal, lasts) = (delivery.renewal(), delivery.lasts());
-        let result = invoke(self.queue.client(), &renewal, lasts, &self.keeping, &cancel, handling).await?;
+        let result = invoke(&self.keeping, held, handling).await?;
         match result {
-            Some(Ok(outcome)) => self.settle(delivery, outcome).await,
-            Some(Err(failure)) => self.settle_failure(delivery, failure).await,
+            Some(Ok(Outcome::Complete)) => Ok(Ended::Done(delivery)),
+            Some(Ok(Outcome::CompleteWith(completion))) if completion.is_plain() => Ok(Ended::Done(delivery)),
+            // In boxes, so that what is done at once has not to carry the room that the others need.
+            Some(Ok(outcome)) => Box::pin(self.settle(delivery, outcome)).await.map(Ended::Settled),
+            Some(Err(failure)) => Box::pin(self.settle_failure(delivery, failure)).await.map(Ended::Settled),
             None => {
                 // The lock is gone, so this only tells the engine what it knows already.
                 drop(delivery);
-                Ok(Handled::Lost)
+                Ok(Ended::Settled(Handled::Lost))
             }
         }
     }
@@ -174,13 +194,25 @@ pub(crate) fn is_lost(error: &SettleError) -> bool {
 
 impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
     type Job = Delivery;
+    type Done = Delivery;
 
     async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
         self.queue.receive_many(max, wait).await
     }
 
-    async fn handle(&self, job: Delivery) -> Result<(), Unavailable> {
-        self.handle_one(job).await.map(drop)
+    async fn handle(&self, job: Delivery) -> Result<Option<Delivery>, Unavailable> {
+        match self.run(job).await? {
+            Ended::Done(delivery) => Ok(Some(delivery)),
+            Ended::Settled(_) => Ok(None),
+        }
+    }
+
+    async fn complete(&self, mut done: Vec<Delivery>) -> Result<(), Unavailable> {
+        let completed = match self.queue.complete_all(&mut done).await {
+            Ok(completed) => completed.into_iter().map(|one| one.map_err(SettleError::Refused)).collect(),
+            Err(error) => vec![Err(error)],
+        };
+        completed.into_iter().try_for_each(|one| settled_as(Handled::Completed, one).map(drop))
     }
 
     async fn release(&self, mut job: Delivery) {

@@ -8,6 +8,7 @@ use tokio::sync::broadcast;
 use tokio::sync::oneshot;
 
 use crate::actor::Actor;
+use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::engine::client::events::Events;
 use crate::engine::client::queue::Queue;
@@ -47,6 +48,7 @@ struct Shared {
     epoch: u32,
     events: broadcast::Sender<Event>,
     meter: Meter,
+    clock: Arc<dyn Clock>,
 }
 
 impl Drop for Shared {
@@ -57,8 +59,14 @@ impl Drop for Shared {
 }
 
 impl Client {
-    pub(crate) fn new(inbox: Inbox, epoch: u32, events: broadcast::Sender<Event>, meter: Meter) -> Client {
-        Client { shared: Arc::new(Shared { inbox, epoch, events, meter }), actor: None }
+    pub(crate) fn new(
+        inbox: Inbox,
+        epoch: u32,
+        events: broadcast::Sender<Event>,
+        meter: Meter,
+        clock: Arc<dyn Clock>,
+    ) -> Client {
+        Client { shared: Arc::new(Shared { inbox, epoch, events, meter, clock }), actor: None }
     }
 
     /// Creates a queue, unless there is one of this name with the same options.
@@ -248,8 +256,21 @@ impl Client {
     /// # Errors
     /// [`Unavailable`] when the engine ends before.
     pub(crate) async fn sleep(&self, lasts: Duration) -> Result<(), Unavailable> {
+        self.sleep_until(self.elapsed().saturating_add(lasts)).await
+    }
+
+    /// How long the engine's clock has run.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.shared.clock.elapsed()
+    }
+
+    /// Sleeps until the engine's clock has run so long.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the engine ends before.
+    pub(crate) async fn sleep_until(&self, until: Duration) -> Result<(), Unavailable> {
         let (slot, awake) = oneshot::channel();
-        self.shared.inbox.post(Request::Sleep { lasts, slot }).await?;
+        self.shared.inbox.post(Request::Sleep { until, slot }).await?;
         match awake.await {
             Ok(()) => Ok(()),
             Err(_) => Err(self.shared.inbox.why_ended().await),

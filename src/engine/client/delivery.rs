@@ -1,5 +1,6 @@
 //! A delivery: a message handed out under a lock, to be settled.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
@@ -34,7 +35,7 @@ use crate::token::LockToken;
 /// A delivery that is dropped without being settled is given back at once as a failed attempt.
 #[must_use = "a delivery that is dropped counts as a failed attempt"]
 pub struct Delivery {
-    message: Received,
+    message: Arc<Received>,
     hold: DeliveryHold,
     locked_until: Timestamp,
     lasts: Duration,
@@ -82,12 +83,17 @@ impl Delivery {
         let delivery_count = handed.record.delivery_count;
         let hold = DeliveryHold { client, queue, token, sequence, delivery_count, settled: false };
         let lasts = handed.lasts();
-        Delivery { message: Received::new(handed), hold, locked_until, lasts }
+        Delivery { message: Arc::new(Received::new(handed)), hold, locked_until, lasts }
     }
 
     /// The message.
     pub fn message(&self) -> &Received {
         &self.message
+    }
+
+    /// The message, for somebody else to keep.
+    pub(crate) fn shared_message(&self) -> Arc<Received> {
+        self.message.clone()
     }
 
     /// The queue it came from.

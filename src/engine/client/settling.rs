@@ -59,6 +59,11 @@ impl Completion {
         self
     }
 
+    /// Whether nothing happens beside the completion.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.state, StateChange::Keep) && self.sends.is_empty()
+    }
+
     pub(crate) fn check(self) -> Result<CompletionCommand, Misuse> {
         if let StateChange::Set(state) = &self.state {
             check_state(state)?;

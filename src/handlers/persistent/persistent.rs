@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytes::Bytes;
 use rustix::process::Pid;
 use rustix::process::Signal;
 use serde::Serialize;
@@ -91,6 +92,9 @@ struct Bells {
     answers: AtomicU64,
 }
 
+/// Bytes of most lines beside the body.
+const ENVELOPE_LEN: usize = 512;
+
 /// A line for a child.
 #[derive(Serialize)]
 struct Line<'a> {
@@ -140,13 +144,8 @@ impl Persistent {
     }
 
     async fn ask(&self, context: &Context) -> Result<OutcomeEnvelope, Failure> {
-        let message =
-            DeliveryEnvelope::show(context.queue().name(), context.message(), self.site.by_position);
-        let mut message = message.with_state(context.state().await?.as_ref());
-        message.lock_token = Some(context.lock_token().to_string());
         let id = self.crew.next_id.fetch_add(1, Ordering::Relaxed);
-        let mut line = serde_json::to_vec(&Line { id, message: &message })?;
-        line.push(b'\n');
+        let line = self.line(id, context, context.state().await?.as_ref())?;
         let (reply, mut verdict) = oneshot::channel();
         let mut asked = Asked { crew: &self.crew, id, is_answered: false };
         self.crew.submit(Request { id, line, reply });
@@ -160,6 +159,19 @@ impl Persistent {
         };
         asked.is_answered = true;
         told.unwrap_or_else(|_| Err(Failure::new("the handler is closed")))
+    }
+}
+
+impl Persistent {
+    fn line(&self, id: u64, context: &Context, state: Option<&Bytes>) -> Result<Vec<u8>, Failure> {
+        let message =
+            DeliveryEnvelope::show(context.queue().name(), context.message(), self.site.by_position);
+        let mut message = message.with_state(state);
+        message.lock_token = Some(context.lock_token().to_string());
+        let mut line = Vec::with_capacity(ENVELOPE_LEN + context.message().body.len());
+        serde_json::to_writer(&mut line, &Line { id, message: &message })?;
+        line.push(b'\n');
+        Ok(line)
     }
 }
 

@@ -61,7 +61,7 @@ impl Stage {
         let delivery = self.queue.receive(LONG).await.unwrap().expect("the message was sent");
         let (cancel, cancelled) = watch::channel(false);
         let token = delivery.lock_token();
-        let context = Context::new(delivery.message().clone(), self.queue.clone(), token, cancelled);
+        let context = Context::new(delivery.shared_message(), self.queue.clone(), token, cancelled);
         Handed { delivery, context, cancel }
     }
 

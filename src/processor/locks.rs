@@ -1,0 +1,196 @@
+//! The locks of the messages that are handled, nearly all of which are settled before they must be renewed.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::sync::oneshot;
+use tokio::sync::watch;
+
+use crate::engine::Client;
+use crate::engine::Renewal;
+use crate::error::Unavailable;
+use crate::limits;
+use crate::processor::renewal::first_due;
+use crate::processor::renewal::keep_until_lost;
+
+/// Keeps locks while handlers run, as long as somebody [watches](Locks::watch_beside).
+///
+/// A lock is only noted here: the engine is asked for the first instant at which one is to be renewed, and one that is
+/// still noted then gets a task of its own, so that it is kept while its handler keeps its thread busy.
+pub(crate) struct Locks {
+    client: Client,
+    renew_for: Duration,
+    noted: Mutex<Noted>,
+    /// Rung when a lock was noted that is due before the instant the engine was asked for.
+    earlier: Notify,
+}
+
+#[derive(Default)]
+struct Noted {
+    due: BTreeMap<Due, Lock>,
+    next: u64,
+    /// The instant the engine was asked for, unless it has come.
+    asked_for: Option<Duration>,
+    /// The engine is gone, and with it all locks.
+    is_over: bool,
+}
+
+/// When a lock is to be renewed, in the clock's elapsed time, and its number.
+type Due = (Duration, u64);
+
+struct Lock {
+    renewal: Renewal,
+    since: Duration,
+    lasts: Duration,
+    /// Tells the handler.
+    cancel: watch::Sender<bool>,
+    /// Tells who runs the handler, when that has had the time to end by itself.
+    lost: oneshot::Sender<Result<(), Unavailable>>,
+}
+
+/// A lock that is kept until this is dropped.
+pub(crate) struct KeptLock<'a> {
+    locks: &'a Locks,
+    due: Due,
+    lost: oneshot::Receiver<Result<(), Unavailable>>,
+}
+
+impl Drop for KeptLock<'_> {
+    fn drop(&mut self) {
+        self.locks.noted().due.remove(&self.due);
+    }
+}
+
+impl KeptLock<'_> {
+    /// Waits until it is lost, and its handler has had the time to end by itself.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the engine went away: with it went the lock.
+    pub(crate) async fn lost(&mut self) -> Result<(), Unavailable> {
+        match (&mut self.lost).await {
+            Ok(lost) => lost,
+            // Nobody keeps it, because the engine is gone, and says why.
+            Err(_) => Box::pin(self.locks.client.sleep(Duration::ZERO)).await,
+        }
+    }
+}
+
+impl Locks {
+    /// Locks that are renewed for so long at most.
+    pub(crate) fn new(client: Client, renew_for: Duration) -> Arc<Locks> {
+        Arc::new(Locks { client, renew_for, noted: Mutex::default(), earlier: Notify::new() })
+    }
+
+    /// Keeps a lock that still lasts so long; says through `cancel` when it is lost.
+    pub(crate) async fn keep(
+        &self,
+        renewal: Renewal,
+        lasts: Duration,
+        cancel: watch::Sender<bool>,
+    ) -> KeptLock<'_> {
+        let (kept, is_first) = self.note(renewal, lasts, cancel);
+        if is_first {
+            self.earlier.notify_one();
+            // Who watches has to hear of it before the handler begins, which may keep this thread busy.
+            tokio::task::yield_now().await;
+        }
+        kept
+    }
+
+    /// Notes a lock; says whether it is due before the instant the engine was asked for.
+    fn note(&self, renewal: Renewal, lasts: Duration, cancel: watch::Sender<bool>) -> (KeptLock<'_>, bool) {
+        let since = self.client.elapsed();
+        let (tell, lost) = oneshot::channel();
+        let mut noted = self.noted();
+        noted.next += 1;
+        let due = (first_due(since, lasts, self.renew_for), noted.next);
+        if !noted.is_over {
+            noted.due.insert(due, Lock { renewal, since, lasts, cancel, lost: tell });
+        }
+        let is_first = !noted.is_over && noted.asked_for.is_none_or(|asked_for| due.0 < asked_for);
+        (KeptLock { locks: self, due, lost }, is_first)
+    }
+
+    /// Runs a future to its end, and watches the locks meanwhile.
+    pub(crate) async fn watch_beside<T>(&self, work: impl Future<Output = T>) -> T {
+        tokio::select! {
+            done = work => done,
+            never = self.watch() => match never {},
+        }
+    }
+
+    async fn watch(&self) -> Infallible {
+        loop {
+            let first = self.ask_for_first();
+            let until_first = async {
+                match first {
+                    Some(until) => self.client.sleep_until(until).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                slept = until_first => match slept {
+                    Ok(()) => self.keep_due(),
+                    Err(unavailable) => return self.end(&unavailable).await,
+                },
+                () = self.earlier.notified() => {}
+            }
+        }
+    }
+
+    fn ask_for_first(&self) -> Option<Duration> {
+        let mut noted = self.noted();
+        noted.asked_for = noted.due.keys().next().map(|(until, _)| *until);
+        noted.asked_for
+    }
+
+    fn keep_due(&self) {
+        let (mut noted, elapsed) = (self.noted(), self.client.elapsed());
+        while let Some(first) = noted.due.first_entry()
+            && first.key().0 <= elapsed
+        {
+            tokio::spawn(first.remove().keep(self.client.clone(), self.renew_for));
+        }
+    }
+
+    async fn end(&self, unavailable: &Unavailable) -> Infallible {
+        let due = {
+            let mut noted = self.noted();
+            noted.is_over = true;
+            std::mem::take(&mut noted.due)
+        };
+        for lock in due.into_values() {
+            lock.cancel.send_replace(true);
+            let _ = lock.lost.send(Err(unavailable.clone()));
+        }
+        std::future::pending().await
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lock {
+    /// Renews it until it is lost, or until nobody wants it any more.
+    async fn keep(self, client: Client, renew_for: Duration) {
+        let Lock { renewal, since, lasts, cancel, mut lost } = self;
+        let kept = tokio::select! {
+            kept = keep_until_lost(&client, &renewal, since, lasts, renew_for) => kept,
+            () = lost.closed() => return,
+        };
+        cancel.send_replace(true);
+        tokio::select! {
+            _ = client.sleep(limits::CANCEL_GRACE) => {}
+            () = lost.closed() => return,
+        }
+        let _ = lost.send(kept);
+    }
+}

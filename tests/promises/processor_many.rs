@@ -1,0 +1,111 @@
+//! What a processor promises of many messages at once: completed together, judged each for itself, kept while they last.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::mpsc;
+
+use seriatim::Context;
+use seriatim::Failure;
+use seriatim::Outcome;
+use seriatim::Processor;
+use seriatim::QueueOptions;
+use seriatim::Raw;
+use tokio::sync::Semaphore;
+
+use crate::promises::house::House;
+use crate::promises::house::millis;
+use crate::promises::house::seconds;
+use crate::promises::processor::until;
+
+/// A house whose workflows have one message each, and a processor that holds all of them until it is let go on.
+async fn house_with_all_held(workflows: usize) -> (House, seriatim::Running, Arc<Semaphore>) {
+    let house = House::new(QueueOptions::default()).await;
+    for workflow in 0..workflows {
+        house.send(&format!("w{workflow}"), "body").await;
+    }
+    let (started, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (start, gate) = (started.clone(), go_on.clone());
+    let handler = move |_: Context, _: Raw| {
+        let (start, gate) = (start.clone(), gate.clone());
+        async move {
+            start.add_permits(1);
+            gate.acquire().await?.forget();
+            Ok::<_, Failure>(Outcome::Complete)
+        }
+    };
+    let pool = Processor::new(house.queue.clone()).concurrency(workflows).start(handler);
+    let all = u32::try_from(workflows).expect("not so many");
+    let _all = started.acquire_many(all).await.expect("nobody closes it");
+    (house, pool, go_on)
+}
+
+#[tokio::test]
+async fn what_many_handlers_have_done_is_completed_in_few_requests() {
+    let (house, pool, go_on) = house_with_all_held(200).await;
+    let before = house.engine.client().commit_stats().answers;
+    go_on.add_permits(200);
+    until(|| async { house.counts().await.completed == 200 }).await;
+    let requests = house.engine.client().commit_stats().answers - before;
+    assert!(requests < 20, "200 completions took {requests} requests");
+    pool.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lock_that_was_lost_keeps_no_other_from_being_completed() {
+    let (house, pool, go_on) = house_with_all_held(3).await;
+    house.queue.workflow("w1").unwrap().release_lock().await.unwrap();
+    // Its message is held a second time by now; the first three end together.
+    go_on.add_permits(3);
+    until(|| async { house.counts().await.completed == 2 }).await;
+    go_on.add_permits(1);
+    until(|| async { house.counts().await.completed == 3 }).await;
+    pool.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_done_when_a_processor_is_stopped_is_completed_before_it_ends() {
+    let (house, pool, go_on) = house_with_all_held(50).await;
+    let stopped = tokio::spawn(pool.stop());
+    go_on.add_permits(50);
+    stopped.await.unwrap().unwrap();
+    assert_eq!(house.counts().await.completed, 50);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_keeps_its_thread_busy_keeps_its_lock() {
+    let house = House::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
+    house.send("w", "1").await;
+    let (started, mut has_started) = tokio::sync::mpsc::unbounded_channel();
+    let (finish, finished) = mpsc::channel::<()>();
+    let finished = Arc::new(Mutex::new(finished));
+    let handler = move |_: Context, _: Raw| {
+        let (started, finished) = (started.clone(), finished.clone());
+        async move {
+            started.send(())?;
+            // No await: whoever shares its task has to wait.
+            let _ = finished.lock().map(|finished| finished.recv());
+            Ok::<_, Failure>(Outcome::Complete)
+        }
+    };
+    let pool = Processor::new(house.queue.clone()).start(handler);
+    has_started.recv().await.unwrap();
+    let locked_until = || async {
+        match house.status("w").await {
+            Some(seriatim::WorkflowStatus::Locked { until }) => until,
+            other => panic!("{other:?}"),
+        }
+    };
+    let before = locked_until().await;
+    until(|| async {
+        // The renewal gets its turns before the clock goes on: a machine that is busy loses no lock.
+        for _ in 0..50 {
+            house.counts().await;
+        }
+        house.clock.advance(millis(250));
+        locked_until().await > before
+    })
+    .await;
+    finish.send(()).unwrap();
+    until(|| async { house.counts().await.completed == 1 }).await;
+    pool.stop().await.unwrap();
+}
