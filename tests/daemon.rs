@@ -4,6 +4,8 @@
 mod crash;
 #[path = "daemon/house.rs"]
 mod house;
+#[path = "daemon/metrics.rs"]
+mod metrics;
 #[path = "daemon/reload.rs"]
 mod reload;
 #[path = "daemon/restart.rs"]

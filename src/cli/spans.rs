@@ -37,6 +37,8 @@ where
     let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
     // What the exporter does itself would be exported again, and again.
     let own = EnvFilter::new("seriatim=info");
-    let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("seriatim")).with_filter(own);
+    let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("seriatim"));
+    // A span that is activated when it is entered can no longer be told whose child it is.
+    let layer = layer.with_context_activation(false).with_filter(own);
     Ok(Some((layer, Spans(provider))))
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::daemon::gauges::Gauges;
 use crate::handlers::Dispatch;
+#[cfg(feature = "otlp")]
+use crate::handlers::continue_sender;
 use crate::intake::Rule;
 use crate::processor::Context;
 use crate::processor::Failure;
@@ -22,6 +24,8 @@ pub(crate) struct Attempts {
 
 impl Handler<Raw> for Attempts {
     async fn handle(&self, context: Context, body: Raw) -> Result<Outcome, Failure> {
+        #[cfg(feature = "otlp")]
+        continue_sender(&context.message().headers.properties);
         let queue = context.queue().name().clone();
         let _running = self.gauges.begin();
         let began = self.clock.elapsed();

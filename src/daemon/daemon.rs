@@ -44,6 +44,7 @@ use crate::server::ServerOptions;
 use crate::service_bus::Endpoint;
 use crate::service_bus::EndpointOptions;
 use crate::service_bus::Meters;
+use crate::storage_queue;
 
 /// What a daemon is started with.
 #[derive(Clone, Debug)]
@@ -118,6 +119,8 @@ pub(crate) struct House {
     pub(crate) gauges: Gauges,
     /// What the endpoint of Service Bus counts.
     pub(crate) amqp_meters: Meters,
+    /// What the endpoint for storage queues counts.
+    pub(crate) storage_queue_meters: storage_queue::Meters,
     pub(crate) clock: Arc<dyn Clock>,
     /// Changes who may come in; there once the server is.
     pub(crate) doorkeeper: OnceLock<Doorkeeper>,
@@ -161,6 +164,7 @@ impl Daemon {
             lookout: Lookout::default(),
             gauges,
             amqp_meters: Meters::default(),
+            storage_queue_meters: storage_queue::Meters::default(),
             started_at: clock.now(),
             clock,
             doorkeeper: OnceLock::new(),

@@ -35,7 +35,8 @@ impl Serving {
             let definitions = house.definitions.load();
             definitions.get(queue.as_str()).map(|definition| definition.file.display().to_string())
         });
-        let queues = StorageQueues::bind(options, house.intake.clone(), defined, house.clock.clone()).await;
+        let (clock, meters) = (house.clock.clone(), house.storage_queue_meters.clone());
+        let queues = StorageQueues::bind(options, house.intake.clone(), defined, clock, meters).await;
         let queues = queues.map_err(|error| DaemonError::Server(error.to_string()))?;
         Ok(Some(Serving { address: queues.address(), task: tokio::spawn(queues.run(stopping)) }))
     }

@@ -192,6 +192,7 @@ impl Desk {
             troubles: house.lookout.count(house.clock.now()),
             store_bytes: house.home.store_bytes(),
             amqp: house.options.amqp.map(|_| house.amqp_meters.read()),
+            storage_queue: house.options.storage_queue.map(|_| house.storage_queue_meters.read()),
         };
         metrics::page(&house.gauges, &looked).map_err(|error| Problem::new("fault", error.to_string()))
     }

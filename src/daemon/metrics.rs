@@ -18,6 +18,7 @@ use crate::engine::COMMIT_SECONDS;
 use crate::engine::CommitStats;
 use crate::engine::QueueView;
 use crate::service_bus::MeterReading;
+use crate::storage_queue;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByQueue {
@@ -36,6 +37,12 @@ struct ByCause {
     cause: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByAnswer {
+    operation: &'static str,
+    status: &'static str,
+}
+
 type Count = Gauge<u64, AtomicU64>;
 type Seconds = Gauge<f64, AtomicU64>;
 
@@ -47,6 +54,8 @@ pub(crate) struct Looked {
     pub(crate) store_bytes: u64,
     /// What the endpoint of Service Bus has counted, if there is one.
     pub(crate) amqp: Option<MeterReading>,
+    /// What the endpoint for storage queues has counted, if there is one.
+    pub(crate) storage_queue: Option<storage_queue::MeterReading>,
 }
 
 /// Writes the page.
@@ -58,6 +67,9 @@ pub(crate) fn page(gauges: &Gauges, looked: &Looked) -> Result<String, fmt::Erro
     register_troubles(&mut registry, &looked.troubles);
     if let Some(amqp) = &looked.amqp {
         register_amqp(&mut registry, amqp);
+    }
+    if let Some(storage_queue) = &looked.storage_queue {
+        register_storage_queue(&mut registry, storage_queue);
     }
     let store = Count::default();
     store.set(looked.store_bytes);
@@ -122,6 +134,19 @@ fn register_amqp(registry: &mut Registry, reading: &MeterReading) {
     for (name, help, count) in counts {
         registry.register(name, help, ConstCounter::new(count));
     }
+}
+
+fn register_storage_queue(registry: &mut Registry, reading: &storage_queue::MeterReading) {
+    let connections = Count::default();
+    connections.set(reading.connections as u64);
+    let help = "Connections to the endpoint for storage queues that are open";
+    registry.register("seriatim_storage_queue_connections", help, connections);
+    let requests = Family::<ByAnswer, Counter>::default();
+    for &storage_queue::RequestCount { operation, status, count } in &reading.requests {
+        requests.get_or_create(&ByAnswer { operation, status }).inc_by(count);
+    }
+    let help = "Requests to the endpoint for storage queues, by what was asked and the status of the answer";
+    registry.register("seriatim_storage_queue_requests", help, requests);
 }
 
 fn register_commits(registry: &mut Registry, commits: &CommitStats) {

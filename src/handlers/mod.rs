@@ -13,9 +13,12 @@ mod outbound;
 mod persistent;
 mod program;
 mod site;
+#[cfg(feature = "otlp")]
+mod span;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod variables;
 mod webhook;
 
@@ -35,5 +38,7 @@ pub(crate) use crate::handlers::outbound::signature::Secret;
 pub(crate) use crate::handlers::persistent::Persistent;
 pub(crate) use crate::handlers::persistent::PersistentOptions;
 pub(crate) use crate::handlers::site::Site;
+#[cfg(feature = "otlp")]
+pub(crate) use crate::handlers::span::continue_sender;
 pub(crate) use crate::handlers::webhook::Webhook;
 pub(crate) use crate::handlers::webhook::WebhookOptions;

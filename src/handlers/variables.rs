@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
 use crate::handlers::site::Site;
+use crate::handlers::trace::trace;
 use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::limits;
@@ -26,9 +27,6 @@ pub(crate) const STORE: &str = "SERIATIM_STORE";
 
 /// Carries the mark of one child, in whatever that starts.
 pub(crate) const CHILD: &str = "SERIATIM_CHILD";
-
-/// The property that carries a trace.
-const TRACE: &str = "traceparent";
 
 /// An environment.
 pub(crate) type Variables = BTreeMap<OsString, OsString>;
@@ -63,7 +61,7 @@ pub(crate) async fn of_message(site: &Site, context: &Context) -> Result<Variabl
         texts.push(("STATE", Some(state_text(&state)?)));
     }
     let texts = texts.into_iter().filter_map(|(name, text)| Some((format!("SERIATIM_{name}"), text?)));
-    let trace = trace(context).map(|trace| ("TRACEPARENT".to_owned(), trace.to_owned()));
+    let trace = trace(context).map(|trace| ("TRACEPARENT".to_owned(), trace));
     let all = properties(&message.headers.properties)?.into_iter().chain(texts).chain(trace);
     Ok(all.map(possible).map(|(name, text)| (OsString::from(name), OsString::from(text))).collect())
 }
@@ -91,15 +89,6 @@ fn possible((name, text): (String, String)) -> (String, String) {
         true => (format!("{name}_BASE64"), BASE64.encode(text)),
         false => (name, text),
     }
-}
-
-/// The trace the message belongs to, when its sender said one that is well formed.
-pub(crate) fn trace(context: &Context) -> Option<&str> {
-    let Some(PropertyValue::Text(trace)) = context.message().headers.properties.get(TRACE) else {
-        return None;
-    };
-    let is_trace = trace.len() == 55 && trace.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
-    is_trace.then_some(trace)
 }
 
 fn state_text(state: &Bytes) -> Result<String, Failure> {

@@ -46,6 +46,11 @@ impl Places {
         Some(Place { places: self.clone(), address })
     }
 
+    /// How many are taken.
+    pub(crate) fn in_use(&self) -> usize {
+        self.taken().all
+    }
+
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,7 +82,9 @@ mod tests {
         let first = places.take(Some(other)).unwrap();
         let _second = places.take(Some(other)).unwrap();
         assert!(places.take(Some(other)).is_none());
+        assert_eq!(places.in_use(), 2);
         drop(first);
+        assert_eq!(places.in_use(), 1);
         let _again = places.take(Some(other)).unwrap();
         let _here = [places.take(Some(here)).unwrap(), places.take(None).unwrap()];
         assert!(places.take(Some(here)).is_none(), "all are taken");

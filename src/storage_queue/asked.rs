@@ -40,6 +40,16 @@ impl Asked {
         Ok(Asked { parts, account, path, query })
     }
 
+    /// The queue that the path names, if it names one.
+    pub(crate) fn queue(&self) -> Option<&str> {
+        self.path.first().map(String::as_str)
+    }
+
+    /// The message that the path names, if it names one.
+    pub(crate) fn message(&self) -> Option<&str> {
+        self.path.get(2).map(String::as_str)
+    }
+
     pub(crate) fn method(&self) -> &Method {
         &self.parts.method
     }
@@ -55,7 +65,7 @@ impl Asked {
             method: self.parts.method.as_str(),
             path: self.parts.uri.path(),
             account: &self.account,
-            queue: self.path.first().map(String::as_str),
+            queue: self.queue(),
             query: &self.query,
             headers: &self.parts.headers,
         }

@@ -19,7 +19,6 @@ use crate::inbound::accept::listen;
 use crate::inbound::connection::Connections;
 use crate::inbound::inflow::Reading;
 use crate::inbound::patience::Patience;
-use crate::inbound::places::Places;
 use crate::inbound::tls::TlsError;
 use crate::inbound::tls::TlsFiles;
 use crate::intake::Intake;
@@ -27,6 +26,7 @@ use crate::limits;
 use crate::sas::Keys;
 use crate::sas::Signatures;
 use crate::storage_queue::metadata;
+use crate::storage_queue::meters::Meters;
 use crate::storage_queue::refused::Refused;
 use crate::storage_queue::route::router;
 use crate::storage_queue::shared::Defined;
@@ -85,6 +85,7 @@ impl StorageQueues {
         intake: Intake,
         defined: Defined,
         clock: Arc<dyn Clock>,
+        meters: Meters,
     ) -> Result<StorageQueues, StorageQueueError> {
         let address = options.address;
         if !address.ip().is_loopback() && (options.keys.is_none() || options.tls.is_none()) {
@@ -101,7 +102,7 @@ impl StorageQueues {
             None => Signatures::of_everybody(EVERYBODYS_ACCOUNT, EVERYBODYS_KEY),
         };
         let reading = Arc::new(Reading::new(limits::STORAGE_BODIES_BYTES, Patience::default()));
-        let shared = Arc::new(House { intake, signatures, needs_signature, defined, reading, clock });
+        let shared = Arc::new(House { intake, signatures, needs_signature, defined, reading, clock, meters });
         Ok(StorageQueues { listener, address, tls, shared })
     }
 
@@ -112,10 +113,9 @@ impl StorageQueues {
 
     /// Serves until `stopping` is set; then requests end, after a limited time in any case.
     pub(crate) async fn run(self, stopping: CancellationToken) {
-        let places = Places::new(limits::HTTP_CONNECTIONS_MAX, limits::HTTP_CONNECTIONS_PER_ADDRESS_MAX);
         let connections =
             Connections::new(router(&self.shared), refuse_head, Patience::default(), stopping.clone());
-        accept_streams(self.listener, &self.tls, &Arc::new(places), &connections, &stopping).await;
+        accept_streams(self.listener, &self.tls, &self.shared.meters.places, &connections, &stopping).await;
         connections.end().await;
     }
 }

@@ -9,6 +9,7 @@ use crate::id::QueueName;
 use crate::inbound::inflow::Reading;
 use crate::intake::Intake;
 use crate::sas::Signatures;
+use crate::storage_queue::meters::Meters;
 use crate::storage_queue::names::is_queue_name;
 use crate::storage_queue::refused::Refused;
 
@@ -28,6 +29,7 @@ pub(crate) struct House {
     pub(crate) reading: Arc<Reading>,
     /// Schedules messages, and judges signatures.
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) meters: Meters,
 }
 
 impl House {

@@ -28,6 +28,8 @@ pub(crate) struct House {
 pub(crate) struct Daemon {
     child: Child,
     pub(crate) address: String,
+    /// Where storage queues are served, if they are.
+    pub(crate) storage_queue: Option<String>,
 }
 
 impl House {
@@ -87,8 +89,9 @@ impl House {
         BufReader::new(stdout).read_line(&mut line).expect("the daemon says something");
         let ready: Value = serde_json::from_str(&line)
             .unwrap_or_else(|error| panic!("the daemon says where it is, not {line:?}: {error}"));
-        let address = ready["http"].as_str().expect("an address").trim_start_matches("http://").to_owned();
-        Daemon { child, address }
+        let address_of = |name: &str| Some(ready[name].as_str()?.trim_start_matches("http://").to_owned());
+        let address = address_of("http").expect("an address");
+        Daemon { child, address, storage_queue: address_of("storage_queue") }
     }
 
     /// The command that starts a daemon.

@@ -10,13 +10,13 @@ use seriatim::wire::WireDuration;
 #[derive(Debug, Args)]
 pub(crate) struct EndpointArguments {
     /// Where the endpoint of Azure Service Bus listens for AMQP, for example 127.0.0.1:5672; without it, it does not.
-    #[arg(long, env = "SERIATIM_AMQP")]
+    #[arg(long, env = "SERIATIM_AMQP", value_parser = listen_address)]
     pub(crate) amqp: Option<SocketAddr>,
     /// Config.json of the Service Bus emulator, whose queues are made at start.
     #[arg(long, env = "SERIATIM_CONFIG_JSON", requires = "amqp")]
     pub(crate) config_json: Option<PathBuf>,
     /// Where the endpoint for Azure storage queues listens, for example 127.0.0.1:10001; without it, it does not.
-    #[arg(long, env = "SERIATIM_STORAGE_QUEUE")]
+    #[arg(long, env = "SERIATIM_STORAGE_QUEUE", value_parser = listen_address)]
     pub(crate) storage_queue: Option<SocketAddr>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct RunArguments {
     #[arg(long, default_value = "seriatim-data", env = "SERIATIM_DATA")]
     pub(crate) data: PathBuf,
     /// Where HTTP is served. Beyond this machine it needs keys and TLS.
-    #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP", value_parser = http_address)]
+    #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP", value_parser = listen_address)]
     pub(crate) http: SocketAddr,
     #[command(flatten)]
     pub(crate) endpoints: EndpointArguments,
@@ -58,7 +58,7 @@ pub(crate) struct DevArguments {
     /// The folder of the definitions; a demonstration without it.
     pub(crate) definitions: Option<PathBuf>,
     /// Where HTTP is served.
-    #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP", value_parser = http_address)]
+    #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP", value_parser = listen_address)]
     pub(crate) http: SocketAddr,
     #[command(flatten)]
     pub(crate) endpoints: EndpointArguments,
@@ -69,7 +69,7 @@ pub(crate) struct DevArguments {
 
 /// An address and a port. `localhost` is this machine's own address whatever a name server says; other names are not
 /// looked up, because which of a name's addresses is meant only who starts the daemon knows.
-fn http_address(text: &str) -> Result<SocketAddr, String> {
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let own = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     own.as_deref().unwrap_or(text).parse().map_err(|_| {
         "give an IP address and a port, such as 127.0.0.1:7700, [::1]:7700 or localhost:7700".to_owned()
@@ -78,14 +78,41 @@ fn http_address(text: &str) -> Result<SocketAddr, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunArguments,
+    }
+
+    /// An argument that is an address, and what was read of it.
+    type Flag = (&'static str, fn(&RunArguments) -> Option<SocketAddr>);
+
+    const FLAGS: [Flag; 3] = [
+        ("--http", |run| Some(run.http)),
+        ("--amqp", |run| run.endpoints.amqp),
+        ("--storage-queue", |run| run.endpoints.storage_queue),
+    ];
 
     #[test]
     fn localhost_is_an_address_and_other_names_are_not() {
-        assert_eq!(http_address("localhost:7700"), Ok(SocketAddr::from(([127, 0, 0, 1], 7700))));
-        assert_eq!(http_address("0.0.0.0:1"), Ok(SocketAddr::from(([0, 0, 0, 0], 1))));
+        assert_eq!(listen_address("localhost:7700"), Ok(SocketAddr::from(([127, 0, 0, 1], 7700))));
+        assert_eq!(listen_address("0.0.0.0:1"), Ok(SocketAddr::from(([0, 0, 0, 0], 1))));
         for wrong in ["example.org:7700", "localhost", "7700", ""] {
-            assert!(http_address(wrong).unwrap_err().contains("localhost:7700"), "{wrong}");
+            assert!(listen_address(wrong).unwrap_err().contains("localhost:7700"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_endpoint_takes_localhost_and_no_other_name() {
+        for (flag, get) in FLAGS {
+            let parsed = Line::try_parse_from(["run", flag, "localhost:1"]).unwrap();
+            assert_eq!(get(&parsed.run), Some(SocketAddr::from(([127, 0, 0, 1], 1))), "{flag}");
+            let refused = Line::try_parse_from(["run", flag, "example.org:1"]).unwrap_err();
+            assert!(refused.to_string().contains(flag), "{refused}");
         }
     }
 }

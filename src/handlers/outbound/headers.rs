@@ -4,7 +4,7 @@ use http::HeaderMap;
 use http::HeaderName;
 use http::HeaderValue;
 
-use crate::handlers::variables::trace;
+use crate::handlers::trace::trace;
 use crate::header::PropertyValue;
 use crate::limits;
 use crate::processor::Context;
@@ -43,7 +43,7 @@ impl Described<'_> {
             ("seriatim-delivery-count", Some(message.delivery_count.to_string())),
             ("seriatim-accepted-at", Some(WireTime(message.accepted_at).to_string())),
             ("seriatim-lock-token", Some(self.context.lock_token().to_string())),
-            ("traceparent", trace(self.context).map(str::to_owned)),
+            ("traceparent", trace(self.context)),
         ];
         let texts = texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?)));
         let mut headers: HeaderMap = texts.filter_map(|(name, text)| header(&name, &text)).collect();

@@ -26,6 +26,7 @@ use crate::intake::Intake;
 use crate::sas::Keys;
 use crate::sas::Signatures;
 use crate::storage_queue::metadata;
+use crate::storage_queue::meters::Meters;
 use crate::storage_queue::route::router;
 use crate::storage_queue::shared::House as Shared;
 use crate::testing::ManualClock;
@@ -37,6 +38,7 @@ pub(crate) const KEY: &str = "c2VyaWF0aW0tdGVzdC1rZXktMDEyMzQ1Njc4OWFiY2RlZmdoaW
 pub(crate) struct House {
     pub(crate) engine: Engine,
     pub(crate) clock: ManualClock,
+    pub(crate) meters: Meters,
     router: Router,
 }
 
@@ -80,6 +82,7 @@ impl House {
     async fn with(keys: Option<Keys>) -> House {
         let (engine, clock) = crate::testing::engine().await.unwrap();
         metadata::open(engine.client()).await.unwrap();
+        let meters = Meters::default();
         let shared = Shared {
             intake: Intake::new(engine.client().clone()),
             needs_signature: keys.is_some(),
@@ -89,8 +92,9 @@ impl House {
             }),
             reading: Arc::new(Reading::new(1024 * 1024, Patience::default())),
             clock: Arc::new(clock.clone()),
+            meters: meters.clone(),
         };
-        House { engine, clock, router: router(&Arc::new(shared)) }
+        House { engine, clock, meters, router: router(&Arc::new(shared)) }
     }
 
     pub(crate) async fn ask(&self, method: &str, path: &str, body: &str) -> Answered {

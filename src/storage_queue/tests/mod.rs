@@ -2,5 +2,6 @@
 
 mod house;
 mod messages;
+mod metered;
 mod queues;
 mod signed;
