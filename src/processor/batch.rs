@@ -188,8 +188,10 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
 
     /// Whole runs are settled by themselves.
     async fn complete(&self, done: Vec<Infallible>) -> Result<(), Unavailable> {
-        done.into_iter().for_each(|never| match never {});
-        Ok(())
+        match done.first() {
+            Some(never) => match *never {},
+            None => Ok(()),
+        }
     }
 
     async fn release(&self, mut job: Run) {

@@ -150,7 +150,7 @@ async fn receive_all<C: Consumer>(
     loop {
         let mut free = slots.clone().acquire_owned().await.expect("nobody closes the slots");
         let more = slots.available_permits().min(limits::RECEIVE_MAX - 1);
-        if let Some(more) = slots.clone().try_acquire_many_owned(u32::try_from(more).unwrap_or(0)).ok() {
+        if let Ok(more) = slots.clone().try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
             free.merge(more);
         }
         let received = desk.consumer.receive(free.num_permits(), limits::RECEIVE_WAIT).await?;
