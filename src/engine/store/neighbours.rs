@@ -6,9 +6,13 @@ use std::hash::Hasher;
 /// Hashes numbers that the engine gives out itself, one after the other.
 ///
 /// Messages that came together are handed out and settled near to each other in time; kept beside each other, most of their
-/// rows are in the processor's cache when they are looked for. Nobody outside chooses these numbers, so nobody can make them
-/// collide.
+/// rows are in the processor's cache when they are looked for. Only so many are kept together: were it all of them, new
+/// numbers that have come round to where old ones lie would find room only behind the last of those. Nobody outside chooses
+/// these numbers, so nobody can make them collide.
 pub(crate) type Neighbours = BuildHasherDefault<NeighbourHasher>;
+
+/// The bits of a number by which neighbours are told apart: 64 rows lie together.
+const NEAR: u64 = 0x3f;
 
 /// The top bits of a hash, by which `hashbrown` tells rows apart that fell to one place.
 const TAG: u64 = 0x7f << 57;
@@ -29,6 +33,8 @@ impl Hasher for NeighbourHasher {
     }
 
     fn finish(&self) -> u64 {
-        self.0 & !TAG | self.0.wrapping_mul(SPREAD) & TAG
+        let spread = (self.0 >> NEAR.count_ones()).wrapping_mul(SPREAD);
+        let place = (spread ^ spread >> 32) << NEAR.count_ones() | self.0 & NEAR;
+        place & !TAG | self.0.wrapping_mul(SPREAD) & TAG
     }
 }
