@@ -18,7 +18,6 @@ use crate::error::Unavailable;
 use crate::processor::context::Context;
 use crate::processor::delays::Delays;
 use crate::processor::handler::Body;
-use crate::processor::invocation::Held;
 use crate::processor::invocation::Keeping;
 use crate::processor::invocation::invoke;
 use crate::processor::outcome::Failure;
@@ -123,7 +122,7 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
             return settled_as(Handled::DeadLettered, settled);
         }
         let (cancel, cancelled) = watch::channel(false);
-        let held = Held { renewal: run.renewal(), lasts: run.lasts(), cancel };
+        let mut lock = self.keeping.locks.keep(run.renewal(), run.lasts(), cancel).await;
         let context = Context::new(
             Arc::new(run.messages()[0].clone()),
             self.queue.clone(),
@@ -133,7 +132,7 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         let handler = self.handler.clone();
         let span = span_of(&self.queue, &run.messages()[0]);
         let handling = async move { handler.handle(context, bodies).await }.instrument(span);
-        match invoke(&self.keeping, held, handling).await? {
+        match invoke(&mut lock, &self.keeping.give_up, handling).await? {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,
             None => Ok(Handled::Lost),

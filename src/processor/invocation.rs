@@ -6,30 +6,21 @@ use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::task::unconstrained;
 
-use crate::engine::Renewal;
 use crate::error::Unavailable;
+use crate::processor::locks::KeptLock;
 use crate::processor::locks::Locks;
 use crate::processor::outcome::Failure;
 
-/// How locks are kept.
+/// What handlers run under.
 #[derive(Clone)]
 pub(crate) struct Keeping {
     /// Becomes true when handlers that still run are to be ended.
     pub(crate) give_up: watch::Receiver<bool>,
     pub(crate) locks: Arc<Locks>,
-}
-
-/// What a handler runs under.
-pub(crate) struct Held {
-    pub(crate) renewal: Renewal,
-    /// For how long it is held yet.
-    pub(crate) lasts: Duration,
-    /// Tells the handler when it is lost.
-    pub(crate) cancel: watch::Sender<bool>,
 }
 
 /// Runs a handler's future to its end; `None` when its lock was lost before, or when it was to be ended. Then it is gone:
@@ -38,16 +29,16 @@ pub(crate) struct Held {
 /// # Errors
 /// [`Unavailable`] when the engine went away before: with it went the lock.
 pub(crate) async fn invoke<T>(
-    keeping: &Keeping,
-    held: Held,
+    lock: &mut KeptLock,
+    give_up: &watch::Receiver<bool>,
     handling: impl Future<Output = Result<T, Failure>>,
 ) -> Result<Option<Result<T, Failure>>, Unavailable> {
-    let mut lock = keeping.locks.keep(held.renewal, held.lasts, held.cancel).await;
+    // Unconstrained, because a handler that always has something to do leaves the others of its task no turn.
     tokio::select! {
         biased;
         ended = caught(handling) => Ok(Some(ended)),
-        lost = lock.lost() => lost.map(|()| None),
-        () = told(&keeping.give_up) => Ok(None),
+        lost = unconstrained(lock.lost()) => lost.map(|()| None),
+        () = unconstrained(told(give_up)) => Ok(None),
     }
 }
 
@@ -60,10 +51,17 @@ pub(crate) async fn told(flag: &watch::Receiver<bool>) {
 }
 
 async fn caught<T>(handling: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let mut handling = std::pin::pin!(handling);
+    let mut handling = Some(Box::pin(handling));
     std::future::poll_fn(|context| {
-        // Nobody sees the handler again after a panic, so it does not matter in what state it is.
-        let polled = catch_unwind(AssertUnwindSafe(|| handling.as_mut().poll(context)));
+        // Nobody sees the handler again after a panic, so it does not matter in what state it is. It may also panic when
+        // it is dropped.
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            let polled = handling.as_mut().map_or(Poll::Pending, |handling| handling.as_mut().poll(context));
+            if polled.is_ready() {
+                handling = None;
+            }
+            polled
+        }));
         polled.unwrap_or_else(|panic| {
             let text = panic_text(&*panic);
             Poll::Ready(Err(Failure::new(format!("the handler panicked: {text}"))))

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::engine::Client;
 use crate::engine::Renewal;
@@ -20,7 +20,7 @@ use crate::limits;
 use crate::processor::renewal::first_due;
 use crate::processor::renewal::keep_until_lost;
 
-/// Keeps locks while handlers run, as long as somebody [watches](Locks::watch_beside).
+/// Keeps locks while handlers run, as long as they are [watched](Locks::watched).
 ///
 /// A lock is only noted here: the engine is asked for the first instant at which one is to be renewed, and one that is
 /// still noted then gets a task of its own, so that it is kept while its handler keeps its thread busy.
@@ -36,7 +36,7 @@ pub(crate) struct Locks {
 struct Noted {
     due: BTreeMap<Due, Lock>,
     next: u64,
-    /// The instant the engine was asked for, unless it has come.
+    /// The instant the engine was asked for last.
     asked_for: Option<Duration>,
     /// The engine is gone, and with it all locks.
     is_over: bool,
@@ -56,19 +56,30 @@ struct Lock {
 }
 
 /// A lock that is kept until this is dropped.
-pub(crate) struct KeptLock<'a> {
-    locks: &'a Locks,
+pub(crate) struct KeptLock {
+    locks: Arc<Locks>,
     due: Due,
     lost: oneshot::Receiver<Result<(), Unavailable>>,
 }
 
-impl Drop for KeptLock<'_> {
+impl Drop for KeptLock {
     fn drop(&mut self) {
-        self.locks.noted().due.remove(&self.due);
+        let removed = self.locks.noted().due.remove(&self.due);
+        // Here the list is free again: this wakes others.
+        drop(removed);
     }
 }
 
-impl KeptLock<'_> {
+/// Locks are watched until this is dropped.
+pub(crate) struct Watching(JoinHandle<Infallible>);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl KeptLock {
     /// Waits until it is lost, and its handler has had the time to end by itself.
     ///
     /// # Errors
@@ -76,7 +87,7 @@ impl KeptLock<'_> {
     pub(crate) async fn lost(&mut self) -> Result<(), Unavailable> {
         match (&mut self.lost).await {
             Ok(lost) => lost,
-            // Nobody keeps it, because the engine is gone, and says why.
+            // Nobody keeps it any more. If that is because the engine is gone, it says why.
             Err(_) => Box::pin(self.locks.client.sleep(Duration::ZERO)).await,
         }
     }
@@ -90,13 +101,13 @@ impl Locks {
 
     /// Keeps a lock that still lasts so long; says through `cancel` when it is lost.
     pub(crate) async fn keep(
-        &self,
+        self: &Arc<Locks>,
         renewal: Renewal,
         lasts: Duration,
         cancel: watch::Sender<bool>,
-    ) -> KeptLock<'_> {
-        let (kept, is_first) = self.note(renewal, lasts, cancel);
-        if is_first {
+    ) -> KeptLock {
+        let (kept, is_earlier) = self.note(renewal, lasts, cancel);
+        if is_earlier {
             self.earlier.notify_one();
             // Who watches has to hear of it before the handler begins, which may keep this thread busy.
             tokio::task::yield_now().await;
@@ -105,7 +116,12 @@ impl Locks {
     }
 
     /// Notes a lock; says whether it is due before the instant the engine was asked for.
-    fn note(&self, renewal: Renewal, lasts: Duration, cancel: watch::Sender<bool>) -> (KeptLock<'_>, bool) {
+    fn note(
+        self: &Arc<Locks>,
+        renewal: Renewal,
+        lasts: Duration,
+        cancel: watch::Sender<bool>,
+    ) -> (KeptLock, bool) {
         let since = self.client.elapsed();
         let (tell, lost) = oneshot::channel();
         let mut noted = self.noted();
@@ -114,16 +130,15 @@ impl Locks {
         if !noted.is_over {
             noted.due.insert(due, Lock { renewal, since, lasts, cancel, lost: tell });
         }
-        let is_first = !noted.is_over && noted.asked_for.is_none_or(|asked_for| due.0 < asked_for);
-        (KeptLock { locks: self, due, lost }, is_first)
+        let is_earlier = !noted.is_over && noted.asked_for.is_none_or(|asked_for| due.0 < asked_for);
+        drop(noted);
+        (KeptLock { locks: self.clone(), due, lost }, is_earlier)
     }
 
-    /// Runs a future to its end, and watches the locks meanwhile.
-    pub(crate) async fn watch_beside<T>(&self, work: impl Future<Output = T>) -> T {
-        tokio::select! {
-            done = work => done,
-            never = self.watch() => match never {},
-        }
+    /// Watches them in a task of its own: whoever waits for the processor may do something else meanwhile.
+    pub(crate) fn watched(self: &Arc<Locks>) -> Watching {
+        let locks = self.clone();
+        Watching(tokio::spawn(async move { locks.watch().await }))
     }
 
     async fn watch(&self) -> Infallible {
@@ -137,7 +152,7 @@ impl Locks {
             };
             tokio::select! {
                 slept = until_first => match slept {
-                    Ok(()) => self.keep_due(),
+                    Ok(()) => self.renew_due(),
                     Err(unavailable) => return self.end(&unavailable).await,
                 },
                 () = self.earlier.notified() => {}
@@ -151,12 +166,15 @@ impl Locks {
         noted.asked_for
     }
 
-    fn keep_due(&self) {
-        let (mut noted, elapsed) = (self.noted(), self.client.elapsed());
-        while let Some(first) = noted.due.first_entry()
-            && first.key().0 <= elapsed
-        {
-            tokio::spawn(first.remove().keep(self.client.clone(), self.renew_for));
+    /// Starts to renew the locks that are due.
+    fn renew_due(&self) {
+        let due = {
+            let mut noted = self.noted();
+            let later = noted.due.split_off(&(self.client.elapsed(), u64::MAX));
+            std::mem::replace(&mut noted.due, later)
+        };
+        for lock in due.into_values() {
+            tokio::spawn(lock.keep(self.client.clone(), self.renew_for));
         }
     }
 

@@ -14,8 +14,9 @@ use tokio::task::JoinSet;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
 use crate::limits;
-use crate::processor::completions::Done;
-use crate::processor::completions::complete_all;
+use crate::processor::completions::Finished;
+use crate::processor::completions::complete_coming;
+use crate::processor::completions::said;
 use crate::processor::invocation::told;
 
 /// What a pool runs: where its jobs come from, and what is done with one.
@@ -101,10 +102,11 @@ pub(crate) async fn run_pool<C: Consumer>(
 ) -> Result<(), ReceiveError> {
     let Terms { concurrency, give_up, shutdown, patience } = terms;
     let (stop, stopping) = watch::channel(false);
-    let (done, coming) = mpsc::unbounded_channel();
-    let completing = complete_all(consumer.clone(), coming);
-    let handling = async {
-        let desk = Arc::new(Desk { consumer, stopping, done });
+    let (finished, coming) = mpsc::unbounded_channel();
+    // A task of its own: what is done is completed even if nobody waits for this any more.
+    let completing = tokio::spawn(complete_coming(consumer.clone(), coming));
+    let handled = async {
+        let desk = Arc::new(Desk { consumer, stopping, finished });
         let mut jobs = JoinSet::new();
         let received = tokio::select! {
             ended = receive_all(&desk, concurrency, &mut jobs) => ended,
@@ -115,15 +117,15 @@ pub(crate) async fn run_pool<C: Consumer>(
         let drained = drain(jobs, patience, give_up).await;
         received.and(drained.map_err(ReceiveError::from))
     };
-    let (handled, completed) = tokio::join!(handling, completing);
-    handled.and(completed.map_err(ReceiveError::from))
+    let handled = handled.await;
+    handled.and(said(completing.await).map_err(ReceiveError::from))
 }
 
 /// What the jobs of a pool share.
 struct Desk<C: Consumer> {
     consumer: Arc<C>,
     stopping: watch::Receiver<bool>,
-    done: mpsc::UnboundedSender<Done<C::Done>>,
+    finished: mpsc::UnboundedSender<Finished<C::Done>>,
 }
 
 impl<C: Consumer> Desk<C> {
@@ -133,8 +135,8 @@ impl<C: Consumer> Desk<C> {
             return Ok(());
         }
         if let Some(done) = self.consumer.handle(job).await? {
-            // Nobody takes it only when the engine is gone, which who receives hears too.
-            let _ = self.done.send(Done { done, slot });
+            // When the engine is gone nobody takes it any more; whoever receives is told of that.
+            let _ = self.finished.send(Finished { done, slot });
         }
         Ok(())
     }
@@ -182,7 +184,7 @@ async fn drain(
     waited.and(all_ended(&mut jobs).await)
 }
 
-pub(crate) async fn all_ended(jobs: &mut JoinSet<Result<(), Unavailable>>) -> Result<(), Unavailable> {
+async fn all_ended(jobs: &mut JoinSet<Result<(), Unavailable>>) -> Result<(), Unavailable> {
     let mut all = Ok(());
     while let Some(ended) = jobs.join_next().await {
         all = all.and(ended.unwrap_or(Ok(())));

@@ -57,7 +57,8 @@ use crate::queue::Backoff;
 /// ```
 ///
 /// # Dropping
-/// Dropping the future of [`Processor::run_until`] drops the handlers that run: their messages count as failed.
+/// Dropping the future of [`Processor::run_until`] drops the handlers that run: their messages count as failed. What handlers
+/// have done before is completed.
 #[derive(Clone)]
 pub struct Processor {
     queue: Queue,
@@ -139,9 +140,9 @@ impl Processor {
     ) -> Result<(), ReceiveError> {
         let (give_up, given_up) = watch::channel(false);
         let single = self.single(handler, given_up);
-        let locks = single.keeping.locks.clone();
+        let _watching = single.keeping.locks.watched();
         let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, patience };
-        locks.watch_beside(run_pool(Arc::new(single), terms)).await
+        run_pool(Arc::new(single), terms).await
     }
 
     /// Ends when handlers have had the time to drain, by the engine's clock.
@@ -176,9 +177,9 @@ impl Processor {
             len_max: len_max.clamp(1, limits::RECEIVE_MAX),
             body: PhantomData,
         };
-        let (locks, patience) = (batches.keeping.locks.clone(), self.patience());
+        let (_watching, patience) = (batches.keeping.locks.watched(), self.patience());
         let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, patience };
-        locks.watch_beside(run_pool(Arc::new(batches), terms)).await
+        run_pool(Arc::new(batches), terms).await
     }
 
     /// As [`Processor::start`], with up to `len_max` consecutive messages of one workflow in one call.

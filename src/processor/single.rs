@@ -21,9 +21,9 @@ use crate::processor::context::Context;
 use crate::processor::delays::Delays;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
-use crate::processor::invocation::Held;
 use crate::processor::invocation::Keeping;
 use crate::processor::invocation::invoke;
+use crate::processor::locks::KeptLock;
 use crate::processor::outcome::Failure;
 use crate::processor::outcome::Outcome;
 use crate::processor::outcome::Retry;
@@ -57,17 +57,22 @@ pub(crate) enum Handled {
 
 /// How far a delivery has come when its handler has ended.
 enum Ended {
-    /// It is to be completed, and nothing else.
-    Done(Delivery),
+    Done(Done),
     Settled(Handled),
+}
+
+/// A delivery that is only to be completed, and its lock, which is kept until it is.
+pub(crate) struct Done {
+    delivery: Delivery,
+    _lock: KeptLock,
 }
 
 impl<H: Handler<T>, T: Body> Single<H, T> {
     /// Handles one delivery and settles it.
     pub(crate) async fn handle_one(&self, delivery: Delivery) -> Result<Handled, Unavailable> {
-        let handling = self.keeping.locks.watch_beside(self.run(delivery));
-        match handling.await? {
-            Ended::Done(mut delivery) => settled_as(Handled::Completed, delivery.complete().await),
+        let _watching = self.keeping.locks.watched();
+        match self.run(delivery).await? {
+            Ended::Done(mut done) => settled_as(Handled::Completed, done.delivery.complete().await),
             Ended::Settled(handled) => Ok(handled),
         }
     }
@@ -82,21 +87,24 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             }
         };
         let (cancel, cancelled) = watch::channel(false);
-        let held = Held { renewal: delivery.renewal(), lasts: delivery.lasts(), cancel };
+        let mut lock = self.keeping.locks.keep(delivery.renewal(), delivery.lasts(), cancel).await;
         let token = delivery.lock_token();
         let context = Context::new(delivery.shared_message(), self.queue.clone(), token, cancelled);
         let handler = self.handler.clone();
         let span = span_of(&self.queue, delivery.message());
         let handling = async move { handler.handle(context, body).await }.instrument(span);
-        let result = invoke(&self.keeping, held, handling).await?;
+        let result = invoke(&mut lock, &self.keeping.give_up, handling).await?;
         match result {
-            Some(Ok(Outcome::Complete)) => Ok(Ended::Done(delivery)),
-            Some(Ok(Outcome::CompleteWith(completion))) if completion.is_plain() => Ok(Ended::Done(delivery)),
+            Some(Ok(Outcome::Complete)) => Ok(Ended::Done(Done { delivery, _lock: lock })),
+            Some(Ok(Outcome::CompleteWith(completion))) if completion.is_plain() => {
+                Ok(Ended::Done(Done { delivery, _lock: lock }))
+            }
             // In boxes, so that what is done at once has not to carry the room that the others need.
             Some(Ok(outcome)) => Box::pin(self.settle(delivery, outcome)).await.map(Ended::Settled),
             Some(Err(failure)) => Box::pin(self.settle_failure(delivery, failure)).await.map(Ended::Settled),
             None => {
-                // The lock is gone, so this only tells the engine what it knows already.
+                // Its handler is gone by now. If its lock was lost, this tells the engine what it knows already; if it
+                // was given up, it has failed.
                 drop(delivery);
                 Ok(Ended::Settled(Handled::Lost))
             }
@@ -194,21 +202,22 @@ pub(crate) fn is_lost(error: &SettleError) -> bool {
 
 impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
     type Job = Delivery;
-    type Done = Delivery;
+    type Done = Done;
 
     async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
         self.queue.receive_many(max, wait).await
     }
 
-    async fn handle(&self, job: Delivery) -> Result<Option<Delivery>, Unavailable> {
+    async fn handle(&self, job: Delivery) -> Result<Option<Done>, Unavailable> {
         match self.run(job).await? {
-            Ended::Done(delivery) => Ok(Some(delivery)),
+            Ended::Done(done) => Ok(Some(done)),
             Ended::Settled(_) => Ok(None),
         }
     }
 
-    async fn complete(&self, mut done: Vec<Delivery>) -> Result<(), Unavailable> {
-        let completed = match self.queue.complete_all(&mut done).await {
+    async fn complete(&self, mut done: Vec<Done>) -> Result<(), Unavailable> {
+        let deliveries = done.iter_mut().map(|done| &mut done.delivery);
+        let completed = match self.queue.complete_all(deliveries).await {
             Ok(completed) => completed.into_iter().map(|one| one.map_err(SettleError::Refused)).collect(),
             Err(error) => vec![Err(error)],
         };

@@ -38,7 +38,7 @@ fn a_workload_says_what_it_measured_in_one_line_of_json() {
 fn every_workload_keeps_its_promises() {
     let outcomes = outcomes(&["--messages", "300", "--json"]);
     let names: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome["workload"].as_str()).collect();
-    let all = ["live", "backlog", "hot", "strict", "latency", "retry", "shuffled", "stuck", "stored"];
+    let all = ["live", "wide", "backlog", "hot", "strict", "latency", "retry", "shuffled", "stuck", "stored"];
     assert_eq!(names, all);
     let particulars = [
         ("backlog", "sent_per_second"),

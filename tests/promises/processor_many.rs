@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 
 use seriatim::Context;
 use seriatim::Failure;
+use seriatim::Message;
 use seriatim::Outcome;
 use seriatim::Processor;
 use seriatim::QueueOptions;
@@ -54,7 +57,7 @@ async fn what_many_handlers_have_done_is_completed_in_few_requests() {
 async fn a_lock_that_was_lost_keeps_no_other_from_being_completed() {
     let (house, pool, go_on) = house_with_all_held(3).await;
     house.queue.workflow("w1").unwrap().release_lock().await.unwrap();
-    // Its message is held a second time by now; the first three end together.
+    // The three end together; then there is a slot in which the one that lost its lock is handled again.
     go_on.add_permits(3);
     until(|| async { house.counts().await.completed == 2 }).await;
     go_on.add_permits(1);
@@ -69,6 +72,87 @@ async fn what_is_done_when_a_processor_is_stopped_is_completed_before_it_ends() 
     go_on.add_permits(50);
     stopped.await.unwrap().unwrap();
     assert_eq!(house.counts().await.completed, 50);
+}
+
+#[tokio::test]
+async fn what_is_done_is_completed_although_nobody_waits_for_the_processor_any_more() {
+    // More than go into the requests that are under way when it is dropped.
+    const MANY: u32 = 3_000;
+    let house = House::new(QueueOptions::default()).await;
+    for first in (0..MANY).step_by(1_000) {
+        let messages =
+            (first..first + 1_000).map(|number| Message::new("body").workflow(format!("w{number}")));
+        house.queue.send_batch(messages).await.unwrap();
+    }
+    let [started, go_on, done] = [(); 3].map(|()| Arc::new(Semaphore::new(0)));
+    let (start, gate, end) = (started.clone(), go_on.clone(), done.clone());
+    let handler = move |_: Context, _: Raw| {
+        let (start, gate, end) = (start.clone(), gate.clone(), end.clone());
+        async move {
+            start.add_permits(1);
+            gate.acquire().await?.forget();
+            end.add_permits(1);
+            Ok::<_, Failure>(Outcome::Complete)
+        }
+    };
+    let all_done = async {
+        let _all = started.acquire_many(MANY).await.unwrap();
+        go_on.add_permits(MANY as usize);
+        done.acquire_many(MANY).await.map(drop)
+    };
+    let processor = Processor::new(house.queue.clone()).concurrency(MANY as usize);
+    tokio::select! {
+        ended = processor.run_until(handler, std::future::pending()) => panic!("{ended:?}"),
+        all = all_done => all.unwrap(),
+    }
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+        let counts = house.counts().await;
+        if counts.completed == u64::from(MANY) {
+            return;
+        }
+    }
+    panic!("{:?}", house.counts().await);
+}
+
+/// Notes that it was dropped.
+struct Dropped(Arc<AtomicBool>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_always_has_something_to_do_is_dropped_when_its_lock_is_lost() {
+    let house = House::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
+    house.send("w", "1").await;
+    let (started, is_gone) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicBool::new(false)));
+    let (start, gone) = (started.clone(), is_gone.clone());
+    let handler = move |context: Context, _: Raw| {
+        start.add_permits(1);
+        let dropped = Dropped(gone.clone());
+        async move {
+            let _dropped = dropped;
+            while context.attempt() == 1 {
+                tokio::task::consume_budget().await;
+            }
+            Ok::<_, Failure>(Outcome::Complete)
+        }
+    };
+    let pool = Processor::new(house.queue.clone()).start(handler);
+    let _one = started.acquire().await.unwrap();
+    house.queue.workflow("w").unwrap().hold("").await.unwrap();
+    house.queue.workflow("w").unwrap().release_lock().await.unwrap();
+    for _ in 0..1_000 {
+        house.clock.advance(seconds(1));
+        house.counts().await;
+        if is_gone.load(Ordering::Relaxed) {
+            return pool.stop().await.unwrap();
+        }
+    }
+    panic!("it runs on without its lock");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

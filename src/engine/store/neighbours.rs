@@ -7,8 +7,8 @@ use std::hash::Hasher;
 ///
 /// Messages that came together are handed out and settled near to each other in time; kept beside each other, most of their
 /// rows are in the processor's cache when they are looked for. Only so many are kept together: were it all of them, new
-/// numbers that have come round to where old ones lie would find room only behind the last of those. Nobody outside chooses
-/// these numbers, so nobody can make them collide.
+/// numbers that have come round to where old ones lie would find room only behind the last of those. Senders choose nothing of
+/// these numbers but the distance between two of one queue, and what is not kept together is spread.
 pub(crate) type Neighbours = BuildHasherDefault<NeighbourHasher>;
 
 /// The bits of a number by which neighbours are told apart: 64 rows lie together.
