@@ -105,20 +105,17 @@ pub(crate) async fn run_pool<C: Consumer>(
     let (finished, coming) = mpsc::unbounded_channel();
     // A task of its own: what is done is completed even if nobody waits for this any more.
     let completing = tokio::spawn(complete_coming(consumer.clone(), coming));
-    let handled = async {
-        let desk = Arc::new(Desk { consumer, stopping, finished });
-        let mut jobs = JoinSet::new();
-        let received = tokio::select! {
-            ended = receive_all(&desk, concurrency, &mut jobs) => ended,
-            () = shutdown => Ok(()),
-        };
-        stop.send_replace(true);
-        drop(desk);
-        let drained = drain(jobs, patience, give_up).await;
-        received.and(drained.map_err(ReceiveError::from))
+    let desk = Arc::new(Desk { consumer, stopping, finished });
+    let mut jobs = JoinSet::new();
+    let received = tokio::select! {
+        ended = receive_all(&desk, concurrency, &mut jobs) => ended,
+        () = shutdown => Ok(()),
     };
-    let handled = handled.await;
-    handled.and(said(completing.await).map_err(ReceiveError::from))
+    stop.send_replace(true);
+    drop(desk);
+    let drained = drain(jobs, patience, give_up).await;
+    let completed = said(completing.await);
+    received.and(drained.and(completed).map_err(ReceiveError::from))
 }
 
 /// What the jobs of a pool share.

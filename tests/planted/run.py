@@ -18,6 +18,7 @@ C = "src/engine/commits.rs"
 E = "src/engine/"
 I = "src/engine/inbox.rs"
 S = "src/engine/store/"
+P = "src/processor/"
 # name, file, what stands there, what is planted
 BUGS = [
     ("retry_one_ms_early", R + "fail.rs", "(due > step.now).then_some(due)", "(due > step.now).then_some(Timestamp::from_millis(due.as_millis() - 1))"),
@@ -132,6 +133,10 @@ BUGS = [
     ("forgotten_answer_is_still_counted", R + "once.rs", "self.write(Change::AnswerCount(queue, (left > 0).then_some(left)))?;", "let _ = left;"),
     ("refused_operator_is_not_written_down", R + "on_record.rs", "let number = self.write_down(entry, begun)?;", "if entry.refusal.is_some() {\n            return Ok(reply);\n        }\n        let number = self.write_down(entry, begun)?;"),
     ("each_step_of_a_purge_is_an_entry", R + "on_record.rs", "begun.filter(|begun| begun.is_same_work(&entry))", "begun.filter(|_| false)"),
+    ("lock_is_not_renewed", P + "locks.rs", "tokio::spawn(lock.keep(self.client.clone(), self.renew_for));", "drop(lock);"),
+    ("renewal_waits_for_a_busy_thread", P + "locks.rs", "            tokio::task::yield_now().await;\n", ""),
+    ("busy_handler_is_never_ended", P + "invocation.rs", "lost = unconstrained(lock.lost())", "lost = lock.lost()"),
+    ("completed_one_by_one", P + "completions.rs", "coming.recv_many(&mut come, limits::COMPLETE_ALL_MAX)", "coming.recv_many(&mut come, 1)"),
 ]
 
 # The tests, those that catch most first; a bug that is caught is not tried with the others.
