@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants bugs into the rules, one at a time, and checks that the suite catches each.
+"""Plants bugs into rules, writer, store and processor, one at a time, and checks that the suite catches each.
 
 Usage: python3 tests/planted/run.py [NAME ...]
 
