@@ -34,6 +34,17 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Whether the message is done, and nothing else is said.
+    pub(crate) fn is_only_done(&self) -> bool {
+        match self {
+            Outcome::Complete => true,
+            Outcome::CompleteWith(completion) => completion.is_plain(),
+            _ => false,
+        }
+    }
+}
+
 /// Why a handler failed, and when it is tried again.
 ///
 /// Any error that can be displayed becomes one, so that `?` works in a handler; its text is kept with the message's

@@ -10,8 +10,12 @@ use crate::error::Unavailable;
 /// When something is first to be done about a lock that has been held since an instant: at 70 % of its time it is renewed,
 /// unless its handler will have had its time by then; then it runs out by itself.
 pub(crate) fn first_due(since: Duration, lasts: Duration, renew_for: Duration) -> Duration {
-    let pause = lasts.mul_f64(0.7);
-    since.saturating_add(if pause <= renew_for { pause } else { lasts })
+    since.saturating_add(pause(lasts, renew_for).unwrap_or(lasts))
+}
+
+/// How long nothing is done about a lock: 70 % of its time; none when that is more than its handler has left.
+fn pause(lasts: Duration, left: Duration) -> Option<Duration> {
+    Some(lasts.mul_f64(0.7)).filter(|pause| *pause <= left)
 }
 
 /// Renews a lock at 70 % of its time, again and again, and returns when it is lost: refused, or not renewed any more
@@ -26,9 +30,8 @@ pub(crate) async fn keep_until_lost(
     mut lasts: Duration,
     renew_for: Duration,
 ) -> Result<(), Unavailable> {
-    let mut renewed_for = Duration::ZERO;
-    while renewed_for + lasts.mul_f64(0.7) <= renew_for {
-        let pause = lasts.mul_f64(0.7);
+    let mut left = renew_for;
+    while let Some(pause) = pause(lasts, left) {
         client.sleep_until(since.saturating_add(pause)).await?;
         match renewal.prolong().await {
             Ok(prolonged) => lasts = prolonged,
@@ -36,7 +39,7 @@ pub(crate) async fn keep_until_lost(
             Err(_) => return Ok(()),
         }
         since = client.elapsed();
-        renewed_for += pause;
+        left -= pause;
     }
     // The lock runs out by itself; the engine's clock says when.
     client.sleep_until(since.saturating_add(lasts)).await

@@ -95,10 +95,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let handling = async move { handler.handle(context, body).await }.instrument(span);
         let result = invoke(&mut lock, &self.keeping.give_up, handling).await?;
         match result {
-            Some(Ok(Outcome::Complete)) => Ok(Ended::Done(Done { delivery, _lock: lock })),
-            Some(Ok(Outcome::CompleteWith(completion))) if completion.is_plain() => {
-                Ok(Ended::Done(Done { delivery, _lock: lock }))
-            }
+            Some(Ok(outcome)) if outcome.is_only_done() => Ok(Ended::Done(Done { delivery, _lock: lock })),
             // In boxes, so that what is done at once has not to carry the room that the others need.
             Some(Ok(outcome)) => Box::pin(self.settle(delivery, outcome)).await.map(Ended::Settled),
             Some(Err(failure)) => Box::pin(self.settle_failure(delivery, failure)).await.map(Ended::Settled),

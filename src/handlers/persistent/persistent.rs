@@ -145,7 +145,8 @@ impl Persistent {
 
     async fn ask(&self, context: &Context) -> Result<OutcomeEnvelope, Failure> {
         let id = self.crew.next_id.fetch_add(1, Ordering::Relaxed);
-        let line = self.line(id, context, context.state().await?.as_ref())?;
+        let state = context.state().await?;
+        let line = self.line(id, context, state.as_ref())?;
         let (reply, mut verdict) = oneshot::channel();
         let mut asked = Asked { crew: &self.crew, id, is_answered: false };
         self.crew.submit(Request { id, line, reply });
@@ -160,9 +161,7 @@ impl Persistent {
         asked.is_answered = true;
         told.unwrap_or_else(|_| Err(Failure::new("the handler is closed")))
     }
-}
 
-impl Persistent {
     fn line(&self, id: u64, context: &Context, state: Option<&Bytes>) -> Result<Vec<u8>, Failure> {
         let message =
             DeliveryEnvelope::show(context.queue().name(), context.message(), self.site.by_position);
