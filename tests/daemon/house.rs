@@ -105,6 +105,22 @@ impl House {
     }
 }
 
+/// A whole request or answer from a connection that stays open: its head, and as much body as that says.
+pub(crate) fn read_whole(stream: &mut impl Read) -> Vec<u8> {
+    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let read = stream.read(&mut piece).expect("somebody speaks");
+        assert!(read > 0, "it broke off: {}", String::from_utf8_lossy(&heard));
+        heard.extend_from_slice(&piece[..read]);
+        let Some(end) = heard.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&heard[..end]).to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+        if heard.len() >= end + 4 + length.unwrap_or(0) {
+            return heard;
+        }
+    }
+}
+
 impl Daemon {
     /// A request; the status and the body.
     pub(crate) fn ask(

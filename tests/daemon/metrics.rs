@@ -1,11 +1,11 @@
 //! The page of metrics, of a daemon with all its endpoints.
 
-use std::io::Read;
 use std::io::Write;
 use std::net::TcpStream;
 
 use crate::house::Daemon;
 use crate::house::House;
+use crate::house::read_whole;
 
 #[test]
 fn requests_and_connections_of_storage_queues_are_on_the_page_when_they_are_served() {
@@ -51,21 +51,6 @@ fn page(daemon: &Daemon) -> String {
 fn ask(client: &mut TcpStream, what: &str) -> String {
     let request = format!("{what} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 0\r\n\r\n");
     client.write_all(request.as_bytes()).expect("it listens");
-    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
-    loop {
-        let read = client.read(&mut piece).expect("an answer");
-        heard.extend_from_slice(&piece[..read]);
-        let text = String::from_utf8_lossy(&heard);
-        let whole = text.split_once("\r\n\r\n").filter(|(head, body)| body.len() >= length(head));
-        assert!(read > 0 || whole.is_some(), "it broke off: {text}");
-        if whole.is_some() {
-            return text.split(' ').take(2).collect::<Vec<_>>().join(" ");
-        }
-    }
-}
-
-fn length(head: &str) -> usize {
-    let head = head.to_ascii_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
-    length.unwrap_or_default()
+    let answer = String::from_utf8_lossy(&read_whole(client)).into_owned();
+    answer.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }

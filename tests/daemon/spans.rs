@@ -1,6 +1,5 @@
 //! Spans reach a collector.
 
-use std::io::Read;
 use std::io::Write;
 use std::net::TcpListener;
 use std::thread::JoinHandle;
@@ -9,6 +8,7 @@ use serde_json::Value;
 
 use crate::house::Daemon;
 use crate::house::House;
+use crate::house::read_whole;
 
 /// What the body of an export begins with in front of the ID of a span's trace, its own, and its parent's: field and length.
 const TRACE_ID: [u8; 2] = [0x0a, 16];
@@ -105,17 +105,8 @@ fn bytes_of(hex: &str) -> Vec<u8> {
 /// The first request of an exporter, head and body.
 fn hear(listener: &TcpListener) -> Vec<u8> {
     let (mut stream, _) = listener.accept().expect("the exporter comes");
-    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
-    loop {
-        let read = stream.read(&mut piece).expect("a request");
-        heard.extend_from_slice(&piece[..read]);
-        let Some(end) = heard.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
-        let head = String::from_utf8_lossy(&heard[..end]).to_ascii_lowercase();
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
-        if read == 0 || heard.len() >= end + 4 + length.unwrap_or(0) {
-            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
-            stream.write_all(answer).expect("the exporter listens");
-            return heard;
-        }
-    }
+    let heard = read_whole(&mut stream);
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    stream.write_all(answer).expect("the exporter listens");
+    heard
 }

@@ -14,10 +14,10 @@ use seriatim::ReceiveError;
 use tokio::sync::Notify;
 
 use crate::promises::house::House;
-use crate::promises::house::millis;
 use crate::promises::house::seconds;
 use crate::promises::processor::peeked;
 use crate::promises::processor::until;
+use crate::promises::processor::until_renewed;
 
 type Handling = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
 
@@ -34,23 +34,8 @@ async fn a_lock_is_renewed_by_its_own_time_although_the_queues_was_changed_since
     house.engine.client().change_queue("q", shorter).await.unwrap();
     house.send("w", "2").await;
     started.notified().await;
-    let locked_until = || async {
-        match house.status("w").await {
-            Some(seriatim::WorkflowStatus::Locked { until }) => until,
-            other => panic!("{other:?}"),
-        }
-    };
     for _ in 0..3 {
-        let before = locked_until().await;
-        until(|| async {
-            // The renewal gets its turns before the clock goes on: a machine that is busy loses no lock.
-            for _ in 0..50 {
-                house.counts().await;
-            }
-            house.clock.advance(millis(250));
-            locked_until().await > before
-        })
-        .await;
+        until_renewed(&house).await;
     }
     assert_eq!(peeked(&house).await.delivery_count, 1, "the lock was never lost");
     finish.notify_one();

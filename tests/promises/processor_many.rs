@@ -16,9 +16,9 @@ use seriatim::Raw;
 use tokio::sync::Semaphore;
 
 use crate::promises::house::House;
-use crate::promises::house::millis;
 use crate::promises::house::seconds;
 use crate::promises::processor::until;
+use crate::promises::processor::until_renewed;
 
 /// A house whose workflows have one message each, and a processor that holds all of them until it is let go on.
 async fn house_with_all_held(workflows: usize) -> (House, seriatim::Running, Arc<Semaphore>) {
@@ -173,22 +173,7 @@ async fn a_handler_that_keeps_its_thread_busy_keeps_its_lock() {
     };
     let pool = Processor::new(house.queue.clone()).start(handler);
     has_started.recv().await.unwrap();
-    let locked_until = || async {
-        match house.status("w").await {
-            Some(seriatim::WorkflowStatus::Locked { until }) => until,
-            other => panic!("{other:?}"),
-        }
-    };
-    let before = locked_until().await;
-    until(|| async {
-        // The renewal gets its turns before the clock goes on: a machine that is busy loses no lock.
-        for _ in 0..50 {
-            house.counts().await;
-        }
-        house.clock.advance(millis(250));
-        locked_until().await > before
-    })
-    .await;
+    until_renewed(&house).await;
     finish.send(()).unwrap();
     until(|| async { house.counts().await.completed == 1 }).await;
     pool.stop().await.unwrap();
