@@ -198,9 +198,9 @@ pub const DRAIN_DEFAULT: Duration = Duration::from_secs(30);
 /// How long a handler whose lock was lost may clean up before it is dropped.
 pub const CANCEL_GRACE: Duration = Duration::from_secs(1);
 
-/// Requests to complete messages that a processor has under way: one that the engine commits, and one behind it. What is
-/// done meanwhile waits a moment and is completed together.
-pub const COMPLETIONS_UNDER_WAY_MAX: usize = 2;
+/// Groups of messages that a processor settles at a time: one that the engine commits, and one behind it. What is done
+/// meanwhile waits a moment and is settled together.
+pub const GROUPS_UNDER_WAY_MAX: usize = 2;
 
 /// How long one receive of a processor waits; it only bounds how long a lost wake-up could last.
 pub const RECEIVE_WAIT: Duration = Duration::from_secs(60);

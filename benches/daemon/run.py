@@ -3,10 +3,11 @@
 
 Usage: python3 benches/daemon/run.py [BINARY] [--rounds N] [--json]
 
-Each round sends 10,000 workflows x 20 messages of 256 bytes as NDJSON batches over four connections, to a queue nobody
-handles and to one with a persistent handler (benches/daemon/echo.py in two processes, which may hold 2,048 messages
-each). Beside it the engine embedded has the same load (`seriatim bench wide`: as many workflows, messages and bytes, by
-position too) and its quickest one (`seriatim bench live`: 1,000 workflows, in order of arrival). Prints the medians.
+Each round sends 10,000 workflows x 20 messages of 256 bytes as NDJSON batches of 256 over four connections, to a queue
+nobody handles and to one with a persistent handler (benches/daemon/echo.py in two processes, which may hold 2,048 messages
+each). Beside it the engine embedded has the same load (`seriatim bench wide`: as many workflows, messages and bytes, as many
+senders and as long batches, by position too) and its quickest one (`seriatim bench live`: 1,000 workflows, in order of
+arrival). Prints the medians.
 BINARY is target/release/seriatim by default.
 """
 import argparse
@@ -20,7 +21,7 @@ import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-WORKFLOWS, LENGTH, BATCH, CONNECTIONS = 10_000, 20, 1_000, 4
+WORKFLOWS, LENGTH, BATCH, CONNECTIONS = 10_000, 20, 256, 4
 TOTAL = WORKFLOWS * LENGTH
 # With what is around it, 256 bytes.
 TEXT = "x" * 234

@@ -4,6 +4,8 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::Layer;
+use tracing_subscriber::filter::FilterExt;
+use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -12,6 +14,7 @@ use crate::cli::failure::Failure;
 use crate::cli::spans;
 #[cfg(feature = "otlp")]
 use crate::cli::spans::Spans;
+use seriatim::daemon::ASSIGNMENT_SPANS;
 
 /// The log. Dropped, it sends on what is left of it.
 pub(crate) struct Logs {
@@ -29,6 +32,8 @@ pub(crate) fn start(json: bool) -> Result<Logs, Failure> {
         true => lines.json().flatten_event(true).boxed(),
         false => lines.with_target(false).boxed(),
     };
+    // Most of what a span costs is its text, and there is one for each message.
+    let filter = filter.and(filter_fn(|what| what.target() != ASSIGNMENT_SPANS));
     let log = tracing_subscriber::registry().with(lines.with_filter(filter));
     #[cfg(feature = "otlp")]
     {

@@ -166,13 +166,14 @@ impl Crew {
         let attempts = Attempts {
             dispatch: dispatch.clone(),
             rule: rule.clone(),
-            gauges: self.gauges.clone(),
+            gauges: self.gauges.of_queue(&definition.name),
             clock: self.clock.clone(),
         };
         let processor = Processor::new(self.client.queue(definition.name.as_str())?)
             .concurrency(concurrency(definition))
             .renew_for(definition.renew_for)
-            .exact_delays(move |attempt| rule.retry_delay(attempt));
+            .exact_delays(move |attempt| rule.retry_delay(attempt))
+            .taker(Arc::new(attempts.clone()));
         let (stop, given_up) = (CancellationToken::new(), self.given_up.clone());
         let shutdown = stop.clone().cancelled_owned();
         let running = tokio::spawn(async move {

@@ -1,6 +1,7 @@
 //! What handlers do, counted while it happens. Everything else is looked up when somebody asks.
 
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -54,30 +55,22 @@ impl Gauges {
         Gauges { attempts: Family::default(), durations, running: Arc::default() }
     }
 
-    /// Counts an attempt as running.
-    pub(crate) fn begin(&self) -> Running {
-        self.running.fetch_add(1, Ordering::Relaxed);
-        Running(self.running.clone())
-    }
-
     /// How many attempts run.
     pub(crate) fn running(&self) -> usize {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// Counts an attempt of a handler.
-    pub(crate) fn note_attempt(&self, queue: &QueueName, ended: &Result<Outcome, Failure>, lasted: Duration) {
+    /// What the handlers of one queue do.
+    pub(crate) fn of_queue(&self, queue: &QueueName) -> QueueGauges {
         let queue = queue.to_string();
-        let outcome = match ended {
-            Ok(Outcome::Complete | Outcome::CompleteWith(_)) => "complete",
-            Ok(Outcome::Defer | Outcome::DeferUntil(_)) => "defer",
-            Ok(Outcome::DeadLetter { .. }) => "dead_letter",
-            Ok(_) => "retry",
-            Err(failure) if failure.is_unbegun() => "released",
-            Err(_) => "failed",
-        };
-        self.durations.get_or_create(&ByQueue { queue: queue.clone() }).observe(lasted.as_secs_f64());
-        self.attempts.get_or_create(&ByOutcome { queue, outcome }).inc();
+        let durations = self.durations.get_or_create_owned(&ByQueue { queue: queue.clone() });
+        QueueGauges {
+            queue,
+            attempts: self.attempts.clone(),
+            completed: OnceLock::new(),
+            durations,
+            running: self.running.clone(),
+        }
     }
 
     /// Shows them in a registry.
@@ -86,5 +79,53 @@ impl Gauges {
         registry.register("seriatim_attempts", help, self.attempts.clone());
         let help = "How long attempts of handlers took";
         registry.register_with_unit("seriatim_handler_duration", help, Unit::Seconds, self.durations.clone());
+    }
+}
+
+/// What the handlers of one queue do: as [`Gauges`], without a look-up by name for each message.
+#[derive(Clone)]
+pub(crate) struct QueueGauges {
+    queue: String,
+    attempts: Family<ByOutcome, Counter>,
+    /// The outcome of most.
+    completed: OnceLock<Counter>,
+    durations: Histogram,
+    running: Arc<AtomicUsize>,
+}
+
+impl QueueGauges {
+    /// Counts an attempt as running until what it gives is dropped.
+    pub(crate) fn begin(&self) -> Running {
+        self.begin_many(1);
+        Running(self.running.clone())
+    }
+
+    /// Counts attempts as running, each until [`QueueGauges::end`].
+    pub(crate) fn begin_many(&self, count: usize) {
+        self.running.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Counts an attempt as running no more.
+    pub(crate) fn end(&self) {
+        self.running.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Counts an attempt that has ended.
+    pub(crate) fn note(&self, ended: &Result<Outcome, Failure>, lasted: Duration) {
+        self.durations.observe(lasted.as_secs_f64());
+        match ended {
+            Ok(Outcome::Complete | Outcome::CompleteWith(_)) => {
+                self.completed.get_or_init(|| self.attempts("complete")).inc();
+            }
+            Ok(Outcome::Defer | Outcome::DeferUntil(_)) => drop(self.attempts("defer").inc()),
+            Ok(Outcome::DeadLetter { .. }) => drop(self.attempts("dead_letter").inc()),
+            Ok(_) => drop(self.attempts("retry").inc()),
+            Err(failure) if failure.is_unbegun() => drop(self.attempts("released").inc()),
+            Err(_) => drop(self.attempts("failed").inc()),
+        }
+    }
+
+    fn attempts(&self, outcome: &'static str) -> Counter {
+        self.attempts.get_or_create_owned(&ByOutcome { queue: self.queue.clone(), outcome })
     }
 }

@@ -28,22 +28,22 @@ impl Extractor for Carried<'_> {
     }
 }
 
-/// Makes the current span a child of the sender's, if the message says of which trace it is. Nothing may have begun in the
-/// span yet: whose child it is cannot be changed then.
-pub(crate) fn continue_sender(properties: &Properties) {
+/// Makes a span a child of the sender's, if the message says of which trace it is. Nothing may have begun in the span yet:
+/// whose child it is cannot be changed then.
+pub(crate) fn continue_sender(span: &Span, properties: &Properties) {
     if !properties.contains_key(TRACE) {
         return;
     }
     let sender = TraceContextPropagator::new().extract(&Carried(properties));
     if sender.span().span_context().is_valid() {
         // Without a collector there is no span to put anywhere.
-        let _ = Span::current().set_parent(sender);
+        let _ = span.set_parent(sender);
     }
 }
 
-/// The current span as W3C writes it, if spans are exported.
-pub(crate) fn current() -> Option<String> {
-    let context = Span::current().context();
+/// A span as W3C writes it, if spans are exported.
+pub(crate) fn written(span: &Span) -> Option<String> {
+    let context = span.context();
     let span = context.span().span_context().clone();
     let flags = span.trace_flags() & TraceFlags::SAMPLED;
     span.is_valid().then(|| format!("00-{}-{}-{flags:02x}", span.trace_id(), span.span_id()))

@@ -1,5 +1,7 @@
 //! The trace a message belongs to: its sender's, which its handling continues.
 
+use tracing::Span;
+
 #[cfg(feature = "otlp")]
 use crate::handlers::span;
 use crate::header::PropertyValue;
@@ -11,10 +13,16 @@ pub(crate) const TRACE: &str = "traceparent";
 /// The trace that is to be continued by who handles the message: the span it is handled in, where spans are exported, and
 /// else its sender's.
 pub(crate) fn trace(context: &Context) -> Option<String> {
+    trace_in(&Span::current(), context)
+}
+
+/// As [`trace`], with the span it is handled in.
+pub(crate) fn trace_in(span: &Span, context: &Context) -> Option<String> {
     #[cfg(feature = "otlp")]
-    if let Some(own) = span::current() {
+    if let Some(own) = span::written(span) {
         return Some(own);
     }
+    let _ = span;
     of_sender(context).map(str::to_owned)
 }
 

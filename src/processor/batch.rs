@@ -22,6 +22,7 @@ use crate::processor::invocation::Keeping;
 use crate::processor::invocation::invoke;
 use crate::processor::outcome::Failure;
 use crate::processor::pool::Consumer;
+use crate::processor::settling::Slots;
 use crate::processor::single::Handled;
 use crate::processor::single::MALFORMED_BODY;
 use crate::processor::single::failed_as;
@@ -185,8 +186,13 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
         self.handle_run(job).await.map(|_| None)
     }
 
+    /// Each run has a task of its own.
+    fn take(&self, _received: &mut Vec<Run>, _slots: &mut Slots<Infallible>) {}
+
+    fn give_up(&self) {}
+
     /// Whole runs are settled by themselves.
-    async fn complete(&self, done: Vec<Infallible>) -> Result<(), Unavailable> {
+    async fn settle(self: Arc<Self>, done: Vec<Infallible>) -> Result<(), Unavailable> {
         match done.first() {
             Some(never) => match *never {},
             None => Ok(()),

@@ -19,6 +19,7 @@ use crate::error::Unavailable;
 use crate::limits;
 use crate::processor::renewal::first_due;
 use crate::processor::renewal::keep_until_lost;
+use crate::processor::taker::Taker;
 
 /// Keeps locks while handlers run, as long as they are [watched](Locks::watched).
 ///
@@ -51,6 +52,8 @@ struct Lock {
     lasts: Duration,
     /// Tells the handler.
     cancel: watch::Sender<bool>,
+    /// Who has taken the message, if it has no task of its own.
+    taker: Option<Arc<dyn Taker>>,
     /// Tells who runs the handler, when that has had the time to end by itself.
     lost: oneshot::Sender<Result<(), Unavailable>>,
 }
@@ -80,6 +83,11 @@ impl Drop for Watching {
 }
 
 impl KeptLock {
+    /// Its number, which no other of the same processor has.
+    pub(crate) fn number(&self) -> u64 {
+        self.due.1
+    }
+
     /// Waits until it is lost, and its handler has had the time to end by itself.
     ///
     /// # Errors
@@ -106,11 +114,26 @@ impl Locks {
         lasts: Duration,
         cancel: watch::Sender<bool>,
     ) -> KeptLock {
-        let (kept, is_earlier) = self.note(renewal, lasts, cancel);
+        let (kept, is_earlier) = self.note(renewal, lasts, cancel, None);
         if is_earlier {
             self.earlier.notify_one();
             // Who watches has to hear of it before the handler begins, which may keep this thread busy.
             tokio::task::yield_now().await;
+        }
+        kept
+    }
+
+    /// Keeps the lock of a message that a taker takes.
+    pub(crate) fn keep_taken(
+        self: &Arc<Locks>,
+        renewal: Renewal,
+        lasts: Duration,
+        cancel: watch::Sender<bool>,
+        taker: Arc<dyn Taker>,
+    ) -> KeptLock {
+        let (kept, is_earlier) = self.note(renewal, lasts, cancel, Some(taker));
+        if is_earlier {
+            self.earlier.notify_one();
         }
         kept
     }
@@ -121,6 +144,7 @@ impl Locks {
         renewal: Renewal,
         lasts: Duration,
         cancel: watch::Sender<bool>,
+        taker: Option<Arc<dyn Taker>>,
     ) -> (KeptLock, bool) {
         let since = self.client.elapsed();
         let (tell, lost) = oneshot::channel();
@@ -128,7 +152,7 @@ impl Locks {
         noted.next += 1;
         let due = (first_due(since, lasts, self.renew_for), noted.next);
         if !noted.is_over {
-            noted.due.insert(due, Lock { renewal, since, lasts, cancel, lost: tell });
+            noted.due.insert(due, Lock { renewal, since, lasts, cancel, taker, lost: tell });
         }
         let is_earlier = !noted.is_over && noted.asked_for.is_none_or(|asked_for| due.0 < asked_for);
         drop(noted);
@@ -173,8 +197,8 @@ impl Locks {
             let later = noted.due.split_off(&(self.client.elapsed(), u64::MAX));
             std::mem::replace(&mut noted.due, later)
         };
-        for lock in due.into_values() {
-            tokio::spawn(lock.keep(self.client.clone(), self.renew_for));
+        for ((_, number), lock) in due {
+            tokio::spawn(lock.keep(number, self.client.clone(), self.renew_for));
         }
     }
 
@@ -184,9 +208,9 @@ impl Locks {
             noted.is_over = true;
             std::mem::take(&mut noted.due)
         };
-        for lock in due.into_values() {
-            lock.cancel.send_replace(true);
-            let _ = lock.lost.send(Err(unavailable.clone()));
+        for ((_, number), lock) in due {
+            lock.tell(number);
+            lock.give_up(number, Err(unavailable.clone()));
         }
         std::future::pending().await
     }
@@ -198,17 +222,33 @@ impl Locks {
 
 impl Lock {
     /// Renews it until it is lost, or until nobody wants it any more.
-    async fn keep(self, client: Client, renew_for: Duration) {
-        let Lock { renewal, since, lasts, cancel, mut lost } = self;
+    async fn keep(mut self, number: u64, client: Client, renew_for: Duration) {
         let kept = tokio::select! {
-            kept = keep_until_lost(&client, &renewal, since, lasts, renew_for) => kept,
-            () = lost.closed() => return,
+            kept = keep_until_lost(&client, &self.renewal, self.since, self.lasts, renew_for) => kept,
+            () = self.lost.closed() => return,
         };
-        cancel.send_replace(true);
+        self.tell(number);
         tokio::select! {
             _ = client.sleep(limits::CANCEL_GRACE) => {}
-            () = lost.closed() => return,
+            () = self.lost.closed() => return,
         }
-        let _ = lost.send(kept);
+        self.give_up(number, kept);
+    }
+
+    /// Tells who handles the message that it is lost.
+    fn tell(&self, number: u64) {
+        // The flag first: a taker that does not know the number yet looks at the flag when it begins.
+        self.cancel.send_replace(true);
+        if let Some(taker) = &self.taker {
+            taker.cancel(number);
+        }
+    }
+
+    /// Ends who handles the message, and has had the time to end by itself.
+    fn give_up(self, number: u64, lost: Result<(), Unavailable>) {
+        let _ = self.lost.send(lost);
+        if let Some(taker) = &self.taker {
+            taker.give_up(number);
+        }
     }
 }

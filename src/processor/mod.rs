@@ -1,7 +1,6 @@
 //! The processor: receives, runs a handler for each delivery, and settles it by what the handler says.
 
 mod batch;
-mod completions;
 mod context;
 mod delays;
 mod handler;
@@ -12,7 +11,12 @@ mod pool;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod processor;
 mod renewal;
+mod settling;
 mod single;
+mod taker;
+#[cfg(feature = "daemon")]
+#[cfg(test)]
+mod taker_tests;
 
 pub use crate::processor::batch::BatchHandler;
 pub use crate::processor::batch::BatchOutcome;
@@ -25,3 +29,7 @@ pub use crate::processor::outcome::Outcome;
 pub use crate::processor::pool::Running;
 pub use crate::processor::processor::Processor;
 pub(crate) use crate::processor::single::Handled;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::processor::taker::Assignment;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::processor::taker::Taker;

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc;
 use tokio::sync::watch;
@@ -14,15 +13,17 @@ use tokio::task::JoinSet;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
 use crate::limits;
-use crate::processor::completions::Finished;
-use crate::processor::completions::complete_coming;
-use crate::processor::completions::said;
 use crate::processor::invocation::told;
+use crate::processor::settling::Ended;
+use crate::processor::settling::Slot;
+use crate::processor::settling::Slots;
+use crate::processor::settling::joined;
+use crate::processor::settling::settle_coming;
 
 /// What a pool runs: where its jobs come from, and what is done with one.
 pub(crate) trait Consumer: Send + Sync + 'static {
     type Job: Send + 'static;
-    /// A job that is done, and only to be completed.
+    /// A job whose handler has ended, and which is to be settled.
     type Done: Send + 'static;
 
     /// Receives up to `max` jobs.
@@ -32,11 +33,18 @@ pub(crate) trait Consumer: Send + Sync + 'static {
         wait: Duration,
     ) -> impl Future<Output = Result<Vec<Self::Job>, ReceiveError>> + Send;
 
-    /// Handles one, and settles it unless it is only to be completed.
+    /// Takes the jobs that need no task of their own, each with a slot, and leaves the others.
+    fn take(&self, received: &mut Vec<Self::Job>, slots: &mut Slots<Self::Done>);
+
+    /// Handles one; none when it is settled already.
     fn handle(&self, job: Self::Job) -> impl Future<Output = Result<Option<Self::Done>, Unavailable>> + Send;
 
-    /// Completes many, each judged for itself.
-    fn complete(&self, done: Vec<Self::Done>) -> impl Future<Output = Result<(), Unavailable>> + Send;
+    /// Settles many, each judged for itself.
+    fn settle(self: Arc<Self>, done: Vec<Self::Done>)
+    -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// Ends at once what it has taken.
+    fn give_up(&self);
 
     /// Gives one back unstarted.
     fn release(&self, job: Self::Job) -> impl Future<Output = ()> + Send;
@@ -102,38 +110,57 @@ pub(crate) async fn run_pool<C: Consumer>(
 ) -> Result<(), ReceiveError> {
     let Terms { concurrency, give_up, shutdown, patience } = terms;
     let (stop, stopping) = watch::channel(false);
-    let (finished, coming) = mpsc::unbounded_channel();
-    // A task of its own: what is done is completed even if nobody waits for this any more.
-    let completing = tokio::spawn(complete_coming(consumer.clone(), coming));
-    let desk = Arc::new(Desk { consumer, stopping, finished });
-    let mut jobs = JoinSet::new();
+    let (ended, coming) = mpsc::unbounded_channel();
+    // A task of its own: what is done is settled even if nobody waits for this any more.
+    let settling = tokio::spawn(settle_coming(consumer.clone(), coming));
+    let desk = Arc::new(Desk { consumer, stopping });
+    let (mut jobs, taken) = (JoinSet::new(), Taken(&*desk.consumer));
     let received = tokio::select! {
-        ended = receive_all(&desk, concurrency, &mut jobs) => ended,
+        received = receive_all(&desk, concurrency, &ended, &mut jobs) => received,
         () = shutdown => Ok(()),
     };
     stop.send_replace(true);
-    drop(desk);
-    let drained = drain(jobs, patience, give_up).await;
-    let completed = said(completing.await);
-    received.and(drained.and(completed).map_err(ReceiveError::from))
+    drop(ended);
+    let all_settled = async {
+        let all = all_ended(&mut jobs).await;
+        all.and(joined(settling.await))
+    };
+    let mut all_settled = std::pin::pin!(all_settled);
+    let drained = tokio::select! {
+        drained = &mut all_settled => drained,
+        // Not for ever: what still runs then is dropped, and counts as failed.
+        waited = patience => {
+            give_up.send_replace(true);
+            drop(taken);
+            waited.and(all_settled.await)
+        }
+    };
+    received.and(drained.map_err(ReceiveError::from))
 }
 
 /// What the jobs of a pool share.
 struct Desk<C: Consumer> {
     consumer: Arc<C>,
     stopping: watch::Receiver<bool>,
-    finished: mpsc::UnboundedSender<Finished<C::Done>>,
+}
+
+/// What a consumer has taken: dropped, it is ended at once, as tasks are that nobody waits for.
+struct Taken<'a, C: Consumer>(&'a C);
+
+impl<C: Consumer> Drop for Taken<'_, C> {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
 }
 
 impl<C: Consumer> Desk<C> {
-    async fn handle(&self, job: C::Job, slot: OwnedSemaphorePermit) -> Result<(), Unavailable> {
+    async fn handle(&self, job: C::Job, slot: Slot<C::Done>) -> Result<(), Unavailable> {
         if *self.stopping.borrow() {
             Box::pin(self.consumer.release(job)).await;
             return Ok(());
         }
         if let Some(done) = self.consumer.handle(job).await? {
-            // When the engine is gone nobody takes it any more; whoever receives is told of that.
-            let _ = self.finished.send(Finished { done, slot });
+            slot.hand_on(done);
         }
         Ok(())
     }
@@ -143,19 +170,21 @@ impl<C: Consumer> Desk<C> {
 async fn receive_all<C: Consumer>(
     desk: &Arc<Desk<C>>,
     concurrency: usize,
+    ended: &mpsc::UnboundedSender<Ended<C::Done>>,
     jobs: &mut JoinSet<Result<(), Unavailable>>,
 ) -> Result<(), ReceiveError> {
-    let slots = Arc::new(Semaphore::new(concurrency));
+    let all = Arc::new(Semaphore::new(concurrency));
     loop {
-        let mut free = slots.clone().acquire_owned().await.expect("nobody closes the slots");
-        let more = slots.available_permits().min(limits::RECEIVE_MAX - 1);
-        if let Ok(more) = slots.clone().try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
+        let mut free = all.clone().acquire_owned().await.expect("nobody closes the slots");
+        let more = all.available_permits().min(limits::RECEIVE_MAX - 1);
+        if let Ok(more) = all.clone().try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
             free.merge(more);
         }
-        let received = desk.consumer.receive(free.num_permits(), limits::RECEIVE_WAIT).await?;
+        let mut slots = Slots::new(free, ended.clone());
+        let mut received = desk.consumer.receive(slots.count(), limits::RECEIVE_WAIT).await?;
+        desk.consumer.take(&mut received, &mut slots);
         for job in received {
-            let slot = free.split(1).expect("no more is received than there are free slots");
-            let desk = desk.clone();
+            let (desk, slot) = (desk.clone(), slots.one());
             jobs.spawn(async move { desk.handle(job, slot).await });
         }
         while let Some(ended) = jobs.try_join_next() {
@@ -164,21 +193,6 @@ async fn receive_all<C: Consumer>(
             }
         }
     }
-}
-
-/// Waits for the handlers that run, but not for ever; what still runs then is dropped, and counts as failed. An engine
-/// that is gone is an error: their work is not settled.
-async fn drain(
-    mut jobs: JoinSet<Result<(), Unavailable>>,
-    patience: impl Future<Output = Result<(), Unavailable>>,
-    give_up: &watch::Sender<bool>,
-) -> Result<(), Unavailable> {
-    let waited = tokio::select! {
-        ended = all_ended(&mut jobs) => return ended,
-        waited = patience => waited,
-    };
-    give_up.send_replace(true);
-    waited.and(all_ended(&mut jobs).await)
 }
 
 async fn all_ended(jobs: &mut JoinSet<Result<(), Unavailable>>) -> Result<(), Unavailable> {

@@ -23,6 +23,7 @@ use crate::processor::pool::Terms;
 use crate::processor::pool::run_pool;
 use crate::processor::pool::told_to_stop;
 use crate::processor::single::Single;
+use crate::processor::taker::Taker;
 use crate::queue::Backoff;
 
 /// Runs a handler for each message of a queue: many workflows at once, one message at a time for each, in order.
@@ -66,6 +67,7 @@ pub struct Processor {
     drain: Duration,
     renew_for: Duration,
     delays: Delays,
+    taker: Option<Arc<dyn Taker>>,
 }
 
 impl Processor {
@@ -77,6 +79,7 @@ impl Processor {
             drain: limits::DRAIN_DEFAULT,
             renew_for: limits::RENEW_FOR_DEFAULT,
             delays: Delays::default(),
+            taker: None,
         }
     }
 
@@ -115,6 +118,13 @@ impl Processor {
         after: impl Fn(u32) -> Option<Duration> + Send + Sync + 'static,
     ) -> Processor {
         self.delays = Delays::Exact(Arc::new(after));
+        self
+    }
+
+    /// Has messages taken by one who needs no task for each; the handler gets the others.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn taker(mut self, taker: Arc<dyn Taker>) -> Processor {
+        self.taker = Some(taker);
         self
     }
 
@@ -201,6 +211,7 @@ impl Processor {
             queue: self.queue.clone(),
             handler: Arc::new(handler),
             delays: self.delays.clone(),
+            taker: self.taker.clone(),
             body: PhantomData,
         }
     }

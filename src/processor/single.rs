@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tracing::Instrument;
 use tracing::Span;
 
@@ -28,6 +29,11 @@ use crate::processor::outcome::Failure;
 use crate::processor::outcome::Outcome;
 use crate::processor::outcome::Retry;
 use crate::processor::pool::Consumer;
+use crate::processor::settling::Slot;
+use crate::processor::settling::Slots;
+use crate::processor::settling::joined;
+use crate::processor::taker::Assignment;
+use crate::processor::taker::Taker;
 
 /// Reason of a dead letter whose body the handler cannot take.
 pub(crate) const MALFORMED_BODY: &str = "MalformedBody";
@@ -41,6 +47,8 @@ pub(crate) struct Single<H, T> {
     pub(crate) handler: Arc<H>,
     pub(crate) keeping: Keeping,
     pub(crate) delays: Delays,
+    /// Takes messages that need no task of their own.
+    pub(crate) taker: Option<Arc<dyn Taker>>,
     pub(crate) body: PhantomData<fn() -> T>,
 }
 
@@ -55,16 +63,25 @@ pub(crate) enum Handled {
     Lost,
 }
 
-/// How far a delivery has come when its handler has ended.
-enum Ended {
-    Done(Done),
+/// How far a delivery has come when its handler is over.
+enum Over {
+    /// Its handler has ended.
+    Ended(Done),
+    /// It is settled already.
     Settled(Handled),
 }
 
-/// A delivery that is only to be completed, and its lock, which is kept until it is.
+/// A delivery whose handler has ended, and its lock, which is kept until it is settled.
 pub(crate) struct Done {
     delivery: Delivery,
+    said: Result<Outcome, Failure>,
     _lock: KeptLock,
+}
+
+impl Done {
+    fn is_only_done(&self) -> bool {
+        self.said.as_ref().is_ok_and(Outcome::is_only_done)
+    }
 }
 
 impl<H: Handler<T>, T: Body> Single<H, T> {
@@ -72,18 +89,18 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     pub(crate) async fn handle_one(&self, delivery: Delivery) -> Result<Handled, Unavailable> {
         let _watching = self.keeping.locks.watched();
         match self.run(delivery).await? {
-            Ended::Done(mut done) => settled_as(Handled::Completed, done.delivery.complete().await),
-            Ended::Settled(handled) => Ok(handled),
+            Over::Ended(done) => self.settle_one(done).await,
+            Over::Settled(handled) => Ok(handled),
         }
     }
 
-    /// Handles one delivery, and settles it unless all that is left is to complete it.
-    async fn run(&self, mut delivery: Delivery) -> Result<Ended, Unavailable> {
+    /// Handles one delivery, up to what its handler says.
+    async fn run(&self, mut delivery: Delivery) -> Result<Over, Unavailable> {
         let body = match T::read(delivery.message()) {
             Ok(body) => body,
             Err(misuse) => {
                 let settled = Box::pin(delivery.dead_letter(MALFORMED_BODY, misuse.to_string())).await;
-                return settled_as(Handled::DeadLettered, settled).map(Ended::Settled);
+                return settled_as(Handled::DeadLettered, settled).map(Over::Settled);
             }
         };
         let (cancel, cancelled) = watch::channel(false);
@@ -93,22 +110,51 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let handler = self.handler.clone();
         let span = span_of(&self.queue, delivery.message());
         let handling = async move { handler.handle(context, body).await }.instrument(span);
-        let result = invoke(&mut lock, &self.keeping.give_up, handling).await?;
-        match result {
-            Some(Ok(outcome)) if outcome.is_only_done() => Ok(Ended::Done(Done { delivery, _lock: lock })),
-            // In boxes, so that what is done at once has not to carry the room that the others need.
-            Some(Ok(outcome)) => Box::pin(self.settle(delivery, outcome)).await.map(Ended::Settled),
-            Some(Err(failure)) => Box::pin(self.settle_failure(delivery, failure)).await.map(Ended::Settled),
-            None => {
-                // Its handler is gone by now. If its lock was lost, this tells the engine what it knows already; if it
-                // was given up, it has failed.
-                drop(delivery);
-                Ok(Ended::Settled(Handled::Lost))
-            }
+        match invoke(&mut lock, &self.keeping.give_up, handling).await? {
+            Some(said) => Ok(Over::Ended(Done { delivery, said, _lock: lock })),
+            // Its handler is gone by now. If its lock was lost, dropping it tells the engine what it knows already; if it
+            // was given up, it has failed.
+            None => Ok(Over::Settled(Handled::Lost)),
         }
     }
 
-    async fn settle(&self, mut delivery: Delivery, outcome: Outcome) -> Result<Handled, Unavailable> {
+    /// Gives a delivery to the one who takes it.
+    fn assign(&self, delivery: Delivery, taker: &Arc<dyn Taker>, slot: Slot<Done>) -> Assignment {
+        let (cancel, cancelled) = watch::channel(false);
+        let lock = self.keeping.locks.keep_taken(delivery.renewal(), delivery.lasts(), cancel, taker.clone());
+        let token = delivery.lock_token();
+        let context = Context::new(delivery.shared_message(), self.queue.clone(), token, cancelled);
+        let (taker, client) = (taker.clone(), self.queue.client().clone());
+        let began = client.elapsed();
+        Assignment::new(lock.number(), context, move |result| {
+            let said = taker.ended(result, client.elapsed().saturating_sub(began));
+            slot.hand_on(Done { delivery, said, _lock: lock });
+        })
+    }
+
+    /// Settles a delivery as its handler said.
+    async fn settle_one(&self, done: Done) -> Result<Handled, Unavailable> {
+        let Done { delivery, said, _lock } = done;
+        match said {
+            Ok(outcome) => self.settle_outcome(delivery, outcome).await,
+            Err(failure) => self.settle_failure(delivery, failure).await,
+        }
+    }
+
+    /// Completes deliveries in one request.
+    async fn complete(&self, mut done: Vec<Done>) -> Result<(), Unavailable> {
+        if done.is_empty() {
+            return Ok(());
+        }
+        let deliveries = done.iter_mut().map(|done| &mut done.delivery);
+        let completed = match self.queue.complete_all(deliveries).await {
+            Ok(completed) => completed.into_iter().map(|one| one.map_err(SettleError::Refused)).collect(),
+            Err(error) => vec![Err(error)],
+        };
+        completed.into_iter().try_for_each(|one| settled_as(Handled::Completed, one).map(drop))
+    }
+
+    async fn settle_outcome(&self, mut delivery: Delivery, outcome: Outcome) -> Result<Handled, Unavailable> {
         let (handled, settled) = match outcome {
             Outcome::Complete => (Handled::Completed, delivery.complete().await),
             Outcome::CompleteWith(completion) => {
@@ -205,20 +251,41 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         self.queue.receive_many(max, wait).await
     }
 
-    async fn handle(&self, job: Delivery) -> Result<Option<Done>, Unavailable> {
-        match self.run(job).await? {
-            Ended::Done(done) => Ok(Some(done)),
-            Ended::Settled(_) => Ok(None),
+    fn take(&self, received: &mut Vec<Delivery>, slots: &mut Slots<Done>) {
+        let Some(taker) = &self.taker else { return };
+        let takes = |delivery: &mut Delivery| taker.takes(delivery.message());
+        let taken = received.extract_if(.., takes);
+        let taken: Vec<_> = taken.map(|delivery| self.assign(delivery, taker, slots.one())).collect();
+        if !taken.is_empty() {
+            taker.take(taken);
         }
     }
 
-    async fn complete(&self, mut done: Vec<Done>) -> Result<(), Unavailable> {
-        let deliveries = done.iter_mut().map(|done| &mut done.delivery);
-        let completed = match self.queue.complete_all(deliveries).await {
-            Ok(completed) => completed.into_iter().map(|one| one.map_err(SettleError::Refused)).collect(),
-            Err(error) => vec![Err(error)],
-        };
-        completed.into_iter().try_for_each(|one| settled_as(Handled::Completed, one).map(drop))
+    fn give_up(&self) {
+        if let Some(taker) = &self.taker {
+            taker.give_up_all();
+        }
+    }
+
+    async fn handle(&self, job: Delivery) -> Result<Option<Done>, Unavailable> {
+        match self.run(job).await? {
+            Over::Ended(done) => Ok(Some(done)),
+            Over::Settled(_) => Ok(None),
+        }
+    }
+
+    async fn settle(self: Arc<Self>, done: Vec<Done>) -> Result<(), Unavailable> {
+        let (plain, others): (Vec<_>, Vec<_>) = done.into_iter().partition(Done::is_only_done);
+        let mut settling = JoinSet::new();
+        for done in others {
+            let single = self.clone();
+            settling.spawn(async move { single.settle_one(done).await.map(drop) });
+        }
+        let mut all = self.complete(plain).await;
+        while let Some(settled) = settling.join_next().await {
+            all = all.and(joined(settled));
+        }
+        all
     }
 
     async fn release(&self, mut job: Delivery) {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -15,27 +14,28 @@ use rustix::process::Pid;
 use rustix::process::Signal;
 use serde::Serialize;
 use tokio::sync::Notify;
-use tokio::sync::oneshot;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::engine::Received;
 use crate::handlers::answer;
 use crate::handlers::group;
 use crate::handlers::group::Group;
+use crate::handlers::persistent::board::Asker;
 use crate::handlers::persistent::board::Board;
+use crate::handlers::persistent::board::LOCK_LOST;
 use crate::handlers::persistent::board::Request;
 use crate::handlers::persistent::board::Withdrawn;
 use crate::handlers::persistent::keeper::Keeper;
 use crate::handlers::program::Program;
 use crate::handlers::site::Site;
+use crate::handlers::trace::trace_in;
 use crate::handlers::variables;
 use crate::handlers::variables::Variables;
 use crate::limits;
-use crate::processor::Context;
+use crate::processor::Assignment;
 use crate::processor::Failure;
-use crate::processor::Handler;
-use crate::processor::Outcome;
-use crate::processor::Raw;
+use crate::processor::Taker;
 use crate::wire::DeliveryEnvelope;
 use crate::wire::OutcomeEnvelope;
 
@@ -67,7 +67,6 @@ pub(crate) struct PersistentOptions {
 /// The children are killed; [`Persistent::close`] lets them finish.
 pub(crate) struct Persistent {
     crew: Arc<Crew>,
-    site: Site,
     stop: watch::Sender<bool>,
     keepers: Mutex<JoinSet<()>>,
 }
@@ -78,8 +77,7 @@ pub(super) struct Crew {
     lasting: Variables,
     pub(super) timeout: Duration,
     site: Site,
-    next_id: AtomicU64,
-    board: Mutex<Board>,
+    board: Mutex<Board<Assignment>>,
     /// For each seat.
     bells: Vec<Bells>,
 }
@@ -99,14 +97,16 @@ const ENVELOPE_LEN: usize = 512;
 #[derive(Serialize)]
 struct Line<'a> {
     id: u64,
+    /// The trace that is to be continued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<String>,
     message: &'a DeliveryEnvelope,
 }
 
-/// A request that somebody waits for. Dropped unanswered, it ends the child that holds it, at once.
-struct Asked<'a> {
-    crew: &'a Crew,
-    id: u64,
-    is_answered: bool,
+impl Asker for Assignment {
+    fn is_cancelled(&self) -> bool {
+        self.context().is_cancelled()
+    }
 }
 
 impl Persistent {
@@ -117,8 +117,7 @@ impl Persistent {
             lasting: variables::lasting(&site, &options.pass_env, &options.env),
             program: Program { argv: options.argv, cwd: options.cwd },
             timeout: options.timeout,
-            site: site.clone(),
-            next_id: AtomicU64::new(1),
+            site,
             board: Mutex::new(Board::new(seats, options.in_flight_max, options.timeout)),
             bells: (0..seats).map(|_| Bells::default()).collect(),
         });
@@ -127,12 +126,12 @@ impl Persistent {
         for seat in 0..seats {
             keepers.spawn(Keeper { crew: crew.clone(), seat, stop: stopping.clone() }.keep());
         }
-        Persistent { crew, site, stop, keepers: Mutex::new(keepers) }
+        Persistent { crew, stop, keepers: Mutex::new(keepers) }
     }
 
     /// Takes no more messages, and gives back those no child has begun; the others go on.
     pub(crate) fn turn_away(&self) {
-        self.crew.board().close();
+        self.crew.with_board(Board::close);
     }
 
     /// Takes no more messages, closes the children's inputs, and waits until they have ended.
@@ -142,64 +141,50 @@ impl Persistent {
         let keepers = std::mem::take(&mut *self.keepers.lock().unwrap_or_else(PoisonError::into_inner));
         keepers.join_all().await;
     }
-
-    async fn ask(&self, context: &Context) -> Result<OutcomeEnvelope, Failure> {
-        let id = self.crew.next_id.fetch_add(1, Ordering::Relaxed);
-        let state = context.state().await?;
-        let line = self.line(id, context, state.as_ref())?;
-        let (reply, mut verdict) = oneshot::channel();
-        let mut asked = Asked { crew: &self.crew, id, is_answered: false };
-        self.crew.submit(Request { id, line, reply });
-        let told = tokio::select! {
-            biased;
-            told = &mut verdict => told,
-            () = context.cancelled() => {
-                self.crew.withdraw(id, "its lock was lost");
-                verdict.await
-            }
-        };
-        asked.is_answered = true;
-        told.unwrap_or_else(|_| Err(Failure::new("the handler is closed")))
-    }
-
-    fn line(&self, id: u64, context: &Context, state: Option<&Bytes>) -> Result<Vec<u8>, Failure> {
-        let message =
-            DeliveryEnvelope::show(context.queue().name(), context.message(), self.site.by_position);
-        let mut message = message.with_state(state);
-        message.lock_token = Some(context.lock_token().to_string());
-        let mut line = Vec::with_capacity(ENVELOPE_LEN + context.message().body.len());
-        serde_json::to_writer(&mut line, &Line { id, message: &message })?;
-        line.push(b'\n');
-        Ok(line)
-    }
 }
 
-impl Handler<Raw> for Persistent {
-    async fn handle(&self, context: Context, _body: Raw) -> Result<Outcome, Failure> {
-        let envelope = self.ask(&context).await?;
-        answer::said(&self.site, envelope)
+impl Taker for Persistent {
+    fn takes(&self, _message: &Received) -> bool {
+        true
     }
-}
 
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        if self.is_answered {
-            return;
-        }
-        let mut board = self.crew.board();
-        if let Withdrawn::Held { seat, group } = board.withdraw(self.id, "it was given up") {
-            self.crew.bells[seat].condemned.notify_one();
-            // The board names a group only while its number is its own, and its lock is held.
-            if let Some(group) = group {
-                group::signal(group, Signal::KILL);
+    fn take(&self, assignments: Vec<Assignment>) {
+        let mut requests = Vec::with_capacity(assignments.len());
+        for assignment in assignments {
+            if assignment.context().message().has_state() {
+                tokio::spawn(self.crew.clone().submit_with_state(assignment));
+                continue;
             }
+            requests.extend(self.crew.request(assignment, None));
         }
+        self.crew.submit(requests);
+    }
+
+    fn cancel(&self, number: u64) {
+        self.crew.withdraw(number, LOCK_LOST);
+    }
+
+    fn give_up(&self, number: u64) {
+        self.crew.give_up(number);
+    }
+
+    fn give_up_all(&self) {
+        let numbers = self.crew.with_board(|board| board.ids());
+        numbers.into_iter().for_each(|number| self.crew.give_up(number));
     }
 }
 
 impl Crew {
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Does something with the board, and then tells those whom it concerns.
+    fn with_board<T>(&self, change: impl FnOnce(&mut Board<Assignment>) -> T) -> T {
+        let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = change(&mut board);
+        let told = board.told();
+        drop(board);
+        for (assignment, verdict) in told {
+            assignment.end(verdict.and_then(|envelope| answer::said(&self.site, envelope)));
+        }
+        changed
     }
 
     fn now(&self) -> Duration {
@@ -215,28 +200,75 @@ impl Crew {
         self.program.start(self.lasting.clone())
     }
 
-    fn submit(&self, request: Request) {
-        let seat = self.board().submit(request, self.now());
-        if let Some(seat) = seat {
-            self.bells[seat].written.notify_one();
+    /// The request an assignment makes; none if that cannot be written, which ends it.
+    fn request(&self, assignment: Assignment, state: Option<&Bytes>) -> Option<Request<Assignment>> {
+        match self.line(&assignment, state) {
+            Ok(line) => Some(Request { id: assignment.number(), line, asker: assignment }),
+            Err(failure) => {
+                assignment.end(Err(failure));
+                None
+            }
         }
     }
 
+    fn line(&self, assignment: &Assignment, state: Option<&Bytes>) -> Result<Vec<u8>, Failure> {
+        let context = assignment.context();
+        let message =
+            DeliveryEnvelope::show(context.queue().name(), context.message(), self.site.by_position);
+        let mut message = message.with_state(state);
+        message.lock_token = Some(context.lock_token().to_string());
+        let mut line = Vec::with_capacity(ENVELOPE_LEN + context.message().body.len());
+        let traceparent = trace_in(assignment.span(), context);
+        serde_json::to_writer(&mut line, &Line { id: assignment.number(), traceparent, message: &message })?;
+        line.push(b'\n');
+        Ok(line)
+    }
+
+    async fn submit_with_state(self: Arc<Crew>, assignment: Assignment) {
+        match assignment.context().state().await {
+            Ok(state) => self.submit(self.request(assignment, state.as_ref())),
+            Err(error) => assignment.end(Err(error.into())),
+        }
+    }
+
+    fn submit(&self, requests: impl IntoIterator<Item = Request<Assignment>>) {
+        let now = self.now();
+        self.with_board(|board| requests.into_iter().for_each(|request| board.submit(request, now)));
+        self.bells.iter().for_each(|bells| bells.written.notify_one());
+    }
+
     fn withdraw(&self, id: u64, why: &str) {
-        if let Withdrawn::Held { seat, .. } = self.board().withdraw(id, why) {
+        if let Withdrawn::Held { seat, .. } = self.with_board(|board| board.withdraw(id, why)) {
+            self.bells[seat].condemned.notify_one();
+        }
+    }
+
+    /// Ends a request, and the child that holds it, at once.
+    fn give_up(&self, id: u64) {
+        let withdrawn = self.with_board(|board| {
+            let withdrawn = board.withdraw(id, "it was given up");
+            // The board names a group only while its number is its own, and its lock is held.
+            if let Withdrawn::Held { group: Some(group), .. } = withdrawn {
+                group::signal(group, Signal::KILL);
+            }
+            withdrawn
+        });
+        if let Withdrawn::Held { seat, .. } = withdrawn {
             self.bells[seat].condemned.notify_one();
         }
     }
 
     pub(super) fn up(&self, seat: usize, group: Pid) {
-        self.board().up(seat, group, self.now());
+        let now = self.now();
+        self.with_board(|board| board.up(seat, group, now));
         self.bells[seat].written.notify_one();
     }
 
     /// Waits for something to write.
     pub(super) async fn outgoing(&self, seat: usize, into: &mut Vec<u8>) {
         loop {
-            self.board().outgoing(seat, into, self.now());
+            let now = self.now();
+            self.with_board(|board| board.outgoing(seat, into, now));
             if !into.is_empty() {
                 return;
             }
@@ -245,8 +277,8 @@ impl Crew {
     }
 
     pub(super) fn answered(&self, seat: usize, answers: Vec<OutcomeEnvelope>) -> Result<(), String> {
-        let count = answers.len() as u64;
-        let answered = self.board().answered(seat, answers, self.now());
+        let (count, now) = (answers.len() as u64, self.now());
+        let answered = self.with_board(|board| board.answered(seat, answers, now));
         self.bells[seat].answers.fetch_add(count, Ordering::Relaxed);
         self.bells[seat].written.notify_one();
         answered
@@ -259,50 +291,41 @@ impl Crew {
 
     /// Waits until a child must not go on.
     pub(super) async fn condemned(&self, seat: usize) {
-        while self.board().condemned(seat).is_none() {
+        while !self.with_board(|board| board.is_condemned(seat)) {
             self.bells[seat].condemned.notified().await;
         }
     }
 
     /// How long the oldest request of a child may still take; none when its time is over.
     pub(super) fn check_time(&self, seat: usize, why: &str) -> Option<Duration> {
-        let (mut board, now) = (self.board(), self.now());
-        let due = board.check_time(seat, self.timeout, now, why);
-        board.condemned(seat).is_none().then(|| due.saturating_sub(now))
+        let now = self.now();
+        self.with_board(|board| {
+            let due = board.check_time(seat, self.timeout, now, why);
+            (!board.is_condemned(seat)).then(|| due.saturating_sub(now))
+        })
     }
 
     /// A child is given nothing more.
     pub(super) fn ending(&self, seat: usize) {
-        self.board().ending(seat);
+        self.with_board(|board| board.ending(seat));
     }
 
     /// Nobody may signal a child's group any more.
     pub(super) fn untouchable(&self, seat: usize) {
-        self.board().starting(seat);
+        self.with_board(|board| board.starting(seat));
     }
 
-    /// Fails all that a child held: the one it was ended for, and the others that go with it.
+    /// Fails all that a child held.
     pub(super) fn fail_held(&self, seat: usize, why: &str) {
-        let mut board = self.board();
-        let condemned = board.condemned(seat);
-        for (id, reply) in board.down(seat) {
-            let failure = match &condemned {
-                Some(condemned) if condemned.id == id => Failure::new(&condemned.why),
-                Some(condemned) => {
-                    Failure::new(format!("{why}, because of another message: {}", condemned.why))
-                }
-                None => Failure::new(why),
-            };
-            let _ = reply.send(Err(failure));
-        }
+        self.with_board(|board| board.down(seat, why));
     }
 
     pub(super) fn rest(&self, seat: usize, rest: Duration, why: String) {
         let now = self.now();
-        self.board().rest_until(seat, now + rest, why, now);
+        self.with_board(|board| board.rest_until(seat, now + rest, why, now));
     }
 
     pub(super) fn starting(&self, seat: usize) {
-        self.board().starting(seat);
+        self.with_board(|board| board.starting(seat));
     }
 }

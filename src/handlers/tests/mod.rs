@@ -9,7 +9,6 @@ mod fence;
 mod forward;
 mod order;
 mod persistent;
-mod rate;
 mod receiver;
 mod stage;
 mod webhook;

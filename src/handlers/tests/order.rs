@@ -1,6 +1,7 @@
 //! Order holds although children die: an engine, a processor, and programs that run on and fall over.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::handlers::persistent::Persistent;
@@ -10,7 +11,11 @@ use crate::handlers::tests::stage::LONG;
 use crate::handlers::tests::stage::Stage;
 use crate::handlers::tests::stage::has_python;
 use crate::message::Message;
+use crate::processor::Context;
+use crate::processor::Failure;
+use crate::processor::Outcome;
 use crate::processor::Processor;
+use crate::processor::Raw;
 use crate::queue::Backoff;
 
 const WORKFLOWS: usize = 20;
@@ -30,6 +35,11 @@ for line in sys.stdin:
     os.write(ear, ("done %s\n" % name).encode())
     os.write(1, ("{\"id\":%d}\n" % request["id"]).encode())
 "#;
+
+/// The handler of what is not taken.
+async fn nobody(_: Context, _: Raw) -> Result<Outcome, Failure> {
+    Err(Failure::new("it was to be taken"))
+}
 
 #[tokio::test]
 async fn messages_of_a_workflow_stay_in_order_although_children_die() {
@@ -58,10 +68,10 @@ async fn messages_of_a_workflow_stay_in_order_although_children_die() {
         in_flight_max: 8,
         timeout: LONG,
     };
-    let handler = Persistent::start(options, stage.site.clone());
+    let persistent = Arc::new(Persistent::start(options, stage.site.clone()));
     let backoff =
         Backoff { first: Duration::from_millis(5), max: Duration::from_millis(20), ..Backoff::default() };
-    let running = Processor::new(stage.queue.clone()).backoff(backoff).start(handler);
+    let running = Processor::new(stage.queue.clone()).backoff(backoff).taker(persistent).start(nobody);
     let mut next: BTreeMap<String, u64> = BTreeMap::new();
     let mut left = WORKFLOWS as u64 * EACH;
     while left > 0 {

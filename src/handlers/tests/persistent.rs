@@ -5,17 +5,22 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tokio::sync::oneshot;
 
 use crate::handlers::persistent::Persistent;
 use crate::handlers::persistent::PersistentOptions;
 use crate::handlers::tests::ear::Ear;
+use crate::handlers::tests::stage::Handed;
 use crate::handlers::tests::stage::LONG;
 use crate::handlers::tests::stage::Stage;
 use crate::handlers::tests::stage::has_python;
 use crate::handlers::tests::stage::reason;
 use crate::limits;
 use crate::message::Message;
+use crate::processor::Assignment;
+use crate::processor::Failure;
 use crate::processor::Outcome;
+use crate::processor::Taker;
 
 /// Does what the body of each request says.
 const CHILD: &str = r#"
@@ -73,9 +78,34 @@ async fn begin(change: impl FnOnce(&mut PersistentOptions)) -> Option<(Stage, Pe
     Some((stage, persistent))
 }
 
+/// A message that is with the children.
+struct Given {
+    handed: Handed,
+    number: u64,
+    ended: oneshot::Receiver<Result<Outcome, Failure>>,
+}
+
+impl Given {
+    /// How it ended.
+    async fn end(self) -> Result<Outcome, String> {
+        let ended = tokio::time::timeout(LONG, self.ended).await.expect("it comes to its end");
+        self.handed.complete().await;
+        ended.unwrap().map_err(|failure| failure.reason().to_owned())
+    }
+}
+
+/// Gives a message with this body to the children.
+async fn give(stage: &Stage, persistent: &Persistent, word: &str) -> Given {
+    let handed = stage.hand(Message::new(word.to_owned()).content_type("text/plain")).await;
+    let number = handed.context.message().sequence_number.get();
+    let (tell, ended) = oneshot::channel();
+    let assignment = Assignment::new(number, handed.context.clone(), move |result| drop(tell.send(result)));
+    persistent.take(vec![assignment]);
+    Given { handed, number, ended }
+}
+
 async fn ask(stage: &Stage, persistent: &Persistent, word: &str) -> Result<Outcome, String> {
-    let result = stage.handle(persistent, Message::new(word.to_owned()).content_type("text/plain")).await;
-    result.map_err(|failure| failure.reason().to_owned())
+    give(stage, persistent, word).await.end().await
 }
 
 #[tokio::test]
@@ -148,31 +178,65 @@ async fn a_lost_lock_ends_the_child_and_fails_what_else_it_held() {
     let Some((stage, persistent)) = begin(|_| ()).await else { return };
     ask(&stage, &persistent, "hello").await.unwrap();
     let mut ear = Ear::new(&stage.folder.path().join("ear"));
-    let hanging = stage.hand(Message::new("hang")).await;
-    let behind = stage.hand(Message::new("hello")).await;
-    let losing = async {
-        assert_eq!(ear.hear().await.as_deref(), Some("up"));
-        hanging.cancel.send_replace(true);
-        assert_eq!(ear.hear().await, None);
-    };
-    let (lost, other, ()) =
-        tokio::join!(stage.handle_one(&persistent, &hanging), stage.handle_one(&persistent, &behind), losing);
-    assert_eq!(reason(lost), "its lock was lost");
-    assert_eq!(reason(other), "python3 was restarted, because of another message: its lock was lost");
+    let hanging = give(&stage, &persistent, "hang").await;
+    let behind = give(&stage, &persistent, "hello").await;
+    assert_eq!(ear.hear().await.as_deref(), Some("up"));
+    persistent.cancel(hanging.number);
+    assert_eq!(ear.hear().await, None);
+    assert_eq!(hanging.end().await.unwrap_err(), "its lock was lost");
+    let because = "python3 was restarted, because of another message: its lock was lost";
+    assert_eq!(behind.end().await.unwrap_err(), because);
     ask(&stage, &persistent, "hello").await.unwrap();
 }
 
 #[tokio::test]
-async fn a_child_whose_message_nobody_waits_for_any_more_is_killed() {
+async fn a_message_whose_lock_was_lost_before_it_was_taken_is_not_begun() {
+    let Some((stage, persistent)) = begin(|_| ()).await else { return };
+    let lost = stage.hand(Message::new("die")).await;
+    // Nobody knows its number yet.
+    lost.cancel.send_replace(true);
+    persistent.cancel(7);
+    let (tell, ended) = oneshot::channel();
+    let assignment = Assignment::new(7, lost.context.clone(), move |result| drop(tell.send(result)));
+    persistent.take(vec![assignment]);
+    assert_eq!(reason(ended.await.unwrap()), "its lock was lost");
+    lost.complete().await;
+    ask(&stage, &persistent, "hello").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_child_whose_message_is_given_up_is_killed() {
     let Some((stage, persistent)) = begin(|_| ()).await else { return };
     let mut ear = Ear::new(&stage.folder.path().join("ear"));
-    let hanging = stage.hand(Message::new("hang")).await;
-    tokio::select! {
-        result = stage.handle_one(&persistent, &hanging) => panic!("{result:?}"),
-        heard = ear.hear() => assert_eq!(heard.as_deref(), Some("up")),
-    }
+    let hanging = give(&stage, &persistent, "hang").await;
+    assert_eq!(ear.hear().await.as_deref(), Some("up"));
+    persistent.give_up(hanging.number);
     assert_eq!(ear.hear().await, None);
+    assert_eq!(hanging.end().await.unwrap_err(), "it was given up");
     ask(&stage, &persistent, "hello").await.unwrap();
+}
+
+#[tokio::test]
+async fn giving_up_everything_ends_what_children_hold_and_what_waits() {
+    let Some((stage, persistent)) = begin(|options| options.in_flight_max = 1).await else { return };
+    let mut ear = Ear::new(&stage.folder.path().join("ear"));
+    let hanging = give(&stage, &persistent, "hang").await;
+    let waiting = give(&stage, &persistent, "hello").await;
+    assert_eq!(ear.hear().await.as_deref(), Some("up"));
+    persistent.give_up_all();
+    assert_eq!(ear.hear().await, None);
+    assert_eq!(hanging.end().await.unwrap_err(), "it was given up");
+    assert_eq!(waiting.end().await.unwrap_err(), "it was given up");
+}
+
+#[tokio::test]
+async fn an_assignment_that_is_let_go_of_has_failed() {
+    let stage = Stage::new().await;
+    let handed = stage.hand(Message::new("hello")).await;
+    let (tell, ended) = oneshot::channel();
+    drop(Assignment::new(1, handed.context.clone(), move |result| drop(tell.send(result))));
+    assert_eq!(reason(ended.await.unwrap()), "its handler let go of it");
+    handed.complete().await;
 }
 
 #[tokio::test]

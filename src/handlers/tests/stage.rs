@@ -71,9 +71,9 @@ impl Stage {
         handler: &impl Handler<Raw>,
         message: Message,
     ) -> Result<Outcome, Failure> {
-        let mut handed = self.hand(message).await;
+        let handed = self.hand(message).await;
         let result = self.handle_one(handler, &handed).await;
-        handed.delivery.complete().await.unwrap();
+        handed.complete().await;
         result
     }
 
@@ -86,6 +86,12 @@ impl Stage {
         let body = Raw(handed.context.message().body.clone());
         let handling = handler.handle(handed.context.clone(), body);
         tokio::time::timeout(LONG, handling).await.expect("a handler comes to its end")
+    }
+}
+
+impl Handed {
+    pub(super) async fn complete(mut self) {
+        self.delivery.complete().await.unwrap();
     }
 }
 

@@ -1,0 +1,106 @@
+//! Handlers that take many messages at once, and need no task for each.
+
+use std::time::Duration;
+
+use tracing::Span;
+
+use crate::engine::Received;
+use crate::processor::context::Context;
+use crate::processor::outcome::Failure;
+use crate::processor::outcome::Outcome;
+
+/// A handler that takes messages, many at once, and says later how the attempt at each has ended.
+pub(crate) trait Taker: Send + Sync + 'static {
+    /// Whether it takes a message; one that it does not take is handled by itself.
+    fn takes(&self, message: &Received) -> bool;
+
+    /// Takes messages, each of another workflow.
+    fn take(&self, assignments: Vec<Assignment>);
+
+    /// Hears how an attempt has ended and how long it lasted, and may say otherwise.
+    fn ended(&self, result: Result<Outcome, Failure>, lasted: Duration) -> Result<Outcome, Failure> {
+        let _ = lasted;
+        result
+    }
+
+    /// The lock of an assignment is lost: it is to come to its end soon. One that has ended is nobody's concern.
+    fn cancel(&self, number: u64);
+
+    /// An assignment whose lock is lost has had the time to end by itself, and is to be ended now.
+    fn give_up(&self, number: u64);
+
+    /// All assignments are to be ended now.
+    fn give_up_all(&self);
+}
+
+/// A message that a [`Taker`] has taken.
+///
+/// # Dropping
+/// An assignment that is dropped has failed.
+pub(crate) struct Assignment {
+    number: u64,
+    context: Context,
+    span: Span,
+    tell: Option<Tell>,
+}
+
+/// Who is told how an assignment ended.
+type Tell = Box<dyn FnOnce(Result<Outcome, Failure>) + Send>;
+
+impl Drop for Assignment {
+    fn drop(&mut self) {
+        if self.tell.is_some() {
+            self.tell(Err(Failure::new("its handler let go of it")));
+        }
+    }
+}
+
+#[cfg_attr(not(feature = "daemon"), expect(dead_code, reason = "only handlers of the daemon take messages"))]
+impl Assignment {
+    /// Where its span is made: no log need show it, because nothing is logged inside.
+    pub(crate) const SPAN_TARGET: &str = "seriatim::assignment";
+
+    /// An assignment with its number; `tell` is told how it ended.
+    pub(crate) fn new(
+        number: u64,
+        context: Context,
+        tell: impl FnOnce(Result<Outcome, Failure>) + Send + 'static,
+    ) -> Assignment {
+        let message = context.message();
+        let span = tracing::info_span!(
+            target: Assignment::SPAN_TARGET,
+            "handle",
+            queue = %context.queue().name(),
+            workflow = message.workflow_id.as_ref().map(tracing::field::display),
+            sequence = %message.sequence_number,
+            attempt = context.attempt()
+        );
+        Assignment { number, context, span, tell: Some(Box::new(tell)) }
+    }
+
+    /// Its number, which no other of the same processor has.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// What a handler knows of its message.
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The span it is handled in.
+    pub(crate) fn span(&self) -> &Span {
+        &self.span
+    }
+
+    /// Says how it ended.
+    pub(crate) fn end(mut self, result: Result<Outcome, Failure>) {
+        self.tell(result);
+    }
+
+    fn tell(&mut self, result: Result<Outcome, Failure>) {
+        if let Some(tell) = self.tell.take() {
+            tell(result);
+        }
+    }
+}

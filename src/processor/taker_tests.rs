@@ -1,0 +1,217 @@
+//! What a processor promises of messages that are taken.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc;
+
+use crate::engine::Engine;
+use crate::engine::Queue;
+use crate::engine::Received;
+use crate::message::Message;
+use crate::processor::Context;
+use crate::processor::Failure;
+use crate::processor::Outcome;
+use crate::processor::Processor;
+use crate::processor::Raw;
+use crate::processor::Running;
+use crate::processor::taker::Assignment;
+use crate::processor::taker::Taker;
+use crate::queue::QueueOptions;
+use crate::testing::ManualClock;
+
+/// What a taker is told.
+enum Told {
+    Take(Vec<Assignment>),
+    Cancel(u64),
+    GiveUp(u64),
+    GiveUpAll,
+}
+
+/// Takes every message whose body is not `alone`, and passes on what it is told.
+struct Ears(mpsc::UnboundedSender<Told>);
+
+impl Taker for Ears {
+    fn takes(&self, message: &Received) -> bool {
+        message.body != "alone"
+    }
+
+    fn take(&self, assignments: Vec<Assignment>) {
+        let _ = self.0.send(Told::Take(assignments));
+    }
+
+    fn cancel(&self, number: u64) {
+        let _ = self.0.send(Told::Cancel(number));
+    }
+
+    fn give_up(&self, number: u64) {
+        let _ = self.0.send(Told::GiveUp(number));
+    }
+
+    fn give_up_all(&self) {
+        let _ = self.0.send(Told::GiveUpAll);
+    }
+}
+
+/// A queue with a processor whose messages are taken.
+struct Stage {
+    _engine: Engine,
+    clock: ManualClock,
+    queue: Queue,
+    running: Running,
+    told: mpsc::UnboundedReceiver<Told>,
+    /// Messages that were handled alone.
+    alone: Arc<Semaphore>,
+}
+
+impl Stage {
+    /// With a message of each of these workflows, or two of one that is named twice.
+    async fn new(workflows: &[&str]) -> Stage {
+        let (engine, clock) = crate::testing::engine().await.unwrap();
+        let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
+        for workflow in workflows {
+            queue.send(Message::new("1").workflow(*workflow)).await.unwrap();
+        }
+        let (tell, told) = mpsc::unbounded_channel();
+        let alone = Arc::new(Semaphore::new(0));
+        let handled = alone.clone();
+        let handler = move |_: Context, _: Raw| {
+            let handled = handled.clone();
+            async move {
+                handled.add_permits(1);
+                Ok::<_, Failure>(Outcome::Complete)
+            }
+        };
+        let processor = Processor::new(queue.clone()).drain(Duration::from_secs(5));
+        let running = processor.taker(Arc::new(Ears(tell))).start(handler);
+        Stage { _engine: engine, clock, queue, running, told, alone }
+    }
+
+    /// The next assignments.
+    async fn taken(&mut self) -> Vec<Assignment> {
+        match self.told.recv().await {
+            Some(Told::Take(assignments)) => assignments,
+            _ => panic!("something else than messages to take"),
+        }
+    }
+
+    /// Moves the clock until the taker is told something.
+    async fn told_later(&mut self) -> Told {
+        loop {
+            if let Ok(told) = self.told.try_recv() {
+                return told;
+            }
+            // The renewal gets its turns before the clock goes on.
+            for _ in 0..50 {
+                self.queue.view().await.unwrap();
+            }
+            self.clock.advance(Duration::from_millis(250));
+        }
+    }
+
+    async fn completed(&self, count: u64) {
+        while self.queue.view().await.unwrap().counts.completed < count {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_taken_is_settled_as_the_taker_says_and_the_next_of_its_workflow_comes_then() {
+    let mut stage = Stage::new(&["a", "b", "c", "c"]).await;
+    let mut taken = stage.taken().await;
+    assert_eq!(taken.len(), 3);
+    for assignment in taken.drain(..) {
+        let first = assignment.context().message().workflow_id.as_ref().is_some_and(|id| id.as_str() == "a");
+        assignment.end(if first { Err(Failure::new("not today")) } else { Ok(Outcome::Complete) });
+    }
+    let behind = stage.taken().await;
+    assert_eq!(behind.len(), 1, "the second of c, while a waits for its next attempt");
+    for assignment in behind {
+        assignment.end(Ok(Outcome::Defer));
+    }
+    stage.completed(2).await;
+    let Told::Take(again) = stage.told_later().await else { panic!("a is tried again") };
+    assert_eq!((again.len(), again[0].context().attempt()), (1, 2));
+    assert_eq!(again[0].context().message().attempts[0].reason, "not today");
+    again.into_iter().for_each(|assignment| assignment.end(Ok(Outcome::Complete)));
+    stage.running.stop().await.unwrap();
+    assert_eq!(stage.queue.view().await.unwrap().counts.completed, 3);
+}
+
+#[tokio::test]
+async fn what_is_not_taken_is_handled_by_itself() {
+    let stage = Stage::new(&[]).await;
+    stage.queue.send(Message::new("alone").workflow("w")).await.unwrap();
+    stage.alone.acquire().await.unwrap().forget();
+    stage.completed(1).await;
+    stage.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lock_that_is_lost_is_told_to_the_taker_which_is_then_given_a_moment() {
+    let mut stage = Stage::new(&["w"]).await;
+    let taken = stage.taken().await;
+    stage.queue.workflow("w").unwrap().release_lock().await.unwrap();
+    // It is offered again at once, and taken again: by another child, or another processor.
+    let again = stage.taken().await;
+    let Told::Cancel(number) = stage.told_later().await else { panic!("it is cancelled first") };
+    assert_eq!(number, taken[0].number());
+    assert!(taken[0].context().is_cancelled() && !again[0].context().is_cancelled());
+    let Told::GiveUp(number) = stage.told_later().await else { panic!("then it is given up") };
+    assert_eq!(number, taken[0].number());
+    // What a lost one says is void.
+    taken.into_iter().for_each(|assignment| assignment.end(Ok(Outcome::Complete)));
+    again.into_iter().for_each(|assignment| assignment.end(Ok(Outcome::Complete)));
+    stage.completed(1).await;
+    stage.running.stop().await.unwrap();
+    assert_eq!(stage.queue.view().await.unwrap().counts.completed, 1);
+}
+
+#[tokio::test]
+async fn a_processor_that_is_stopped_waits_for_what_is_taken() {
+    let mut stage = Stage::new(&["w"]).await;
+    let taken = stage.taken().await;
+    let stopped = tokio::spawn(stage.running.stop());
+    for _ in 0..50 {
+        stage.queue.view().await.unwrap();
+    }
+    assert!(!stopped.is_finished());
+    taken.into_iter().for_each(|assignment| assignment.end(Ok(Outcome::Complete)));
+    stopped.await.unwrap().unwrap();
+    assert_eq!(stage.queue.view().await.unwrap().counts.completed, 1);
+}
+
+#[tokio::test]
+async fn what_outlasts_the_drain_is_given_up() {
+    let mut stage = Stage::new(&["w"]).await;
+    let taken = stage.taken().await;
+    let (queue, clock, mut told) = (stage.queue, stage.clock, stage.told);
+    let stopped = tokio::spawn(stage.running.stop());
+    while told.is_empty() {
+        clock.advance(Duration::from_secs(1));
+        queue.view().await.unwrap();
+    }
+    assert!(matches!(told.recv().await, Some(Told::GiveUpAll)));
+    drop(taken);
+    stopped.await.unwrap().unwrap();
+    let again = queue.receive(Duration::ZERO).await.unwrap();
+    assert!(again.is_none(), "it has failed, and waits for its next attempt");
+}
+
+#[tokio::test]
+async fn what_is_taken_is_given_up_when_its_processor_is_dropped() {
+    let (engine, _clock) = crate::testing::engine().await.unwrap();
+    let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    queue.send(Message::new("1").workflow("w")).await.unwrap();
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let processor = Processor::new(queue).taker(Arc::new(Ears(tell)));
+    let handler = |_: Context, _: Raw| async { Ok::<_, Failure>(Outcome::Complete) };
+    let taken = tokio::select! {
+        ended = processor.run_until(handler, std::future::pending()) => panic!("{ended:?}"),
+        taken = told.recv() => taken,
+    };
+    assert!(matches!(taken, Some(Told::Take(_))));
+    assert!(matches!(told.recv().await, Some(Told::GiveUpAll)));
+}
