@@ -186,7 +186,7 @@ pub const STORE_CACHE_BYTES: usize = 64 * 1024 * 1024;
 /// Default of how many deliveries a processor handles at once.
 pub const CONCURRENCY_DEFAULT: usize = 64;
 
-/// Most deliveries a processor handles at once: each is a task with a lock to renew.
+/// Most deliveries a processor handles at once: each has a lock to renew, and most have a task.
 pub const CONCURRENCY_MAX: usize = 16_384;
 
 /// Default of how long a processor renews the lock of one delivery: a handler that hangs gives it up in the end.

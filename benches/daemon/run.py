@@ -3,11 +3,11 @@
 
 Usage: python3 benches/daemon/run.py [BINARY] [--rounds N] [--json]
 
-Each round sends 10,000 workflows x 20 messages of 256 bytes as NDJSON batches of 256 over four connections, to a queue
-nobody handles and to one with a persistent handler (benches/daemon/echo.py in two processes, which may hold 2,048 messages
-each). Beside it the engine embedded has the same load (`seriatim bench wide`: as many workflows, messages and bytes, as many
-senders and as long batches, by position too) and its quickest one (`seriatim bench live`: 1,000 workflows, in order of
-arrival). Prints the medians.
+Each round sends 10,000 workflows x 20 messages of 256 bytes over four connections: in NDJSON batches of 1,000 to a queue
+nobody handles, and in batches of 256 to one with a persistent handler (benches/daemon/echo.py in one process, which may hold
+4,096 messages). Beside it the engine embedded has the same load (`seriatim bench wide`: as many workflows, messages and
+bytes, as many senders with batches as long, by position too) and its quickest one (`seriatim bench live`: 1,000 workflows,
+in order of arrival). Prints the medians.
 BINARY is target/release/seriatim by default.
 """
 import argparse
@@ -21,7 +21,9 @@ import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-WORKFLOWS, LENGTH, BATCH, CONNECTIONS = 10_000, 20, 256, 4
+WORKFLOWS, LENGTH, CONNECTIONS = 10_000, 20, 4
+# The embedded load is sent in batches of 256.
+BATCH_ACCEPTED, BATCH_HANDLED = 1_000, 256
 TOTAL = WORKFLOWS * LENGTH
 # With what is around it, 256 bytes.
 TEXT = "x" * 234
@@ -55,14 +57,14 @@ def over_http(binary, handled):
     with tempfile.TemporaryDirectory() as folder:
         definitions = pathlib.Path(folder) / "workflows"
         definitions.mkdir()
-        handler = f'[[handler]]\npersistent = ["python3", "{HERE / "echo.py"}"]\nprocesses = 2\nin_flight_max = 2048\n' if handled else ""
+        handler = f'[[handler]]\npersistent = ["python3", "{HERE / "echo.py"}"]\nin_flight_max = 4096\n' if handled else ""
         (definitions / "load.toml").write_text(f'order = "position"\n[delivery]\nconcurrency = 4096\n{handler}')
         command = [binary, "run", definitions, "--data", f"{folder}/data", "--http", "127.0.0.1:0", "--json"]
         daemon = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
             address = json.loads(daemon.stdout.readline())["http"].removeprefix("http://")
             began = time.monotonic()
-            send_all(address)
+            send_all(address, BATCH_HANDLED if handled else BATCH_ACCEPTED)
             while handled and completed(address) < TOTAL:
                 time.sleep(0.02)
             return TOTAL / (time.monotonic() - began)
@@ -71,22 +73,22 @@ def over_http(binary, handled):
             daemon.wait()
 
 
-def send_all(address):
-    senders = [threading.Thread(target=send, args=(address, share)) for share in range(CONNECTIONS)]
+def send_all(address, batch):
+    senders = [threading.Thread(target=send, args=(address, share, batch)) for share in range(CONNECTIONS)]
     for sender in senders:
         sender.start()
     for sender in senders:
         sender.join()
 
 
-def send(address, share):
+def send(address, share, batch):
     connection = http.client.HTTPConnection(address)
     headers = {"content-type": "application/x-ndjson"}
     for position in range(1, LENGTH + 1):
-        for first in range(share * BATCH, WORKFLOWS, CONNECTIONS * BATCH):
+        for first in range(share * batch, WORKFLOWS, CONNECTIONS * batch):
             lines = [
                 f'{{"workflow_id":"w{workflow}","position":{position},"body":{{"id":{workflow},"text":"{TEXT}"}}}}'
-                for workflow in range(first, min(first + BATCH, WORKFLOWS))
+                for workflow in range(first, min(first + batch, WORKFLOWS))
             ]
             connection.request("POST", "/v1/queues/load/messages", "\n".join(lines), headers)
             answer = connection.getresponse()

@@ -4,8 +4,6 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::FilterExt;
-use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -33,7 +31,7 @@ pub(crate) fn start(json: bool) -> Result<Logs, Failure> {
         false => lines.with_target(false).boxed(),
     };
     // Most of what a span costs is its text, and there is one for each message.
-    let filter = filter.and(filter_fn(|what| what.target() != ASSIGNMENT_SPANS));
+    let filter = filter.add_directive(format!("{ASSIGNMENT_SPANS}=off").parse()?);
     let log = tracing_subscriber::registry().with(lines.with_filter(filter));
     #[cfg(feature = "otlp")]
     {

@@ -58,11 +58,11 @@ impl Taker for Attempts {
     }
 
     fn take(&self, assignments: Vec<Assignment>) {
+        self.gauges.begin_many(assignments.len());
         #[cfg(feature = "otlp")]
         for assignment in &assignments {
             continue_sender(assignment.span(), &assignment.context().message().headers.properties);
         }
-        self.gauges.begin_many(assignments.len());
         self.dispatch.take(assignments);
     }
 

@@ -55,19 +55,24 @@ async fn caught<T>(handling: impl Future<Output = Result<T, Failure>>) -> Result
     std::future::poll_fn(|context| {
         // Nobody sees the handler again after a panic, so it does not matter in what state it is. It may also panic when
         // it is dropped.
-        let polled = catch_unwind(AssertUnwindSafe(|| {
+        let polled = guarded(|| {
             let polled = handling.as_mut().map_or(Poll::Pending, |handling| handling.as_mut().poll(context));
             if polled.is_ready() {
                 handling = None;
             }
-            polled
-        }));
-        polled.unwrap_or_else(|panic| {
-            let text = panic_text(&*panic);
-            Poll::Ready(Err(Failure::new(format!("the handler panicked: {text}"))))
-        })
+            Ok(polled)
+        });
+        polled.unwrap_or_else(|failure| Poll::Ready(Err(failure)))
     })
     .await
+}
+
+/// Does what may panic: that is a failure.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic_text(&*panic);
+        Err(Failure::new(format!("the handler panicked: {text}")))
+    })
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {

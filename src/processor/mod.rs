@@ -14,7 +14,6 @@ mod renewal;
 mod settling;
 mod single;
 mod taker;
-#[cfg(feature = "daemon")]
 #[cfg(test)]
 mod taker_tests;
 
@@ -24,6 +23,8 @@ pub use crate::processor::context::Context;
 pub use crate::processor::handler::Body;
 pub use crate::processor::handler::Handler;
 pub use crate::processor::handler::Raw;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::processor::invocation::guarded;
 pub use crate::processor::outcome::Failure;
 pub use crate::processor::outcome::Outcome;
 pub use crate::processor::pool::Running;

@@ -118,6 +118,8 @@ pub(crate) async fn run_pool<C: Consumer>(
     let received = tokio::select! {
         received = receive_all(&desk, concurrency, &ended, &mut jobs) => received,
         () = shutdown => Ok(()),
+        // Who settles has come to an end, and says below why.
+        () = ended.closed() => Ok(()),
     };
     stop.send_replace(true);
     drop(ended);

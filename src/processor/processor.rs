@@ -122,7 +122,7 @@ impl Processor {
     }
 
     /// Has messages taken by one who needs no task for each; the handler gets the others.
-    #[cfg(feature = "daemon")]
+    #[cfg(any(feature = "daemon", test))]
     pub(crate) fn taker(mut self, taker: Arc<dyn Taker>) -> Processor {
         self.taker = Some(taker);
         self

@@ -23,6 +23,7 @@ use crate::processor::delays::Delays;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
 use crate::processor::invocation::Keeping;
+use crate::processor::invocation::guarded;
 use crate::processor::invocation::invoke;
 use crate::processor::locks::KeptLock;
 use crate::processor::outcome::Failure;
@@ -127,7 +128,8 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let (taker, client) = (taker.clone(), self.queue.client().clone());
         let began = client.elapsed();
         Assignment::new(lock.number(), context, move |result| {
-            let said = taker.ended(result, client.elapsed().saturating_sub(began));
+            let lasted = client.elapsed().saturating_sub(began);
+            let said = guarded(|| taker.ended(result, lasted));
             slot.hand_on(Done { delivery, said, _lock: lock });
         })
     }

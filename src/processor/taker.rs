@@ -17,7 +17,7 @@ pub(crate) trait Taker: Send + Sync + 'static {
     /// Takes messages, each of another workflow.
     fn take(&self, assignments: Vec<Assignment>);
 
-    /// Hears how an attempt has ended and how long it lasted, and may say otherwise.
+    /// Hears how an attempt has ended and how long it lasted, and may say otherwise. A panic is a failure.
     fn ended(&self, result: Result<Outcome, Failure>, lasted: Duration) -> Result<Outcome, Failure> {
         let _ = lasted;
         result
@@ -55,7 +55,10 @@ impl Drop for Assignment {
     }
 }
 
-#[cfg_attr(not(feature = "daemon"), expect(dead_code, reason = "only handlers of the daemon take messages"))]
+#[cfg_attr(
+    not(any(feature = "daemon", test)),
+    expect(dead_code, reason = "only handlers of the daemon take messages")
+)]
 impl Assignment {
     /// Where its span is made: no log need show it, because nothing is logged inside.
     pub(crate) const SPAN_TARGET: &str = "seriatim::assignment";

@@ -190,6 +190,17 @@ mod tests {
     }
 
     #[test]
+    fn every_field_is_documented() {
+        let document = include_str!("../../docs/definitions.md");
+        let rows: Vec<&str> = document.lines().filter(|line| line.starts_with("| `")).collect();
+        for field in OutcomeEnvelope::FIELDS {
+            let named = format!("`{field}`");
+            let heads = |row: &&str| row.split('|').nth(1).is_some_and(|cell| cell.contains(&named));
+            assert!(rows.iter().any(heads), "{field} is in no table");
+        }
+    }
+
+    #[test]
     fn what_does_not_go_with_the_outcome_is_refused_by_name() {
         let field = |json| read(json).unwrap_err().field().to_owned();
         assert_eq!(field(r#"{"outcome":"retry","state":1}"#), "state");

@@ -133,10 +133,16 @@ BUGS = [
     ("forgotten_answer_is_still_counted", R + "once.rs", "self.write(Change::AnswerCount(queue, (left > 0).then_some(left)))?;", "let _ = left;"),
     ("refused_operator_is_not_written_down", R + "on_record.rs", "let number = self.write_down(entry, begun)?;", "if entry.refusal.is_some() {\n            return Ok(reply);\n        }\n        let number = self.write_down(entry, begun)?;"),
     ("each_step_of_a_purge_is_an_entry", R + "on_record.rs", "begun.filter(|begun| begun.is_same_work(&entry))", "begun.filter(|_| false)"),
-    ("lock_is_not_renewed", P + "locks.rs", "tokio::spawn(lock.keep(self.client.clone(), self.renew_for));", "drop(lock);"),
+    ("lock_is_not_renewed", P + "locks.rs", "tokio::spawn(lock.keep(number, self.client.clone(), self.renew_for));", "drop((number, lock));"),
     ("renewal_waits_for_a_busy_thread", P + "locks.rs", "            tokio::task::yield_now().await;\n", ""),
     ("busy_handler_is_never_ended", P + "invocation.rs", "lost = unconstrained(lock.lost())", "lost = lock.lost()"),
-    ("completed_one_by_one", P + "completions.rs", "coming.recv_many(&mut come, limits::COMPLETE_ALL_MAX)", "coming.recv_many(&mut come, 1)"),
+    ("completed_one_by_one", P + "settling.rs", "coming.recv_many(&mut come, limits::COMPLETE_ALL_MAX)", "coming.recv_many(&mut come, 1)"),
+    ("taker_is_not_told_of_a_lost_lock", P + "locks.rs", "            taker.cancel(number);\n", "            let _ = (taker, number);\n"),
+    ("lost_assignment_is_never_given_up", P + "locks.rs", "            taker.give_up(number);\n", "            let _ = (taker, number);\n"),
+    ("taken_is_not_given_up_after_the_drain", P + "pool.rs", "            drop(taken);\n", "            std::mem::forget(taken);\n"),
+    ("only_what_is_done_is_settled", P + "single.rs", "for done in others {", "for done in others.into_iter().take(0) {"),
+    ("settled_with_no_slot_let_go", P + "settling.rs", "    drop(permits);\n", "    permits.map(OwnedSemaphorePermit::forget);\n"),
+    ("assignment_let_fall_says_nothing", P + "taker.rs", "if self.tell.is_some() {", "if false {"),
 ]
 
 # The tests, those that catch most first; a bug that is caught is not tried with the others.

@@ -147,10 +147,9 @@ impl<A: Asker> Board<A> {
         }
     }
 
-    /// The requests that children hold, and those that wait.
+    /// The requests that children hold.
     pub(super) fn ids(&self) -> Vec<u64> {
-        let held = self.seats.iter().flat_map(|seat| seat.held.keys().copied());
-        held.chain(self.waiting.iter().map(|request| request.id)).collect()
+        self.seats.iter().flat_map(|seat| seat.held.keys().copied()).collect()
     }
 
     fn tell(&mut self, asker: A, verdict: Verdict) {
@@ -183,7 +182,7 @@ impl<A: Asker> Board<A> {
         self.seats[seat].condemned.is_some()
     }
 
-    /// A child has started; says whether there is something to write to it.
+    /// A child has started.
     pub(super) fn up(&mut self, seat: usize, group: Pid, now: Duration) {
         self.seats[seat].state = State::Up(group);
         self.refill(seat, now);
@@ -289,7 +288,10 @@ impl<A: Asker> Board<A> {
     fn refill(&mut self, seat: usize, now: Duration) {
         while self.seats[seat].has_room() {
             let Some(request) = self.waiting.pop_front() else { return };
-            self.seats[seat].take(request, now);
+            match request.asker.is_cancelled() {
+                true => self.tell(request.asker, Err(Failure::new(LOCK_LOST))),
+                false => self.seats[seat].take(request, now),
+            }
         }
     }
 }

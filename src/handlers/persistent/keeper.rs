@@ -30,6 +30,13 @@ pub(super) struct Keeper {
     pub(super) stop: watch::Receiver<bool>,
 }
 
+impl Drop for Keeper {
+    /// However it ended: nobody waits for an answer that cannot come, and the number of a group that is gone is not used.
+    fn drop(&mut self) {
+        self.crew.fail_held(self.seat, "its keeper is gone");
+    }
+}
+
 /// Why a child has come to its end.
 enum Cause {
     /// It exited, or closed its output.

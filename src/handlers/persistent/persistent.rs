@@ -36,6 +36,7 @@ use crate::limits;
 use crate::processor::Assignment;
 use crate::processor::Failure;
 use crate::processor::Taker;
+use crate::processor::guarded;
 use crate::wire::DeliveryEnvelope;
 use crate::wire::OutcomeEnvelope;
 
@@ -169,7 +170,11 @@ impl Taker for Persistent {
     }
 
     fn give_up_all(&self) {
-        let numbers = self.crew.with_board(|board| board.ids());
+        // Nothing may be begun any more, also what is still to come: its state is being looked up.
+        let numbers = self.crew.with_board(|board| {
+            board.close();
+            board.ids()
+        });
         numbers.into_iter().for_each(|number| self.crew.give_up(number));
     }
 }
@@ -182,7 +187,7 @@ impl Crew {
         let told = board.told();
         drop(board);
         for (assignment, verdict) in told {
-            assignment.end(verdict.and_then(|envelope| answer::said(&self.site, envelope)));
+            assignment.end(verdict.and_then(|envelope| guarded(|| answer::said(&self.site, envelope))));
         }
         changed
     }

@@ -226,7 +226,7 @@ async fn giving_up_everything_ends_what_children_hold_and_what_waits() {
     persistent.give_up_all();
     assert_eq!(ear.hear().await, None);
     assert_eq!(hanging.end().await.unwrap_err(), "it was given up");
-    assert_eq!(waiting.end().await.unwrap_err(), "it was given up");
+    assert_eq!(waiting.end().await.unwrap_err(), "the handler is closed");
 }
 
 #[tokio::test]
