@@ -21,6 +21,10 @@ use crate::processor::Outcome;
 use crate::processor::Raw;
 use crate::processor::Taker;
 
+/// The target of the spans of messages that programs take many at once. Nothing is logged inside of them, so a log need not
+/// show them; who exports spans should.
+pub const ASSIGNMENT_SPANS: &str = Assignment::SPAN_TARGET;
+
 /// What a processor of a definition runs.
 #[derive(Clone)]
 pub(crate) struct Attempts {

@@ -25,11 +25,8 @@ mod ticker;
 mod ticker_tests;
 mod watch;
 
+pub use crate::daemon::attempt::ASSIGNMENT_SPANS;
 pub use crate::daemon::daemon::Daemon;
 pub use crate::daemon::daemon::DaemonOptions;
 pub use crate::daemon::error::DaemonError;
 pub use crate::daemon::signals::Signals;
-
-/// The target of the spans of messages that programs take many at once. Nothing is logged inside of them, so a log need not
-/// show them; who exports spans should.
-pub const ASSIGNMENT_SPANS: &str = crate::processor::Assignment::SPAN_TARGET;

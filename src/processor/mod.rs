@@ -15,7 +15,7 @@ mod settling;
 mod single;
 mod taker;
 #[cfg(test)]
-mod taker_tests;
+mod tests;
 
 pub use crate::processor::batch::BatchHandler;
 pub use crate::processor::batch::BatchOutcome;
