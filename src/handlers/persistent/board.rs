@@ -47,6 +47,9 @@ struct Seat<A> {
     state: State,
     window: Window,
     held: BTreeMap<u64, Held<A>>,
+    /// The ids of what is held in the order in which it was handed over, and some that are answered. An id says nothing of
+    /// that: a request is numbered before the state of its workflow is looked up.
+    order: VecDeque<u64>,
     /// Since when the oldest request that is held is the oldest: a child that works off its lines one by one begins it
     /// then, and only then its time starts to run.
     oldest_since: Duration,
@@ -97,6 +100,7 @@ impl<A: Asker> Board<A> {
             state: State::Starting,
             window: Window::new(in_flight_max, timeout),
             held: BTreeMap::new(),
+            order: VecDeque::new(),
             oldest_since: Duration::ZERO,
             outgoing: Vec::new(),
             condemned: None,
@@ -168,8 +172,8 @@ impl<A: Asker> Board<A> {
         now: Duration,
         why: &str,
     ) -> Duration {
-        let at = &self.seats[seat];
-        let Some(&oldest) = at.held.keys().next() else { return now + timeout };
+        let at = &mut self.seats[seat];
+        let Some(oldest) = at.oldest() else { return now + timeout };
         let due = at.oldest_since + timeout;
         if due <= now {
             self.condemn(seat, oldest, why.to_owned());
@@ -231,6 +235,7 @@ impl<A: Asker> Board<A> {
         seat.outgoing = Vec::new();
         let condemned = seat.condemned.take();
         let held = std::mem::take(&mut seat.held);
+        seat.order.clear();
         for (id, Held { asker, .. }) in held {
             let failure = match &condemned {
                 Some(condemned) if condemned.id == id => Failure::new(&condemned.why),
@@ -316,13 +321,26 @@ impl<A> Seat<A> {
             self.oldest_since = now;
         }
         self.outgoing.extend_from_slice(&request.line);
+        // One that is never answered must not keep the ids of all that were answered since.
+        if self.order.len() > 2 * limits::CONCURRENCY_MAX {
+            self.order.retain(|id| self.held.contains_key(id));
+        }
+        self.order.push_back(request.id);
         self.held.insert(request.id, Held { since: now, asker: request.asker });
+    }
+
+    /// What was handed over first of what is held.
+    fn oldest(&mut self) -> Option<u64> {
+        while self.order.front().is_some_and(|id| !self.held.contains_key(id)) {
+            self.order.pop_front();
+        }
+        self.order.front().copied()
     }
 
     /// Who asked for an answer.
     fn answered(&mut self, answer: &OutcomeEnvelope, now: Duration) -> Result<A, String> {
         let id = answer.id.ok_or("without the id of its request")?;
-        let is_oldest = self.held.keys().next() == Some(&id);
+        let is_oldest = self.oldest() == Some(id);
         let held = self.held.remove(&id).ok_or_else(|| format!("request {id}, which it does not hold"))?;
         if is_oldest {
             self.oldest_since = now;

@@ -84,6 +84,16 @@ fn the_time_of_a_request_runs_from_when_it_is_the_oldest_its_child_holds() {
 }
 
 #[test]
+fn what_was_handed_over_later_is_not_the_oldest_though_it_was_numbered_before() {
+    let mut board = board(1);
+    let _first = submit(&mut board, 5);
+    answer(&mut board, 0, 5).unwrap();
+    let _others = [submit(&mut board, 7), submit(&mut board, 6)];
+    board.check_time(0, TIMEOUT, NOW + TIMEOUT, "late");
+    assert_eq!(board.seats[0].condemned.as_ref().map(|condemned| condemned.id), Some(7));
+}
+
+#[test]
 fn a_request_is_withdrawn_wherever_it_is() {
     let mut board = board(1);
     let mut verdicts = [submit(&mut board, 1), submit(&mut board, 2)];
