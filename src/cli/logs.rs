@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use seriatim::daemon::ASSIGNMENT_SPANS;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
@@ -12,7 +13,6 @@ use crate::cli::failure::Failure;
 use crate::cli::spans;
 #[cfg(feature = "otlp")]
 use crate::cli::spans::Spans;
-use seriatim::daemon::ASSIGNMENT_SPANS;
 
 /// The log. Dropped, it sends on what is left of it.
 pub(crate) struct Logs {

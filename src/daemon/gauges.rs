@@ -20,6 +20,9 @@ use crate::processor::Outcome;
 /// Upper ends of the classes of handler times, in seconds: from a persistent child to a slow webhook.
 const HANDLER_SECONDS: [f64; 10] = [0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 5.0, 15.0, 60.0, 300.0];
 
+/// The outcome of most.
+const COMPLETE: &str = "complete";
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByQueue {
     queue: String,
@@ -87,7 +90,6 @@ impl Gauges {
 pub(crate) struct QueueGauges {
     queue: String,
     attempts: Family<ByOutcome, Counter>,
-    /// The outcome of most.
     completed: OnceLock<Counter>,
     durations: Histogram,
     running: Arc<AtomicUsize>,
@@ -113,16 +115,18 @@ impl QueueGauges {
     /// Counts an attempt that has ended.
     pub(crate) fn note(&self, ended: &Result<Outcome, Failure>, lasted: Duration) {
         self.durations.observe(lasted.as_secs_f64());
-        match ended {
-            Ok(Outcome::Complete | Outcome::CompleteWith(_)) => {
-                self.completed.get_or_init(|| self.attempts("complete")).inc();
-            }
-            Ok(Outcome::Defer | Outcome::DeferUntil(_)) => drop(self.attempts("defer").inc()),
-            Ok(Outcome::DeadLetter { .. }) => drop(self.attempts("dead_letter").inc()),
-            Ok(_) => drop(self.attempts("retry").inc()),
-            Err(failure) if failure.is_unbegun() => drop(self.attempts("released").inc()),
-            Err(_) => drop(self.attempts("failed").inc()),
-        }
+        let outcome = match ended {
+            Ok(Outcome::Complete | Outcome::CompleteWith(_)) => COMPLETE,
+            Ok(Outcome::Defer | Outcome::DeferUntil(_)) => "defer",
+            Ok(Outcome::DeadLetter { .. }) => "dead_letter",
+            Ok(_) => "retry",
+            Err(failure) if failure.is_unbegun() => "released",
+            Err(_) => "failed",
+        };
+        match outcome {
+            COMPLETE => self.completed.get_or_init(|| self.attempts(COMPLETE)).inc(),
+            _ => self.attempts(outcome).inc(),
+        };
     }
 
     fn attempts(&self, outcome: &'static str) -> Counter {

@@ -47,6 +47,7 @@ struct Noted {
 type Due = (Duration, u64);
 
 struct Lock {
+    number: u64,
     renewal: Renewal,
     since: Duration,
     lasts: Duration,
@@ -116,7 +117,6 @@ impl Locks {
     ) -> KeptLock {
         let (kept, is_earlier) = self.note(renewal, lasts, cancel, None);
         if is_earlier {
-            self.earlier.notify_one();
             // Who watches has to hear of it before the handler begins, which may keep this thread busy.
             tokio::task::yield_now().await;
         }
@@ -131,14 +131,10 @@ impl Locks {
         cancel: watch::Sender<bool>,
         taker: Arc<dyn Taker>,
     ) -> KeptLock {
-        let (kept, is_earlier) = self.note(renewal, lasts, cancel, Some(taker));
-        if is_earlier {
-            self.earlier.notify_one();
-        }
-        kept
+        self.note(renewal, lasts, cancel, Some(taker)).0
     }
 
-    /// Notes a lock; says whether it is due before the instant the engine was asked for.
+    /// Notes a lock; says whether it is due before the instant the engine was asked for. Then whoever watches is told.
     fn note(
         self: &Arc<Locks>,
         renewal: Renewal,
@@ -150,12 +146,16 @@ impl Locks {
         let (tell, lost) = oneshot::channel();
         let mut noted = self.noted();
         noted.next += 1;
-        let due = (first_due(since, lasts, self.renew_for), noted.next);
+        let number = noted.next;
+        let due = (first_due(since, lasts, self.renew_for), number);
         if !noted.is_over {
-            noted.due.insert(due, Lock { renewal, since, lasts, cancel, taker, lost: tell });
+            noted.due.insert(due, Lock { number, renewal, since, lasts, cancel, taker, lost: tell });
         }
         let is_earlier = !noted.is_over && noted.asked_for.is_none_or(|asked_for| due.0 < asked_for);
         drop(noted);
+        if is_earlier {
+            self.earlier.notify_one();
+        }
         (KeptLock { locks: self.clone(), due, lost }, is_earlier)
     }
 
@@ -197,8 +197,8 @@ impl Locks {
             let later = noted.due.split_off(&(self.client.elapsed(), u64::MAX));
             std::mem::replace(&mut noted.due, later)
         };
-        for ((_, number), lock) in due {
-            tokio::spawn(lock.keep(number, self.client.clone(), self.renew_for));
+        for lock in due.into_values() {
+            tokio::spawn(lock.keep(self.client.clone(), self.renew_for));
         }
     }
 
@@ -208,9 +208,9 @@ impl Locks {
             noted.is_over = true;
             std::mem::take(&mut noted.due)
         };
-        for ((_, number), lock) in due {
-            lock.tell(number);
-            lock.give_up(number, Err(unavailable.clone()));
+        for lock in due.into_values() {
+            lock.tell();
+            lock.give_up(Err(unavailable.clone()));
         }
         std::future::pending().await
     }
@@ -222,33 +222,33 @@ impl Locks {
 
 impl Lock {
     /// Renews it until it is lost, or until nobody wants it any more.
-    async fn keep(mut self, number: u64, client: Client, renew_for: Duration) {
+    async fn keep(mut self, client: Client, renew_for: Duration) {
         let kept = tokio::select! {
             kept = keep_until_lost(&client, &self.renewal, self.since, self.lasts, renew_for) => kept,
             () = self.lost.closed() => return,
         };
-        self.tell(number);
+        self.tell();
         tokio::select! {
             _ = client.sleep(limits::CANCEL_GRACE) => {}
             () = self.lost.closed() => return,
         }
-        self.give_up(number, kept);
+        self.give_up(kept);
     }
 
     /// Tells who handles the message that it is lost.
-    fn tell(&self, number: u64) {
+    fn tell(&self) {
         // The flag first: a taker that does not know the number yet looks at the flag when it begins.
         self.cancel.send_replace(true);
         if let Some(taker) = &self.taker {
-            taker.cancel(number);
+            taker.cancel(self.number);
         }
     }
 
     /// Ends who handles the message, and has had the time to end by itself.
-    fn give_up(self, number: u64, lost: Result<(), Unavailable>) {
+    fn give_up(self, lost: Result<(), Unavailable>) {
         let _ = self.lost.send(lost);
         if let Some(taker) = &self.taker {
-            taker.give_up(number);
+            taker.give_up(self.number);
         }
     }
 }

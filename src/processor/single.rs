@@ -106,8 +106,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         };
         let (cancel, cancelled) = watch::channel(false);
         let mut lock = self.keeping.locks.keep(delivery.renewal(), delivery.lasts(), cancel).await;
-        let token = delivery.lock_token();
-        let context = Context::new(delivery.shared_message(), self.queue.clone(), token, cancelled);
+        let context = self.context_of(&delivery, cancelled);
         let handler = self.handler.clone();
         let span = span_of(&self.queue, delivery.message());
         let handling = async move { handler.handle(context, body).await }.instrument(span);
@@ -123,8 +122,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     fn assign(&self, delivery: Delivery, taker: &Arc<dyn Taker>, slot: Slot<Done>) -> Assignment {
         let (cancel, cancelled) = watch::channel(false);
         let lock = self.keeping.locks.keep_taken(delivery.renewal(), delivery.lasts(), cancel, taker.clone());
-        let token = delivery.lock_token();
-        let context = Context::new(delivery.shared_message(), self.queue.clone(), token, cancelled);
+        let context = self.context_of(&delivery, cancelled);
         let (taker, client) = (taker.clone(), self.queue.client().clone());
         let began = client.elapsed();
         Assignment::new(lock.number(), context, move |result| {
@@ -132,6 +130,11 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             let said = guarded(|| taker.ended(result, lasted));
             slot.hand_on(Done { delivery, said, _lock: lock });
         })
+    }
+
+    /// What a handler knows of a delivery beside its body.
+    fn context_of(&self, delivery: &Delivery, cancelled: watch::Receiver<bool>) -> Context {
+        Context::new(delivery.shared_message(), self.queue.clone(), delivery.lock_token(), cancelled)
     }
 
     /// Settles a delivery as its handler said.

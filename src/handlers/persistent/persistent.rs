@@ -162,7 +162,7 @@ impl Taker for Persistent {
     }
 
     fn cancel(&self, number: u64) {
-        self.crew.withdraw(number, LOCK_LOST);
+        self.crew.withdraw(number, LOCK_LOST, |_| ());
     }
 
     fn give_up(&self, number: u64) {
@@ -242,19 +242,18 @@ impl Crew {
         self.bells.iter().for_each(|bells| bells.written.notify_one());
     }
 
-    fn withdraw(&self, id: u64, why: &str) {
-        if let Withdrawn::Held { seat, .. } = self.with_board(|board| board.withdraw(id, why)) {
-            self.bells[seat].condemned.notify_one();
-        }
-    }
-
     /// Ends a request, and the child that holds it, at once.
     fn give_up(&self, id: u64) {
+        self.withdraw(id, "it was given up", |group| group::signal(group, Signal::KILL));
+    }
+
+    /// Forgets a request, or condemns the child that holds it and does something to that one's group.
+    fn withdraw(&self, id: u64, why: &str, with_group: impl FnOnce(Pid)) {
         let withdrawn = self.with_board(|board| {
-            let withdrawn = board.withdraw(id, "it was given up");
+            let withdrawn = board.withdraw(id, why);
             // The board names a group only while its number is its own, and its lock is held.
             if let Withdrawn::Held { group: Some(group), .. } = withdrawn {
-                group::signal(group, Signal::KILL);
+                with_group(group);
             }
             withdrawn
         });

@@ -98,10 +98,15 @@ impl Given {
 async fn give(stage: &Stage, persistent: &Persistent, word: &str) -> Given {
     let handed = stage.hand(Message::new(word.to_owned()).content_type("text/plain")).await;
     let number = handed.context.message().sequence_number.get();
-    let (tell, ended) = oneshot::channel();
-    let assignment = Assignment::new(number, handed.context.clone(), move |result| drop(tell.send(result)));
+    let (assignment, ended) = assign(number, &handed);
     persistent.take(vec![assignment]);
     Given { handed, number, ended }
+}
+
+/// An assignment of what was handed out, and who hears how it ended.
+fn assign(number: u64, handed: &Handed) -> (Assignment, oneshot::Receiver<Result<Outcome, Failure>>) {
+    let (tell, ended) = oneshot::channel();
+    (Assignment::new(number, handed.context.clone(), move |result| drop(tell.send(result))), ended)
 }
 
 async fn ask(stage: &Stage, persistent: &Persistent, word: &str) -> Result<Outcome, String> {
@@ -196,8 +201,7 @@ async fn a_message_whose_lock_was_lost_before_it_was_taken_is_not_begun() {
     // Nobody knows its number yet.
     lost.cancel.send_replace(true);
     persistent.cancel(7);
-    let (tell, ended) = oneshot::channel();
-    let assignment = Assignment::new(7, lost.context.clone(), move |result| drop(tell.send(result)));
+    let (assignment, ended) = assign(7, &lost);
     persistent.take(vec![assignment]);
     assert_eq!(reason(ended.await.unwrap()), "its lock was lost");
     lost.complete().await;
@@ -233,8 +237,8 @@ async fn giving_up_everything_ends_what_children_hold_and_what_waits() {
 async fn an_assignment_that_is_let_go_of_has_failed() {
     let stage = Stage::new().await;
     let handed = stage.hand(Message::new("hello")).await;
-    let (tell, ended) = oneshot::channel();
-    drop(Assignment::new(1, handed.context.clone(), move |result| drop(tell.send(result))));
+    let (assignment, ended) = assign(1, &handed);
+    drop(assignment);
     assert_eq!(reason(ended.await.unwrap()), "its handler let go of it");
     handed.complete().await;
 }
