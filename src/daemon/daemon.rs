@@ -27,6 +27,7 @@ use crate::daemon::lookout::Lookout;
 use crate::daemon::systemd;
 use crate::daemon::ticker::Ticker;
 use crate::daemon::watch;
+use crate::daemon::watch::Changes;
 use crate::definition::Definitions;
 use crate::engine::Client;
 use crate::engine::Durability;
@@ -144,6 +145,7 @@ impl Daemon {
     /// [`DaemonError`]; nothing has begun then.
     pub async fn start(options: DaemonOptions) -> Result<Daemon, DaemonError> {
         let definitions = Definitions::load(&options.definitions)?;
+        let changes = Changes::listen(&options.definitions)?;
         let unusable = |error| DaemonError::Data(options.data.clone(), error);
         let folder = Home::find(&options.data).map_err(unusable)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
@@ -187,7 +189,7 @@ impl Daemon {
         let endpoint = endpoint.map(|endpoint| tokio::spawn(endpoint.run(stopping.clone())));
         let ticking = house.ticker.start();
         let tasks = vec![
-            tokio::spawn(watch::follow_files(house.clone())),
+            tokio::spawn(watch::follow_files(house.clone(), changes)),
             tokio::spawn(watch::follow_troubles(house.clone())),
         ];
         systemd::ready(&format!("serving http://{address}"));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use notify::RecursiveMode;
 use notify::Watcher;
+use tokio::signal::unix::Signal;
 use tokio::signal::unix::SignalKind;
 use tokio::signal::unix::signal;
 use tokio::sync::mpsc;
@@ -73,20 +74,40 @@ pub(crate) fn explain(error: &DaemonError) -> String {
     }
 }
 
-/// Reads the definitions again when one of them changes, and when the process gets SIGHUP.
-pub(crate) async fn follow_files(house: Arc<House>) {
-    let (sender, mut changes) = mpsc::channel(1);
-    let folder = house.options.definitions.clone();
-    let _watcher = watch(&folder, sender).inspect_err(|error| {
-        tracing::warn!(%error, "definitions are read again on SIGHUP only: their folder cannot be watched");
-    });
-    let Ok(mut hang_up) = signal(SignalKind::hangup()) else { return };
-    loop {
+/// Reasons to read the definitions again: one of them changes, or the process gets SIGHUP.
+pub(crate) struct Changes {
+    files: mpsc::Receiver<()>,
+    hang_up: Signal,
+    _watcher: Option<notify::RecommendedWatcher>,
+}
+
+impl Changes {
+    /// Listens from now on: before anybody is told that the daemon is ready, or SIGHUP would still end it.
+    ///
+    /// # Errors
+    /// [`DaemonError::Signals`].
+    pub(crate) fn listen(folder: &Path) -> Result<Changes, DaemonError> {
+        let (sender, files) = mpsc::channel(1);
+        let watcher = watch(folder, sender).inspect_err(|error| {
+            tracing::warn!(%error, "definitions are read again on SIGHUP only: their folder cannot be watched");
+        });
+        let hang_up = signal(SignalKind::hangup()).map_err(DaemonError::Signals)?;
+        Ok(Changes { files, hang_up, _watcher: watcher.ok() })
+    }
+
+    async fn next(&mut self) -> Option<()> {
         tokio::select! {
-            Some(()) = changes.recv() => settle(&mut changes).await,
-            Some(()) = hang_up.recv() => {}
-            else => return,
+            Some(()) = self.files.recv() => settle(&mut self.files).await,
+            Some(()) = self.hang_up.recv() => {}
+            else => return None,
         }
+        Some(())
+    }
+}
+
+/// Reads the definitions again whenever there is a reason to.
+pub(crate) async fn follow_files(house: Arc<House>, mut changes: Changes) {
+    while changes.next().await.is_some() {
         // The error is kept and logged where it happens.
         let _ = reload(&house).await;
     }
