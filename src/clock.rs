@@ -55,9 +55,10 @@ impl fmt::Display for Timestamp {
 /// Where an engine reads the time.
 ///
 /// [`SystemClock`] is the default; `seriatim::testing::ManualClock` stands still until a test moves it. The engine
-/// never lets its own time run backwards: it uses the later of what the clock says and what it last wrote down.
+/// measures durations (locks, delays, waits, times to live) with [`Clock::elapsed`] and compares given instants
+/// (schedules, cron ticks) with [`Clock::now`]; it never mixes the two.
 pub trait Clock: Send + Sync + 'static {
-    /// The present instant.
+    /// What the wall clock shows. It may be set forward or back at any time.
     fn now(&self) -> Timestamp;
 
     /// Time that has passed since some fixed moment; it never runs backwards, whatever the wall clock does.
@@ -70,9 +71,7 @@ pub trait Clock: Send + Sync + 'static {
     fn on_change(&self, wake: Box<dyn Fn() + Send + Sync>);
 }
 
-/// The operating system's wall clock.
-///
-/// When it steps back, the engine's time stands still until it has caught up: reminders are then late, never early.
+/// The operating system's clocks: the wall clock, and one that is never set.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     started: Instant,
@@ -102,6 +101,47 @@ impl Clock for SystemClock {
     }
 
     fn on_change(&self, _wake: Box<dyn Fn() + Send + Sync>) {}
+}
+
+/// A step of the wall clock: somebody set it, or the machine slept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ClockStep {
+    /// What it should have shown.
+    pub expected: Timestamp,
+    /// What it showed.
+    pub shown: Timestamp,
+}
+
+impl ClockStep {
+    /// Whether it was set forward.
+    pub fn is_forward(self) -> bool {
+        self.shown > self.expected
+    }
+
+    /// By how much it was set, forward or back.
+    pub fn size(self) -> Duration {
+        self.shown.since(self.expected).max(self.expected.since(self.shown))
+    }
+}
+
+impl fmt::Display for ClockStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = if self.is_forward() { "forward" } else { "back" };
+        write!(f, "{direction} by {:?} to {}", self.size(), self.shown)
+    }
+}
+
+/// The steps of the wall clock of more than a minute that an engine has noticed since its file was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ClockSteps {
+    /// How often it was set forward.
+    pub forward: u64,
+    /// How often it was set back.
+    pub back: u64,
+    /// The last step.
+    pub last: Option<ClockStep>,
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What can go wrong, in three kinds: a refusal is an answer, a fault stops the engine, a misuse names its field.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use thiserror::Error;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::queue::HoldKind;
 
 /// A value the caller passed that is not allowed, caught before it reaches the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -50,6 +52,14 @@ pub enum Fault {
     /// The operating system refused a file operation.
     #[error("use the file: {0}")]
     File(Arc<std::io::Error>),
+    /// The file was deleted, moved or replaced while it was open: what is written to it now would be gone with it.
+    #[error("find its file {path} where it was opened: {what}")]
+    Lost {
+        /// Where the file was.
+        path: PathBuf,
+        /// What happened to it.
+        what: &'static str,
+    },
     /// An assertion of the engine did not hold; nothing of that turn was written.
     #[error("keep its own promises (a defect of seriatim): {0}")]
     Defect(String),
@@ -164,13 +174,15 @@ pub enum OpenError {
         /// What told so.
         detail: String,
     },
-    /// Pages of the file are damaged; it was not touched. [`verify`](crate::verify()) says what is damaged, and
+    /// The file is damaged, or a part of it is missing; it was not touched. [`verify`](crate::verify()) says what is damaged, and
     /// [`Check::Never`](crate::Check) opens it all the same.
-    #[error("open {path}: it is damaged ({detail})")]
+    #[error(
+        "open {path}: it is damaged: {detail}; restore a backup, or see what `seriatim verify` finds in it"
+    )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What told so.
+        /// What is wrong, and where.
         detail: String,
     },
     /// The file was written by a newer version; it was not touched.
@@ -183,6 +195,19 @@ pub enum OpenError {
         /// The newest format this version knows.
         known: u32,
     },
+    /// The file was written by an older version and is too large to be looked at as it is; it was not touched.
+    #[error(
+        "open {path}: it has format {found} and is large; let an engine open it, or a copy of it, which makes it format \
+         {known}, and look then"
+    )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// The file's format.
+        found: u32,
+        /// The format of this version.
+        known: u32,
+    },
     /// The disk, or what is on it, failed.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -193,7 +218,7 @@ pub enum OpenError {
 #[non_exhaustive]
 pub enum SendRefusal {
     /// There is no such queue.
-    #[error("send: there is no queue {0}")]
+    #[error("there is no queue {0}")]
     QueueNotFound(QueueName),
     /// Another message waits at this place.
     #[error("send message {index}: its place is taken by message {by}")]
@@ -228,7 +253,7 @@ pub enum SendRefusal {
         bytes_max: usize,
     },
     /// Too many early messages wait in this workflow.
-    #[error("send message {index}: {early} early messages wait in its workflow")]
+    #[error("send message {index}: its workflow is full (early messages that wait in it: {early})")]
     WorkflowFull {
         /// Which message of the batch, from 0.
         index: usize,
@@ -236,13 +261,13 @@ pub enum SendRefusal {
         early: u64,
     },
     /// The queue stores as many messages as it may.
-    #[error("send: the queue is full with {stored} messages")]
+    #[error("send: the queue is full (messages stored in it: {stored})")]
     QueueFull {
         /// How many it stores.
         stored: u64,
     },
     /// There is no scheduled message with this number, or it is not scheduled any more.
-    #[error("cancel message {0}: it is not scheduled")]
+    #[error("message {0} is not scheduled: it never was, its instant has come, or it was cancelled")]
     NotScheduled(SequenceNumber),
     /// The sequence numbers of this file are used up.
     #[error("send: the sequence numbers are used up")]
@@ -256,6 +281,11 @@ pub enum SendRefusal {
         /// How many it keeps.
         kept: u64,
     },
+    /// The disk is nearly full, and what is left of it is kept for receiving, settling and purging.
+    #[error(
+        "send: the disk is nearly full, its last room is kept for draining; free some, or enlarge the disk"
+    )]
+    StorageFull,
 }
 
 impl SendRefusal {
@@ -272,7 +302,8 @@ impl SendRefusal {
             | SendRefusal::NotScheduled(_)
             | SendRefusal::NumbersUsedUp
             | SendRefusal::KeyReused(_)
-            | SendRefusal::TooManyKeys { .. } => {}
+            | SendRefusal::TooManyKeys { .. }
+            | SendRefusal::StorageFull => {}
         }
         self
     }
@@ -283,7 +314,7 @@ impl SendRefusal {
 #[non_exhaustive]
 pub enum ReceiveRefusal {
     /// There is no such queue.
-    #[error("receive: there is no queue {0}")]
+    #[error("there is no queue {0}")]
     QueueNotFound(QueueName),
     /// There is no deferred message with this number.
     #[error("receive message {0}: it is not deferred")]
@@ -308,6 +339,34 @@ pub enum ReceiveRefusal {
     TooManyLocks(usize),
 }
 
+/// How a delivery was settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum SettledHow {
+    /// It was completed.
+    Completed,
+    /// It was given back as a failed attempt.
+    Abandoned,
+    /// It was set aside.
+    Deferred,
+    /// It was moved aside for good.
+    DeadLettered,
+    /// It was given back as if it had not been handed out.
+    Released,
+}
+
+impl fmt::Display for SettledHow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SettledHow::Completed => "completed",
+            SettledHow::Abandoned => "abandoned",
+            SettledHow::Deferred => "deferred",
+            SettledHow::DeadLettered => "dead-lettered",
+            SettledHow::Released => "released",
+        })
+    }
+}
+
 /// Why a settle or a renewal was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -315,10 +374,16 @@ pub enum SettleRefusal {
     /// The lock is not held any more: it ran out, was released, or the engine was opened anew.
     #[error("settle: the lock was lost")]
     LockLost,
+    /// The delivery was settled in the last minute, in another way than this.
+    #[error("settle: the delivery is settled already (it was {how})")]
+    AlreadySettled {
+        /// How it was settled.
+        how: SettledHow,
+    },
     /// There is no such queue any more.
     #[error("settle: there is no such queue")]
     QueueNotFound,
-    /// The delivery has no such message, or it is settled already.
+    /// The delivery has no such message, or it was settled more than a minute ago.
     #[error("settle message {0}: the delivery does not hold it")]
     MessageNotFound(SequenceNumber),
     /// The message belongs to no workflow that could keep a state; the delivery is still held.
@@ -345,12 +410,19 @@ pub enum QueueRefusal {
     /// There is no such queue.
     #[error("there is no queue {0}")]
     QueueNotFound(QueueName),
-    /// The order cannot change while messages or workflows are stored.
-    #[error("change the order of queue {0}: it stores messages or workflows; drain or purge it first")]
+    /// The order cannot change while messages or workflows are stored, or cursors of forgotten ones remembered.
+    #[error(
+        "change the order of queue {0}: it stores messages, workflows or cursors; drain or purge it first"
+    )]
     OrderInUse(QueueName),
     /// There are as many queues as a file may have.
     #[error("create a queue: there are {0} already")]
     TooManyQueues(usize),
+    /// The disk is nearly full, and what is left of it is kept for receiving, settling and purging.
+    #[error(
+        "define queue {0}: the disk is nearly full, its last room is kept for draining; free some, or enlarge it"
+    )]
+    StorageFull(QueueName),
 }
 
 /// Why an operation on a workflow or dead letter was refused.
@@ -372,8 +444,11 @@ pub enum OperateRefusal {
     /// The workflow is not held.
     #[error("resume: the workflow is not held")]
     NotHeld,
+    /// The workflow is not held for this cause.
+    #[error("resume: the workflow is not held for the cause {0}; leave the cause out to lift every hold")]
+    NotHeldFor(HoldKind),
     /// The workflow is not locked.
-    #[error("release: the workflow is not locked")]
+    #[error("the workflow is not locked")]
     NotLocked,
     /// No message waits for a retry at the head of the workflow.
     #[error("no message waits for a retry at the head")]
@@ -390,8 +465,12 @@ pub enum OperateRefusal {
     /// There is no such dead letter.
     #[error("redrive message {0}: it is not a dead letter")]
     NotDeadLettered(SequenceNumber),
-    /// The workflow has gone past the message's place; give it a new position, or hold the workflow before its place.
-    #[error("redrive message {0}: its workflow has gone past its place")]
+    /// The workflow has gone past the message's place, or is not held before it: give the message a new position, or hold
+    /// the workflow before its place.
+    #[error(
+        "redrive message {0}: its workflow has gone past its place, or is not held before it; give it a new position \
+         (--position), or hold the workflow first"
+    )]
     PlacePassed(SequenceNumber),
     /// The workflow is quarantined: what came back would be dead-lettered again. Resume it, or resume and redrive it.
     #[error("redrive message {0}: its workflow is quarantined; resume it first")]
@@ -399,4 +478,14 @@ pub enum OperateRefusal {
     /// The message could not be sent anew.
     #[error(transparent)]
     Send(SendRefusal),
+    /// There is no room for a backup where it goes.
+    #[error(
+        "back up: the copy needs up to {needed_bytes} bytes, and {free_bytes} are free for it; free some room first"
+    )]
+    StorageFull {
+        /// What the copy needs, at most.
+        needed_bytes: u64,
+        /// What is free for it; the head room of the store is not.
+        free_bytes: u64,
+    },
 }

@@ -45,19 +45,40 @@ impl Headers {
                 format!("have {length} bytes, at most {} are allowed", limits::PROPERTIES_BYTES_MAX);
             return Err(Misuse::new("properties", problem));
         }
+        let kept = self.properties.get(KEPT).map_or(0, PropertyValue::len);
+        if kept > limits::KEPT_BYTES_MAX {
+            let problem = format!("has {kept} bytes, at most {} are allowed", limits::KEPT_BYTES_MAX);
+            return Err(Misuse::new(KEPT, problem));
+        }
         Ok(())
     }
 
     pub(crate) fn len(&self) -> usize {
         let texts = [&self.subject, &self.content_type, &self.correlation_id, &self.reply_to];
         let texts: usize = texts.iter().map(|text| text.as_ref().map_or(0, String::len)).sum();
-        texts + properties_len(&self.properties)
+        texts + stored_len(self.properties.iter())
     }
 }
 
-/// Bytes of all names and values together.
+/// The property in which an endpoint keeps what its protocol says beside the message, its properties once more among it.
+pub(crate) const KEPT: &str = "seriatim-amqp";
+
+/// The property in which it keeps what settlements have set, with types that properties do not have.
+pub(crate) const SET_BY_SETTLING: &str = "seriatim-amqp-set";
+
+/// Whether a property is an endpoint's own, and not the sender's.
+pub(crate) fn is_kept(name: &str) -> bool {
+    matches!(name, KEPT | SET_BY_SETTLING)
+}
+
+/// Bytes of all names and values that a sender has chosen: what an endpoint keeps says them once more, and is not counted.
 pub(crate) fn properties_len(properties: &Properties) -> usize {
-    properties.iter().map(|(name, value)| name.len() + value.len()).sum()
+    stored_len(properties.iter().filter(|(name, _)| !is_kept(name)))
+}
+
+/// Bytes of names and values together.
+fn stored_len<'a>(properties: impl Iterator<Item = (&'a String, &'a PropertyValue)>) -> usize {
+    properties.map(|(name, value)| name.len() + value.len()).sum()
 }
 
 /// The value of one property of a message.
@@ -118,3 +139,30 @@ impl From<bool> for PropertyValue {
 
 /// Properties of a message: the sender's own headers, by name.
 pub type Properties = BTreeMap<String, PropertyValue>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(named: &[(&str, usize)]) -> Headers {
+        let value = |bytes: &usize| PropertyValue::Binary(Bytes::from(vec![0; *bytes]));
+        let properties = named.iter().map(|(name, bytes)| ((*name).to_owned(), value(bytes))).collect();
+        Headers { properties, ..Headers::default() }
+    }
+
+    #[test]
+    fn properties_are_counted_once_beside_what_an_endpoint_keeps_of_them() {
+        let full = limits::PROPERTIES_BYTES_MAX - 1;
+        let both = headers(&[("a", full), (KEPT, full)]);
+        assert!(both.check().is_ok());
+        assert!(both.len() > 2 * full, "what is stored is all of it");
+        let refused = headers(&[("a", full + 1)]).check().unwrap_err();
+        assert_eq!(refused.field(), "properties");
+    }
+
+    #[test]
+    fn what_an_endpoint_keeps_has_a_bound_of_its_own() {
+        let refused = headers(&[(KEPT, limits::KEPT_BYTES_MAX + 1)]).check().unwrap_err();
+        assert_eq!(refused.field(), KEPT);
+    }
+}

@@ -87,17 +87,17 @@ text_newtype!(
 );
 
 text_newtype!(
-    /// The ID of a workflow inside a queue: any UTF-8 text of 1 to 128 bytes, compared byte for byte.
+    /// The ID of a workflow inside a queue: any UTF-8 text of 1 to 128 characters, compared byte for byte.
     WorkflowId,
     "workflow ID",
-    |text| check_length(text, limits::WORKFLOW_ID_BYTES_MAX)
+    |text| check_chars(text, limits::WORKFLOW_ID_CHARS_MAX)
 );
 
 text_newtype!(
-    /// The sender's ID of a message: any UTF-8 text of 1 to 128 bytes.
+    /// The sender's ID of a message: any UTF-8 text of 1 to 128 characters.
     MessageId,
     "message ID",
-    |text| check_length(text, limits::MESSAGE_ID_BYTES_MAX)
+    |text| check_chars(text, limits::MESSAGE_ID_CHARS_MAX)
 );
 
 impl WorkflowId {
@@ -165,6 +165,16 @@ fn check_length(text: &str, bytes_max: usize) -> Result<(), String> {
     match text.len() {
         0 => Err("is empty".to_owned()),
         length if length > bytes_max => Err(format!("has {length} bytes, at most {bytes_max} are allowed")),
+        _ => Ok(()),
+    }
+}
+
+fn check_chars(text: &str, chars_max: usize) -> Result<(), String> {
+    match text.chars().count() {
+        0 => Err("is empty".to_owned()),
+        length if length > chars_max => {
+            Err(format!("has {length} characters, at most {chars_max} are allowed"))
+        }
         _ => Ok(()),
     }
 }
@@ -255,9 +265,12 @@ mod tests {
     }
 
     #[test]
-    fn a_workflow_id_is_any_text_up_to_128_bytes() {
+    fn a_workflow_id_is_any_text_up_to_128_characters() {
         assert!(WorkflowId::new("\0 ../\u{1F600}").is_ok());
         assert!(WorkflowId::new("").is_err());
-        assert!(WorkflowId::new("\u{1F600}".repeat(33)).is_err());
+        assert!(WorkflowId::new("\u{1F600}".repeat(128)).is_ok());
+        let problem = WorkflowId::new("\u{e9}".repeat(129)).unwrap_err().to_string();
+        assert!(problem.contains("129 characters"), "{problem}");
+        assert!(MessageId::new("\u{e9}".repeat(128)).is_ok());
     }
 }

@@ -58,12 +58,15 @@ mod lookup;
 mod message;
 mod processor;
 mod queue;
+mod rate;
 #[cfg(feature = "daemon")]
 pub mod remote;
 #[cfg(feature = "daemon")]
 mod sas;
 #[cfg(feature = "daemon")]
 pub mod schedule;
+#[cfg(feature = "daemon")]
+mod selector;
 #[cfg(feature = "daemon")]
 mod server;
 #[cfg(feature = "daemon")]
@@ -76,7 +79,7 @@ mod token;
 pub mod wire;
 
 pub use crate::actor::Actor;
-pub use crate::clock::{Clock, SystemClock, Timestamp};
+pub use crate::clock::{Clock, ClockStep, ClockSteps, SystemClock, Timestamp};
 #[cfg(feature = "store-alone")]
 #[doc(hidden)]
 pub use crate::engine::alone::StoreAlone;
@@ -86,21 +89,24 @@ pub use crate::engine::fuzz;
 pub use crate::engine::{
     Abandon, Attempt, AuditEntry, AuditVerb, COMMIT_SECONDS, Check, Claim, Client, CommitStats, Completion,
     Counts, Damage, DeadLetter, DeadLetterView, Deferral, Delivery, DeliveryId, Durability, Ending, Engine,
-    EngineBuilder, Event, EventKind, Events, Gap, Hidden, Hold, HoldCause, Kept, MessageStatus, MessageView,
-    Missed, Queue, QueueView, Receipt, Received, Redriven, Renewal, Run, TakenWorkflow, Verification,
-    VerifyProgress, VerifyStep, Workflow, WorkflowStatus, WorkflowView, verify,
+    EngineBuilder, Event, EventKind, Events, Gap, Hidden, HistoryEnding, HistoryEntry, Hold, HoldCause, Kept,
+    MessageStatus, MessageView, Missed, Output, Queue, QueueView, Receipt, Received, Redriven, Renewal, Run,
+    StorageRoom, TakenWorkflow, Verification, VerifyProgress, VerifyStep, Workflow, WorkflowStatus,
+    WorkflowView, quiet_caught_panics, verify,
 };
 pub use crate::error::{
     Error, Fault, Misuse, OpenError, OperateError, OperateRefusal, OperationError, QueueError, QueueRefusal,
-    ReceiveError, ReceiveRefusal, SendError, SendRefusal, SettleError, SettleRefusal, Unavailable,
+    ReceiveError, ReceiveRefusal, SendError, SendRefusal, SettleError, SettleRefusal, SettledHow,
+    Unavailable,
 };
 pub use crate::header::{Headers, Properties, PropertyValue};
 pub use crate::id::{IdempotencyKey, MessageId, Position, QueueName, SequenceNumber, WorkflowId};
 pub use crate::message::{Message, Place};
 pub use crate::processor::{
-    BatchHandler, BatchOutcome, Body, Context, Failure, Handler, Outcome, Processor, Raw, Running,
+    BatchHandler, BatchOutcome, Blocking, Body, Context, Failure, Handler, Outcome, Processor, Raw, Running,
 };
-pub use crate::queue::{Backoff, Expired, GapPolicy, GapThen, Late, Order, QueueOptions, Spent};
+pub use crate::queue::{Backoff, Expired, GapPolicy, GapThen, HoldKind, Late, Order, QueueOptions, Spent};
+pub use crate::rate::{Rate, RatePeriod};
 pub use crate::token::LockToken;
 
 /// The examples of the README, compiled.

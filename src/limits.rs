@@ -11,11 +11,11 @@ pub use crate::limits::http::*;
 /// Longest name of a queue in bytes: a name is also a file name of a definition and a part of a URL.
 pub const QUEUE_NAME_BYTES_MAX: usize = 128;
 
-/// Longest workflow ID in bytes, as Service Bus session IDs.
-pub const WORKFLOW_ID_BYTES_MAX: usize = 128;
+/// Longest workflow ID in characters, as Service Bus session IDs; in UTF-8 a character has up to four bytes.
+pub const WORKFLOW_ID_CHARS_MAX: usize = 128;
 
-/// Longest message ID in bytes, as Service Bus.
-pub const MESSAGE_ID_BYTES_MAX: usize = 128;
+/// Longest message ID in characters, as Service Bus.
+pub const MESSAGE_ID_CHARS_MAX: usize = 128;
 
 /// Longest text of an idempotency key in bytes, as a message ID.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
@@ -34,10 +34,24 @@ pub const HEADER_BYTES_MAX: usize = 1024;
 /// All names and values of a message's properties together, in bytes, as Service Bus.
 pub const PROPERTIES_BYTES_MAX: usize = 64 * 1024;
 
-/// Longest dead-letter reason, failure reason or hold reason in bytes: it is shown in one line.
+/// What an endpoint keeps of a message beside its body and what it has words for, in bytes: four times the properties,
+/// because those of one letter need so much room in AMQP, and what AMQP says beside them.
+pub const KEPT_BYTES_MAX: usize = 4 * PROPERTIES_BYTES_MAX;
+
+/// Most bytes of what a handler wrote that stay with one attempt: the end of a deep stack trace.
+pub const OUTPUT_KEPT_BYTES_MAX: usize = 4 * 1024;
+
+/// Most bytes of that in all attempts of one message together, the newest first: a message's record is written anew with
+/// each hand-out and each failure.
+pub const OUTPUTS_KEPT_BYTES_MAX: usize = 8 * 1024;
+
+/// Longest reason and description of a dead letter that a receiver gives, in characters: as Service Bus has it.
+pub const DEAD_LETTER_TEXT_CHARACTERS_MAX: usize = 4_096;
+
+/// Longest failure reason or hold reason in bytes: it is shown in one line.
 pub const REASON_BYTES_MAX: usize = 1024;
 
-/// Longest dead-letter description in bytes, enough for a stack trace's top.
+/// Longest description in bytes of what an operator does, enough for a stack trace's top.
 pub const DESCRIPTION_BYTES_MAX: usize = 4096;
 
 /// Longest name of an actor in bytes: it is shown in one column.
@@ -45,6 +59,24 @@ pub const ACTOR_BYTES_MAX: usize = 128;
 
 /// Entries of the audit that are kept; with each one more, the oldest is dropped. At 200 bytes each they take 20 MB.
 pub const AUDIT_KEPT: u64 = 100_000;
+
+/// Default of how many ended messages a queue remembers that has a history: with their rows in three tables they take
+/// some tens of MB.
+pub const HISTORY_MAX: u64 = 100_000;
+
+/// Most cursors of forgotten workflows that a queue may remember, and its default: with their rows in two tables they take
+/// about 1 GB.
+pub const CURSORS_MAX: u64 = 10_000_000;
+
+/// Default of how long the cursor of a forgotten workflow is remembered: longer than anybody resends.
+pub const REMEMBER_CURSOR_DEFAULT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// How often at most remembered cursors are looked through for what is too old: what one look removes is cheaper than many
+/// looks.
+pub const CURSORS_FORGET_EVERY: Duration = Duration::from_secs(1);
+
+/// How often at most a history is looked through for what is too old: what one look removes is cheaper than many looks.
+pub const HISTORY_FORGET_EVERY: Duration = Duration::from_secs(1);
 
 /// Default of the largest body of a message in bytes; a queue may set another up to [`BODY_BYTES_CEILING`].
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
@@ -79,6 +111,14 @@ pub const RECEIVE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Most locks in one engine: they live in memory.
 pub const LOCKS_MAX: usize = 65_536;
 
+/// How long a settlement is remembered, so that it is answered as it was when it is asked again: longer than any client that
+/// has heard nothing goes on asking.
+pub const SETTLEMENTS_KEPT_FOR: Duration = Duration::from_secs(60);
+
+/// Most settlements that are remembered, the oldest makes room: with about 200 bytes each they take 50 MB. It is a minute
+/// of 4,000 settlements a second.
+pub const SETTLEMENTS_KEPT: usize = 262_144;
+
 /// Shortest lock: below it, renewing costs more than handling.
 pub const LOCK_MIN: Duration = Duration::from_secs(1);
 
@@ -106,6 +146,14 @@ pub const EARLY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 /// Default of how many messages a queue may store.
 pub const MESSAGES_MAX: u64 = 100_000_000;
 
+/// Default of how many dead letters a queue may keep: more than anybody looks through, and a tenth of what it may store, so
+/// that what nobody looks at does not fill the disk.
+pub const DEAD_LETTERS_MAX: u64 = 10_000_000;
+
+/// The part of a queue's limit by which drains may exceed it, as a divisor: enough for the messages that stored ones wait
+/// for, and for what completions send, so that a full queue can always be drained.
+pub const DRAIN_ROOM: u64 = 8;
+
 /// Default time after which an idle workflow with nothing stored forgets its cursor.
 pub const FORGET_AFTER_DEFAULT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -117,10 +165,26 @@ pub const DURATION_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60)
 pub const NUMBER_END: u64 = 1 << 48;
 
 /// Settled links of an after-ordered workflow that are remembered, so that a resend is recognised.
-pub const LINKS_KEPT: u64 = 1_024;
+pub const LINKS_KEPT: u64 = 1_000_000;
+
+/// Links dropped at most when a message of an after-ordered workflow is settled: more than one, so that what a jump of the
+/// cursor left behind is caught up with.
+pub const LINKS_TRIMMED: usize = 16;
 
 /// Early messages one command may join to the run at the head; the rest follows in the next turns.
 pub const EXTEND_MAX: usize = 4_096;
+
+/// How long a handler pauses when the daemon is too short of file handles, processes or memory to start its program: first so
+/// long, twice as long each time it is still so, and at most the second, so that it goes on soon after there is room again.
+pub const START_PAUSE_MIN: Duration = Duration::from_millis(100);
+/// See [`START_PAUSE_MIN`].
+pub const START_PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// Most messages of a rate in its time, and of its burst: more than one thread hands out in a second anyway.
+pub const RATE_MAX: u32 = 1_000_000;
+/// Places that one command may take out of a run again, because one before them was given back; the rest follows in the next
+/// turns. Fewer than it may join: each changes several rows.
+pub const SHORTEN_MAX: usize = 1_024;
 
 /// Messages one sweep (quarantine, redrive, purge, recovery) moves in one turn, so that others are served between.
 pub const SWEEP_MAX: usize = 512;
@@ -155,8 +219,13 @@ pub const CAUSES_MAX: usize = 16;
 /// Events a slow reader of the event stream may lag behind before it is told that it missed some.
 pub const EVENTS_KEPT: usize = 4_096;
 
-/// Forward step of the clock that is worth a warning.
-pub const CLOCK_JUMP: Duration = Duration::from_secs(5 * 60);
+/// Largest difference between the wall clock and the time that has passed that counts as drift: what is more is a step,
+/// which somebody made or a machine that slept.
+pub const CLOCK_STEP: Duration = Duration::from_secs(60);
+
+/// How long a forward step of the wall clock has to last before given instants follow it: longer than a glitch that time
+/// synchronisation mends.
+pub const CLOCK_STEP_LASTS: Duration = Duration::from_secs(30);
 
 /// Turns that may wait for the commit before theirs: one is enough to keep the disk busy, more would only add latency.
 pub const COMMITS_UNDER_WAY: usize = 1;
@@ -182,6 +251,29 @@ pub const ROWS_READ_KEPT: usize = 8_192;
 
 /// Memory redb may use for pages it has read.
 pub const STORE_CACHE_BYTES: usize = 64 * 1024 * 1024;
+
+/// Default of the head room: bytes of the disk that are kept free for receiving, settling and purging, as large as the
+/// window over the journal, so that a backlog can be drained.
+pub const HEAD_ROOM_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Smallest head room: a fold of even the smallest window has to find place in it.
+pub const HEAD_ROOM_BYTES_MIN: u64 = 4 * 1024 * 1024;
+
+/// Bytes of the disk that one byte of a message may take: in the journal, in its table, and in pages that are written
+/// anew beside the old ones.
+pub const ROOM_PER_BYTE: u64 = 4;
+
+/// Bytes of the disk that a message or a command takes beside its own: rows, and a part of the pages they are on.
+pub const ROOM_PER_MESSAGE: u64 = 2 * 1024;
+
+/// With fewer free bytes than this a commit may not find room: more than a small one writes with its part of a fold.
+pub const ROOM_SCARCE_BYTES: u64 = 1024 * 1024;
+
+/// How long a tick of a schedule waits before it looks again whether the disk has room for what it sends.
+pub const TICK_WAITS_FOR_ROOM: Duration = Duration::from_secs(10);
+
+/// How often an engine that has nothing to do looks whether its file is still there, and how much room the disk has.
+pub const DISK_LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Default of how many deliveries a processor handles at once.
 pub const CONCURRENCY_DEFAULT: usize = 64;
@@ -212,6 +304,10 @@ pub const DAMAGES_KEPT: usize = 1_000;
 /// a slow disk, and within a tenth of it from memory.
 pub const CHECK_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
+/// Most bytes of a file of an older format that is looked at without being opened as a store: it is upgraded in memory,
+/// which takes up to a few times as much.
+pub const LOOK_OLDER_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
 /// Default of how long one attempt of a handler in another process may take.
 /// Default of how long one attempt of a handler may take.
 pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
@@ -224,6 +320,13 @@ pub const FOREIGN_LINE_CHARS_MAX: usize = 512;
 
 /// How long a program that was asked to end may take, before it is killed.
 pub const CHILD_GRACE: Duration = Duration::from_secs(2);
+
+/// How long handlers that outlast the drain may take to end once they are told to, before they are dropped: longer than
+/// programs may take that were asked to end.
+pub const GIVE_UP_GRACE: Duration = Duration::from_secs(3);
+
+/// How long nothing is started after the system refused the daemon a process or a file handle: others may give some back.
+pub const START_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long the output of a program that has exited is still read: only somebody it left behind can hold it open.
 pub const OUTPUT_GRACE: Duration = Duration::from_secs(1);
@@ -246,6 +349,9 @@ pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Longest line of a child's complaints that is passed on whole.
 pub const COMPLAINT_BYTES_MAX: usize = 16 * 1024;
+
+/// How long the extra child for suspects is kept that has nothing to do: a poison message comes back after its backoff.
+pub const EXTRA_CHILD_IDLE: Duration = Duration::from_secs(10);
 
 /// Deaths in a row, without an answer between, after which a child is not started again at once.
 pub const QUICK_DEATHS_MAX: u32 = 5;
@@ -293,7 +399,8 @@ pub const NOTIFY_AFTER_DEFAULT: Duration = Duration::from_secs(15 * 60);
 /// hangs in the kernel.
 pub const FENCE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Looks after which what does not stop is killed all the same: half a second is long for a process that can stop.
+/// Looks after which what does not stop is killed all the same, and nobody is waited for who becomes another program: half
+/// a second is long for both.
 pub const FENCE_LOOKS_TO_STOP: u128 = 50;
 
 /// How often is looked whether killed processes are gone.

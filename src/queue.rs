@@ -1,5 +1,6 @@
 //! Options of a queue: order, delivery, retry, gap, duplicates, time to live, limits.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -8,6 +9,7 @@ use serde::Serialize;
 use crate::error::Misuse;
 use crate::id::Position;
 use crate::limits;
+use crate::rate::Rate;
 
 /// In which order the messages of one workflow are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +54,8 @@ pub enum Spent {
 pub enum GapThen {
     /// The workflow is held until someone resumes it or declares the gap void.
     Hold,
-    /// The workflow goes on with the lowest waiting message; what was skipped is recorded.
+    /// The workflow goes on with the lowest waiting message; what was skipped is recorded. In after-order, the message
+    /// whose predecessor is unknown is dead-lettered instead.
     Skip,
     /// It keeps waiting; an event is raised each time the wait has passed again.
     Wait,
@@ -152,20 +155,42 @@ pub struct QueueOptions {
     pub expired: Expired,
     /// Whether a workflow waits for a message its consumer deferred, instead of going on without it.
     pub hold_on_defer: bool,
-    /// How long an idle workflow with nothing stored is remembered, so that late duplicates are recognised.
+    /// How long an idle workflow with nothing stored is remembered, so that late duplicates are recognised; in order of
+    /// position its cursor is remembered longer (`remember_cursor`).
     pub forget_after: Duration,
-    /// Deletes the queue after this long without a send, receive, settle, schedule or peek.
+    /// Deletes the queue after this long without a send, receive, settle, schedule or peek, if nothing is known of any
+    /// workflow: no messages, state, hold or dead letters, and no cursor younger than `forget_after`.
     pub delete_when_idle: Option<Duration>,
     /// Whether an idle queue is deleted although it stores messages.
     pub delete_with_messages: bool,
     /// Largest body in bytes.
     pub body_bytes_max: usize,
-    /// Most messages the queue stores.
+    /// Most messages the queue stores, dead letters not counted. A message for whose place stored ones wait, and what
+    /// completions and redrives send, may exceed it by one eighth.
     pub messages_max: u64,
     /// Most early messages one workflow may have waiting.
     pub early_max: u64,
     /// Most bytes of early messages one workflow may have waiting.
     pub early_bytes_max: u64,
+    /// Whether a message that its consumer defers has no time to live from then on, as in Service Bus: it stays until it
+    /// is fetched by its number, and does not expire after it has come back either.
+    pub keep_deferred: bool,
+    /// How many messages are handed out at most in a span of time, whoever receives them; `None` is as many as are asked for. A
+    /// change holds from the next hand-out. Messages that are fetched by their numbers are handed out at once and counted.
+    pub rate: Option<Rate>,
+    /// Most dead letters the queue keeps of messages that are exhausted. Once there are as many, an exhausted message stays in
+    /// its workflow, which is held, whatever `spent` says; one without a workflow is tried again after the longest
+    /// delay of the backoff.
+    pub dead_letters_max: u64,
+    /// How long a queue remembers how its messages ended; `None` remembers nothing.
+    pub history: Option<Duration>,
+    /// Most ended messages that it remembers, the newest.
+    pub history_max: u64,
+    /// How long the cursor of a forgotten workflow in order of position is remembered after `forget_after`, with the positions
+    /// that were not completed, so that what comes late does not begin the workflow anew.
+    pub remember_cursor: Duration,
+    /// Most such cursors that the queue remembers; the oldest are forgotten first. 0 remembers none.
+    pub cursors_max: u64,
 }
 
 impl Default for QueueOptions {
@@ -189,6 +214,13 @@ impl Default for QueueOptions {
             messages_max: limits::MESSAGES_MAX,
             early_max: limits::EARLY_MAX,
             early_bytes_max: limits::EARLY_BYTES_MAX,
+            keep_deferred: false,
+            rate: None,
+            dead_letters_max: limits::DEAD_LETTERS_MAX,
+            history: None,
+            history_max: limits::HISTORY_MAX,
+            remember_cursor: limits::REMEMBER_CURSOR_DEFAULT,
+            cursors_max: limits::CURSORS_MAX,
         }
     }
 }
@@ -205,6 +237,11 @@ impl QueueOptions {
         self.spent.unwrap_or(default)
     }
 
+    /// Most messages the queue stores when what drains it is stored: one eighth more than for senders, rounded up.
+    pub(crate) fn drain_max(&self) -> u64 {
+        self.messages_max.saturating_add(self.messages_max.div_ceil(limits::DRAIN_ROOM))
+    }
+
     /// Checks that every option is within its limits.
     ///
     /// # Errors
@@ -219,10 +256,17 @@ impl QueueOptions {
         if self.backoff.factor == 0 {
             return Err(Misuse::new("backoff.factor", "must be at least 1"));
         }
+        if self.history_max == 0 {
+            return Err(Misuse::new("history_max", "must be at least 1"));
+        }
+        if self.cursors_max > limits::CURSORS_MAX {
+            return Err(Misuse::new("cursors_max", format!("must be at most {}", limits::CURSORS_MAX)));
+        }
         if self.body_bytes_max > limits::BODY_BYTES_CEILING {
             let problem = format!("must be at most {}", limits::BODY_BYTES_CEILING);
             return Err(Misuse::new("body_bytes_max", problem));
         }
+        self.rate.map_or(Ok(()), Rate::check)?;
         self.check_durations()
     }
 
@@ -235,6 +279,8 @@ impl QueueOptions {
             ("time_to_live", self.time_to_live),
             ("forget_after", Some(self.forget_after)),
             ("delete_when_idle", self.delete_when_idle),
+            ("history", self.history),
+            ("remember_cursor", Some(self.remember_cursor)),
         ];
         for (field, duration) in durations {
             let Some(duration) = duration else { continue };
@@ -271,5 +317,43 @@ mod tests {
         let window = QueueOptions { duplicate_window: Some(Duration::MAX), ..QueueOptions::default() };
         assert_eq!(window.check().unwrap_err().field(), "duplicate_window");
         assert!(QueueOptions::default().check().is_ok());
+    }
+}
+
+/// The kind of a cause of hold, without the message that it names. A workflow is held for at most one cause of each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum HoldKind {
+    /// An operator asked for it.
+    Operator,
+    /// The message at its head is exhausted.
+    Exhausted,
+    /// A missing predecessor has not come in time.
+    Gap,
+    /// A predecessor in an after-ordered workflow ended without being completed.
+    Predecessor,
+    /// A message was exhausted, and everything behind it goes to the dead letters.
+    Quarantine,
+    /// Its dead letters are being put back in place; it resumes by itself.
+    Redriving,
+}
+
+impl HoldKind {
+    /// Its name in texts.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            HoldKind::Operator => "operator",
+            HoldKind::Exhausted => "exhausted",
+            HoldKind::Gap => "gap",
+            HoldKind::Predecessor => "predecessor",
+            HoldKind::Quarantine => "quarantine",
+            HoldKind::Redriving => "redriving",
+        }
+    }
+}
+
+impl fmt::Display for HoldKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }

@@ -52,12 +52,20 @@ impl ManualClock {
         shown.wakers.iter().for_each(|wake| wake());
     }
 
-    /// Sets the wall clock to an instant, perhaps an earlier one, as when somebody corrects it.
+    /// Lets time pass until an instant of the wall clock; an earlier one is set without that time passes, as when somebody
+    /// corrects the clock.
     pub fn set(&self, now: Timestamp) {
         let mut shown = self.shown();
         let passed = now.since(shown.now);
         shown.elapsed += passed;
         shown.now = now;
+        shown.wakers.iter().for_each(|wake| wake());
+    }
+
+    /// Sets the wall clock to an instant while no time passes: a step of the clock.
+    pub fn step(&self, to: Timestamp) {
+        let mut shown = self.shown();
+        shown.now = to;
         shown.wakers.iter().for_each(|wake| wake());
     }
 

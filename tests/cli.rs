@@ -10,6 +10,7 @@ mod cli {
     mod operating;
     mod reaching;
     mod restore;
+    mod scheduled;
     pub(crate) mod scratch;
     mod sending;
     mod verify;

@@ -2,10 +2,24 @@
 
 #[path = "daemon/crash.rs"]
 mod crash;
+#[path = "kill/disk.rs"]
+#[allow(dead_code, reason = "these tests need no disk that fails")]
+mod disk;
+#[path = "daemon/drain.rs"]
+mod drain;
+#[path = "daemon/full.rs"]
+mod full;
 #[path = "daemon/house.rs"]
 mod house;
+#[path = "daemon/killed.rs"]
+mod killed;
 #[path = "daemon/metrics.rs"]
 mod metrics;
+#[path = "daemon/orphan.rs"]
+mod orphan;
+#[path = "kill/reliability.rs"]
+#[allow(dead_code, reason = "these tests have no seed")]
+mod reliability;
 #[path = "daemon/reload.rs"]
 mod reload;
 #[path = "daemon/restart.rs"]
@@ -13,5 +27,7 @@ mod restart;
 #[cfg(feature = "otlp")]
 #[path = "daemon/spans.rs"]
 mod spans;
+#[path = "daemon/storage.rs"]
+mod storage;
 #[path = "daemon/webhook.rs"]
 mod webhook;

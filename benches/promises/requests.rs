@@ -37,7 +37,7 @@ const RAW_BYTES: usize = 16 << 20;
 /// How long one message may be on its way.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-const OPTIONS: Options = Options { order: Order::Arrival, sync_delay: Duration::ZERO };
+const OPTIONS: Options = Options { order: Order::Arrival, sync_delay: Duration::ZERO, has_history: false };
 
 /// Sends of several lengths by one sender that waits for each acknowledgement.
 pub(crate) fn send_is_on_disk(criterion: &mut Criterion) {

@@ -13,7 +13,6 @@ use crate::amqp::hub::Breach;
 use crate::amqp::hub::Hub;
 use crate::amqp::link::Link;
 use crate::amqp::link::LinkState;
-use crate::amqp::outgoing::Queued;
 use crate::amqp::session::Session;
 use crate::amqp::session::unattached;
 use crate::limits::AMQP_LINK_NAME_BYTES_MAX;
@@ -67,6 +66,7 @@ impl Session {
             partial: None,
             unsettled: 0,
             queued: 0,
+            unsent: Vec::new(),
         };
         self.links.insert(handle, link);
         hub.events.push_back(Event::Attached { link: id, attach });
@@ -75,9 +75,8 @@ impl Session {
 
     /// A link of the same name and direction takes the place of the one before it.
     fn steal(&mut self, hub: &mut Hub, attach: &Attach) {
-        let is_same = |link: &&Link| {
-            link.name == attach.name && link.peer == attach.role && link.state != LinkState::Detaching
-        };
+        let is_same =
+            |link: &&Link| link.name == attach.name && link.peer == attach.role && !link.state.is_ending();
         if let Some(handle) = self.links.values().find(is_same).map(|link| link.id.handle) {
             self.break_link(hub, handle, AmqpError::new(condition::STOLEN, "its name was attached again"));
         }
@@ -86,11 +85,16 @@ impl Session {
     /// Answers a link with an attach.
     pub(crate) fn accept(&mut self, hub: &mut Hub, id: LinkId, answer: LinkAnswer) {
         let limit = hub.options.message_bytes_max;
-        let limit = answer.message_bytes_max.map_or(limit, |bytes| bytes.min(limit));
         let Some(link) = self.link_mut(id).filter(|link| link.state == LinkState::Asked) else {
             return;
         };
         let is_sending = link.peer.is_receiver();
+        // What we send is in memory already.
+        let limit = match answer.message_bytes_max {
+            Some(bytes) if is_sending => bytes,
+            Some(bytes) => bytes.min(limit),
+            None => limit,
+        };
         let attach = Attach {
             name: link.name.clone(),
             handle: id.handle,
@@ -126,6 +130,9 @@ impl Session {
         let Some(link) = self.links.get_mut(&handle).filter(|link| link.state != LinkState::Detaching) else {
             return;
         };
+        if let LinkState::Left { closed } = link.state {
+            return self.answer_detach(hub, Detach { handle, closed, error });
+        }
         let was_asked = link.state == LinkState::Asked;
         link.state = LinkState::Detaching;
         if was_asked {
@@ -136,9 +143,20 @@ impl Session {
         hub.outbox.with_error(self.channel, error, |out, error| detach(error).write(out));
     }
 
+    /// Lets a link go that the peer has left. What the peer has ended with its session needs no answer of its own.
+    fn answer_detach(&mut self, hub: &mut Hub, answer: Detach) {
+        self.forget_deliveries(hub, answer.handle);
+        self.links.remove(&answer.handle);
+        hub.links -= 1;
+        if !self.is_left {
+            let detach = |error| Detach { error, ..answer };
+            hub.outbox.with_error(self.channel, answer.error.clone(), |out, error| detach(error).write(out));
+        }
+    }
+
     /// Ends a link because of what its peer did, and tells the application.
     pub(crate) fn break_link(&mut self, hub: &mut Hub, handle: u32, error: AmqpError) {
-        let Some(link) = self.links.get(&handle).filter(|link| link.state != LinkState::Detaching) else {
+        let Some(link) = self.links.get(&handle).filter(|link| !link.state.is_ending()) else {
             return;
         };
         let link = link.id;
@@ -149,20 +167,54 @@ impl Session {
     /// The peer ends a link, or answers that we did.
     pub(crate) fn detached(&mut self, hub: &mut Hub, detach: Detach) -> Result<(), Breach> {
         let handle = detach.handle;
-        let (id, state) = self.links.get(&handle).map(|link| (link.id, link.state)).ok_or_else(unattached)?;
-        if state == LinkState::Asked {
+        match self.links.get(&handle).map(|link| link.state).ok_or_else(unattached)? {
+            LinkState::Detaching => {
+                self.links.remove(&handle);
+                hub.links -= 1;
+            }
+            LinkState::Left { .. } => return Err(unattached()),
+            LinkState::Asked | LinkState::Attached => self.leave(hub, handle, detach.closed, detach.error),
+        }
+        Ok(())
+    }
+
+    /// The peer leaves a link. What it has said of deliveries, and those it has sent, wait for the application, which is
+    /// told; what was on its way to the peer goes no further.
+    pub(crate) fn leave(&mut self, hub: &mut Hub, handle: u32, closed: bool, error: Option<AmqpError>) {
+        if self.links.get(&handle).is_some_and(|link| link.state == LinkState::Asked) && !self.is_left {
             self.answer_without_ends(hub, handle);
         }
-        if state != LinkState::Detaching {
-            self.forget_deliveries(hub, handle);
-            let answer = Detach { handle, closed: detach.closed, error: None };
-            hub.outbox.frame(self.channel, |out| answer.write(out));
-            let (error, closed) = (detach.error, detach.closed);
-            hub.events.push_back(Event::Detached { link: id, error, closed });
+        let unsent = self.stop_sending(hub, handle);
+        let Some(link) = self.links.get_mut(&handle) else { return };
+        (link.state, link.unsent) = (LinkState::Left { closed }, unsent);
+        if let Some(partial) = link.partial.take() {
+            hub.partial_bytes -= partial.bytes.len();
         }
-        self.links.remove(&handle);
-        hub.links -= 1;
-        Ok(())
+        hub.events.push_back(Event::Detached { link: link.id, error, closed });
+    }
+
+    /// Takes back what waits for the peer's window, and forgets what the peer has said nothing of. Says of which
+    /// deliveries not everything was written.
+    fn stop_sending(&mut self, hub: &mut Hub, handle: u32) -> Vec<u32> {
+        let Some(link) = self.links.get_mut(&handle).filter(|link| link.peer.is_receiver()) else {
+            return Vec::new();
+        };
+        let mut unsent = Vec::new();
+        if std::mem::take(&mut link.queued) > 0 {
+            self.queue.retain(|queued| {
+                let is_kept = queued.handle() != handle;
+                if !is_kept {
+                    hub.queued_bytes -= queued.cost();
+                    unsent.extend(queued.number());
+                }
+                is_kept
+            });
+        }
+        let before = self.outgoing.len();
+        self.outgoing.retain(|_, its_handle| *its_handle != handle);
+        link.unsettled -= before - self.outgoing.len();
+        hub.unsettled -= before - self.outgoing.len();
+        unsent
     }
 
     /// The answer to an attach that will be followed by a detach: null where the ends would be.
@@ -189,25 +241,19 @@ impl Session {
 
     /// Forgets the deliveries of a link; nothing is heard of them any more.
     fn forget_deliveries(&mut self, hub: &mut Hub, handle: u32) {
+        self.stop_sending(hub, handle);
         let Some(link) = self.links.get_mut(&handle) else {
             return;
         };
         if let Some(partial) = link.partial.take() {
             hub.partial_bytes -= partial.bytes.len();
         }
-        let (unsettled, queued) = (std::mem::take(&mut link.unsettled), std::mem::take(&mut link.queued));
+        let unsettled = std::mem::take(&mut link.unsettled);
         if unsettled > 0 {
             for deliveries in [&mut self.incoming, &mut self.outgoing, &mut self.told] {
                 deliveries.retain(|_, its_handle| *its_handle != handle);
             }
             hub.unsettled -= unsettled;
-        }
-        if queued > 0 {
-            self.queue.retain(|queued| {
-                let is_kept = Queued::handle(queued) != handle;
-                hub.queued_bytes -= if is_kept { 0 } else { queued.cost() };
-                is_kept
-            });
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bytes::BytesMut;
 
 use crate::amqp::closing::Close;
+use crate::amqp::closing::End;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
 use crate::amqp::event::DeliveryNumber;
@@ -17,6 +18,7 @@ use crate::amqp::hub::Hub;
 use crate::amqp::link::LinkState;
 use crate::amqp::options::ConnectionOptions;
 use crate::amqp::outcome::Outcome;
+use crate::amqp::performative::Performative;
 use crate::amqp::pulse::Due;
 use crate::amqp::pulse::Pulse;
 use crate::amqp::session::Session;
@@ -31,6 +33,10 @@ pub struct Connection {
     pub(crate) input: BytesMut,
     pub(crate) phase: Phase,
     pub(crate) sessions: BTreeMap<u16, Session>,
+    /// Whether the peer will send nothing more than what waits in the input.
+    pub(crate) has_all_input: bool,
+    /// A frame that begins something where the peer has left what is not over yet.
+    pub(crate) held: Option<(u16, Performative)>,
     /// A disposition of which not all deliveries have been told.
     pub(crate) endings: Option<Endings>,
     pub(crate) pulse: Pulse,
@@ -53,6 +59,11 @@ pub(crate) enum Phase {
     Open,
     /// We have closed; the peer is to answer.
     Closing,
+    /// The peer has closed, or left; the application is to answer.
+    Left {
+        /// Whether the peer wants to hear that it is closed.
+        hears: bool,
+    },
     /// Nothing is read or said any more.
     Finished,
 }
@@ -69,6 +80,8 @@ impl Connection {
             input: BytesMut::new(),
             phase: Phase::Header,
             sessions: BTreeMap::new(),
+            has_all_input: false,
+            held: None,
             endings: None,
             pulse,
         }
@@ -92,14 +105,9 @@ impl Connection {
         }
     }
 
-    /// The peer will send nothing more.
+    /// The peer will send nothing more. What it has sent is still told; the event that it has left comes after it.
     pub fn receive_end(&mut self) {
-        if !self.is_over() {
-            let what = "the peer has left without closing";
-            let error = Some(AmqpError::new(condition::CONNECTION_FORCED, what));
-            self.hub.events.push_back(Event::Closed { error });
-        }
-        self.finish();
+        self.has_all_input = true;
     }
 
     /// The next event. None, if the rest of the input is incomplete, or too much output waits to be written.
@@ -119,13 +127,15 @@ impl Connection {
         self.hub.outbox.bytes()
     }
 
-    /// Whether more should be read: not while too much output waits, because nothing would be done with it. Do not ask
-    /// `has_room` for it: what waits for the peer's window goes only when the peer is heard.
+    /// Whether more should be read: not while too much output waits, or something that was ended is to be answered
+    /// first, because nothing would be done with it. Do not ask `has_room` for it: what waits for the peer's window goes
+    /// only when the peer is heard.
     pub fn may_read(&self) -> bool {
-        self.phase != Phase::Finished && !self.is_output_full()
+        let is_done = matches!(self.phase, Phase::Finished | Phase::Left { .. }) || self.has_all_input;
+        !is_done && self.held.is_none() && !self.is_output_full()
     }
 
-    fn is_output_full(&self) -> bool {
+    pub(crate) fn is_output_full(&self) -> bool {
         self.hub.outbox.len() >= self.hub.options.buffered_bytes_max
     }
 
@@ -154,7 +164,10 @@ impl Connection {
             Due::Nothing => {}
             _ if self.phase == Phase::Finished => {}
             _ if self.phase == Phase::Closing => self.finish(),
+            // Nobody listens.
+            Due::Heartbeat if self.phase == (Phase::Left { hears: false }) => self.pulse.spoke(),
             Due::Heartbeat => self.beat(),
+            _ if matches!(self.phase, Phase::Left { .. }) => self.finish(),
             Due::StageOver => {
                 self.fail(AmqpError::new(condition::CONNECTION_FORCED, "opening took too long"))
             }
@@ -209,23 +222,53 @@ impl Connection {
         link.filter(|link| link.state == LinkState::Attached).map_or(0, |link| link.credit)
     }
 
+    /// The largest message that may be sent on the link, in bytes.
+    pub fn message_bytes_max(&self, link: LinkId) -> u64 {
+        let session = self.sessions.get(&link.channel);
+        session.and_then(|session| session.link(link)).map_or(0, |link| link.message_bytes_max)
+    }
+
     /// Tells a draining peer that there is nothing more: its credit is used up. Nothing happens if it does not drain.
     pub fn drained(&mut self, link: LinkId) {
         self.on_link(link, |session, hub| session.drained(hub, link));
     }
 
-    /// Ends a link; one that was not answered is refused. Its deliveries are forgotten, and no event tells so.
+    /// Of which deliveries not everything was written, in their order: what waits for the peer's window, or did when the
+    /// peer ended the link.
+    pub fn unsent(&self, link: LinkId) -> Vec<DeliveryNumber> {
+        self.sessions.get(&link.channel).map(|session| session.unsent(link)).unwrap_or_default()
+    }
+
+    /// Ends a session that the peer has ended. Nothing happens if it is over, or the peer goes on with it.
+    pub fn end(&mut self, channel: u16) {
+        if let Some(session) = self.sessions.get_mut(&channel).filter(|session| session.is_left) {
+            session.forget(&mut self.hub, None);
+            self.hub.outbox.frame(channel, |out| End::default().write(out));
+            self.sessions.remove(&channel);
+        }
+    }
+
+    /// Ends a link, or answers the peer that has ended it; one that was not answered is refused. Its deliveries are
+    /// forgotten, and no event tells so.
     pub fn detach(&mut self, link: LinkId, error: Option<AmqpError>) {
         self.on_link(link, |session, hub| session.detach(hub, link.handle, error));
     }
 
-    /// Ends the connection. The event that it is closed follows those that were not asked for yet.
+    /// Ends the connection, or answers the peer that has ended it. If it was not over, the event that it is closed
+    /// follows those that were not asked for yet.
     pub fn close(&mut self, error: Option<AmqpError>) {
         if self.is_over() {
             return;
         }
+        if let Phase::Left { hears } = self.phase {
+            if hears {
+                self.hub.outbox.with_error(0, error, |out, error| Close { error }.write(out));
+            }
+            return self.finish();
+        }
         self.sessions.clear();
         self.endings = None;
+        self.held = None;
         if self.phase == Phase::Open {
             self.hub.outbox.with_error(0, error.clone(), |out, error| Close { error }.write(out));
             self.phase = Phase::Closing;
@@ -246,6 +289,7 @@ impl Connection {
         self.input = BytesMut::new();
         self.sessions.clear();
         self.endings = None;
+        self.held = None;
     }
 
     /// Whether it was said that the connection is closed.

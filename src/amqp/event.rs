@@ -110,7 +110,9 @@ pub enum Event {
         /// Whether it wants what there is at once, and then `Connection::drained`.
         drain: bool,
     },
-    /// A link is over, and all its deliveries are forgotten. The peer has done it, or is being told.
+    /// A link is over. If the peer has ended it, it waits for `Connection::detach`: until then what it has sent can be
+    /// settled, and what it said of deliveries answered. If the peer has broken a rule it is being told, and the link's
+    /// deliveries are forgotten; the answer does nothing then.
     Detached {
         /// The link.
         link: LinkId,
@@ -119,14 +121,15 @@ pub enum Event {
         /// Whether it is closed, and not only detached.
         closed: bool,
     },
-    /// A session is over. Its links were told before.
+    /// A session is over. Its links were told before. If the peer has ended it, it waits for `Connection::end`.
     Ended {
         /// Its channel.
         channel: u16,
         /// Why, unless it is an ordinary end.
         error: Option<AmqpError>,
     },
-    /// The connection is over; this is the last event. What is left in the output is still to be written.
+    /// The connection is over; this is the last event. If the peer has ended it, or will say nothing more, it waits for
+    /// `Connection::close`, and until then deliveries can be settled. What is left in the output is to be written.
     Closed {
         /// Why, unless it is an ordinary end.
         error: Option<AmqpError>,
@@ -144,7 +147,7 @@ pub struct LinkAnswer {
     pub sender_settles: SenderSettles,
     /// How the receiver settles.
     pub receiver_settles: ReceiverSettles,
-    /// The largest message; at most the connection's limit, which is meant by none.
+    /// The largest message; of a peer that sends at most the connection's limit, which is meant by none.
     pub message_bytes_max: Option<u64>,
     /// How many messages a sending peer may send at once; for a receiving one it means nothing.
     pub credit: u32,
@@ -198,9 +201,12 @@ pub enum Unsent {
     /// The peer has not asked for it.
     #[error("the peer has given no credit")]
     NoCredit,
-    /// Too much waits to be written, or too many deliveries are unsettled: try again when they are fewer.
+    /// Too much waits to be written: try again when it is less.
     #[error("there is no room for more")]
     NoRoom,
+    /// Too many deliveries are unsettled: try again when they are fewer.
+    #[error("too many deliveries are unsettled")]
+    TooManyUnsettled,
     /// The message, or its tag, is larger than the peer takes.
     #[error("the message is larger than the peer takes")]
     TooLarge,

@@ -18,6 +18,18 @@ pub(crate) enum LinkState {
     Attached,
     /// We have detached it; the peer may not know yet, so what it sends is ignored.
     Detaching,
+    /// The peer has left it, and waits for our answer.
+    Left {
+        /// Whether it has closed the link, and not only detached it.
+        closed: bool,
+    },
+}
+
+impl LinkState {
+    /// Whether it is as good as over: we, or the peer, have ended it.
+    pub(crate) fn is_ending(self) -> bool {
+        matches!(self, LinkState::Detaching | LinkState::Left { .. })
+    }
 }
 
 /// A link, and what is known of its credit.
@@ -44,6 +56,8 @@ pub(crate) struct Link {
     pub(crate) unsettled: usize,
     /// How many of its deliveries wait for the peer's window.
     pub(crate) queued: usize,
+    /// Deliveries to a peer that has left, of which not everything was written.
+    pub(crate) unsent: Vec<u32>,
 }
 
 /// A message that has begun to come.
@@ -56,6 +70,8 @@ pub(crate) struct Partial {
     pub(crate) bytes: BytesMut,
     /// Whether it is larger than the link takes; then none of its bytes are kept.
     pub(crate) is_too_large: bool,
+    /// Whether it belongs to a transaction; then it is refused.
+    pub(crate) is_in_transaction: bool,
 }
 
 impl Link {

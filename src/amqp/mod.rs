@@ -39,6 +39,9 @@
 //!                         connection.grant(link, 100);
 //!                     }
 //!                 }
+//!                 Event::Detached { link, .. } => connection.detach(link, None),
+//!                 Event::Ended { channel, .. } => connection.end(channel),
+//!                 Event::Closed { .. } => connection.close(None),
 //!                 _ => {}
 //!             }
 //!         }
@@ -80,8 +83,12 @@
 //! # What an application must know
 //!
 //! - **Every [`Event::Sasl`] and [`Event::Attached`] wants an answer**, now or much later. Nothing more is read before
-//!   the first is answered; a link that is not answered holds up only itself. Nobody needs to be answered who has left:
-//!   commands for what is over do nothing, also after the peer has reused the handle.
+//!   the first is answered; a link that is not answered holds up only itself. Commands for what is over do nothing, also
+//!   after the peer has reused the handle.
+//! - **Every [`Event::Detached`], [`Event::Ended`] and [`Event::Closed`] wants an answer** too ([`Connection::detach`],
+//!   [`Connection::end`], [`Connection::close`]): when everything that was said before it is done, because the peer takes
+//!   the answer for that. Until then deliveries can be settled, and what the peer said of them answered. A peer that uses
+//!   the handle or the channel again is not read before.
 //! - **Sending**: [`Connection::credit`] says how many messages a receiver still takes. [`Connection::send`] takes a
 //!   message only while [`Connection::has_room`]; what it has taken it writes, as the peer's window opens. Among
 //!   several links, take turns by asking `has_room` between messages.
@@ -97,6 +104,7 @@
 //! - **A dynamic source** ([`Source::dynamic`]) asks for a node: accept it with an address of your own making.
 //! - **Payloads and tags share memory** with what was read around them: copy what is kept for long.
 //! - **Deliveries of a link that is over** are forgotten here; whatever they held is the application's to release.
+//!   [`Connection::unsent`] names those of which the peer has not been sent everything.
 //! - **The end of a session** tells of its links first, the end of the connection does not: forget them all.
 
 mod array;
@@ -131,7 +139,7 @@ mod session;
 mod settling;
 mod terminus;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod text;
 mod transfer;
 mod value;

@@ -1,7 +1,6 @@
 //! What the frames of an open connection do.
 
 use crate::amqp::closing::Close;
-use crate::amqp::closing::End;
 use crate::amqp::connection::Connection;
 use crate::amqp::connection::Phase;
 use crate::amqp::error::AmqpError;
@@ -11,7 +10,7 @@ use crate::amqp::frame;
 use crate::amqp::frame::Frame;
 use crate::amqp::frame::Kind;
 use crate::amqp::hub::Breach;
-use crate::amqp::hub::Hub;
+use crate::amqp::link::LinkState;
 use crate::amqp::opening::Begin;
 use crate::amqp::performative::Performative;
 use crate::amqp::session::Session;
@@ -19,13 +18,57 @@ use crate::amqp::session::Session;
 impl Connection {
     /// Does one thing: tells one delivery of a disposition, or takes one frame. Says whether there was one to do.
     pub(crate) fn step(&mut self) -> bool {
-        if self.end_one() {
+        if self.end_one() || self.take_held() {
             return true;
         }
-        match self.phase {
+        let has_done = match self.phase {
+            _ if self.held.is_some() => return false,
+            Phase::Verdict | Phase::Left { .. } | Phase::Finished => return false,
             Phase::Header | Phase::SecondHeader => self.take_header(),
-            Phase::Verdict | Phase::Finished => false,
             Phase::Mechanism | Phase::Opening | Phase::Open | Phase::Closing => self.take_frame(),
+        };
+        has_done || self.take_end()
+    }
+
+    /// Takes the end of the input, after everything before it.
+    fn take_end(&mut self) -> bool {
+        if !self.has_all_input {
+            return false;
+        }
+        match self.phase {
+            // Nobody answers any more.
+            Phase::Closing => self.finish(),
+            _ => {
+                let what = "the peer has left without closing";
+                let error = Some(AmqpError::new(condition::CONNECTION_FORCED, what));
+                self.hub.events.push_back(Event::Closed { error });
+                self.phase = Phase::Left { hears: false };
+            }
+        }
+        true
+    }
+
+    /// Takes the frame that had to wait until its handle or its channel was free.
+    fn take_held(&mut self) -> bool {
+        let Some((channel, performative)) = self.held.take() else { return false };
+        if self.must_wait(channel, &performative) {
+            self.held = Some((channel, performative));
+            return false;
+        }
+        self.on_performative(channel, performative);
+        true
+    }
+
+    /// Whether the peer uses a handle, or a channel, that it has left and that we still answer for.
+    fn must_wait(&self, channel: u16, performative: &Performative) -> bool {
+        let Some(session) = self.sessions.get(&channel) else { return false };
+        let is_left = |handle: u32| {
+            session.links.get(&handle).is_some_and(|link| matches!(link.state, LinkState::Left { .. }))
+        };
+        match performative {
+            Performative::Begin(_) => session.is_left,
+            Performative::Attach(attach) => is_left(attach.handle),
+            _ => false,
         }
     }
 
@@ -82,6 +125,9 @@ impl Connection {
         match (self.phase, performative) {
             (Phase::Opening, Performative::Open(open)) => self.open(open),
             (Phase::Open | Phase::Closing, Performative::Close(close)) => self.closed(close),
+            (Phase::Open, performative) if self.must_wait(channel, &performative) => {
+                self.held = Some((channel, performative));
+            }
             (Phase::Open, performative) => {
                 if let Err(breach) = self.in_session(channel, performative) {
                     self.punish(channel, breach);
@@ -95,10 +141,11 @@ impl Connection {
     /// The peer closes, or answers that we did.
     fn closed(&mut self, close: Close) {
         if self.phase == Phase::Open {
-            self.hub.outbox.frame(0, |out| Close::default().write(out));
             self.hub.events.push_back(Event::Closed { error: close.error });
+            self.phase = Phase::Left { hears: true };
+        } else {
+            self.finish();
         }
-        self.finish();
     }
 
     fn in_session(&mut self, channel: u16, performative: Performative) -> Result<(), Breach> {
@@ -110,9 +157,14 @@ impl Connection {
         let session = self.sessions.get_mut(&channel).ok_or_else(no_session)?;
         let hub = &mut self.hub;
         match performative {
-            Performative::End(end) => {
-                ended(session, hub, &end);
+            Performative::End(_) if session.is_ending => {
+                session.forget(hub, None);
                 self.sessions.remove(&channel);
+                Ok(())
+            }
+            _ if session.is_left => Err(no_session()),
+            Performative::End(end) => {
+                session.left(hub, end.error);
                 Ok(())
             }
             _ if session.is_ending => Ok(()),
@@ -158,16 +210,5 @@ impl Connection {
                 self.fail(error)
             }
         }
-    }
-}
-
-/// The peer ends a session, or answers that we did.
-fn ended(session: &mut Session, hub: &mut Hub, end: &End) {
-    let channel = session.channel;
-    let was_ending = session.is_ending;
-    session.forget(hub, end.error.as_ref());
-    if !was_ending {
-        hub.outbox.frame(channel, |out| End::default().write(out));
-        hub.events.push_back(Event::Ended { channel, error: end.error.clone() });
     }
 }

@@ -130,8 +130,10 @@ impl Outbox {
         }
         self.write_pending();
         let state = Some(outcome);
-        self.pending =
-            Some((channel, Disposition { role, first: delivery, last: None, settled: true, state }));
+        self.pending = Some((
+            channel,
+            Disposition { role, first: delivery, last: None, settled: true, state, is_in_transaction: false },
+        ));
     }
 
     fn write_pending(&mut self) {

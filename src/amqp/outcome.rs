@@ -3,6 +3,7 @@
 use bytes::BytesMut;
 
 use crate::amqp::error::AmqpError;
+use crate::amqp::error::condition;
 use crate::amqp::fields::Fields;
 use crate::amqp::fields::descriptor;
 use crate::amqp::list;
@@ -15,6 +16,7 @@ const ACCEPTED: u64 = 0x24;
 const REJECTED: u64 = 0x25;
 const RELEASED: u64 = 0x26;
 const MODIFIED: u64 = 0x27;
+const IN_TRANSACTION: u64 = 0x34;
 
 const NAMES: &[(&str, u64)] = &[
     ("amqp:received:list", 0x23),
@@ -23,8 +25,28 @@ const NAMES: &[(&str, u64)] = &[
     ("amqp:released:list", RELEASED),
     ("amqp:modified:list", MODIFIED),
     ("amqp:declared:list", 0x33),
-    ("amqp:transactional-state:list", 0x34),
+    ("amqp:transactional-state:list", IN_TRANSACTION),
 ];
+
+/// What is said of everything in a transaction: there is no coordinator with whom one could have been declared.
+pub(crate) const NO_TRANSACTION: &str = "the transaction was not declared: transactions are not implemented";
+
+/// The state of a delivery, as a peer says it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct DeliveryState {
+    /// How it ends, if that is said.
+    pub(crate) outcome: Option<Outcome>,
+    /// Whether it ends so only if a transaction does.
+    pub(crate) is_in_transaction: bool,
+}
+
+impl DeliveryState {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<DeliveryState, Malformed> {
+        let number = descriptor(reader, NAMES)?;
+        let outcome = Outcome::read(number, &mut Fields::begin(reader)?)?;
+        Ok(DeliveryState { outcome, is_in_transaction: number == IN_TRANSACTION })
+    }
+}
 
 /// A terminal state of a delivery.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,10 +69,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Reads a delivery state; none, if it is not terminal or belongs to a transaction.
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Option<Outcome>, Malformed> {
-        let number = descriptor(reader, NAMES)?;
-        let mut fields = Fields::begin(reader)?;
+    fn read(number: u64, fields: &mut Fields<'_>) -> Result<Option<Outcome>, Malformed> {
         Ok(match number {
             ACCEPTED => Some(Outcome::Accepted),
             REJECTED => Some(Outcome::Rejected(fields.described(AmqpError::read)?)),
@@ -62,6 +81,11 @@ impl Outcome {
             }),
             _ => None,
         })
+    }
+
+    /// The refusal of what belongs to a transaction.
+    pub(crate) fn no_transaction() -> Outcome {
+        Outcome::Rejected(Some(AmqpError::new(condition::UNKNOWN_TRANSACTION, NO_TRANSACTION)))
     }
 
     /// Whether it is more than a word: then every delivery gets a copy of what may be long.

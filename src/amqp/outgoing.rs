@@ -48,6 +48,14 @@ impl Queued {
         }
     }
 
+    /// The delivery that waits.
+    pub(crate) fn number(&self) -> Option<u32> {
+        match self {
+            Queued::Delivery(delivery) => Some(delivery.number),
+            Queued::Drained { .. } => None,
+        }
+    }
+
     /// What it takes of the room for what waits.
     pub(crate) fn cost(&self) -> usize {
         match self {
@@ -70,7 +78,10 @@ impl Session {
         let link = self.link_mut(id).ok_or(Unsent::NoLink)?;
         judge(link, &message)?;
         let may_unsettle = message.settled || hub.may_unsettle();
-        if !hub.has_room() || !may_unsettle || !is_number_free {
+        if !may_unsettle || !is_number_free {
+            return Err(Unsent::TooManyUnsettled);
+        }
+        if !hub.has_room() {
             return Err(Unsent::NoRoom);
         }
         link.count_delivery();
@@ -162,6 +173,14 @@ impl Session {
         } else {
             self.enqueue(hub, Queued::Drained { handle: id.handle });
         }
+    }
+
+    /// The deliveries of a link of which not everything was written, in their order.
+    pub(crate) fn unsent(&self, id: LinkId) -> Vec<DeliveryNumber> {
+        let Some(link) = self.link(id) else { return Vec::new() };
+        let of_link = self.queue.iter().filter(|queued| link.queued > 0 && queued.handle() == id.handle);
+        let queued = of_link.filter_map(Queued::number);
+        link.unsent.iter().copied().chain(queued).map(DeliveryNumber).collect()
     }
 
     /// Settles a delivery that still waits: it will go out settled. Says whether it does.

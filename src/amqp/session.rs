@@ -23,6 +23,8 @@ pub(crate) struct Session {
     pub(crate) channel: u16,
     /// Whether we have ended it, and the peer may not know yet.
     pub(crate) is_ending: bool,
+    /// Whether the peer has ended it, and waits for our answer.
+    pub(crate) is_left: bool,
     pub(crate) links: BTreeMap<u32, Link>,
     /// The number of the next frame of a transfer that comes.
     pub(crate) next_incoming_id: u32,
@@ -59,6 +61,7 @@ impl Session {
         Session {
             channel,
             is_ending: false,
+            is_left: false,
             links: BTreeMap::new(),
             next_incoming_id: begin.next_outgoing_id,
             incoming_window: window,
@@ -89,8 +92,10 @@ impl Session {
 
     fn link_flow(&mut self, hub: &mut Hub, handle: u32, flow: &Flow) -> Result<(), Breach> {
         let link = self.links.get_mut(&handle).ok_or_else(unattached)?;
-        if link.state == LinkState::Detaching {
-            return Ok(());
+        match link.state {
+            LinkState::Detaching => return Ok(()),
+            LinkState::Left { .. } => return Err(unattached()),
+            LinkState::Asked | LinkState::Attached => {}
         }
         let mut wants_answer = flow.echo;
         if link.peer.is_receiver() {
@@ -152,6 +157,19 @@ impl Session {
         hub.outbox.frame(self.channel, |out| flow.write(out));
     }
 
+    /// The peer ends the session: it leaves every link.
+    pub(crate) fn left(&mut self, hub: &mut Hub, error: Option<AmqpError>) {
+        self.is_left = true;
+        let of_links = error.as_ref().map(AmqpError::shortened);
+        let handles: Vec<u32> = self.links.keys().copied().collect();
+        for handle in handles {
+            if !self.links[&handle].state.is_ending() {
+                self.leave(hub, handle, true, of_links.clone());
+            }
+        }
+        hub.events.push_back(Event::Ended { channel: self.channel, error });
+    }
+
     /// Ends the session from our side; what the peer still sends is ignored until it ends it too.
     pub(crate) fn end(&mut self, hub: &mut Hub, error: Option<AmqpError>) {
         if self.is_ending {
@@ -177,7 +195,7 @@ impl Session {
         }
         for (_, link) in std::mem::take(&mut self.links) {
             hub.partial_bytes -= link.partial.as_ref().map_or(0, |partial| partial.bytes.len());
-            if link.state != LinkState::Detaching {
+            if !link.state.is_ending() {
                 let (link, error) = (link.id, error.clone());
                 hub.events.push_back(Event::Detached { link, error, closed: true });
             }

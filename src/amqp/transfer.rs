@@ -7,6 +7,7 @@ use crate::amqp::attach::Role;
 use crate::amqp::fields::Fields;
 use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
+use crate::amqp::outcome::DeliveryState;
 use crate::amqp::outcome::Outcome;
 use crate::amqp::performative::DISPOSITION;
 use crate::amqp::performative::FLOW;
@@ -70,6 +71,7 @@ pub(crate) struct Transfer {
     pub(crate) message_format: Option<u32>,
     pub(crate) settled: Option<bool>,
     pub(crate) more: bool,
+    pub(crate) is_in_transaction: bool,
     pub(crate) resume: bool,
     pub(crate) aborted: bool,
 }
@@ -82,12 +84,23 @@ impl Transfer {
         let message_format = fields.uint()?;
         let settled = fields.boolean()?;
         let more = fields.boolean()?.unwrap_or(false);
-        // How the receiver settles, and the state: neither changes what is done with a delivery.
+        // How the receiver settles: it does not change what is done with a delivery.
         fields.skip()?;
-        fields.skip()?;
+        let state = fields.described(DeliveryState::read)?.unwrap_or_default();
         let resume = fields.boolean()?.unwrap_or(false);
         let aborted = fields.boolean()?.unwrap_or(false);
-        Ok(Transfer { handle, delivery_id, delivery_tag, message_format, settled, more, resume, aborted })
+        let is_in_transaction = state.is_in_transaction;
+        Ok(Transfer {
+            handle,
+            delivery_id,
+            delivery_tag,
+            message_format,
+            settled,
+            more,
+            is_in_transaction,
+            resume,
+            aborted,
+        })
     }
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
@@ -116,17 +129,19 @@ pub(crate) struct Disposition {
     pub(crate) last: Option<u32>,
     pub(crate) settled: bool,
     pub(crate) state: Option<Outcome>,
+    /// Whether it holds only if a transaction does.
+    pub(crate) is_in_transaction: bool,
 }
 
 impl Disposition {
     pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Disposition, Malformed> {
-        Ok(Disposition {
-            role: Role::read(fields)?,
-            first: fields.uint()?.ok_or(Malformed::Missing("first"))?,
-            last: fields.uint()?,
-            settled: fields.boolean()?.unwrap_or(false),
-            state: fields.described(Outcome::read)?.flatten(),
-        })
+        let role = Role::read(fields)?;
+        let first = fields.uint()?.ok_or(Malformed::Missing("first"))?;
+        let last = fields.uint()?;
+        let settled = fields.boolean()?.unwrap_or(false);
+        let state = fields.described(DeliveryState::read)?.unwrap_or_default();
+        let is_in_transaction = state.is_in_transaction;
+        Ok(Disposition { role, first, last, settled, state: state.outcome, is_in_transaction })
     }
 
     pub(crate) fn write(&self, out: &mut BytesMut) {

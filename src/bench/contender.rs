@@ -40,6 +40,11 @@ pub(crate) trait Contender: Clone + Send + Sync + Sized + 'static {
         verdicts: Vec<Verdict>,
     ) -> impl Future<Output = Result<(), BenchError>> + Send;
 
+    /// Removes all messages of a workflow for good; how many. Not every contender can.
+    fn purge(&self, workflow: String) -> impl Future<Output = Result<u64, BenchError>> + Send {
+        async move { Err(BenchError::system(format!("purge {workflow}"))("this queue has no purge")) }
+    }
+
     /// Closes it in order.
     fn close(self) -> impl Future<Output = Result<(), BenchError>> + Send;
 }
@@ -51,6 +56,8 @@ pub(crate) struct Options {
     pub(crate) order: Order,
     /// What every fsync takes longer than it does, to see what a slower disk would change.
     pub(crate) sync_delay: Duration,
+    /// Whether it remembers how its messages ended, if it can.
+    pub(crate) has_history: bool,
 }
 
 /// In which order the messages of a workflow are handed out.

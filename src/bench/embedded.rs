@@ -30,6 +30,9 @@ use crate::bench::error::BenchError;
 /// The engine's file in its folder.
 const FILE_NAME: &str = "seriatim.redb";
 
+/// How long a queue with a history remembers: what bounds it in a run is the number of messages.
+const HISTORY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
 /// Longer than any run: nothing is to run out because the machine is slow.
 const LONG: Duration = Duration::from_secs(60 * 60);
 
@@ -57,8 +60,8 @@ impl Contender for Embedded {
             Order::Position => QueueOrder::POSITION,
         };
         let gap = GapPolicy { wait: LONG, then: GapThen::Hold };
-        let sync_delay = options.sync_delay;
-        let options = QueueOptions { order, lock: LONG, gap, ..QueueOptions::default() };
+        let (sync_delay, history) = (options.sync_delay, options.has_history.then_some(HISTORY));
+        let options = QueueOptions { order, lock: LONG, gap, history, ..QueueOptions::default() };
         let engine = Engine::builder(folder.join(FILE_NAME))
             .sync_delay(sync_delay)
             .open()
@@ -99,6 +102,11 @@ impl Contender for Embedded {
             Batch::Run(None) => Ok(()),
         };
         settled.map_err(BenchError::system("settle"))
+    }
+
+    async fn purge(&self, workflow: String) -> Result<u64, BenchError> {
+        let workflow = self.queue.workflow(workflow).map_err(BenchError::system("name a workflow"))?;
+        workflow.purge().await.map_err(BenchError::system("purge"))
     }
 
     async fn close(self) -> Result<(), BenchError> {

@@ -14,7 +14,6 @@ use crate::bench::error::BenchError;
 use crate::bench::pace::send_paced;
 use crate::bench::plan::Plan;
 use crate::bench::progress::Progress;
-use crate::bench::workload::Workload;
 
 /// Where the workflows begin that are only stored: far behind all that are handled.
 const STORED_FROM: u32 = 1 << 30;
@@ -29,9 +28,9 @@ pub(crate) fn feed<C: Contender>(
     tasks: &mut JoinSet<Result<(), BenchError>>,
 ) {
     for sender in 0..plan.senders {
-        match plan.workload {
-            Workload::Latency => tasks.spawn(send_paced(contender.clone(), *plan, clock, sender)),
-            _ => tasks.spawn(send(contender.clone(), *plan, clock, sender)),
+        match plan.workload.is_paced() {
+            true => tasks.spawn(send_paced(contender.clone(), *plan, clock, sender)),
+            false => tasks.spawn(send(contender.clone(), *plan, clock, sender)),
         };
     }
 }
@@ -77,10 +76,19 @@ pub(crate) async fn store<C: Contender>(
     if batch.is_empty() { Ok(()) } else { contender.send(batch).await }
 }
 
+/// The name of a workflow that is only stored.
+pub(crate) fn stored_workflow(workflow: u32) -> String {
+    workflow_name(STORED_FROM + workflow)
+}
+
+fn workflow_name(workflow: u32) -> String {
+    format!("workflow-{workflow}")
+}
+
 /// A message to send, by what its body says.
 pub(crate) fn outgoing(stamp: &Stamp, order: Order) -> Outgoing {
     Outgoing {
-        workflow: format!("workflow-{}", stamp.workflow),
+        workflow: workflow_name(stamp.workflow),
         position: (order == Order::Position).then_some(u64::from(stamp.index) + 1),
         body: stamp.write(),
     }

@@ -66,7 +66,7 @@ impl Handler {
         let now = self.clock.elapsed();
         let begun = self.checker.begin(stamp.workflow, stamp.index, now)?;
         let delay = match self.plan.workload {
-            Workload::Latency => Some(now.saturating_sub(stamp.sent())),
+            Workload::Latency | Workload::Purge => Some(now.saturating_sub(stamp.sent())),
             _ => begun.late,
         };
         if let Some(delay) = delay {

@@ -1,9 +1,10 @@
-//! What stored messages cost the others: two queues take turns, one of them with the stored messages.
+//! What something costs a queue: two queues take turns, one of them with stored messages, or with a history.
 
 use std::path::Path;
 use std::time::Duration;
 
 use crate::bench::contender::Contender;
+use crate::bench::contender::Options;
 use crate::bench::error::BenchError;
 use crate::bench::feed::store;
 use crate::bench::measure::options;
@@ -14,11 +15,20 @@ use crate::bench::plan::Plan;
 use crate::bench::progress::Progress;
 use crate::bench::round::Round;
 
-/// How often the two queues take turns; the loss is the median of the rounds.
-const ROUNDS: u32 = 3;
+/// How the two queues take turns.
+#[derive(Clone, Copy)]
+struct Turns {
+    /// Rounds that are not measured: a store may put off a part of its work.
+    before: u32,
+    /// Rounds whose median is the loss.
+    measured: u32,
+}
 
-/// Rounds before those: what is stored comes to rest, because a store may put off a part of that work.
-const ROUNDS_BEFORE: u32 = 7;
+/// What is stored comes to rest in the rounds before.
+const BESIDE_STORED: Turns = Turns { before: 7, measured: 3 };
+
+/// What is remembered has reached its bound after the rounds before.
+const WITH_HISTORY: Turns = Turns { before: 2, measured: 5 };
 
 /// Measures rounds beside stored messages, each next to one without them.
 pub(crate) async fn beside_stored<C: Contender>(
@@ -26,18 +36,41 @@ pub(crate) async fn beside_stored<C: Contender>(
     folder: &Path,
     progress: &Progress,
 ) -> Result<Outcome, BenchError> {
-    let without = open::<C>(plan, &folder.join("without")).await?;
-    let with = open::<C>(plan, &folder.join("with")).await?;
+    let without: C = open(options(plan), &folder.join("without")).await?;
+    let with: C = open(options(plan), &folder.join("with")).await?;
     progress.begin(format!("{} storing", C::NAME), plan.stored_messages());
     store(&with, plan, progress).await?;
+    let mut outcome = compare(plan, BESIDE_STORED, (without, with), progress).await?;
+    outcome.particulars.stored_messages = Some(plan.stored_messages());
+    Ok(outcome)
+}
+
+/// Measures rounds of a queue that remembers how its messages ended, each next to one of a queue that does not.
+pub(crate) async fn with_history<C: Contender>(
+    plan: &Plan,
+    folder: &Path,
+    progress: &Progress,
+) -> Result<Outcome, BenchError> {
+    let without: C = open(options(plan), &folder.join("without")).await?;
+    let with: C = open(Options { has_history: true, ..options(plan) }, &folder.join("with")).await?;
+    compare(plan, WITH_HISTORY, (without, with), progress).await
+}
+
+/// Lets a queue without and one with the burden take turns.
+async fn compare<C: Contender>(
+    plan: &Plan,
+    turns: Turns,
+    (without, with): (C, C),
+    progress: &Progress,
+) -> Result<Outcome, BenchError> {
     let (mut free, mut burdened) = (Meter::new(), Meter::new());
     let mut losses = Vec::new();
-    for round in 0..ROUNDS_BEFORE {
+    for round in 0..turns.before {
         let plan = Plan { first_workflow: round * plan.workflows, ..*plan };
         Round::new(&without, &plan, progress).send_and_handle().await?;
         Round::new(&with, &plan, progress).send_and_handle().await?;
     }
-    for round in ROUNDS_BEFORE..ROUNDS_BEFORE + ROUNDS {
+    for round in turns.before..turns.before + turns.measured {
         let plan = Plan { first_workflow: round * plan.workflows, ..*plan };
         let alone = measured(&without, &plan, &mut free, progress).await?;
         let beside = measured(&with, &plan, &mut burdened, progress).await?;
@@ -46,9 +79,8 @@ pub(crate) async fn beside_stored<C: Contender>(
     without.close().await?;
     with.close().await?;
     losses.sort_by(f64::total_cmp);
-    let messages = plan.messages() * u64::from(ROUNDS);
+    let messages = plan.messages() * u64::from(turns.measured);
     let particulars = Particulars {
-        stored_messages: Some(plan.stored_messages()),
         without_per_second: Some(messages as f64 / free.used().time.as_secs_f64()),
         loss_percent: Some(100.0 * losses[losses.len() / 2]),
         ..Particulars::default()
@@ -56,10 +88,10 @@ pub(crate) async fn beside_stored<C: Contender>(
     Ok(Outcome::new(plan, C::NAME, messages, &burdened.used(), particulars))
 }
 
-async fn open<C: Contender>(plan: &Plan, folder: &Path) -> Result<C, BenchError> {
+async fn open<C: Contender>(options: Options, folder: &Path) -> Result<C, BenchError> {
     let what = format!("make the folder {}", folder.display());
     std::fs::create_dir_all(folder).map_err(BenchError::system(what))?;
-    C::open(folder, options(plan)).await
+    C::open(folder, options).await
 }
 
 async fn measured<C: Contender>(

@@ -7,11 +7,13 @@ use crate::bench::contender::Contender;
 use crate::bench::contender::Options;
 use crate::bench::error::BenchError;
 use crate::bench::loss::beside_stored;
+use crate::bench::loss::with_history;
 use crate::bench::meter::Meter;
 use crate::bench::outcome::Outcome;
 use crate::bench::outcome::Particulars;
 use crate::bench::plan::Plan;
 use crate::bench::progress::Progress;
+use crate::bench::purge::beside_purge;
 use crate::bench::raw::append_all;
 use crate::bench::round::Round;
 use crate::bench::spread::Spread;
@@ -25,6 +27,8 @@ pub(crate) async fn measure<C: Contender>(
 ) -> Result<Outcome, BenchError> {
     let outcome = match plan.workload {
         Workload::Stuck | Workload::Stored => beside_stored::<C>(plan, folder, progress).await?,
+        Workload::History => with_history::<C>(plan, folder, progress).await?,
+        Workload::Purge => beside_purge::<C>(plan, folder, progress).await?,
         _ => alone::<C>(plan, folder, progress).await?,
     };
     progress.end();
@@ -33,7 +37,7 @@ pub(crate) async fn measure<C: Contender>(
 
 /// How a plan asks for its queue.
 pub(crate) fn options(plan: &Plan) -> Options {
-    Options { order: plan.order, sync_delay: plan.sync_delay }
+    Options { order: plan.order, sync_delay: plan.sync_delay, has_history: false }
 }
 
 /// Measures one round in a queue of its own.

@@ -22,6 +22,7 @@ mod plan;
 #[cfg(test)]
 mod planted;
 pub(crate) mod progress;
+mod purge;
 pub(crate) mod raw;
 mod round;
 mod spread;

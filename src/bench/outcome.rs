@@ -57,10 +57,13 @@ pub(crate) struct Particulars {
     /// Messages that were stored beside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stored_messages: Option<u64>,
-    /// The rate with nothing stored beside.
+    /// How many of those were purged in a second, at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) purged_per_second: Option<f64>,
+    /// The rate with nothing stored beside, or without a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) without_per_second: Option<f64>,
-    /// How much slower it is because of what is stored beside; the median of the rounds.
+    /// How much slower it is because of that; the median of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) loss_percent: Option<f64>,
 }

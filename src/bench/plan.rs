@@ -51,10 +51,13 @@ impl Plan {
     pub(crate) fn new(workload: Workload, messages: Option<u32>) -> Plan {
         let (workflows, usual) = match workload {
             Workload::Live | Workload::Backlog | Workload::Retry | Workload::Shuffled => (1_000, 100_000),
+            // Two rounds that are not measured fill what is remembered, so that each message puts an older one out.
+            Workload::History => (1_000, 50_000),
             Workload::Wide => (10_000, 200_000),
             Workload::Hot => (1, 100_000),
             Workload::Strict => (1, 5_000),
             Workload::Latency => (100, 5_000),
+            Workload::Purge => (100, 10_000),
             Workload::Stuck | Workload::Stored => (1_000, 20_000),
         };
         let asked = messages.unwrap_or(usual).max(1);
@@ -78,12 +81,21 @@ impl Plan {
             sync_delay: Duration::ZERO,
         };
         match workload {
-            Workload::Live | Workload::Backlog | Workload::Retry => plan,
+            Workload::Live | Workload::Backlog | Workload::Retry | Workload::History => plan,
             Workload::Hot => Plan { send_len: LONGEST, receivers: 1, take: Take::Run(LONGEST), ..plan },
             Workload::Strict => Plan { send_len: LONGEST, receivers: 1, take: Take::Next(1), ..plan },
             Workload::Latency => {
                 Plan { senders: workflows, send_len: 1, receivers: ATTENTIVE, take: Take::Next(16), ..plan }
             }
+            Workload::Purge => Plan {
+                order: Order::Position,
+                senders: workflows,
+                send_len: 1,
+                receivers: ATTENTIVE,
+                take: Take::Next(16),
+                stored: stored(1, 1_000_000),
+                ..plan
+            },
             Workload::Wide | Workload::Shuffled => Plan { order: Order::Position, ..plan },
             Workload::Stuck => Plan { order: Order::Position, stored: stored(1, 100_000), ..plan },
             Workload::Stored => Plan { order: Order::Position, stored: stored(10_000, 100), ..plan },
@@ -103,7 +115,7 @@ impl Plan {
     /// How many messages are appended by one raw write: what all senders have under way at once.
     pub(crate) fn raw_len(&self) -> usize {
         match self.workload {
-            Workload::Strict | Workload::Latency => 1,
+            Workload::Strict | Workload::Latency | Workload::Purge => 1,
             _ => self.send_len * self.senders as usize,
         }
     }
@@ -153,6 +165,7 @@ mod tests {
         }
         assert_eq!(Plan::new(Workload::Stuck, None).stored_messages(), 100_000);
         assert_eq!(Plan::new(Workload::Stored, None).stored_messages(), 1_000_000);
+        assert_eq!(Plan::new(Workload::Purge, None).stored_messages(), 1_000_000);
     }
 
     #[test]

@@ -28,12 +28,21 @@ pub(crate) enum Workload {
     Stuck,
     /// As live, beside 1,000,000 idle messages.
     Stored,
+    /// As latency, while 1,000,000 messages of another workflow are purged.
+    Purge,
+    /// As live, in a queue that remembers how its last 100,000 messages ended.
+    History,
 }
 
 impl Workload {
     /// All of them, in the order in which they are run.
     pub(crate) fn all() -> &'static [Workload] {
         Workload::value_variants()
+    }
+
+    /// Whether its messages are sent at a steady pace, to measure how long each takes.
+    pub(crate) fn is_paced(self) -> bool {
+        matches!(self, Workload::Latency | Workload::Purge)
     }
 
     /// Its name on the command line and in results.
@@ -49,6 +58,8 @@ impl Workload {
             Workload::Shuffled => "shuffled",
             Workload::Stuck => "stuck",
             Workload::Stored => "stored",
+            Workload::Purge => "purge",
+            Workload::History => "history",
         }
     }
 }

@@ -43,10 +43,15 @@ fn remarks(outcome: &Outcome) -> Vec<String> {
             remarks.push(format!("{what} p50 {p50:.1}, p99 {p99:.1}, max {max:.1} ms"));
         }
     }
-    if let (Some(stored), Some(without), Some(loss)) =
-        (particulars.stored_messages, particulars.without_per_second, particulars.loss_percent)
-    {
-        remarks.push(format!("{without:.0}/s without {stored} stored: loss {loss:.1} %"));
+    if let (Some(stored), Some(purged)) = (particulars.stored_messages, particulars.purged_per_second) {
+        remarks.push(format!("while {stored} are purged, {purged:.0}/s"));
+    }
+    if let (Some(without), Some(loss)) = (particulars.without_per_second, particulars.loss_percent) {
+        let burden = match particulars.stored_messages {
+            Some(stored) => format!("{stored} stored"),
+            None => "a history".to_owned(),
+        };
+        remarks.push(format!("{without:.0}/s without {burden}: loss {loss:.1} %"));
     }
     remarks
 }

@@ -22,7 +22,8 @@ pub(crate) async fn run(arguments: BlockedArguments) -> Result<bool, Failure> {
     let (mut rows, mut after): (Vec<BlockedView>, Option<String>) = (Vec::new(), None);
     loop {
         let limit = limits::PAGE.min(arguments.limit - rows.len());
-        let page = remote.blocked(arguments.queue.as_deref(), after.as_deref(), limit).await;
+        let (queue, cause) = (arguments.queue.as_deref(), arguments.cause);
+        let page = remote.blocked(queue, cause, after.as_deref(), limit).await;
         let page = page.map_err(Failure::to("list what is blocked"))?;
         rows.extend(page.blocked);
         // A page that ends where it began would never end.
@@ -50,7 +51,7 @@ pub(crate) fn table(rows: &[BlockedView], present: &Present) -> Table {
     let mut table = Table::new(&["workflow", "cause", "since", ">waiting", "last error", "next"]);
     for row in rows {
         table.row([
-            format!("{}/{}", row.queue, row.workflow_id),
+            place(row),
             cause(row),
             row.since.map(|since| present.age(since)).unwrap_or_default(),
             row.waiting.to_string(),
@@ -61,18 +62,38 @@ pub(crate) fn table(rows: &[BlockedView], present: &Present) -> Table {
     table
 }
 
-/// Why a workflow does not get on, with what is missing or how often it was tried.
+/// What does not go on: a workflow, or a message without one.
+fn place(row: &BlockedView) -> String {
+    match (&row.workflow_id, row.sequence_number) {
+        (Some(id), _) => format!("{}/{id}", row.queue),
+        (None, Some(number)) => format!("{}#{number}", row.queue),
+        (None, None) => row.queue.clone(),
+    }
+}
+
+/// Why a workflow does not go on, with what is missing, how often it was tried, or how large it is.
 fn cause(row: &BlockedView) -> String {
     let attempts = row.delivery_count.map(|count| format!(" ({count}x)")).unwrap_or_default();
     let missing = row.first_missing.map(|first| match row.first_waiting {
         Some(waiting) if waiting > first + 1 => format!("{first}-{} are missing", waiting - 1),
         _ => format!("{first} is missing"),
     });
-    match (row.cause, row.hold_cause, missing) {
-        (BlockedCause::Held, Some(HoldWord::Spent), _) => format!("held: spent{attempts}"),
-        (BlockedCause::Held, Some(HoldWord::Gap), Some(missing)) => format!("held: {missing}"),
-        (BlockedCause::Held, Some(cause), _) => format!("held: {}", word(&cause)),
+    let held = |cause: HoldWord| match (cause, &missing) {
+        (HoldWord::Spent, _) => format!("exhausted{attempts}"),
+        (HoldWord::Gap, Some(missing)) => missing.clone(),
+        (cause, _) => word(&cause),
+    };
+    match (row.cause, row.hold_cause, &missing) {
+        (BlockedCause::Held, Some(cause), _) => {
+            // Each cause has to be lifted; a daemon of before says only one.
+            let all = row.holds.iter().map(|hold| hold.cause).chain(row.holds.is_empty().then_some(cause));
+            format!("held: {}", all.map(held).collect::<Vec<_>>().join(", "))
+        }
         (BlockedCause::Gap, _, Some(missing)) => format!("gap: {missing}"),
+        (BlockedCause::TooLarge, ..) => match (row.message_bytes, row.receiver_bytes_max) {
+            (Some(bytes), Some(max)) => format!("too large: {bytes} bytes, its receiver takes {max}"),
+            _ => word(&row.cause),
+        },
         (BlockedCause::Retry, ..) => format!("retry{attempts}"),
         (cause, ..) => word(&cause),
     }
@@ -101,15 +122,23 @@ mod tests {
                 "next_at": 1_240_000 }),
             json!({ "queue": "orders", "workflow_id": "4712", "cause": "gap", "since": 990_000, "waiting": 2,
                 "first_missing": 19, "first_waiting": 23, "next": "..", "next_action": "hold", "next_at": 1_090_000 }),
-            json!({ "queue": "mail", "workflow_id": "a", "cause": "held", "hold_cause": "spent", "waiting": 1,
+            json!({ "queue": "mail", "workflow_id": "a", "cause": "held", "hold_cause": "exhausted", "waiting": 1,
                 "delivery_count": 10, "next": "..", "next_action": "nothing" }),
+            json!({ "queue": "mail", "workflow_id": "b", "cause": "held", "hold_cause": "operator", "waiting": 1,
+                "holds": [{ "cause": "operator", "since": 0, "reason": "" }, { "cause": "gap", "since": 0, "reason": "" }],
+                "next": "..", "next_action": "nothing" }),
+            json!({ "queue": "mail", "cause": "too_large", "since": 990_000, "waiting": 3, "sequence_number": 17,
+                "delivery_count": 0, "message_bytes": 2_000, "receiver_bytes_max": 1_000,
+                "next": "..", "next_action": "nothing" }),
         ];
         let rows = rows.map(|row| serde_json::from_value::<BlockedView>(row).unwrap());
         let expected = "\
-workflow     cause                   since       waiting  last error        next
-orders/4711  retry (3x)              3m 12s ago        7  no route to host  retry in 4m
-orders/4712  gap: 19-22 are missing  10s ago           2                    hold in 1m 30s
-mail/a       held: spent (10x)                         1                    nothing: somebody has to act";
+workflow     cause                                           since       waiting  last error        next
+orders/4711  retry (3x)                                      3m 12s ago        7  no route to host  retry in 4m
+orders/4712  gap: 19-22 are missing                          10s ago           2                    hold in 1m 30s
+mail/a       held: exhausted (10x)                                             1                    nothing: somebody has to act
+mail/b       held: operator, gap                                               1                    nothing: somebody has to act
+mail#17      too large: 2000 bytes, its receiver takes 1000  10s ago           3                    nothing: somebody has to act";
         assert_eq!(table(&rows, &Present::at(1_000_000)).to_string(), expected);
     }
 }

@@ -161,8 +161,9 @@ impl Tally {
     fn told(&self, done: &str) -> String {
         if self.dry_run {
             let Tally { matched, done, refused, .. } = self;
+            let matched = if *matched == 1 { "1 matches".to_owned() } else { format!("{matched} match") };
             return format!(
-                "{matched} match, {done} would be done{}, {refused} refused (a dry run: nothing was changed)",
+                "{matched}, {done} would be done{}, {refused} refused (a dry run: nothing was changed)",
                 self.idle_told()
             );
         }

@@ -30,6 +30,7 @@ use crate::cli::receive;
 use crate::cli::redrive;
 use crate::cli::restore;
 
+use crate::cli::schedule;
 use crate::cli::send;
 use crate::cli::serve;
 use crate::cli::settle;
@@ -39,6 +40,7 @@ use crate::cli::verify;
 
 /// Does what the command line says.
 pub(crate) fn run() -> ExitCode {
+    seriatim::quiet_caught_panics();
     match run_verb(Arguments::parse().verb) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(BROKEN),
@@ -56,6 +58,8 @@ fn run_verb(verb: Verb) -> Result<bool, Failure> {
         Verb::Run(arguments) => serve::run(&arguments),
         Verb::Dev(arguments) => serve::dev(&arguments),
         Verb::Send(arguments) => connect::run(send::run(arguments)),
+        Verb::Cancel(arguments) => connect::run(schedule::cancel(arguments)),
+        Verb::Reschedule(arguments) => connect::run(schedule::reschedule(arguments)),
         Verb::Receive(arguments) => connect::run(receive::run(arguments)),
         Verb::Settle(arguments) => connect::run(settle::run(arguments)),
         Verb::Queues(arguments) => connect::run(queues::run(arguments)),

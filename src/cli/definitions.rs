@@ -10,6 +10,7 @@ use crate::cli::failure::Failure;
 use crate::cli::moment::Present;
 use crate::cli::out::Out;
 use crate::cli::table::Table;
+use crate::cli::word::word;
 
 /// Lists definitions, loads them again, pauses or resumes the handlers of a queue; false when a file is wrong.
 pub(crate) async fn run(arguments: DefinitionsArguments) -> Result<bool, Failure> {
@@ -17,8 +18,12 @@ pub(crate) async fn run(arguments: DefinitionsArguments) -> Result<bool, Failure
     let out = Out::new(arguments.daemon.json);
     match arguments.what.unwrap_or(DefinitionsVerb::List) {
         DefinitionsVerb::List => {
-            let definitions = remote.definitions().await.map_err(Failure::to("list the definitions"))?;
-            print(&definitions, &out)
+            let page = remote.definitions().await.map_err(Failure::to("list the definitions"))?;
+            let is_good = print(&page.definitions, &out)?;
+            let Some(problem) = &page.problem else { return Ok(is_good) };
+            out.json(&json!({ "problem": problem }))?;
+            out.say(format!("the files as they are now are not in use:\n{problem}"))?;
+            Ok(false)
         }
         DefinitionsVerb::Reload => {
             let definitions = remote.reload().await.map_err(Failure::to("load the definitions again"))?;
@@ -51,7 +56,13 @@ fn print(definitions: &[DefinitionView], out: &Out) -> Result<bool, Failure> {
             handlers(definition),
             definition.schedules.to_string(),
             present.age(definition.loaded_at),
-            if definition.paused { "paused".to_owned() } else { String::new() },
+            match &definition.held_back {
+                _ if definition.paused => "paused".to_owned(),
+                Some(held_back) => {
+                    format!("{} until {}", word(&held_back.cause), present.age(held_back.until))
+                }
+                None => String::new(),
+            },
             definition.problem.clone().unwrap_or_default(),
         ]);
     }

@@ -1,8 +1,10 @@
 //! `seriatim doctor`: one line for each check, and what to do.
 
 use serde::Serialize;
+use seriatim::remote::DefinitionPage;
 use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
+use seriatim::wire::views::ClockStepView;
 use seriatim::wire::views::StatusView;
 
 use crate::cli::arguments::look::DoctorArguments;
@@ -65,14 +67,25 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, Failure> {
     let out = Out::new(arguments.daemon.json);
     let status = remote.status().await;
     if let Err(error @ (RemoteError::Unreachable { .. } | RemoteError::Malformed { .. })) = status {
-        say(&out, &Finding::fail("reachable", error.to_string(), "start it, or say where it is with --url"))?;
+        say(
+            &out,
+            &Finding::fail(
+                "reachable",
+                format!("failed to {error}"),
+                "start it, or say where it is with --url",
+            ),
+        )?;
         return Err(Failure::to("check the daemon")(error));
     }
     let mut findings = match &status {
         Ok(status) => of_status(&remote, status, &Present::here()),
         Err(error) => vec![
             Finding::ok("reachable", remote.url()),
-            Finding::fail("status", error.to_string(), "give a key that may: --key-file, SERIATIM_KEY"),
+            Finding::fail(
+                "status",
+                format!("failed to {error}"),
+                "give a key that may: --key-file, SERIATIM_KEY",
+            ),
         ],
     };
     findings.push(ready(&remote).await);
@@ -101,11 +114,42 @@ fn of_status(remote: &Remote, status: &StatusView, present: &Present) -> Vec<Fin
     };
     let since = format!("{}, up since {}", remote.url(), present.full(status.started_at));
     let mut findings = vec![Finding::ok("reachable", since), version];
+    findings.extend(status.clock_step.as_ref().map(|step| clock_step(step, present)));
+    findings.extend((status.state == "full").then(|| {
+        let free = status.storage_free_bytes.unwrap_or_default() >> 20;
+        let found =
+            format!("{free} MiB are free: sends, schedules and definitions are refused, all else goes on");
+        Finding::fail("disk", found, "free some room or enlarge it; no restart is needed")
+    }));
+    findings.extend(status.fault.iter().map(|fault| {
+        let remedy = "see to the disk and the file; the daemon exits, and has to be started again";
+        Finding::fail("engine", fault, remedy)
+    }));
     findings.extend(status.file_bytes.map(|bytes| {
         let file = status.file.as_deref().unwrap_or("its file");
         Finding::ok("store", format!("{file} has {} MiB", bytes.div_ceil(1 << 20)))
     }));
     findings
+}
+
+fn clock_step(step: &ClockStepView, present: &Present) -> Finding {
+    let (expected, shown) = (step.expected.0, step.shown.0);
+    let (direction, size) = match shown > expected {
+        true => ("forward", shown.since(expected)),
+        false => ("back", expected.since(shown)),
+    };
+    let times = step.forward + step.back;
+    let found = format!(
+        "the machine's clock was last set {direction} by {}, to {}; it was set {} in all",
+        span(size),
+        present.full(step.shown),
+        if times == 1 { "once".to_owned() } else { format!("{times} times") },
+    );
+    Finding::warn(
+        "clock steps",
+        found,
+        "keep the machine's time with a time service; delays and locks are not affected",
+    )
 }
 
 async fn clock(remote: &Remote) -> Option<Finding> {
@@ -121,11 +165,12 @@ async fn clock(remote: &Remote) -> Option<Finding> {
 }
 
 async fn blocked(remote: &Remote) -> Finding {
-    match remote.blocked(None, None, limits::PAGE).await {
+    match remote.blocked(None, None, None, limits::PAGE).await {
         Ok(page) if page.blocked.is_empty() => Finding::ok("workflows", "none is blocked"),
         Ok(page) => {
             let more = if page.after.is_some() { "more than " } else { "" };
-            let found = format!("{more}{} do not get on", page.blocked.len());
+            let do_not = if page.blocked.len() == 1 { "does not" } else { "do not" };
+            let found = format!("{more}{} {do_not} get on", page.blocked.len());
             Finding::warn("workflows", found, "seriatim blocked")
         }
         Err(error) => Finding::warn("workflows", error.to_string(), "a key with the right to manage"),
@@ -145,31 +190,36 @@ async fn dead_letters(remote: &Remote) -> Finding {
 async fn ready(remote: &Remote) -> Finding {
     match remote.ready().await {
         Ok(()) => Finding::ok("ready", "it takes work"),
+        Err(error) if error.problem().is_some_and(|problem| problem.code == "stopped") => {
+            let remedy = "see to the disk and the file; the daemon exits, and has to be started again";
+            Finding::fail("ready", error.to_string(), remedy)
+        }
         Err(error) => Finding::fail("ready", error.to_string(), "see the daemon's log"),
     }
 }
 
 async fn definitions(remote: &Remote) -> Finding {
-    let definitions = match remote.definitions().await {
-        Ok(definitions) => definitions,
+    let DefinitionPage { definitions, problem } = match remote.definitions().await {
+        Ok(page) => page,
         Err(error) => {
             return Finding::warn("definitions", error.to_string(), "a key with the right to manage");
         }
     };
-    let refused = remote.status().await.ok().and_then(|status| status.reload_problem);
-    let wrong = definitions.iter().find_map(|definition| {
+    let of_one = definitions.iter().find_map(|definition| {
         let error = definition.problem.as_ref()?;
         Some(format!("{}: {error}", definition.file))
     });
-    let wrong = refused.or(wrong);
+    let wrong = problem.or(of_one);
     let paused = definitions.iter().filter(|definition| definition.paused).count();
     match wrong {
         Some(wrong) => {
             Finding::fail("definitions", wrong, "mend the file, then: seriatim definitions reload")
         }
-        None if paused > 0 => {
-            Finding::warn("definitions", format!("{paused} are paused"), "seriatim definitions resume QUEUE")
-        }
+        None if paused > 0 => Finding::warn(
+            "definitions",
+            format!("{paused} {} paused", if paused == 1 { "is" } else { "are" }),
+            "seriatim definitions resume QUEUE",
+        ),
         None => Finding::ok("definitions", format!("{} loaded", definitions.len())),
     }
 }

@@ -25,6 +25,7 @@ use crate::cli::limits;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
+use crate::cli::word::counted;
 
 /// Writes every stored message of a queue, in order of number. Nothing is taken: messages that come or go meanwhile may
 /// or may not be among them.
@@ -62,7 +63,7 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, Failure> 
     output.flush()?;
     progress.end();
     if arguments.output.is_some() {
-        Out::new(arguments.daemon.json).say(format!("{count} messages exported"))?;
+        Out::new(arguments.daemon.json).say(format!("{} exported", counted(count, "message")))?;
     }
     Ok(true)
 }

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use seriatim::Fault;
 use seriatim::Misuse;
 use seriatim::remote::RemoteError;
 
@@ -15,6 +16,9 @@ pub(crate) const BROKEN: u8 = 1;
 pub(crate) const MISUSED: u8 = 2;
 /// Exit code: it could not run, or could not reach the daemon.
 pub(crate) const CANNOT_RUN: u8 = 3;
+
+/// Exit code: the daemon ran, and a fault of the disk or the store stopped it.
+pub(crate) const FAILED: u8 = 4;
 
 /// HTTP statuses from here on are the daemon's own trouble, not a refusal.
 const TROUBLE_STATUS: u16 = 500;
@@ -28,6 +32,8 @@ pub(crate) enum Failure {
     Refused(String),
     /// The daemon did not do what is named, or was not reached.
     Remote { what: String, error: RemoteError },
+    /// A fault has stopped the engine.
+    Fault(Fault),
     /// Anything else.
     Other(Box<dyn Error>),
 }
@@ -43,6 +49,7 @@ impl Failure {
         match self {
             Failure::Argument(_) => MISUSED,
             Failure::Refused(_) => BROKEN,
+            Failure::Fault(_) => FAILED,
             Failure::Remote { error: RemoteError::Misuse(_), .. } => MISUSED,
             Failure::Remote { error, .. } => match error.problem() {
                 Some(problem) if problem.status < TROUBLE_STATUS => BROKEN,
@@ -65,15 +72,28 @@ pub(crate) fn unless_cut_off(printed: Result<(), Failure>) -> Result<(), Failure
     printed.or_else(|failure| if failure.is_broken_pipe() { Ok(()) } else { Err(failure) })
 }
 
+/// A refusal without the verb it begins with, if what was asked for has named it already.
+fn without_verb<'a>(what: &str, why: &'a str) -> &'a str {
+    match (what.split(' ').next(), why.split_once(": ")) {
+        (Some(verb), Some((said, rest))) if said.split(' ').next() == Some(verb) => rest,
+        _ => why,
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Argument(text) | Failure::Refused(text) => f.write_str(text),
             Failure::Remote { what, error } => match error.problem() {
-                Some(problem) => write!(f, "{what}: {} ({})", without_place(&problem.detail), problem.code),
+                Some(problem) => {
+                    let why = without_verb(what, without_place(&problem.detail));
+                    write!(f, "{what}: {why} ({})", problem.code)
+                }
                 None => error.fmt(f),
             },
+            Failure::Fault(fault) => write!(f, "go on: the engine stopped because it failed to {fault}"),
             Failure::Other(error) if error.is::<Misuse>() => write!(f, "use the arguments: {error}"),
+            Failure::Other(error) if error.is::<io::Error>() => write!(f, "use a file: {error}"),
             Failure::Other(error) => error.fmt(f),
         }
     }
@@ -87,6 +107,7 @@ impl<E: Error + 'static> From<E> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use seriatim::daemon::DaemonError;
     use seriatim::wire::Problem;
 
     use super::*;
@@ -106,8 +127,29 @@ mod tests {
     }
 
     #[test]
+    fn what_failed_follows_failed_to() {
+        let misuse = Failure::from(Misuse::new("url", "is none"));
+        assert_eq!(misuse.to_string(), "use the arguments: url is none");
+        let missing = Failure::from(io::Error::other("there is none"));
+        assert_eq!(missing.to_string(), "use a file: there is none");
+        let daemon = DaemonError::from(seriatim::Error::from(Misuse::new("secret", "is not set")));
+        assert_eq!(Failure::from(daemon).to_string(), "run the daemon: secret is not set");
+    }
+
+    #[test]
+    fn a_verb_is_named_once() {
+        assert_eq!(
+            without_verb("redrive q#2", "redrive message 2: it is no dead letter"),
+            "it is no dead letter"
+        );
+        for other in ["message 2 is not scheduled: it never was", "resume: the workflow is not held"] {
+            assert_eq!(without_verb("cancel q#2", other), other);
+        }
+    }
+
+    #[test]
     fn a_refusal_says_what_why_and_the_code() {
         let text = refused("no_head").to_string();
-        assert_eq!(text, "skip orders/4711: skip: the workflow has no message at its head (no_head)");
+        assert_eq!(text, "skip orders/4711: the workflow has no message at its head (no_head)");
     }
 }

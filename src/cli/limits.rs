@@ -35,11 +35,20 @@ pub(crate) const BULK_PAGE: u64 = 200;
 /// Letters of an error that stand in a table; `show` prints all.
 pub(crate) const ERROR_LETTERS: usize = 80;
 
+/// Newest attempts of a workflow of which is printed what their handlers wrote; `show` of one message prints all that is kept.
+pub(crate) const OUTPUTS_SHOWN: usize = 3;
+
+/// How long the queues of `dev` remember how messages have ended: as long as anybody tries something out.
+pub(crate) const HISTORY_OF_DEV: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Letters of a state that are printed.
 pub(crate) const STATE_LETTERS: usize = 2_000;
 
 /// How far the daemon's clock may be from ours before that is worth a warning.
 pub(crate) const CLOCKS_APART: Duration = Duration::from_secs(5);
+
+/// How long a daemon that a fault has stopped goes on answering that it has: as often as most look after its health.
+pub(crate) const FAULT_SHOWN: Duration = Duration::from_secs(10);
 
 /// Longest wait that is asked of the daemon at once: what it grants.
 pub(crate) const RECEIVE_WAIT: Duration = Duration::from_secs(60);

@@ -36,10 +36,12 @@ mod receive;
 mod redrive;
 mod restore;
 
+mod schedule;
 mod send;
 mod serve;
 mod settle;
 mod show;
+mod show_history;
 mod show_message;
 mod show_workflow;
 #[cfg(feature = "otlp")]

@@ -51,6 +51,11 @@ impl Present {
         format!("{} ({})", self.local(at), self.age(at))
     }
 
+    /// Whether an instant has come.
+    pub(crate) fn is_past(&self, at: WireTime) -> bool {
+        at.0 <= self.now
+    }
+
     /// How far a clock is from ours.
     pub(crate) fn apart(&self, at: WireTime) -> Duration {
         self.now.since(at.0).max(at.0.since(self.now))
@@ -94,6 +99,7 @@ mod tests {
         ] {
             assert_eq!(present.age(at(seconds)), age);
         }
+        assert_eq!([-1, 0, 1].map(|seconds| present.is_past(at(seconds))), [true, true, false]);
         assert_eq!(present.full(at(-5)), "1970-01-12T13:46:35+00:00 (5s ago)");
         assert_eq!(span(Duration::from_millis(40)), "40ms");
     }

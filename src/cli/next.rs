@@ -22,6 +22,12 @@ pub(crate) fn told(target: &WorkflowTarget, workflow: &WorkflowEnvelope, present
 
 fn by_itself(workflow: &WorkflowEnvelope, present: &Present) -> String {
     let until = workflow.until.map(|until| present.full(until));
+    if let Some(until) = workflow.rate_limited_until {
+        return format!(
+            "its first message goes to the next receiver, when the rate allows it: {}",
+            present.full(until)
+        );
+    }
     match (workflow.status, until) {
         (WorkflowWord::Ready, _) => "its first message goes to the next receiver".to_owned(),
         (WorkflowWord::Locked, Some(until)) => {
@@ -35,7 +41,9 @@ fn by_itself(workflow: &WorkflowEnvelope, present: &Present) -> String {
             "it goes on once its dead letters are back in place".to_owned()
         }
         (WorkflowWord::Held | WorkflowWord::Blocked, _) => "nothing, until somebody acts".to_owned(),
-        (WorkflowWord::Scheduled | WorkflowWord::Idle, _) => "nothing is to be handed out".to_owned(),
+        (WorkflowWord::Scheduled | WorkflowWord::Idle | WorkflowWord::Ended, _) => {
+            "nothing is to be handed out".to_owned()
+        }
     }
 }
 
@@ -64,13 +72,25 @@ fn commands(workflow: &WorkflowEnvelope) -> Vec<(&'static str, &'static str)> {
     const RESUME: (&str, &str) = ("resume WORKFLOW", "lets it go on");
     const REDRIVE: (&str, &str) =
         ("resume WORKFLOW --redrive", "puts its dead letters back in place, and goes on");
+    const RESUME_FOR: (&str, &str) = ("resume WORKFLOW --cause CAUSE", "lifts one cause");
+    const RESUME_ALL: (&str, &str) = ("resume WORKFLOW", "lifts every cause and lets it go on");
     const UNLOCK: (&str, &str) = ("unlock WORKFLOW", "takes it from its holder");
+    let of_cause = |cause: HoldWord| match cause {
+        HoldWord::Spent => vec![RETRY, SKIP],
+        HoldWord::Gap => vec![VOID, SKIP_GAP, RESUME],
+        HoldWord::Quarantine | HoldWord::Predecessor => vec![REDRIVE, RESUME],
+        HoldWord::Redriving => Vec::new(),
+        HoldWord::Operator => vec![RESUME],
+    };
     match (workflow.status, workflow.hold_cause) {
-        (_, Some(HoldWord::Spent)) => vec![RETRY, SKIP],
-        (_, Some(HoldWord::Gap)) => vec![VOID, SKIP_GAP, RESUME],
-        (_, Some(HoldWord::Quarantine | HoldWord::Predecessor)) => vec![REDRIVE, RESUME],
-        (_, Some(HoldWord::Redriving)) => Vec::new(),
-        (_, Some(HoldWord::Operator)) => vec![RESUME],
+        (WorkflowWord::Held, _) if workflow.holds.len() > 1 => {
+            let mut commands: Vec<(&str, &str)> =
+                workflow.holds.iter().flat_map(|hold| of_cause(hold.cause)).collect();
+            commands.retain(|command| *command != RESUME);
+            commands.extend([RESUME_FOR, RESUME_ALL]);
+            commands
+        }
+        (_, Some(cause)) => of_cause(cause),
         (WorkflowWord::Blocked, None) => vec![RETRY, SKIP],
         (WorkflowWord::WaitingForPredecessor, None) => vec![VOID, SKIP_GAP],
         (WorkflowWord::Locked, None) => vec![UNLOCK],
@@ -117,6 +137,20 @@ mod tests {
             "      seriatim resume 'orders/order 17'   lets it go on",
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_waits_for_a_rate_is_not_said_to_go_to_the_next_receiver_at_once() {
+        let workflow = serde_json::from_value(json!({
+            "status": "ready", "messages": 1, "early": 0, "set_aside": 0, "dead_letters": 0, "has_state": false,
+            "rate_limited_until": "1970-01-01T00:00:19Z",
+        }));
+        assert_eq!(
+            told(&"orders/a".parse().unwrap(), &workflow.unwrap(), &Present::at(0)),
+            [
+                "next: its first message goes to the next receiver, when the rate allows it: 1970-01-01T00:00:19+00:00 (in 19s)"
+            ]
+        );
     }
 
     #[test]

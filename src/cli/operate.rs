@@ -29,6 +29,8 @@ use crate::cli::word::counted;
 pub(crate) struct OperatorVerb {
     /// As the daemon calls it.
     pub(crate) name: &'static str,
+    /// As the command line calls it.
+    pub(crate) command: &'static str,
     /// What was done, or would be.
     pub(crate) done: &'static str,
     /// Whether it cannot be undone.
@@ -40,18 +42,32 @@ pub(crate) struct OperatorVerb {
 /// Statuses of workflows that do not get on because of the message at their head.
 const STUCK: &[WorkflowWord] = &[WorkflowWord::Blocked, WorkflowWord::Held];
 
-const RETRY: OperatorVerb = OperatorVerb { name: "retry", done: "retried", is_final: false, of_many: STUCK };
-const SKIP: OperatorVerb = OperatorVerb { name: "skip", done: "skipped", is_final: false, of_many: STUCK };
-const HOLD: OperatorVerb = OperatorVerb { name: "hold", done: "held", is_final: false, of_many: &[] };
-const RESUME: OperatorVerb =
-    OperatorVerb { name: "resume", done: "resumed", is_final: false, of_many: &[WorkflowWord::Held] };
+const RETRY: OperatorVerb =
+    OperatorVerb { name: "retry", command: "retry", done: "retried", is_final: false, of_many: STUCK };
+const SKIP: OperatorVerb =
+    OperatorVerb { name: "skip", command: "skip", done: "skipped", is_final: false, of_many: STUCK };
+const HOLD: OperatorVerb =
+    OperatorVerb { name: "hold", command: "hold", done: "held", is_final: false, of_many: &[] };
+const RESUME: OperatorVerb = OperatorVerb {
+    name: "resume",
+    command: "resume",
+    done: "resumed",
+    is_final: false,
+    of_many: &[WorkflowWord::Held],
+};
 const UNLOCK: OperatorVerb =
-    OperatorVerb { name: "release_lock", done: "unlocked", is_final: false, of_many: &[] };
-const PURGE: OperatorVerb = OperatorVerb { name: "purge", done: "purged", is_final: true, of_many: &[] };
+    OperatorVerb { name: "release_lock", command: "unlock", done: "unlocked", is_final: false, of_many: &[] };
+const PURGE: OperatorVerb =
+    OperatorVerb { name: "purge", command: "purge", done: "purged", is_final: true, of_many: &[] };
 pub(crate) const VOID: OperatorVerb =
-    OperatorVerb { name: "void", done: "declared void", is_final: false, of_many: &[] };
-pub(crate) const SKIP_GAP: OperatorVerb =
-    OperatorVerb { name: "skip_gap", done: "taken past its gap", is_final: false, of_many: &[] };
+    OperatorVerb { name: "void", command: "gap void", done: "declared void", is_final: false, of_many: &[] };
+pub(crate) const SKIP_GAP: OperatorVerb = OperatorVerb {
+    name: "skip_gap",
+    command: "gap skip",
+    done: "taken past its gap",
+    is_final: false,
+    of_many: &[],
+};
 
 pub(crate) async fn retry(arguments: RetryArguments) -> Result<bool, Failure> {
     let RetryArguments { target, reason, bulk, operator, daemon } = arguments;
@@ -72,8 +88,9 @@ pub(crate) async fn hold(arguments: HoldArguments) -> Result<bool, Failure> {
 }
 
 pub(crate) async fn resume(arguments: ResumeArguments) -> Result<bool, Failure> {
-    let ResumeArguments { target, redrive, reason, bulk, operator, daemon } = arguments;
-    let operation = Operation { reason, redrive, ..Operation::default() };
+    let ResumeArguments { target, redrive, cause, reason, many, operator, daemon } = arguments;
+    let operation = Operation { reason, redrive, cause, ..Operation::default() };
+    let bulk = many.with_cause(cause);
     Act { verb: &RESUME, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
 
@@ -111,11 +128,11 @@ impl Act<'_> {
             }
             (Target::Queue(queue), false) => Err(Failure::Argument(format!(
                 "{} {queue}: name a workflow as {queue}/WORKFLOW, or add --all",
-                self.verb.name
+                self.verb.command
             ))),
             (_, _) => Err(Failure::Argument(format!(
                 "{} {target}: it takes QUEUE/WORKFLOW, or QUEUE with --all",
-                self.verb.name
+                self.verb.command
             ))),
         }
     }
@@ -126,7 +143,7 @@ impl Act<'_> {
         let out = Out::new(self.daemon.json);
         if self.verb.is_final && !self.operator.dry_run {
             let outcome = self.call(&remote, target, true).await?;
-            confirm(self.operator, &format!("{} {}?", self.verb.name, told(self.verb, &outcome, target)))?;
+            confirm(self.operator, &format!("{} {}?", self.verb.command, told(self.verb, &outcome, target)))?;
         }
         let dry_run = self.operator.dry_run;
         let outcome = self.call(&remote, target, dry_run).await?;
@@ -145,7 +162,7 @@ impl Act<'_> {
         self.operation.dry_run = dry_run;
         let called =
             remote.operate(&target.queue, &target.workflow_id, self.verb.name, &self.operation).await;
-        called.map_err(Failure::to(format!("{} {target}", self.verb.name)))
+        called.map_err(Failure::to(format!("{} {target}", self.verb.command)))
     }
 }
 

@@ -50,9 +50,9 @@ fn table(queues: &[QueueEnvelope]) -> Table {
         ">ready",
         ">locked",
         ">early",
-        ">failed",
-        ">held",
-        ">aside",
+        ">retry",
+        ">exhausted",
+        ">by consumer",
         ">scheduled",
         ">dead",
         ">completed",
@@ -73,7 +73,11 @@ fn table(queues: &[QueueEnvelope]) -> Table {
             counts.completed,
         ];
         let words = [queue.name.clone(), word(&queue.options.order)];
-        let remark = if queue.paused == Some(true) { "paused" } else { "" };
+        let remark = match (queue.paused == Some(true), queue.rate_limited_until.is_some()) {
+            (true, _) => "paused",
+            (false, true) => "rate limited",
+            (false, false) => "",
+        };
         table.row(
             words.into_iter().chain(numbers.map(|number| number.to_string())).chain([remark.to_owned()]),
         );

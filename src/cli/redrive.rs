@@ -50,29 +50,28 @@ async fn one(
     number: u64,
 ) -> Result<bool, Failure> {
     let failed = || Failure::to(format!("redrive {queue}#{number}"));
-    if arguments.operator.dry_run {
-        let message = remote.message(queue, number).await.map_err(failed())?;
-        let Some(letter) = message.and_then(|message| message.dead_letter) else {
-            return Err(Failure::Refused(format!("redrive {queue}#{number}: it is not a dead letter")));
-        };
-        out.json(&json!({ "sequence_number": number, "dry_run": true, "dead_letter": letter }))?;
-        let reason = letter.reason;
-        out.say(format!("{queue}#{number} is a dead letter ({reason}); it was not put back: a dry run"))?;
-        return Ok(true);
-    }
-    let outcome = remote.redrive(queue, number, &redrive_of(arguments)).await.map_err(failed())?;
+    let outcome = remote
+        .redrive(queue, number, &redrive_of(arguments, arguments.operator.dry_run))
+        .await
+        .map_err(failed())?;
     out.json(&outcome)?;
-    out.say(match outcome.redriven {
-        RedrivenWord::InPlace => format!("{queue}#{number} is back in its own place"),
-        RedrivenWord::AsNew => {
+    out.say(match (outcome.redriven, outcome.dry_run) {
+        (RedrivenWord::InPlace, false) => format!("{queue}#{number} is back in its own place"),
+        (RedrivenWord::AsNew, false) => {
             format!("{queue}#{number} is back as the new message {queue}#{}", outcome.sequence_number)
+        }
+        (RedrivenWord::InPlace, true) => {
+            format!("{queue}#{number} would come back in its own place (a dry run: nothing was changed)")
+        }
+        (RedrivenWord::AsNew, true) => {
+            format!("{queue}#{number} would come back as a new message (a dry run: nothing was changed)")
         }
     })?;
     Ok(true)
 }
 
-fn redrive_of(arguments: &RedriveArguments) -> Redrive {
-    Redrive { position: arguments.position, reason: arguments.reason.clone() }
+fn redrive_of(arguments: &RedriveArguments, dry_run: bool) -> Redrive {
+    Redrive { position: arguments.position, reason: arguments.reason.clone(), dry_run }
 }
 
 /// What became of many.
@@ -91,14 +90,18 @@ async fn many(remote: &Remote, out: &Out, arguments: &RedriveArguments) -> Resul
     let dry_run = arguments.operator.dry_run;
     if dry_run || !arguments.operator.yes {
         let would = over_all(remote, out, arguments, true).await?;
-        if dry_run || would.matched == 0 {
+        if dry_run || would.done == 0 {
             out.json(&would)?;
-            out.say(format!("{} match; nothing was changed", counted(would.matched, "dead letter")))?;
-            return Ok(true);
+            let Tally { matched, done, refused, .. } = &would;
+            let matched = counted(*matched, "dead letter");
+            out.say(format!(
+                "{matched} found, {done} would be redriven, {refused} refused; nothing was changed"
+            ))?;
+            return Ok(would.refused == 0);
         }
         confirm(
             &arguments.operator,
-            &format!("redrive {} of {}?", counted(would.matched, "dead letter"), arguments.target),
+            &format!("redrive {} of {}?", counted(would.done, "dead letter"), arguments.target),
         )?;
     }
     let tally = over_all(remote, out, arguments, false).await?;
@@ -122,16 +125,13 @@ async fn over_all(
     let mut letters = DeadLetters::new(remote, queue, arguments.many.letter_reason.as_deref());
     letters.after.clone_from(&arguments.many.after);
     let interrupt = Interrupt::listen();
-    let redrive = redrive_of(arguments);
+    let redrive = redrive_of(arguments, dry_run);
     // What fails again meanwhile is a new dead letter, and not meant.
     let started = started(remote).await?;
     while let Some(page) = letters.next().await? {
         for letter in page.iter().filter(|letter| letter.letter.at <= started && is_meant(letter, arguments))
         {
             tally.matched += 1;
-            if dry_run {
-                continue;
-            }
             match remote.redrive(queue, letter.sequence_number, &redrive).await {
                 Ok(_) => tally.done += 1,
                 Err(error) => {
@@ -141,9 +141,12 @@ async fn over_all(
                         ));
                     };
                     tally.refused += 1;
-                    let number = letter.sequence_number;
-                    remark(format!("{queue}#{number}: {} ({})", problem.detail, problem.code));
-                    out.json(&json!({ "sequence_number": number, "error": problem }))?;
+                    // What would be refused is only told to who asked for it.
+                    if !dry_run || arguments.operator.dry_run {
+                        let number = letter.sequence_number;
+                        remark(format!("{queue}#{number}: {} ({})", problem.detail, problem.code));
+                        out.json(&json!({ "sequence_number": number, "error": problem }))?;
+                    }
                 }
             }
             progress.show(tally.matched);

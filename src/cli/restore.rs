@@ -4,6 +4,7 @@ use std::fs;
 use std::fs::File;
 use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use crate::cli::arguments::keep::RestoreArguments;
 use crate::cli::failure::Failure;
 use crate::cli::out::Out;
 use crate::cli::progress::Progress;
+use crate::cli::word::counted;
 
 /// The name of the engine's file in a data folder.
 const FILE: &str = "seriatim.redb";
@@ -73,7 +75,8 @@ fn put(arguments: &RestoreArguments, target: &Path, exists: bool, out: &Out) -> 
     fs::rename(&part.0, target).map_err(|error| named(target, &error))?;
     sync_folder(&arguments.data)?;
     out.json(&json!({ "file": target, "messages": found.messages, "kept": kept }))?;
-    out.say(format!("{}: {} messages, restored and verified", target.display(), found.messages))?;
+    let messages = counted(found.messages, "message");
+    out.say(format!("{}: {messages}, restored and verified", target.display()))?;
     if let Some(kept) = kept {
         out.say(format!("what was there before is now {}", kept.display()))?;
     }
@@ -92,10 +95,7 @@ impl Drop for Part {
 
 fn verify(file: &Path) -> Result<seriatim::Verification, Failure> {
     let progress = Progress::new("rows verified");
-    // Where the bytes make no sense the layers below may panic; that is caught, and reported as damage.
-    std::panic::set_hook(Box::new(|_| {}));
     let found = seriatim::verify(file, |step| progress.show(step.rows));
-    let _ = std::panic::take_hook();
     progress.end();
     Ok(found?)
 }
@@ -103,7 +103,7 @@ fn verify(file: &Path) -> Result<seriatim::Verification, Failure> {
 /// The lock of the engine's file, as an engine takes it.
 fn lock(target: &Path) -> Result<File, Failure> {
     let path = beside(target, ".lock");
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+    let file = private().read(true).create(true).truncate(false).open(&path);
     let file = file.map_err(|error| named(&path, &error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -122,9 +122,17 @@ fn lock(target: &Path) -> Result<File, Failure> {
 
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     let mut source = File::open(from).map_err(|error| named(from, &error))?;
-    let mut target = File::create(to).map_err(|error| named(to, &error))?;
+    let made = private().create(true).truncate(true).open(to);
+    let mut target = made.map_err(|error| named(to, &error))?;
     io::copy(&mut source, &mut target).map_err(|error| named(to, &error))?;
     Ok(target.sync_all().map_err(|error| named(to, &error))?)
+}
+
+/// How files of a data folder are made: what is in them is for nobody else on this machine.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    options
 }
 
 /// Moves the file that is there to a name nobody uses.

@@ -16,8 +16,13 @@ use crate::cli::arguments::serve::DevArguments;
 use crate::cli::arguments::serve::EndpointArguments;
 use crate::cli::arguments::serve::RunArguments;
 use crate::cli::failure::Failure;
+use crate::cli::limits;
 use crate::cli::logs;
 use crate::cli::out::remark;
+use crate::cli::word::counted;
+
+/// The folder of definitions that `dev` uses when it is given none, if there is one.
+const DEFINITIONS: &str = "workflows";
 
 /// The definitions that `dev` shows when it is given none.
 const DEMO: [(&str, &str); 7] = [
@@ -39,6 +44,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
     options.keys = arguments.keys.clone();
     options.tls = arguments.tls_certificate.clone().zip(arguments.tls_key.clone());
     options.drain = arguments.drain.0;
+    options.head_room_bytes = arguments.head_room;
     serve(options, arguments.json)
 }
 
@@ -48,9 +54,13 @@ pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, Failure> {
     let folder = temporary_folder()?;
     let definitions = match &arguments.definitions {
         Some(definitions) => definitions.clone(),
+        None if Path::new(DEFINITIONS).is_dir() => PathBuf::from(DEFINITIONS),
         None => demo(&folder)?,
     };
     let mut options = DaemonOptions::new(folder.join("data"), &definitions);
+    // What is gone afterwards needs no room kept for it.
+    options.head_room_bytes = 0;
+    options.history = Some(limits::HISTORY_OF_DEV);
     options.http = arguments.http;
     set_endpoints(&mut options, &arguments.endpoints);
     eprintln!("definitions: {}", definitions.display());
@@ -61,6 +71,7 @@ pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, Failure> {
 
 fn set_endpoints(options: &mut DaemonOptions, endpoints: &EndpointArguments) {
     options.amqp = endpoints.amqp;
+    options.insecure_network = endpoints.insecure_network;
     options.config_json = endpoints.config_json.clone();
     options.storage_queue = endpoints.storage_queue;
 }
@@ -84,26 +95,43 @@ fn serve(options: DaemonOptions, json: bool) -> Result<bool, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(async {
         let mut signals = Signals::listen()?;
-        let daemon = Daemon::start(options).await?;
+        let daemon = tokio::select! {
+            started = Daemon::start(options) => started?,
+            () = signals.stop() => return Ok(None),
+        };
         announce(&daemon, json);
-        signals.stop().await;
-        tracing::info!("draining; a second signal ends at once");
+        let fault = tokio::select! {
+            () = signals.stop() => None,
+            fault = daemon.failed() => Some(fault),
+        };
+        match fault.is_some() {
+            true => show_fault(&mut signals).await,
+            false => tracing::info!("draining; a second signal ends at once"),
+        }
         tokio::select! {
-            () = daemon.stop() => Ok(()),
-            () = signals.stop() => Ok(()),
+            () = daemon.stop() => Ok(fault),
+            () = signals.stop() => Ok(fault),
         }
     });
     // What a second signal cut off is not waited for.
     runtime.shutdown_background();
     match served {
-        Ok(()) => Ok(true),
+        Ok(None) => Ok(true),
+        Ok(Some(fault)) => Err(Failure::Fault(fault)),
         Err(DaemonError::Definitions(LoadError::Mistakes(mistakes))) => {
             let colours = std::io::stderr().is_terminal();
-            mistakes.iter().for_each(|mistake| remark(mistake.render(colours)));
+            mistakes.iter().for_each(|mistake| eprintln!("{}\n", mistake.render(colours)));
+            let count = counted(mistakes.len() as u64, "mistake");
+            remark(format!("seriatim: failed to start: {count} in the definitions"));
             Ok(false)
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Goes on serving for a moment after a fault: who asks how the daemon is shall read of it, and not just find nobody.
+async fn show_fault(signals: &mut Signals) {
+    let _ = tokio::time::timeout(limits::FAULT_SHOWN, signals.stop()).await;
 }
 
 fn announce(daemon: &Daemon, json: bool) {
@@ -119,9 +147,8 @@ fn announce(daemon: &Daemon, json: bool) {
         false => {
             let others: String =
                 [amqp, storage_queue].into_iter().flatten().map(|other| format!(", {other}")).collect();
-            println!(
-                "seriatim is ready: http://{address}{others}, {definitions} definitions; Ctrl-C stops it"
-            );
+            let definitions = counted(definitions as u64, "definition");
+            println!("seriatim is ready: http://{address}{others}, {definitions}; Ctrl-C stops it");
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::cli::out::Out;
 use crate::cli::pretty::pretty;
 use crate::cli::show_message;
 use crate::cli::show_workflow;
+use crate::cli::word::counted;
 use crate::cli::word::word;
 
 /// Blocked workflows that are shown with a queue.
@@ -40,7 +41,7 @@ async fn show_queue(remote: &Remote, out: &Out, queue: &str) -> Result<(), Failu
     for line in told(&shown, &present) {
         out.say(line)?;
     }
-    let blocked = remote.blocked(Some(queue), None, BLOCKED_SHOWN).await;
+    let blocked = remote.blocked(Some(queue), None, None, BLOCKED_SHOWN).await;
     let blocked = blocked.map_err(Failure::to("list what is blocked"))?.blocked;
     match blocked.is_empty() {
         true => out.say("nothing of it is blocked")?,
@@ -59,7 +60,7 @@ fn told(queue: &QueueEnvelope, present: &Present) -> Vec<String> {
     }
     lines.push(format!("created {}", present.full(queue.created_at)));
     lines.push(format!(
-        "stored: {} ready, {} locked, {} early, {} failed, {} held, {} set aside, {} scheduled, {} dead letters",
+        "stored: {} ready, {} locked, {} early, {} retry, {} exhausted, {} by consumer, {} scheduled, {}",
         counts.ready,
         counts.locked,
         counts.early,
@@ -67,12 +68,26 @@ fn told(queue: &QueueEnvelope, present: &Present) -> Vec<String> {
         counts.spent,
         counts.asked,
         counts.scheduled,
-        counts.dead_lettered
+        counted(counts.dead_lettered, "dead letter")
     ));
+    if let Some(until) = queue.rate_limited_until {
+        lines.push(format!("its rate is used up: hand-out goes on {}", present.age(until)));
+    }
     lines.push(format!(
         "ended: {} completed, {} expired, {} cancelled, {} purged; accepted: {}",
         counts.completed, counts.expired, counts.cancelled, counts.purged, counts.accepted
     ));
+    if queue.history > 0 {
+        lines.push(format!("remembered: {}", counted(queue.history, "ended message")));
+    }
+    if queue.cursors > 0 || queue.cursors_cut > 0 {
+        let kept = counted(queue.cursors, "cursor");
+        lines.push(format!("of forgotten workflows: {kept}, {} cut before their time", queue.cursors_cut));
+    }
+    if queue.links_cut > 0 {
+        let cut = counted(queue.links_cut, "settled message");
+        lines.push(format!("after-ordered workflows forgot {cut}: a resend of one is not recognised"));
+    }
     if let Some(last) = queue.retry_delays.last() {
         let delays: Vec<String> = queue.retry_delays.iter().map(ToString::to_string).collect();
         lines.push(format!("retries: after {}, then every {last}", delays.join(", ")));

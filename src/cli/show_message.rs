@@ -3,8 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use seriatim::remote::Remote;
+use seriatim::wire::AttemptEnvelope;
 use seriatim::wire::DeliveryEnvelope;
 use seriatim::wire::WireProperty;
+use seriatim::wire::views::HistoryView;
 use seriatim::wire::views::MessageEnvelope;
 
 use crate::cli::failure::Failure;
@@ -12,6 +14,7 @@ use crate::cli::moment::Present;
 use crate::cli::out::Out;
 use crate::cli::out::printable;
 use crate::cli::pretty::pretty;
+use crate::cli::show_history::ended_told;
 use crate::cli::strip::what;
 use crate::cli::word::counted;
 
@@ -23,7 +26,9 @@ pub(crate) async fn run(remote: &Remote, out: &Out, queue: &str, number: u64) ->
     let what = format!("show {queue}#{number}");
     let message = remote.message(queue, number).await.map_err(Failure::to(&what))?;
     let Some(message) = message else {
-        return Err(Failure::Refused(format!("{what}: it is not stored; it has ended, or never was")));
+        return Err(Failure::Refused(format!(
+            "{what}: it is not stored; it has ended and its queue does not remember it, or it never was"
+        )));
     };
     out.json(&message)?;
     for line in told(queue, &message, &Present::here()) {
@@ -34,6 +39,9 @@ pub(crate) async fn run(remote: &Remote, out: &Out, queue: &str, number: u64) ->
 
 /// The lines of a message that is looked at.
 pub(crate) fn told(queue: &str, message: &MessageEnvelope, present: &Present) -> Vec<String> {
+    if let Some(ended) = &message.ended {
+        return ended_lines(queue, ended, present);
+    }
     let mut lines = vec![format!("{queue}#{}: {}", message.sequence_number, what(message, true, present))];
     let mut add = |name: &str, value: Option<String>| lines.extend(named(name, value));
     if let Some(letter) = &message.dead_letter {
@@ -44,6 +52,20 @@ pub(crate) fn told(queue: &str, message: &MessageEnvelope, present: &Present) ->
     add("after", message.after.clone());
     // What both show is told in the same words.
     lines.extend(envelope_told(&as_delivery(queue, message), present));
+    lines
+}
+
+/// The lines of a message that has ended.
+fn ended_lines(queue: &str, ended: &HistoryView, present: &Present) -> Vec<String> {
+    let number = ended.sequence_number.unwrap_or_default();
+    let mut lines = vec![format!("{queue}#{number}: {}", ended_told(ended, present))];
+    let mut add = |name: &str, value: Option<String>| lines.extend(named(name, value));
+    add("workflow", ended.workflow_id.clone());
+    add("position", ended.positions.map(|(position, _)| position.to_string()));
+    add("accepted", ended.accepted_at.map(|at| present.full(at)));
+    add("handed out", Some(counted(ended.delivery_count.into(), "time")));
+    add("message ID", ended.message_id.clone());
+    add("last error", ended.reason.clone());
     lines
 }
 
@@ -102,10 +124,22 @@ fn envelope_told(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> 
     }
     for attempt in &envelope.attempts {
         let (count, at, lasted) = (attempt.delivery_count, present.full(attempt.at), attempt.lasted);
-        add(&format!("attempt {count}"), Some(format!("{at}, took {lasted}: {}", attempt.reason)));
+        lines.extend(named(
+            &format!("attempt {count}"),
+            Some(format!("{at}, took {lasted}: {}", attempt.reason)),
+        ));
+        lines.extend(output_told(attempt));
     }
     lines.extend(body_told(envelope));
     lines
+}
+
+/// What a handler wrote, line by line, behind how much of it is not kept.
+pub(crate) fn output_told(attempt: &AttemptEnvelope) -> Vec<String> {
+    let cut = attempt.output_cut_bytes;
+    let cut = (cut > 0).then(|| format!("    [{} of output not kept]", counted(cut, "byte")));
+    let lines = attempt.output.lines().map(|line| format!("    {}", printable(line)));
+    cut.into_iter().chain(lines).collect()
 }
 
 fn property_told(value: &WireProperty) -> String {

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 use seriatim::remote::Remote;
+use seriatim::wire::AttemptEnvelope;
+use seriatim::wire::views::HoldView;
 use seriatim::wire::views::MessageEnvelope;
 use seriatim::wire::views::WorkflowEnvelope;
 use seriatim::wire::views::WorkflowWord;
@@ -14,9 +16,13 @@ use crate::cli::next;
 use crate::cli::out::Out;
 use crate::cli::out::printable;
 use crate::cli::out::shortened;
+use crate::cli::show_history;
+use crate::cli::show_history::ended_told;
+use crate::cli::show_message::output_told;
 use crate::cli::strip::strip;
 use crate::cli::strip::what;
 use crate::cli::table::Table;
+use crate::cli::word::counted;
 use crate::cli::word::word;
 
 /// Shows a workflow.
@@ -31,15 +37,25 @@ pub(crate) async fn run(
     let workflow = remote.workflow(queue, id).await.map_err(failed())?;
     let Some(workflow) = workflow else {
         return Err(Failure::Refused(format!(
-            "show {target}: nothing is known of it; it was never sent to, or is done and forgotten"
+            "show {target}: nothing is known of it; it was never sent to, or is done and forgotten (a queue with \
+             `history` in its definition remembers)"
         )));
     };
     let messages = remote.workflow_messages(queue, id, 0, limit).await.map_err(failed())?.messages;
+    let history = remote.history(queue, Some(id), None, limit).await.map_err(failed())?.history;
     if out.json {
-        return Ok(out.json(&json!({ "queue": queue, "workflow": workflow, "messages": messages }))?);
+        let shown = json!({ "queue": queue, "workflow": workflow, "messages": messages, "history": history });
+        return Ok(out.json(&shown)?);
     }
     let present = Present::here();
+    if let Some(last) = &workflow.ended {
+        out.say(format!("{}: {}", printable(&target.to_string()), ended_told(last, &present)))?;
+        return Ok(out.say(format!("\n{}", show_history::table(&history, &present)))?);
+    }
     out.say(format!("{}: {}", printable(&target.to_string()), standing(&workflow, &present)))?;
+    for hold in workflow.holds.iter().skip(1) {
+        out.say(format!("  {}", also_held(hold, &present)))?;
+    }
     let strip = strip(&workflow, &messages, &present);
     if !strip.is_empty() {
         out.say(format!("  {strip}"))?;
@@ -47,7 +63,7 @@ pub(crate) async fn run(
     for line in next::told(target, &workflow, &present) {
         out.say(format!("  {line}"))?;
     }
-    out.say(format!("  {}", counted(&workflow)))?;
+    out.say(format!("  {}", in_line(&workflow)))?;
     if workflow.has_state {
         let state = remote.state(queue, id).await.map_err(failed())?;
         out.say(format!("  state: {}", state_told(state.as_deref())))?;
@@ -55,7 +71,30 @@ pub(crate) async fn run(
     if !messages.is_empty() {
         out.say(format!("\n{}", timeline(&messages, &present)))?;
     }
+    for line in outputs(&messages) {
+        out.say(line)?;
+    }
+    if !history.is_empty() {
+        out.say(format!("\nended:\n{}", show_history::table(&history, &present)))?;
+    }
     Ok(())
+}
+
+/// What the handlers of the newest attempts wrote, the newest last.
+fn outputs(messages: &[MessageEnvelope]) -> Vec<String> {
+    let of_message = |message: &MessageEnvelope| {
+        let number = message.sequence_number;
+        message.attempts.clone().into_iter().map(move |attempt| (number, attempt))
+    };
+    let mut attempts: Vec<(u64, AttemptEnvelope)> = messages.iter().flat_map(of_message).collect();
+    attempts.retain(|(_, attempt)| !attempt.output.is_empty() || attempt.output_cut_bytes > 0);
+    attempts.sort_by_key(|(_, attempt)| attempt.at.0);
+    let older = attempts.len().saturating_sub(limits::OUTPUTS_SHOWN);
+    let told = |(number, attempt): &(u64, AttemptEnvelope)| {
+        let heading = format!("\nattempt {} of #{number} wrote:", attempt.delivery_count);
+        std::iter::once(heading).chain(output_told(attempt)).collect::<Vec<_>>()
+    };
+    attempts[older..].iter().flat_map(told).collect()
 }
 
 /// Where a workflow stands, and since when.
@@ -77,9 +116,19 @@ fn standing(workflow: &WorkflowEnvelope, present: &Present) -> String {
     }
 }
 
-fn counted(workflow: &WorkflowEnvelope) -> String {
+/// A cause that holds a workflow beside the oldest.
+fn also_held(hold: &HoldView, present: &Present) -> String {
+    let reason = match hold.reason.is_empty() {
+        true => String::new(),
+        false => format!(": {}", printable(&hold.reason)),
+    };
+    format!("also held since {} ({}){reason}", present.full(hold.since), word(&hold.cause))
+}
+
+fn in_line(workflow: &WorkflowEnvelope) -> String {
     let WorkflowEnvelope { messages, early, set_aside, dead_letters, .. } = workflow;
-    format!("{messages} in line ({early} early), {set_aside} set aside, {dead_letters} dead letters")
+    let dead_letters = counted(*dead_letters, "dead letter");
+    format!("{messages} in line ({early} early), {set_aside} set aside, {dead_letters}")
 }
 
 fn state_told(state: Option<&[u8]>) -> String {

@@ -44,7 +44,10 @@ impl Piece {
     fn told(self) -> String {
         match self.from == self.to {
             true => format!("{} {}", self.from, self.what),
-            false => format!("{}-{} {}", self.from, self.to, self.what),
+            false => {
+                let what = if self.what == "waits" { "wait" } else { &self.what };
+                format!("{}-{} {what}", self.from, self.to)
+            }
         }
     }
 }
@@ -60,12 +63,13 @@ pub(crate) fn what(message: &MessageEnvelope, is_head: bool, present: &Present) 
         (MessageWord::Locked, None) => "LOCKED".to_owned(),
         (MessageWord::Early, _) => "early".to_owned(),
         (MessageWord::Failed, Some(until)) => format!("FAILED {count}x, again {until}"),
-        (MessageWord::Failed, None) => format!("FAILED {count}x, spent"),
+        (MessageWord::Failed, None) => format!("FAILED {count}x, exhausted"),
         (MessageWord::Asked, Some(until)) => format!("set aside, back {until}"),
         (MessageWord::Asked, None) => "set aside".to_owned(),
         (MessageWord::Scheduled, Some(until)) => format!("scheduled {until}"),
         (MessageWord::Scheduled, None) => "scheduled".to_owned(),
         (MessageWord::DeadLettered, _) => "dead letter".to_owned(),
+        (MessageWord::Ended, _) => "ended".to_owned(),
     }
 }
 
@@ -96,14 +100,14 @@ mod tests {
     fn a_strip_shows_what_is_done_stuck_waiting_and_missing() {
         let present = Present::at(1_000_000);
         let messages = [
-            message(json!(16), "failed", json!(1_240_000)),
+            message(json!(16), "retry", json!(1_240_000)),
             message(json!(17), "ready", Value::Null),
             message(json!(18), "ready", Value::Null),
             message(json!(21), "early", Value::Null),
         ];
         let strip = strip(&workflow(json!(16), 6), &messages, &present);
         let expected =
-            "..15 done | 16 FAILED 3x, again in 4m | 17-18 waits | 19-20 MISSING | 21 early | and 2 more";
+            "..15 done | 16 FAILED 3x, again in 4m | 17-18 wait | 19-20 MISSING | 21 early | and 2 more";
         assert_eq!(strip, expected);
     }
 

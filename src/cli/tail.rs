@@ -11,6 +11,7 @@ use crate::cli::moment::Present;
 use crate::cli::out::Out;
 use crate::cli::out::printable;
 use crate::cli::out::remark;
+use crate::cli::word::counted;
 use crate::cli::word::word;
 
 /// Prints events until the daemon ends the stream.
@@ -26,7 +27,7 @@ pub(crate) async fn run(arguments: TailArguments) -> Result<bool, Failure> {
                 out.say(told(&event, &Present::here()))?;
             }
             Happening::Missed(missed) => {
-                remark(format!("{missed} events were missed: this reader was too slow"));
+                remark(format!("this reader was too slow, and missed {}", counted(missed, "event")));
                 out.json(&json!({ "missed": missed }))?;
             }
             _ => {}

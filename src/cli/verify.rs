@@ -11,14 +11,12 @@ use seriatim::VerifyStep;
 
 use crate::cli::arguments::keep::VerifyArguments;
 use crate::cli::failure::Failure;
+use crate::cli::word::counted;
 
 /// Verifies a file; true when it is sound.
 pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, Failure> {
     let bar = Bar::new();
-    // Where the bytes make no sense the layers below may panic; that is caught, and reported as damage.
-    std::panic::set_hook(Box::new(|_| {}));
     let found = seriatim::verify(&arguments.file, |progress| bar.show(progress));
-    let _ = std::panic::take_hook();
     bar.end();
     let found = found?;
     match arguments.json {
@@ -44,11 +42,12 @@ fn print(arguments: &VerifyArguments, found: &Verification) {
     };
     let compared = if found.compared { "" } else { "; rows were not compared with each other" };
     let file = arguments.file.display();
+    let (rows, commits) = (counted(*rows, "row"), counted(*commits, "commit"));
     match found.compared {
         true => {
-            println!("{file}: {verdict}; {messages} messages, {rows} rows, {commits} commits in the journal")
+            println!("{file}: {verdict}; {}, {rows}, {commits} in the journal", counted(*messages, "message"))
         }
-        false => println!("{file}: {verdict}; {rows} rows, {commits} commits in the journal{compared}"),
+        false => println!("{file}: {verdict}; {rows}, {commits} in the journal{compared}"),
     }
 }
 

@@ -39,12 +39,14 @@ pub(crate) async fn apply(house: &House, definitions: Definitions) -> Result<(),
 
 async fn put_in_force(house: &House, definitions: Definitions) -> Result<(), DaemonError> {
     for definition in definitions.iter() {
-        put_queue(house.intake.client(), definition).await?;
+        put_queue(house, definition).await?;
     }
     let rule = |definition: &Arc<Definition>| (definition.name.clone(), definition.rule.clone());
     let rules: BTreeMap<_, Arc<Rule>> = definitions.iter().map(rule).collect();
     house.intake.replace_rules(rules);
     house.ticker.replace(definitions.iter().flat_map(|definition| schedules(definition)).collect()).await?;
+    let known = all_queues(house.intake.client()).await.map_err(QueueError::from).map_err(Error::from)?;
+    house.crew.note_pauses(&known);
     let all: Vec<Arc<Definition>> = definitions.iter().cloned().collect();
     house.crew.replace(&all).await?;
     house.loaded_at.store(Arc::new(house.clock.now()));
@@ -89,8 +91,10 @@ async fn look(client: &Client, definition: &Definition) -> Result<Option<QueueVi
     }
 }
 
-async fn put_queue(client: &Client, definition: &Definition) -> Result<(), DaemonError> {
-    let (name, options) = (definition.name.as_str(), definition.options.clone());
+async fn put_queue(house: &House, definition: &Definition) -> Result<(), DaemonError> {
+    let (client, name) = (house.intake.client(), definition.name.as_str());
+    let mut options = definition.options.clone();
+    options.history = options.history.or(house.options.history);
     match client.create_queue(name, options.clone()).await {
         Ok(_) => return Ok(()),
         Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => {}
@@ -100,10 +104,10 @@ async fn put_queue(client: &Client, definition: &Definition) -> Result<(), Daemo
         Ok(_) => Ok(()),
         Err(QueueError::Refused(QueueRefusal::OrderInUse(_))) => Err(DaemonError::Apply {
             queue: name.to_owned(),
-            problem:
-                "its order cannot change while it remembers workflows: purge the queue, or give the new \
-                      definition another name"
-                    .to_owned(),
+            problem: "its order cannot change while it remembers workflows: purge it, and let it forget \
+                      them (`idle.forget_after`, `limits.cursors_max = 0`), or give the new definition \
+                      another name"
+                .to_owned(),
         }),
         Err(error) => Err(Error::from(error).into()),
     }

@@ -1,8 +1,10 @@
 //! Who works at the queues: a processor for each definition that has handlers, swapped as definitions change.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -11,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
+use crate::clock::Timestamp;
 use crate::daemon::attempt::Attempts;
+use crate::daemon::error::DaemonError;
 use crate::daemon::gauges::Gauges;
 use crate::daemon::home::Home;
 use crate::daemon::posts::dispatch_of;
@@ -19,9 +23,11 @@ use crate::daemon::posts::site_of;
 use crate::definition::Definition;
 use crate::definition::HandlerSpec;
 use crate::engine::Client;
+use crate::engine::QueueView;
 use crate::error::Error;
 use crate::error::ReceiveError;
 use crate::handlers::Dispatch;
+use crate::handlers::HeldBack;
 use crate::id::QueueName;
 use crate::intake::Intake;
 use crate::processor::Processor;
@@ -34,6 +40,8 @@ pub(crate) struct Crew {
     gauges: Gauges,
     clock: Arc<dyn Clock>,
     drain: Duration,
+    /// Queues whose handlers are told to pause, as the store says.
+    paused: std::sync::Mutex<BTreeSet<QueueName>>,
     /// Set when all shall go: nobody begins any more.
     dismissed: CancellationToken,
     /// Set when those that still run have had their time.
@@ -71,6 +79,7 @@ impl Crew {
             gauges,
             clock,
             drain,
+            paused: std::sync::Mutex::default(),
             dismissed: CancellationToken::new(),
             given_up: CancellationToken::new(),
             leaving: TaskTracker::new(),
@@ -80,7 +89,7 @@ impl Crew {
 
     /// Lets these definitions work, and no others. One that did not change goes on undisturbed; the handlers of one that
     /// did, or is gone, finish what they have begun, in their own time: the lock of its workflow keeps the new ones from it.
-    pub(crate) async fn replace(&self, definitions: &[Arc<Definition>]) -> Result<(), Error> {
+    pub(crate) async fn replace(&self, definitions: &[Arc<Definition>]) -> Result<(), DaemonError> {
         let mut posts = self.posts.lock().await;
         let mut before = std::mem::take(&mut *posts);
         for definition in definitions {
@@ -97,20 +106,46 @@ impl Crew {
         self.dismiss_all(before.into_values().filter_map(|post| post.work));
         for (queue, post) in posts.iter_mut() {
             if post.work.is_none() && !self.is_paused(queue) {
-                post.work = self.man(&post.definition)?;
+                let refused = |error: Error| DaemonError::Apply {
+                    queue: queue.to_string(),
+                    problem: error.to_string(),
+                };
+                post.work = self.man(&post.definition).map_err(refused)?;
             }
         }
         Ok(())
     }
 
-    /// Notes that the handlers of a queue shall pause, or go on, also after a restart; [`Crew::heed`] sees to it.
-    pub(crate) fn note_pause(&self, queue: &QueueName, pause: bool) -> io::Result<()> {
-        self.home.memory().set_paused(queue, pause)
+    /// Notes whether the handlers of a queue pause, as its store says; [`Crew::heed`] sees to it.
+    pub(crate) fn note_pause(&self, queue: &QueueName, pause: bool) {
+        match pause {
+            true => self.paused().insert(queue.clone()),
+            false => self.paused().remove(queue),
+        };
+    }
+
+    /// Notes which of all queues are paused.
+    pub(crate) fn note_pauses(&self, queues: &[QueueView]) {
+        let paused = queues.iter().filter(|view| view.paused);
+        *self.paused() = paused.map(|view| view.name.clone()).collect();
     }
 
     /// Whether the handlers of a queue are told to pause.
     pub(crate) fn is_paused(&self, queue: &QueueName) -> bool {
-        self.home.memory().is_paused(queue)
+        self.paused().contains(queue)
+    }
+
+    fn paused(&self) -> MutexGuard<'_, BTreeSet<QueueName>> {
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why nothing is handed out to the handlers of a queue right now, and until when by the wall clock.
+    pub(crate) fn held_back(&self, queue: &QueueName) -> Option<(Timestamp, HeldBack)> {
+        // While definitions change nobody waits for this.
+        let posts = self.posts.try_lock().ok()?;
+        let elapsed = self.clock.elapsed();
+        let held_back = posts.get(queue)?.work.as_ref()?.dispatch.held_back(elapsed)?;
+        Some((self.client.wall_now() + held_back.until().saturating_sub(elapsed), held_back))
     }
 
     /// Does what was noted of a queue: handlers that pause finish what they have begun.
@@ -144,11 +179,14 @@ impl Crew {
         for Work { stop, running, dispatch } in works {
             stop.cancel();
             dispatch.turn_away();
+            let client = self.client.clone();
             self.leaving.spawn(async move {
                 match running.await {
                     Ok(Ok(())) => {}
-                    Ok(Err(error)) => tracing::warn!(%error, "stop handlers"),
-                    Err(error) => tracing::error!(%error, "stop handlers"),
+                    // What stopped the engine was told once.
+                    Ok(Err(_)) if client.fault().is_some() => {}
+                    Ok(Err(error)) => tracing::warn!(%error, "failed to stop handlers in order"),
+                    Err(error) => tracing::error!(%error, "failed to stop handlers in order"),
                 }
                 dispatch.close().await;
             });
@@ -168,12 +206,14 @@ impl Crew {
             rule: rule.clone(),
             gauges: self.gauges.of_queue(&definition.name),
             clock: self.clock.clone(),
+            client: self.client.clone(),
         };
         let processor = Processor::new(self.client.queue(definition.name.as_str())?)
             .concurrency(concurrency(definition))
             .renew_for(definition.renew_for)
             .exact_delays(move |attempt| rule.retry_delay(attempt))
-            .taker(Arc::new(attempts.clone()));
+            .taker(Arc::new(attempts.clone()))
+            .gate(dispatch.clone());
         let (stop, given_up) = (CancellationToken::new(), self.given_up.clone());
         let shutdown = stop.clone().cancelled_owned();
         let running = tokio::spawn(async move {

@@ -24,6 +24,8 @@ use crate::daemon::home::STORE_FILE;
 use crate::daemon::host::Desk;
 use crate::daemon::host::is_own;
 use crate::daemon::lookout::Lookout;
+use crate::daemon::memory::Memory;
+use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::systemd;
 use crate::daemon::ticker::Ticker;
 use crate::daemon::watch;
@@ -33,8 +35,11 @@ use crate::engine::Client;
 use crate::engine::Durability;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::error::Fault;
 use crate::error::OpenError;
 use crate::error::QueueError;
+use crate::error::QueueRefusal;
+use crate::error::Unavailable;
 use crate::handlers::fence;
 use crate::intake::Intake;
 use crate::limits;
@@ -63,6 +68,8 @@ pub struct DaemonOptions {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Where the endpoint of Service Bus listens for AMQP, if it does; port 0 takes any that is free.
     pub amqp: Option<SocketAddr>,
+    /// Whether the endpoint of Service Bus may listen where other machines can reach it, although it has no TLS.
+    pub insecure_network: bool,
     /// A `Config.json` of the emulator of Service Bus, whose queues are made at start.
     pub config_json: Option<PathBuf>,
     /// Where the endpoint for storage queues listens, if it does; port 0 takes any that is free.
@@ -71,6 +78,11 @@ pub struct DaemonOptions {
     pub durability: Durability,
     /// How long handlers may go on when the daemon stops.
     pub drain: Duration,
+    /// Bytes of the disk that are kept free for receiving, settling and purging, as
+    /// [`EngineBuilder::head_room`](crate::EngineBuilder::head_room); with 0 a full disk is a fault.
+    pub head_room_bytes: u64,
+    /// How long queues remember how messages have ended whose definition does not say; `None` remembers nothing.
+    pub history: Option<Duration>,
 }
 
 impl DaemonOptions {
@@ -83,10 +95,13 @@ impl DaemonOptions {
             keys: None,
             tls: None,
             amqp: None,
+            insecure_network: false,
             config_json: None,
             storage_queue: None,
             durability: Durability::default(),
             drain: limits::DRAIN_DEFAULT,
+            head_room_bytes: limits::HEAD_ROOM_BYTES,
+            history: None,
         }
     }
 }
@@ -128,7 +143,7 @@ pub(crate) struct House {
     /// The definitions that are in force.
     pub(crate) definitions: ArcSwap<Definitions>,
     /// Why the last reload changed nothing.
-    pub(crate) reload_problem: ArcSwap<Option<String>>,
+    pub(crate) reload_problem: ArcSwap<Option<ReloadProblem>>,
     pub(crate) started_at: Timestamp,
     /// When the definitions in force were loaded.
     pub(crate) loaded_at: ArcSwap<Timestamp>,
@@ -149,13 +164,13 @@ impl Daemon {
         let unusable = |error| DaemonError::Data(options.data.clone(), error);
         let folder = Home::find(&options.data).map_err(unusable)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-        let engine = open(&folder.join(STORE_FILE), options.durability).await?;
+        let engine = open(&folder.join(STORE_FILE), &options).await?;
         let home = Home::open(folder, fresh_id(engine.client())?).map_err(unusable)?;
         // Only now: whoever has the store open is the only one whose children may live.
         fence(&home.memory().store_id()).await?;
         let intake = Intake::new(engine.client().clone());
         let gauges = Gauges::new();
-        let ticker = Ticker::open(engine.client(), intake.clone(), clock.clone()).await?;
+        let ticker = Ticker::open(engine.client(), intake.clone()).await?;
         let crew = Crew::new(intake.clone(), home.clone(), gauges.clone(), clock.clone(), options.drain);
         let house = Arc::new(House {
             options,
@@ -176,6 +191,7 @@ impl Daemon {
             draining: CancellationToken::new(),
             reloading: tokio::sync::Mutex::default(),
         });
+        take_over_pauses(engine.client(), house.home.memory()).await?;
         apply(&house, definitions).await?;
         let desk = Arc::new(Desk { house: house.clone() });
         let client = engine.client().clone();
@@ -235,27 +251,46 @@ impl Daemon {
         watch::reload(&self.house).await
     }
 
+    /// Waits until a fault stops the engine, and says which. From then on every request is refused, `/healthz` and
+    /// `/readyz` answer 503 with the fault, and the service manager's watchdog is not fed; what is left to do is
+    /// [`Daemon::stop`], and to start again.
+    pub async fn failed(&self) -> Fault {
+        let client = self.house.intake.client();
+        match client.ended().await {
+            Unavailable::Stopped(fault) => {
+                systemd::failed(&fault.to_string());
+                fault
+            }
+            // Nobody but `stop` closes it, and that takes the daemon itself.
+            other => Fault::Defect(other.to_string()),
+        }
+    }
+
     /// Stops in order: offers nothing more, lets handlers finish, gives back uncounted what was not started, ends
     /// requests, and closes the store.
     pub async fn stop(self) {
-        systemd::stopping();
+        if self.engine.fault().is_none() {
+            systemd::stopping();
+        }
         self.house.draining.cancel();
         for task in &self.tasks {
             task.abort();
         }
         let ticking = self.ticking.stop();
         let (_, ticked) = tokio::join!(self.house.crew.dismiss(), ticking);
-        if let Err(error) = ticked {
-            tracing::warn!(%error, "stop the schedules");
+        if let Err(error) = ticked
+            && self.engine.fault().is_none()
+        {
+            tracing::warn!(%error, "failed to stop the schedules in order");
         }
         self.stopping.cancel();
         if let Err(error) = self.server.await {
-            tracing::warn!(%error, "stop the server");
+            tracing::warn!(%error, "failed to stop the server in order");
         }
         if let Some(endpoint) = self.endpoint
             && let Err(error) = endpoint.await
         {
-            tracing::warn!(%error, "stop the endpoint of Service Bus");
+            tracing::warn!(%error, "failed to stop the endpoint of Service Bus in order");
         }
         if let Some(serving) = self.storage_queues {
             serving.end().await;
@@ -264,16 +299,41 @@ impl Daemon {
     }
 }
 
+/// Puts pauses that an older daemon kept beside the store into it, once.
+async fn take_over_pauses(client: &Client, memory: &Memory) -> Result<(), DaemonError> {
+    let paused = memory.paused_before();
+    for queue in &paused {
+        let queue = client.queue(queue).map_err(Error::from)?;
+        match queue.set_paused(true).await {
+            Ok(_) | Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {}
+            Err(error) => return Err(Error::from(error).into()),
+        }
+    }
+    if !paused.is_empty()
+        && let Err(error) = memory.forget_paused()
+    {
+        tracing::warn!(%error, "failed to forget the pauses kept beside the store, which has them now");
+    }
+    Ok(())
+}
+
 /// Opens the store. A daemon that was killed while it started a child leaves the lock with that child for the moment until
 /// it becomes another program, so a lock that is held is looked at again for a while.
-async fn open(store: &Path, durability: Durability) -> Result<Engine, OpenError> {
+async fn open(store: &Path, options: &DaemonOptions) -> Result<Engine, OpenError> {
+    let builder = || {
+        let builder = Engine::builder(store).durability(options.durability);
+        match options.head_room_bytes {
+            0 => builder,
+            bytes => builder.head_room(bytes),
+        }
+    };
     for _ in 0..limits::LOCK_LOOKS {
-        match Engine::builder(store).durability(durability).open().await {
+        match builder().open().await {
             Err(OpenError::Held { .. }) => pause().await,
             opened => return opened,
         }
     }
-    Engine::builder(store).durability(durability).open().await
+    builder().open().await
 }
 
 /// An ID that no other store has.
@@ -299,6 +359,7 @@ impl House {
     async fn endpoint(&self) -> Result<Option<Endpoint>, DaemonError> {
         let Some(address) = self.options.amqp else { return Ok(None) };
         let mut options = EndpointOptions::new(address);
+        options.is_insecure = self.options.insecure_network;
         options.config = self.options.config_json.clone();
         options.keys = self.keys()?;
         let (clock, meters) = (self.clock.clone(), self.amqp_meters.clone());

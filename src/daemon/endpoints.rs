@@ -44,7 +44,7 @@ impl Serving {
     /// Waits until it has stopped.
     pub(crate) async fn end(self) {
         if let Err(error) = self.task.await {
-            tracing::warn!(%error, "stop the endpoint for storage queues");
+            tracing::warn!(%error, "failed to stop the endpoint for storage queues in order");
         }
     }
 }

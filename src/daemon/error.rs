@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::error::OpenError;
 use crate::handlers::Survivors;
 use crate::server::ServerError;
+use crate::service_bus::ConfigurationError;
 use crate::service_bus::EndpointError;
 
 /// Why a daemon cannot start, or cannot take new definitions.
@@ -26,7 +27,7 @@ pub enum DaemonError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The engine refused something, or has stopped.
-    #[error(transparent)]
+    #[error("run the daemon: {0}")]
     Engine(#[from] Error),
     /// A definition does not fit what its queue stores.
     #[error("apply the definition of {queue}: {problem}")]
@@ -61,6 +62,11 @@ impl From<ServerError> for DaemonError {
 
 impl From<EndpointError> for DaemonError {
     fn from(error: EndpointError) -> DaemonError {
-        DaemonError::Server(error.to_string())
+        match error {
+            EndpointError::Configuration(ConfigurationError::Mistakes(mistakes)) => {
+                DaemonError::Definitions(LoadError::Mistakes(mistakes))
+            }
+            error => DaemonError::Server(error.to_string()),
+        }
     }
 }

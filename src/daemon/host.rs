@@ -1,6 +1,5 @@
 //! What the server asks of the daemon.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,27 +7,38 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
+use crate::clock::Timestamp;
 use crate::daemon::daemon::House;
 use crate::daemon::error::DaemonError;
 use crate::daemon::lookout::all_queues;
 use crate::daemon::metrics;
 use crate::daemon::metrics::Looked;
-use crate::daemon::watch::explain;
+use crate::daemon::reload_problem::explain;
 use crate::daemon::watch::reload;
 use crate::definition::Definition;
 use crate::definition::HandlerDefinition;
 use crate::definition::SCHEDULES_QUEUE;
+use crate::engine::Client;
 use crate::error::Misuse;
+use crate::error::Unavailable;
+use crate::handlers::HeldBack;
 use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::limits;
 use crate::message::Message;
+use crate::server::FullWindow;
 use crate::server::Host;
 use crate::server::Place;
-use crate::storage_queue::METADATA;
+use crate::server::TooLarge;
+use crate::service_bus;
+use crate::storage_queue::RECORDS_QUEUE;
 use crate::wire::Problem;
 use crate::wire::WireDuration;
 use crate::wire::WireTime;
+use crate::wire::views::ClockStepView;
 use crate::wire::views::DefinitionView;
+use crate::wire::views::HeldBackCause;
+use crate::wire::views::HeldBackView;
 use crate::wire::views::ScheduleView;
 use crate::wire::views::StatusView;
 
@@ -39,7 +49,7 @@ pub(crate) struct Desk {
 
 /// Whether a queue is the daemon's own: schedules live in one, what is said of storage queues in another.
 pub(crate) fn is_own(queue: &QueueName) -> bool {
-    [SCHEDULES_QUEUE, METADATA].contains(&queue.as_str())
+    [SCHEDULES_QUEUE, RECORDS_QUEUE].contains(&queue.as_str())
 }
 
 impl Place for Desk {
@@ -71,13 +81,16 @@ impl Host for Desk {
         let house = &self.house;
         StatusView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            state: if house.draining.is_cancelled() { "draining" } else { "ready" }.to_owned(),
+            state: self.state().to_owned(),
             started_at: WireTime(house.started_at),
             file: Some(house.home.store().display().to_string()),
             file_bytes: Some(house.home.store_bytes()),
             definitions: house.definitions.load().len(),
             handlers_running: house.gauges.running(),
-            reload_problem: house.reload_problem.load().as_ref().clone(),
+            reload_problem: self.reload_problem(),
+            clock_step: ClockStepView::of(house.intake.client().clock_steps()),
+            storage_free_bytes: house.intake.client().storage_room().map(|room| room.free_bytes),
+            fault: house.intake.client().fault().map(|fault| Unavailable::Stopped(fault).to_string()),
         }
     }
 
@@ -89,11 +102,19 @@ impl Host for Desk {
         self.house.definitions.load().iter().map(|definition| self.show(definition)).collect()
     }
 
+    fn reload_problem(&self) -> Option<String> {
+        self.house.reload_problem.load().as_ref().as_ref().map(|problem| problem.text.clone())
+    }
+
     fn definition_of(&self, queue: &QueueName) -> Option<DefinitionView> {
         if queue.as_str() == SCHEDULES_QUEUE {
             return Some(self.show_schedules());
         }
         self.house.definitions.load().get(queue).map(|definition| self.show(definition))
+    }
+
+    fn is_own(&self, queue: &QueueName) -> bool {
+        is_own(queue)
     }
 
     fn reload(&self) -> BoxFuture<'_, Result<(), Problem>> {
@@ -104,26 +125,45 @@ impl Host for Desk {
         reloading.boxed()
     }
 
-    fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<(), Box<Problem>> {
-        let has_handlers = self
-            .house
-            .definitions
-            .load()
-            .get(queue)
-            .is_some_and(|definition| !definition.handlers.is_empty());
-        if !has_handlers {
-            let detail = format!("queue {queue} has no handlers of its own");
-            return Err(Box::new(Problem::new("no_handlers", detail)));
-        }
-        let unkept = |error: io::Error| Box::new(Problem::new("fault", format!("keep the pause: {error}")));
-        self.house.crew.note_pause(queue, paused).map_err(unkept)?;
-        let (house, queue) = (self.house.clone(), queue.clone());
-        tokio::spawn(async move {
-            if let Err(error) = house.crew.heed(&queue).await {
-                tracing::error!(%error, %queue, "pause handlers, or let them go on");
+    fn set_paused<'a>(
+        &'a self,
+        client: &'a Client,
+        queue: &'a QueueName,
+        paused: bool,
+    ) -> BoxFuture<'a, Result<(), Problem>> {
+        let pausing = async move {
+            let definitions = self.house.definitions.load();
+            if definitions.get(queue).is_none_or(|definition| definition.handlers.is_empty()) {
+                let detail = format!("queue {queue} has no handlers of its own");
+                return Err(Problem::new("no_handlers", detail));
             }
-        });
-        Ok(())
+            client.queue(queue.as_str())?.set_paused(paused).await?;
+            self.house.crew.note_pause(queue, paused);
+            let (house, queue) = (self.house.clone(), queue.clone());
+            tokio::spawn(async move {
+                if let Err(error) = house.crew.heed(&queue).await {
+                    tracing::error!(%error, %queue, "failed to pause handlers, or to let them go on");
+                }
+            });
+            Ok(())
+        };
+        pausing.boxed()
+    }
+
+    fn too_large(&self, queue: &QueueName) -> Vec<TooLarge> {
+        let known = self.house.amqp_meters.too_large.of(queue, self.house.clock.now());
+        let show = |(sequence_number, message): (SequenceNumber, service_bus::TooLarge)| TooLarge {
+            sequence_number,
+            bytes: message.bytes,
+            bytes_max: message.bytes_max,
+            since: message.since,
+        };
+        known.into_iter().map(show).collect()
+    }
+
+    fn full_window(&self, queue: &QueueName) -> Option<FullWindow> {
+        let known = self.house.amqp_meters.full_windows.of(queue);
+        known.map(|service_bus::FullWindow { messages, since }| FullWindow { messages, since })
     }
 
     fn schedules(&self) -> BoxFuture<'_, Result<Vec<ScheduleView>, Problem>> {
@@ -152,13 +192,40 @@ impl Host for Desk {
     }
 }
 
+fn show_held_back(until: Timestamp, held_back: HeldBack) -> HeldBackView {
+    let until = WireTime(until);
+    match held_back {
+        HeldBack::ByRate { .. } => HeldBackView { cause: HeldBackCause::RateLimited, until, reason: None },
+        HeldBack::ByShortage { why, .. } => {
+            HeldBackView { cause: HeldBackCause::CannotStart, until, reason: Some(why) }
+        }
+    }
+}
+
 impl Desk {
+    /// Whether the disk is so full that nothing new is accepted.
+    fn is_full(&self) -> bool {
+        self.house.intake.client().storage_room().is_some_and(|room| room.is_full)
+    }
+
+    /// How the daemon is, in a word.
+    fn state(&self) -> &'static str {
+        match self.house.intake.client().fault() {
+            Some(_) => "failed",
+            None if self.house.draining.is_cancelled() => "draining",
+            None if self.is_full() => "full",
+            None => "ready",
+        }
+    }
+
     fn show(&self, definition: &Definition) -> DefinitionView {
         let handler = |handler: &HandlerDefinition| match &handler.subject {
             Some(subject) => format!("{} for {subject}", handler.spec.kind()),
             None => handler.spec.kind().to_owned(),
         };
+        let held_back = self.house.crew.held_back(&definition.name);
         DefinitionView {
+            held_back: held_back.map(|(until, why)| show_held_back(until, why)),
             queue: definition.name.to_string(),
             file: definition.file.display().to_string(),
             handlers: definition.handlers.iter().map(handler).collect(),
@@ -166,13 +233,16 @@ impl Desk {
             schedules: definition.schedules.len(),
             retry_delays: definition.rule.retry_delays().iter().copied().map(WireDuration).collect(),
             loaded_at: WireTime(**self.house.loaded_at.load()),
-            problem: None,
+            problem: (**self.house.reload_problem.load())
+                .as_ref()
+                .and_then(|problem| problem.of_definition(definition)),
         }
     }
 
     /// The queue of the schedules, which is the daemon's own to define.
     fn show_schedules(&self) -> DefinitionView {
         DefinitionView {
+            held_back: None,
             queue: SCHEDULES_QUEUE.to_owned(),
             file: "the schedules of all definitions".to_owned(),
             handlers: vec!["sends the ticks that are due".to_owned()],
@@ -189,8 +259,13 @@ impl Desk {
         let looked = Looked {
             queues: all_queues(client).await.map_err(Problem::from)?,
             commits: client.commit_stats(),
+            clock_steps: client.clock_steps(),
             troubles: house.lookout.count(house.clock.now()),
             store_bytes: house.home.store_bytes(),
+            definitions: house.definitions.load().len(),
+            is_reload_refused: house.reload_problem.load().is_some(),
+            loaded_at: **house.loaded_at.load(),
+            room: client.storage_room(),
             amqp: house.options.amqp.map(|_| house.amqp_meters.read()),
             storage_queue: house.options.storage_queue.map(|_| house.storage_queue_meters.read()),
         };

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -12,12 +13,14 @@ use crate::clock::Timestamp;
 use crate::engine::Client;
 use crate::engine::Event;
 use crate::engine::EventKind;
+use crate::engine::HoldCause;
 use crate::engine::QueueView;
 use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 use crate::error::QueueError;
 use crate::error::Unavailable;
 use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
 
@@ -61,6 +64,8 @@ pub(crate) struct Trouble {
     pub(crate) since: Timestamp,
     pub(crate) waiting: u64,
     pub(crate) reason: String,
+    /// The message it is about, if it is about one: the trouble is over when another is at the head.
+    pub(crate) head: Option<SequenceNumber>,
     /// Whether somebody was told.
     pub(crate) is_told: bool,
 }
@@ -75,33 +80,45 @@ pub(crate) struct Troubles {
 
 type Place = (QueueName, WorkflowId);
 
+/// A workflow that is out of the trouble that somebody was told of.
+#[derive(Clone, Debug)]
+pub(crate) struct Recovery {
+    pub(crate) queue: QueueName,
+    pub(crate) workflow: WorkflowId,
+    pub(crate) trouble: Trouble,
+    /// When it was seen.
+    pub(crate) at: Timestamp,
+}
+
 /// The workflows in trouble.
 #[derive(Default)]
 pub(crate) struct Lookout {
     known: Mutex<BTreeMap<Place, Trouble>>,
+    /// Those out of it, of which nobody was told yet.
+    recovered: Mutex<Vec<Recovery>>,
 }
 
 impl Lookout {
     /// Notes what an event says of a workflow.
     pub(crate) fn note(&self, event: &Event) {
         let Some(workflow) = event.workflow.clone() else { return };
-        let (cause, reason) = match &event.kind {
-            EventKind::Blocked { reason, .. } => (Cause::Retry, reason.clone()),
-            EventKind::Held { reason, .. } => (Cause::Held, reason.clone()),
-            EventKind::Gap { .. } => (Cause::Gap, "a predecessor is missing".to_owned()),
+        let (cause, reason, head) = match &event.kind {
+            EventKind::Blocked { reason, .. } => (Cause::Retry, reason.clone(), event.sequence_number),
+            EventKind::Held { reason, cause } => (Cause::Held, reason.clone(), held_for(cause)),
+            EventKind::Gap { .. } => (Cause::Gap, "a predecessor is missing".to_owned(), None),
             _ => return,
         };
-        self.put((event.queue.clone(), workflow), cause, event.at, reason);
+        let trouble = Trouble { cause, since: event.at, waiting: 0, reason, head, is_told: false };
+        self.put((event.queue.clone(), workflow), trouble);
     }
 
-    fn put(&self, place: Place, cause: Cause, since: Timestamp, reason: String) {
+    fn put(&self, place: Place, new: Trouble) {
         let mut known = self.known();
         if known.len() >= limits::TROUBLES_KNOWN && !known.contains_key(&place) {
             return;
         }
-        let trouble = Trouble { cause, since, waiting: 0, reason: reason.clone(), is_told: false };
-        let trouble = known.entry(place).or_insert(trouble);
-        (trouble.cause, trouble.reason) = (cause, reason);
+        let trouble = known.entry(place).or_insert_with(|| new.clone());
+        (trouble.cause, trouble.reason, trouble.head) = (new.cause, new.reason, new.head);
     }
 
     /// Walks through all workflows of all queues, page by page, and notes those in trouble.
@@ -116,7 +133,9 @@ impl Lookout {
                 for workflow in &page {
                     if let (Some(id), Some(cause)) = (&workflow.workflow_id, Cause::of(workflow)) {
                         let since = since(workflow).unwrap_or(now);
-                        self.put((view.name.clone(), id.clone()), cause, since, reason(workflow));
+                        let (reason, head) = (reason(workflow), head(workflow));
+                        let trouble = Trouble { cause, since, waiting: 0, reason, head, is_told: false };
+                        self.put((view.name.clone(), id.clone()), trouble);
                     }
                 }
                 if after.is_none() {
@@ -128,28 +147,57 @@ impl Lookout {
     }
 
     /// Looks again at the workflows in trouble, and forgets those that are out of it.
-    pub(crate) async fn look_again(&self, client: &Client) -> Result<(), QueueError> {
+    pub(crate) async fn look_again(&self, client: &Client, now: Timestamp) -> Result<(), QueueError> {
         let places: Vec<Place> = self.known().keys().cloned().collect();
         for (queue, workflow) in places {
-            let seen = match client.queue(queue.as_str())?.workflow(workflow.as_str())?.view().await {
+            let handle = client.queue(queue.as_str())?.workflow(workflow.as_str())?;
+            let seen = match handle.view().await {
                 Ok(seen) => seen,
                 // The queue is gone, and its troubles with it.
                 Err(QueueError::Refused(_)) => None,
                 Err(error) => return Err(error),
             };
             let still = seen.as_ref().and_then(|view| Some((Cause::of(view)?, view)));
+            // It may fail again, and the trouble is then as old as it was.
+            let tried = match seen.as_ref().is_some_and(is_trying) {
+                true => handle.messages(0, 1).await?.first().map(|message| message.sequence_number),
+                false => None,
+            };
             let mut known = self.known();
             let place = (queue, workflow);
             match (still, known.get_mut(&place)) {
                 (Some((cause, view)), Some(trouble)) => {
                     (trouble.cause, trouble.waiting) = (cause, view.messages + view.early);
-                    trouble.reason = reason(view);
+                    (trouble.reason, trouble.head) = (reason(view), head(view));
                 }
-                (None, Some(_)) if !seen.as_ref().is_some_and(is_trying) => drop(known.remove(&place)),
+                (None, Some(trouble)) if tried.is_none() || tried != trouble.head => {
+                    let trouble = known.remove(&place);
+                    drop(known);
+                    self.note_recovery(place, trouble, now);
+                }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    fn note_recovery(&self, (queue, workflow): Place, trouble: Option<Trouble>, at: Timestamp) {
+        if let Some(trouble) = trouble.filter(|trouble| trouble.is_told) {
+            self.put_recovery(Recovery { queue, workflow, trouble, at });
+        }
+    }
+
+    /// The workflows that are out of the trouble that somebody was told of; they count as told from now on.
+    pub(crate) fn take_recovered(&self) -> Vec<Recovery> {
+        std::mem::take(&mut *self.recovered())
+    }
+
+    /// Keeps a recovery until somebody is told of it, or too many are kept.
+    pub(crate) fn put_recovery(&self, recovery: Recovery) {
+        let mut recovered = self.recovered();
+        if recovered.len() < limits::TROUBLES_KNOWN {
+            recovered.push(recovery);
+        }
     }
 
     /// The workflows of a queue that have been in trouble for longer than `patience` and nobody was told of; they count
@@ -189,8 +237,12 @@ impl Lookout {
         troubles
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<Place, Trouble>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Place, Trouble>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recovered(&self) -> MutexGuard<'_, Vec<Recovery>> {
+        self.recovered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -207,9 +259,25 @@ pub(crate) async fn all_queues(client: &Client) -> Result<Vec<QueueView>, Unavai
     }
 }
 
-/// Whether its head is being tried: it may fail again, and the trouble is then as old as it was.
+/// Whether its head is being tried.
 fn is_trying(view: &WorkflowView) -> bool {
     matches!(view.status, WorkflowStatus::Locked { .. } | WorkflowStatus::Ready)
+}
+
+/// The message at the head of a workflow that does not go on, if it does not because of that.
+fn head(view: &WorkflowView) -> Option<SequenceNumber> {
+    match &view.status {
+        WorkflowStatus::Held(hold) => held_for(&hold.cause),
+        WorkflowStatus::Blocked { sequence_number, .. } => Some(*sequence_number),
+        _ => None,
+    }
+}
+
+fn held_for(cause: &HoldCause) -> Option<SequenceNumber> {
+    match cause {
+        HoldCause::Spent(number) => Some(*number),
+        _ => None,
+    }
 }
 
 fn since(view: &WorkflowView) -> Option<Timestamp> {

@@ -1,12 +1,14 @@
-//! What the daemon remembers beside its store, in a file of the data folder: the store's ID, which queues are paused, and by
-//! which sources the messages of each queue were placed.
+//! What the daemon remembers beside its store, in a file of the data folder: the store's ID, and by which sources the
+//! messages of each queue were placed.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::fs::OpenOptions;
 use std::io;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -15,8 +17,6 @@ use std::sync::PoisonError;
 
 use serde::Deserialize;
 use serde::Serialize;
-
-use crate::id::QueueName;
 
 /// Name of the file in the data folder.
 const FILE: &str = "seriatim.json";
@@ -33,8 +33,8 @@ struct Kept {
     store_id: String,
     /// Where the folder was when it was last used, so that a copy of it is told from the folder that was moved.
     folder: PathBuf,
-    /// Queues whose handlers an operator has told to pause.
-    #[serde(default)]
+    /// Queues whose handlers an operator has told to pause, of a daemon that kept them here: the store does now.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     paused: BTreeSet<String>,
     /// Where workflow, place and ID of each queue's messages were read.
     #[serde(default)]
@@ -64,19 +64,14 @@ impl Memory {
         self.kept().store_id.clone()
     }
 
-    /// Whether the handlers of a queue are told to pause.
-    pub(crate) fn is_paused(&self, queue: &QueueName) -> bool {
-        self.kept().paused.contains(queue.as_str())
+    /// The pauses that a daemon before this one has kept here and not in the store.
+    pub(crate) fn paused_before(&self) -> BTreeSet<String> {
+        self.kept().paused.clone()
     }
 
-    /// Notes that the handlers of a queue shall pause, or go on.
-    pub(crate) fn set_paused(&self, queue: &QueueName, pause: bool) -> io::Result<()> {
-        self.change(|kept| {
-            match pause {
-                true => kept.paused.insert(queue.to_string()),
-                false => kept.paused.remove(queue.as_str()),
-            };
-        })
+    /// Forgets them, now that the store has them.
+    pub(crate) fn forget_paused(&self) -> io::Result<()> {
+        self.change(|kept| kept.paused.clear())
     }
 
     /// By which sources the messages of each queue were placed, as far as it is known.
@@ -91,10 +86,7 @@ impl Memory {
 
     /// Forgets every queue but these.
     pub(crate) fn keep_only(&self, queues: &BTreeSet<String>) -> io::Result<()> {
-        self.change(|kept| {
-            kept.paused.retain(|queue| queues.contains(queue));
-            kept.sources.retain(|queue, _| queues.contains(queue));
-        })
+        self.change(|kept| kept.sources.retain(|queue, _| queues.contains(queue)))
     }
 
     /// Changes the file as a whole, or not at all.
@@ -127,7 +119,9 @@ fn read(folder: &Path) -> io::Result<Option<Kept>> {
 
 fn write(folder: &Path, kept: &Kept) -> io::Result<()> {
     let part = folder.join(format!("{FILE}.part"));
-    let mut file = File::create(&part)?;
+    // What is in the data folder is for nobody else on this machine.
+    let _ = std::fs::remove_file(&part);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
     serde_json::to_writer_pretty(&mut file, kept)?;
     file.write_all(b"\n")?;
     file.sync_all()?;
@@ -174,17 +168,25 @@ mod tests {
     #[test]
     fn what_is_noted_is_there_after_a_restart() {
         let folder = TempDir::new().unwrap();
-        let [orders, bills] = ["orders", "bills"].map(|name| QueueName::new(name).unwrap());
         let memory = open(folder.path(), "a");
-        memory.set_paused(&orders, true).unwrap();
-        memory.set_sources(BTreeMap::from([("bills".to_owned(), "key from /id".to_owned())])).unwrap();
+        let sources = ["bills", "orders"].map(|queue| (queue.to_owned(), "key from /id".to_owned()));
+        memory.set_sources(BTreeMap::from(sources)).unwrap();
         let memory = open(folder.path(), "b");
-        assert!(memory.is_paused(&orders) && !memory.is_paused(&bills));
         assert_eq!(memory.sources().get("bills").map(String::as_str), Some("key from /id"));
         memory.keep_only(&BTreeSet::from(["bills".to_owned()])).unwrap();
-        let memory = open(folder.path(), "c");
-        assert!(!memory.is_paused(&orders));
-        assert_eq!(memory.sources().len(), 1);
+        assert_eq!(open(folder.path(), "c").sources().len(), 1);
+    }
+
+    #[test]
+    fn pauses_of_an_older_daemon_are_handed_over_once() {
+        let folder = TempDir::new().unwrap();
+        let before = r#"{ "store_id": "a", "folder": "", "paused": ["orders"] }"#;
+        std::fs::write(folder.path().join(FILE), before).unwrap();
+        let memory = open(folder.path(), "b");
+        assert_eq!(memory.paused_before(), BTreeSet::from(["orders".to_owned()]));
+        memory.forget_paused().unwrap();
+        assert!(open(folder.path(), "c").paused_before().is_empty());
+        assert!(!std::fs::read_to_string(folder.path().join(FILE)).unwrap().contains("paused"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -12,11 +13,14 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use prometheus_client::registry::Unit;
 
+use crate::clock::ClockSteps;
+use crate::clock::Timestamp;
 use crate::daemon::gauges::Gauges;
 use crate::daemon::lookout::Troubles;
 use crate::engine::COMMIT_SECONDS;
 use crate::engine::CommitStats;
 use crate::engine::QueueView;
+use crate::engine::StorageRoom;
 use crate::service_bus::MeterReading;
 use crate::storage_queue;
 
@@ -43,6 +47,11 @@ struct ByAnswer {
     status: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByDirection {
+    direction: &'static str,
+}
+
 type Count = Gauge<u64, AtomicU64>;
 type Seconds = Gauge<f64, AtomicU64>;
 
@@ -50,8 +59,16 @@ type Seconds = Gauge<f64, AtomicU64>;
 pub(crate) struct Looked {
     pub(crate) queues: Vec<QueueView>,
     pub(crate) commits: CommitStats,
+    pub(crate) clock_steps: ClockSteps,
     pub(crate) troubles: Troubles,
     pub(crate) store_bytes: u64,
+    /// How many definitions are in force.
+    pub(crate) definitions: usize,
+    /// Whether the definition files as they are now are not in force.
+    pub(crate) is_reload_refused: bool,
+    pub(crate) loaded_at: Timestamp,
+    /// The room on its disk, if that is looked after.
+    pub(crate) room: Option<StorageRoom>,
     /// What the endpoint of Service Bus has counted, if there is one.
     pub(crate) amqp: Option<MeterReading>,
     /// What the endpoint for storage queues has counted, if there is one.
@@ -64,7 +81,9 @@ pub(crate) fn page(gauges: &Gauges, looked: &Looked) -> Result<String, fmt::Erro
     gauges.register(&mut registry);
     register_queues(&mut registry, &looked.queues);
     register_commits(&mut registry, &looked.commits);
+    register_clock_steps(&mut registry, looked.clock_steps);
     register_troubles(&mut registry, &looked.troubles);
+    register_definitions(&mut registry, looked);
     if let Some(amqp) = &looked.amqp {
         register_amqp(&mut registry, amqp);
     }
@@ -75,15 +94,29 @@ pub(crate) fn page(gauges: &Gauges, looked: &Looked) -> Result<String, fmt::Erro
     store.set(looked.store_bytes);
     let help = "Size of the store's file";
     registry.register_with_unit("seriatim_store", help, Unit::Bytes, store);
+    if let Some(room) = &looked.room {
+        register_room(&mut registry, room);
+    }
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
 }
 
+fn register_room(registry: &mut Registry, room: &StorageRoom) {
+    let (free, full) = (Count::default(), Count::default());
+    free.set(room.free_bytes);
+    full.set(u64::from(room.is_full));
+    let help = "Free room on the disk of the store, with what is kept for draining";
+    registry.register_with_unit("seriatim_storage_free", help, Unit::Bytes, free);
+    let help = "Whether the disk is so full that sends are refused";
+    registry.register("seriatim_storage_full", help, full);
+}
+
 fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
-    let stored = Family::<ByState, Count>::default();
-    let [accepted, completed, expired, dead_lettered] =
-        [(); 4].map(|()| Family::<ByQueue, Counter>::default());
+    let (stored, limited) = (Family::<ByState, Count>::default(), Family::<ByQueue, Count>::default());
+    let [history, cursors] = [(); 2].map(|()| Family::<ByQueue, Count>::default());
+    let [accepted, completed, expired, dead_lettered, cursors_cut, links_cut] =
+        [(); 6].map(|()| Family::<ByQueue, Counter>::default());
     for view in queues {
         let counts = &view.counts;
         let queue = || view.name.to_string();
@@ -91,9 +124,9 @@ fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
             ("ready", counts.ready),
             ("locked", counts.locked),
             ("early", counts.early),
-            ("failed", counts.failed),
-            ("spent", counts.spent),
-            ("asked", counts.asked),
+            ("retry", counts.failed),
+            ("exhausted", counts.spent),
+            ("by_consumer", counts.asked),
             ("scheduled", counts.scheduled),
             ("dead_lettered", counts.dead_lettered),
         ];
@@ -106,21 +139,56 @@ fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
             family.get_or_create(&ByQueue { queue: queue() }).inc_by(count);
         }
         dead_lettered.get_or_create(&ByQueue { queue: queue() }).inc_by(counts.dead_lettered);
+        if view.options.rate.is_some() {
+            let waits = if view.rate_limited_until.is_some() { counts.ready } else { 0 };
+            limited.get_or_create(&ByQueue { queue: queue() }).set(waits);
+        }
+        history.get_or_create(&ByQueue { queue: queue() }).set(view.history);
+        cursors.get_or_create(&ByQueue { queue: queue() }).set(view.cursors);
+        cursors_cut.get_or_create(&ByQueue { queue: queue() }).inc_by(view.cursors_cut);
+        links_cut.get_or_create(&ByQueue { queue: queue() }).inc_by(view.links_cut);
     }
     registry.register(
         "seriatim_messages",
         "Messages that are stored, by where they are in their life",
         stored,
     );
+    let help = "Messages that are ready and wait only for the rate of their queue";
+    registry.register("seriatim_messages_rate_limited", help, limited);
     registry.register("seriatim_messages_accepted", "Messages that were ever accepted", accepted);
     registry.register("seriatim_messages_completed", "Messages that were completed", completed);
+    registry.register("seriatim_history_entries", "Ended messages that are remembered", history);
+    registry.register("seriatim_cursors", "Cursors of forgotten workflows that are remembered", cursors);
+    let help = "Such cursors that were forgotten before their time, because there were too many";
+    registry.register("seriatim_cursors_cut", help, cursors_cut);
+    let help = "Settled messages that after-ordered workflows forgot, because there were too many";
+    registry.register("seriatim_links_cut", help, links_cut);
     registry.register("seriatim_messages_expired", "Messages that expired and were dropped", expired);
+}
+
+fn register_definitions(registry: &mut Registry, looked: &Looked) {
+    let count = Count::default();
+    count.set(looked.definitions as u64);
+    registry.register("seriatim_definitions", "Definitions that are in force", count);
+    let successful = Count::default();
+    successful.set(u64::from(!looked.is_reload_refused));
+    let help = "1 when the definition files as they are now are in force, 0 when the last reload was refused";
+    registry.register("seriatim_definitions_last_reload_successful", help, successful);
+    let loaded_at = Seconds::default();
+    loaded_at.set(Duration::from_millis(looked.loaded_at.as_millis()).as_secs_f64());
+    let help = "When the definitions in force were loaded, in seconds since 1970";
+    registry.register_with_unit("seriatim_definitions_loaded_timestamp", help, Unit::Seconds, loaded_at);
 }
 
 fn register_amqp(registry: &mut Registry, reading: &MeterReading) {
     let connections = Count::default();
     connections.set(reading.connections);
     registry.register("seriatim_amqp_connections", "AMQP connections that are open", connections);
+    let windows = Count::default();
+    windows.set(reading.windows);
+    let help =
+        "AMQP links that are sent less than their credit, because locks ran out in their client's buffer";
+    registry.register("seriatim_amqp_prefetch_windows", help, windows);
     let counts = [
         ("seriatim_amqp_messages_received", "Messages that were accepted over AMQP", reading.received),
         ("seriatim_amqp_messages_refused", "Messages that were refused over AMQP", reading.refused),
@@ -130,6 +198,11 @@ fn register_amqp(registry: &mut Registry, reading: &MeterReading) {
             reading.delivered,
         ),
         ("seriatim_amqp_messages_settled", "Messages that clients settled over AMQP", reading.settled),
+        (
+            "seriatim_amqp_locks_lost_in_buffers",
+            "Locks that ran out in the buffer of an AMQP client",
+            reading.lost_in_buffers,
+        ),
     ];
     for (name, help, count) in counts {
         registry.register(name, help, ConstCounter::new(count));
@@ -153,6 +226,16 @@ fn register_commits(registry: &mut Registry, commits: &CommitStats) {
     let help = "Requests that commits have answered";
     registry.register("seriatim_commit_requests", help, ConstCounter::new(commits.answers));
     registry.register_collector(Box::new(CommitTimes(commits.clone())));
+}
+
+fn register_clock_steps(registry: &mut Registry, steps: ClockSteps) {
+    let family = Family::<ByDirection, Counter>::default();
+    for (direction, count) in [("forward", steps.forward), ("back", steps.back)] {
+        family.get_or_create(&ByDirection { direction }).inc_by(count);
+    }
+    let help =
+        "How often the wall clock was set by more than a minute since the store was made, by direction";
+    registry.register("seriatim_clock_steps", help, family);
 }
 
 type NoLabels = Vec<(String, String)>;

@@ -40,6 +40,9 @@ pub(crate) fn dispatch_of(definition: &Definition, site: &Site) -> Result<Dispat
     let mut dispatch = Dispatch::default();
     for handler in &definition.handlers {
         dispatch = dispatch.with(handler.subject.clone(), handler_of(handler, site)?);
+        if let Some(rate) = handler.rate {
+            dispatch = dispatch.paced(rate, site.clock.elapsed());
+        }
     }
     Ok(dispatch)
 }
@@ -81,7 +84,7 @@ fn handler_of(handler: &HandlerDefinition, site: &Site) -> Result<AnyHandler, Mi
                 Target::Queue(queue) => ForwardTo::Local(queue.clone()),
                 Target::Remote { address, key } => ForwardTo::Remote(RemoteQueue {
                     outbound: outbound(address, timeout),
-                    key: key.as_ref().map(read).transpose()?,
+                    key: key.as_ref().map(|key| key.read("key")).transpose()?,
                 }),
             };
             let options = ForwardOptions { to, keep_position: *keep_position };
@@ -121,8 +124,7 @@ fn webhook(
     site: &Site,
 ) -> Result<Webhook, Misuse> {
     let secrets = match secret {
-        // A line for each: a receiver may still know only the older one.
-        Some(secret) => read(secret)?.lines().map(Secret::parse).collect::<Result<_, _>>()?,
+        Some(secret) => secret.read("secret")?.lines().map(Secret::parse).collect::<Result<_, _>>()?,
         None => Vec::new(),
     };
     Webhook::new(WebhookOptions { outbound: outbound(address, timeout), secrets }, site.clone())
@@ -135,17 +137,4 @@ fn outbound(address: &Address, timeout: Duration) -> OutboundOptions {
         ca_file: address.ca_file.clone(),
         timeout,
     }
-}
-
-/// Reads what must not stand in a definition.
-fn read(secret: &Kept) -> Result<String, Misuse> {
-    let wrong = |problem: String| Misuse::new("secret", problem);
-    let read = match secret {
-        Kept::File(path) => std::fs::read_to_string(path)
-            .map_err(|error| wrong(format!("cannot be read from {}: {error}", path.display()))),
-        Kept::Env(name) => {
-            std::env::var(name).map_err(|_| wrong(format!("is not in the environment variable {name}")))
-        }
-    };
-    Ok(read?.trim().to_owned())
 }

@@ -12,6 +12,11 @@ pub(crate) fn stopping() {
     notify(&[NotifyState::Stopping, NotifyState::Status("draining")]);
 }
 
+/// Says that a fault has stopped the engine.
+pub(crate) fn failed(fault: &str) {
+    notify(&[NotifyState::Status(&format!("failed: {fault}"))]);
+}
+
 /// Says that the daemon is alive, to a manager that would restart it otherwise.
 pub(crate) fn alive() {
     notify(&[NotifyState::Watchdog]);

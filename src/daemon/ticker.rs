@@ -13,7 +13,6 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::definition::SCHEDULES_QUEUE;
 use crate::definition::ScheduleDefinition;
@@ -79,21 +78,16 @@ pub(crate) struct Ticker {
 struct Shared {
     queue: Queue,
     intake: Intake,
-    clock: Arc<dyn Clock>,
     schedules: ArcSwap<BTreeMap<String, Arc<Ticking>>>,
 }
 
 impl Ticker {
     /// Opens the queue of the schedules; none runs yet.
-    pub(crate) async fn open(
-        client: &Client,
-        intake: Intake,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Ticker, Error> {
+    pub(crate) async fn open(client: &Client, intake: Intake) -> Result<Ticker, Error> {
         let options = QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::default() };
         let queue = client.create_queue(SCHEDULES_QUEUE, options).await?;
         let schedules = ArcSwap::default();
-        Ok(Ticker { shared: Arc::new(Shared { queue, intake, clock, schedules }) })
+        Ok(Ticker { shared: Arc::new(Shared { queue, intake, schedules }) })
     }
 
     /// Lets these schedules run, and no others. What a schedule has handled already it keeps.
@@ -137,7 +131,7 @@ impl Ticker {
 
     /// The schedules with their next ticks.
     pub(crate) fn next_ticks(&self, count: usize) -> Vec<(Arc<Ticking>, Vec<Timestamp>)> {
-        let now = self.shared.clock.now();
+        let now = self.shared.queue.client().wall_now();
         let schedules = self.shared.schedules.load();
         let next = |ticking: &Arc<Ticking>| {
             (ticking.clone(), ticking.schedule.cron.ticks_between(now, Timestamp::MAX, count))
@@ -183,7 +177,7 @@ impl Shared {
             Some(state) => read_kept(&state)?.handled_through(),
             None => {
                 // A schedule that is new has handled everything until now.
-                let now = self.clock.now();
+                let now = self.queue.client().wall_now();
                 workflow.set_state(Some(write_kept(now, None)?)).await?;
                 now
             }
@@ -221,7 +215,7 @@ impl Shared {
 
     /// What one look at a schedule leads to.
     fn tick(&self, ticking: &Ticking, kept: Kept) -> Result<Completion, Failure> {
-        let (now, handled_through) = (self.clock.now(), kept.handled_through());
+        let (now, handled_through) = (self.queue.client().wall_now(), kept.handled_through());
         let due =
             ticking.schedule.missed.due(&ticking.schedule.cron, handled_through, now, limits::TICKS_AT_ONCE);
         let last_ms = due.ticks.last().map(|tick| tick.as_millis()).or(kept.last_ms);
@@ -249,9 +243,15 @@ impl Handler<Raw> for Ticker {
         let Some(ticking) = self.shared.schedules.load().get(id.as_str()).cloned() else {
             return Ok(Outcome::Complete);
         };
+        // What ticks send is new, although it is sent with a completion: it waits until there is room for it.
+        if self.shared.queue.client().storage_room().is_some_and(|room| room.is_full) {
+            return Ok(Outcome::RetryAfter(limits::TICK_WAITS_FOR_ROOM));
+        }
         let kept = match context.state().await? {
             Some(state) => read_kept(&state)?,
-            None => Kept { handled_through_ms: self.shared.clock.now().as_millis(), last_ms: None },
+            None => {
+                Kept { handled_through_ms: self.shared.queue.client().wall_now().as_millis(), last_ms: None }
+            }
         };
         Ok(Outcome::CompleteWith(self.shared.tick(&ticking, kept)?))
     }

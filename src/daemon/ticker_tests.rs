@@ -1,7 +1,6 @@
 //! Schedules over restarts, changes and long absences, with a clock that is moved by hand.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,10 +11,12 @@ use crate::daemon::ticker::Ticker;
 use crate::daemon::ticker::Ticking;
 use crate::definition::ScheduleDefinition;
 use crate::engine::Engine;
+use crate::engine::EngineBuilder;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::intake::Intake;
+use crate::limits;
 use crate::queue::QueueOptions;
 use crate::schedule::Cron;
 use crate::schedule::MissedTicks;
@@ -45,10 +46,14 @@ struct Stage {
 
 impl Stage {
     async fn open(file: &Path, clock: &ManualClock, schedules: Vec<Ticking>) -> Stage {
-        let engine = Engine::builder(file).clock(clock.clone()).open().await.unwrap();
+        Stage::begin(Engine::builder(file), clock, schedules).await
+    }
+
+    async fn begin(builder: EngineBuilder, clock: &ManualClock, schedules: Vec<Ticking>) -> Stage {
+        let engine = builder.clock(clock.clone()).open().await.unwrap();
         engine.client().create_queue("jobs", QueueOptions::default()).await.unwrap();
         let intake = Intake::new(engine.client().clone());
-        let ticker = Ticker::open(engine.client(), intake, Arc::new(clock.clone())).await.unwrap();
+        let ticker = Ticker::open(engine.client(), intake).await.unwrap();
         ticker.replace(schedules).await.unwrap();
         Stage { engine, ticker, clock: clock.clone() }
     }
@@ -76,6 +81,25 @@ fn clock() -> ManualClock {
 }
 
 const HOUR: Duration = Duration::from_secs(3_600);
+
+#[tokio::test]
+async fn a_tick_waits_while_the_disk_is_full_and_is_sent_once_there_is_room() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let file = folder.path().join("a.redb");
+    let hourly = || vec![ticking("0 * * * *", MissedTicks::All)];
+    let stage = Stage::open(&file, &clock, hourly()).await;
+    stage.engine.close().await;
+    clock.advance(HOUR);
+    // More head room than any disk has: every one is too full.
+    let stage = Stage::begin(Engine::builder(&file).head_room(1 << 60), &clock, hourly()).await;
+    stage.look().await;
+    assert_eq!(stage.sent().await, Vec::<String>::new());
+    stage.engine.close().await;
+    clock.advance(limits::TICK_WAITS_FOR_ROOM);
+    let stage = Stage::open(&file, &clock, hourly()).await;
+    stage.look().await;
+    assert_eq!(stage.sent().await.len(), 1);
+}
 
 #[tokio::test]
 async fn a_tick_is_sent_at_its_instant_and_named_by_it() {

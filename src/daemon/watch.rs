@@ -14,10 +14,10 @@ use tokio::sync::mpsc;
 use crate::daemon::apply::apply;
 use crate::daemon::daemon::House;
 use crate::daemon::error::DaemonError;
+use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::systemd;
 use crate::daemon::tell::tell;
 use crate::definition::Definitions;
-use crate::definition::LoadError;
 use crate::engine::Event;
 use crate::engine::EventKind;
 use crate::engine::Missed;
@@ -56,22 +56,15 @@ pub(crate) async fn reload(house: &House) -> Result<(), DaemonError> {
             }
         }
         Err(error) => {
-            let why = explain(error);
-            tracing::error!("what was in force before stays so: {why}");
-            house.reload_problem.store(Arc::new(Some(why)));
+            let problem = ReloadProblem::of(error);
+            tracing::error!(
+                "the definitions in the folder cannot be put in force, those from before stay: {}",
+                problem.text
+            );
+            house.reload_problem.store(Arc::new(Some(problem)));
         }
     }
     applied
-}
-
-/// Everything an error has to say, mistake by mistake.
-pub(crate) fn explain(error: &DaemonError) -> String {
-    match error {
-        DaemonError::Definitions(LoadError::Mistakes(mistakes)) => {
-            mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-        }
-        other => other.to_string(),
-    }
 }
 
 /// Reasons to read the definitions again: one of them changes, or the process gets SIGHUP.
@@ -142,6 +135,8 @@ pub(crate) async fn follow_troubles(house: Arc<House>) {
     let (mut is_walked, mut looks) = (false, 0_u64);
     loop {
         tokio::select! {
+            // After a fault there is nothing to look at, and nobody shall take the daemon for alive.
+            _ = client.ended() => return,
             event = events.next() => match event {
                 Some(Ok(event)) => {
                     log(&event);
@@ -156,16 +151,19 @@ pub(crate) async fn follow_troubles(house: Arc<House>) {
                     false => house.lookout.walk(&client, house.clock.now()).await,
                 };
                 is_walked = walked.is_ok();
-                if let Err(error) = house.lookout.look_again(&client).await {
-                    tracing::warn!(%error, "look after workflows in trouble");
+                if let Err(error) = house.lookout.look_again(&client, house.clock.now()).await {
+                    tracing::warn!(%error, "failed to look at the workflows that stand still");
                 }
                 tell(&house).await;
-                systemd::alive();
+                // An engine that hangs is as good as dead: it has to answer first.
+                if client.next_due().await.is_ok() {
+                    systemd::alive();
+                }
                 looks += 1;
                 if looks % limits::LOOKS_BETWEEN_SCHEDULES == 0
                     && let Err(error) = house.ticker.see_to().await
                 {
-                    tracing::error!(%error, "see to the schedules");
+                    tracing::error!(%error, "failed to look after the schedules");
                 }
             }
         }
@@ -182,12 +180,15 @@ fn log(event: &Event) {
             tracing::warn!(queue, workflow, sequence, cause = reason, next, "an attempt failed");
         }
         EventKind::Held { cause, reason } => {
-            let (held, _) = HoldWord::show(cause);
+            let held = HoldWord::show(cause).0.kind().as_str();
             let next = "nothing by itself: retry, skip or resume it";
-            tracing::warn!(queue, workflow, sequence, ?held, cause = reason, next, "a workflow is held");
+            tracing::warn!(queue, workflow, sequence, held, cause = reason, next, "a workflow is held");
         }
         EventKind::Gap { since } => {
-            let (since, next) = (WireTime(*since).to_string(), "it waits on, as its queue says");
+            let (since, next) = (
+                WireTime(*since).to_string(),
+                "what its queue says: wait on, hold it or skip what is missing",
+            );
             tracing::warn!(queue, workflow, since, next, "a predecessor has not come in time");
         }
         EventKind::DeadLettered { reason } => {

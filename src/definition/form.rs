@@ -12,6 +12,7 @@ use crate::definition::given::Given;
 use crate::definition::given::TextOr;
 use crate::definition::given::Written;
 use crate::limits;
+use crate::wire::WireRate;
 
 /// A definition: one file, one queue. An empty file is a queue with the file's name and the defaults.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -52,6 +53,9 @@ pub(crate) struct QueueForm {
     pub(crate) idle: Option<IdleForm>,
     /// How much the queue takes.
     pub(crate) limits: Option<LimitsForm>,
+    /// How long is remembered how each message has ended, to be looked up. Without it, nothing is remembered (`seriatim dev`
+    /// remembers a day).
+    pub(crate) history: Option<Given<Written>>,
     /// What handles the messages, one for each subject and at most one for every other subject. Without any, clients
     /// receive the messages over HTTP.
     #[serde(default)]
@@ -144,6 +148,12 @@ pub(crate) struct DeliveryForm {
     /// Whether a workflow waits for a message that was deferred, instead of going on without it.
     #[schemars(extend("default" = false))]
     pub(crate) hold_on_defer: Option<bool>,
+    /// How many messages are handed out at most in a span of time, whoever receives them: as in 100/s, 30/min or 10/h.
+    #[schemars(with = "Option<WireRate>")]
+    pub(crate) rate: Option<Given<String>>,
+    /// With a rate: how many at once after a pause. The default is what comes in one second, at least 1.
+    #[schemars(range(min = 1, max = limits::RATE_MAX))]
+    pub(crate) burst: Option<Given<u32>>,
 }
 
 /// What happens to a message that fails.
@@ -220,6 +230,9 @@ pub(crate) struct ExpiryForm {
     /// What happens to an expired message.
     #[schemars(extend("default" = "dead_letter"))]
     pub(crate) then: Option<Given<ExpiredWord>>,
+    /// Whether a message that its consumer defers has no time to live from then on, as in Service Bus.
+    #[schemars(extend("default" = false))]
+    pub(crate) keep_deferred: Option<bool>,
 }
 
 /// What happens to an expired message.
@@ -262,6 +275,10 @@ pub(crate) struct IdleForm {
     /// How long an idle workflow with nothing stored is remembered, so that late duplicates are recognised.
     #[schemars(extend("default" = "7d"))]
     pub(crate) forget_after: Option<Given<Written>>,
+    /// How long the cursor of a forgotten workflow is remembered from then on, in order of position, so that what comes late
+    /// does not begin the workflow anew.
+    #[schemars(extend("default" = "30d"))]
+    pub(crate) remember_cursor: Option<Given<Written>>,
     /// Deletes the queue after this long without a send, receive, settle, schedule or peek. Without it, it stays.
     pub(crate) delete_after: Option<Given<Written>>,
     /// Whether an idle queue is deleted although it stores messages.
@@ -276,13 +293,22 @@ pub(crate) struct LimitsForm {
     /// Largest body in bytes.
     #[schemars(range(min = 0, max = limits::BODY_BYTES_CEILING), extend("default" = limits::BODY_BYTES_MAX))]
     pub(crate) body_bytes_max: Option<Given<usize>>,
-    /// Most messages the queue stores.
+    /// Most messages the queue stores, dead letters not counted.
     #[schemars(extend("default" = limits::MESSAGES_MAX))]
     pub(crate) messages_max: Option<Given<u64>>,
     /// Most early messages one workflow may have waiting.
     #[schemars(extend("default" = limits::EARLY_MAX))]
     pub(crate) early_max: Option<Given<u64>>,
+    /// Most dead letters the queue keeps of exhausted messages; beyond it, they hold their workflows.
+    #[schemars(extend("default" = limits::DEAD_LETTERS_MAX))]
+    pub(crate) dead_letters_max: Option<Given<u64>>,
     /// Most bytes of early messages one workflow may have waiting.
     #[schemars(extend("default" = limits::EARLY_BYTES_MAX))]
     pub(crate) early_bytes_max: Option<Given<u64>>,
+    /// Most ended messages that a queue with `history` remembers, the newest.
+    #[schemars(range(min = 1), extend("default" = limits::HISTORY_MAX))]
+    pub(crate) history_max: Option<Given<u64>>,
+    /// Most cursors of forgotten workflows that the queue remembers, the newest; 0 remembers none.
+    #[schemars(range(max = limits::CURSORS_MAX), extend("default" = limits::CURSORS_MAX))]
+    pub(crate) cursors_max: Option<Given<u64>>,
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::definition::given::Given;
 use crate::definition::given::Written;
 use crate::limits;
+use crate::wire::WireRate;
 
 /// What handles messages: one of exec, persistent, http and forward.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,6 +31,13 @@ pub(crate) struct HandlerForm {
     /// How long one attempt may take, at most `delivery.renew_for`.
     #[schemars(extend("default" = "30s"))]
     pub(crate) timeout: Option<Given<Written>>,
+    /// How many messages it is handed at most in a span of time: as in 100/s, 30/min or 10/h. While it is used up, nothing is
+    /// handed out to the handlers of this file, because the subject of a message is known only when it is handed out.
+    #[schemars(with = "Option<WireRate>")]
+    pub(crate) rate: Option<Given<String>>,
+    /// With a rate: how many at once after a pause. The default is what comes in one second, at least 1.
+    #[schemars(range(min = 1, max = limits::RATE_MAX))]
+    pub(crate) burst: Option<Given<u32>>,
     /// Environment variables of the program.
     pub(crate) env: Option<Given<BTreeMap<String, String>>>,
     /// Names of environment variables of the daemon that the program gets too. Of the others it gets PATH, HOME, LANG

@@ -87,20 +87,22 @@ impl Grammar<'_> {
         self.mistakes.add_with_help(&key.span(), format!("`{written}` is not known in {place}"), help);
     }
 
-    /// The table of the file, if it is one alone, that has this field.
+    /// The tables of the file that have this field, or its top, if that does.
     fn home_of(&self, field: &str) -> Option<String> {
         let fields = self.root.get("properties").and_then(Value::as_object)?;
-        let mut homes = fields.iter().filter_map(|(name, schema)| {
+        let homes = fields.iter().filter_map(|(name, schema)| {
             let (home, schema) = match schema.get("items") {
                 Some(items) => (format!("[[{name}]]"), items),
                 None => (format!("[{name}]"), schema),
             };
             schema.get("properties")?.get(field).map(|_| home)
         });
-        homes
-            .next()
-            .filter(|_| homes.next().is_none())
-            .or_else(|| fields.get(field).map(|_| "the top of the file".to_owned()))
+        let homes: Vec<String> = homes.collect();
+        match homes.as_slice() {
+            [] => fields.get(field).map(|_| "the top of the file".to_owned()),
+            [home] => Some(home.clone()),
+            [others @ .., last] => Some(format!("{} or {last}", others.join(", "))),
+        }
     }
 
     /// Checks a value; true when it has the form, apart from what was taken out of it.

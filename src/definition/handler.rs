@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::id::QueueName;
+use crate::rate::Rate;
 
 /// What handles the messages of one subject, or of every subject that has no handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct HandlerDefinition {
     pub subject: Option<String>,
     /// How long one attempt may take.
     pub timeout: Duration,
+    /// How many messages it is handed at most in a span of time.
+    pub rate: Option<Rate>,
     /// What is done with a message.
     pub spec: HandlerSpec,
 }

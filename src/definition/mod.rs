@@ -1,6 +1,7 @@
 //! Definitions: files that declare a queue and what handles its messages.
 
 mod address;
+mod credential;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod definition;
 mod diagnostic;
@@ -11,6 +12,7 @@ mod grammar;
 mod handler;
 mod notice;
 mod program;
+mod public;
 mod read;
 mod read_handlers;
 mod read_options;
@@ -23,7 +25,11 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 mod together;
+mod url;
 
+pub(crate) use crate::definition::credential::bearer;
+pub(crate) use crate::definition::credential::certificates;
+pub(crate) use crate::definition::credential::signing_secret;
 pub use crate::definition::definition::Definition;
 pub use crate::definition::diagnostic::Diagnostic;
 pub use crate::definition::handler::Address;
@@ -39,3 +45,4 @@ pub use crate::definition::schedule::ScheduleDefinition;
 pub use crate::definition::set::Changes;
 pub use crate::definition::set::Definitions;
 pub use crate::definition::set::LoadError;
+pub(crate) use crate::definition::url::Url;

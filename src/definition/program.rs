@@ -70,10 +70,10 @@ pub(crate) fn check_script(argv: &[String], folder: &Path) -> Result<(), Trouble
         return Ok(());
     };
     let path = folder.join(first);
-    if is_code(first) || !SCRIPTS.iter().any(|end| first.ends_with(end)) || path.exists() {
+    if is_code(first) || !SCRIPTS.iter().any(|end| first.ends_with(end)) {
         return Ok(());
     }
-    Err(missing(&path, &std::io::ErrorKind::NotFound.into()))
+    path.metadata().map(drop).map_err(|error| missing(&path, &error))
 }
 
 /// Whether an argument says that what follows is no file: a piece of code, or a module.
@@ -129,7 +129,7 @@ mod tests {
             assert!(check(argv).is_ok(), "{argv:?}");
         }
         let (message, help) = check(&["python3", "-u", "ordrs.py"]).unwrap_err();
-        assert!(message.starts_with("workflows/ordrs.py cannot be opened: "), "{message}");
+        assert!(message.starts_with("workflows/ordrs.py cannot be opened: No such file"), "{message}");
         assert_eq!(help.as_deref(), Some("did you mean workflows/orders.py?"));
     }
 }

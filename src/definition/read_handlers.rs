@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use crate::definition::address::check_queue_url;
 use crate::definition::address::check_url;
+use crate::definition::credential::bearer;
+use crate::definition::credential::certificates;
+use crate::definition::credential::signing_secrets;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::diagnostic::line_and_column;
 use crate::definition::form_handler::HandlerForm;
@@ -28,6 +31,8 @@ use crate::definition::program::check_script;
 use crate::definition::program::find_file;
 use crate::definition::program::find_program;
 use crate::definition::read_options::duration;
+use crate::definition::read_options::rate;
+use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::limits;
 use crate::wire::WireDuration;
@@ -73,6 +78,7 @@ impl HandlerReader<'_> {
         let kind = self.one_kind(&kinds, "handler", at)?;
         self.misplaced(handler, kind);
         let timeout = self.timeout(&handler.timeout);
+        let rate = rate(&handler.rate, &handler.burst, self.mistakes);
         let spec = match kind {
             "exec" => HandlerSpec::Exec {
                 program: self.program(handler.exec.as_ref()?, &handler.env, &handler.pass_env)?,
@@ -98,6 +104,7 @@ impl HandlerReader<'_> {
         Some(HandlerDefinition {
             subject: handler.subject.as_ref().map(|subject| subject.value.clone()),
             timeout,
+            rate,
             spec,
         })
     }
@@ -281,7 +288,9 @@ impl HandlerReader<'_> {
         let ca_file = match ca_file {
             Some(file) => {
                 let found = find_file(&file.value, self.folder);
-                Some(self.found(found, &file.span)?)
+                let found = self.found(found, &file.span)?;
+                self.usable(certificates(&found), &file.span)?;
+                Some(found)
             }
             None => None,
         };
@@ -290,8 +299,8 @@ impl HandlerReader<'_> {
     }
 
     fn target(&mut self, handler: &HandlerForm, forward: &Given<String>) -> Option<Target> {
-        let key = self.secret(&handler.key_file, &handler.key_env, "key");
         if forward.value.contains("://") {
+            let key = self.secret(&handler.key_file, &handler.key_env, "key");
             let allow_private = value(&handler.allow_private);
             let address = self.address(forward, check_queue_url, allow_private, &handler.ca_file)?;
             return Some(Target::Remote { address, key });
@@ -313,7 +322,7 @@ impl HandlerReader<'_> {
         &mut self,
         file: &Option<Given<String>>,
         env: &Option<Given<String>>,
-        what: &str,
+        what: &'static str,
     ) -> Option<Secret> {
         match (file, env) {
             (Some(_), Some(env)) => {
@@ -325,15 +334,29 @@ impl HandlerReader<'_> {
             }
             (Some(file), None) => {
                 let found = find_file(&file.value, self.folder);
-                self.found(found, &file.span).map(Secret::File)
+                let secret = Secret::File(self.found(found, &file.span)?);
+                self.checked(secret, what, &file.span)
             }
             (None, Some(env)) if env.value.is_empty() || env.value.contains(['=', '\0']) => {
                 self.mistakes.add(&env.span, "it cannot be the name of an environment variable");
                 None
             }
-            (None, Some(env)) => Some(Secret::Env(env.value.clone())),
+            (None, Some(env)) => self.checked(Secret::Env(env.value.clone()), what, &env.span),
             (None, None) => None,
         }
+    }
+
+    /// A secret that can be read and used now, as it will be when the definition is put in force.
+    fn checked(&mut self, secret: Secret, what: &'static str, at: &Range<usize>) -> Option<Secret> {
+        let read = secret.read(what).and_then(|text| match what {
+            "key" => bearer(&text).map(drop),
+            _ => signing_secrets(&text).map(drop),
+        });
+        self.usable(read, at).map(|()| secret)
+    }
+
+    fn usable<T>(&mut self, read: Result<T, Misuse>, at: &Range<usize>) -> Option<T> {
+        self.found(read.map_err(|misuse| (misuse.to_string(), None)), at)
     }
 
     fn found<T>(&mut self, found: Result<T, Trouble>, at: &Range<usize>) -> Option<T> {

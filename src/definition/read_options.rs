@@ -27,6 +27,7 @@ use crate::queue::Late;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::queue::Spent;
+use crate::rate::Rate;
 use crate::wire::WireDuration;
 
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -39,11 +40,15 @@ pub(crate) fn options(form: &QueueForm, mistakes: &mut Mistakes) -> QueueOptions
     gap(form, &mut options, mistakes);
     expiry(form, &mut options, mistakes);
     idle(form, &mut options, mistakes);
+    options.history = duration(&form.history, "history", mistakes);
     if let Some(limits) = &form.limits {
         set(&mut options.body_bytes_max, value(&limits.body_bytes_max));
         set(&mut options.messages_max, value(&limits.messages_max));
         set(&mut options.early_max, value(&limits.early_max));
+        set(&mut options.dead_letters_max, value(&limits.dead_letters_max));
         set(&mut options.early_bytes_max, value(&limits.early_bytes_max));
+        set(&mut options.history_max, value(&limits.history_max));
+        set(&mut options.cursors_max, value(&limits.cursors_max));
     }
     // Everything has been checked where it stands; should a limit of the queue be forgotten there, it is found here.
     if mistakes.is_empty()
@@ -87,6 +92,28 @@ fn delivery(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistake
     set(&mut options.lock, lock);
     set(&mut options.delivery_count_max, value(&delivery.count_max));
     set(&mut options.hold_on_defer, delivery.hold_on_defer);
+    options.rate = rate(&delivery.rate, &delivery.burst, mistakes);
+}
+
+/// A rate with its burst.
+pub(crate) fn rate(
+    rate: &Option<Given<String>>,
+    burst: &Option<Given<u32>>,
+    mistakes: &mut Mistakes,
+) -> Option<Rate> {
+    let Some(rate) = rate else {
+        if let Some(burst) = burst {
+            mistakes.add(&burst.span, "`burst` goes with a `rate`");
+        }
+        return None;
+    };
+    match rate.value.parse::<Rate>() {
+        Ok(rate) => Some(Rate { burst: value(burst), ..rate }),
+        Err(misuse) => {
+            mistakes.add(&rate.span, misuse.to_string());
+            None
+        }
+    }
 }
 
 fn retry(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) {
@@ -164,6 +191,7 @@ fn expiry(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes)
             ExpiredWord::Drop => Expired::Drop,
         });
         set(&mut options.expired, then);
+        set(&mut options.keep_deferred, expiry.keep_deferred);
     }
     let Some(duplicates) = &form.duplicates else { return };
     options.duplicate_window = duration(&duplicates.window, "window", mistakes);
@@ -185,6 +213,7 @@ fn expiry(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes)
 fn idle(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) {
     let Some(idle) = &form.idle else { return };
     set(&mut options.forget_after, duration(&idle.forget_after, "forget_after", mistakes));
+    set(&mut options.remember_cursor, duration(&idle.remember_cursor, "remember_cursor", mistakes));
     options.delete_when_idle = duration(&idle.delete_after, "delete_after", mistakes);
     set(&mut options.delete_with_messages, idle.delete_with_messages);
 }

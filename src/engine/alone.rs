@@ -12,6 +12,7 @@ use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::Suspicion;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::records::Records;
@@ -76,10 +77,13 @@ fn changes(sequence: SequenceNumber, workflow: WorkflowId, body: Bytes) -> [Chan
         status: Status::Ready,
         accepted_at: Default::default(),
         expires_at: None,
+        time_to_live: None,
         bytes: body.len() as u64,
         delivery_count: 0,
         handed_out_at: Default::default(),
         attempts: Vec::new(),
+        suspicion: Suspicion::None,
+        has_extra: false,
     };
     let content = Content { workflow_id: Some(workflow), headers: Headers::default(), body };
     let record_of_workflow = WorkflowRecord { line: sequence.get(), ..WorkflowRecord::default() };

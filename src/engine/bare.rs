@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use crate::actor::Actor;
 use crate::clock::Timestamp;
+use crate::engine::query::first_reminders;
 use crate::engine::rules::Rules;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Completion;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
@@ -32,6 +36,7 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
+use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::token::LockToken;
 
@@ -75,7 +80,7 @@ impl Bare {
         let Bare { rules, store, now } = self;
         let mut reply = None;
         let applied = store.turn(|turn| {
-            reply = Some(rules.apply(*now, command, turn)?.reply);
+            reply = Some(rules.apply(Now::same(*now), command, turn)?.reply);
             Ok(())
         });
         applied.unwrap();
@@ -109,11 +114,11 @@ fn a_reminder_whose_queue_is_gone_is_dropped_and_nothing_else_happens() {
         Remind::Idle,
         Remind::Answer(Arc::from("k")),
     ] {
-        let reminder = Reminder { due: bare.now, queue: QueueId(77), what };
+        let reminder = Reminder { due: bare.now.into(), queue: QueueId(77), what };
         bare.rows(|rows| rows.write(Change::Reminder(reminder.clone(), true)).unwrap());
         let before = bare.rows(|rows| rows.numbers().unwrap());
         assert!(matches!(bare.apply(Command::Remind(reminder)), Reply::Done { more: false }));
-        assert_eq!(bare.rows(|rows| rows.reminder_first().unwrap()), None);
+        assert_eq!(bare.rows(|rows| first_reminders(rows).unwrap()[0].clone()), None);
         assert_eq!(bare.rows(|rows| rows.numbers().unwrap()), before);
     }
 }
@@ -158,8 +163,8 @@ fn the_last_use_of_a_queue_is_forgotten_with_it() {
     let options = QueueOptions { delete_when_idle: idle, ..QueueOptions::default() };
     bare.apply(Command::CreateQueue { name: queue(), options: Box::new(options) });
     bare.apply(Command::Receive { queue: queue(), max: 1, token });
-    while let Some(reminder) = bare.rows(|rows| rows.reminder_first().unwrap()) {
-        bare.now = reminder.due;
+    while let Some(reminder) = bare.rows(|rows| first_reminders(rows).unwrap()[0].clone()) {
+        bare.now = reminder.due.at();
         bare.apply(Command::Remind(reminder));
     }
     assert!(bare.rows(|rows| rows.queue_named(&queue()).unwrap()).is_none(), "it was idle for long enough");
@@ -205,7 +210,50 @@ fn a_send_under_a_new_key_is_refused_when_too_many_answers_are_kept_and_the_know
     assert_eq!(sent(bare.apply(send("new"))), Err(SendRefusal::TooManyKeys { kept }));
     assert_eq!(sent(bare.apply(send("known"))), Ok(first));
     bare.now = bare.now + limits::IDEMPOTENCY_WINDOW;
-    let reminder = bare.rows(|rows| rows.reminder_first().unwrap()).expect("the answer will be forgotten");
+    let reminder =
+        bare.rows(|rows| first_reminders(rows).unwrap()[0].clone()).expect("the answer will be forgotten");
     bare.apply(Command::Remind(reminder));
     sent(bare.apply(send("new"))).unwrap();
+}
+
+/// A message of an after-ordered workflow, named by its number.
+fn chained(number: u64) -> NewMessage {
+    let id = |number: u64| MessageId::new(format!("m{number}")).unwrap();
+    let place = Place::After((number > 1).then(|| id(number - 1)));
+    NewMessage { place, message_id: Some(id(number)), ..message(1) }
+}
+
+#[test]
+fn what_an_after_ordered_workflow_forgets_because_there_is_too_much_is_counted_and_then_a_stray() {
+    let mut bare = Bare::new(QueueOptions { order: Order::After, ..QueueOptions::default() });
+    let key = WorkflowKey { queue: QueueId(1), stream: Stream::Named(workflow(1)) };
+    let complete = |bare: &mut Bare, number: u64| {
+        bare.apply(Command::Send { queue: queue(), messages: vec![chained(number)] });
+        let token = LockToken::new(1, [u8::try_from(number).unwrap(); 12]);
+        bare.apply(Command::Receive { queue: queue(), max: 1, token });
+        let (sequence, settlement) =
+            (SequenceNumber::new(number), Settlement::Complete(Completion::default()));
+        let settle = Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement };
+        assert!(matches!(bare.apply(settle), Reply::Settle(Ok(_))));
+    };
+    for number in 1..=4 {
+        complete(&mut bare, number);
+    }
+    // As if nearly as many messages as are remembered had been completed in between.
+    bare.rows(|rows| {
+        let mut record = rows.workflow(&key).unwrap().unwrap();
+        let known = Arc::make_mut(&mut record);
+        (known.cursor, known.through) = (limits::LINKS_KEPT + 3, limits::LINKS_KEPT + 2);
+        rows.write(Change::Workflow(key.clone(), Some(record))).unwrap();
+    });
+    complete(&mut bare, 5);
+    assert_eq!(bare.rows(|rows| rows.cursor_count(key.queue).unwrap().links_cut), 2);
+    let mut again =
+        |number| match bare.apply(Command::Send { queue: queue(), messages: vec![chained(number)] }) {
+            Reply::Send(Ok(receipts)) => receipts[0],
+            other => panic!("{other:?}"),
+        };
+    assert_eq!(again(1), Receipt::AlreadySettled, "the first message is always remembered");
+    assert_eq!(again(4), Receipt::AlreadySettled);
+    assert!(matches!(again(2), Receipt::Accepted(_)), "it is a stray");
 }

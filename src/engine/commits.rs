@@ -155,6 +155,8 @@ impl Desk {
         if let Some(job) = job {
             if let Err(fault) = self.meter.measure(release.answers.len(), || self.committer.commit(&job)) {
                 let fault = self.progress.failed.get_or_init(|| fault);
+                // Who hears of the fault and asks how the engine is must not be told that it is well.
+                self.inbox.end(Unavailable::Stopped(fault.clone()));
                 self.refuse(release, fault);
                 // The hot loop may be waiting for something to do.
                 self.inbox.post_at_once(Request::Wake);

@@ -1,5 +1,4 @@
-//! The store's promises, driven by the rules: a fold changes nothing, opening again changes nothing, and a file of an
-//! older format is opened.
+//! The store's promises, driven by the rules: a fold, a trial and opening again change nothing.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -10,17 +9,10 @@ use redb::TableDefinition;
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::samples;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
-use crate::engine::verify::report::Damage;
-use crate::engine::verify::verify::verify;
-
-const META: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("meta");
-const JOURNAL: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("journal");
-const ANSWERS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answers");
-const ANSWER_COUNTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answer_counts");
-const AUDIT: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("audit");
 
 /// Generations so small that every commit seals one and folds another.
 fn folding() -> StoreOptions {
@@ -33,7 +25,7 @@ fn apply(store: &mut Store, rules: &mut Rules, commands: &[Command], from: u64) 
     let turns = instants.zip(commands).map(|(instant, command)| {
         let now = Timestamp::from_millis(1_000_000 + 500 * instant);
         let applied = store.turn(|turn| {
-            rules.apply(now, command.clone(), turn)?;
+            rules.apply(Now::same(now), command.clone(), turn)?;
             turn.stamp(now);
             Ok(())
         });
@@ -67,6 +59,37 @@ fn a_fold_changes_nothing_that_can_be_seen() {
 }
 
 #[test]
+fn a_trial_is_answered_as_its_command_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, expected) = story(&folder.path().join("expected.redb"), StoreOptions::default());
+    for (name, options) in [("folded", folding()), ("journaled", StoreOptions::default())] {
+        let mut store = Store::open(&folder.path().join(name), options).unwrap();
+        let (mut rules, commands) = (Rules::default(), samples::story());
+        let operators: Vec<Command> = samples::commands().into_iter().filter(Command::can_be_tried).collect();
+        assert!(operators.len() > 10, "there is one of each kind");
+        for (instant, (command, expected)) in (0..).zip(commands.iter().zip(&expected)) {
+            let now = Timestamp::from_millis(1_000_000 + 500 * instant);
+            // Whatever operators can do is tried before each step.
+            for tried in &operators {
+                store.try_out(|turn| rules.try_out(Now::same(now), tried.clone(), turn)).unwrap();
+            }
+            let trial = command.can_be_tried().then(|| {
+                let reply = store.try_out(|turn| rules.try_out(Now::same(now), command.clone(), turn));
+                format!("{:?}", reply.unwrap())
+            });
+            let applied = store.turn(|turn| {
+                let outcome = rules.apply(Now::same(now), command.clone(), turn)?;
+                turn.stamp(now);
+                Ok(format!("{:?}", outcome.reply))
+            });
+            let reply = applied.unwrap();
+            assert!(trial.is_none_or(|trial| trial == reply), "{name}: {command:?}");
+            assert_eq!(store.content_hash().unwrap(), *expected, "{name}: after {command:?}");
+        }
+    }
+}
+
+#[test]
 fn what_changes_while_its_fold_is_under_way_is_not_lost() {
     let folder = tempfile::tempdir().unwrap();
     let (_, expected) = story(&folder.path().join("one_by_one.redb"), StoreOptions::default());
@@ -78,7 +101,7 @@ fn what_changes_while_its_fold_is_under_way_is_not_lost() {
         for (instant, (command, expected)) in (0..).zip(samples::story().into_iter().zip(&expected)) {
             let now = Timestamp::from_millis(1_000_000 + 500 * instant);
             let prepared = store.prepare(|turn| {
-                rules.apply(now, command, turn)?;
+                rules.apply(Now::same(now), command, turn)?;
                 turn.stamp(now);
                 Ok(())
             });
@@ -116,50 +139,4 @@ fn opening_again_at_any_turn_changes_nothing() {
             assert_eq!(store.batch(), batch);
         }
     }
-}
-
-#[test]
-fn a_file_of_an_older_format_is_sound_and_is_opened_with_all_it_holds() {
-    let of_format_3 = [ANSWERS, ANSWER_COUNTS, AUDIT];
-    let older = [(1, [&[JOURNAL][..], &of_format_3].concat()), (2, of_format_3.to_vec())];
-    for (format, missing) in older {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.redb");
-        let (store, hashes) = story(&path, folding());
-        let expected = *hashes.last().unwrap();
-        store.close().unwrap();
-        make_older(&path, format, &missing);
-        let found = verify(&path, |_| {}).unwrap();
-        let is_missing = |damage: &Damage| damage.table == "journal";
-        assert!(found.damages.iter().all(|damage| format == 1 && is_missing(damage)), "{:?}", found.damages);
-        let mut store = Store::open(&path, StoreOptions::default()).unwrap();
-        assert_eq!(store.content_hash().unwrap(), expected, "format {format}");
-        store.close().unwrap();
-        assert!(Store::open(&path, StoreOptions::default()).is_ok(), "it has this format now");
-    }
-}
-
-/// Makes a file what an older version would have written: without the tables it did not have.
-fn make_older(path: &Path, format: u8, missing: &[TableDefinition<'static, &[u8], &[u8]>]) {
-    let database = Database::open(path).unwrap();
-    let writing = database.begin_write().unwrap();
-    for table in missing {
-        assert!(redb::ReadableTableMetadata::is_empty(&writing.open_table(*table).unwrap()).unwrap());
-        writing.delete_table(*table).unwrap();
-    }
-    let mut meta = writing.open_table(META).unwrap();
-    meta.insert(&b"format\0\x01"[..], &sealed_format(format)[..]).unwrap();
-    drop(meta);
-    writing.commit().unwrap();
-}
-
-/// The format row as every format has written it: the number as postcard, and its seal.
-fn sealed_format(format: u8) -> Vec<u8> {
-    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    let (key, payload) = (b"format\0\x01", [format]);
-    hasher.update(b"meta");
-    hasher.update(&(key.len() as u64).to_le_bytes());
-    hasher.update(key);
-    hasher.update(&payload);
-    [&payload[..], &hasher.digest().to_le_bytes()[..]].concat()
 }

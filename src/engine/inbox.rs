@@ -1,16 +1,18 @@
 //! The bounded queue of requests to the one thread that writes, and their reply slots.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::PoisonError;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::Semaphore;
 use tokio::sync::SetOnce;
 use tokio::sync::oneshot;
 
 // Named from here, because the tests compile this file among other threads (`handoff`).
+use super::threads::Mutex;
+use super::threads::MutexGuard;
 use super::threads::mpsc;
 use crate::engine::query::Answer;
 use crate::engine::query::Query;
@@ -22,6 +24,7 @@ use crate::error::Fault;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
+use crate::token::LockToken;
 
 /// Something asked of the thread that writes.
 pub(crate) enum Request {
@@ -46,6 +49,9 @@ pub(crate) enum Request {
         until: Duration,
         slot: oneshot::Sender<()>,
     },
+    /// Whoever waits for work under this token is answered now: with what it was given, or with nothing.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    Withdraw(LockToken),
     /// Look at the clock again.
     Wake,
     Close {
@@ -59,16 +65,110 @@ pub(crate) type ReplySlot = oneshot::Sender<Result<Parcel, Unavailable>>;
 /// A request, and its room in the inbox until the thread has taken it.
 pub(crate) struct Posted {
     pub(crate) request: Request,
-    _room: Option<OwnedSemaphorePermit>,
+    _room: Option<Room>,
 }
 
 /// The handle by which requests get to the thread that writes. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Inbox {
     sender: mpsc::Sender<Posted>,
-    places: Arc<Semaphore>,
+    door: Arc<Door>,
     ended: Arc<SetOnce<Unavailable>>,
 }
+
+/// Lets requests in, in the order in which they came, as long as there is room.
+struct Door {
+    queue: Mutex<Queued>,
+}
+
+struct Queued {
+    sender: mpsc::Sender<Posted>,
+    places: usize,
+    /// Requests for which there is no room yet, by the order in which they came. They are in the memory of those who ask
+    /// anyway, and go with them.
+    waiting: BTreeMap<u64, (usize, Request)>,
+    last: u64,
+}
+
+/// The places of a request that is in the inbox.
+struct Room {
+    door: Arc<Door>,
+    places: usize,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.door.change(|queue| queue.places += self.places);
+    }
+}
+
+/// A request that was posted. Dropping it withdraws the request, if there was no room for it yet.
+pub(crate) struct Ticket {
+    door: Arc<Door>,
+    /// Its number among those that wait for room.
+    number: Option<u64>,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            let withdrawn = self.door.change(|queue| queue.waiting.remove(&number));
+            drop(withdrawn);
+        }
+    }
+}
+
+impl Door {
+    /// Posts a request, or lets it wait for room behind those that wait already; false when nobody takes it any more.
+    fn post(self: &Arc<Door>, places: usize, request: Request) -> Result<Ticket, Ended> {
+        let mut queue = self.lock();
+        if !queue.waiting.is_empty() || queue.places < places {
+            queue.last += 1;
+            let number = queue.last;
+            queue.waiting.insert(number, (places, request));
+            return Ok(Ticket { door: self.clone(), number: Some(number) });
+        }
+        let refused = self.let_in(&mut queue, places, request);
+        drop(queue);
+        match refused {
+            None => Ok(Ticket { door: self.clone(), number: None }),
+            Some(_) => Err(Ended),
+        }
+    }
+
+    /// Changes what there is, and lets in whoever has room then.
+    fn change<T>(self: &Arc<Door>, change: impl FnOnce(&mut Queued) -> T) -> T {
+        let mut queue = self.lock();
+        let done = change(&mut queue);
+        let mut refused = None;
+        let has_room = |queue: &Queued| {
+            queue.waiting.first_key_value().is_some_and(|(_, (places, _))| *places <= queue.places)
+        };
+        while refused.is_none() && has_room(&queue) {
+            let Some((_, (places, request))) = queue.waiting.pop_first() else { break };
+            refused = self.let_in(&mut queue, places, request);
+        }
+        // Nobody takes requests any more: whoever waits hears of it.
+        let waiting = if refused.is_some() { std::mem::take(&mut queue.waiting) } else { BTreeMap::new() };
+        drop(queue);
+        drop((refused, waiting));
+        done
+    }
+
+    /// Sends a request for which there is room; gives it back when nobody takes it any more.
+    fn let_in(self: &Arc<Door>, queue: &mut Queued, places: usize, request: Request) -> Option<Posted> {
+        queue.places -= places;
+        let room = Room { door: self.clone(), places };
+        queue.sender.send(Posted { request, _room: Some(room) }).err().map(|refused| refused.0)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queued> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Nobody takes requests any more.
+struct Ended;
 
 /// The thread's end of the inbox.
 pub(crate) struct Intake {
@@ -81,7 +181,10 @@ pub(crate) struct Intake {
 impl Drop for Intake {
     /// However the thread ended: nobody waits for an answer that cannot come.
     fn drop(&mut self) {
-        self.end(Unavailable::Closed);
+        self.end(match std::thread::panicking() {
+            true => Unavailable::Stopped(Fault::Defect("the thread that writes has panicked".to_owned())),
+            false => Unavailable::Closed,
+        });
     }
 }
 
@@ -89,8 +192,10 @@ impl Drop for Intake {
 pub(crate) fn inbox() -> (Inbox, Intake) {
     let (sender, receiver) = mpsc::channel();
     let ended = Arc::new(SetOnce::new());
-    let places = Arc::new(Semaphore::new(limits::INBOX_MAX));
-    (Inbox { sender, places, ended: ended.clone() }, Intake { receiver, next: None, ended })
+    let queue =
+        Queued { sender: sender.clone(), places: limits::INBOX_MAX, waiting: BTreeMap::new(), last: 0 };
+    let door = Arc::new(Door { queue: Mutex::new(queue) });
+    (Inbox { sender, door, ended: ended.clone() }, Intake { receiver, next: None, ended })
 }
 
 impl Intake {
@@ -121,27 +226,52 @@ impl Intake {
 }
 
 impl Inbox {
-    /// Posts a request, waiting for room if the inbox is full. A request with large bodies takes more room.
-    pub(crate) async fn post(&self, request: Request) -> Result<(), Unavailable> {
+    /// Posts a request. It waits for room if the inbox is full, behind those that came before it, as long as its ticket is
+    /// kept. A request with large bodies takes more room.
+    ///
+    /// Its place in the order is taken when this is first polled: nothing is awaited before, not even a turn of the
+    /// runtime, which makes a task that has done much pause at anything that could wait.
+    pub(crate) async fn post(&self, request: Request) -> Result<Ticket, Unavailable> {
         let places = match &request {
             Request::Command { command, .. } => 1 + command.bytes() / limits::INBOX_PLACE_BYTES,
             _ => 1,
         };
-        let places = u32::try_from(places.min(limits::INBOX_MAX)).unwrap_or(1);
-        let room = self.places.clone().acquire_many_owned(places).await;
-        let room = room.expect("the inbox never takes its places away");
-        let posted = Posted { request, _room: Some(room) };
-        match self.sender.send(posted) {
-            Ok(()) => Ok(()),
-            Err(_) => Err(self.why_ended().await),
+        match self.door.post(places.min(limits::INBOX_MAX), request) {
+            Ok(ticket) => Ok(ticket),
+            Err(Ended) => Err(self.why_ended().await),
         }
     }
 
     /// Posts a command and waits for its answer.
     pub(crate) async fn ask(&self, command: Command, wait: Option<Duration>) -> Result<Reply, Unavailable> {
         let (slot, answer) = oneshot::channel();
-        self.post(Request::Command { command, slot, wait }).await?;
+        let _ticket = self.post(Request::Command { command, slot, wait }).await?;
         match answer.await {
+            Ok(parcel) => Ok(parcel?.open()),
+            Err(_) => Err(self.why_ended().await),
+        }
+    }
+
+    /// Posts a command that asks for work, and waits for its answer up to `wait`, or until there is `enough`. Then the
+    /// answer is what the command was given before, or nothing: it is never taken back on its way.
+    pub(crate) async fn ask_until(
+        &self,
+        command: Command,
+        token: LockToken,
+        wait: Duration,
+        enough: impl Future<Output = ()>,
+    ) -> Result<Reply, Unavailable> {
+        let (slot, mut answer) = oneshot::channel();
+        self.post(Request::Command { command, slot, wait: Some(wait) }).await?;
+        let answered = tokio::select! {
+            biased;
+            answered = &mut answer => answered,
+            () = enough => {
+                self.post_at_once(Request::Withdraw(token));
+                answer.await
+            }
+        };
+        match answered {
             Ok(parcel) => Ok(parcel?.open()),
             Err(_) => Err(self.why_ended().await),
         }
@@ -150,7 +280,7 @@ impl Inbox {
     /// Asks to look something up.
     pub(crate) async fn query(&self, query: Query) -> Result<Answer, Unavailable> {
         let (slot, answer) = oneshot::channel();
-        self.post(Request::Query { query, slot }).await?;
+        let _ticket = self.post(Request::Query { query, slot }).await?;
         match answer.await {
             Ok(answer) => answer,
             Err(_) => Err(self.why_ended().await),
@@ -160,6 +290,16 @@ impl Inbox {
     /// Posts without waiting for a place: for what is given back, of which there is never more than was handed out.
     pub(crate) fn post_at_once(&self, request: Request) {
         let _ = self.sender.send(Posted { request, _room: None });
+    }
+
+    /// Tells everybody why there is no answer from now on: who commits knows first.
+    pub(crate) fn end(&self, why: Unavailable) {
+        let _ = self.ended.set(why);
+    }
+
+    /// Why there is no answer any more, if there is none.
+    pub(crate) fn ended(&self) -> Option<&Unavailable> {
+        self.ended.get()
     }
 
     /// Why there is no answer: the thread that writes says so when it ends.

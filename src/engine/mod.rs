@@ -1,10 +1,18 @@
 //! The engine: rules, store and the one thread that writes. Outsiders see only its face, the client.
 
+mod admission;
 #[cfg(feature = "store-alone")]
 pub(crate) mod alone;
 #[cfg(test)]
 mod bare;
+#[cfg(test)]
+mod bounded;
+#[cfg(test)]
+mod bounds;
+#[cfg(test)]
+mod chained;
 mod client;
+mod clocks;
 mod commits;
 #[cfg(test)]
 mod crash;
@@ -16,9 +24,11 @@ pub mod fuzz;
 mod golden;
 #[cfg(test)]
 mod handoff;
+mod history;
 mod inbox;
 mod meter;
 mod open;
+mod page;
 mod query;
 mod rules;
 #[cfg(test)]
@@ -56,16 +66,21 @@ pub use crate::engine::open::Engine;
 pub use crate::engine::open::EngineBuilder;
 pub use crate::engine::rules::audit::AuditEntry;
 pub use crate::engine::rules::audit::AuditVerb;
-pub use crate::engine::rules::command::Claim;
-pub use crate::engine::rules::command::Receipt;
+pub use crate::engine::rules::claim::Claim;
 pub use crate::engine::rules::command::Redriven;
 pub use crate::engine::rules::effect::Event;
 pub use crate::engine::rules::effect::EventKind;
+pub use crate::engine::rules::history::HistoryEnding;
+pub use crate::engine::rules::history::HistoryEntry;
+pub use crate::engine::rules::holds::Hold;
+pub use crate::engine::rules::holds::HoldCause;
+pub use crate::engine::rules::output::Output;
+pub use crate::engine::rules::receipt::Receipt;
 pub use crate::engine::rules::record::Attempt;
 pub use crate::engine::rules::record::Counts;
 pub use crate::engine::rules::record::DeadLetter;
-pub use crate::engine::rules::record::Hold;
-pub use crate::engine::rules::record::HoldCause;
+pub use crate::engine::store::caught::quiet_caught_panics;
+pub use crate::engine::store::room::StorageRoom;
 pub use crate::engine::verify::report::Damage;
 pub use crate::engine::verify::report::Verification;
 pub use crate::engine::verify::report::VerifyProgress;

@@ -10,20 +10,23 @@ use tokio::sync::oneshot;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
-use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::events::Events;
+use crate::engine::clocks::Clocks;
+use crate::engine::clocks::Reading;
 use crate::engine::commits::Commits;
 use crate::engine::inbox::Request;
 use crate::engine::inbox::inbox;
 use crate::engine::meter::Meter;
 use crate::engine::rules::Rules;
+use crate::engine::rules::due::NextDue;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::wakeups::Wakeups;
 use crate::engine::writer::Writer;
 use crate::error::Fault;
 use crate::error::OpenError;
+use crate::error::Unavailable;
 use crate::limits;
 
 /// How hard a commit is on the disk before it is acknowledged. Both survive kill -9 and power loss.
@@ -72,6 +75,8 @@ pub enum Check {
 /// Dropping it, and every client of it, closes the file as [`Engine::close`] does, without waiting for it.
 pub struct Engine {
     client: Client,
+    /// Resolves when the thread that writes has let go of the file.
+    released: Option<oneshot::Receiver<()>>,
 }
 
 /// How to open an engine, made by [`Engine::builder`].
@@ -117,10 +122,44 @@ impl Engine {
         self.client.events()
     }
 
+    /// The fault that has stopped the engine, if one has; asked without waiting.
+    ///
+    /// A fault (the disk is full or fails, the file was taken away or replaced, a record is damaged) stops the engine for
+    /// good: every call is answered with [`Unavailable::Stopped`](crate::Unavailable::Stopped), nothing of what was not
+    /// acknowledged is kept, and opening the file again is the recovery.
+    pub fn fault(&self) -> Option<Fault> {
+        self.client.fault()
+    }
+
+    /// Waits until the engine ends, and says why. A program that does nothing else with its engine than wait for calls of
+    /// others hears of a fault in this way.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), seriatim::Error> {
+    /// let engine = seriatim::Engine::in_memory().open().await?;
+    /// let client = engine.client().clone();
+    /// let watch = tokio::spawn(async move { client.ended().await });
+    /// assert!(engine.fault().is_none());
+    /// engine.close().await;
+    /// assert!(matches!(watch.await.expect("it ends"), seriatim::Unavailable::Closed));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn ended(&self) -> Unavailable {
+        self.client.ended().await
+    }
+
     /// Closes the engine in order: what was asked before is done and committed, whoever still waits is told that it
     /// is closed, then the file is closed. What is handed out is offered again when the file is next opened.
+    ///
+    /// After a fault it waits until the file is let go of, so that it can be opened again.
     pub async fn close(self) {
         self.client.close().await;
+        if let Some(released) = self.released {
+            // The thread drops its end without a word.
+            let _ = released.await;
+        }
     }
 }
 
@@ -170,6 +209,20 @@ impl EngineBuilder {
         self
     }
 
+    /// Keeps so many bytes of the disk free for what has to go on when it is nearly full (at least 4 MiB; 64 MiB suit
+    /// most). Below that, sends and queue definitions are refused ([`SendRefusal::StorageFull`](crate::SendRefusal),
+    /// [`QueueRefusal::StorageFull`](crate::QueueRefusal)), while receiving, settling, with the messages that a completion
+    /// sends, and purging go on out of it; all is accepted again once there is room. So much of the disk is set aside in
+    /// a file beside the engine's, named as that with `.ballast`.
+    ///
+    /// Without it, which is the default, a full disk is a fault that stops the engine.
+    #[cfg(feature = "head-room")]
+    #[must_use]
+    pub fn head_room(mut self, bytes: u64) -> EngineBuilder {
+        self.options.head_room_bytes = bytes.max(limits::HEAD_ROOM_BYTES_MIN);
+        self
+    }
+
     /// Makes every fsync longer by so much, to see what a slower disk would do.
     #[must_use]
     pub fn sync_delay(mut self, sync_delay: Duration) -> EngineBuilder {
@@ -190,12 +243,14 @@ impl EngineBuilder {
     /// As [`Engine::open`].
     pub async fn open(self) -> Result<Engine, OpenError> {
         let (opened, result) = oneshot::channel();
+        let (holds, released) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name("seriatim-writer".to_owned());
         let run = move || match self.start() {
             Ok((engine, writer)) => {
-                if opened.send(Ok(engine)).is_ok() {
+                if opened.send(Ok(Engine { released: Some(released), ..engine })).is_ok() {
                     writer.run();
                 }
+                drop(holds);
             }
             Err(error) => drop(opened.send(Err(error))),
         };
@@ -222,6 +277,8 @@ pub(crate) fn begin(store: Store, clock: Arc<dyn Clock>) -> Result<(Engine, Writ
     clock.on_change(Box::new(move || waker.post_at_once(Request::Wake)));
     let meter = Meter::new(clock.clone());
     let commits = Commits::start(store.committer(), inbox.clone(), events.clone(), meter.clone())?;
+    let clocks = Clocks::open(store.stamp(), Reading::of(&*clock));
+    let shared_clocks = clocks.shared();
     let mut writer = Writer {
         store,
         rules: Rules::default(),
@@ -229,12 +286,14 @@ pub(crate) fn begin(store: Store, clock: Arc<dyn Clock>) -> Result<(Engine, Writ
         inbox: inbox.clone(),
         clock: clock.clone(),
         wakeups: Wakeups::default(),
-        time: Timestamp::default(),
-        elapsed: Duration::ZERO,
-        next_due: None,
+        clocks,
+        next_due: NextDue::default(),
         commits,
+        looked_at_disk: Duration::ZERO,
         recovers: false,
     };
     writer.recover()?;
-    Ok((Engine { client: Client::new(inbox, epoch, events, meter, clock) }, writer))
+    let room = writer.store.room().cloned();
+    let client = Client::new(inbox, epoch, events, meter, (clock, shared_clocks), room);
+    Ok((Engine { client, released: None }, writer))
 }

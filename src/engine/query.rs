@@ -6,12 +6,23 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
+use crate::engine::history;
+use crate::engine::page;
+use crate::engine::rules::Rules;
 use crate::engine::rules::audit::AuditEntry;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::due::NextDue;
+use crate::engine::rules::due::Now;
+use crate::engine::rules::due::shown;
+use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::lock::Locks;
-use crate::engine::rules::record::HoldCause;
+use crate::engine::rules::rate::Rates;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
@@ -30,6 +41,7 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::queue::HoldKind;
 use crate::queue::Order;
 
 /// Something to look up.
@@ -77,6 +89,18 @@ pub(crate) enum Query {
         queue: QueueName,
         id: WorkflowId,
     },
+    /// What has ended in a queue or in one workflow of it, newest first, before the entry with this number.
+    History {
+        queue: QueueName,
+        id: Option<WorkflowId>,
+        before: Option<u64>,
+        limit: usize,
+    },
+    /// How a message has ended.
+    Ended {
+        queue: QueueName,
+        sequence: SequenceNumber,
+    },
     /// What operators did, after the entry with this number.
     Audit {
         after: u64,
@@ -84,6 +108,8 @@ pub(crate) enum Query {
     },
     /// When the next thing is due, and whether anything of a queue is ready.
     NextDue,
+    /// What a command would be answered, if it were asked now.
+    TryOut(Box<Command>),
 }
 
 impl Query {
@@ -97,13 +123,13 @@ impl Query {
             | Query::Offered { queue, .. }
             | Query::Line { queue, .. }
             | Query::DeadLetters { queue, .. }
-            | Query::State { queue, .. } => Some(queue),
-            Query::Queues { .. } | Query::Audit { .. } | Query::NextDue => None,
+            | Query::State { queue, .. }
+            | Query::History { queue, .. }
+            | Query::Ended { queue, .. } => Some(queue),
+            Query::Queues { .. } | Query::Audit { .. } | Query::NextDue | Query::TryOut(_) => None,
         }
     }
-}
 
-impl Query {
     /// Whether it is a use of the queue: a peek at messages is, a look at counters is not.
     pub(crate) fn is_use(&self) -> bool {
         matches!(self, Query::Messages { .. } | Query::Offered { .. } | Query::Line { .. })
@@ -121,17 +147,19 @@ pub(crate) enum Answer {
     Messages(Vec<MessageView>),
     DeadLetters(Vec<DeadLetterView>),
     State(Option<Bytes>),
+    History(Vec<HistoryEntry>),
     Audit(Vec<AuditEntry>),
     NextDue(Option<Timestamp>),
+    TriedOut(Box<Reply>),
 }
 
 /// Looks something up.
-pub(crate) fn look(query: Query, records: &dyn Records, locks: &Locks) -> Read<Answer> {
-    let look = |queue| Look { queue, records, locks };
+pub(crate) fn look(query: Query, records: &dyn Records, rules: &Rules, now: Now) -> Read<Answer> {
+    let (locks, rates) = (rules.locks(), rules.rates());
     let query = match query {
-        Query::Queues { after, limit } => return queues(records, after.as_ref(), limit),
-        Query::Audit { after, limit } => return audit(records, after, limit),
-        Query::NextDue => return Ok(Answer::NextDue(next_due(records, locks)?)),
+        Query::Queues { after, limit } => return queues(records, rates, after.as_ref(), limit, now),
+        Query::Audit { after, limit } => return page::audit(records, after, limit).map(Answer::Audit),
+        Query::NextDue => return Ok(Answer::NextDue(next_hand_out(records, rules, now)?.shown(now))),
         query => query,
     };
     let queue = match query.queue() {
@@ -139,36 +167,50 @@ pub(crate) fn look(query: Query, records: &dyn Records, locks: &Locks) -> Read<A
         None => None,
     };
     match queue {
-        Some(queue) => look(queue).answer(query),
+        Some(queue) => Look { queue, records, locks, rates, now }.answer(query),
         None => Ok(Answer::NoQueue),
     }
 }
 
-fn queues(records: &dyn Records, after: Option<&QueueName>, limit: usize) -> Read<Answer> {
+fn queues(
+    records: &dyn Records,
+    rates: &Rates,
+    after: Option<&QueueName>,
+    limit: usize,
+    now: Now,
+) -> Read<Answer> {
     let page = records.queues(after, limit.min(limits::PAGE_MAX))?;
-    let views: Read<Vec<QueueView>> = page.iter().map(|queue| queue_view(records, queue)).collect();
+    let views: Read<Vec<QueueView>> =
+        page.iter().map(|queue| QueueView::look(records, rates, queue, now)).collect();
     Ok(Answer::Queues(views?))
 }
 
-fn audit(records: &dyn Records, after: u64, limit: usize) -> Read<Answer> {
-    let page = records.audit_after(after, limit.min(limits::PAGE_MAX))?;
-    Ok(Answer::Audit(page.into_iter().map(Arc::unwrap_or_clone).collect()))
+/// When a lock runs out or a reminder is due, whichever is first, on each clock.
+pub(crate) fn next_due(records: &dyn Records, locks: &Locks) -> Read<NextDue> {
+    let [engine, wall] = first_reminders(records)?.map(|first| first.map(|reminder| reminder.due));
+    let lock = locks.first_deadline().map(|(due, _)| Due::engine(due));
+    Ok(NextDue { engine: [engine, lock].into_iter().flatten().min(), wall })
 }
 
-/// When a lock runs out or a reminder is due, whichever is first.
-pub(crate) fn next_due(records: &dyn Records, locks: &Locks) -> Read<Option<Timestamp>> {
-    let reminder = records.reminder_first()?.map(|reminder| reminder.due);
-    let lock = locks.first_deadline().map(|(due, _)| due);
-    Ok([reminder, lock].into_iter().flatten().min())
+/// When the next thing is due, or when a queue that has something ready may hand it out again.
+fn next_hand_out(records: &dyn Records, rules: &Rules, now: Now) -> Read<NextDue> {
+    let mut due = next_due(records, rules.locks())?;
+    for queue in rules.rates().queues() {
+        if let Some(record) = records.queue(*queue)?
+            && records.tally(*queue)?.counts.ready > 0
+            && let Some(until) = rules.rates().pauses_until(&record, now.engine)
+        {
+            due.engine = due.engine.into_iter().chain([Due::engine(until)]).min();
+        }
+    }
+    Ok(due)
 }
 
-fn queue_view(records: &dyn Records, queue: &QueueRecord) -> Read<QueueView> {
-    Ok(QueueView {
-        name: queue.name.clone(),
-        options: queue.options.clone(),
-        counts: records.tally(queue.id)?.counts,
-        created_at: queue.created_at,
-    })
+/// The first reminder of engine time and that of wall time.
+pub(crate) fn first_reminders(records: &dyn Records) -> Read<[Option<Reminder>; 2]> {
+    let engine = records.reminder_from(Due::engine(Timestamp::default()))?;
+    let wall = records.reminder_from(Due::FIRST_OF_WALL)?;
+    Ok([engine.filter(|reminder| !reminder.due.is_of_wall()), wall])
 }
 
 /// A look into one queue.
@@ -176,12 +218,16 @@ struct Look<'a> {
     queue: Arc<QueueRecord>,
     records: &'a dyn Records,
     locks: &'a Locks,
+    rates: &'a Rates,
+    now: Now,
 }
 
 impl Look<'_> {
     fn answer(&self, query: Query) -> Read<Answer> {
         Ok(match query {
-            Query::Queue { .. } => Answer::Queue(Box::new(queue_view(self.records, &self.queue)?)),
+            Query::Queue { .. } => {
+                Answer::Queue(Box::new(QueueView::look(self.records, self.rates, &self.queue, self.now)?))
+            }
             Query::Workflows { after, limit, .. } => Answer::Workflows(self.workflows(after, limit)?),
             Query::Workflow { id, .. } => Answer::Workflow(self.workflow(id)?),
             Query::Messages { from, limit, .. } => Answer::Messages(self.messages(from, limit)?),
@@ -189,7 +235,13 @@ impl Look<'_> {
             Query::Line { id, from, limit, .. } => Answer::Messages(self.line(id, from, limit)?),
             Query::DeadLetters { after, limit, .. } => Answer::DeadLetters(self.dead_letters(after, limit)?),
             Query::State { id, .. } => Answer::State(self.records.state(&self.key(Stream::Named(id)))?),
-            Query::Queues { .. } | Query::Audit { .. } | Query::NextDue => {
+            Query::History { id, before, limit, .. } => {
+                Answer::History(history::page(self.records, self.queue.id, id, before, limit)?)
+            }
+            Query::Ended { sequence, .. } => {
+                Answer::History(history::of_message(self.records, self.queue.id, sequence)?)
+            }
+            Query::Queues { .. } | Query::Audit { .. } | Query::NextDue | Query::TryOut(_) => {
                 unreachable!("these look into no queue")
             }
         })
@@ -215,9 +267,15 @@ impl Look<'_> {
     }
 
     fn workflow_view(&self, key: &WorkflowKey, record: &WorkflowRecord) -> Read<WorkflowView> {
+        let status = self.workflow_status(key, record)?;
+        let paced = match status {
+            WorkflowStatus::Ready => self.rates.pauses_until(&self.queue, self.now.engine),
+            _ => None,
+        };
         Ok(WorkflowView {
             workflow_id: key.stream.workflow_id().cloned(),
-            status: self.workflow_status(key, record)?,
+            rate_limited_until: paced.map(|until| shown(until, self.now)),
+            status,
             next_position: matches!(self.queue.options.order, Order::Position { .. })
                 .then_some(record.cursor),
             messages: record.line,
@@ -225,16 +283,17 @@ impl Look<'_> {
             set_aside: record.aside,
             dead_letters: record.dead,
             has_state: record.has_state,
+            holds: record.holds.iter().cloned().collect(),
             gap: self.gap(key, record)?,
         })
     }
 
     fn workflow_status(&self, key: &WorkflowKey, record: &WorkflowRecord) -> Read<WorkflowStatus> {
-        if let Some(hold) = &record.hold {
+        if let Some(hold) = record.holds.iter().next() {
             return Ok(WorkflowStatus::Held(hold.clone()));
         }
         if let Some((_, lock)) = self.locks.of(key) {
-            return Ok(WorkflowStatus::Locked { until: lock.until });
+            return Ok(WorkflowStatus::Locked { until: shown(lock.until, self.now) });
         }
         let Some((rank, sequence)) = self.records.line_from(key, 0)? else {
             // In after-order, what waits for an unknown predecessor has no place in the line yet.
@@ -245,14 +304,14 @@ impl Look<'_> {
             return Ok(WorkflowStatus::Idle);
         };
         Ok(match head.status {
-            Status::Scheduled { due } => WorkflowStatus::Scheduled { until: due },
+            Status::Scheduled { due } => WorkflowStatus::Scheduled { until: due.shown(self.now) },
             Status::Failed { due } => {
                 let reason = head.attempts.last().map(|attempt| attempt.reason.clone()).unwrap_or_default();
-                WorkflowStatus::Blocked { sequence_number: sequence, until: due, reason }
+                WorkflowStatus::Blocked { sequence_number: sequence, until: self.shown(due), reason }
             }
             Status::Asked { due, .. } => WorkflowStatus::Blocked {
                 sequence_number: sequence,
-                until: due,
+                until: self.shown(due),
                 reason: "set aside".to_owned(),
             },
             _ if self.is_beyond(record, rank) => WorkflowStatus::WaitingForPredecessor,
@@ -260,14 +319,19 @@ impl Look<'_> {
         })
     }
 
+    /// An instant as people are shown it.
+    fn shown(&self, due: Option<Due>) -> Option<Timestamp> {
+        due.map(|due| due.shown(self.now))
+    }
+
     fn is_beyond(&self, record: &WorkflowRecord, rank: u64) -> bool {
         let positional = matches!(self.queue.options.order, Order::Position { .. } | Order::After);
-        positional && rank > record.through
+        positional && record.is_beyond(rank)
     }
 
     fn gap(&self, key: &WorkflowKey, record: &WorkflowRecord) -> Read<Option<Gap>> {
         let Some(gap) = &record.gap else { return Ok(None) };
-        let held = record.hold.as_ref().is_some_and(|hold| hold.cause == HoldCause::Gap);
+        let held = record.holds.has(HoldKind::Gap);
         let by_position = matches!(self.queue.options.order, Order::Position { .. });
         let waiting = match by_position {
             true => self.records.line_from(key, record.through + 1)?.map(|(rank, _)| rank),
@@ -277,12 +341,12 @@ impl Look<'_> {
             first_missing: by_position.then_some(record.through + 1),
             first_waiting: waiting,
             since: gap.since,
-            due: gap.due.filter(|_| !held),
+            due: gap.due.filter(|_| !held).map(|due| shown(due, self.now)),
         }))
     }
 
     fn messages(&self, from: SequenceNumber, limit: usize) -> Read<Vec<MessageView>> {
-        let mut page = Page::new(limit);
+        let mut page = page::Page::new(limit);
         let mut next = from;
         while page.has_room() {
             let Some((sequence, record)) = self.records.message_from(self.queue.id, next)? else {
@@ -296,7 +360,7 @@ impl Look<'_> {
 
     /// One message of each workflow that offers one.
     fn offered(&self, limit: usize) -> Read<Vec<MessageView>> {
-        let mut page = Page::new(limit);
+        let mut page = page::Page::new(limit);
         let mut ticket = 0;
         while page.has_room() {
             let Some((found, stream)) = self.records.ready_from(self.queue.id, ticket)? else {
@@ -314,7 +378,7 @@ impl Look<'_> {
 
     fn line(&self, id: WorkflowId, from: u64, limit: usize) -> Read<Vec<MessageView>> {
         let key = self.key(Stream::Named(id));
-        let mut page = Page::new(limit);
+        let mut page = page::Page::new(limit);
         let mut next = from;
         while page.has_room() {
             let Some((rank, sequence)) = self.records.line_from(&key, next)? else {
@@ -341,7 +405,7 @@ impl Look<'_> {
             workflow_id: content.workflow_id,
             message_id: record.message_id,
             accepted_at: record.accepted_at,
-            expires_at: record.expires_at,
+            expires_at: self.shown(record.expires_at),
             delivery_count: record.delivery_count,
             attempts: record.attempts,
             headers: content.headers,
@@ -356,11 +420,15 @@ impl Look<'_> {
                 true => MessageStatus::Deferred { why: Deferral::Early, until: None },
                 false => MessageStatus::Ready,
             },
-            Status::Scheduled { due } => MessageStatus::Scheduled { until: *due },
-            Status::Failed { due } => MessageStatus::Deferred { why: Deferral::Failed, until: *due },
-            Status::Asked { due, .. } => MessageStatus::Deferred { why: Deferral::Asked, until: *due },
+            Status::Scheduled { due } => MessageStatus::Scheduled { until: due.shown(self.now) },
+            Status::Failed { due } => {
+                MessageStatus::Deferred { why: Deferral::Failed, until: self.shown(*due) }
+            }
+            Status::Asked { due, .. } => {
+                MessageStatus::Deferred { why: Deferral::Asked, until: self.shown(*due) }
+            }
             Status::Locked { .. } => MessageStatus::Locked {
-                until: self.locks.of(&key).map(|(_, lock)| lock.until).unwrap_or_default(),
+                until: self.locks.of(&key).map(|(_, lock)| shown(lock.until, self.now)).unwrap_or_default(),
             },
             Status::DeadLettered(letter) => MessageStatus::DeadLettered((**letter).clone()),
         })
@@ -414,27 +482,5 @@ impl Look<'_> {
             });
         }
         Ok(views)
-    }
-}
-
-/// A page of messages, bounded in number and bytes.
-struct Page {
-    views: Vec<MessageView>,
-    limit: usize,
-    bytes: usize,
-}
-
-impl Page {
-    fn new(limit: usize) -> Page {
-        Page { views: Vec::new(), limit: limit.min(limits::PAGE_MAX), bytes: 0 }
-    }
-
-    fn has_room(&self) -> bool {
-        self.views.len() < self.limit && self.bytes < limits::RECEIVE_BYTES_MAX
-    }
-
-    fn add(&mut self, view: MessageView) {
-        self.bytes += view.body.len();
-        self.views.push(view);
     }
 }

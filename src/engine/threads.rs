@@ -3,6 +3,8 @@
 
 use std::io;
 
+pub(crate) use std::sync::Mutex;
+pub(crate) use std::sync::MutexGuard;
 pub(crate) use std::sync::atomic::AtomicU64;
 pub(crate) use std::sync::atomic::AtomicUsize;
 pub(crate) use std::sync::mpsc;

@@ -3,19 +3,24 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::clock::Timestamp;
+use crate::engine::admission::Admission;
 use crate::engine::inbox::ReplySlot;
 use crate::engine::inbox::Unsealed;
+use crate::engine::query::first_reminders;
 use crate::engine::query::next_due;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::due::NextDue;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::records::Records;
+use crate::engine::store::Room;
 use crate::engine::wakeups::Waiter;
 use crate::engine::wakeups::WaitsFor;
 use crate::engine::wakeups::Wakeups;
@@ -43,10 +48,12 @@ impl Asked {
 pub(crate) struct Applied {
     pub(crate) answers: Vec<(ReplySlot, Unsealed)>,
     pub(crate) events: Vec<Event>,
-    /// When the next lock runs out or the next reminder is due.
-    pub(crate) next_due: Option<Timestamp>,
+    /// When the next lock runs out or the next reminder is due, on each clock.
+    pub(crate) next_due: NextDue,
     /// Whether the last command was an internal one with more to do.
     pub(crate) more: bool,
+    /// What was promised of the disk to the commands that were asked.
+    pub(crate) promised_bytes: u64,
 }
 
 impl Applied {
@@ -62,11 +69,12 @@ impl Applied {
 
 /// A turn in the making.
 pub(crate) struct TurnRules<'a> {
-    now: Timestamp,
+    now: Now,
     elapsed: Duration,
     rules: &'a mut Rules,
     wakeups: &'a mut Wakeups,
     records: &'a mut dyn Records,
+    admission: Admission<'a>,
     applied: Applied,
     /// Whose receivers may find something now.
     woken: BTreeSet<WaitsFor>,
@@ -74,11 +82,12 @@ pub(crate) struct TurnRules<'a> {
 
 impl<'a> TurnRules<'a> {
     pub(crate) fn new(
-        now: Timestamp,
+        now: Now,
         elapsed: Duration,
         rules: &'a mut Rules,
         wakeups: &'a mut Wakeups,
         records: &'a mut dyn Records,
+        room: Option<&'a Room>,
     ) -> TurnRules<'a> {
         TurnRules {
             now,
@@ -86,6 +95,7 @@ impl<'a> TurnRules<'a> {
             rules,
             wakeups,
             records,
+            admission: Admission::new(room),
             applied: Applied::default(),
             woken: BTreeSet::new(),
         }
@@ -94,9 +104,14 @@ impl<'a> TurnRules<'a> {
     pub(crate) fn finish(mut self) -> Result<Applied, Fault> {
         let more_work = !self.wakeups.later.is_empty();
         self.applied.next_due = match more_work {
-            true => Some(self.now),
-            false => next_due(self.records, self.rules.locks())?,
+            true => NextDue { engine: Some(Due::engine(self.now.engine)), wall: None },
+            false => {
+                let mut due = next_due(self.records, self.rules.locks())?;
+                due.engine = due.engine.into_iter().chain(self.wakeups.first_paced().map(Due::engine)).min();
+                due
+            }
         };
+        self.applied.promised_bytes = self.admission.promised_bytes();
         Ok(self.applied)
     }
 
@@ -104,14 +119,15 @@ impl<'a> TurnRules<'a> {
     pub(crate) fn apply_due(&mut self) -> Result<(), Fault> {
         for _ in 0..limits::REMINDERS_PER_TURN {
             match self.rules.locks().first_deadline() {
-                Some((due, token)) if due <= self.now => drop(self.apply(Command::ExpireLock { token })?),
+                Some((due, token)) if due <= self.now.engine => {
+                    drop(self.apply(Command::ExpireLock { token })?)
+                }
                 _ => break,
             }
         }
         let mut work = 0;
         while work < limits::REMINDERS_PER_TURN {
-            let Some(reminder) = self.records.reminder_first()?.filter(|reminder| reminder.due <= self.now)
-            else {
+            let Some(reminder) = self.next_reminder()? else {
                 break;
             };
             // A sweep is many steps in one, and may ask to be called again at once.
@@ -122,13 +138,25 @@ impl<'a> TurnRules<'a> {
         Ok(())
     }
 
+    /// The reminder that has been due for longest, on its own clock. What is due at the same instant on both goes in the
+    /// order of its kinds, as on one clock: what comes back does so before a gap behind it is judged.
+    fn next_reminder(&self) -> Result<Option<Reminder>, Fault> {
+        let late = |reminder: &Reminder| reminder.due.clock(self.now).since(reminder.due.at());
+        let firsts = first_reminders(self.records)?.into_iter().flatten();
+        let due = firsts.filter(|reminder| reminder.due.is_past(self.now));
+        Ok(due.min_by(|one, other| {
+            let kinds = || (one.queue, &one.what).cmp(&(other.queue, &other.what));
+            late(other).cmp(&late(one)).then_with(kinds)
+        }))
+    }
+
     /// A queue in which somebody waits is not idle.
     fn note_waiting_receivers(&mut self, reminder: &Reminder) -> Result<(), Fault> {
         if reminder.what == Remind::Idle
             && let Some(queue) = self.records.queue(reminder.queue)?
             && self.wakeups.is_waited_for(&WaitsFor::Queue(queue.name.clone()))
         {
-            self.rules.note_use(reminder.queue, self.now);
+            self.rules.note_use(reminder.queue, self.now.engine);
         }
         Ok(())
     }
@@ -136,6 +164,7 @@ impl<'a> TurnRules<'a> {
     /// Applies what was asked, and serves the receivers that wait for what it brought.
     pub(crate) fn apply_asked(&mut self, asked: Vec<Asked>) -> Result<(), Fault> {
         self.woken.append(&mut self.wakeups.later);
+        self.woken.append(&mut self.wakeups.take_paced(self.now.engine));
         for asked in asked {
             self.apply_one(asked)?;
         }
@@ -150,9 +179,18 @@ impl<'a> TurnRules<'a> {
         if slot.as_ref().is_some_and(ReplySlot::is_closed) && WaitsFor::of(&command).is_some() {
             return Ok(());
         }
+        if let Some(reply) = self.admission.refuse(&command, &*self.records)? {
+            self.applied.answers.extend(slot.map(|slot| (slot, Unsealed { reply, queue: None })));
+            return Ok(());
+        }
         let queue = queue_of(&command);
         let again = wait.filter(|wait| !wait.is_zero()).map(|wait| (wait, command.clone()));
-        let reply = self.apply(command)?;
+        // So many expired messages stand before what it could have that the turn after this goes on with them.
+        let is_put_off = WaitsFor::of(&command).is_some_and(|waits| self.wakeups.later.contains(&waits));
+        let reply = match is_put_off {
+            true => Applied::nothing_for(&command).reply,
+            false => self.apply(command)?,
+        };
         let Some(slot) = slot else {
             self.applied.more = matches!(reply, Reply::Done { more: true });
             return Ok(());
@@ -203,6 +241,10 @@ impl<'a> TurnRules<'a> {
                 Effect::Work(queue) => drop(self.woken.insert(WaitsFor::Queue(queue))),
                 Effect::TakenWork(token) => drop(self.woken.insert(WaitsFor::Taken(token))),
                 Effect::MoreWork(queue) => drop(self.wakeups.later.insert(WaitsFor::Queue(queue))),
+                Effect::Paced { queue, holder, until } => {
+                    let waits_for = holder.map_or(WaitsFor::Queue(queue), WaitsFor::Taken);
+                    self.wakeups.pace(waits_for, until);
+                }
                 Effect::LocksFreed => self.woken.extend(self.wakeups.queues().cloned()),
                 Effect::Event(event) => {
                     if event.kind == EventKind::QueueDeleted {

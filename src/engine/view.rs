@@ -4,10 +4,16 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::due::Now;
+use crate::engine::rules::due::shown;
+use crate::engine::rules::holds::Hold;
+use crate::engine::rules::rate::Rates;
 use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::DeadLetter;
-use crate::engine::rules::record::Hold;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::records::Records;
 use crate::header::Headers;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -25,8 +31,47 @@ pub struct QueueView {
     pub options: QueueOptions,
     /// How many messages are where, and how many ended how.
     pub counts: Counts,
+    /// How many ended messages it remembers.
+    pub history: u64,
+    /// How many cursors of forgotten workflows it remembers.
+    pub cursors: u64,
+    /// How many of these were ever forgotten before their time, because there were too many.
+    pub cursors_cut: u64,
+    /// How many settled messages of after-ordered workflows were ever forgotten before their workflows, because a workflow
+    /// had more than it may remember: a resend of one is not recognised.
+    pub links_cut: u64,
     /// When it was created.
     pub created_at: Timestamp,
+    /// Whether its handlers are told to pause.
+    pub paused: bool,
+    /// Until when hand-out pauses because its rate is used up, while messages are ready.
+    pub rate_limited_until: Option<Timestamp>,
+}
+
+impl QueueView {
+    /// What a look at a queue shows now.
+    pub(crate) fn look(
+        records: &dyn Records,
+        rates: &Rates,
+        queue: &QueueRecord,
+        now: Now,
+    ) -> Read<QueueView> {
+        let tally = records.tally(queue.id)?;
+        let cursors = records.cursor_count(queue.id)?;
+        let paced = rates.pauses_until(queue, now.engine).filter(|_| tally.counts.ready > 0);
+        Ok(QueueView {
+            rate_limited_until: paced.map(|until| shown(until, now)),
+            name: queue.name.clone(),
+            options: queue.options.clone(),
+            counts: tally.counts,
+            history: tally.history.kept(),
+            cursors: cursors.kept,
+            cursors_cut: cursors.cut,
+            links_cut: cursors.links_cut,
+            created_at: queue.created_at,
+            paused: queue.paused,
+        })
+    }
 }
 
 /// A workflow.
@@ -49,8 +94,12 @@ pub struct WorkflowView {
     pub dead_letters: u64,
     /// Whether it keeps a state.
     pub has_state: bool,
+    /// Why it is held, oldest first and at most one of each kind; it goes on when the last is lifted.
+    pub holds: Vec<Hold>,
     /// The gap later messages wait behind.
     pub gap: Option<Gap>,
+    /// Ready, but hand-out of its queue pauses until then, because the queue's rate is used up.
+    pub rate_limited_until: Option<Timestamp>,
 }
 
 /// What a workflow does, or why it does nothing.
@@ -80,7 +129,8 @@ pub enum WorkflowStatus {
     },
     /// The next message has not come; later ones wait.
     WaitingForPredecessor,
-    /// Somebody has to resume it.
+    /// It offers nothing until its causes are gone or somebody resumes it. This is the oldest of
+    /// [`WorkflowView::holds`].
     Held(Hold),
     /// It has nothing to hand out.
     Idle,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::clock::Timestamp;
 use crate::engine::inbox::ReplySlot;
 use crate::engine::rules::command::Command;
 use crate::id::QueueName;
@@ -54,12 +55,17 @@ pub(crate) struct Wakeups {
     waiters: BTreeMap<Place, Waiter>,
     waiting: BTreeMap<WaitsFor, BTreeSet<Place>>,
     deadlines: BTreeSet<(Duration, Place)>,
+    /// Those who can be told that they have waited long enough.
+    by_token: BTreeMap<LockToken, Place>,
     next_place: Place,
     sweep_at: usize,
     /// Who sleeps until when, in the clock's elapsed time.
     sleepers: BTreeMap<(Duration, Place), oneshot::Sender<()>>,
     /// Whose receivers have to be served in the next turn, because this one has done enough.
     pub(crate) later: BTreeSet<WaitsFor>,
+    /// Whose receivers a rate keeps waiting, and when there is room again, in engine time.
+    paced: BTreeMap<WaitsFor, Timestamp>,
+    paced_until: BTreeSet<(Timestamp, WaitsFor)>,
 }
 
 impl Wakeups {
@@ -80,6 +86,9 @@ impl Wakeups {
     pub(crate) fn put_back(&mut self, place: Place, waiter: Waiter) {
         self.waiting.entry(waiter.waits_for.clone()).or_default().insert(place);
         self.deadlines.insert((waiter.until, place));
+        if let Some(token) = token_of(&waiter.command) {
+            self.by_token.insert(token, place);
+        }
         self.waiters.insert(place, waiter);
     }
 
@@ -97,6 +106,11 @@ impl Wakeups {
     fn take(&mut self, place: Place) -> Waiter {
         let waiter = self.waiters.remove(&place).expect("every listed receiver waits");
         self.deadlines.remove(&(waiter.until, place));
+        if let Some(token) = token_of(&waiter.command)
+            && self.by_token.get(&token) == Some(&place)
+        {
+            self.by_token.remove(&token);
+        }
         if let Some(places) = self.waiting.get_mut(&waiter.waits_for) {
             places.remove(&place);
             if places.is_empty() {
@@ -141,6 +155,45 @@ impl Wakeups {
         places.into_iter().map(|place| self.take(place)).collect()
     }
 
+    /// Takes out the receiver that waits under a token.
+    pub(crate) fn withdraw(&mut self, token: LockToken) -> Option<Waiter> {
+        let place = *self.by_token.get(&token)?;
+        Some(self.take(place))
+    }
+
+    /// Notes that a rate keeps receivers waiting until an instant of engine time.
+    pub(crate) fn pace(&mut self, waits_for: WaitsFor, until: Timestamp) {
+        if let Some(before) = self.paced.insert(waits_for.clone(), until) {
+            self.paced_until.remove(&(before, waits_for.clone()));
+        }
+        self.paced_until.insert((until, waits_for));
+    }
+
+    /// Whose receivers no rate keeps waiting any more.
+    pub(crate) fn take_paced(&mut self, now: Timestamp) -> BTreeSet<WaitsFor> {
+        let mut woken = BTreeSet::new();
+        while self.paced_until.first().is_some_and(|(until, _)| *until <= now)
+            && let Some((_, waits_for)) = self.paced_until.pop_first()
+        {
+            self.paced.remove(&waits_for);
+            woken.insert(waits_for);
+        }
+        woken
+    }
+
+    /// When there is room again for the first receivers that a rate keeps waiting; nobody wakes up for those who have gone.
+    pub(crate) fn first_paced(&mut self) -> Option<Timestamp> {
+        while let Some((until, waits_for)) = self.paced_until.first() {
+            if self.waiting.contains_key(waits_for) {
+                return Some(*until);
+            }
+            if let Some((_, waits_for)) = self.paced_until.pop_first() {
+                self.paced.remove(&waits_for);
+            }
+        }
+        None
+    }
+
     pub(crate) fn is_waited_for(&self, waits_for: &WaitsFor) -> bool {
         self.waiting.contains_key(waits_for)
     }
@@ -152,5 +205,13 @@ impl Wakeups {
 
     pub(crate) fn take_all(&mut self) -> Vec<Waiter> {
         self.take_where(|_| true)
+    }
+}
+
+/// The token under which a receiver can be told that it has waited long enough.
+fn token_of(command: &Command) -> Option<LockToken> {
+    match command {
+        Command::Receive { token, .. } | Command::ReceiveTaken { token, .. } => Some(*token),
+        _ => None,
     }
 }

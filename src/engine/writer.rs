@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
-use crate::clock::Timestamp;
+use crate::engine::clocks::Clocks;
+use crate::engine::clocks::Reading;
 use crate::engine::commits::BackupSlot;
 use crate::engine::commits::Commits;
 use crate::engine::commits::LookSlot;
@@ -22,6 +23,7 @@ use crate::engine::query::Answer;
 use crate::engine::query::Query;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::due::NextDue;
 use crate::engine::rules::records::Records;
 use crate::engine::store::Job;
 use crate::engine::store::Store;
@@ -29,10 +31,12 @@ use crate::engine::timers;
 use crate::engine::turn::Applied;
 use crate::engine::turn::Asked;
 use crate::engine::turn::TurnRules;
+use crate::engine::wakeups::Waiter;
 use crate::engine::wakeups::Wakeups;
 use crate::error::Fault;
 use crate::error::Unavailable;
 use crate::limits;
+use crate::token::LockToken;
 
 /// The one thread that writes, with everything it owns.
 pub(crate) struct Writer {
@@ -42,13 +46,12 @@ pub(crate) struct Writer {
     pub(crate) inbox: Inbox,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) wakeups: Wakeups,
-    /// The engine's time: it never runs backwards.
-    pub(crate) time: Timestamp,
-    /// The clock's elapsed time of the last turn, by which a jump of the wall clock is told from a long sleep.
-    pub(crate) elapsed: Duration,
-    /// When the next lock runs out or the next reminder is due.
-    pub(crate) next_due: Option<Timestamp>,
+    pub(crate) clocks: Clocks,
+    /// When the next lock runs out or the next reminder is due, on each clock.
+    pub(crate) next_due: NextDue,
     pub(crate) commits: Commits,
+    /// When the disk was last looked at, in the clock's elapsed time.
+    pub(crate) looked_at_disk: Duration,
     /// Whether there is more to recover.
     pub(crate) recovers: bool,
 }
@@ -61,12 +64,12 @@ struct Gathered {
     backups: Vec<(PathBuf, BackupSlot)>,
     closing: Vec<oneshot::Sender<()>>,
     sleepers: Vec<(Duration, oneshot::Sender<()>)>,
+    withdrawn: Vec<LockToken>,
 }
 
 impl Writer {
     /// Gives back what was handed out when the file was last closed, before anything else happens.
     pub(crate) fn recover(&mut self) -> Result<(), Fault> {
-        (self.time, self.elapsed) = (self.now(), self.clock.elapsed());
         loop {
             let some = (0..limits::SWEEP_MAX).map(|_| Asked::unattended(Command::Recover));
             let mut release = Release::default();
@@ -86,8 +89,14 @@ impl Writer {
                 self.wakeups.put_to_sleep(until, slot);
             }
             if let Err(fault) = self.serve(gathered.asked, gathered.queries, gathered.backups) {
-                tracing::error!(%fault, "the engine stops");
+                tracing::error!(%fault, "the engine stops for good; opening its file again is the recovery");
                 return self.stop(Unavailable::Stopped(fault));
+            }
+            // After the turn: what was asked before it is withdrawn waits now, or has been served.
+            for token in gathered.withdrawn {
+                if let Some(waiter) = self.wakeups.withdraw(token) {
+                    self.answer_with_nothing(waiter);
+                }
             }
             if !gathered.closing.is_empty() {
                 self.stop(Unavailable::Closed);
@@ -110,10 +119,11 @@ impl Writer {
             self.store.fail(fault);
             return Err(fault.clone());
         }
-        self.advance_time();
+        self.look_at_disk()?;
+        self.clocks.advance(Reading::of(&*self.clock));
         self.expire_waiters();
         let (mut job, mut release) = (None, Release { backups, ..Release::default() });
-        if !asked.is_empty() || self.next_due.is_some_and(|due| due <= self.time) {
+        if !asked.is_empty() || self.next_due.is_past(self.clocks.now()) {
             job = self.turn(asked, &mut release)?;
         }
         for (query, slot) in queries {
@@ -129,20 +139,27 @@ impl Writer {
     /// One turn: due reminders and locks first, then requests. What it leads to waits for its commit.
     fn turn(&mut self, asked: Vec<Asked>, release: &mut Release) -> Result<Option<Job>, Fault> {
         self.store.land(self.commits.committed());
-        let (now, elapsed) = (self.time, self.clock.elapsed());
+        let (now, stamp, elapsed) = (self.clocks.now(), self.clocks.stamp(), self.clock.elapsed());
         let (rules, wakeups) = (&mut self.rules, &mut self.wakeups);
-        let (applied, job) = self.store.prepare(|turn| {
-            let mut work = TurnRules::new(now, elapsed, rules, wakeups, turn);
+        let room = self.store.room().cloned();
+        let (applied, mut job) = self.store.prepare(|turn| {
+            let mut work = TurnRules::new(now, elapsed, rules, wakeups, turn, room.as_ref());
             work.apply_due()?;
             work.apply_asked(asked)?;
             let applied = work.finish()?;
-            turn.stamp(now);
+            turn.stamp(stamp);
             Ok(applied)
         })?;
         self.next_due = applied.next_due;
         self.recovers = applied.more;
         release.events = applied.events;
         release.answers = applied.answers;
+        match (&mut job, room) {
+            (Some(job), _) => job.promised_bytes = applied.promised_bytes,
+            // Nothing of it is written.
+            (None, Some(room)) => room.redeem(applied.promised_bytes),
+            (None, None) => {}
+        }
         Ok(job)
     }
 
@@ -156,6 +173,10 @@ impl Writer {
             Err(RecvTimeoutError::Disconnected) => unreachable!("the writer keeps a handle of its own inbox"),
         }
         for _ in 1..limits::TURN_MAX {
+            // A step of a purge is work enough for a turn; what has come behind it is served with the next.
+            if gathered.asked.last().is_some_and(|asked| asked.command.is_bulk()) {
+                break;
+            }
             match self.intake.take() {
                 Some(posted) => gathered.add(posted.request),
                 None => break,
@@ -166,41 +187,52 @@ impl Writer {
 
     /// How long it may wait; `None` until something comes.
     fn patience(&self) -> Option<Duration> {
-        timers::patience(&*self.clock, self.time, self.next_due, self.wakeups.first_deadline())
-    }
-
-    fn now(&self) -> Timestamp {
-        self.clock.now().max(self.store.time()).max(self.time)
-    }
-
-    fn advance_time(&mut self) {
-        let (now, elapsed) = (self.now(), self.clock.elapsed());
-        let passed = elapsed.saturating_sub(self.elapsed);
-        if now.since(self.time).saturating_sub(passed) > limits::CLOCK_JUMP {
-            tracing::warn!(from = %self.time, to = %now, "the wall clock has jumped ahead");
+        let patience =
+            timers::patience(&*self.clock, &self.clocks, self.next_due, self.wakeups.first_deadline());
+        // A file can go away, and a disk fill up, while nothing is asked.
+        match self.store.has_file() && !self.clock.is_manual() {
+            true => Some(patience.map_or(limits::DISK_LOOK_EVERY, |wait| wait.min(limits::DISK_LOOK_EVERY))),
+            false => patience,
         }
-        (self.time, self.elapsed) = (now, elapsed);
+    }
+
+    /// Looks at the file and its disk, if it is time again.
+    fn look_at_disk(&mut self) -> Result<(), Fault> {
+        let elapsed = self.clock.elapsed();
+        if elapsed.saturating_sub(self.looked_at_disk) < limits::DISK_LOOK_EVERY {
+            return Ok(());
+        }
+        self.looked_at_disk = elapsed;
+        self.store.look_at_disk()
     }
 
     fn expire_waiters(&mut self) {
         self.wakeups.wake_sleepers(self.clock.elapsed());
         for waiter in self.wakeups.take_expired(self.clock.elapsed()) {
-            let parcel = Applied::nothing_for(&waiter.command).seal(&self.inbox);
-            let _ = waiter.slot.send(Ok(parcel));
+            self.answer_with_nothing(waiter);
         }
     }
 
+    fn answer_with_nothing(&self, waiter: Waiter) {
+        let parcel = Applied::nothing_for(&waiter.command).seal(&self.inbox);
+        let _ = waiter.slot.send(Ok(parcel));
+    }
+
     fn look(&mut self, query: Query) -> Result<Answer, Fault> {
-        let (rules, now) = (&mut self.rules, self.time);
+        let (rules, now) = (&mut self.rules, self.clocks.now());
+        if let Query::TryOut(command) = query {
+            let reply = self.store.try_out(|turn| rules.try_out(now, *command, turn))?;
+            return Ok(Answer::TriedOut(Box::new(reply)));
+        }
         let (answer, job) = self.store.prepare(|turn| {
             if query.is_use()
                 && let Some(name) = query.queue()
                 && let Some(queue) = turn.queue_named(name)?
                 && queue.options.delete_when_idle.is_some()
             {
-                rules.note_use(queue.id, now);
+                rules.note_use(queue.id, now.engine);
             }
-            query::look(query, turn, rules.locks())
+            query::look(query, turn, rules, now)
         })?;
         assert!(job.is_none(), "a look changes nothing");
         Ok(answer)
@@ -216,7 +248,10 @@ impl Writer {
         while let Some(posted) = self.intake.take() {
             refuse(posted.request, &why);
         }
-        if let Err(fault) = self.store.close() {
+        // Of the fault that stops it has been told.
+        if let Err(fault) = self.store.close()
+            && matches!(why, Unavailable::Closed)
+        {
             tracing::error!(%fault, "the file could not be closed cleanly");
         }
     }
@@ -232,6 +267,7 @@ impl Gathered {
             Request::Backup { target, slot } => self.backups.push((target, slot)),
             Request::GiveBack(command) => self.asked.push(Asked::unattended(command)),
             Request::Sleep { until, slot } => self.sleepers.push((until, slot)),
+            Request::Withdraw(token) => self.withdrawn.push(token),
             Request::Wake => {}
             Request::Close { slot } => self.closing.push(slot),
         }
@@ -243,7 +279,11 @@ fn refuse(request: Request, why: &Unavailable) {
     match request {
         Request::Command { slot, .. } => refuse_command(slot, why),
         Request::Query { slot, .. } => drop(slot.send(Err(why.clone()))),
-        Request::Backup { .. } | Request::GiveBack(_) | Request::Sleep { .. } | Request::Wake => {}
+        Request::Backup { .. }
+        | Request::GiveBack(_)
+        | Request::Sleep { .. }
+        | Request::Withdraw(_)
+        | Request::Wake => {}
         Request::Close { slot } => {
             let _ = slot.send(());
         }

@@ -37,6 +37,17 @@ enum Mark {
     Ours,
     Foreign,
     None,
+    /// It becomes another program at this moment, and the kernel does not show its environment yet.
+    Unknown,
+}
+
+/// What one look through all processes has shown.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sight {
+    /// Who is to go.
+    pub(super) found: Vec<Process>,
+    /// Whether everybody's environment was to be seen: who becomes another program for a moment carries nothing.
+    pub(super) is_whole: bool,
 }
 
 /// Whether there is a `/proc` that shows at least this process.
@@ -45,8 +56,9 @@ pub(super) fn can_be_found() -> bool {
 }
 
 /// All processes but this one that carry the mark, and those in groups of theirs that carry no other.
-pub(super) fn find(carried: &Carried) -> Vec<Process> {
+pub(super) fn find(carried: &Carried) -> Sight {
     let seen: Vec<(Process, Mark)> = pids().filter_map(|pid| look(pid, carried)).collect();
+    let is_whole = seen.iter().all(|(_, mark)| *mark != Mark::Unknown);
     let ours = |process: &Process| process.carries;
     let carriers: BTreeSet<i32> =
         seen.iter().map(|(process, _)| process).filter(|p| ours(p)).map(|p| p.pid).collect();
@@ -60,13 +72,12 @@ pub(super) fn find(carried: &Carried) -> Vec<Process> {
         .map(|process| process.group)
         .collect();
     let here = (own_pid(), getpgrp().as_raw_nonzero().get());
-    seen.into_iter()
-        .filter(|(process, mark)| {
-            let is_led = process.group != here.1 && groups.contains(&process.group) && *mark == Mark::None;
-            process.pid != here.0 && (ours(process) || is_led)
-        })
-        .map(|(process, _)| process)
-        .collect()
+    let is_to_go = |process: &Process, mark: Mark| {
+        let is_led = process.group != here.1 && groups.contains(&process.group) && mark != Mark::Foreign;
+        process.pid != here.0 && (ours(process) || is_led)
+    };
+    let found = seen.iter().filter(|(process, mark)| is_to_go(process, *mark)).map(|(process, _)| *process);
+    Sight { found: found.collect(), is_whole }
 }
 
 /// Signals a process, if it is still the one that was found. Says whether it was.
@@ -97,10 +108,13 @@ fn pids() -> impl Iterator<Item = i32> {
 /// Looks at a process; none when it is gone, or dead and not collected yet.
 fn look(pid: i32, carried: &Carried) -> Option<(Process, Mark)> {
     let stat = stat_of(pid)?;
-    // What belongs to somebody else cannot be read, and is not ours.
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let mark = mark_of(&environment, carried);
-    let Stat { state, group, started } = stat;
+    let mark = match fs::read(format!("/proc/{pid}/environ")) {
+        Ok(environment) if environment.is_empty() && stat.is_becoming => Mark::Unknown,
+        Ok(environment) => mark_of(&environment, carried),
+        // What belongs to somebody else cannot be read, and is not ours.
+        Err(_) => Mark::None,
+    };
+    let Stat { state, group, started, .. } = stat;
     let process =
         Process { pid, started, group, carries: mark == Mark::Ours, is_stopped: matches!(state, 'T' | 't') };
     Some((process, mark))
@@ -112,6 +126,8 @@ struct Stat {
     state: char,
     group: i32,
     started: u64,
+    /// Whether it has memory but no place for its environment in it: it is between two programs.
+    is_becoming: bool,
 }
 
 /// None when it is gone, or dead and not collected yet.
@@ -120,13 +136,16 @@ fn stat_of(pid: i32) -> Option<Stat> {
     (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(stat)
 }
 
-/// Reads the line's first, third and twentieth field behind the name in brackets, which may hold anything.
+/// Reads what is needed behind the name in brackets, which may hold anything. The fields are those of proc_pid_stat(5),
+/// the state being the first here: 20 is the size of its memory, 48 where its environment ends.
 fn read_stat(line: &str) -> Option<Stat> {
     let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
+    let is_zero = |at: usize| fields.get(at).is_none_or(|field| *field == "0");
     Some(Stat {
         state: fields.first()?.chars().next()?,
         group: fields.get(2)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
+        is_becoming: !is_zero(20) && is_zero(48),
     })
 }
 
@@ -148,8 +167,14 @@ mod tests {
 
     #[test]
     fn what_the_kernel_says_is_read_behind_a_name_that_may_hold_anything() {
-        let line = "12 (a) S 7 (b)) R 1 4711 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1234 20";
-        assert_eq!(read_stat(line), Some(Stat { state: 'R', group: 4711, started: 1234 }));
+        let line = |memory: u64, end: u64| {
+            let between = "0 ".repeat(27);
+            format!("12 (a) S 7 (b)) R 1 4711 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1234 {memory} {between}{end} 0")
+        };
+        let stat = |is_becoming| Some(Stat { state: 'R', group: 4711, started: 1234, is_becoming });
+        assert_eq!(read_stat(&line(4096, 70_000)), stat(false));
+        assert_eq!(read_stat(&line(4096, 0)), stat(true));
+        assert_eq!(read_stat(&line(0, 0)), stat(false));
         assert_eq!(read_stat("12 (a"), None);
     }
 

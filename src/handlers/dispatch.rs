@@ -1,7 +1,12 @@
 //! One handler for each subject.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
 
+use crate::clock::Timestamp;
 use crate::engine::Received;
 use crate::handlers::exec::Exec;
 use crate::handlers::forward::Forward;
@@ -10,10 +15,13 @@ use crate::handlers::webhook::Webhook;
 use crate::processor::Assignment;
 use crate::processor::Context;
 use crate::processor::Failure;
+use crate::processor::Gate;
 use crate::processor::Handler;
 use crate::processor::Outcome;
 use crate::processor::Raw;
 use crate::processor::Taker;
+use crate::rate::Bucket;
+use crate::rate::Rate;
 
 /// Any of the ready-made handlers.
 pub(crate) enum AnyHandler {
@@ -34,6 +42,44 @@ pub(crate) struct Dispatch {
     /// Which of them.
     by_subject: BTreeMap<String, usize>,
     otherwise: Option<usize>,
+    /// Those that have a rate.
+    paced: Vec<Paced>,
+}
+
+/// A handler that has a rate.
+struct Paced {
+    handler: usize,
+    rate: Rate,
+    bucket: Mutex<Bucket>,
+}
+
+/// Why nothing is handed out to the handlers of a definition, until when in the clock's elapsed time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HeldBack {
+    /// The rate of one of them is used up.
+    ByRate { until: Duration },
+    /// The daemon cannot start a program for lack of something.
+    ByShortage { until: Duration, why: String },
+}
+
+impl HeldBack {
+    /// Until when.
+    pub(crate) fn until(&self) -> Duration {
+        match self {
+            HeldBack::ByRate { until } | HeldBack::ByShortage { until, .. } => *until,
+        }
+    }
+}
+
+impl Paced {
+    fn bucket(&self) -> MutexGuard<'_, Bucket> {
+        self.bucket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The clock's elapsed time as an instant, for buckets.
+fn at(elapsed: Duration) -> Timestamp {
+    Timestamp::default() + elapsed
 }
 
 impl Dispatch {
@@ -47,6 +93,33 @@ impl Dispatch {
             None => self.otherwise = Some(index),
         }
         self
+    }
+
+    /// Gives the handler that was added last a rate, from now on.
+    #[must_use]
+    pub(crate) fn paced(mut self, rate: Rate, elapsed: Duration) -> Dispatch {
+        let handler = self.handlers.len().checked_sub(1).expect("a handler was added before");
+        self.paced.push(Paced { handler, rate, bucket: Mutex::new(Bucket::full(rate, at(elapsed))) });
+        self
+    }
+
+    /// Why nothing is handed out right now; of several reasons the one that lasts longest.
+    pub(crate) fn held_back(&self, elapsed: Duration) -> Option<HeldBack> {
+        let by_rate = self.paced.iter().filter_map(|paced| {
+            let mut bucket = *paced.bucket();
+            bucket.advance(paced.rate, at(elapsed));
+            let until = bucket.next_at().since(Timestamp::default());
+            (bucket.messages() == 0).then_some(HeldBack::ByRate { until })
+        });
+        let by_shortage = self.handlers.iter().filter_map(|handler| {
+            let (until, why) = match handler {
+                AnyHandler::Exec(exec) => exec.shortage().pauses_until(elapsed)?,
+                AnyHandler::Persistent(persistent) => persistent.cannot_start_until()?,
+                AnyHandler::Webhook(_) | AnyHandler::Forward(_) => return None,
+            };
+            Some(HeldBack::ByShortage { until, why })
+        });
+        by_rate.chain(by_shortage).max_by_key(HeldBack::until)
     }
 
     /// Takes no more messages, and gives back those that wait for a program; what is begun goes on.
@@ -77,6 +150,28 @@ impl AnyHandler {
         match self {
             AnyHandler::Persistent(persistent) => Some(persistent),
             AnyHandler::Exec(_) | AnyHandler::Webhook(_) | AnyHandler::Forward(_) => None,
+        }
+    }
+}
+
+impl Gate for Dispatch {
+    fn open(&self, elapsed: Duration) -> Result<usize, Duration> {
+        if let Some(held_back) = self.held_back(elapsed) {
+            return Err(held_back.until().saturating_sub(elapsed));
+        }
+        // Whose message it will be is not known beforehand, so that any of them has to have room for all.
+        let room = self.paced.iter().map(|paced| {
+            let mut bucket = paced.bucket();
+            bucket.advance(paced.rate, at(elapsed));
+            bucket.messages()
+        });
+        Ok(room.min().unwrap_or(usize::MAX))
+    }
+
+    fn note(&self, message: &Received) {
+        let chosen = self.choose(message);
+        if let Some(paced) = self.paced.iter().find(|paced| Some(paced.handler) == chosen) {
+            paced.bucket().take();
         }
     }
 }

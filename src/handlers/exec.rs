@@ -11,10 +11,14 @@ use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 
+use crate::engine::Output;
 use crate::handlers::answer;
 use crate::handlers::group::Group;
 use crate::handlers::group::told;
+use crate::handlers::output;
+use crate::handlers::program::NotStarted;
 use crate::handlers::program::Program;
+use crate::handlers::shortage::Shortage;
 use crate::handlers::site::Site;
 use crate::handlers::tail::Tail;
 use crate::handlers::variables;
@@ -35,6 +39,9 @@ const BAD_DATA: i32 = 65;
 
 /// Reason of a dead letter whose program gave none.
 const BAD_DATA_REASON: &str = "DeadLetteredByHandler";
+
+/// Why an attempt has failed that outlasted the drain.
+pub(super) const GIVEN_UP: &str = "terminated: the daemon was stopped, and its drain time was over";
 
 /// What is run, and how.
 #[derive(Clone, Debug)]
@@ -63,6 +70,7 @@ pub(crate) struct Exec {
     timeout: Duration,
     output_bytes_max: usize,
     site: Site,
+    shortage: Shortage,
 }
 
 /// How the run of a program came to its end.
@@ -71,6 +79,8 @@ enum End {
     Exited,
     LockLost,
     TimedOut,
+    /// The daemon stops, and its drain time is over.
+    GivenUp,
 }
 
 /// What a program left.
@@ -89,29 +99,36 @@ impl Exec {
             timeout: options.timeout,
             output_bytes_max: options.output_bytes_max,
             site,
+            shortage: Shortage::default(),
         }
+    }
+
+    /// Whether its program cannot be started for a while, and how.
+    pub(crate) fn shortage(&self) -> &Shortage {
+        &self.shortage
     }
 
     /// Runs the program with a document on its input, without a message; any exit code but 0 is a failure.
     pub(crate) async fn tell(&self, document: Bytes) -> Result<(), Failure> {
         let ran = self.run(document, Variables::new(), std::future::pending()).await;
-        let mut ran = ran.map_err(Failure::new)?;
+        let mut ran = ran.map_err(|not| Failure::new(not.why))?;
         match ran.status.as_ref().is_ok_and(ExitStatus::success) && ran.end == End::Exited {
             true => Ok(()),
             false => Err(self.failure(&mut ran)),
         }
     }
 
-    /// Runs the program with a body and further variables, until it exits, the time is over or `lost` says so.
+    /// Runs the program with a body and further variables, until it exits, the time is over or `lost` says why not longer.
     async fn run(
         &self,
         body: Bytes,
         variables: Variables,
-        lost: impl Future<Output = ()>,
-    ) -> Result<Ran, String> {
+        lost: impl Future<Output = End>,
+    ) -> Result<Ran, NotStarted> {
         let mut all = variables;
         all.extend(self.lasting.clone());
         let mut group = self.program.start(all)?;
+        self.shortage.note_start();
         let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
         let stdin = group.child.stdin.take();
         let (mut output, mut errors) = (Tail::new(self.output_bytes_max), Tail::new(self.output_bytes_max));
@@ -142,7 +159,7 @@ impl Exec {
     /// What a program that was run says of its message.
     fn judge(&self, mut ran: Ran) -> Result<Outcome, Failure> {
         let code = ran.status.as_ref().ok().and_then(ExitStatus::code);
-        match (ran.end, code) {
+        let said = match (ran.end, code) {
             (End::Exited, Some(0)) => self.read_answer(&mut ran.output),
             (End::Exited, Some(TRY_AGAIN)) => {
                 let said = ran.last_words().unwrap_or_else(|| format!("exit code {TRY_AGAIN}: try again"));
@@ -150,10 +167,14 @@ impl Exec {
             }
             (End::Exited, Some(BAD_DATA)) => Ok(Outcome::DeadLetter {
                 reason: ran.last_words().unwrap_or_else(|| BAD_DATA_REASON.to_owned()),
-                description: format!("exit code {BAD_DATA}"),
+                description: match ran.written() {
+                    output if output.is_empty() => format!("exit code {BAD_DATA}"),
+                    output => output.text,
+                },
             }),
             _ => Err(self.failure(&mut ran)),
-        }
+        };
+        said.map_err(|failure| failure.output(ran.written()))
     }
 
     /// How it failed, and the last it said.
@@ -161,6 +182,7 @@ impl Exec {
         let what = match ran.end {
             End::Exited => told(&ran.status),
             End::LockLost => "its lock was lost".to_owned(),
+            End::GivenUp => GIVEN_UP.to_owned(),
             End::TimedOut => format!("timed out after {}", WireDuration(self.timeout)),
         };
         Failure::new(match ran.last_words() {
@@ -186,6 +208,11 @@ impl Exec {
 }
 
 impl Ran {
+    /// The ends of both outputs.
+    fn written(&mut self) -> Output {
+        output::of_both(&mut self.output, &mut self.errors)
+    }
+
     /// The last line it complained.
     fn last_words(&mut self) -> Option<String> {
         self.errors.last_line().map(|line| answer::legible(line.text))
@@ -195,8 +222,29 @@ impl Ran {
 impl Handler<Raw> for Exec {
     async fn handle(&self, context: Context, body: Raw) -> Result<Outcome, Failure> {
         let variables = variables::of_message(&self.site, &context).await?;
-        let ran = self.run(body.0, variables, context.cancelled()).await.map_err(Failure::new)?;
-        self.judge(ran)
+        let ended = async {
+            context.cancelled().await;
+            match context.is_given_up() {
+                true => {
+                    let message = context.message();
+                    let (program, sequence) = (self.program.name(), message.sequence_number);
+                    tracing::warn!(program, %sequence, "terminating a program that still runs: the drain time is over");
+                    End::GivenUp
+                }
+                false => End::LockLost,
+            }
+        };
+        let ran = match self.run(body.0, variables, ended).await {
+            Ok(ran) => ran,
+            Err(not) if not.is_shortage => {
+                self.shortage.note(self.site.clock.elapsed(), self.program.name(), &not.why);
+                return Err(Failure::unbegun(not.why));
+            }
+            Err(not) => return Err(Failure::new(not.why)),
+        };
+        let is_given_up = ran.end == End::GivenUp;
+        let said = self.judge(ran);
+        if is_given_up { said.map_err(|failure| failure.retry_after(Duration::ZERO)) } else { said }
     }
 }
 
@@ -204,12 +252,12 @@ impl Handler<Raw> for Exec {
 async fn live(
     group: &mut Group,
     timeout: Duration,
-    lost: impl Future<Output = ()>,
+    lost: impl Future<Output = End>,
 ) -> (End, io::Result<ExitStatus>) {
     let end = tokio::select! {
         biased;
         () = group.exited() => End::Exited,
-        () = lost => End::LockLost,
+        end = lost => end,
         () = limit(timeout) => End::TimedOut,
     };
     if end != End::Exited {

@@ -15,7 +15,7 @@ use crate::handlers::carriers;
 #[cfg(target_os = "linux")]
 use crate::handlers::carriers::Carried;
 #[cfg(target_os = "linux")]
-use crate::handlers::carriers::Process;
+use crate::handlers::carriers::Sight;
 #[cfg(target_os = "linux")]
 use crate::handlers::variables::CHILD;
 #[cfg(target_os = "linux")]
@@ -66,15 +66,17 @@ pub(super) async fn sweep(_mark: String) {}
 async fn end_all(carried: Carried) -> Result<usize, Survivors> {
     let (mut killed, mut was_still) = (BTreeSet::new(), false);
     for look in 0..limits::FENCE_PATIENCE.as_millis() / limits::FENCE_LOOK_EVERY.as_millis() {
-        let left = find(&carried).await;
-        if left.is_empty() {
+        let Sight { found: left, is_whole } = find(&carried).await;
+        let is_long = look >= limits::FENCE_LOOKS_TO_STOP;
+        // Who becomes another program in this moment may be one of them: the next look will tell.
+        if left.is_empty() && (is_whole || is_long) {
             return Ok(killed.len());
         }
         // Stopped first, all of them: who starts others meanwhile, or is about to become another program, could leave
         // one behind that nothing leads to any more. A look takes time: only the second that finds all of them stopped
         // has seen what the first may have missed. Who waits for its child cannot stop, and is not waited for.
-        let is_still = left.iter().all(|process| process.is_stopped);
-        let is_time = look >= limits::FENCE_LOOKS_TO_STOP || is_still && was_still;
+        let is_still = is_whole && left.iter().all(|process| process.is_stopped);
+        let is_time = is_long || is_still && was_still;
         was_still = is_still;
         for process in left {
             match is_time {
@@ -85,7 +87,7 @@ async fn end_all(carried: Carried) -> Result<usize, Survivors> {
         }
         pause(limits::FENCE_LOOK_EVERY).await;
     }
-    Err(Survivors { pids: find(&carried).await.iter().map(|process| process.pid).collect() })
+    Err(Survivors { pids: find(&carried).await.found.iter().map(|process| process.pid).collect() })
 }
 
 /// Says that nothing can be found: there is no `/proc` here.
@@ -102,7 +104,7 @@ pub(crate) async fn fence(_store_id: &str) -> Result<usize, Survivors> {
 
 /// Looks through all processes, on a thread that may take its time.
 #[cfg(target_os = "linux")]
-async fn find(carried: &Carried) -> Vec<Process> {
+async fn find(carried: &Carried) -> Sight {
     let carried = carried.clone();
     // A look that panicked has found nothing.
     tokio::task::spawn_blocking(move || carriers::find(&carried)).await.unwrap_or_default()

@@ -9,6 +9,7 @@ use http::HeaderValue;
 use http::header;
 use serde::Deserialize;
 
+use crate::definition::bearer;
 use crate::engine::Completion;
 use crate::error::Misuse;
 use crate::handlers::answer::legible;
@@ -127,10 +128,7 @@ impl Remote {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
         if let Some(key) = key {
-            let value = HeaderValue::from_str(&format!("Bearer {}", key.trim()));
-            let mut value = value.map_err(|_| Misuse::new("key", "has a character no header takes"))?;
-            value.set_sensitive(true);
-            headers.insert(header::AUTHORIZATION, value);
+            headers.insert(header::AUTHORIZATION, bearer(&key)?);
         }
         Ok(Remote { outbound: Outbound::new(outbound)?, headers })
     }

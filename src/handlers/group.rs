@@ -33,12 +33,22 @@ pub(crate) struct Group {
     exits: SignalStream,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// With which number the operating system refuses to start a child on this thread.
+    pub(crate) static REFUSED: std::cell::Cell<Option<i32>> = const { std::cell::Cell::new(None) };
+}
+
 impl Group {
     /// Starts a child in a new group.
     ///
     /// # Errors
     /// As the operating system says; the child is then not running.
     pub(crate) fn start(command: &mut Command, mark: String) -> io::Result<Group> {
+        #[cfg(test)]
+        if let Some(code) = REFUSED.get() {
+            return Err(io::Error::from_raw_os_error(code));
+        }
         let exits = tokio::signal::unix::signal(SignalKind::child())?;
         let child = command.process_group(0).kill_on_drop(true).spawn()?;
         let number = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);

@@ -10,8 +10,10 @@ mod forward;
 mod group;
 mod notice;
 mod outbound;
+mod output;
 mod persistent;
 mod program;
+mod shortage;
 mod site;
 #[cfg(feature = "otlp")]
 mod span;
@@ -24,6 +26,7 @@ mod webhook;
 
 pub(crate) use crate::handlers::dispatch::AnyHandler;
 pub(crate) use crate::handlers::dispatch::Dispatch;
+pub(crate) use crate::handlers::dispatch::HeldBack;
 pub(crate) use crate::handlers::exec::Exec;
 pub(crate) use crate::handlers::exec::ExecOptions;
 pub(crate) use crate::handlers::fence::Survivors;

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use tokio::process::Command;
 
 use crate::handlers::group::Group;
+use crate::handlers::shortage::is_shortage;
 use crate::handlers::variables::CHILD;
 use crate::handlers::variables::STORE;
 use crate::handlers::variables::Variables;
@@ -24,14 +25,28 @@ pub(crate) struct Program {
     pub(crate) cwd: PathBuf,
 }
 
+/// Why a program was not started.
+#[derive(Debug)]
+pub(crate) struct NotStarted {
+    /// In one line, with its name.
+    pub(crate) why: String,
+    /// Whether the daemon lacks something for it, so that no message is to blame.
+    pub(crate) is_shortage: bool,
+}
+
 impl Program {
+    /// Its name, for people.
+    pub(crate) fn name(&self) -> &str {
+        self.argv.first().map(String::as_str).unwrap_or_default()
+    }
+
     /// Starts it with three pipes, in a group of its own, with exactly these variables.
     ///
     /// # Errors
     /// Says in one line which program could not be started, and why.
-    pub(crate) fn start(&self, mut variables: Variables) -> Result<Group, String> {
-        let name = self.argv.first().map(String::as_str).unwrap_or_default();
-        let failed = |why: String| format!("start {name:?}: {why}");
+    pub(crate) fn start(&self, mut variables: Variables) -> Result<Group, NotStarted> {
+        let name = self.name();
+        let failed = |why: String| NotStarted { why: format!("start {name:?}: {why}"), is_shortage: false };
         if !self.cwd.is_dir() {
             return Err(failed(format!("its folder {} is not there", self.cwd.display())));
         }
@@ -43,7 +58,10 @@ impl Program {
         variables.insert(OsString::from(CHILD), OsString::from(&mark));
         command.env_clear().envs(variables);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Group::start(&mut command, mark).map_err(|error| failed(error.to_string()))
+        Group::start(&mut command, mark).map_err(|error| {
+            let is_shortage = is_shortage(&error);
+            NotStarted { is_shortage, ..failed(error.to_string()) }
+        })
     }
 
     fn file(&self, name: &str, path: Option<&OsString>) -> Result<PathBuf, String> {

@@ -10,7 +10,8 @@ const READ_BYTES: usize = 64 * 1024;
 pub(crate) struct Tail {
     bytes_max: usize,
     kept: Vec<u8>,
-    is_cut: bool,
+    /// How many bytes were let go.
+    cut_bytes: u64,
     /// The first byte that is no space, of the line that has not ended and of the last one that has.
     begun: Option<u8>,
     ended: Option<u8>,
@@ -29,7 +30,7 @@ pub(crate) struct LastLine<'a> {
 
 impl Tail {
     pub(crate) fn new(bytes_max: usize) -> Tail {
-        Tail { bytes_max, kept: Vec::new(), is_cut: false, begun: None, ended: None }
+        Tail { bytes_max, kept: Vec::new(), cut_bytes: 0, begun: None, ended: None }
     }
 
     /// Reads a pipe to its end, so that whoever writes to it is never held up.
@@ -58,8 +59,17 @@ impl Tail {
 
     fn cut(&mut self) {
         let over = self.kept.len().saturating_sub(self.bytes_max);
-        self.is_cut |= over > 0;
+        self.cut_bytes += over as u64;
         self.kept.drain(..over);
+    }
+
+    /// The end of it as text, at most so many bytes, and how many bytes came before.
+    pub(crate) fn text(&mut self, bytes_max: usize) -> (String, u64) {
+        self.cut();
+        let over = self.kept.len().saturating_sub(bytes_max);
+        // Not in the middle of a character.
+        let start = (over..self.kept.len()).find(|at| self.kept[*at] & 0xC0 != 0x80).unwrap_or(over);
+        (String::from_utf8_lossy(&self.kept[start..]).into_owned(), self.cut_bytes + start as u64)
     }
 
     /// The last line that is not blank.
@@ -69,7 +79,7 @@ impl Tail {
         let end = self.kept.iter().rposition(|byte| !byte.is_ascii_whitespace()).map_or(0, |last| last + 1);
         let text = &self.kept[..end];
         let start = text.iter().rposition(|byte| *byte == b'\n').map(|newline| newline + 1);
-        let is_cut = self.is_cut && start.is_none();
+        let is_cut = self.cut_bytes > 0 && start.is_none();
         Some(LastLine { first, text: &text[start.unwrap_or(0)..], is_cut })
     }
 }

@@ -105,7 +105,7 @@ impl Webhook {
             true if reply.is_cut => {
                 Err(Failure::new("the handler's answer is wrong: it broke off, or is too long"))
             }
-            true => answer::read(&self.site, &reply.body),
+            true => answer::read(&self.site, &reply.body).map_err(|failure| failure.output(reply.written())),
             false => Ok(Outcome::Complete),
         }
     }

@@ -3,6 +3,9 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::LazyLock;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -11,8 +14,11 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::Clock;
+use crate::clock::SystemClock;
 use crate::inbound::connection::Connections;
 use crate::inbound::places::Places;
+use crate::limits;
 
 /// Listens at an address, and says at which; port 0 takes any that is free.
 pub(crate) async fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
@@ -49,9 +55,38 @@ pub(crate) async fn accept_streams(
 
 /// Accepting fails when files are used up, and would fail at once again.
 pub(crate) async fn wait_after(error: &io::Error) {
-    tracing::warn!(%error, "accept a connection");
+    static COMPLAINTS: LazyLock<Complaints> = LazyLock::new(Complaints::default);
+    static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::default);
+    if let Some(untold) = COMPLAINTS.note(CLOCK.elapsed()) {
+        tracing::warn!(%error, untold, "connections cannot be accepted; are there file handles left?");
+    }
     let never = std::future::pending::<()>();
     let _ = tokio::time::timeout(Duration::from_millis(50), never).await;
+}
+
+/// How often it was complained lately: what goes wrong for every connection would fill the log, and with it the disk.
+#[derive(Default)]
+struct Complaints {
+    said: Mutex<Said>,
+}
+
+#[derive(Default)]
+struct Said {
+    at: Option<Duration>,
+    untold: u64,
+}
+
+impl Complaints {
+    /// Notes a complaint; it is to be told if none was for a second, with how many were not told since.
+    fn note(&self, elapsed: Duration) -> Option<u64> {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.at.is_some_and(|at| elapsed.saturating_sub(at) < limits::COMPLAINTS_EVERY) {
+            said.untold += 1;
+            return None;
+        }
+        said.at = Some(elapsed);
+        Some(std::mem::take(&mut said.untold))
+    }
 }
 
 /// Tells a connection for which there is no place to come back, if it takes that at once.
@@ -59,4 +94,18 @@ fn turn_away(stream: &tokio::net::TcpStream) {
     let _ = stream.try_write(
         b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accept_errors_are_told_once_a_second() {
+        let complaints = Complaints::default();
+        let at = |ms| complaints.note(Duration::from_millis(ms));
+        assert_eq!((at(0), at(50), at(999)), (Some(0), None, None));
+        assert_eq!((at(1_000), at(1_050)), (Some(2), None));
+        assert_eq!(at(60_000), Some(1));
+    }
 }

@@ -36,6 +36,18 @@ use crate::limits;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FromFileSystem;
 
+/// Set on requests that came over TLS.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OverTls;
+
+/// How the requests of a connection come in.
+#[derive(Clone, Copy)]
+enum Transport {
+    Tcp,
+    Tls,
+    FileSystem,
+}
+
 /// How a server words that a head is refused.
 pub(crate) type RefuseHead = fn(&'static str) -> Response;
 
@@ -67,7 +79,8 @@ impl Connections {
     pub(crate) fn open(&self, stream: TcpStream, tls: Option<TlsAcceptor>, place: Place) {
         // Answers are written whole; waiting for more of them would only delay them.
         let _ = stream.set_nodelay(true);
-        let (talk, patience) = (self.talk(false), self.patience.head);
+        let transport = if tls.is_some() { Transport::Tls } else { Transport::Tcp };
+        let (talk, patience) = (self.talk(transport), self.patience.head);
         self.spawn(place, async move {
             let Some(tls) = tls else { return talk.over(stream).await };
             match tokio::time::timeout(patience, tls.accept(stream)).await {
@@ -83,13 +96,13 @@ impl Connections {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let talk = self.talk(true);
+        let talk = self.talk(Transport::FileSystem);
         self.spawn(place, talk.over(stream));
     }
 
-    fn talk(&self, is_local: bool) -> Talk {
+    fn talk(&self, transport: Transport) -> Talk {
         let (router, stopping) = (self.router.clone(), self.stopping.clone());
-        Talk { router, refuse: self.refuse, patience: self.patience, stopping, is_local }
+        Talk { router, refuse: self.refuse, patience: self.patience, stopping, transport }
     }
 
     fn spawn(&self, place: Place, connection: impl Future<Output = ()> + Send + 'static) {
@@ -107,7 +120,7 @@ impl Connections {
     pub(crate) async fn end(self) {
         self.tracker.close();
         if tokio::time::timeout(limits::HTTP_DRAIN_MAX, self.tracker.wait()).await.is_err() {
-            tracing::warn!(open = self.tracker.len(), "close connections whose requests did not end");
+            tracing::warn!(open = self.tracker.len(), "closed connections whose requests did not end");
             self.cut.cancel();
             self.tracker.wait().await;
         }
@@ -120,20 +133,22 @@ struct Talk {
     refuse: RefuseHead,
     patience: Patience,
     stopping: CancellationToken,
-    is_local: bool,
+    transport: Transport,
 }
 
 impl Talk {
     /// Answers requests until one side ends the connection.
     async fn over<S: AsyncRead + AsyncWrite + Unpin>(self, stream: S) {
-        let Talk { router, refuse, patience, stopping, is_local } = self;
+        let Talk { router, refuse, patience, stopping, transport } = self;
         let pace = Arc::new(Pace::default());
         let io = TokioIo::new(Paced::new(stream, pace.clone(), patience));
         let service = service_fn(|request: Request<Incoming>| {
             pace.note_request();
             let mut request = request.map(|body| Body::new(Uptake::new(body, pace.clone())));
-            if is_local {
-                request.extensions_mut().insert(FromFileSystem);
+            match transport {
+                Transport::Tcp => {}
+                Transport::Tls => drop(request.extensions_mut().insert(OverTls)),
+                Transport::FileSystem => drop(request.extensions_mut().insert(FromFileSystem)),
             }
             let (router, pace) = (router.clone(), pace.clone());
             let checked = check_head(request.version(), request.uri(), request.headers());

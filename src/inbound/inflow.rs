@@ -7,6 +7,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use bytes::BytesMut;
 use http_body_util::BodyExt;
+use hyper::body::Body as HttpBody;
 use thiserror::Error;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::Semaphore;
@@ -72,6 +73,9 @@ impl Inflow {
 
     /// The next bytes, however many have come; `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, BodyRefusal> {
+        // Refused before it is read, if it says how long it is.
+        let announced = self.body.size_hint().lower().saturating_add(self.bytes as u64);
+        check_length(Some(announced), self.bytes_max)?;
         loop {
             let started = self.reading.clock.elapsed();
             let paid = Duration::from_secs((self.bytes / limits::HTTP_BODY_RATE_MIN) as u64);

@@ -39,6 +39,33 @@ pub const STORAGE_QUEUES_MAX: usize = 5_000;
 /// Most bytes of names and values of one storage queue's metadata, as Azure has it.
 pub const STORAGE_METADATA_BYTES_MAX: usize = 8 * 1024;
 
+/// Most stored access policies of one storage queue, as Azure has it.
+pub const STORAGE_POLICIES_MAX: usize = 5;
+
+/// Most characters of the ID of a stored access policy, as Azure has it.
+pub const STORAGE_POLICY_ID_CHARS_MAX: usize = 64;
+
+/// Most rules for pages of other origins that the properties of the storage queues keep, as Azure has it.
+pub const STORAGE_CORS_RULES_MAX: usize = 5;
+
+/// Most bytes of the texts of all these rules, as Azure has it.
+pub const STORAGE_CORS_BYTES_MAX: usize = 2 * 1024;
+
+/// Most days for which the properties of the storage queues may ask to keep logs and metrics, as Azure has it.
+pub const STORAGE_RETENTION_DAYS_MAX: u32 = 365;
+
+/// Longest selector in bytes: programs write conditions of some hundred, and each message that is looked at is judged by all of it.
+pub const SELECTOR_BYTES_MAX: usize = 4 * 1024;
+
+/// Deepest nesting of a selector: reading and judging recurse. Chains of AND, OR and sums are not nested.
+pub const SELECTOR_DEPTH_MAX: usize = 32;
+
+/// Longest pattern of LIKE in a selector, in characters: in the worst case a text is compared with all of it at each place.
+pub const SELECTOR_PATTERN_CHARS_MAX: usize = 256;
+
+/// Looks at messages of which none is selected, after which a link lets others have their turn.
+pub const SERVICE_BUS_LOOKS_AT_ONCE: usize = 16;
+
 /// Default lock of a queue that behaves like one of Service Bus.
 pub const SERVICE_BUS_LOCK: Duration = Duration::from_secs(60);
 
@@ -60,11 +87,13 @@ pub const SERVICE_BUS_CONNECTIONS_MAX: usize = 5_000;
 /// Deepest nesting of an AMQP value: nothing that clients send needs more than five, and reading recurses.
 pub const AMQP_DEPTH_MAX: usize = 32;
 
-/// Most values that are read out of one frame or section: enough for a page of lock tokens, not for a bomb.
-pub const AMQP_VALUES_MAX: usize = 65_536;
+/// Most values that are read out of one frame or section: as many as the largest request to schedule messages has, not a
+/// bomb. They take 8 MiB.
+pub const AMQP_VALUES_MAX: usize = 262_144;
 
-/// Most data sections of one AMQP message: in a batch, each is a message, and a batch is sent as a whole.
-pub const AMQP_DATA_SECTIONS_MAX: usize = 4_096;
+/// Most data sections of one AMQP message: in a batch, each is a message, and a batch is sent as a whole. The largest
+/// message of Service Bus has room for no more that say anything, so that its bytes are the limit.
+pub const AMQP_DATA_SECTIONS_MAX: usize = 65_536;
 
 /// Largest AMQP frame in bytes that is taken, as Service Bus.
 pub const AMQP_FRAME_BYTES_MAX: u32 = 64 * 1024;
@@ -72,17 +101,17 @@ pub const AMQP_FRAME_BYTES_MAX: u32 = 64 * 1024;
 /// Most sessions of one AMQP connection, as Service Bus: some SDKs begin one for each link.
 pub const AMQP_CHANNELS_MAX: u16 = 5_000;
 
-/// Most links of one AMQP session: other SDKs put all of a connection into one.
-pub const AMQP_HANDLES_MAX: u32 = 1_024;
+/// Most links of one AMQP connection: SDKs open up to five for each session of Service Bus that they hold.
+pub const AMQP_LINKS_MAX: usize = 16_384;
 
-/// Most links of one AMQP connection: as many as it has sessions, so that each may have one.
-pub const AMQP_LINKS_MAX: usize = 5_000;
+/// Most links of one AMQP session: there are SDKs that put all of a connection into one.
+pub const AMQP_HANDLES_MAX: u32 = AMQP_LINKS_MAX as u32;
 
 /// Longest name of an AMQP link in bytes: it is kept as long as the link, and the SDKs write a name and a UUID.
 pub const AMQP_LINK_NAME_BYTES_MAX: usize = 512;
 
-/// Longest tag of an AMQP delivery in bytes, which the standard sets.
-pub const AMQP_TAG_BYTES_MAX: usize = 32;
+/// Longest tag of an AMQP delivery in bytes. The standard sets 32; there are SDKs that write a UUID as text, with 36.
+pub const AMQP_TAG_BYTES_MAX: usize = 64;
 
 /// Most deliveries of one AMQP connection that are unsettled: as many as an engine has locks.
 pub const AMQP_UNSETTLED_MAX: usize = LOCKS_MAX;
@@ -106,17 +135,25 @@ pub const AMQP_READ_BYTES: usize = 16 * 1024;
 /// How long an AMQP client may take nothing of what waits for it.
 pub const AMQP_WRITE_PATIENCE: Duration = Duration::from_secs(30);
 
+/// Bytes of one segment of TCP on the AMQP endpoint. Clients with a receive buffer of 8 KiB, as .NET's, announce an empty
+/// window after each of the 64 KiB that the loopback takes otherwise, and are then sent something five times a second.
+pub const AMQP_SEGMENT_BYTES: u32 = 4_096;
+
+/// Connections that the system keeps for the AMQP endpoint before they are accepted.
+pub const AMQP_BACKLOG: i32 = 1_024;
+
 /// How long AMQP clients may take to say goodbye when the endpoint stops.
 pub const AMQP_DRAIN_MAX: Duration = Duration::from_secs(5);
 
 /// How long an AMQP connection may be without links, as in Service Bus.
 pub const SERVICE_BUS_LINKLESS_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// Links of one connection; an SDK opens up to five for each session it holds.
-pub const SERVICE_BUS_LINKS_MAX: usize = 16_384;
+/// Longest that a client may wait for the next session that has work, whatever it says.
+pub const SERVICE_BUS_SESSION_WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Largest message that a link of Service Bus takes: the largest body a queue has by default, and what is said beside it.
-pub const SERVICE_BUS_MESSAGE_BYTES_MAX: u64 = 1024 * 1024 + 128 * 1024;
+/// Largest message that a link of Service Bus takes, whatever its queue does: a body of 4 MiB, and what is said beside it. A
+/// connection may have one of them in part in memory.
+pub const SERVICE_BUS_MESSAGE_BYTES_MAX: u64 = 4 * 1024 * 1024 + 128 * 1024;
 
 /// Messages a client may send before the first is answered.
 pub const SERVICE_BUS_SEND_CREDIT: u32 = 1_000;
@@ -130,6 +167,9 @@ pub const SERVICE_BUS_REQUESTS_MAX: usize = 1_000;
 /// Bytes of messages of one connection that wait for a commit; beyond it, nothing more is read of it.
 pub const SERVICE_BUS_SENDING_BYTES: usize = 8 * 1024 * 1024;
 
+/// Messages that a client sends as one, as a batch or for later: as many as the data sections of a batch.
+pub const SERVICE_BUS_BATCH_MAX: usize = AMQP_DATA_SECTIONS_MAX;
+
 /// Messages of one link that are sent together at most.
 pub const SERVICE_BUS_GROUP_MAX: usize = 512;
 
@@ -139,11 +179,44 @@ pub const SERVICE_BUS_GROUP_BYTES: usize = 4 * 1024 * 1024;
 /// Messages that are fetched for one link at once, whatever its credit: they wait in memory for room in its connection.
 pub const SERVICE_BUS_FETCH_MAX: usize = 256;
 
+/// How long nothing is fetched for a link when as many deliveries are handed out as may be: it asks again as soon as one of
+/// its own is settled, and after this because others may have been.
+pub const SERVICE_BUS_PAUSE: Duration = Duration::from_millis(250);
+
+/// How long a client that holds a session may settle what it has before it is told that the next message is too large for
+/// it, and the session is given back: shorter than people wait for an error, longer than most handlers run.
+pub const SERVICE_BUS_TOO_LARGE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Messages that are remembered as too large for their receivers: each is looked at when somebody asks what is blocked.
+pub const SERVICE_BUS_TOO_LARGE_KNOWN: usize = 256;
+
+/// How long a message counts as too large for its receivers after one has found it so: clients that are still there come
+/// back much sooner.
+pub const SERVICE_BUS_TOO_LARGE_REMEMBERED: Duration = Duration::from_secs(3_600);
+
+/// Parts of a lock's duration by which a receiver's settlements are counted: the rate is known to within a sixty-fourth, and
+/// takes no more memory however fast the receiver is.
+pub const SERVICE_BUS_RATE_SLOTS: u64 = 64;
+
+/// Messages of one link of which is remembered that they lost their lock there, and messages that it was given up to settle:
+/// more than any client buffers.
+pub const SERVICE_BUS_LOST_KEPT: usize = 4_096;
+
+/// How many lock durations a receiver may be silent at most before what it let run out does not count against its window
+/// any more: as long as the slowest handler that still settles is likely to run.
+pub const SERVICE_BUS_SILENCE_LOCKS_MAX: u64 = 16;
+
+/// For how many lock durations a new link starts with the window that the last one of its queue had.
+pub const SERVICE_BUS_WINDOW_KEPT_LOCKS: u64 = 10;
+
 /// How long a client waits for any session that has work, if it does not say.
 pub const SERVICE_BUS_SESSION_WAIT: Duration = Duration::from_secs(60);
 
 /// Messages one look shows at most.
 pub const SERVICE_BUS_PEEK_MAX: usize = 256;
+
+/// How long a link that looks at messages, and has been shown all, waits before it looks for more.
+pub const SERVICE_BUS_BROWSE_EVERY: Duration = Duration::from_secs(1);
 
 /// Messages one look may pass over to find those of a session.
 pub const SERVICE_BUS_LOOKS_MAX: usize = 1_000_000;

@@ -43,6 +43,9 @@ pub const HTTP_BODY_RATE_MIN: usize = 4 * 1024;
 /// Largest body of a request with messages: as large as the largest batch.
 pub const HTTP_MESSAGES_BYTES_MAX: usize = SEND_BATCH_BYTES_MAX;
 
+/// Largest body of a message that is read before it is asked how much its queue takes.
+pub const HTTP_BODY_SMALL_BYTES: u64 = 16 * 1024;
+
 /// Largest body of any other request: a state, or what is sent with a completion, as base64.
 pub const HTTP_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
@@ -88,6 +91,9 @@ pub const OUTBOUND_IDLE_MAX: Duration = Duration::from_secs(15);
 
 /// Bytes of properties that go into the headers of a post: a server takes a head of 8 KiB at least.
 pub const PROPERTY_HEADERS_BYTES_MAX: usize = 4 * 1024;
+
+/// How often an error that every connection meets is logged.
+pub const COMPLAINTS_EVERY: Duration = Duration::from_secs(1);
 
 /// Port of the HTTP server.
 pub const HTTP_PORT: u16 = 7700;

@@ -20,6 +20,7 @@ use crate::processor::delays::Delays;
 use crate::processor::handler::Body;
 use crate::processor::invocation::Keeping;
 use crate::processor::invocation::invoke;
+use crate::processor::locks::KeptLock;
 use crate::processor::outcome::Failure;
 use crate::processor::pool::Consumer;
 use crate::processor::settling::Slots;
@@ -27,13 +28,18 @@ use crate::processor::single::Handled;
 use crate::processor::single::MALFORMED_BODY;
 use crate::processor::single::failed_as;
 use crate::processor::single::is_lost;
+use crate::processor::single::lacks_room;
 use crate::processor::single::settled_as;
 use crate::processor::single::span_of;
+use crate::processor::single::without_room;
 
 /// What is run for each run of consecutive messages. Every async function of a [`Context`] and a vector of bodies is
 /// one.
 pub trait BatchHandler<T>: Send + Sync + 'static {
     /// Handles consecutive messages of one workflow, in order.
+    ///
+    /// An error, a panic and a lost lock do not say which message failed: all are tried again, each alone, so that only the
+    /// one that is to blame is exhausted. [`BatchOutcome::then`] says which one failed.
     fn handle(
         &self,
         context: Context,
@@ -103,8 +109,20 @@ pub(crate) struct Batches<H, T> {
     pub(crate) body: PhantomData<fn() -> T>,
 }
 
+/// A run whose lock is kept.
+pub(crate) struct BegunRun {
+    run: Run,
+    lock: KeptLock,
+    cancelled: watch::Receiver<bool>,
+}
+
 impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
-    async fn handle_run(&self, mut run: Run) -> Result<Handled, Unavailable> {
+    async fn handle_run(&self, begun: BegunRun) -> Result<Handled, Unavailable> {
+        let BegunRun { mut run, mut lock, cancelled } = begun;
+        if *cancelled.borrow() {
+            // It has waited for a thread for too long.
+            return Ok(Handled::Lost);
+        }
         let mut bodies = Vec::with_capacity(run.messages().len());
         let mut malformed = None;
         for message in run.messages() {
@@ -122,18 +140,19 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
             let settled = run.complete_first_then(0, Ending::DeadLetter { reason, description }).await;
             return settled_as(Handled::DeadLettered, settled);
         }
-        let (cancel, cancelled) = watch::channel(false);
-        let mut lock = self.keeping.locks.keep(run.renewal(), run.lasts(), cancel).await;
         let context = Context::new(
             Arc::new(run.messages()[0].clone()),
             self.queue.clone(),
             run.lock_token(),
             cancelled,
+            self.keeping.give_up.clone(),
         );
         let handler = self.handler.clone();
         let span = span_of(&self.queue, &run.messages()[0]);
-        let handling = async move { handler.handle(context, bodies).await }.instrument(span);
-        match invoke(&mut lock, &self.keeping.give_up, handling).await? {
+        let handling = async move { handler.handle(context, bodies).await };
+        let client = self.queue.client();
+        let invoked = invoke(client, &mut lock, &self.keeping.give_up, handling).instrument(span);
+        match invoked.await? {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,
             None => Ok(Handled::Lost),
@@ -150,7 +169,12 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         if done == 0 && outcome.next.is_none() {
             return self.settle_failure(run, Failure::new("the handler handled nothing")).await;
         }
+        let targets = outcome.completion.targets();
         if let Err(error) = run.complete_first_with(done, outcome.completion).await {
+            if lacks_room(&error) {
+                let reason = without_room(&self.queue, &run.messages()[0], &targets, &error);
+                return settled_as(Handled::Failed, run.postpone_all(reason).await);
+            }
             // The run is still held: an outcome that is not possible is a failure of the handler.
             return match is_lost(&error) {
                 true => settled_as(Handled::Lost, Err(error)),
@@ -168,13 +192,15 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
     async fn settle_failure(&self, mut run: Run, failure: Failure) -> Result<Handled, Unavailable> {
         let attempt = run.messages().first().map_or(1, |message| message.delivery_count);
         tracing::debug!(queue = %self.queue.name(), attempt, reason = %failure.reason, "a batch handler failed");
-        let ending = failed_as(&self.queue, &self.delays, attempt, failure)?;
-        settled_as(Handled::Failed, run.complete_first_then(0, ending).await)
+        // Nobody knows at which message; one that fails alone, too, is to blame.
+        let abandon = failed_as(&self.queue, &self.delays, attempt, failure)?;
+        settled_as(Handled::Failed, run.abandon_all(abandon).await)
     }
 }
 
 impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
     type Job = Run;
+    type Begun = BegunRun;
     type Done = Infallible;
 
     async fn receive(&self, _max: usize, wait: Duration) -> Result<Vec<Run>, ReceiveError> {
@@ -182,7 +208,13 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
         Ok(run.into_iter().collect())
     }
 
-    async fn handle(&self, job: Run) -> Result<Option<Infallible>, Unavailable> {
+    fn begin(&self, run: Run) -> BegunRun {
+        let (cancel, cancelled) = watch::channel(false);
+        let lock = self.keeping.locks.keep(run.renewal(), run.lock_time(), cancel);
+        BegunRun { run, lock, cancelled }
+    }
+
+    async fn handle(&self, job: BegunRun) -> Result<Option<Infallible>, Unavailable> {
         self.handle_run(job).await.map(|_| None)
     }
 
@@ -199,7 +231,7 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
         }
     }
 
-    async fn release(&self, mut job: Run) {
-        let _ = job.release().await;
+    async fn release(&self, mut job: BegunRun) {
+        let _ = job.run.release().await;
     }
 }

@@ -10,6 +10,7 @@ use crate::engine::Queue;
 use crate::engine::Received;
 use crate::error::Misuse;
 use crate::error::QueueError;
+use crate::processor::invocation::told;
 use crate::token::LockToken;
 
 /// What a handler knows beside the body: the message, its attempt, its workflow's state, and whether to stop.
@@ -19,6 +20,8 @@ pub struct Context {
     queue: Queue,
     token: LockToken,
     cancelled: watch::Receiver<bool>,
+    /// Raised when handlers that still run are to end: the processor was stopped, and its drain time is over.
+    given_up: watch::Receiver<bool>,
 }
 
 impl Context {
@@ -27,8 +30,9 @@ impl Context {
         queue: Queue,
         token: LockToken,
         cancelled: watch::Receiver<bool>,
+        given_up: watch::Receiver<bool>,
     ) -> Context {
-        Context { message, queue, token, cancelled }
+        Context { message, queue, token, cancelled, given_up }
     }
 
     /// The message; in a batch, the first.
@@ -73,14 +77,32 @@ impl Context {
         Ok(Some(read.map_err(|error| Misuse::new("state", error.to_string()))?))
     }
 
-    /// Whether the lock was lost, or the delivery is settled: what is still done cannot be settled any more.
+    /// Whether the handler is to end soon: the lock was lost or the delivery is settled, so that what is still done cannot be
+    /// settled any more; or the processor was stopped and its drain time is over.
     pub fn is_cancelled(&self) -> bool {
+        self.is_lost() || self.is_given_up()
+    }
+
+    /// Waits until the handler is to end soon, as [`Context::is_cancelled`] says. One that still runs is dropped a second after its
+    /// lock was lost, three seconds after the drain time was over.
+    pub async fn cancelled(&self) {
+        let lost = async {
+            // Once the delivery is over, nobody is left who could say that its lock was lost.
+            let _ = self.cancelled.clone().wait_for(|cancelled| *cancelled).await;
+        };
+        tokio::select! {
+            () = lost => {}
+            () = told(&self.given_up) => {}
+        }
+    }
+
+    /// Whether the lock was lost, or the delivery is settled.
+    pub(crate) fn is_lost(&self) -> bool {
         *self.cancelled.borrow() || self.cancelled.has_changed().is_err()
     }
 
-    /// Waits until the lock is lost, or the delivery is settled. A handler that still runs is dropped a second later.
-    pub async fn cancelled(&self) {
-        // Once the delivery is over, nobody is left who could say that its lock was lost.
-        let _ = self.cancelled.clone().wait_for(|cancelled| *cancelled).await;
+    /// Whether the handler has outlasted the drain of its processor.
+    pub(crate) fn is_given_up(&self) -> bool {
+        *self.given_up.borrow()
     }
 }

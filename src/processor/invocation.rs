@@ -6,11 +6,14 @@ use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::unconstrained;
 
+use crate::engine::Client;
 use crate::error::Unavailable;
+use crate::limits;
 use crate::processor::locks::KeptLock;
 use crate::processor::locks::Locks;
 use crate::processor::outcome::Failure;
@@ -23,22 +26,36 @@ pub(crate) struct Keeping {
     pub(crate) locks: Arc<Locks>,
 }
 
-/// Runs a handler's future to its end; `None` when its lock was lost before, or when it was to be ended. Then it is gone:
-/// nothing may be given back while its handler still runs. A panic is a failure.
+/// Why an attempt has failed whose handler outlasted the drain and did not end when it was told to.
+const OUTLASTED: &str =
+    "the processor was stopped, and the handler had not ended when the drain time was over";
+
+/// Runs a handler's future to its end; `None` when its lock was lost before. Then it is gone: nothing may be given back while
+/// its handler still runs. A panic is a failure, and so is to outlast the drain, and the time to end by itself after that.
 ///
 /// # Errors
 /// [`Unavailable`] when the engine went away before: with it went the lock.
 pub(crate) async fn invoke<T>(
+    client: &Client,
     lock: &mut KeptLock,
     give_up: &watch::Receiver<bool>,
     handling: impl Future<Output = Result<T, Failure>>,
 ) -> Result<Option<Result<T, Failure>>, Unavailable> {
+    let outlasted = async {
+        told(give_up).await;
+        tracing::warn!("telling a handler that still runs to end: the drain time is over");
+        client.sleep(limits::GIVE_UP_GRACE).await
+    };
     // Unconstrained, because a handler that always has something to do leaves the others of its task no turn.
     tokio::select! {
         biased;
         ended = caught(handling) => Ok(Some(ended)),
         lost = unconstrained(lock.lost()) => lost.map(|()| None),
-        () = unconstrained(told(give_up)) => Ok(None),
+        slept = unconstrained(outlasted) => {
+            slept?;
+            tracing::warn!("drop a handler that did not end when it was told to");
+            Ok(Some(Err(Failure::new(OUTLASTED).retry_after(Duration::ZERO))))
+        }
     }
 }
 

@@ -24,7 +24,8 @@ use crate::processor::taker::Taker;
 /// Keeps locks while handlers run, as long as they are [watched](Locks::watched).
 ///
 /// A lock is only noted here: the engine is asked for the first instant at which one is to be renewed, and one that is
-/// still noted then gets a task of its own, so that it is kept while its handler keeps its thread busy.
+/// still noted then gets a task of its own. All of that is done by the engine's own thread, so that locks are kept while
+/// handlers keep all other threads busy.
 pub(crate) struct Locks {
     client: Client,
     renew_for: Duration,
@@ -108,41 +109,37 @@ impl Locks {
         Arc::new(Locks { client, renew_for, noted: Mutex::default(), earlier: Notify::new() })
     }
 
-    /// Keeps a lock that still lasts so long; says through `cancel` when it is lost.
-    pub(crate) async fn keep(
+    /// Keeps a lock that was taken at an instant of the clock's elapsed time, for so long; says through `cancel` when it is
+    /// lost.
+    pub(crate) fn keep(
         self: &Arc<Locks>,
         renewal: Renewal,
-        lasts: Duration,
+        taken: (Duration, Duration),
         cancel: watch::Sender<bool>,
     ) -> KeptLock {
-        let (kept, is_earlier) = self.note(renewal, lasts, cancel, None);
-        if is_earlier {
-            // Who watches has to hear of it before the handler begins, which may keep this thread busy.
-            tokio::task::yield_now().await;
-        }
-        kept
+        self.note(renewal, taken, cancel, None)
     }
 
     /// Keeps the lock of a message that a taker takes.
     pub(crate) fn keep_taken(
         self: &Arc<Locks>,
         renewal: Renewal,
-        lasts: Duration,
+        taken: (Duration, Duration),
         cancel: watch::Sender<bool>,
         taker: Arc<dyn Taker>,
     ) -> KeptLock {
-        self.note(renewal, lasts, cancel, Some(taker)).0
+        self.note(renewal, taken, cancel, Some(taker))
     }
 
-    /// Notes a lock; says whether it is due before the instant the engine was asked for. Then whoever watches is told.
+    /// Notes a lock. If it is due before the instant the engine was asked for, whoever watches is told.
     fn note(
         self: &Arc<Locks>,
         renewal: Renewal,
-        lasts: Duration,
+        taken: (Duration, Duration),
         cancel: watch::Sender<bool>,
         taker: Option<Arc<dyn Taker>>,
-    ) -> (KeptLock, bool) {
-        let since = self.client.elapsed();
+    ) -> KeptLock {
+        let (since, lasts) = taken;
         let (tell, lost) = oneshot::channel();
         let mut noted = self.noted();
         noted.next += 1;
@@ -156,13 +153,13 @@ impl Locks {
         if is_earlier {
             self.earlier.notify_one();
         }
-        (KeptLock { locks: self.clone(), due, lost }, is_earlier)
+        KeptLock { locks: self.clone(), due, lost }
     }
 
     /// Watches them in a task of its own: whoever waits for the processor may do something else meanwhile.
     pub(crate) fn watched(self: &Arc<Locks>) -> Watching {
         let locks = self.clone();
-        Watching(tokio::spawn(async move { locks.watch().await }))
+        Watching(self.client.spawn(async move { locks.watch().await }))
     }
 
     async fn watch(&self) -> Infallible {
@@ -198,7 +195,7 @@ impl Locks {
             std::mem::replace(&mut noted.due, later)
         };
         for lock in due.into_values() {
-            tokio::spawn(lock.keep(self.client.clone(), self.renew_for));
+            self.client.spawn(lock.keep(self.client.clone(), self.renew_for));
         }
     }
 

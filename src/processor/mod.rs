@@ -1,8 +1,10 @@
 //! The processor: receives, runs a handler for each delivery, and settles it by what the handler says.
 
 mod batch;
+mod blocking;
 mod context;
 mod delays;
+mod gate;
 mod handler;
 mod invocation;
 mod locks;
@@ -19,7 +21,10 @@ mod tests;
 
 pub use crate::processor::batch::BatchHandler;
 pub use crate::processor::batch::BatchOutcome;
+pub use crate::processor::blocking::Blocking;
 pub use crate::processor::context::Context;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::processor::gate::Gate;
 pub use crate::processor::handler::Body;
 pub use crate::processor::handler::Handler;
 pub use crate::processor::handler::Raw;

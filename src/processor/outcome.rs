@@ -1,10 +1,12 @@
 //! What a handler says in the end.
 
+use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::Completion;
+use crate::engine::Output;
 
 /// How a handler ended that did not fail.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +37,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The queues that its completion sends to.
+    pub(crate) fn targets(&self) -> Vec<String> {
+        match self {
+            Outcome::CompleteWith(completion) => completion.targets(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether the message is done, and nothing else is said.
     pub(crate) fn is_only_done(&self) -> bool {
         match self {
@@ -53,6 +63,10 @@ impl Outcome {
 pub struct Failure {
     pub(crate) reason: String,
     pub(crate) retry: Retry,
+    /// What the handler wrote.
+    pub(crate) output: Option<Box<Output>>,
+    /// Whether the message failed with others, any of which may be to blame.
+    pub(crate) is_shared: bool,
 }
 
 /// When a failure is tried again.
@@ -72,13 +86,20 @@ pub(crate) enum Retry {
 impl Failure {
     /// A failure with a reason, tried again after the queue's backoff.
     pub fn new(reason: impl Into<String>) -> Failure {
-        Failure { reason: reason.into(), retry: Retry::Backoff }
+        let (output, is_shared) = (None, false);
+        Failure { reason: reason.into(), retry: Retry::Backoff, output, is_shared }
     }
 
     /// What is no failure: nothing of the message was begun, so it is given back as if it had not been handed out.
     #[cfg(feature = "daemon")]
     pub(crate) fn unbegun(reason: impl Into<String>) -> Failure {
-        Failure { reason: reason.into(), retry: Retry::Unbegun }
+        Failure { retry: Retry::Unbegun, ..Failure::new(reason) }
+    }
+
+    /// A failure of several messages at once, any of which may be to blame: each is tried again at once, alone.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn shared(reason: impl Into<String>) -> Failure {
+        Failure { is_shared: true, ..Failure::new(reason).retry_after(Duration::ZERO) }
     }
 
     /// Chooses the delay for this failure, as from a `Retry-After`.
@@ -104,6 +125,24 @@ impl Failure {
         self
     }
 
+    /// Keeps what was written with the attempt, for whoever looks for the cause: at most 4 KiB.
+    #[must_use]
+    pub fn output(mut self, output: Output) -> Failure {
+        self.output = (!output.is_empty()).then(|| Box::new(output));
+        self
+    }
+
+    /// A failure with an error's text as its reason, and the texts of its causes kept with the attempt, a line each.
+    pub fn caused_by(error: &dyn Error) -> Failure {
+        let (mut texts, mut cause) = (error.to_string(), error.source());
+        while let Some(error) = cause {
+            texts.push_str(&format!("\n{error}"));
+            cause = error.source();
+        }
+        let failure = Failure::new(error.to_string());
+        if error.source().is_some() { failure.output(Output::start_of(texts)) } else { failure }
+    }
+
     /// Whether nothing of the message was begun.
     #[cfg(feature = "daemon")]
     pub(crate) fn is_unbegun(&self) -> bool {
@@ -118,6 +157,9 @@ impl Failure {
 
 impl<E: fmt::Display> From<E> for Failure {
     fn from(error: E) -> Failure {
-        Failure::new(error.to_string())
+        let (reason, whole) = (error.to_string(), format!("{error:#}"));
+        // Errors that carry their causes, as those of anyhow and eyre, tell them so.
+        let output = if whole == reason { Output::default() } else { Output::start_of(whole) };
+        Failure::new(reason).output(output)
     }
 }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::task::JoinSet;
 
+use crate::engine::Client;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
 use crate::limits;
@@ -23,6 +24,8 @@ use crate::processor::settling::settle_coming;
 /// What a pool runs: where its jobs come from, and what is done with one.
 pub(crate) trait Consumer: Send + Sync + 'static {
     type Job: Send + 'static;
+    /// A job whose lock is kept.
+    type Begun: Send + 'static;
     /// A job whose handler has ended, and which is to be settled.
     type Done: Send + 'static;
 
@@ -36,8 +39,14 @@ pub(crate) trait Consumer: Send + Sync + 'static {
     /// Takes the jobs that need no task of their own, each with a slot, and leaves the others.
     fn take(&self, received: &mut Vec<Self::Job>, slots: &mut Slots<Self::Done>);
 
+    /// Keeps the lock of a job from now on: its handler may have to wait for a thread.
+    fn begin(&self, job: Self::Job) -> Self::Begun;
+
     /// Handles one; none when it is settled already.
-    fn handle(&self, job: Self::Job) -> impl Future<Output = Result<Option<Self::Done>, Unavailable>> + Send;
+    fn handle(
+        &self,
+        job: Self::Begun,
+    ) -> impl Future<Output = Result<Option<Self::Done>, Unavailable>> + Send;
 
     /// Settles many, each judged for itself.
     fn settle(self: Arc<Self>, done: Vec<Self::Done>)
@@ -47,7 +56,7 @@ pub(crate) trait Consumer: Send + Sync + 'static {
     fn give_up(&self);
 
     /// Gives one back unstarted.
-    fn release(&self, job: Self::Job) -> impl Future<Output = ()> + Send;
+    fn release(&self, job: Self::Begun) -> impl Future<Output = ()> + Send;
 }
 
 /// How a pool runs, and how it ends.
@@ -105,14 +114,16 @@ pub(crate) async fn told_to_stop(stopping: watch::Receiver<bool>) {
 
 /// Runs until it is told to stop, then drains.
 pub(crate) async fn run_pool<C: Consumer>(
+    client: &Client,
     consumer: Arc<C>,
     terms: Terms<'_, impl Future<Output = ()> + Send, impl Future<Output = Result<(), Unavailable>> + Send>,
 ) -> Result<(), ReceiveError> {
     let Terms { concurrency, give_up, shutdown, patience } = terms;
     let (stop, stopping) = watch::channel(false);
     let (ended, coming) = mpsc::unbounded_channel();
-    // A task of its own: what is done is settled even if nobody waits for this any more.
-    let settling = tokio::spawn(settle_coming(consumer.clone(), coming));
+    // On the engine's own thread: what is done is settled even if nobody waits for this any more, and if handlers keep all
+    // other threads busy.
+    let settling = client.spawn(settle_coming(consumer.clone(), coming));
     let desk = Arc::new(Desk { consumer, stopping });
     let (mut jobs, taken) = (JoinSet::new(), Taken(&*desk.consumer));
     let received = tokio::select! {
@@ -156,7 +167,7 @@ impl<C: Consumer> Drop for Taken<'_, C> {
 }
 
 impl<C: Consumer> Desk<C> {
-    async fn handle(&self, job: C::Job, slot: Slot<C::Done>) -> Result<(), Unavailable> {
+    async fn handle(&self, job: C::Begun, slot: Slot<C::Done>) -> Result<(), Unavailable> {
         if *self.stopping.borrow() {
             Box::pin(self.consumer.release(job)).await;
             return Ok(());
@@ -175,18 +186,18 @@ async fn receive_all<C: Consumer>(
     ended: &mpsc::UnboundedSender<Ended<C::Done>>,
     jobs: &mut JoinSet<Result<(), Unavailable>>,
 ) -> Result<(), ReceiveError> {
-    let all = Arc::new(Semaphore::new(concurrency));
+    let (all, beside) = (Arc::new(Semaphore::new(concurrency)), Arc::new(Semaphore::new(concurrency)));
     loop {
         let mut free = all.clone().acquire_owned().await.expect("nobody closes the slots");
         let more = all.available_permits().min(limits::RECEIVE_MAX - 1);
         if let Ok(more) = all.clone().try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
             free.merge(more);
         }
-        let mut slots = Slots::new(free, ended.clone());
+        let mut slots = Slots::new(free, beside.clone(), ended.clone());
         let mut received = desk.consumer.receive(slots.count(), limits::RECEIVE_WAIT).await?;
         desk.consumer.take(&mut received, &mut slots);
         for job in received {
-            let (desk, slot) = (desk.clone(), slots.one());
+            let (desk, slot, job) = (desk.clone(), slots.one(), desk.consumer.begin(job));
             jobs.spawn(async move { desk.handle(job, slot).await });
         }
         while let Some(ended) = jobs.try_join_next() {

@@ -13,7 +13,9 @@ use crate::error::Unavailable;
 use crate::limits;
 use crate::processor::batch::BatchHandler;
 use crate::processor::batch::Batches;
+use crate::processor::blocking::Blocking;
 use crate::processor::delays::Delays;
+use crate::processor::gate::Gate;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
 use crate::processor::invocation::Keeping;
@@ -68,6 +70,7 @@ pub struct Processor {
     renew_for: Duration,
     delays: Delays,
     taker: Option<Arc<dyn Taker>>,
+    gate: Option<Arc<dyn Gate>>,
 }
 
 impl Processor {
@@ -80,7 +83,43 @@ impl Processor {
             renew_for: limits::RENEW_FOR_DEFAULT,
             delays: Delays::default(),
             taker: None,
+            gate: None,
         }
+    }
+
+    /// Makes a handler of a plain function that may block its thread: it runs on a thread of tokio's pool for that, at most
+    /// 512 at once unless the runtime says otherwise.
+    ///
+    /// Use it for whatever takes longer than about a millisecond without an `.await`: files, databases without an async client,
+    /// computing. A handler that blocks an ordinary task keeps its lock, too, because locks are renewed and deliveries settled
+    /// by a thread of the engine's own; but everything else on the runtime, other handlers included, waits for it.
+    ///
+    /// A blocking handler cannot be stopped from outside. When its lock is lost [`Context::is_cancelled`](crate::Context::is_cancelled)
+    /// says so, and the message may be handled by somebody else while the handler still runs; show the
+    /// [lock token](crate::Context::lock_token) to whatever must not be written twice.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), seriatim::Error> {
+    /// use seriatim::{Context, Message, Outcome, Processor, QueueOptions, Raw};
+    ///
+    /// let (engine, _clock) = seriatim::testing::engine().await?;
+    /// let files = engine.client().create_queue("files", QueueOptions::default()).await?;
+    /// files.send(Message::new("a.txt")).await?;
+    ///
+    /// let running = Processor::new(files.clone()).start(Processor::blocking(|_: Context, body: Raw| {
+    ///     std::io::Write::write_all(&mut std::io::sink(), &body.0)?;
+    ///     Ok::<_, std::io::Error>(Outcome::Complete)
+    /// }));
+    /// while files.view().await?.counts.completed == 0 {
+    ///     tokio::task::yield_now().await;
+    /// }
+    /// running.stop().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn blocking<F>(work: F) -> Blocking<F> {
+        Blocking::new(work)
     }
 
     /// How many deliveries (or batches) it handles at once: 1 to 16,384, 64 by default.
@@ -128,6 +167,13 @@ impl Processor {
         self
     }
 
+    /// Receives only as much as a gate lets through.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn gate(mut self, gate: Arc<dyn Gate>) -> Processor {
+        self.gate = Some(gate);
+        self
+    }
+
     /// Runs until `shutdown` is there, then stops in order: it receives nothing more, waits for the handlers that
     /// run, and gives back uncounted what was not started.
     ///
@@ -152,7 +198,7 @@ impl Processor {
         let single = self.single(handler, given_up);
         let _watching = single.keeping.locks.watched();
         let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, patience };
-        run_pool(Arc::new(single), terms).await
+        run_pool(self.queue.client(), Arc::new(single), terms).await
     }
 
     /// Ends when handlers have had the time to drain, by the engine's clock.
@@ -189,7 +235,7 @@ impl Processor {
         };
         let (_watching, patience) = (batches.keeping.locks.watched(), self.patience());
         let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, patience };
-        run_pool(Arc::new(batches), terms).await
+        run_pool(self.queue.client(), Arc::new(batches), terms).await
     }
 
     /// As [`Processor::start`], with up to `len_max` consecutive messages of one workflow in one call.
@@ -212,6 +258,7 @@ impl Processor {
             handler: Arc::new(handler),
             delays: self.delays.clone(),
             taker: self.taker.clone(),
+            gate: self.gate.clone(),
             body: PhantomData,
         }
     }

@@ -33,12 +33,13 @@ pub(crate) async fn keep_until_lost(
     let mut left = renew_for;
     while let Some(pause) = pause(lasts, left) {
         client.sleep_until(since.saturating_add(pause)).await?;
+        // Before it is asked: the answer may come late, and the lock does not wait for it.
+        since = client.elapsed();
         match renewal.prolong().await {
             Ok(prolonged) => lasts = prolonged,
             Err(SettleError::Unavailable(unavailable)) => return Err(unavailable),
             Err(_) => return Ok(()),
         }
-        since = client.elapsed();
         left -= pause;
     }
     // The lock runs out by itself; the engine's clock says when.

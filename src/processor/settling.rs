@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tokio::task::JoinSet;
@@ -14,6 +15,8 @@ use crate::processor::pool::Consumer;
 /// Free slots for jobs, and the way to who settles them.
 pub(crate) struct Slots<D> {
     free: OwnedSemaphorePermit,
+    /// Places beside the slots, for jobs that wait for each other.
+    beside: Arc<Semaphore>,
     ended: mpsc::UnboundedSender<Ended<D>>,
 }
 
@@ -30,8 +33,12 @@ pub(crate) struct Ended<D> {
 }
 
 impl<D> Slots<D> {
-    pub(crate) fn new(free: OwnedSemaphorePermit, ended: mpsc::UnboundedSender<Ended<D>>) -> Slots<D> {
-        Slots { free, ended }
+    pub(crate) fn new(
+        free: OwnedSemaphorePermit,
+        beside: Arc<Semaphore>,
+        ended: mpsc::UnboundedSender<Ended<D>>,
+    ) -> Slots<D> {
+        Slots { free, beside, ended }
     }
 
     /// How many there are.
@@ -43,6 +50,14 @@ impl<D> Slots<D> {
     pub(crate) fn one(&mut self) -> Slot<D> {
         let permit = self.free.split(1).expect("no more is received than there are free slots");
         Slot { permit, ended: self.ended.clone() }
+    }
+
+    /// A place beside them, as long as there is one: the slot stays free for another job.
+    pub(crate) fn one_beside(&mut self) -> Slot<D> {
+        match self.beside.clone().try_acquire_owned() {
+            Ok(permit) => Slot { permit, ended: self.ended.clone() },
+            Err(_) => self.one(),
+        }
     }
 }
 
@@ -92,13 +107,13 @@ pub(crate) fn joined(ended: Result<Result<(), Unavailable>, JoinError>) -> Resul
 
 /// Settles a group, and lets go of its slots when that is answered.
 async fn settle<C: Consumer>(consumer: Arc<C>, come: Vec<Ended<C::Done>>) -> Result<(), Unavailable> {
-    let mut permits: Option<OwnedSemaphorePermit> = None;
+    let mut permits: Vec<OwnedSemaphorePermit> = Vec::new();
     let mut all = Vec::with_capacity(come.len());
     for Ended { done, permit } in come {
         all.push(done);
-        match &mut permits {
+        match permits.iter_mut().find(|known| Arc::ptr_eq(known.semaphore(), permit.semaphore())) {
             Some(permits) => permits.merge(permit),
-            None => permits = Some(permit),
+            None => permits.push(permit),
         }
     }
     let settled = consumer.settle(all).await;

@@ -11,15 +11,17 @@ use tracing::Span;
 
 use crate::engine::Abandon;
 use crate::engine::Delivery;
-use crate::engine::Ending;
 use crate::engine::Queue;
 use crate::engine::Received;
 use crate::error::ReceiveError;
+use crate::error::SendRefusal;
 use crate::error::SettleError;
 use crate::error::SettleRefusal;
 use crate::error::Unavailable;
+use crate::limits;
 use crate::processor::context::Context;
 use crate::processor::delays::Delays;
+use crate::processor::gate::Gate;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
 use crate::processor::invocation::Keeping;
@@ -50,6 +52,7 @@ pub(crate) struct Single<H, T> {
     pub(crate) delays: Delays,
     /// Takes messages that need no task of their own.
     pub(crate) taker: Option<Arc<dyn Taker>>,
+    pub(crate) gate: Option<Arc<dyn Gate>>,
     pub(crate) body: PhantomData<fn() -> T>,
 }
 
@@ -64,7 +67,18 @@ pub(crate) enum Handled {
     Lost,
 }
 
+/// A delivery whose lock is kept.
+pub(crate) struct Begun {
+    delivery: Delivery,
+    lock: KeptLock,
+    cancelled: watch::Receiver<bool>,
+}
+
 /// How far a delivery has come when its handler is over.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is moved once, and a box would cost an allocation a message"
+)]
 enum Over {
     /// Its handler has ended.
     Ended(Done),
@@ -89,14 +103,19 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     /// Handles one delivery and settles it.
     pub(crate) async fn handle_one(&self, delivery: Delivery) -> Result<Handled, Unavailable> {
         let _watching = self.keeping.locks.watched();
-        match self.run(delivery).await? {
+        match self.run(self.begin(delivery)).await? {
             Over::Ended(done) => self.settle_one(done).await,
             Over::Settled(handled) => Ok(handled),
         }
     }
 
     /// Handles one delivery, up to what its handler says.
-    async fn run(&self, mut delivery: Delivery) -> Result<Over, Unavailable> {
+    async fn run(&self, begun: Begun) -> Result<Over, Unavailable> {
+        let Begun { mut delivery, mut lock, cancelled } = begun;
+        if *cancelled.borrow() {
+            // It has waited for a thread for too long.
+            return Ok(Over::Settled(Handled::Lost));
+        }
         let body = match T::read(delivery.message()) {
             Ok(body) => body,
             Err(misuse) => {
@@ -104,16 +123,15 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
                 return settled_as(Handled::DeadLettered, settled).map(Over::Settled);
             }
         };
-        let (cancel, cancelled) = watch::channel(false);
-        let mut lock = self.keeping.locks.keep(delivery.renewal(), delivery.lasts(), cancel).await;
         let context = self.context_of(&delivery, cancelled);
         let handler = self.handler.clone();
         let span = span_of(&self.queue, delivery.message());
-        let handling = async move { handler.handle(context, body).await }.instrument(span);
-        match invoke(&mut lock, &self.keeping.give_up, handling).await? {
+        let handling = async move { handler.handle(context, body).await };
+        let client = self.queue.client();
+        let invoked = invoke(client, &mut lock, &self.keeping.give_up, handling).instrument(span);
+        match invoked.await? {
             Some(said) => Ok(Over::Ended(Done { delivery, said, _lock: lock })),
-            // Its handler is gone by now. If its lock was lost, dropping it tells the engine what it knows already; if it
-            // was given up, it has failed.
+            // Its handler is gone by now. Dropping it tells the engine what it knows already.
             None => Ok(Over::Settled(Handled::Lost)),
         }
     }
@@ -121,7 +139,8 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     /// Gives a delivery to the one who takes it.
     fn assign(&self, delivery: Delivery, taker: &Arc<dyn Taker>, slot: Slot<Done>) -> Assignment {
         let (cancel, cancelled) = watch::channel(false);
-        let lock = self.keeping.locks.keep_taken(delivery.renewal(), delivery.lasts(), cancel, taker.clone());
+        let lock =
+            self.keeping.locks.keep_taken(delivery.renewal(), delivery.lock_time(), cancel, taker.clone());
         let context = self.context_of(&delivery, cancelled);
         let (taker, client) = (taker.clone(), self.queue.client().clone());
         let began = client.elapsed();
@@ -134,7 +153,8 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
 
     /// What a handler knows of a delivery beside its body.
     fn context_of(&self, delivery: &Delivery, cancelled: watch::Receiver<bool>) -> Context {
-        Context::new(delivery.shared_message(), self.queue.clone(), delivery.lock_token(), cancelled)
+        let (message, token) = (delivery.shared_message(), delivery.lock_token());
+        Context::new(message, self.queue.clone(), token, cancelled, self.keeping.give_up.clone())
     }
 
     /// Settles a delivery as its handler said.
@@ -160,6 +180,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     }
 
     async fn settle_outcome(&self, mut delivery: Delivery, outcome: Outcome) -> Result<Handled, Unavailable> {
+        let targets = outcome.targets();
         let (handled, settled) = match outcome {
             Outcome::Complete => (Handled::Completed, delivery.complete().await),
             Outcome::CompleteWith(completion) => {
@@ -179,6 +200,10 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             }
         };
         match settled {
+            Err(error) if lacks_room(&error) => {
+                let reason = without_room(&self.queue, delivery.message(), &targets, &error);
+                settled_as(Handled::Failed, delivery.postpone(reason).await)
+            }
             // The delivery is still held: an outcome that is not possible is a failure of the handler.
             Err(error) if !is_lost(&error) => {
                 self.settle_failure(delivery, Failure::new(error.to_string())).await
@@ -196,11 +221,16 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             reason = %failure.reason,
             "a handler failed"
         );
-        let ending = match failure.retry {
-            Retry::Unbegun => Ending::Release,
-            _ => failed_as(&self.queue, &self.delays, attempt, failure)?,
+        if let Retry::Unbegun = failure.retry {
+            return settled_as(Handled::Failed, delivery.release().await);
+        }
+        let is_shared = failure.is_shared;
+        let abandon = failed_as(&self.queue, &self.delays, attempt, failure)?;
+        let abandoned = match is_shared {
+            true => delivery.abandon_as_suspect(abandon).await,
+            false => delivery.abandon_with(abandon).await,
         };
-        settled_as(Handled::Failed, delivery.end(ending).await)
+        settled_as(Handled::Failed, abandoned)
     }
 }
 
@@ -221,14 +251,14 @@ pub(crate) fn failed_as(
     delays: &Delays,
     attempt: u32,
     failure: Failure,
-) -> Result<Ending, Unavailable> {
+) -> Result<Abandon, Unavailable> {
     let abandon = match (failure.retry, delays.after(queue, attempt)?) {
         (Retry::After(delay), _) => Abandon::after(delay),
         (Retry::At(at), _) => Abandon::at(at),
         (_, Some(delay)) => Abandon::after(delay),
         (_, None) => Abandon::with_backoff(),
     };
-    Ok(Ending::Abandon(abandon.reason(failure.reason)))
+    Ok(abandon.reason(failure.reason).output(failure.output.map(|output| *output).unwrap_or_default()))
 }
 
 /// What became of a delivery, when settling it went as it did. Only an engine that is gone is an error.
@@ -243,24 +273,77 @@ pub(crate) fn settled_as(handled: Handled, settled: Result<(), SettleError>) -> 
     }
 }
 
+/// Whether a settlement was refused because something is full. The message is not to blame for that, nor its handler.
+pub(crate) fn lacks_room(error: &SettleError) -> bool {
+    matches!(
+        error.refusal(),
+        Some(SettleRefusal::Send(
+            SendRefusal::QueueFull { .. } | SendRefusal::WorkflowFull { .. } | SendRefusal::StorageFull
+        ))
+    )
+}
+
+/// Why a message that was handled waits for room, in words that are kept with its attempts and logged.
+pub(crate) fn without_room(
+    queue: &Queue,
+    message: &Received,
+    targets: &[String],
+    error: &SettleError,
+) -> String {
+    let targets = targets.join(", ");
+    tracing::warn!(
+        queue = %queue.name(),
+        workflow = message.workflow_id.as_ref().map(tracing::field::display),
+        sequence = %message.sequence_number,
+        targets,
+        %error,
+        "a completion waits for room: the message is handled again later, and the attempt is not counted"
+    );
+    format!("its completion has no room in {targets}, so that the attempt is not counted: {error}")
+}
+
 pub(crate) fn is_lost(error: &SettleError) -> bool {
-    let lost = matches!(error.refusal(), Some(SettleRefusal::LockLost | SettleRefusal::QueueNotFound));
+    let lost = matches!(
+        error.refusal(),
+        Some(SettleRefusal::LockLost | SettleRefusal::AlreadySettled { .. } | SettleRefusal::QueueNotFound)
+    );
     lost || matches!(error, SettleError::Unavailable(_))
 }
 
 impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
     type Job = Delivery;
+    type Begun = Begun;
     type Done = Done;
 
     async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
-        self.queue.receive_many(max, wait).await
+        let Some(gate) = &self.gate else {
+            return self.queue.receive_many(max, wait).await;
+        };
+        match gate.open(self.queue.client().elapsed()) {
+            Err(pause) => {
+                // Not longer than a receive: whoever waits here hears nothing of an engine that is gone.
+                self.queue.client().sleep(pause.min(limits::RECEIVE_WAIT)).await?;
+                Ok(Vec::new())
+            }
+            Ok(most) => {
+                let received = self.queue.receive_many(max.min(most), wait).await?;
+                received.iter().for_each(|delivery| gate.note(delivery.message()));
+                Ok(received)
+            }
+        }
     }
 
     fn take(&self, received: &mut Vec<Delivery>, slots: &mut Slots<Done>) {
         let Some(taker) = &self.taker else { return };
         let takes = |delivery: &mut Delivery| taker.takes(delivery.message());
         let taken = received.extract_if(.., takes);
-        let taken: Vec<_> = taken.map(|delivery| self.assign(delivery, taker, slots.one())).collect();
+        let taken: Vec<_> = taken
+            .map(|delivery| {
+                // Suspects wait for each other, and others are to go on beside them.
+                let slot = if delivery.message().is_suspect() { slots.one_beside() } else { slots.one() };
+                self.assign(delivery, taker, slot)
+            })
+            .collect();
         if !taken.is_empty() {
             taker.take(taken);
         }
@@ -272,7 +355,13 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         }
     }
 
-    async fn handle(&self, job: Delivery) -> Result<Option<Done>, Unavailable> {
+    fn begin(&self, delivery: Delivery) -> Begun {
+        let (cancel, cancelled) = watch::channel(false);
+        let lock = self.keeping.locks.keep(delivery.renewal(), delivery.lock_time(), cancel);
+        Begun { delivery, lock, cancelled }
+    }
+
+    async fn handle(&self, job: Begun) -> Result<Option<Done>, Unavailable> {
         match self.run(job).await? {
             Over::Ended(done) => Ok(Some(done)),
             Over::Settled(_) => Ok(None),
@@ -293,7 +382,7 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         all
     }
 
-    async fn release(&self, mut job: Delivery) {
-        let _ = job.release().await;
+    async fn release(&self, mut job: Begun) {
+        let _ = job.delivery.release().await;
     }
 }

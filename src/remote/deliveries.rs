@@ -48,7 +48,8 @@ impl Remote {
     /// with the verb. Renew answers until when it is locked.
     ///
     /// # Errors
-    /// [`RemoteError`]; a problem with the code `lock_lost` when somebody else may have it by now.
+    /// [`RemoteError`]; a problem with the code `lock_lost` when somebody else may have it by now, and `delivery_settled` when it
+    /// was settled in another way in the last minute. The same again is answered as it was.
     pub async fn settle(
         &self,
         queue: &str,

@@ -52,9 +52,8 @@ impl Remote {
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn definitions(&self) -> Result<Vec<DefinitionView>, RemoteError> {
-        let page: DefinitionPage = self.get(Route::new("/v1/definitions")).answer().await?;
-        Ok(page.definitions)
+    pub async fn definitions(&self) -> Result<DefinitionPage, RemoteError> {
+        self.get(Route::new("/v1/definitions")).answer().await
     }
 
     /// Reads the definitions again, and takes all of them or none.

@@ -14,6 +14,7 @@ use crate::remote::remote::Remote;
 use crate::remote::route::Route;
 use crate::wire::Problem;
 use crate::wire::SendEnvelope;
+use crate::wire::WireTime;
 use crate::wire::views::MessageEnvelope;
 
 /// What became of each message of a batch, in its order.
@@ -87,13 +88,38 @@ impl Remote {
         post_lines(self.post(Route::queue(queue).word("messages")), lines.into(), count).await
     }
 
-    /// Cancels a scheduled message.
+    /// Cancels a scheduled message and gives its place back.
     ///
     /// # Errors
-    /// [`RemoteError`].
+    /// [`RemoteError`]; a problem with the code `not_scheduled` when it is not scheduled any more.
     pub async fn cancel(&self, queue: &str, sequence_number: u64) -> Result<(), RemoteError> {
         let route = Route::queue(queue).word("messages").data(sequence_number);
         self.delete(route).answer_bytes().await?;
+        Ok(())
+    }
+
+    /// Cancels a scheduled message and declares its place void, so that what waits behind it goes on.
+    ///
+    /// # Errors
+    /// As [`Remote::cancel`].
+    pub async fn cancel_and_void(&self, queue: &str, sequence_number: u64) -> Result<(), RemoteError> {
+        let route = Route::queue(queue).word("messages").data(sequence_number).query("void", Some(true));
+        self.delete(route).answer_bytes().await?;
+        Ok(())
+    }
+
+    /// Lets a scheduled message come at another instant; one that has passed makes it ready at once.
+    ///
+    /// # Errors
+    /// As [`Remote::cancel`].
+    pub async fn reschedule(
+        &self,
+        queue: &str,
+        sequence_number: u64,
+        at: WireTime,
+    ) -> Result<(), RemoteError> {
+        let route = Route::queue(queue).word("messages").data(sequence_number).word("reschedule");
+        self.post(route).json(&serde_json::json!({ "at": at }))?.answer_bytes().await?;
         Ok(())
     }
 
@@ -107,7 +133,7 @@ impl Remote {
         self.get(route).answer().await
     }
 
-    /// A message, `None` when it is not stored.
+    /// A message, `None` when it is not stored. One that has ended is `ended`, if its queue remembers it.
     ///
     /// # Errors
     /// [`RemoteError`].

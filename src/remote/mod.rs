@@ -42,6 +42,8 @@ pub use crate::remote::page::BlockedPage;
 pub use crate::remote::page::CompletedDelivery;
 pub use crate::remote::page::CompletedTogether;
 pub use crate::remote::page::DeadLetterPage;
+pub use crate::remote::page::DefinitionPage;
+pub use crate::remote::page::HistoryPage;
 pub use crate::remote::page::MessagePage;
 pub use crate::remote::page::QueuePage;
 pub use crate::remote::page::Taken;

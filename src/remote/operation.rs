@@ -21,6 +21,9 @@ pub struct Operation {
     /// With resume: puts the workflow's dead letters back in their places.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redrive: bool,
+    /// With resume: lifts only this cause of the hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<HoldWord>,
     /// With void: the first position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
@@ -109,6 +112,8 @@ pub struct BulkOutcome {
     pub workflow_ids: Vec<String>,
     /// With purge: how many messages were removed.
     pub purged: Option<u64>,
+    /// Whether nothing was done.
+    pub dry_run: bool,
     /// Where to go on; none at the end.
     pub after: Option<String>,
 }
@@ -131,6 +136,9 @@ pub struct Redrive {
     /// Why, for the record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Only says how it would come back, or why it would not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
 }
 
 /// How a dead letter came back.
@@ -138,8 +146,11 @@ pub struct Redrive {
 pub struct RedriveOutcome {
     /// Whether it returned to its own place, or was sent as a new message.
     pub redriven: RedrivenWord,
-    /// Its number now.
+    /// Its number now; with a dry run and as a new message, the number that one would have now.
     pub sequence_number: u64,
+    /// Whether nothing was done.
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 /// How a dead letter came back, in a word.
@@ -167,7 +178,7 @@ pub struct RedriveMany {
     /// Why, for the record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Only says how many would be tried.
+    /// Only says what would become of them, each for itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
     /// Where to go on.
@@ -190,6 +201,8 @@ pub struct RedriveManyOutcome {
     pub as_new: u64,
     /// Which stayed dead letters, and why.
     pub refused: Vec<RefusedLetter>,
+    /// Whether nothing was done.
+    pub dry_run: bool,
     /// Where to go on; none at the end.
     pub after: Option<String>,
 }

@@ -9,6 +9,7 @@ use crate::wire::views::AuditView;
 use crate::wire::views::BlockedView;
 use crate::wire::views::DeadLetterEntry;
 use crate::wire::views::DefinitionView;
+use crate::wire::views::HistoryView;
 use crate::wire::views::MessageEnvelope;
 use crate::wire::views::QueueEnvelope;
 use crate::wire::views::ScheduleView;
@@ -42,6 +43,16 @@ pub struct MessagePage {
     /// Where the next page begins; none at the end.
     #[serde(default)]
     pub from: Option<u64>,
+}
+
+/// A page of what a queue remembers of messages that have ended, newest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct HistoryPage {
+    /// What has ended.
+    pub history: Vec<HistoryView>,
+    /// The number before which the next page begins; none at the end.
+    #[serde(default)]
+    pub before: Option<u64>,
 }
 
 /// A page of dead letters, in order of reason and number.
@@ -95,8 +106,12 @@ pub struct CompletedDelivery {
 
 /// All definitions in use.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct DefinitionPage {
-    pub(crate) definitions: Vec<DefinitionView>,
+#[serde(default)]
+pub struct DefinitionPage {
+    /// In order of queue.
+    pub definitions: Vec<DefinitionView>,
+    /// Why the files as they are now are not in use, if they are not: every mistake, a line for each.
+    pub problem: Option<String>,
 }
 
 /// All schedules.

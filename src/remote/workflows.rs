@@ -8,10 +8,12 @@ use crate::remote::operation::BulkOutcome;
 use crate::remote::operation::Operation;
 use crate::remote::operation::OperationOutcome;
 use crate::remote::page::BlockedPage;
+use crate::remote::page::HistoryPage;
 use crate::remote::page::MessagePage;
 use crate::remote::page::WorkflowPage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
+use crate::wire::views::BlockedCause;
 use crate::wire::views::WorkflowEnvelope;
 
 fn workflow_route(queue: &str, words: &[&str], workflow_id: &str) -> Route {
@@ -20,17 +22,20 @@ fn workflow_route(queue: &str, words: &[&str], workflow_id: &str) -> Route {
 }
 
 impl Remote {
-    /// Everything that does not go on by itself at once: workflows that are blocked, held or have a gap.
+    /// Everything that does not go on by itself at once: workflows that are blocked, held or have a gap, or only those for one
+    /// cause. Those that are locked while more waits behind are listed only when that is the cause.
     ///
     /// # Errors
     /// [`RemoteError`].
     pub async fn blocked(
         &self,
         queue: Option<&str>,
+        cause: Option<BlockedCause>,
         after: Option<&str>,
         limit: usize,
     ) -> Result<BlockedPage, RemoteError> {
         let route = Route::new("/v1/blocked").query("queue", queue).query("after", after);
+        let route = route.query("cause", cause.map(BlockedCause::as_str));
         self.get(route.query("limit", Some(limit))).answer().await
     }
 
@@ -50,7 +55,8 @@ impl Remote {
         self.get(route.query("status", statuses)).answer().await
     }
 
-    /// A workflow, `None` when nothing is known of it.
+    /// A workflow, `None` when nothing is known of it. One of which nothing is stored any more is `ended`, if its queue
+    /// remembers it.
     ///
     /// # Errors
     /// [`RemoteError`].
@@ -75,6 +81,23 @@ impl Remote {
     ) -> Result<MessagePage, RemoteError> {
         let route = workflow_route(queue, &["messages"], workflow_id).query("from", Some(from));
         self.get(route.query("limit", Some(limit))).answer().await
+    }
+
+    /// What a queue remembers of messages that have ended, in one workflow or in all of them: newest first, before the entry
+    /// with this number, or the newest.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn history(
+        &self,
+        queue: &str,
+        workflow_id: Option<&str>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<HistoryPage, RemoteError> {
+        let route = Route::queue(queue).word("history").query("workflow", workflow_id);
+        let route = route.query("before", before).query("limit", Some(limit));
+        self.get(route).answer().await
     }
 
     /// A workflow's state, `None` when it keeps none.

@@ -27,6 +27,14 @@ pub(crate) enum Refusal {
     /// It is for something else.
     #[error("the token is for another resource")]
     Elsewhere,
+    /// It is for HTTPS, and the request came over HTTP.
+    #[error("the signature is for requests over HTTPS only, and this one came over HTTP")]
+    Protocol,
+    /// The policy that it names is not there, or says what it says itself.
+    #[error(
+        "the signature names a stored access policy that the queue does not have, or both say the same term"
+    )]
+    Policy,
 }
 
 /// Checks signatures against the keys of the daemon.
@@ -58,6 +66,11 @@ impl Rights {
         self.key.may(right) && self.key.reaches(queue)
     }
 
+    /// Whether it has a right for what belongs to no queue.
+    pub(crate) fn allows_everywhere(&self, right: Right) -> bool {
+        self.key.may(right) && self.key.reaches_all()
+    }
+
     /// The name of the key that signed.
     pub(crate) fn name(&self) -> &str {
         self.key.name()
@@ -77,6 +90,12 @@ impl Signatures {
     /// The key of this name, if its text is known.
     pub(crate) fn signing(&self, name: &str) -> Option<(&Arc<Key>, &Secret)> {
         self.keys.signing(name)
+    }
+
+    /// What the key of this name allows, for who says its text: until the connection ends.
+    pub(crate) fn check_text(&self, name: &str, text: &[u8]) -> Option<Rights> {
+        let key = self.keys.find(text).filter(|key| key.name() == name)?;
+        Some(Rights { key: key.clone(), until: Timestamp::from_millis(u64::MAX) })
     }
 
     /// Checks a token of Service Bus for a resource: a URL, or a path such as `orders/$management`. A token for a
@@ -118,7 +137,7 @@ fn path_of(resource: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::io::Write;
 
@@ -131,7 +150,7 @@ mod tests {
     use percent_encoding::utf8_percent_encode;
     use sha2::Sha256;
 
-    const KEY: &str = "c2VyaWF0aW0tdGVzdC1rZXktMDEyMzQ1Njc4OWFiY2Q";
+    pub(crate) const KEY: &str = "c2VyaWF0aW0tdGVzdC1rZXktMDEyMzQ1Njc4OWFiY2Q";
 
     fn signatures() -> Signatures {
         let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -140,7 +159,7 @@ mod tests {
         Signatures::new(Keys::read(file.path(), |_| Some(KEY.to_owned())).unwrap())
     }
 
-    fn token(key: &str, name: &str, resource: &str, expiry: u64) -> String {
+    pub(crate) fn token(key: &str, name: &str, resource: &str, expiry: u64) -> String {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let resource = encoded(resource);
         let mut mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).unwrap();

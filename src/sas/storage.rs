@@ -6,6 +6,7 @@ use jiff::fmt::rfc2822::DateTimeParser;
 
 use crate::clock::Timestamp;
 use crate::limits;
+use crate::sas::shared_access::SharedAccess;
 use crate::sas::signatures::Refusal;
 use crate::sas::signatures::Rights;
 use crate::sas::signatures::Signatures;
@@ -25,6 +26,12 @@ const SIGNED_HEADERS: [&str; 11] = [
     "range",
 ];
 
+/// The same where less is signed.
+const SIGNED_HEADERS_LITE: [&str; 3] = ["content-md5", "content-type", "date"];
+
+/// What the name of an account ends with in the paths of its secondary endpoint.
+const SECONDARY: &str = "-secondary";
+
 /// The version from which on signatures for a whole account have one line more.
 const ENCRYPTION_SCOPE_SINCE: &str = "2020-12-06";
 
@@ -39,6 +46,15 @@ pub(crate) struct StorageRequest<'a> {
     /// The fields of the query, decoded.
     pub(crate) query: &'a [(String, String)],
     pub(crate) headers: &'a HeaderMap,
+    /// Whether nobody else can hear it.
+    pub(crate) over_tls: bool,
+}
+
+/// How much of a request its account's key has signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scheme {
+    SharedKey,
+    SharedKeyLite,
 }
 
 /// What a request is about, as signatures for an account name it.
@@ -57,7 +73,21 @@ pub(crate) struct StorageRights {
     part: Option<(String, String)>,
 }
 
+/// A signature that a key has made.
+#[derive(Clone, Debug)]
+pub(crate) enum StorageSignature {
+    /// The key signed the request itself.
+    Whole(StorageRights),
+    /// It gave a part away to who asks.
+    Part(SharedAccess),
+}
+
 impl StorageRights {
+    /// What a signature gives that gives a part away.
+    pub(crate) fn of_part(rights: Rights, permissions: String, scopes: String) -> StorageRights {
+        StorageRights { rights, part: Some((permissions, scopes)) }
+    }
+
     /// Whether it gives one of these permissions for something of this scope.
     pub(crate) fn gives(&self, permissions: &str, scope: Scope) -> bool {
         let Some((given, scopes)) = &self.part else { return true };
@@ -76,7 +106,7 @@ impl StorageRights {
 }
 
 impl StorageRequest<'_> {
-    fn field(&self, name: &str) -> Option<&str> {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
@@ -89,10 +119,14 @@ impl StorageRequest<'_> {
         self.headers.contains_key("authorization") || self.field("sig").is_some()
     }
 
-    /// What is signed with the account's key.
-    fn signed(&self) -> String {
+    /// What is signed with the account's key, below a path.
+    fn signed(&self, scheme: Scheme, account: &str, path: &str) -> String {
+        let names = match scheme {
+            Scheme::SharedKey => &SIGNED_HEADERS[..],
+            Scheme::SharedKeyLite => &SIGNED_HEADERS_LITE[..],
+        };
         let mut text = format!("{}\n", self.method);
-        for name in SIGNED_HEADERS {
+        for &name in names {
             let value = match (name, self.header(name)) {
                 ("content-length", "0") => "",
                 ("date", _) if self.headers.contains_key("x-ms-date") => "",
@@ -107,20 +141,38 @@ impl StorageRequest<'_> {
         for name in own {
             text.push_str(&format!("{name}:{}\n", self.header(name)));
         }
-        text.push_str(&format!("/{}{}", self.account.trim_end_matches("-secondary"), self.path));
-        let mut fields: Vec<(String, &str)> =
-            self.query.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.as_str())).collect();
-        fields.sort_unstable();
-        for (name, value) in fields {
-            text.push_str(&format!("\n{name}:{value}"));
+        text.push_str(&format!("/{account}{path}"));
+        match scheme {
+            Scheme::SharedKey => text.push_str(&self.signed_fields()),
+            Scheme::SharedKeyLite => {
+                text.push_str(&self.field("comp").map_or_else(String::new, |comp| format!("?comp={comp}")));
+            }
         }
         text
     }
 
+    fn signed_fields(&self) -> String {
+        let mut fields: Vec<(String, &str)> =
+            self.query.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.as_str())).collect();
+        fields.sort_unstable();
+        fields.into_iter().map(|(name, value)| format!("\n{name}:{value}")).collect()
+    }
+
+    /// The paths that may have been signed: as it came, and for the secondary endpoint that of the primary one. There are SDKs
+    /// of either kind.
+    fn paths(&self, account: &str) -> Vec<String> {
+        let mut paths = vec![self.path.to_owned()];
+        if let Some(rest) = self.path.trim_start_matches('/').strip_prefix(self.account)
+            && account != self.account
+        {
+            paths.push(format!("/{account}{rest}"));
+        }
+        paths
+    }
+
     /// What is signed of a signature that gives away a part of one queue.
-    fn signed_for_queue(&self, queue: &str) -> String {
+    fn signed_for_queue(&self, account: &str, queue: &str) -> String {
         let field = |name| self.field(name).unwrap_or_default();
-        let account = self.account;
         let resource = format!("/queue/{account}/{queue}");
         let [permissions, start, expiry] = ["sp", "st", "se"].map(field);
         let [policy, address, protocol, version] = ["si", "sip", "spr", "sv"].map(field);
@@ -128,8 +180,8 @@ impl StorageRequest<'_> {
     }
 
     /// What is signed of a signature that gives away a part of the account.
-    fn signed_for_account(&self) -> String {
-        let mut text = format!("{}\n", self.account);
+    fn signed_for_account(&self, account: &str) -> String {
+        let mut text = format!("{account}\n");
         for name in ["sp", "ss", "srt", "st", "se", "sip", "spr", "sv"] {
             text.push_str(self.field(name).unwrap_or_default());
             text.push('\n');
@@ -142,15 +194,23 @@ impl StorageRequest<'_> {
 }
 
 impl Signatures {
+    /// The account that the first part of a path names: itself, or the one whose secondary endpoint it is.
+    pub(crate) fn account<'a>(&self, named: &'a str) -> &'a str {
+        match named.strip_suffix(SECONDARY) {
+            Some(account) if self.signing(named).is_none() => account,
+            _ => named,
+        }
+    }
+
     /// Checks what a request shows: the signature of its account's key, or one that the key has made.
     pub(crate) fn check_storage(
         &self,
         request: &StorageRequest<'_>,
         now: Timestamp,
-    ) -> Result<StorageRights, Refusal> {
+    ) -> Result<StorageSignature, Refusal> {
         match request.headers.contains_key("authorization") {
-            true => self.check_shared_key(request, now),
-            false => self.check_part(request, now),
+            true => self.check_shared_key(request, now).map(StorageSignature::Whole),
+            false => self.check_part(request).map(StorageSignature::Part),
         }
     }
 
@@ -159,16 +219,20 @@ impl Signatures {
         request: &StorageRequest<'_>,
         now: Timestamp,
     ) -> Result<StorageRights, Refusal> {
-        let shown = request.header("authorization");
-        let (account, signature) = shown
-            .strip_prefix("SharedKey ")
-            .and_then(|shown| shown.split_once(':'))
-            .ok_or(Refusal::Malformed)?;
-        if account != request.account.trim_end_matches("-secondary") {
+        let (scheme, shown) = request.header("authorization").split_once(' ').ok_or(Refusal::Malformed)?;
+        let scheme = match scheme {
+            "SharedKey" => Scheme::SharedKey,
+            "SharedKeyLite" => Scheme::SharedKeyLite,
+            _ => return Err(Refusal::Malformed),
+        };
+        let (account, signature) = shown.split_once(':').ok_or(Refusal::Malformed)?;
+        if account != self.account(request.account) {
             return Err(Refusal::Elsewhere);
         }
         let (key, secret) = self.signing(account).ok_or(Refusal::Unknown)?;
-        if !secret.has_signed_for_storage(&request.signed(), signature) {
+        let is_signed =
+            |path: &String| secret.has_signed_for_storage(&request.signed(scheme, account, path), signature);
+        if !request.paths(account).iter().any(is_signed) {
             return Err(Refusal::Unknown);
         }
         let date = match request.header("x-ms-date") {
@@ -185,42 +249,31 @@ impl Signatures {
         Ok(StorageRights { rights: Rights::new(key.clone(), until), part: None })
     }
 
-    fn check_part(&self, request: &StorageRequest<'_>, now: Timestamp) -> Result<StorageRights, Refusal> {
-        let (Some(signature), Some(expiry), Some(permissions)) =
-            (request.field("sig"), request.field("se"), request.field("sp"))
-        else {
-            return Err(Refusal::Malformed);
-        };
-        let (key, secret) = self.signing(request.account).ok_or(Refusal::Unknown)?;
+    fn check_part(&self, request: &StorageRequest<'_>) -> Result<SharedAccess, Refusal> {
+        let signature = request.field("sig").ok_or(Refusal::Malformed)?;
+        let account = self.account(request.account);
+        let (key, secret) = self.signing(account).ok_or(Refusal::Unknown)?;
         let (signed, scopes) = match (request.field("srt"), request.queue) {
-            (Some(scopes), _) => (request.signed_for_account(), scopes),
-            (None, Some(queue)) => (request.signed_for_queue(queue), "co"),
+            (Some(scopes), _) => (request.signed_for_account(account), scopes),
+            (None, Some(queue)) => (request.signed_for_queue(account, queue), "co"),
             (None, None) => return Err(Refusal::Elsewhere),
         };
-        if !secret.has_signed_for_storage(&signed, signature) {
-            return Err(Refusal::Unknown);
+        match secret.has_signed_for_storage(&signed, signature) {
+            true => SharedAccess::read(request, key, scopes),
+            false => Err(Refusal::Unknown),
         }
-        // Stored policies and addresses are not kept here; what they limit must not be given away whole.
-        if request.field("si").is_some() || request.field("sip").is_some() {
-            return Err(Refusal::Malformed);
-        }
-        if request.field("ss").is_some_and(|services| !services.contains('q')) {
-            return Err(Refusal::Elsewhere);
-        }
-        let until = instant(expiry)?;
-        let begins = request.field("st").filter(|start| !start.is_empty()).map(instant).transpose()?;
-        if until <= now || begins.is_some_and(|begins| now < begins) {
-            return Err(Refusal::Expired);
-        }
-        let part = Some((permissions.to_owned(), scopes.to_owned()));
-        Ok(StorageRights { rights: Rights::new(key.clone(), until), part })
     }
 }
 
-fn instant(text: &str) -> Result<Timestamp, Refusal> {
+/// An instant as signatures and policies write it: a day, or a time of it.
+pub(crate) fn parse_instant(text: &str) -> Result<Instant, Refusal> {
     let whole = if text.contains('T') { text.to_owned() } else { format!("{text}T00:00:00Z") };
-    let instant: Instant = whole.parse().map_err(|_| Refusal::Malformed)?;
-    Ok(millis(instant))
+    whole.parse().map_err(|_| Refusal::Malformed)
+}
+
+/// The same, as time is counted here.
+pub(crate) fn read_instant(text: &str) -> Result<Timestamp, Refusal> {
+    parse_instant(text).map(millis)
 }
 
 fn millis(instant: Instant) -> Timestamp {

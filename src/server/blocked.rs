@@ -1,13 +1,19 @@
-//! What does not get on, over all queues: the first thing to look at when something is wrong.
+//! What does not go on, over all queues: the first thing to look at when something is wrong.
+
+use std::collections::BTreeMap;
 
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::engine::HoldCause;
+use crate::engine::MessageStatus;
 use crate::engine::QueueView;
 use crate::engine::WorkflowView;
 use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::limits;
 use crate::queue::Order;
 use crate::sas::Right;
@@ -23,7 +29,7 @@ use crate::server::walk::Walk;
 use crate::wire::views::BlockedCause;
 use crate::wire::views::BlockedView;
 
-/// Which of the workflows that do not get on.
+/// Which of the workflows that do not go on.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct BlockedQuery {
@@ -37,7 +43,7 @@ pub(crate) struct BlockedQuery {
     limit: Option<usize>,
 }
 
-/// A page of workflows that do not get on.
+/// A page of workflows that do not go on.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BlockedAnswer {
     /// The workflows, in order of queue and ID.
@@ -62,7 +68,7 @@ pub(crate) async fn list(
     json(&BlockedAnswer { blocked, after: stands_at })
 }
 
-/// A search for workflows that do not get on.
+/// A search for workflows that do not go on.
 struct Search<'a> {
     house: &'a House,
     caller: &'a Caller,
@@ -128,7 +134,11 @@ impl<'a> Search<'a> {
 
     /// Searches one queue.
     async fn search(&mut self, view: &QueueView, after: Option<String>) -> Result<(), Refused> {
-        if view.options.order == Order::None || !self.caller.reaches(view.name.as_str()) {
+        if !self.caller.reaches(view.name.as_str()) {
+            return Ok(());
+        }
+        let stalled = Stalled::look(self, view).await?;
+        if view.options.order == Order::None && stalled.alone.is_none() {
             return Ok(());
         }
         if self.blocked.len() >= self.limit || self.looks == 0 {
@@ -139,7 +149,12 @@ impl<'a> Search<'a> {
         let mut walk = Walk::new(after, None)?;
         walk.looks = self.looks;
         let cause = self.cause;
-        let is_wanted = |found: &WorkflowView| match (BlockedCause::of(found), cause) {
+        let held_back = self.house.host.definition_of(&view.name).and_then(|definition| definition.held_back);
+        let cause_of = |found: &WorkflowView| {
+            let of_handlers = || BlockedCause::held_back(found, held_back.as_ref()?);
+            stalled.cause_of(found).or_else(of_handlers)
+        };
+        let is_wanted = |found: &WorkflowView| match (cause_of(found), cause) {
             (Some(found), Some(wanted)) => found == wanted,
             (Some(found), None) => found != BlockedCause::Locked,
             (None, _) => false,
@@ -147,11 +162,114 @@ impl<'a> Search<'a> {
         let found = walk.next(&queue, self.limit - self.blocked.len(), is_wanted).await?;
         for workflow in &found.views {
             let Some(id) = &workflow.workflow_id else { continue };
-            let head = queue.workflow(id)?.messages(0, 1).await?;
-            self.blocked.extend(BlockedView::show(&view.name, &view.options, workflow, head.first()));
+            if stalled.cause_of(workflow) == Some(BlockedCause::TooLarge) {
+                self.blocked.extend(stalled.row_of(workflow));
+                continue;
+            }
+            let about = match quarantined_for(workflow) {
+                Some(number) => queue.peek(number, 1).await?.pop(),
+                None => None,
+            };
+            let about = about.filter(|message| Some(message.sequence_number) == quarantined_for(workflow));
+            let about = match about {
+                Some(message) => Some(message),
+                None => queue.workflow(id)?.messages(0, 1).await?.pop(),
+            };
+            let shown = BlockedView::show(&view.name, &view.options, workflow, about.as_ref());
+            let of_handlers =
+                || BlockedView::show_held_back(&view.name, workflow, held_back.as_ref()?, about.as_ref());
+            self.blocked.extend(shown.or_else(of_handlers));
         }
         self.looks = walk.looks;
+        let last = walk.after.clone();
         self.stands_at = walk.rest(found.is_last).map(|id| format!("{}/{id}", view.name));
+        match stalled.alone.filter(|_| self.stands_at.is_none()) {
+            Some(row) if self.blocked.len() < self.limit => self.blocked.push(row),
+            Some(_) => {
+                let last = last.map(|id| id.to_string()).unwrap_or_default();
+                self.stands_at = Some(format!("{}/{last}", view.name));
+            }
+            None => {}
+        }
         Ok(())
     }
+
+    fn wants(&self, cause: BlockedCause) -> bool {
+        self.cause.is_none_or(|wanted| wanted == cause)
+    }
+}
+
+/// What stands still in a queue because it is too large for its receivers.
+#[derive(Default)]
+struct Stalled {
+    /// Of each workflow: the message at its head.
+    of_workflow: BTreeMap<WorkflowId, BlockedView>,
+    /// The first message without a workflow, or all that waits for room in a window.
+    alone: Option<BlockedView>,
+}
+
+impl Stalled {
+    /// Looks at the messages that were too large for somebody: those that have gone, or are not at the head any more, keep
+    /// nobody waiting.
+    async fn look(search: &Search<'_>, view: &QueueView) -> Result<Stalled, Refused> {
+        let mut stalled = Stalled::default();
+        if search.wants(BlockedCause::TooLarge) {
+            stalled.look_for_large(search, view).await?;
+        }
+        if search.wants(BlockedCause::PrefetchWindow) && view.counts.ready > 0 && stalled.alone.is_none() {
+            let full = search.house.host.full_window(&view.name);
+            stalled.alone = full.map(|full| {
+                BlockedView::show_full_window(&view.name, full.messages, full.since, view.counts.ready)
+            });
+        }
+        Ok(stalled)
+    }
+
+    async fn look_for_large(&mut self, search: &Search<'_>, view: &QueueView) -> Result<(), Refused> {
+        let queue = search.house.client.queue(&view.name)?;
+        for too_large in search.house.host.too_large(&view.name) {
+            let number = too_large.sequence_number;
+            let Some(message) = queue.peek(number, 1).await?.pop() else { continue };
+            if message.sequence_number != number || message.status != MessageStatus::Ready {
+                continue;
+            }
+            let sizes = (too_large.bytes, too_large.bytes_max);
+            let row =
+                |waiting| BlockedView::show_too_large(&view.name, &message, sizes, too_large.since, waiting);
+            match message.workflow_id.clone().filter(|_| view.options.order != Order::None) {
+                None => drop(self.alone.get_or_insert_with(|| row(view.counts.ready))),
+                Some(id) => {
+                    let workflow = queue.workflow(&id)?;
+                    let head = workflow.messages(0, 1).await?.pop();
+                    if head.is_some_and(|head| head.sequence_number == number)
+                        && let Some(seen) = workflow.view().await?
+                    {
+                        self.of_workflow.insert(id, row(seen.messages));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a workflow does not go on: what the engine knows comes first, but who holds a stalled one cannot work on it.
+    fn cause_of(&self, view: &WorkflowView) -> Option<BlockedCause> {
+        let is_stalled = || self.row_of(view).map(|_| BlockedCause::TooLarge);
+        match BlockedCause::of(view) {
+            None | Some(BlockedCause::Locked) => is_stalled().or_else(|| BlockedCause::of(view)),
+            known => known,
+        }
+    }
+
+    fn row_of(&self, view: &WorkflowView) -> Option<BlockedView> {
+        self.of_workflow.get(view.workflow_id.as_ref()?).cloned()
+    }
+}
+
+/// The message whose retries were exhausted before its workflow was quarantined; it is a dead letter now.
+fn quarantined_for(view: &WorkflowView) -> Option<SequenceNumber> {
+    view.holds.iter().find_map(|hold| match hold.cause {
+        HoldCause::Quarantine(number) => Some(number),
+        _ => None,
+    })
 }

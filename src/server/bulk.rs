@@ -19,6 +19,7 @@ use crate::server::operate::Order;
 use crate::server::operate::Verb;
 use crate::server::operate::id_of;
 use crate::server::page::page_limit;
+use crate::server::queues::check_not_own;
 use crate::server::shared::Shared;
 use crate::server::walk::Walk;
 use crate::wire::Problem;
@@ -40,6 +41,9 @@ pub(crate) struct BulkRequest {
     /// With `resume`: puts dead letters back in place before.
     #[serde(default)]
     redrive: bool,
+    /// With `resume`: lifts only this cause of a hold.
+    #[serde(default)]
+    cause: Option<HoldWord>,
     /// Only says what would be done.
     #[serde(default)]
     dry_run: bool,
@@ -76,6 +80,15 @@ impl Filter {
             || !self.hold_cause.is_empty()
             || self.prefix.as_ref().is_some_and(|prefix| !prefix.is_empty())
             || self.reason.is_some();
+        if self.cause.contains(&BlockedCause::PrefetchWindow) {
+            let what = "has the cause prefetch_window, which is known of queues, not of workflows";
+            return Err(Refused::misuse("filter", what));
+        }
+        if self.cause.contains(&BlockedCause::TooLarge) {
+            let what =
+                "has the cause too_large, which is known of messages, not of workflows; name the workflow";
+            return Err(Refused::misuse("filter", what));
+        }
         match (narrows, self.all) {
             (true, false) | (false, true) => Ok(()),
             (true, true) => Err(Refused::misuse("filter", "says `all` and something else")),
@@ -84,16 +97,18 @@ impl Filter {
     }
 
     fn matches(&self, view: &WorkflowView) -> bool {
-        let (hold, reason) = match &view.status {
-            WorkflowStatus::Held(hold) => (Some(HoldWord::show(&hold.cause).0), hold.reason.as_str()),
-            WorkflowStatus::Blocked { reason, .. } => (None, reason.as_str()),
-            _ => (None, ""),
+        let mut causes = view.holds.iter().map(|hold| HoldWord::show(&hold.cause).0);
+        let held = view.holds.iter().map(|hold| hold.reason.as_str());
+        let blocked = match &view.status {
+            WorkflowStatus::Blocked { reason, .. } => Some(reason.as_str()),
+            _ => None,
         };
+        let says = |text: &String| held.chain(blocked).any(|reason| reason.contains(text.as_str()));
         let cause = || BlockedCause::of(view).is_some_and(|cause| self.cause.contains(&cause));
         (self.status.is_empty() || self.status.contains(&WorkflowWord::show(&view.status)))
             && (self.cause.is_empty() || cause())
-            && (self.hold_cause.is_empty() || hold.is_some_and(|hold| self.hold_cause.contains(&hold)))
-            && self.reason.as_ref().is_none_or(|text| reason.contains(text.as_str()))
+            && (self.hold_cause.is_empty() || causes.any(|cause| self.hold_cause.contains(&cause)))
+            && self.reason.as_ref().is_none_or(says)
     }
 }
 
@@ -134,15 +149,20 @@ pub(crate) async fn bulk(
     named: Named,
     Told(request): Told<BulkRequest>,
 ) -> Answer {
-    let BulkRequest { verb, filter, reason, redrive, dry_run, after, limit } = request;
+    let BulkRequest { verb, filter, reason, redrive, cause, dry_run, after, limit } = request;
     filter.check()?;
     if verb == Verb::Void {
         return Err(Refused::misuse("verb", "is void, which is for one workflow: its positions are its own"));
     }
     let client = acting_as(&shared.client, &caller, reason.as_deref())?;
-    let order = Order { verb, request: OperateRequest { reason, dry_run, redrive, ..Default::default() } };
+    let client = if dry_run { client.dry_run() } else { client };
+    let request = OperateRequest { reason, dry_run, redrive, cause, ..Default::default() };
+    let order = Order { verb, request };
     order.check()?;
     let queue = client.queue(named.text("queue")?)?;
+    if verb == Verb::Purge {
+        check_not_own(&shared, queue.name())?;
+    }
     let mut walk = Walk::new(after, filter.prefix.clone())?;
     let found = walk.next(&queue, page_limit(limit)?, |view| filter.matches(view)).await?;
     let mut answer = BulkAnswer {
@@ -156,11 +176,7 @@ pub(crate) async fn bulk(
     };
     for view in &found.views {
         let workflow_id = id_of(view);
-        let done = match dry_run {
-            true => order.foresee(Some(view)).map(|_| None),
-            false => order.carry_out(&queue.workflow(&workflow_id)?).await,
-        };
-        match done {
+        match order.carry_out(&queue.workflow(&workflow_id)?).await {
             Ok(purged) => {
                 answer.done += 1;
                 answer.purged = answer.purged.map(|sum| sum + purged.unwrap_or_default());

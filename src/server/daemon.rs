@@ -32,11 +32,21 @@ pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 /// The media type of metrics.
 pub(crate) const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub(crate) async fn healthz() -> Response {
-    bytes_as(StatusCode::OK, TEXT, "ok\n")
+pub(crate) async fn healthz(State(shared): State<Shared>) -> Answer {
+    refuse_after_fault(&shared)?;
+    Ok(bytes_as(StatusCode::OK, TEXT, "ok\n"))
+}
+
+/// After a fault nothing works until the store is opened again: whoever looks after the process must hear of it.
+fn refuse_after_fault(shared: &Shared) -> Result<(), Refused> {
+    match shared.client.fault() {
+        Some(fault) => Err(Refused::from(Unavailable::Stopped(fault))),
+        None => Ok(()),
+    }
 }
 
 pub(crate) async fn readyz(State(shared): State<Shared>) -> Answer {
+    refuse_after_fault(&shared)?;
     if shared.stopping.is_cancelled() {
         return Err(Refused::new("not_ready", "the server is about to stop"));
     }
@@ -63,17 +73,23 @@ pub(crate) async fn status(State(shared): State<Shared>) -> Answer {
 pub(crate) struct DefinitionsAnswer {
     /// In order of queue.
     definitions: Vec<DefinitionView>,
+    /// Why the files as they are now are not in use, if they are not: every mistake, a line for each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 pub(crate) async fn definitions(State(shared): State<Shared>, caller: Caller) -> Answer {
     let mut definitions = shared.host.definitions();
+    let all = definitions.len();
     definitions.retain(|definition| caller.reaches(&definition.queue));
-    json(&DefinitionsAnswer { definitions })
+    // Its mistakes name files of queues that the caller may not reach.
+    let problem = shared.host.reload_problem().filter(|_| definitions.len() == all);
+    json(&DefinitionsAnswer { definitions, problem })
 }
 
 pub(crate) async fn reload(State(shared): State<Shared>) -> Answer {
     shared.host.reload().await?;
-    json(&DefinitionsAnswer { definitions: shared.host.definitions() })
+    json(&DefinitionsAnswer { definitions: shared.host.definitions(), problem: shared.host.reload_problem() })
 }
 
 /// The schedules.

@@ -138,6 +138,8 @@ pub(crate) struct RedriveRequest {
     position: Option<u64>,
     /// Why.
     reason: Option<String>,
+    /// Only says how it would come back, or why it would not.
+    dry_run: bool,
 }
 
 /// How a dead letter came back.
@@ -145,8 +147,10 @@ pub(crate) struct RedriveRequest {
 pub(crate) struct RedriveAnswer {
     /// Whether it returned to its own place, or was sent as a new message.
     redriven: RedrivenWord,
-    /// Its number now.
+    /// Its number now; with a dry run and as a new message, the number that one would have now.
     sequence_number: u64,
+    /// Whether nothing was done.
+    dry_run: bool,
 }
 
 /// How a dead letter came back, in a word.
@@ -166,6 +170,8 @@ pub(crate) async fn redrive(
     Told(request): Told<RedriveRequest>,
 ) -> Answer {
     let client = acting_as(&shared.client, &caller, request.reason.as_deref())?;
+    let dry_run = request.dry_run;
+    let client = if dry_run { client.dry_run() } else { client };
     let (queue, number) = (client.queue(named.text("queue")?)?, named.number()?);
     let redriven = match request.position {
         Some(position) => queue.redrive_as(number, position).await?,
@@ -175,7 +181,7 @@ pub(crate) async fn redrive(
         Redriven::InPlace => (RedrivenWord::InPlace, number),
         Redriven::AsNew(number) => (RedrivenWord::AsNew, number),
     };
-    json(&RedriveAnswer { redriven, sequence_number: number.get() })
+    json(&RedriveAnswer { redriven, sequence_number: number.get(), dry_run })
 }
 
 /// Which dead letters are put back. One of the filters has to be given: `all` if all are meant.
@@ -190,7 +196,7 @@ pub(crate) struct RedriveManyRequest {
     workflow_id: Option<String>,
     /// Why they are put back.
     reason: Option<String>,
-    /// Only says which would be tried.
+    /// Only says what would become of them, each for itself.
     dry_run: bool,
     /// Where the request before ended.
     after: Option<String>,
@@ -203,9 +209,9 @@ pub(crate) struct RedriveManyRequest {
 pub(crate) struct RedriveManyAnswer {
     /// How many were found.
     matched: usize,
-    /// How many returned to their own places.
+    /// How many returned to their own places, or would.
     in_place: usize,
-    /// How many were sent as new messages.
+    /// How many were sent as new messages, or would be.
     as_new: usize,
     /// Which stayed dead letters, and why.
     refused: Vec<RefusedLetter>,
@@ -234,13 +240,14 @@ pub(crate) async fn redrive_many(
     if request.all == (request.letter_reason.is_some() || request.workflow_id.is_some()) {
         return Err(Refused::misuse("all", "has to be said, or which are meant, not both"));
     }
+    let dry_run = request.dry_run;
     let client = acting_as(&shared.client, &caller, request.reason.as_deref())?;
+    let client = if dry_run { client.dry_run() } else { client };
     let queue = client.queue(named.text("queue")?)?;
     let mut pile = Pile::new(request.letter_reason, request.workflow_id, request.after)?;
     let (letters, is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
-    let dry_run = request.dry_run;
     let mut answer = RedriveManyAnswer { matched: letters.len(), dry_run, ..Default::default() };
-    for letter in letters.iter().filter(|_| !dry_run) {
+    for letter in &letters {
         match queue.redrive(letter.sequence_number).await {
             Ok(Redriven::InPlace) => answer.in_place += 1,
             Ok(Redriven::AsNew(_)) => answer.as_new += 1,
@@ -267,6 +274,8 @@ pub(crate) async fn purge(
     let queue = named.queue()?;
     let counts = queue.view().await?.counts;
     if request.dry_run {
+        // Its first step is judged; the counters know how many steps there would be.
+        shared.client.dry_run().queue(queue.name())?.purge_dead_letters().await?;
         return json(&PurgeAnswer { purged: counts.dead_lettered, dry_run: true });
     }
     let reason = required("reason", request.reason)?;

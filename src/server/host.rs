@@ -5,13 +5,34 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
+use crate::clock::Timestamp;
+use crate::engine::Client;
 use crate::error::Misuse;
 use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::message::Message;
 use crate::wire::Problem;
 use crate::wire::views::DefinitionView;
 use crate::wire::views::ScheduleView;
 use crate::wire::views::StatusView;
+
+/// A message that stands still because its receivers announce less than it has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TooLarge {
+    pub(crate) sequence_number: SequenceNumber,
+    pub(crate) bytes: u64,
+    /// What the last receiver takes at most.
+    pub(crate) bytes_max: u64,
+    pub(crate) since: Timestamp,
+}
+
+/// Receivers of a queue that are sent nothing for now, because what they were sent ahead has lost its locks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FullWindow {
+    /// How many messages one is sent ahead at most.
+    pub(crate) messages: usize,
+    pub(crate) since: Timestamp,
+}
 
 /// Where messages belong, as the definitions of their queues say.
 pub(crate) trait Place: Send + Sync + 'static {
@@ -39,16 +60,40 @@ pub(crate) trait Host: Send + Sync + 'static {
     /// The definitions in use, in order of queue.
     fn definitions(&self) -> Vec<DefinitionView>;
 
+    /// Why the definition files as they are now are not in use, if they are not: every mistake, a line for each.
+    fn reload_problem(&self) -> Option<String>;
+
     /// The definition of a queue.
     fn definition_of(&self, queue: &QueueName) -> Option<DefinitionView> {
         self.definitions().into_iter().find(|definition| definition.queue == queue.as_str())
     }
 
+    /// Whether a queue is the daemon's own, so that nobody else may empty it.
+    fn is_own(&self, queue: &QueueName) -> bool;
+
     /// Reads all definition files again; what is wrong with one is a problem, and then none is changed.
     fn reload(&self) -> BoxFuture<'_, Result<(), Problem>>;
 
     /// Pauses the handlers of a queue, or lets them go on; a problem when it has none.
-    fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<(), Box<Problem>>;
+    /// The client acts for whoever asks.
+    fn set_paused<'a>(
+        &'a self,
+        client: &'a Client,
+        queue: &'a QueueName,
+        paused: bool,
+    ) -> BoxFuture<'a, Result<(), Problem>>;
+
+    /// The messages of a queue that are too large for who receives them, in order of number.
+    fn too_large(&self, queue: &QueueName) -> Vec<TooLarge> {
+        let _ = queue;
+        Vec::new()
+    }
+
+    /// Whether receivers of a queue are sent nothing for now.
+    fn full_window(&self, queue: &QueueName) -> Option<FullWindow> {
+        let _ = queue;
+        None
+    }
 
     /// The schedules, with their next instants.
     fn schedules(&self) -> BoxFuture<'_, Result<Vec<ScheduleView>, Problem>>;

@@ -13,6 +13,7 @@ mod dead;
 mod events;
 mod guard;
 mod headers;
+mod history;
 mod host;
 mod named;
 mod openapi;
@@ -35,8 +36,10 @@ mod tests;
 mod walk;
 mod workflows;
 
+pub(crate) use crate::server::host::FullWindow;
 pub(crate) use crate::server::host::Host;
 pub(crate) use crate::server::host::Place;
+pub(crate) use crate::server::host::TooLarge;
 pub(crate) use crate::server::serve::Doorkeeper;
 pub(crate) use crate::server::serve::Server;
 pub(crate) use crate::server::serve::ServerError;

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::engine::Hold;
 use crate::engine::HoldCause;
 use crate::engine::Workflow;
 use crate::engine::WorkflowStatus;
@@ -19,9 +20,13 @@ use crate::server::named::Asked;
 use crate::server::named::Named;
 use crate::server::named::Told;
 use crate::server::named::required;
+use crate::server::queues::check_not_own;
 use crate::server::shared::Shared;
 use crate::server::workflows::WorkflowQuery;
 use crate::server::workflows::view;
+use crate::wire::plural::counted;
+use crate::wire::plural::spanned;
+use crate::wire::views::HoldWord;
 use crate::wire::views::WorkflowEnvelope;
 
 /// What an operator can do to a workflow.
@@ -63,6 +68,8 @@ pub(crate) struct OperateRequest {
     pub(crate) dry_run: bool,
     /// With `resume`: puts its dead letters whose places are ahead back in place before.
     pub(crate) redrive: bool,
+    /// With `resume`: lifts only this cause of the hold; without it, all.
+    pub(crate) cause: Option<HoldWord>,
     /// With `void`: the first missing position.
     pub(crate) from: Option<u64>,
     /// With `void`: the last missing position; the first if it is not given.
@@ -94,33 +101,34 @@ pub(crate) async fn operate(
     let verb = verb(&named)?;
     let order = Order { verb, request };
     order.check()?;
+    let dry_run = order.request.dry_run;
     let client = acting_as(&shared.client, &caller, order.request.reason.as_deref())?;
+    let client = if dry_run { client.dry_run() } else { client };
     let queue = client.queue(named.text("queue")?)?;
     let workflow = queue.workflow(&query.id)?;
-    let now = match verb {
+    if verb == Verb::Purge {
+        check_not_own(&shared, queue.name())?;
+    }
+    let before = match verb {
         // Holding a workflow of which nothing is stored is how to stop one before it begins.
         Verb::Hold => workflow.view().await?,
         _ => Some(view(&queue, &workflow).await?),
     };
-    let foreseen = order.foresee(now.as_ref());
-    let dry_run = order.request.dry_run;
-    let (effect, purged) = match dry_run {
-        true => (foreseen?, None),
-        // The engine judges by what is then, not by what was looked at.
-        false => {
-            // What was looked at says more precisely why nothing waits: somebody may be at work on it.
-            let done = order.carry_out(&workflow).await;
-            let purged = match (done, &foreseen) {
-                (Err(Refused(problem)), Err(_)) if problem.code == "nothing_waits" => {
-                    return foreseen.and(Err(Refused(problem)));
-                }
-                (done, _) => done?,
-            };
-            (foreseen.unwrap_or_else(|_| "it was done".to_owned()), purged)
-        }
-    };
+    // A dry run is judged by the engine as well, which takes everything back then.
+    let done = order.carry_out(&workflow).await;
+    let purged = done.map_err(|refused| explained(refused, before.as_ref()))?;
     let workflow = workflow.view().await?.as_ref().map(WorkflowEnvelope::show);
+    let (effect, purged) = (order.effect(before.as_ref()), purged.filter(|_| !dry_run));
     json(&OperateAnswer { effect, dry_run, purged, workflow })
+}
+
+/// What was looked at says more precisely why nothing waits for a retry: somebody may be at work on it.
+fn explained(refused: Refused, before: Option<&WorkflowView>) -> Refused {
+    let is_locked = before.is_some_and(|view| matches!(view.status, WorkflowStatus::Locked { .. }));
+    match is_locked && refused.0.code == "nothing_waits" {
+        true => Refused::new("workflow_locked", "retry: its message is being handled at this moment"),
+        false => refused,
+    }
 }
 
 fn verb(named: &Named) -> Result<Verb, Refused> {
@@ -140,12 +148,15 @@ pub(crate) struct Order {
 
 impl Order {
     pub(crate) fn check(&self) -> Result<(), Refused> {
-        let OperateRequest { reason, dry_run, redrive, from, to } = &self.request;
+        let OperateRequest { reason, dry_run, redrive, cause, from, to } = &self.request;
         if self.verb.needs_reason() && !dry_run {
             required("reason", reason.clone())?;
         }
         if *redrive && self.verb != Verb::Resume {
             return Err(Refused::misuse("redrive", "goes with resume only"));
+        }
+        if cause.is_some() && (self.verb != Verb::Resume || *redrive) {
+            return Err(Refused::misuse("cause", "goes with resume only, and not with redrive"));
         }
         match (self.verb, from, to) {
             (Verb::Void, None, _) => Err(Refused::misuse("from", "is required")),
@@ -157,100 +168,93 @@ impl Order {
         }
     }
 
-    /// What the verb would lead to, or why it would be refused, as far as a look can tell: what is not asked for in a
-    /// dry run is judged again when it is done.
-    pub(crate) fn foresee(&self, view: Option<&WorkflowView>) -> Result<String, Refused> {
-        let Some(view) = view else {
-            return Ok("nothing of the workflow is offered until it is resumed".to_owned());
+    /// What the verb leads to, in a sentence, as far as a look before it can tell.
+    fn effect(&self, before: Option<&WorkflowView>) -> String {
+        let Some(view) = before else {
+            return "nothing of the workflow is offered until it is resumed".to_owned();
         };
         let waiting = view.messages;
-        let refused = |code, detail: &str| Err(Refused::new(code, detail));
-        let is_locked = matches!(view.status, WorkflowStatus::Locked { .. });
-        Ok(match (self.verb, &view.status) {
+        let behind = behind(waiting.saturating_sub(1));
+        match (self.verb, &view.status) {
             (Verb::Hold, _) => {
-                format!("nothing of the workflow is offered until it is resumed; {waiting} messages wait")
+                let waits = waits(waiting);
+                format!("nothing of the workflow is offered until it is resumed; {waits}")
             }
-            (Verb::Resume, WorkflowStatus::Held(hold)) => self.resumed(view, &hold.cause),
-            (Verb::Resume, _) => return refused("not_held", "resume: the workflow is not held"),
+            (Verb::Resume, WorkflowStatus::Held(_)) => self.resumed(view),
+            (Verb::Resume, _) => "the workflow is resumed".to_owned(),
             (Verb::Retry, WorkflowStatus::Blocked { sequence_number, .. }) => {
                 format!("message {sequence_number} is tried again now")
             }
-            (Verb::Retry, WorkflowStatus::Held(_)) if waiting > view.early => {
-                "if the message at the head has failed, it is tried again now".to_owned()
-            }
-            (Verb::Retry, _) if is_locked => {
-                return refused("workflow_locked", "retry: its message is being handled at this moment");
-            }
-            (Verb::Retry, _) => {
-                return refused("nothing_waits", "retry: no message waits for a retry at the head");
-            }
-            (Verb::Skip, _) if is_locked => {
-                return refused("workflow_locked", "skip: the workflow is locked by a holder");
-            }
-            (Verb::Skip, _) if waiting == view.early => {
-                return refused("no_head", "skip: the workflow has no message at its head");
-            }
+            (Verb::Retry, _) => "the message at the head is tried again now".to_owned(),
             (Verb::Skip, WorkflowStatus::Blocked { sequence_number, .. }) => {
-                format!("message {sequence_number} is dead-lettered; {} wait behind it", waiting - 1)
+                format!("message {sequence_number} is dead-lettered; {behind}")
             }
-            (Verb::Skip, _) => format!("the head is dead-lettered; {} wait behind it", waiting - 1),
-            (Verb::ReleaseLock, _) if is_locked => {
+            (Verb::Skip, _) => format!("the message at the head is dead-lettered; {behind}"),
+            (Verb::ReleaseLock, _) => {
                 "the holder loses the workflow, and what it has out counts as failed".to_owned()
             }
-            (Verb::ReleaseLock, WorkflowStatus::Held(_)) => {
-                "if somebody has something of the held workflow out, that counts as failed".to_owned()
-            }
-            (Verb::ReleaseLock, _) => return refused("not_locked", "release: the workflow is not locked"),
-            (Verb::Void, _) => return self.voided(view),
-            (Verb::SkipGap, _) if view.early == 0 => {
-                return refused("no_head", "skip the gap: nothing waits behind a gap");
+            (Verb::Void, _) => {
+                let (from, to) = self.positions();
+                let positions = spanned("position", from, to);
+                format!("{positions} will never be waited for; what comes there is dead-lettered")
             }
             (Verb::SkipGap, _) => gap_skipped(view),
             (Verb::Purge, _) => {
-                let (aside, dead) = (view.set_aside, view.dead_letters);
-                format!("up to {waiting} messages, {aside} set aside and {dead} dead letters are removed")
+                let (aside, dead) = (view.set_aside, counted(view.dead_letters, "dead letter"));
+                let waiting = counted(waiting, "message");
+                format!("up to {waiting}, {aside} set aside and {dead} are removed")
             }
-        })
-    }
-
-    fn resumed(&self, view: &WorkflowView, cause: &HoldCause) -> String {
-        let dead = view.dead_letters;
-        match (self.request.redrive, cause) {
-            (true, _) => format!("up to {dead} dead letters return to their places, then it is resumed"),
-            (false, HoldCause::Spent(number)) => {
-                format!("message {number} is tried again, then the {} behind it", view.messages - 1)
-            }
-            (false, _) => format!("it is resumed; {} messages wait", view.messages),
         }
     }
 
-    fn voided(&self, view: &WorkflowView) -> Result<String, Refused> {
-        let Some(next) = view.next_position else {
-            return Err(Refused::new("no_positions", "declare a gap void: the queue has no positions"));
-        };
+    fn resumed(&self, view: &WorkflowView) -> String {
+        let dead = counted(view.dead_letters, "dead letter");
+        if self.request.redrive {
+            return format!("up to {dead} put back in place, then the workflow is resumed");
+        }
+        let wanted = self.request.cause.map(HoldWord::kind);
+        let is_lifted = |hold: &&Hold| wanted.is_none_or(|kind| hold.cause.kind() == kind);
+        let (lifted, stay): (Vec<&Hold>, Vec<&Hold>) = view.holds.iter().partition(is_lifted);
+        if !stay.is_empty() {
+            let causes: Vec<&str> = stay.iter().map(|hold| hold.cause.kind().as_str()).collect();
+            return format!("this cause is lifted; the workflow stays held: {}", causes.join(", "));
+        }
+        let exhausted = lifted.iter().find_map(|hold| match hold.cause {
+            HoldCause::Spent(number) => Some(number),
+            _ => None,
+        });
+        match exhausted {
+            Some(number) => {
+                let behind = behind(view.messages.saturating_sub(1));
+                format!("message {number} is tried again; {behind}")
+            }
+            None => format!("the workflow is resumed; {}", waits(view.messages)),
+        }
+    }
+
+    /// With `void`: the first and the last position.
+    fn positions(&self) -> (u64, u64) {
         let from = self.request.from.unwrap_or_default();
-        let to = self.request.to.unwrap_or(from);
-        if from < next {
-            let detail = format!("declare position {from} void: it is not missing");
-            return Err(Refused::new("not_missing", detail));
-        }
-        Ok(format!("positions {from} to {to} will never be waited for; what comes for them is dead-lettered"))
+        (from, self.request.to.unwrap_or(from))
     }
 
     /// Does it. Answers how many messages were purged.
     pub(crate) async fn carry_out(&self, workflow: &Workflow) -> Result<Option<u64>, Refused> {
-        let OperateRequest { reason, redrive, from, to, .. } = &self.request;
+        let OperateRequest { reason, redrive, cause, .. } = &self.request;
         let reason = || reason.clone().unwrap_or_default();
         match self.verb {
             Verb::Hold => workflow.hold(reason()).await?,
             Verb::Resume if *redrive => workflow.resume_and_redrive().await?,
-            Verb::Resume => workflow.resume().await?,
+            Verb::Resume => match cause {
+                Some(cause) => workflow.resume_for(cause.kind()).await?,
+                None => workflow.resume().await?,
+            },
             Verb::Retry => workflow.retry_now().await?,
             Verb::Skip => workflow.skip_head(reason()).await?,
             Verb::ReleaseLock => workflow.release_lock().await?,
             Verb::Void => {
-                let from = from.unwrap_or_default();
-                workflow.declare_void(from, to.unwrap_or(from)).await?;
+                let (from, to) = self.positions();
+                workflow.declare_void(from, to).await?;
             }
             Verb::SkipGap => workflow.skip_gap().await?,
             Verb::Purge => return Ok(Some(workflow.purge().await?)),
@@ -259,14 +263,27 @@ impl Order {
     }
 }
 
+fn waits(count: u64) -> String {
+    match count {
+        1 => "1 message waits".to_owned(),
+        _ => format!("{count} messages wait"),
+    }
+}
+
+fn behind(count: u64) -> String {
+    match count {
+        0 => "none waits behind it".to_owned(),
+        1 => "1 waits behind it".to_owned(),
+        _ => format!("{count} wait behind it"),
+    }
+}
+
 fn gap_skipped(view: &WorkflowView) -> String {
-    let gap = view.gap.and_then(|gap| gap.first_missing.zip(gap.first_waiting));
-    match gap {
+    match view.gap.and_then(|gap| gap.first_missing.zip(gap.first_waiting)) {
         Some((missing, waiting)) => {
-            format!(
-                "positions {missing} to {} are given up; what comes for them is dead-lettered",
-                waiting - 1
-            )
+            let (positions, last) = (spanned("position", missing, waiting - 1), waiting - 1);
+            let are = if missing == last { "is" } else { "are" };
+            format!("{positions} {are} given up; what comes there is dead-lettered")
         }
         None => "what is missing is given up".to_owned(),
     }

@@ -1,4 +1,4 @@
-//! Looking at messages, which changes nothing, and cancelling scheduled ones.
+//! Looking at messages, which changes nothing, and cancelling or rescheduling scheduled ones.
 
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -15,8 +15,10 @@ use crate::server::behalf::acting_as;
 use crate::server::caller::Caller;
 use crate::server::named::Asked;
 use crate::server::named::Named;
+use crate::server::named::Told;
 use crate::server::page::page_limit;
 use crate::server::shared::Shared;
+use crate::wire::WireTime;
 use crate::wire::views::MessageEnvelope;
 
 /// Which messages.
@@ -54,8 +56,11 @@ pub(crate) async fn list(named: Named, Asked(query): Asked<PeekQuery>) -> Answer
 pub(crate) async fn look(named: Named) -> Answer {
     let (queue, number) = (named.queue()?, named.number()?);
     let found = queue.peek(number, 1).await?;
-    match found.first().filter(|view| view.sequence_number == number) {
-        Some(view) => json(&MessageEnvelope::show(view)),
+    if let Some(view) = found.first().filter(|view| view.sequence_number == number) {
+        return json(&MessageEnvelope::show(view));
+    }
+    match queue.history_of(number).await? {
+        Some(ended) => json(&MessageEnvelope::show_ended(&ended)),
         None => {
             let detail = format!("queue {} stores no message {number}", queue.name());
             Err(Refused::new("message_not_found", detail))
@@ -63,8 +68,44 @@ pub(crate) async fn look(named: Named) -> Answer {
     }
 }
 
-pub(crate) async fn cancel(State(shared): State<Shared>, caller: Caller, named: Named) -> Answer {
+/// What becomes of a cancelled message's place.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct CancelQuery {
+    /// Declares the place void, instead of giving it back: what waits behind it goes on.
+    void: bool,
+}
+
+/// When a scheduled message is to come.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RescheduleRequest {
+    /// Its new instant; one that has passed makes it ready at once.
+    at: WireTime,
+}
+
+pub(crate) async fn cancel(
+    State(shared): State<Shared>,
+    caller: Caller,
+    named: Named,
+    Asked(query): Asked<CancelQuery>,
+) -> Answer {
     let client = acting_as(&shared.client, &caller, None)?;
-    client.queue(named.text("queue")?)?.cancel(named.number()?).await?;
+    let (queue, number) = (client.queue(named.text("queue")?)?, named.number()?);
+    match query.void {
+        true => queue.cancel_and_void(number).await?,
+        false => queue.cancel(number).await?,
+    }
+    no_content()
+}
+
+pub(crate) async fn reschedule(
+    State(shared): State<Shared>,
+    caller: Caller,
+    named: Named,
+    Told(request): Told<RescheduleRequest>,
+) -> Answer {
+    let client = acting_as(&shared.client, &caller, None)?;
+    client.queue(named.text("queue")?)?.reschedule(named.number()?, request.at.0).await?;
     no_content()
 }

@@ -124,6 +124,20 @@ fn check_not_defined(house: &House, queue: &QueueName) -> Result<(), Refused> {
     }
 }
 
+/// What the daemon keeps for itself is not emptied: schedules would end with their messages.
+pub(crate) fn check_not_own(house: &House, queue: &QueueName) -> Result<(), Refused> {
+    match house.host.is_own(queue) {
+        false => Ok(()),
+        true => {
+            let detail = format!(
+                "purge queue {queue}: the daemon keeps what it needs in it, such as its schedules; to end a schedule, \
+                 remove it from its definition"
+            );
+            Err(Refused::new("queue_is_defined", detail))
+        }
+    }
+}
+
 /// Why something is removed for good.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -150,8 +164,11 @@ pub(crate) async fn purge(
     Told(request): Told<PurgeRequest>,
 ) -> Answer {
     let queue = named.queue()?;
+    check_not_own(&shared, queue.name())?;
     let counts = queue.view().await?.counts;
     if request.dry_run {
+        // Its first step is judged; the counters know how many steps there would be.
+        shared.client.dry_run().queue(queue.name())?.purge().await?;
         return json(&PurgeAnswer { purged: counts.stored() - counts.locked, dry_run: true });
     }
     let reason = required("reason", request.reason)?;
@@ -160,15 +177,16 @@ pub(crate) async fn purge(
     json(&PurgeAnswer { purged, dry_run: false })
 }
 
-pub(crate) async fn pause(State(shared): State<Shared>, named: Named) -> Answer {
-    set_paused(&shared, &named, true)
+pub(crate) async fn pause(State(shared): State<Shared>, caller: Caller, named: Named) -> Answer {
+    set_paused(&shared, &caller, &named, true).await
 }
 
-pub(crate) async fn resume(State(shared): State<Shared>, named: Named) -> Answer {
-    set_paused(&shared, &named, false)
+pub(crate) async fn resume(State(shared): State<Shared>, caller: Caller, named: Named) -> Answer {
+    set_paused(&shared, &caller, &named, false).await
 }
 
-fn set_paused(house: &House, named: &Named, paused: bool) -> Answer {
-    house.host.set_paused(named.queue()?.name(), paused)?;
+async fn set_paused(house: &House, caller: &Caller, named: &Named, paused: bool) -> Answer {
+    let client = acting_as(&house.client, caller, None)?;
+    house.host.set_paused(&client, named.queue()?.name(), paused).await?;
     no_content()
 }

@@ -83,11 +83,13 @@ impl Facts {
         let (method, path, status) = (self.method.as_str(), self.path, status.as_u16());
         let is_act = self.need == Need::Right(Right::Manage) && self.method != Method::GET;
         match status {
-            500.. => tracing::error!(method, path, queue, status, ms, who, "answer a request"),
-            401 | 403 | 421 => tracing::info!(method, path, queue, status, ms, who, "answer a request"),
-            ..=399 if is_act => tracing::info!(method, path, queue, status, ms, who, "answer a request"),
-            _ if self.is_quiet => tracing::trace!(method, path, queue, status, ms, who, "answer a request"),
-            _ => tracing::debug!(method, path, queue, status, ms, who, "answer a request"),
+            // Of what stops everybody the log has one line, not one for each who asks.
+            503 | 507 => tracing::debug!(method, path, queue, status, ms, who, "answered a request"),
+            500.. => tracing::error!(method, path, queue, status, ms, who, "answered a request"),
+            401 | 403 | 421 => tracing::info!(method, path, queue, status, ms, who, "answered a request"),
+            ..=399 if is_act => tracing::info!(method, path, queue, status, ms, who, "answered a request"),
+            _ if self.is_quiet => tracing::trace!(method, path, queue, status, ms, who, "answered a request"),
+            _ => tracing::debug!(method, path, queue, status, ms, who, "answered a request"),
         }
     }
 }

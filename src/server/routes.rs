@@ -15,6 +15,7 @@ use crate::server::dead;
 use crate::server::events;
 use crate::server::guard::guard;
 use crate::server::headers::HEADERS;
+use crate::server::history;
 use crate::server::operate;
 use crate::server::page::PageQuery;
 use crate::server::peek;
@@ -142,7 +143,16 @@ fn queues_and_messages() -> Vec<Route> {
             .gives::<MessageEnvelope>(OK, "The message"),
         delete("/v1/queues/{queue}/messages/{number}", "Cancels a scheduled message", peek::cancel)
             .for_senders()
-            .gives_nothing("It is cancelled, and its place counts as settled"),
+            .asks::<peek::CancelQuery>()
+            .gives_nothing("It is cancelled, and its place is free again, or void if that was asked for"),
+        post(
+            "/v1/queues/{queue}/messages/{number}/reschedule",
+            "Lets a scheduled message come at another instant",
+            peek::reschedule,
+        )
+        .for_senders()
+        .takes::<peek::RescheduleRequest>()
+        .gives_nothing("It comes at that instant, with its place, ID and number"),
     ]
 }
 
@@ -243,6 +253,10 @@ fn looking() -> Vec<Route> {
         )
         .asks::<workflows::WorkflowQuery>()
         .gives_nothing("It is cleared"),
+        get("/v1/queues/{queue}/history", "Lists how messages have ended, newest first", history::list)
+            .for_listeners()
+            .asks::<history::HistoryQuery>()
+            .gives::<history::HistoryAnswer>(OK, "A page of what the queue remembers"),
         get("/v1/queues/{queue}/dead_letters", "Lists dead letters", dead::list)
             .for_listeners()
             .asks::<dead::DeadLettersQuery>()

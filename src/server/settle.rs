@@ -190,7 +190,7 @@ impl AbandonRequest {
 
 impl DeferRequest {
     fn read(self, house: &House, queue: &QueueName) -> Ending {
-        let own = || house.place.defer_delay(queue).map(|delay| house.clock.now() + delay);
+        let own = || house.place.defer_delay(queue).map(|delay| house.client.wall_now() + delay);
         Ending::Defer(self.until.map(|until| until.0).or_else(own))
     }
 }

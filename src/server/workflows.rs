@@ -102,8 +102,15 @@ pub(crate) async fn list(named: Named, Asked(query): Asked<WorkflowsQuery>) -> A
 
 pub(crate) async fn look(named: Named, Asked(query): Asked<WorkflowQuery>) -> Answer {
     let queue = named.queue()?;
-    let view = view(&queue, &queue.workflow(query.id)?).await?;
-    json(&WorkflowEnvelope::show(&view))
+    let workflow = queue.workflow(query.id)?;
+    match view(&queue, &workflow).await {
+        Ok(view) => json(&WorkflowEnvelope::show(&view)),
+        // What is stored goes before what is remembered.
+        Err(missing) => match workflow.history(None, 1).await?.first() {
+            Some(last) => json(&WorkflowEnvelope::show_ended(last)),
+            None => Err(missing),
+        },
+    }
 }
 
 /// A workflow as it is, or a refusal when nothing is stored of it.

@@ -3,8 +3,14 @@
 /// Suffix of the address of a queue's dead letters.
 const DEAD_LETTERS: &str = "$deadletterqueue";
 
+/// What stands before that for messages that could not be passed on to another queue.
+const TRANSFER: &str = "$transfer";
+
 /// Suffix of the address of a queue's management.
 const MANAGEMENT: &str = "$management";
+
+/// What stands between a topic and one of its subscriptions.
+const SUBSCRIPTIONS: &str = "/subscriptions/";
 
 /// Address of the node that takes tokens.
 const TOKENS: &str = "$cbs";
@@ -27,6 +33,8 @@ pub(crate) struct EntityPath {
     pub(crate) queue: String,
     /// Whether its dead letters are meant.
     pub(crate) is_dead_letters: bool,
+    /// Whether these are its dead letters that could not be passed on, of which there are none: nothing is passed on.
+    pub(crate) is_transfer: bool,
 }
 
 impl Address {
@@ -50,10 +58,17 @@ impl Address {
 
 impl EntityPath {
     fn read(path: &str) -> EntityPath {
-        match without_suffix(path, DEAD_LETTERS) {
-            Some(queue) => EntityPath { queue: queue.to_owned(), is_dead_letters: true },
-            None => EntityPath { queue: path.to_owned(), is_dead_letters: false },
-        }
+        let Some(above) = without_suffix(path, DEAD_LETTERS) else {
+            return EntityPath { queue: path.to_owned(), is_dead_letters: false, is_transfer: false };
+        };
+        let queue = without_suffix(above, TRANSFER);
+        let is_transfer = queue.is_some();
+        EntityPath { queue: queue.unwrap_or(above).to_owned(), is_dead_letters: true, is_transfer }
+    }
+
+    /// Whether it names a subscription of a topic.
+    pub(crate) fn is_of_topic(&self) -> bool {
+        self.queue.to_ascii_lowercase().contains(SUBSCRIPTIONS)
     }
 }
 
@@ -77,7 +92,7 @@ mod tests {
     use super::*;
 
     fn entity(queue: &str, is_dead_letters: bool) -> EntityPath {
-        EntityPath { queue: queue.to_owned(), is_dead_letters }
+        EntityPath { queue: queue.to_owned(), is_dead_letters, is_transfer: false }
     }
 
     #[test]
@@ -97,5 +112,7 @@ mod tests {
         assert_eq!(Address::read("orders/$management"), Address::Management(entity("orders", false)));
         let both = Address::read("orders/$DeadLetterQueue/$Management");
         assert_eq!(both, Address::Management(entity("orders", true)));
+        let transfer = EntityPath { is_transfer: true, ..entity("orders", true) };
+        assert_eq!(Address::read("orders/$Transfer/$DeadLetterQueue"), Address::Entity(transfer));
     }
 }

@@ -1,6 +1,6 @@
 //! What a client wants a link for, and whether it gets it.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::amqp::Attach;
@@ -19,11 +19,12 @@ use crate::service_bus::links::Group;
 use crate::service_bus::links::Link;
 use crate::service_bus::links::Node;
 use crate::service_bus::links::Receiver;
-use crate::service_bus::links::Replies;
 use crate::service_bus::links::Requests;
 use crate::service_bus::links::Sender;
+use crate::service_bus::management::replies::Replies;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
+use crate::service_bus::selection;
 use crate::service_bus::session;
 use crate::service_bus::session::Wanted;
 use crate::service_bus::talk::Talk;
@@ -31,15 +32,14 @@ use crate::service_bus::talk::Talk;
 /// The filter by which a receiver asks for a session.
 pub(crate) const SESSION_FILTER: &str = "com.microsoft:session-filter";
 
+/// The property that says how large a batch may be.
+const BATCH_BYTES_MAX: &str = "com.microsoft:max-message-batch-size";
+
 /// The property that says how long a client waits for a session.
 const TIMEOUT: &str = "com.microsoft:timeout";
 
 impl Talk {
     pub(crate) fn attach(&mut self, link: LinkId, attach: Attach) {
-        if self.links.len() >= limits::SERVICE_BUS_LINKS_MAX {
-            let refusal = Refusal::new(condition::RESOURCE_LIMIT, "the connection has too many links");
-            return self.amqp.refuse_link(link, refusal.into());
-        }
         self.links.insert(link, Link::Pending);
         match attach.role {
             Role::Sender => self.attach_sender(link, attach),
@@ -68,6 +68,9 @@ impl Talk {
         let Some(address) = target.and_then(|target| target.address.as_deref()) else {
             return self.refuse(link, Refusal::new(condition::NOT_IMPLEMENTED, "a sender names its queue"));
         };
+        if target.is_some_and(|target| target.capabilities.iter().any(selection::is_of_topics)) {
+            return self.refuse(link, selection::no_topics(address));
+        }
         match Address::read(address) {
             Address::Tokens => self.accept_requests(link, &attach, Node::Tokens),
             Address::Management(path) => self.resolve(link, path, move |talk, entity| {
@@ -110,16 +113,18 @@ impl Talk {
         if let Err(refusal) = self.may(&entity, Right::Send) {
             return self.refuse(link, refusal);
         }
-        let answer = LinkAnswer {
-            message_bytes_max: Some(message_bytes_max(&entity)),
+        let bytes_max = message_bytes_max(&entity).min(limits::SERVICE_BUS_MESSAGE_BYTES_MAX);
+        let mut answer = LinkAnswer {
+            message_bytes_max: Some(bytes_max),
             ..LinkAnswer::to(attach).credit(limits::SERVICE_BUS_SEND_CREDIT)
         };
+        answer.properties.push((Value::symbol(BATCH_BYTES_MAX), Value::Ulong(bytes_max)));
         self.links.insert(link, Link::Sender(Sender { entity, group: Group::default() }));
         self.amqp.accept_link(link, answer);
     }
 
     /// The client receives.
-    fn attach_receiver(&mut self, link: LinkId, attach: Attach) {
+    fn attach_receiver(&mut self, link: LinkId, mut attach: Attach) {
         let source = attach.source.as_ref();
         let Some(address) = source.and_then(|source| source.address.as_deref()) else {
             return self.refuse(link, Refusal::new(condition::NOT_IMPLEMENTED, "a receiver names its queue"));
@@ -127,19 +132,24 @@ impl Talk {
         match Address::read(address) {
             node @ (Address::Tokens | Address::Management(_)) => {
                 let target = attach.target.as_ref().and_then(|target| target.address.clone());
-                let replies = Replies { node, target, backlog: VecDeque::new(), sent: 0 };
-                self.links.insert(link, Link::Replies(replies));
+                self.links.insert(link, Link::Replies(Replies::new(node, target)));
                 self.amqp.accept_link(link, LinkAnswer::to(&attach));
             }
-            Address::Entity(path) => self.resolve(link, path, move |talk, entity| {
-                talk.attach_to_messages(link, attach, entity);
-            }),
+            Address::Entity(path) => match selection::judge(&mut attach) {
+                Err(refusal) => self.refuse(link, refusal),
+                Ok(()) => self.resolve(link, path, move |talk, entity| {
+                    talk.attach_to_messages(link, attach, entity);
+                }),
+            },
         }
     }
 
     fn attach_to_messages(&mut self, link: LinkId, attach: Attach, entity: Entity) {
         if let Err(refusal) = self.may(&entity, Right::Listen) {
             return self.refuse(link, refusal);
+        }
+        if selection::browses(&attach) {
+            return self.attach_browser(link, &attach, entity);
         }
         let filter = attach.source.as_ref().map_or(&[][..], |source| &source.filter);
         let Some(wanted) = lookup(filter, SESSION_FILTER) else {
@@ -157,10 +167,10 @@ impl Talk {
         let wait = wait_ms.map_or(limits::SERVICE_BUS_SESSION_WAIT, Duration::from_millis);
         let wanted = match wanted.undescribed().as_str() {
             Some(id) => Wanted::Named(id.to_owned()),
-            None => Wanted::Next(wait.min(limits::HTTP_WAIT_MAX)),
+            None => Wanted::Next(wait.min(limits::SERVICE_BUS_SESSION_WAIT_MAX)),
         };
         let shared = self.shared.clone();
-        self.start(async move {
+        self.wait_for(async move {
             let session = session::accept(&shared, &entity, wanted).await;
             move |talk: &mut Talk| match session {
                 // Dropped, it is given back.
@@ -173,13 +183,18 @@ impl Talk {
 
     fn accept_receiver(&mut self, link: LinkId, attach: &Attach, entity: Entity) {
         let deletes = attach.sender_settles == SenderSettles::Settled;
-        self.links.insert(link, Link::Receiver(Receiver::new(entity, deletes, None)));
-        self.amqp.accept_link(link, LinkAnswer::to(attach));
+        let window = (!deletes).then(|| Arc::new(self.shared.window(&entity)));
+        let answer =
+            LinkAnswer { message_bytes_max: Some(message_bytes_max(&entity)), ..LinkAnswer::to(attach) };
+        let mut receiver = Receiver::new(entity, deletes, None);
+        receiver.window = window;
+        self.links.insert(link, Link::Receiver(receiver));
+        self.amqp.accept_link(link, answer);
     }
 }
 
 /// The largest message a link of an entity takes: the largest body, and room for what is said beside it.
-fn message_bytes_max(entity: &Entity) -> u64 {
+pub(crate) fn message_bytes_max(entity: &Entity) -> u64 {
     let bytes = entity.options.body_bytes_max.saturating_add(limits::PROPERTIES_BYTES_MAX);
-    u64::try_from(bytes).unwrap_or(u64::MAX).min(limits::SERVICE_BUS_MESSAGE_BYTES_MAX)
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }

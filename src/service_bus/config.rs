@@ -1,12 +1,15 @@
 //! The queues of an emulator's `Config.json`: names and properties are those of Service Bus.
 
+use std::ops::Range;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::definition::Diagnostic;
 use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::limits;
@@ -30,6 +33,8 @@ pub(crate) struct ConfiguredQueue {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Configuration {
     pub(crate) queues: Vec<ConfiguredQueue>,
+    /// Names of topics, which are left out.
+    pub(crate) topics: Vec<String>,
     /// What it asks for that is not done, in sentences.
     pub(crate) notices: Vec<String>,
 }
@@ -43,9 +48,9 @@ pub(crate) enum ConfigurationError {
     /// It is not what the emulator reads.
     #[error("read {0}: {1}")]
     Form(PathBuf, serde_json::Error),
-    /// A queue cannot be as it says.
-    #[error("read {0}: queue {1}: {2}")]
-    Queue(PathBuf, String, Misuse),
+    /// Queues cannot be as it says.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<String>>().join("; "))]
+    Mistakes(Vec<Diagnostic>),
 }
 
 impl Configuration {
@@ -62,19 +67,34 @@ impl Configuration {
     fn parse(path: &Path, text: &[u8]) -> Result<Configuration, ConfigurationError> {
         let form: Form =
             serde_json::from_slice(text).map_err(|error| ConfigurationError::Form(path.to_owned(), error))?;
-        let mut read = Configuration::default();
+        let (mut read, mut mistakes) = (Configuration::default(), Vec::new());
+        let text: Arc<str> = String::from_utf8_lossy(text).into();
         for namespace in form.user_config.namespaces {
             for queue in namespace.queues {
-                let name = queue.name.clone();
-                let wrong = |misuse| ConfigurationError::Queue(path.to_owned(), name.clone(), misuse);
-                read.queues.push(queue.configured(&mut read.notices).map_err(wrong)?);
+                let span = place_of(&text, &queue.name);
+                let about = format!("queue {:?}", queue.name);
+                match queue.configured(&mut read.notices) {
+                    Ok(queue) => read.queues.push(queue),
+                    Err(misuse) => {
+                        let message = format!("{about} cannot be made: {misuse}");
+                        let help = "change it here and in the programs that use the queue".to_owned();
+                        mistakes.push(Diagnostic::at(path, &text, span, message, Some(help)));
+                    }
+                }
             }
             for topic in namespace.topics {
                 read.notices.push(format!("topic {} is left out: topics are not implemented", topic.name));
+                read.topics.push(topic.name);
             }
         }
-        Ok(read)
+        if mistakes.is_empty() { Ok(read) } else { Err(ConfigurationError::Mistakes(mistakes)) }
     }
+}
+
+/// Where a file names a queue.
+fn place_of(text: &str, name: &str) -> Range<usize> {
+    let quoted = serde_json::Value::from(name).to_string();
+    text.find(&quoted).map_or(0..0, |at| at..at + quoted.len())
 }
 
 #[derive(Deserialize)]
@@ -180,6 +200,7 @@ pub(crate) fn service_bus_options(requires_session: bool) -> QueueOptions {
         lock: limits::SERVICE_BUS_LOCK,
         spent: Some(Spent::Skip),
         backoff: Backoff::default(),
+        keep_deferred: true,
         ..QueueOptions::default()
     }
 }
@@ -227,9 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_cannot_be_is_named() {
-        let text = r#"{"UserConfig": {"Namespaces": [{"Queues": [{"Name": "a/b"}]}]}}"#;
-        assert!(parse(text).unwrap_err().to_string().contains("a/b"));
+    fn queues_that_cannot_be_are_shown_where_the_file_names_them() {
+        let text = "{\"UserConfig\": {\"Namespaces\": [{\"Queues\": [\n  {\"Name\": \"a/b\"}, {\"Name\": \"good\"},\n  \
+                    {\"Name\": \"slow\", \"Properties\": {\"LockDuration\": \"PT0.1S\"}}]}]}}";
+        let Err(ConfigurationError::Mistakes(mistakes)) = parse(text) else { panic!("{:?}", parse(text)) };
+        let places: Vec<_> = mistakes.iter().map(|mistake| (mistake.line, mistake.column)).collect();
+        assert_eq!(places, [(Some(2), Some(12)), (Some(3), Some(12))]);
+        let shown = mistakes[0].render(false);
+        assert!(shown.contains("a/b") && shown.contains("'/'") && shown.contains("help"), "{shown}");
         assert!(parse("{}").is_err());
     }
 }

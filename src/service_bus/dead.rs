@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::clock::Timestamp;
@@ -41,6 +42,8 @@ struct Shelf {
     out: HashMap<SequenceNumber, Out>,
     /// How often a letter failed since it became one.
     failures: HashMap<SequenceNumber, u32>,
+    /// How often a letter's lock ran out since it became one.
+    losses: HashMap<SequenceNumber, usize>,
     deferred: BTreeMap<SequenceNumber, ()>,
 }
 
@@ -58,6 +61,10 @@ pub(crate) struct Letter {
     pub(crate) locked_until: Timestamp,
     /// How often it failed since it became a dead letter.
     pub(crate) failures: u32,
+    /// How often its lock ran out since then.
+    pub(crate) times_lost: usize,
+    /// When it was locked, by the clock that is never set.
+    pub(crate) locked_at: Duration,
 }
 
 /// How a letter goes back.
@@ -76,33 +83,34 @@ impl Shelves {
         Shelves { client, clock, by_queue: Mutex::default(), returned: Notify::new() }
     }
 
-    /// Takes up to `max` letters, waiting up to `wait` for the first.
+    /// Takes up to `max` letters, waiting for the first up to `wait`, or until it is told to `hurry`. What it has taken
+    /// it returns.
     pub(crate) async fn receive(
         &self,
         queue: &Queue,
         lock: Duration,
         max: usize,
         wait: Duration,
+        hurry: &CancellationToken,
     ) -> Result<Vec<Letter>, Refusal> {
-        let waiting = async {
-            let mut events = self.client.events();
-            loop {
-                let returned = self.returned.notified();
-                let letters = self.take(queue, lock, max).await?;
-                if !letters.is_empty() {
-                    return Ok(letters);
-                }
-                let freed = self.until_freed(queue.name());
-                tokio::select! {
-                    () = next_letter(&mut events, queue.name()) => {}
-                    () = returned => {}
-                    () = freed => {}
-                }
+        let mut events = self.client.events();
+        let waited = after(wait);
+        tokio::pin!(waited);
+        loop {
+            let is_last = wait.is_zero() || hurry.is_cancelled();
+            let returned = self.returned.notified();
+            let letters = self.take(queue, lock, max).await?;
+            if !letters.is_empty() || is_last {
+                return Ok(letters);
             }
-        };
-        match wait.is_zero() {
-            true => self.take(queue, lock, max).await,
-            false => tokio::time::timeout(wait, waiting).await.unwrap_or(Ok(Vec::new())),
+            // Never while letters are being taken: they would be lost until their locks run out.
+            tokio::select! {
+                () = next_letter(&mut events, queue.name()) => {}
+                () = returned => {}
+                () = self.until_freed(queue.name()) => {}
+                () = hurry.cancelled() => {}
+                () = &mut waited => return Ok(Vec::new()),
+            }
         }
     }
 
@@ -142,10 +150,13 @@ impl Shelves {
         while taken.len() < max {
             let page = queue.dead_letters(after.as_ref(), limits::HTTP_PAGE).await?;
             for letter in &page {
-                if taken.len() < max
-                    && let Some(letter) = self.take_one(queue, lock, letter.sequence_number, false).await?
-                {
-                    taken.push(letter);
+                if taken.len() >= max {
+                    break;
+                }
+                match self.take_one(queue, lock, letter.sequence_number, false).await {
+                    Ok(letter) => taken.extend(letter),
+                    Err(refusal) if taken.is_empty() => return Err(refusal),
+                    Err(_) => return Ok(taken),
                 }
             }
             match page.len() {
@@ -164,9 +175,10 @@ impl Shelves {
         number: SequenceNumber,
         deferred: bool,
     ) -> Result<Option<Letter>, Refusal> {
-        let (token, now) = (Token::of(self.client.token()?), self.clock.now());
+        let (token, locked_at, now) =
+            (Token::of(self.client.token()?, number), self.client.elapsed(), self.clock.now());
         let locked_until = now + lock;
-        let failures = {
+        let (failures, times_lost) = {
             let mut shelves = self.shelves();
             let shelf = shelves.entry(queue.name().clone()).or_default();
             shelf.free(now);
@@ -178,14 +190,15 @@ impl Shelves {
             }
             shelf.deferred.remove(&number);
             shelf.out.insert(number, Out { token, until: locked_until, was_deferred: deferred });
-            shelf.failures.get(&number).copied().unwrap_or_default()
+            let failures = shelf.failures.get(&number).copied().unwrap_or_default();
+            (failures, shelf.losses.get(&number).copied().unwrap_or_default())
         };
         let found = queue.peek(number, 1).await?.into_iter().next();
         let is_dead = |view: &MessageView| {
             view.sequence_number == number && matches!(view.status, MessageStatus::DeadLettered(_))
         };
         match found.filter(is_dead) {
-            Some(view) => Ok(Some(Letter { view, token, locked_until, failures })),
+            Some(view) => Ok(Some(Letter { view, token, locked_until, failures, times_lost, locked_at })),
             None => {
                 self.shelves().entry(queue.name().clone()).or_default().forget(number);
                 Ok(None)
@@ -222,7 +235,7 @@ impl Shelves {
         Ok(())
     }
 
-    fn put_back(&self, queue: &QueueName, letter: &Letter, how: Return) {
+    pub(crate) fn put_back(&self, queue: &QueueName, letter: &Letter, how: Return) {
         let _ = self.give_back(queue, letter.view.sequence_number, letter.token, how);
     }
 
@@ -240,6 +253,15 @@ impl Shelves {
             out.until = until;
         }
         Ok(until)
+    }
+
+    /// Whether nobody has a letter, and it is not set aside.
+    pub(crate) fn is_free(&self, queue: &QueueName, number: SequenceNumber) -> bool {
+        let now = self.clock.now();
+        let mut shelves = self.shelves();
+        let Some(shelf) = shelves.get_mut(queue) else { return true };
+        shelf.free(now);
+        !shelf.out.contains_key(&number) && !shelf.deferred.contains_key(&number)
     }
 
     /// Whether a letter is set aside.
@@ -279,7 +301,10 @@ impl Shelf {
     fn free(&mut self, now: Timestamp) {
         let lost: Vec<SequenceNumber> =
             self.out.iter().filter(|(_, out)| out.until <= now).map(|(number, _)| *number).collect();
-        lost.into_iter().for_each(|number| self.put_back(number, Return::Abandoned));
+        for number in lost {
+            *self.losses.entry(number).or_default() += 1;
+            self.put_back(number, Return::Abandoned);
+        }
     }
 
     fn put_back(&mut self, number: SequenceNumber, how: Return) {
@@ -295,8 +320,13 @@ impl Shelf {
     fn forget(&mut self, number: SequenceNumber) {
         self.out.remove(&number);
         self.failures.remove(&number);
+        self.losses.remove(&number);
         self.deferred.remove(&number);
     }
+}
+
+async fn after(wait: Duration) {
+    let _ = tokio::time::timeout(wait, std::future::pending::<()>()).await;
 }
 
 /// Waits for a dead letter of a queue; also returns when some were missed.

@@ -1,6 +1,7 @@
 //! The endpoint: it listens, and gives every connection a task of its own.
 
 use std::io;
+use std::net::IpAddr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +18,6 @@ use crate::amqp::ConnectionOptions;
 use crate::clock::Clock;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
-use crate::inbound::accept::listen;
 use crate::inbound::accept::wait_after;
 use crate::intake::Intake;
 use crate::limits;
@@ -26,7 +26,9 @@ use crate::sas::Signatures;
 use crate::service_bus::config::Configuration;
 use crate::service_bus::config::ConfigurationError;
 use crate::service_bus::config::ConfiguredQueue;
+use crate::service_bus::listening::listen;
 use crate::service_bus::meters::Meters;
+use crate::service_bus::rights::PLAIN;
 use crate::service_bus::shared::IsOpen;
 use crate::service_bus::shared::Shared;
 use crate::service_bus::talk::Talk;
@@ -39,6 +41,8 @@ pub(crate) struct EndpointOptions {
     pub(crate) address: SocketAddr,
     /// Who may do what; without keys, everybody on this machine may do everything.
     pub(crate) keys: Option<Keys>,
+    /// Whether other machines may come in although nothing is encrypted.
+    pub(crate) is_insecure: bool,
     /// An emulator's file of queues.
     pub(crate) config: Option<PathBuf>,
     /// How many connections may be open at once.
@@ -50,9 +54,26 @@ impl EndpointOptions {
         EndpointOptions {
             address,
             keys: None,
+            is_insecure: false,
             config: None,
             connections_max: limits::SERVICE_BUS_CONNECTIONS_MAX,
         }
+    }
+
+    /// Whether the address may be listened at: where other machines reach it, only on request, which the log repeats.
+    fn check_address(&self) -> Result<(), EndpointError> {
+        let address = self.address;
+        if address.ip().is_loopback() {
+            return Ok(());
+        }
+        if !self.is_insecure {
+            return Err(EndpointError::Unprotected(address));
+        }
+        let who = if self.keys.is_some() { "whoever has a key" } else { "everybody who reaches it" };
+        tracing::warn!(
+            "listening on {address} for AMQP without TLS: {who} may use the queues, and everybody on the way can read all"
+        );
+        Ok(())
     }
 }
 
@@ -65,7 +86,7 @@ pub(crate) enum EndpointError {
     /// Other machines could come in.
     #[error(
         "listen on {0} for AMQP: other machines can reach this address, and this endpoint has no TLS; listen on \
-         127.0.0.1"
+         127.0.0.1, or allow it with --insecure-network"
     )]
     Unprotected(SocketAddr),
     /// The file of queues cannot be used.
@@ -94,15 +115,13 @@ impl Endpoint {
         meters: Meters,
     ) -> Result<Endpoint, EndpointError> {
         let address = options.address;
-        if !address.ip().is_loopback() {
-            return Err(EndpointError::Unprotected(address));
-        }
+        options.check_address()?;
         let signatures = options.keys.map(Signatures::new);
         let shared = Arc::new(Shared::new(intake, is_open, clock, meters, signatures));
         if let Some(path) = &options.config {
             configure(&shared, Configuration::read(path)?).await?;
         }
-        let listening = listen(address).await;
+        let listening = listen(address);
         let (listener, address) = listening.map_err(|error| EndpointError::Bind(address, error))?;
         Ok(Endpoint { listener, address, places: Arc::new(Semaphore::new(options.connections_max)), shared })
     }
@@ -121,7 +140,7 @@ impl Endpoint {
                 () = stopping.cancelled() => break,
             };
             match accepted {
-                Ok((stream, _)) => self.open(stream, &tracker, &cut),
+                Ok((stream, peer)) => self.open(stream, peer, &tracker, &cut),
                 Err(error) => wait_after(&error).await,
             }
         }
@@ -133,18 +152,20 @@ impl Endpoint {
         }
     }
 
-    fn open(&self, stream: TcpStream, tracker: &TaskTracker, cut: &CancellationToken) {
+    fn open(&self, stream: TcpStream, peer: SocketAddr, tracker: &TaskTracker, cut: &CancellationToken) {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
-            tracing::warn!("turn an AMQP connection away: there are as many as there may be");
+            tracing::warn!("turned an AMQP connection away: there are as many as there may be");
             return;
         };
         // Frames are written whole; waiting for more of them would only delay them.
         let _ = stream.set_nodelay(true);
         let now_ms = elapsed_ms(&*self.shared.clock);
-        let options = ConnectionOptions {
+        let mut options = ConnectionOptions {
             message_bytes_max: limits::SERVICE_BUS_MESSAGE_BYTES_MAX,
             ..ConnectionOptions::default()
         };
+        let offers = |mechanism: &str| is_offered(mechanism, self.shared.signatures.is_some(), peer.ip());
+        options.mechanisms.retain(|mechanism| offers(mechanism));
         let (shared, cut) = (self.shared.clone(), cut.clone());
         tracker.spawn(async move {
             let _place = place;
@@ -155,9 +176,16 @@ impl Endpoint {
     }
 }
 
+/// Whether a client may say who it is in this way. Where there are keys, PLAIN says the text of one to everybody on the way, so
+/// that it is for this machine only: this endpoint has no TLS.
+fn is_offered(mechanism: &str, has_keys: bool, peer: IpAddr) -> bool {
+    mechanism != PLAIN || !has_keys || peer.to_canonical().is_loopback()
+}
+
 /// Makes the queues of a file; those that are there are given its options.
 async fn configure(shared: &Shared, configuration: Configuration) -> Result<(), EndpointError> {
     configuration.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
+    configuration.topics.iter().for_each(|topic| shared.note_topic(topic));
     for ConfiguredQueue { name, options, requires_session } in configuration.queues {
         let failed = |error| EndpointError::Queue(name.to_string(), error);
         match shared.client.create_queue(name.as_str(), options.clone()).await {
@@ -172,4 +200,35 @@ async fn configure(shared: &Shared, configuration: Configuration) -> Result<(), 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_is_offered_to_other_machines_only_where_there_are_no_keys() {
+        let offered = |has_keys: bool, peer: &str| {
+            let mut mechanisms = ConnectionOptions::default().mechanisms;
+            mechanisms.retain(|mechanism| is_offered(mechanism, has_keys, peer.parse().unwrap()));
+            assert!(mechanisms.contains(&"ANONYMOUS"), "who shows a token says nothing before");
+            mechanisms.contains(&"PLAIN")
+        };
+        for here in ["127.0.0.1", "127.8.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert!(offered(true, here) && offered(false, here), "{here}");
+        }
+        for elsewhere in ["10.0.0.1", "169.254.0.1", "0.0.0.0", "2001:db8::1", "fe80::1", "::ffff:10.0.0.1"] {
+            assert!(!offered(true, elsewhere) && offered(false, elsewhere), "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn other_machines_come_in_only_where_that_is_allowed() {
+        let everywhere = SocketAddr::from(([0, 0, 0, 0], 5672));
+        let refused = EndpointOptions::new(everywhere).check_address().unwrap_err().to_string();
+        assert!(refused.contains("--insecure-network"), "{refused}");
+        let options = EndpointOptions { is_insecure: true, ..EndpointOptions::new(everywhere) };
+        assert!(options.check_address().is_ok());
+        assert!(EndpointOptions::new(SocketAddr::from(([127, 0, 0, 1], 0))).check_address().is_ok());
+    }
 }

@@ -10,6 +10,7 @@ use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::address::EntityPath;
 use crate::service_bus::refusal::Refusal;
+use crate::service_bus::selection;
 use crate::service_bus::shared::Shared;
 
 /// A queue, or its dead letters.
@@ -17,6 +18,8 @@ use crate::service_bus::shared::Shared;
 pub(crate) struct Entity {
     pub(crate) queue: Queue,
     pub(crate) is_dead_letters: bool,
+    /// Whether these are dead letters that could not be passed on, of which there are none.
+    pub(crate) is_transfer: bool,
     pub(crate) options: QueueOptions,
     /// Whether every message has to name its session, and every receiver takes one.
     pub(crate) requires_session: bool,
@@ -36,7 +39,13 @@ impl Entity {
 impl Shared {
     /// Finds what an address names; names that differ in case only are one, unless there are two.
     pub(crate) async fn entity(&self, path: &EntityPath) -> Result<Entity, Refusal> {
-        let not_found = || Refusal::not_found(&path.queue);
+        if path.is_of_topic() {
+            return Err(selection::no_topics(&path.queue));
+        }
+        let not_found = || match self.is_topic(&path.queue) {
+            true => selection::no_topics(&path.queue),
+            false => Refusal::not_found(&path.queue),
+        };
         // A name that no queue can have is one that no queue has.
         let queue = self.client.queue(&path.queue).map_err(|_| not_found())?;
         let view = match queue.view().await {
@@ -52,6 +61,7 @@ impl Shared {
         Ok(Entity {
             queue: self.client.queue(view.name.as_str())?,
             is_dead_letters: path.is_dead_letters,
+            is_transfer: path.is_transfer,
             requires_session: self.requires_session(&view.name),
             options: view.options,
         })

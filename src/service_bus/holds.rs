@@ -7,11 +7,15 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
+use bytes::Bytes;
+use xxhash_rust::xxh3::xxh3_128;
+
 use crate::clock::Timestamp;
 use crate::engine::DeliveryId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
+use crate::service_bus::link_window::WindowPlace;
 use crate::token::LockToken;
 
 /// A lock token as a client knows it: a UUID, in the byte order of RFC 4122.
@@ -19,18 +23,13 @@ use crate::token::LockToken;
 pub(crate) struct Token(pub(crate) [u8; 16]);
 
 impl Token {
-    /// The token of a message that is locked for itself.
-    pub(crate) fn of(lock: LockToken) -> Token {
-        Token(*lock.as_bytes())
-    }
-
-    /// The token of a message under a lock that it shares with others.
-    pub(crate) fn shared(lock: LockToken, number: SequenceNumber) -> Token {
-        let mut bytes = *lock.as_bytes();
-        for (byte, of_number) in bytes[8..].iter_mut().zip(number.get().to_be_bytes()) {
-            *byte ^= of_number;
-        }
-        Token(bytes)
+    /// The token of a message under a lock, which it may share with others. The number changes every byte, and every byte is
+    /// ASCII: there are clients that compare tags as text, in which bytes that are no text look alike.
+    pub(crate) fn of(lock: LockToken, number: SequenceNumber) -> Token {
+        let mut both = [0; 24];
+        both[..16].copy_from_slice(lock.as_bytes());
+        both[16..].copy_from_slice(&number.get().to_be_bytes());
+        Token(xxh3_128(&both).to_be_bytes().map(|byte| byte & 0x7f))
     }
 
     /// As a delivery tag, which is a GUID as .NET writes it: its first three numbers are little-endian.
@@ -62,6 +61,37 @@ pub(crate) struct Hold {
     pub(crate) is_of_session: bool,
     /// Until when it is locked, as far as is known.
     pub(crate) until: Timestamp,
+    /// When its time to live is over; never, for a dead letter.
+    pub(crate) expiry: Option<Expiry>,
+    /// Its place in the window of the link over which it was sent, if that has one.
+    pub(crate) in_window: Option<WindowPlace>,
+    /// What settlements have set of it in the types of AMQP.
+    pub(crate) set_before: Option<Bytes>,
+}
+
+/// When the time to live of a message is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Expiry {
+    pub(crate) ends_at: Timestamp,
+    /// By what its client was told; not later.
+    pub(crate) said_at: Timestamp,
+}
+
+impl Hold {
+    /// The client wants to settle it, in time or not.
+    pub(crate) fn note_heard(&self) {
+        if let Some(place) = &self.in_window {
+            place.note_heard();
+        }
+    }
+
+    /// The message's number.
+    pub(crate) fn number(&self) -> SequenceNumber {
+        match self.held {
+            Held::Message(id) => id.sequence_number(),
+            Held::DeadLetter(number) => number,
+        }
+    }
 }
 
 /// How a message was settled, to tell a client that asks again.
@@ -154,6 +184,9 @@ mod tests {
             held: Held::DeadLetter(SequenceNumber::new(1)),
             is_of_session: false,
             until: Timestamp::from_millis(until),
+            expiry: None,
+            in_window: None,
+            set_before: None,
         }
     }
 
@@ -165,11 +198,23 @@ mod tests {
     }
 
     #[test]
-    fn messages_under_one_lock_have_tokens_of_their_own() {
-        let lock = LockToken::new(1, [7; 12]);
-        let token = |number| Token::shared(lock, SequenceNumber::new(number));
-        assert_ne!(token(1), token(2));
-        assert_eq!(token(1), token(1));
+    fn tokens_differ_also_as_text_and_by_halves() {
+        let locks = [LockToken::new(1, [7; 12]), LockToken::new(1, [0xff; 12])];
+        let tokens: Vec<Token> = locks
+            .into_iter()
+            .flat_map(|lock| (0..5_000).map(move |number| (lock, SequenceNumber::new(number))))
+            // Of one receive, and each message locked for itself: neighbours in both.
+            .flat_map(|(lock, number)| [Token::of(lock, number), Token::of(lock.nth(1), number)])
+            .collect();
+        assert_eq!(Token::of(locks[0], SequenceNumber::new(0)), tokens[0], "it is always the same");
+        let texts = tokens.iter().map(|token| String::from_utf8(token.tag().to_vec()));
+        let texts: std::collections::BTreeSet<String> = texts.collect::<Result<_, _>>().expect("it is text");
+        assert_eq!(texts.len(), tokens.len());
+        for half in 0..2 {
+            let halves: std::collections::BTreeSet<&[u8]> =
+                tokens.iter().map(|token| &token.0[8 * half..8 * half + 8]).collect();
+            assert_eq!(halves.len(), tokens.len(), "each half tells them apart");
+        }
     }
 
     #[test]
@@ -189,9 +234,9 @@ mod tests {
         let many = limits::SERVICE_BUS_HOLDS_SWEPT_FROM as u64;
         for number in 0..3 * many {
             let lock = LockToken::new(1, [7; 12]);
-            let token = Token::shared(lock, SequenceNumber::new(number));
+            let token = Token::of(lock, SequenceNumber::new(number));
             holds.add([Hold { token, ..hold(0, number) }], Timestamp::from_millis(number));
-            holds.note_settled(Token::shared(lock, SequenceNumber::new(number << 32)), Kind::Completed);
+            holds.note_settled(Token::of(lock, SequenceNumber::new(number << 32)), Kind::Completed);
         }
         assert!(holds.inside().by_token.len() <= limits::SERVICE_BUS_HOLDS_SWEPT_FROM + 1);
         assert!(holds.inside().settled.len() <= limits::SERVICE_BUS_SETTLED_KEPT);

@@ -15,6 +15,7 @@ use crate::amqp::message::encode_properties;
 use crate::clock::Timestamp;
 use crate::header::Properties;
 use crate::header::PropertyValue;
+use crate::header::is_kept;
 use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
@@ -33,6 +34,9 @@ const POSITION: &str = "seriatim-position";
 /// The property that names a message's predecessor; empty for the first of a workflow.
 const AFTER: &str = "seriatim-after";
 
+/// The priority of a message whose sender names none.
+const DEFAULT_PRIORITY: u8 = 4;
+
 /// Reads a message for a queue of an order. `new_id` is what it is called if it has no ID.
 pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Message, Refusal> {
     let mut sections = Sections::parse(payload)?;
@@ -45,16 +49,27 @@ pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Messag
     let (form, body) = Form::of(&sections, &sections.body()?);
     let mut message = with_headers(Message::new(body), &given);
     message.headers.properties = property::read(&application);
-    if message.headers.properties.contains_key(KEPT) {
-        return Err(Refusal::argument(format!("the property {KEPT} is reserved")));
+    if let Some(name) = message.headers.properties.keys().find(|name| is_kept(name)) {
+        return Err(Refusal::argument(format!("the property {name} is reserved")));
     }
     message = with_times(message, &sections, &given)?;
     message = with_place(message, &given, order)?;
+    sections.header = header_to_keep(&sections)?;
     if !is_said(&message, &sections, form) {
         let kept = Keepsake { form, sections }.to_property();
         message.headers.properties.insert(KEPT.to_owned(), kept);
     }
     Ok(message)
+}
+
+/// The header, if it says anything that a message of ours has no word for: how long it lives has one, and how often it was
+/// delivered is not its sender's to say.
+fn header_to_keep(sections: &Sections) -> Result<Bytes, Malformed> {
+    let header = sections.header()?;
+    let is_plain = header.durable != Some(true)
+        && header.first_acquirer != Some(true)
+        && header.priority.is_none_or(|priority| priority == DEFAULT_PRIORITY);
+    Ok(if is_plain { Bytes::new() } else { sections.header.clone() })
 }
 
 fn with_headers(mut message: Message, given: &AmqpProperties) -> Message {
@@ -125,6 +140,8 @@ fn position(said: &PropertyValue) -> Result<u64, Refusal> {
 /// Whether the message says all that was sent, so that nothing has to be kept.
 fn is_said(message: &Message, sections: &Sections, form: Form) -> bool {
     form == Form::Data
+        && sections.header.is_empty()
+        && sections.delivery_annotations.is_empty()
         && sections.message_annotations.is_empty()
         && sections.footer.is_empty()
         && sections.properties == encoded(|out| encode_properties(out, &properties_of(message)))

@@ -13,7 +13,7 @@ use crate::amqp::message::encode_value;
 use crate::header::PropertyValue;
 
 /// The property that holds it.
-pub(crate) const KEPT: &str = "seriatim-amqp";
+pub(crate) use crate::header::KEPT;
 
 /// The version of what is written here.
 const VERSION: u8 = 1;
@@ -43,7 +43,7 @@ pub(crate) enum Form {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Keepsake {
     pub(crate) form: Form,
-    /// Annotations, properties, application properties and footer as they came, without a body.
+    /// Header, annotations, properties, application properties and footer as they came, without a body.
     pub(crate) sections: Sections,
 }
 
@@ -121,6 +121,8 @@ impl Keepsake {
     pub(crate) fn to_property(&self) -> PropertyValue {
         let sections = &self.sections;
         let parts = [
+            &sections.header,
+            &sections.delivery_annotations,
             &sections.message_annotations,
             &sections.properties,
             &sections.application_properties,

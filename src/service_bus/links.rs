@@ -9,13 +9,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::amqp::DeliveryNumber;
 use crate::amqp::LinkId;
-use crate::amqp::Outgoing;
-use crate::amqp::Text;
-use crate::amqp::Unsent;
+use crate::id::SequenceNumber;
 use crate::message::Message;
-use crate::service_bus::address::Address;
+use crate::service_bus::browse::Browser;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Hold;
+use crate::service_bus::link_window::LinkWindow;
+use crate::service_bus::management::replies::Replies;
+use crate::service_bus::refusal::Refusal;
 use crate::service_bus::session::Session;
 use crate::service_bus::talk::Talk;
 
@@ -27,6 +28,8 @@ pub(crate) enum Link {
     Sender(Sender),
     /// Messages go out of a queue.
     Receiver(Receiver),
+    /// Messages are shown, and stay where they are.
+    Browser(Browser),
     /// Requests come to the management of an entity, or to the node for tokens.
     Requests(Requests),
     /// Answers go out.
@@ -54,21 +57,58 @@ pub(crate) struct Receiver {
     pub(crate) entity: Entity,
     /// Whether what is sent is settled, and gone.
     pub(crate) deletes: bool,
-    /// What is being fetched; cancelled, it is given back.
-    pub(crate) fetching: Option<CancellationToken>,
+    /// What is being fetched.
+    pub(crate) fetching: Option<Fetching>,
     /// Whether the client wants to hear when there is nothing more.
     pub(crate) drains: bool,
+    /// Whether nothing is fetched for now: the engine has no locks for more, or the next message is too large.
+    pub(crate) is_paused: bool,
+    /// Whether the link is about to end.
+    pub(crate) is_leaving: bool,
+    /// Why it ends as soon as what the client has is settled: the next message is too large for it.
+    pub(crate) too_large: Option<Refusal>,
     /// What the client has not settled.
     pub(crate) unsettled: HashMap<DeliveryNumber, Hold>,
+    /// What was sent settled and is deleted once it is on its way, in order.
+    pub(crate) sent: VecDeque<Sent>,
     /// What was fetched and had no room.
     pub(crate) backlog: VecDeque<Parcel>,
     pub(crate) session: Option<Arc<Session>>,
+    /// How much it is sent ahead; none for a session, and where what is sent is gone.
+    pub(crate) window: Option<Arc<LinkWindow>>,
+    /// The next message, which does not fit into the window, and how often its lock was lost.
+    pub(crate) held_back: Option<HeldBack>,
+    /// Whether somebody waits for room in the window.
+    pub(crate) is_waiting_for_room: bool,
+}
+
+/// A message that is not sent for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HeldBack {
+    pub(crate) message: SequenceNumber,
+    pub(crate) times_lost: usize,
+}
+
+/// What is asked of the engine for a receiver.
+pub(crate) struct Fetching {
+    /// Cancelled, the engine answers at once with what it has handed out, or with nothing; nothing is taken back.
+    pub(crate) hurry: CancellationToken,
+    pub(crate) max: usize,
+    /// Whether an answer with nothing means that there was nothing after the client began to drain.
+    pub(crate) is_for_drain: bool,
 }
 
 /// A message ready to be sent.
 pub(crate) struct Parcel {
-    pub(crate) hold: Option<Hold>,
+    pub(crate) hold: Hold,
     pub(crate) payload: Bytes,
+}
+
+/// A message that was sent settled.
+pub(crate) struct Sent {
+    pub(crate) hold: Hold,
+    /// The byte of the connection after which it is on its way; unknown while it waits for the peer's window.
+    pub(crate) until_byte: Option<u64>,
 }
 
 /// A link over which requests come.
@@ -84,16 +124,6 @@ pub(crate) enum Node {
     Management(Box<Entity>),
 }
 
-/// A link over which answers go.
-pub(crate) struct Replies {
-    pub(crate) node: Address,
-    /// What the client calls its end.
-    pub(crate) target: Option<Text>,
-    /// Answers for which there was no credit.
-    pub(crate) backlog: VecDeque<Bytes>,
-    pub(crate) sent: u64,
-}
-
 impl Receiver {
     pub(crate) fn new(entity: Entity, deletes: bool, session: Option<Arc<Session>>) -> Receiver {
         Receiver {
@@ -101,17 +131,41 @@ impl Receiver {
             deletes,
             fetching: None,
             drains: false,
+            is_paused: false,
+            is_leaving: false,
+            too_large: None,
             unsettled: HashMap::new(),
+            sent: VecDeque::new(),
             backlog: VecDeque::new(),
             session,
+            window: None,
+            held_back: None,
+            is_waiting_for_room: false,
+        }
+    }
+
+    /// Whether the next message, if it is known, fits into the window by now.
+    pub(crate) fn fits(&self) -> bool {
+        match (&self.window, self.held_back) {
+            (Some(window), Some(held)) => window.admits(held.message, held.times_lost),
+            _ => true,
+        }
+    }
+
+    /// Has the engine answer at once what is being fetched.
+    pub(crate) fn hurry(&mut self) {
+        let drains = self.drains;
+        if let Some(fetching) = self.fetching.as_mut().filter(|fetching| !fetching.hurry.is_cancelled()) {
+            fetching.is_for_drain = drains;
+            fetching.hurry.cancel();
         }
     }
 }
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        if let Some(fetching) = &self.fetching {
-            fetching.cancel();
+        if let Some(window) = &self.window {
+            window.close();
         }
     }
 }
@@ -127,13 +181,8 @@ impl Talk {
     pub(crate) fn note_credit(&mut self, link: LinkId, drain: bool) {
         self.hungry.insert(link);
         match self.links.get_mut(&link) {
-            Some(Link::Receiver(receiver)) if drain => {
-                receiver.drains = true;
-                // What is there is fetched at once, without waiting.
-                if let Some(fetching) = &receiver.fetching {
-                    fetching.cancel();
-                }
-            }
+            Some(Link::Receiver(receiver)) => receiver.drains = drain,
+            Some(Link::Browser(_)) => self.note_browsing(link, drain),
             Some(Link::Replies(_)) => {
                 self.send_replies(link);
                 if drain {
@@ -141,30 +190,6 @@ impl Talk {
                 }
             }
             _ => {}
-        }
-    }
-
-    /// Sends an answer to a request, as soon as the client takes it.
-    pub(crate) fn reply(&mut self, link: LinkId, payload: Bytes) {
-        if let Some(Link::Replies(replies)) = self.links.get_mut(&link)
-            && replies.backlog.len() < crate::limits::SERVICE_BUS_REQUESTS_MAX
-        {
-            replies.backlog.push_back(payload);
-        }
-        self.send_replies(link);
-    }
-
-    pub(crate) fn send_replies(&mut self, link: LinkId) {
-        let Some(Link::Replies(replies)) = self.links.get_mut(&link) else { return };
-        while let Some(payload) = replies.backlog.front() {
-            let tag = Bytes::copy_from_slice(&replies.sent.to_be_bytes());
-            let outgoing = Outgoing { tag, payload: payload.clone(), format: 0, settled: true };
-            match self.amqp.send(link, outgoing) {
-                Err(Unsent::NoCredit | Unsent::NoRoom) => return,
-                Ok(_) | Err(Unsent::NoLink | Unsent::TooLarge) => {}
-            }
-            replies.sent += 1;
-            replies.backlog.pop_front();
         }
     }
 }

@@ -1,13 +1,20 @@
-//! What the endpoint does, counted while it happens.
+//! What the endpoint does, counted while it happens, and which messages it cannot hand out.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
+use crate::service_bus::too_large::TooLargeMessages;
+use crate::service_bus::waiting::FullWindows;
+
 /// Counters of an endpoint; all clones count together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meters {
     counters: Arc<Counters>,
+    /// Messages that are too large for their receivers.
+    pub(crate) too_large: Arc<TooLargeMessages>,
+    /// Links that are sent nothing for now, because their windows are full.
+    pub(crate) full_windows: Arc<FullWindows>,
 }
 
 #[derive(Debug, Default)]
@@ -17,6 +24,8 @@ struct Counters {
     refused: AtomicU64,
     delivered: AtomicU64,
     settled: AtomicU64,
+    windows: AtomicU64,
+    lost_in_buffers: AtomicU64,
 }
 
 /// What the counters say.
@@ -32,6 +41,10 @@ pub(crate) struct MeterReading {
     pub(crate) delivered: u64,
     /// Messages that clients settled.
     pub(crate) settled: u64,
+    /// Links that have a prefetch window, because locks ran out in their client's buffer.
+    pub(crate) windows: u64,
+    /// Locks that ran out in the buffer of a client.
+    pub(crate) lost_in_buffers: u64,
 }
 
 /// A connection that is counted as open until this is dropped.
@@ -63,6 +76,19 @@ impl Meters {
         self.counters.settled.fetch_add(count as u64, Ordering::Relaxed);
     }
 
+    /// Counts a link that has a window, until it is gone.
+    pub(crate) fn note_window(&self) {
+        self.counters.windows.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_window_gone(&self) {
+        self.counters.windows.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_lost_in_buffers(&self, count: u64) {
+        self.counters.lost_in_buffers.fetch_add(count, Ordering::Relaxed);
+    }
+
     pub(crate) fn read(&self) -> MeterReading {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         MeterReading {
@@ -71,6 +97,8 @@ impl Meters {
             refused: read(&self.counters.refused),
             delivered: read(&self.counters.delivered),
             settled: read(&self.counters.settled),
+            windows: read(&self.counters.windows),
+            lost_in_buffers: read(&self.counters.lost_in_buffers),
         }
     }
 }

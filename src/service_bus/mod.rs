@@ -5,31 +5,45 @@
 
 mod address;
 mod attach;
+mod browse;
 mod config;
 mod dead;
 mod endpoint;
 mod entity;
+mod feed;
 mod holds;
 mod incoming;
 mod keepsake;
+mod link_window;
 mod links;
+mod listening;
 mod management;
 mod meters;
+mod order;
 mod outgoing;
 mod property;
 mod receive;
 mod refusal;
 mod rights;
+mod selected;
+mod selection;
 mod send;
 mod session;
 mod settle;
 mod shared;
+mod socket;
 mod talk;
 #[cfg(test)]
 mod tests;
+mod too_large;
+mod waiting;
+mod window;
 
+pub(crate) use crate::service_bus::config::ConfigurationError;
 pub(crate) use crate::service_bus::endpoint::Endpoint;
 pub(crate) use crate::service_bus::endpoint::EndpointError;
 pub(crate) use crate::service_bus::endpoint::EndpointOptions;
 pub(crate) use crate::service_bus::meters::MeterReading;
 pub(crate) use crate::service_bus::meters::Meters;
+pub(crate) use crate::service_bus::too_large::TooLarge;
+pub(crate) use crate::service_bus::waiting::FullWindow;

@@ -10,6 +10,7 @@ use crate::amqp::Properties as AmqpProperties;
 use crate::amqp::Value;
 use crate::amqp::message::Header;
 use crate::amqp::message::encode_application_properties;
+use crate::amqp::message::encode_delivery_annotations;
 use crate::amqp::message::encode_message_annotations;
 use crate::amqp::message::encode_properties;
 use crate::clock::Timestamp;
@@ -19,15 +20,24 @@ use crate::engine::MessageStatus;
 use crate::engine::MessageView;
 use crate::engine::Received;
 use crate::header::Headers;
+use crate::header::SET_BY_SETTLING;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
+use crate::service_bus::holds::Expiry;
+use crate::service_bus::holds::Token;
 use crate::service_bus::incoming::SCHEDULED;
 use crate::service_bus::incoming::standard_properties;
 use crate::service_bus::keepsake::Form;
 use crate::service_bus::keepsake::KEPT;
 use crate::service_bus::keepsake::Keepsake;
 use crate::service_bus::property;
+
+/// The annotation of a delivery that says what it is settled by; by link it is the delivery's tag.
+const LOCK_TOKEN: &str = "x-opt-lock-token";
+
+/// Times to live that differ by less are the same: they are told by clocks that were read one after the other.
+const EXPIRY_TOLERANCE_MS: u64 = 1_000;
 
 /// What a client sees of where a message is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +63,8 @@ pub(crate) struct Outgoing<'a> {
     letter: Option<&'a DeadLetter>,
     pub(crate) state: State,
     pub(crate) locked_until: Option<Timestamp>,
+    /// What it is settled by, if it is locked.
+    pub(crate) lock_token: Option<Token>,
 }
 
 impl<'a> Outgoing<'a> {
@@ -72,6 +84,7 @@ impl<'a> Outgoing<'a> {
             letter: None,
             state: State::Active,
             locked_until: None,
+            lock_token: None,
         }
     }
 
@@ -98,6 +111,7 @@ impl<'a> Outgoing<'a> {
             letter,
             state,
             locked_until: None,
+            lock_token: None,
         }
     }
 
@@ -105,7 +119,11 @@ impl<'a> Outgoing<'a> {
     pub(crate) fn encode(&self) -> Bytes {
         let kept = self.headers.properties.get(KEPT).and_then(Keepsake::of_property);
         let mut out = BytesMut::with_capacity(256 + self.body.len());
-        self.header().encode(&mut out);
+        self.header(kept.as_ref()).encode(&mut out);
+        let annotations = self.delivery_annotations(kept.as_ref());
+        if !annotations.is_empty() {
+            encode_delivery_annotations(&mut out, &annotations);
+        }
         encode_message_annotations(&mut out, &self.annotations(kept.as_ref()));
         match &kept {
             Some(kept) => self.encode_kept(&mut out, kept),
@@ -114,13 +132,30 @@ impl<'a> Outgoing<'a> {
         out.freeze()
     }
 
-    fn header(&self) -> Header {
-        let lasts = self.expires_at.map(|at| at.since(self.accepted_at).as_millis());
+    fn header(&self, kept: Option<&Keepsake>) -> Header {
+        let sent = kept.and_then(|kept| kept.sections.header().ok()).unwrap_or_default();
         Header {
-            ttl_ms: lasts.map(|lasts_ms| u32::try_from(lasts_ms).unwrap_or(u32::MAX)),
+            durable: sent.durable,
+            priority: sent.priority,
+            first_acquirer: sent.first_acquirer,
+            ttl_ms: self.lasts_ms().map(|lasts_ms| u32::try_from(lasts_ms).unwrap_or(u32::MAX)),
             delivery_count: Some(self.failures),
-            ..Header::default()
         }
+    }
+
+    /// What the message is settled by, and what its sender has said there.
+    fn delivery_annotations(&self, kept: Option<&Keepsake>) -> Map {
+        let mut annotations =
+            kept.and_then(|kept| kept.sections.delivery_annotations().ok()).unwrap_or_default();
+        annotations.retain(|(name, _)| name.as_str() != Some(LOCK_TOKEN));
+        annotations.extend(self.lock_token.map(|token| (Value::symbol(LOCK_TOKEN), Value::Uuid(token.0))));
+        annotations
+    }
+
+    /// The time to live, to 10 ms: it is the difference of instants of two clocks, which are read one after the other.
+    fn lasts_ms(&self) -> Option<u64> {
+        let lasts_ms = self.expires_at?.since(self.accepted_at).as_millis();
+        Some(u64::try_from(lasts_ms).unwrap_or(u64::MAX).saturating_add(5) / 10 * 10)
     }
 
     fn annotations(&self, kept: Option<&Keepsake>) -> Map {
@@ -146,8 +181,14 @@ impl<'a> Outgoing<'a> {
 
     /// A message that came from Service Bus: what was sent, and what was changed since.
     fn encode_kept(&self, out: &mut BytesMut, kept: &Keepsake) {
-        out.put_slice(&kept.sections.properties);
-        match self.failures == 0 && self.letter.is_none() {
+        match self.changed_expiry(kept) {
+            Some(properties) => encode_properties(out, &properties),
+            None => out.put_slice(&kept.sections.properties),
+        }
+        let is_as_sent = self.failures == 0
+            && self.letter.is_none()
+            && !self.headers.properties.contains_key(SET_BY_SETTLING);
+        match is_as_sent {
             true => out.put_slice(&kept.sections.application_properties),
             false => {
                 let sent = kept.sections.application_properties().unwrap_or_default();
@@ -160,6 +201,35 @@ impl<'a> Outgoing<'a> {
         }
         kept.form.encode(out, self.body);
         out.put_slice(&kept.sections.footer);
+    }
+
+    /// When the message expires, and when it does by what the client reads, which is the sender's clock where it is said so.
+    pub(crate) fn expiry(&self) -> Option<Expiry> {
+        let ends_at = self.expires_at?;
+        let kept = self.headers.properties.get(KEPT).and_then(Keepsake::of_property);
+        let said = kept.filter(|kept| self.changed_expiry(kept).is_none());
+        let said = said.and_then(|kept| kept.sections.properties().ok()?.absolute_expiry_time);
+        let said = said.and_then(|at_ms| u64::try_from(at_ms).ok()).map(Timestamp::from_millis);
+        Some(Expiry { ends_at, said_at: said.map_or(ends_at, |said| said.min(ends_at)) })
+    }
+
+    /// What was sent, with the expiry that the message has now; nothing if that is still what was sent. Clients look at it
+    /// with their own clock: a dead letter, which never expires, or a message that was given another time to live, would
+    /// be dropped by them.
+    fn changed_expiry(&self, kept: &Keepsake) -> Option<AmqpProperties> {
+        let mut properties = kept.sections.properties().ok()?;
+        let said_ms = properties.absolute_expiry_time?;
+        let was_ms = properties.creation_time.map(|created_ms| said_ms.saturating_sub(created_ms));
+        let is_as_said = match (was_ms.and_then(|was_ms| u64::try_from(was_ms).ok()), self.lasts_ms()) {
+            (Some(was_ms), Some(lasts_ms)) => was_ms.abs_diff(lasts_ms) < EXPIRY_TOLERANCE_MS,
+            (was_ms, lasts_ms) => was_ms == lasts_ms,
+        };
+        if is_as_said {
+            return None;
+        }
+        properties.absolute_expiry_time =
+            self.expires_at.map(|at| i64::try_from(at.as_millis()).unwrap_or(i64::MAX));
+        Some(properties)
     }
 
     /// A message that says all there is to say, wherever it came from.
@@ -184,6 +254,7 @@ impl<'a> Outgoing<'a> {
 
     fn application_properties(&self, sent: &[(Value, Value)]) -> Map {
         let mut entries = property::write(&self.headers.properties, sent);
+        property::retype(&mut entries, &self.headers.properties);
         if let Some(letter) = self.letter {
             property::set(&mut entries, "DeadLetterReason", Value::from(letter.reason.as_str()));
             let description = Value::from(letter.description.as_str());

@@ -1,17 +1,120 @@
 //! Application properties of AMQP as properties of a message, and back.
 
+use bytes::Bytes;
+use bytes::BytesMut;
+
 use crate::amqp::Text;
 use crate::amqp::Value;
 use crate::clock::Timestamp;
 use crate::header::Properties;
 use crate::header::PropertyValue;
-use crate::service_bus::keepsake::KEPT;
+use crate::header::SET_BY_SETTLING;
+use crate::header::is_kept;
+use crate::limits;
+use crate::service_bus::refusal::Refusal;
 use crate::wire::WireTime;
 
 /// The properties for which there is a word.
 pub(crate) fn read(entries: &[(Value, Value)]) -> Properties {
     let known = |(name, value): &(Value, Value)| Some((name.as_str()?.to_owned(), property(value)?));
     entries.iter().filter_map(known).collect()
+}
+
+/// What a settlement sets: as properties, and as AMQP says it where a property would lose its type.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Changes {
+    pub(crate) properties: Properties,
+    /// Entries of which no property says everything.
+    typed: Vec<(Value, Value)>,
+}
+
+impl Changes {
+    pub(crate) fn read(entries: &[(Value, Value)]) -> Changes {
+        let loses_type = |(name, said): &&(Value, Value)| {
+            name.as_str().is_some_and(|name| !is_kept(name))
+                && property(said).is_none_or(|property| value(&property) != *said)
+        };
+        let typed = entries.iter().filter(loses_type).cloned().collect();
+        let mut properties = read(entries);
+        properties.retain(|name, _| !is_kept(name));
+        Changes { properties, typed }
+    }
+
+    /// Takes out a property that is not the message's.
+    pub(crate) fn remove(&mut self, name: &str) -> Option<PropertyValue> {
+        self.typed.retain(|(set, _)| set.as_str() != Some(name));
+        self.properties.remove(name)
+    }
+
+    /// What is stored, where settlements before it have set `before` in their types.
+    ///
+    /// # Errors
+    /// What has types of its own is too large together.
+    pub(crate) fn to_properties(&self, before: Option<&Bytes>) -> Result<Properties, Refusal> {
+        let mut properties = self.properties.clone();
+        let mut typed = before.map(typed).unwrap_or_default();
+        let had_any = !typed.is_empty();
+        let is_set = |name: &Value| {
+            let name = name.as_str().unwrap_or_default();
+            properties.contains_key(name) || self.typed.iter().any(|(set, _)| set.as_str() == Some(name))
+        };
+        typed.retain(|(name, _)| !is_set(name));
+        typed.extend(self.typed.iter().cloned());
+        if typed.is_empty() && !had_any {
+            return Ok(properties);
+        }
+        let mut out = BytesMut::new();
+        Value::Map(typed).encode(&mut out);
+        if out.len() > limits::KEPT_BYTES_MAX {
+            let most = limits::KEPT_BYTES_MAX;
+            return Err(Refusal::argument(format!(
+                "the properties have {} bytes, more than {most}",
+                out.len()
+            )));
+        }
+        properties.insert(SET_BY_SETTLING.to_owned(), PropertyValue::Binary(out.freeze()));
+        Ok(properties)
+    }
+}
+
+/// The entries that settlements have set in their types.
+fn typed(stored: &Bytes) -> Vec<(Value, Value)> {
+    match Value::decode(stored) {
+        Ok(Value::Map(entries)) => entries,
+        _ => Vec::new(),
+    }
+}
+
+/// What settlements have set in their types, as it is stored with a message.
+pub(crate) fn set_by_settling(properties: &Properties) -> Option<&Bytes> {
+    match properties.get(SET_BY_SETTLING) {
+        Some(PropertyValue::Binary(stored)) => Some(stored),
+        _ => None,
+    }
+}
+
+/// Gives entries the types in which settlements have set them, as long as they keep their value.
+pub(crate) fn retype(entries: &mut Vec<(Value, Value)>, properties: &Properties) {
+    for (name, set) in set_by_settling(properties).map(typed).unwrap_or_default() {
+        let is_as_set = match (name.as_str().and_then(|name| properties.get(name)), property(&set)) {
+            (Some(now), Some(then)) => is_same(now, &then),
+            (None, None) => true,
+            _ => false,
+        };
+        match entries.iter_mut().find(|(known, _)| known.as_str() == name.as_str()) {
+            _ if !is_as_set => {}
+            Some((_, before)) => *before = set,
+            None => entries.push((name, set)),
+        }
+    }
+}
+
+/// Whether two values are the same; one that is not a number is itself.
+fn is_same(one: &PropertyValue, other: &PropertyValue) -> bool {
+    match (one, other) {
+        (PropertyValue::Float(one), PropertyValue::Float(other)) => one.to_bits() == other.to_bits(),
+        (one, other) => one == other,
+    }
 }
 
 /// One value; nothing when there is no word for it.
@@ -47,9 +150,9 @@ pub(crate) fn value(property: &PropertyValue) -> Value {
 /// Properties as AMQP says them; those that were sent keep their type as long as they keep their value.
 pub(crate) fn write(properties: &Properties, sent: &[(Value, Value)]) -> Vec<(Value, Value)> {
     let mut entries = sent.to_vec();
-    for (name, now) in properties.iter().filter(|(name, _)| name.as_str() != KEPT) {
+    for (name, now) in properties.iter().filter(|(name, _)| !is_kept(name)) {
         match entries.iter_mut().find(|(sent, _)| sent.as_str() == Some(name)) {
-            Some((_, before)) if property(before).as_ref() == Some(now) => {}
+            Some((_, before)) if property(before).is_some_and(|before| is_same(&before, now)) => {}
             Some((_, before)) => *before = value(now),
             None => entries.push((Value::from(name.as_str()), value(now))),
         }

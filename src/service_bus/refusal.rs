@@ -27,6 +27,7 @@ pub(crate) mod condition {
     pub(crate) const ARGUMENT_ERROR: &str = "com.microsoft:argument-error";
     pub(crate) const DETACH_FORCED: &str = "amqp:link:detach-forced";
     pub(crate) const INTERNAL: &str = "amqp:internal-error";
+    pub(crate) const INVALID_FIELD: &str = "amqp:invalid-field";
     pub(crate) const LOCK_LOST: &str = "com.microsoft:message-lock-lost";
     pub(crate) const MESSAGE_NOT_FOUND: &str = "com.microsoft:message-not-found";
     pub(crate) const NOT_ALLOWED: &str = "amqp:not-allowed";
@@ -47,9 +48,11 @@ impl Refusal {
         Refusal { condition, description: description.into() }
     }
 
-    /// There is no entity of this name.
+    /// There is no entity of this name. An SDK tells this refusal from others by its first words.
     pub(crate) fn not_found(entity: &str) -> Refusal {
-        Refusal::new(condition::NOT_FOUND, format!("there is no entity {entity:?}"))
+        let description =
+            format!("The messaging entity {entity:?} could not be found; create the queue first");
+        Refusal::new(condition::NOT_FOUND, description)
     }
 
     pub(crate) fn lock_lost() -> Refusal {
@@ -106,6 +109,7 @@ impl From<SendRefusal> for Refusal {
             SendRefusal::WorkflowFull { .. }
             | SendRefusal::QueueFull { .. }
             | SendRefusal::NumbersUsedUp
+            | SendRefusal::StorageFull
             | SendRefusal::TooManyKeys { .. } => condition::RESOURCE_LIMIT,
             SendRefusal::NotScheduled(_) => condition::MESSAGE_NOT_FOUND,
             SendRefusal::PlaceTaken { .. }
@@ -151,10 +155,14 @@ impl From<ReceiveError> for Refusal {
 impl From<SettleRefusal> for Refusal {
     fn from(refusal: SettleRefusal) -> Refusal {
         let condition = match &refusal {
-            SettleRefusal::LockLost | SettleRefusal::MessageNotFound(_) => condition::LOCK_LOST,
+            // A client of Service Bus knows no difference.
+            SettleRefusal::LockLost
+            | SettleRefusal::AlreadySettled { .. }
+            | SettleRefusal::MessageNotFound(_) => condition::LOCK_LOST,
             SettleRefusal::QueueNotFound => condition::NOT_FOUND,
             SettleRefusal::NoWorkflow => condition::NOT_ALLOWED,
             SettleRefusal::PropertiesTooLarge { .. } => condition::ARGUMENT_ERROR,
+            SettleRefusal::Send(SendRefusal::StorageFull) => condition::RESOURCE_LIMIT,
             SettleRefusal::Send(_) => condition::PRECONDITION_FAILED,
         };
         Refusal::new(condition, refusal.to_string())
@@ -175,6 +183,9 @@ impl From<QueueError> for Refusal {
     fn from(error: QueueError) -> Refusal {
         match error {
             QueueError::Refused(QueueRefusal::QueueNotFound(name)) => Refusal::not_found(name.as_str()),
+            QueueError::Refused(refusal @ QueueRefusal::StorageFull(_)) => {
+                Refusal::new(condition::RESOURCE_LIMIT, refusal.to_string())
+            }
             QueueError::Refused(refusal) => Refusal::new(condition::NOT_ALLOWED, refusal.to_string()),
             QueueError::Misuse(misuse) => misuse.into(),
             QueueError::Unavailable(unavailable) => unavailable.into(),

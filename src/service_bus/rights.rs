@@ -18,15 +18,23 @@ use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::talk::Talk;
 
+/// The mechanism by which a client says the name of a key, and its text.
+pub(crate) const PLAIN: &str = "PLAIN";
+
 /// The tokens of a connection, by the path each was shown for.
 #[derive(Default)]
 pub(crate) struct Grants {
     by_path: BTreeMap<String, Rights>,
+    /// What the key allows whose text was said when the connection began.
+    of_key: Option<Rights>,
 }
 
 impl Grants {
     /// Whether one of them allows something of a queue now.
     fn allows(&self, right: Right, path: &str, queue: &str, now: Timestamp) -> bool {
+        if self.of_key.as_ref().is_some_and(|rights| rights.allows(right, queue)) {
+            return true;
+        }
         self.by_path.iter().any(|(above, rights)| {
             let is_below = match path.strip_prefix(above.as_str()) {
                 Some(rest) => above.is_empty() || rest.is_empty() || rest.starts_with('/'),
@@ -38,12 +46,26 @@ impl Grants {
 }
 
 impl Talk {
+    /// Answers who a client says it is. Where there are keys, one that names a key and says its text may what the key
+    /// allows; one that says another is sent away. The other mechanisms say nothing: tokens come later.
+    pub(crate) fn take_sasl(&mut self, mechanism: &str, response: &[u8]) {
+        let Some(signatures) = self.shared.signatures.as_ref().filter(|_| mechanism == PLAIN) else {
+            return self.amqp.answer_sasl(true);
+        };
+        let mut parts = response.splitn(3, |byte| *byte == 0).skip(1);
+        let (name, text) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let rights = std::str::from_utf8(name).ok().and_then(|name| signatures.check_text(name, text));
+        self.amqp.answer_sasl(rights.is_some());
+        self.grants.of_key = rights;
+    }
+
     /// Takes a token. Without keys, whoever reaches the endpoint may do everything.
     pub(crate) fn take_token(&mut self, request: &Request) -> Result<(), Refusal> {
         let Some(signatures) = &self.shared.signatures else { return Ok(()) };
         let unauthorized = |why: String| Refusal::new(condition::UNAUTHORIZED, why);
         let resource = lookup(&request.application, "name").and_then(Value::as_str).unwrap_or_default();
-        let token = request.text("value").ok_or_else(|| unauthorized("the body is no token".to_owned()))?;
+        let token = request.text("value").ok().flatten();
+        let token = token.ok_or_else(|| unauthorized("the body is no token".to_owned()))?;
         let now = self.shared.clock.now();
         let rights =
             signatures.check(token, resource, now).map_err(|refusal| unauthorized(refusal.to_string()))?;
@@ -56,7 +78,7 @@ impl Talk {
         let lasts = rights.until.since(now);
         self.grants.by_path.insert(Address::path(resource), rights);
         let client = self.shared.client.clone();
-        self.start(async move {
+        self.wait_for(async move {
             let _ = client.sleep(lasts).await;
             |talk: &mut Talk| talk.end_unauthorized()
         });
@@ -65,18 +87,29 @@ impl Talk {
 
     /// Whether the connection may do something with an entity.
     pub(crate) fn may(&self, entity: &Entity, right: Right) -> Result<(), Refusal> {
+        self.may_at(entity, right, "")
+    }
+
+    /// Whether it may do something over the management links of an entity: clients show tokens for these alone.
+    fn may_over_management(&self, entity: &Entity, right: Right) -> Result<(), Refusal> {
+        self.may_at(entity, right, "/$management")
+    }
+
+    fn may_at(&self, entity: &Entity, right: Right, below: &str) -> Result<(), Refusal> {
         if self.shared.signatures.is_none() {
             return Ok(());
         }
         let queue = entity.name().as_str();
-        let mut path = queue.to_ascii_lowercase();
-        if entity.is_dead_letters {
-            path.push_str("/$deadletterqueue");
-        }
+        let dead_letters = match (entity.is_dead_letters, entity.is_transfer) {
+            (_, true) => "/$transfer/$deadletterqueue",
+            (true, false) => "/$deadletterqueue",
+            (false, false) => "",
+        };
+        let path = format!("{}{dead_letters}{below}", queue.to_ascii_lowercase());
         match self.grants.allows(right, &path, queue, self.shared.clock.now()) {
             true => Ok(()),
             false => {
-                let why = format!("no token of this connection allows to {} on {path}", right.as_str());
+                let why = format!("nothing this connection has shown allows to {} on {path}", right.as_str());
                 Err(Refusal::new(condition::UNAUTHORIZED, why))
             }
         }
@@ -85,8 +118,8 @@ impl Talk {
     /// What an operation of the management asks for.
     pub(crate) fn may_manage(&self, entity: &Entity, request: &Request) -> Result<(), Refusal> {
         match request.operation() {
-            "schedule-message" | "cancel-scheduled-message" => self.may(entity, Right::Send),
-            _ => self.may(entity, Right::Listen),
+            "schedule-message" | "cancel-scheduled-message" => self.may_over_management(entity, Right::Send),
+            _ => self.may_over_management(entity, Right::Listen),
         }
     }
 
@@ -95,10 +128,12 @@ impl Talk {
         let is_over = |link: &Link| match link {
             Link::Sender(sender) => self.may(&sender.entity, Right::Send).err(),
             Link::Receiver(receiver) => self.may(&receiver.entity, Right::Listen).err(),
+            Link::Browser(browser) => self.may(&browser.entity, Right::Listen).err(),
             Link::Requests(requests) => match &requests.node {
                 Node::Tokens => None,
                 Node::Management(entity) => {
-                    self.may(entity, Right::Listen).or_else(|_| self.may(entity, Right::Send)).err()
+                    let listens = self.may_over_management(entity, Right::Listen);
+                    listens.or_else(|_| self.may_over_management(entity, Right::Send)).err()
                 }
             },
             Link::Pending | Link::Replies(_) => None,

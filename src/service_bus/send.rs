@@ -61,6 +61,9 @@ impl Talk {
                     self.amqp.settle(link, delivery, Outcome::Accepted);
                 }
                 self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
+                // What was said before it is asked before it.
+                self.send_groups();
+                self.send_completions();
                 self.take_request(link, &requests.node, &payload);
             }
             _ => {}
@@ -158,7 +161,7 @@ impl Talk {
         let (bytes, count) = (payload.len(), messages.len());
         self.sending_bytes += bytes;
         self.start(async move {
-            let sent = entity.queue.send_batch(messages).await;
+            let sent = entity.queue.send_whole(messages, limits::SERVICE_BUS_BATCH_MAX).await;
             move |talk: &mut Talk| {
                 talk.sending_bytes -= bytes;
                 let accepted = if sent.is_ok() { count } else { 0 };

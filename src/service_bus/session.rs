@@ -14,12 +14,13 @@ use crate::clock::Timestamp;
 use crate::engine::TakenWorkflow;
 use crate::error::ReceiveError;
 use crate::error::ReceiveRefusal;
-use crate::service_bus::attach::SESSION_FILTER;
+use crate::service_bus::attach::message_bytes_max;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::Link;
 use crate::service_bus::links::Receiver;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
+use crate::service_bus::selection;
 use crate::service_bus::shared::Shared;
 use crate::service_bus::talk::Talk;
 
@@ -87,17 +88,10 @@ fn ticks(at: Timestamp) -> i64 {
 
 impl Talk {
     pub(crate) fn accept_session(&mut self, link: LinkId, attach: &Attach, entity: Entity, session: Session) {
-        let mut answer = LinkAnswer::to(attach);
+        let mut answer =
+            LinkAnswer { message_bytes_max: Some(message_bytes_max(&entity)), ..LinkAnswer::to(attach) };
         if let Some(source) = &mut answer.source {
-            for (name, value) in &mut source.filter {
-                if name.as_str() == Some(SESSION_FILTER) {
-                    let id = Value::from(session.id.as_str());
-                    *value = match std::mem::take(value) {
-                        Value::Described(pair) => Value::described(pair.0, id),
-                        _ => id,
-                    };
-                }
-            }
+            selection::name_session(&mut source.filter, &session.id);
         }
         let until = Value::Long(ticks(session.locked_until()));
         answer.properties.push((Value::symbol(LOCKED_UNTIL), until));
@@ -111,11 +105,11 @@ impl Talk {
 
     /// Tells the receiver when its session is lost.
     fn watch_session(&mut self, link: LinkId, session: &Arc<Session>) {
-        let (client, clock) = (self.shared.client.clone(), self.shared.clock.clone());
+        let client = self.shared.client.clone();
         let session = Arc::downgrade(session);
-        self.start(async move {
+        self.wait_for(async move {
             while let Some(until) = session.upgrade().map(|session| session.locked_until()) {
-                let left = until.since(clock.now());
+                let left = until.since(client.wall_now());
                 if left.is_zero() || client.sleep(left).await.is_err() {
                     break;
                 }

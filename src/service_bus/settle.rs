@@ -14,7 +14,6 @@ use crate::engine::Completion;
 use crate::engine::DeliveryId;
 use crate::engine::Ending;
 use crate::engine::Kept;
-use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::id::QueueName;
 use crate::limits;
@@ -22,7 +21,7 @@ use crate::service_bus::dead::Return;
 use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::holds::Kind;
-use crate::service_bus::property;
+use crate::service_bus::property::Changes;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::Shared;
@@ -42,9 +41,9 @@ const NO_REASON: &str = "DeadLettered";
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Settlement {
     Complete,
-    Abandon(Properties),
-    Defer(Properties),
-    DeadLetter { reason: String, description: String, properties: Properties },
+    Abandon(Changes),
+    Defer(Changes),
+    DeadLetter { reason: String, description: String, changes: Changes },
 }
 
 /// Completions of one queue that came together.
@@ -78,9 +77,9 @@ impl Settlement {
             Outcome::Accepted => Some(Settlement::Complete),
             Outcome::Released => None,
             Outcome::Modified { undeliverable_here: true, annotations, .. } => {
-                Some(Settlement::Defer(property::read(annotations)))
+                Some(Settlement::Defer(Changes::read(annotations)))
             }
-            Outcome::Modified { annotations, .. } => Some(Settlement::Abandon(property::read(annotations))),
+            Outcome::Modified { annotations, .. } => Some(Settlement::Abandon(Changes::read(annotations))),
             Outcome::Rejected(error) => {
                 let info = error.as_ref().map(|error| &error.info[..]).unwrap_or_default();
                 Some(Settlement::dead_letter(info, error.as_ref()))
@@ -89,9 +88,9 @@ impl Settlement {
     }
 
     /// A dead letter with this reason, or one that says that there is none.
-    pub(crate) fn suspend(reason: &str, description: &str, properties: Properties) -> Settlement {
+    pub(crate) fn suspend(reason: &str, description: &str, changes: Changes) -> Settlement {
         let reason = if reason.is_empty() { NO_REASON } else { reason }.to_owned();
-        Settlement::DeadLetter { reason, description: description.to_owned(), properties }
+        Settlement::DeadLetter { reason, description: description.to_owned(), changes }
     }
 
     fn dead_letter(
@@ -99,16 +98,16 @@ impl Settlement {
         error: Option<&AmqpError>,
     ) -> Settlement {
         let text = |name: &str| lookup(info, name).and_then(|value| value.as_str()).map(str::to_owned);
-        let mut properties = property::read(info);
-        properties.remove("DeadLetterReason");
-        properties.remove("DeadLetterErrorDescription");
+        let mut changes = Changes::read(info);
+        changes.remove("DeadLetterReason");
+        changes.remove("DeadLetterErrorDescription");
         let said = error.and_then(|error| error.description.as_ref()).map(ToString::to_string);
         Settlement::DeadLetter {
             reason: text("DeadLetterReason")
                 .filter(|reason| !reason.is_empty())
                 .unwrap_or(NO_REASON.to_owned()),
             description: text("DeadLetterErrorDescription").or(said).unwrap_or_default(),
-            properties,
+            changes,
         }
     }
 }
@@ -123,8 +122,6 @@ impl Talk {
     ) {
         let Some(receiver) = self.receiver(link) else { return };
         let hold = receiver.unsettled.remove(&delivery);
-        // A session has room for more when something of it is settled.
-        self.hungry.insert(link);
         let Some(hold) = hold else {
             if !settled {
                 let lost = Outcome::Rejected(Some(Refusal::lock_lost().into()));
@@ -146,6 +143,7 @@ impl Talk {
         let reply = Reply { link, delivery, outcome: (!settled).then_some(answer) };
         match (Settlement::of(&outcome), hold.held) {
             (Some(Settlement::Complete), Held::Message(id)) => {
+                hold.note_heard();
                 let waiting = self.completions.by_queue.entry(hold.queue.clone()).or_default();
                 waiting.push((reply, hold, id));
                 if waiting.len() >= limits::COMPLETE_ALL_MAX {
@@ -153,6 +151,8 @@ impl Talk {
                 }
             }
             (settlement, _) => {
+                // What was settled before it is asked before it.
+                self.send_completions();
                 let shared = self.shared.clone();
                 self.start(async move {
                     let answer = match settlement {
@@ -163,6 +163,8 @@ impl Talk {
                 });
             }
         }
+        // A session has room for more when something of it is settled.
+        self.note_settled(link);
     }
 
     /// Completes what came together, in one request for each queue.
@@ -207,6 +209,7 @@ impl Shared {
 
     /// Settles a message that a client holds.
     pub(crate) async fn settle(&self, hold: &Hold, settlement: Settlement) -> Result<(), Refusal> {
+        hold.note_heard();
         let kind = settlement.kind();
         let answer = match hold.held {
             Held::Message(id) => self.settle_message(hold, id, settlement).await,
@@ -236,35 +239,39 @@ impl Shared {
         settlement: Settlement,
     ) -> Result<(), Refusal> {
         let (kept, rule) = (self.kept(&hold.queue)?, self.intake.rule(&hold.queue));
-        let (ending, properties) = match settlement {
+        let (ending, changes) = match settlement {
             Settlement::Complete => {
                 kept.complete(id, Completion::new()).await?;
                 return Ok(());
             }
-            Settlement::Abandon(mut properties) => {
-                let abandon = match properties.remove(RETRY_AFTER) {
+            Settlement::Abandon(mut changes) => {
+                let abandon = match changes.remove(RETRY_AFTER) {
                     Some(said) => Abandon::after(delay(RETRY_AFTER, &said)?),
                     None => rule
                         .and_then(|rule| rule.retry_delay(id.delivery_count()))
                         .map_or_else(Abandon::now, Abandon::after),
                 };
-                (Ending::Abandon(abandon.reason("abandoned")), properties)
+                (Ending::Abandon(abandon.reason("abandoned")), changes)
             }
-            Settlement::Defer(mut properties) => {
-                let asked = properties.remove(DEFER_FOR).map(|said| delay(DEFER_FOR, &said)).transpose()?;
+            Settlement::Defer(mut changes) => {
+                let asked = changes.remove(DEFER_FOR).map(|said| delay(DEFER_FOR, &said)).transpose()?;
                 let defer_for = asked.or_else(|| rule?.defer_delay());
-                let until = defer_for.map(|defer_for| self.clock.now() + defer_for);
-                (Ending::Defer(until), properties)
+                let now = self.client.wall_now();
+                // A client says this of a message that expired in its hands: it is set aside no longer than it lives.
+                let expired = hold.expiry.filter(|expiry| expiry.said_at <= now).map(|expiry| expiry.ends_at);
+                (Ending::Defer(expired.or_else(|| defer_for.map(|defer_for| now + defer_for))), changes)
             }
-            Settlement::DeadLetter { reason, description, properties } => {
-                (Ending::DeadLetter { reason, description }, properties)
+            Settlement::DeadLetter { reason, description, changes } => {
+                (Ending::DeadLetter { reason, description }, changes)
             }
         };
+        let properties = changes.to_properties(hold.set_before.as_ref())?;
         Ok(kept.end_with(id, ending, properties).await?)
     }
 
     /// Gives a message back as if it had not been handed out.
     pub(crate) async fn release(&self, hold: &Hold) -> Result<(), Refusal> {
+        hold.note_heard();
         self.holds.forget(hold.token);
         match hold.held {
             Held::Message(id) => Ok(self.kept(&hold.queue)?.end(id, Ending::Release).await?),
@@ -279,6 +286,9 @@ impl Shared {
         match answer {
             Ok(()) => {
                 self.holds.note_settled(hold.token, kind);
+                if let Some(place) = &hold.in_window {
+                    place.note_settled(hold.number());
+                }
                 Ok(())
             }
             Err(refusal) if refusal.condition == condition::LOCK_LOST && hold.is_of_session => {

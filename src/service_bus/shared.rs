@@ -13,7 +13,10 @@ use crate::id::QueueName;
 use crate::intake::Intake;
 use crate::sas::Signatures;
 use crate::service_bus::dead::Shelves;
+use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Holds;
+use crate::service_bus::link_window::LastWindows;
+use crate::service_bus::link_window::LinkWindow;
 use crate::service_bus::meters::Meters;
 
 /// Whether a queue is for clients; the daemon keeps things of its own in others.
@@ -28,11 +31,14 @@ pub(crate) struct Shared {
     pub(crate) holds: Holds,
     pub(crate) shelves: Shelves,
     pub(crate) meters: Meters,
+    last_windows: Arc<LastWindows>,
     /// What tokens are checked with; without, nobody needs one.
     pub(crate) signatures: Option<Signatures>,
     /// Set when the endpoint is about to stop.
     pub(crate) stopping: CancellationToken,
     requiring_session: RwLock<BTreeSet<QueueName>>,
+    /// Topics that a configuration asks for, in small letters; there are none, which their clients are told.
+    topics: RwLock<BTreeSet<String>>,
 }
 
 impl Shared {
@@ -51,11 +57,18 @@ impl Shared {
             is_open,
             clock,
             holds: Holds::default(),
+            last_windows: Arc::default(),
             meters,
             signatures,
             stopping: CancellationToken::new(),
             requiring_session: RwLock::default(),
+            topics: RwLock::default(),
         }
+    }
+
+    /// The window of a new link that receives from a queue, or its dead letters.
+    pub(crate) fn window(&self, entity: &Entity) -> LinkWindow {
+        LinkWindow::new(&self.client, entity, &self.last_windows, &self.meters)
     }
 
     /// Notes that every message of a queue has to name its session.
@@ -66,5 +79,17 @@ impl Shared {
     /// Whether every message of a queue has to name its session.
     pub(crate) fn requires_session(&self, queue: &QueueName) -> bool {
         self.requiring_session.read().unwrap_or_else(PoisonError::into_inner).contains(queue)
+    }
+
+    /// Notes that a configuration asks for a topic.
+    pub(crate) fn note_topic(&self, topic: &str) {
+        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        topics.insert(topic.to_ascii_lowercase());
+    }
+
+    /// Whether a configuration asks for a topic of this name.
+    pub(crate) fn is_topic(&self, name: &str) -> bool {
+        let topics = self.topics.read().unwrap_or_else(PoisonError::into_inner);
+        topics.contains(&name.to_ascii_lowercase())
     }
 }

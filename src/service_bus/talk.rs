@@ -1,29 +1,22 @@
-//! One connection: bytes go in and out, and what clients ask is asked of the engine meanwhile.
+//! One connection: what its client says is asked of the engine, and what the engine answers is said to the client.
 
 use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::collections::VecDeque;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Buf;
 use futures_util::FutureExt;
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::io::AsyncReadExt;
-use tokio::io::AsyncWriteExt;
-use tokio::io::Interest;
-use tokio::net::TcpStream;
 
 use crate::amqp::AmqpError;
 use crate::amqp::Connection;
 use crate::amqp::Event;
 use crate::amqp::LinkId;
 use crate::clock::Clock;
-use crate::limits;
 use crate::service_bus::links::Link;
+use crate::service_bus::order::InOrder;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::rights::Grants;
 use crate::service_bus::settle::Completions;
@@ -43,19 +36,37 @@ pub(crate) struct Talk {
     pub(crate) grants: Grants,
     /// Receivers that may be able to take more.
     pub(crate) hungry: BTreeSet<LinkId>,
+    /// Browsers that may be able to show more.
+    pub(crate) browsing: BTreeSet<LinkId>,
     /// Senders with messages that came together.
     pub(crate) grouped: BTreeSet<LinkId>,
     /// Bytes of messages that the engine was given and has not answered.
     pub(crate) sending_bytes: usize,
+    /// Receivers that have been sent what is to be deleted.
+    pub(crate) deleting: BTreeSet<LinkId>,
+    /// Links over which answers went with what is to be deleted.
+    pub(crate) answering: BTreeSet<LinkId>,
     /// What is asked of the engine.
-    work: FuturesUnordered<BoxFuture<'static, Then>>,
+    pub(crate) work: FuturesUnordered<BoxFuture<'static, Then>>,
     /// Answers that have come.
-    answered: VecDeque<Then>,
+    pub(crate) answered: VecDeque<Then>,
+    /// How much was ever asked because a client said so, and which of it is not answered.
+    pub(crate) work_ever: u64,
+    pub(crate) under_way: BTreeSet<u64>,
+    /// Ends, and beginnings after them, in the order in which they were said, each with what has to be answered before.
+    pub(crate) in_order: VecDeque<(u64, InOrder)>,
     /// Since when there is no link.
-    linkless_since_ms: u64,
+    pub(crate) linkless_since_ms: u64,
     /// When the peer last took something of what waits for it.
-    taken_at_ms: u64,
-    is_closing: bool,
+    pub(crate) taken_at_ms: u64,
+    /// Bytes that were ever written.
+    pub(crate) bytes_written: u64,
+    /// Whether the connection is about to end.
+    pub(crate) is_closing: bool,
+    /// Whether the peer hears nothing any more. What it has said is still read.
+    pub(crate) is_unheard: bool,
+    /// Whether what has come is all that is read.
+    pub(crate) gives_up: bool,
 }
 
 impl Talk {
@@ -68,54 +79,60 @@ impl Talk {
             completions: Completions::default(),
             grants: Grants::default(),
             hungry: BTreeSet::new(),
+            browsing: BTreeSet::new(),
             grouped: BTreeSet::new(),
             sending_bytes: 0,
+            deleting: BTreeSet::new(),
+            answering: BTreeSet::new(),
             work: FuturesUnordered::new(),
             answered: VecDeque::new(),
+            work_ever: 0,
+            under_way: BTreeSet::new(),
+            in_order: VecDeque::new(),
             linkless_since_ms: now_ms,
             taken_at_ms: now_ms,
+            bytes_written: 0,
             is_closing: false,
+            is_unheard: false,
+            gives_up: false,
         }
     }
 
-    /// Asks something, and does the rest when it is answered. What is asked first reaches the engine first.
+    /// Asks what a client has said, and does the rest when it is answered. What is asked first reaches the engine first.
+    /// What the client ends later ends after it.
     pub(crate) fn start<F, T>(&mut self, asked: F)
     where
         F: Future<Output = T> + Send + 'static,
         T: FnOnce(&mut Talk) + Send + 'static,
     {
-        let mut asked: BoxFuture<'static, Then> = asked.map(|then| -> Then { Box::new(then) }).boxed();
+        let work = self.work_ever;
+        self.work_ever += 1;
+        self.under_way.insert(work);
+        self.wait_for(asked.map(move |then| {
+            move |talk: &mut Talk| {
+                then(talk);
+                talk.under_way.remove(&work);
+            }
+        }));
+    }
+
+    /// Asks something that may take as long as it likes, and does the rest when it is answered. No end waits for it.
+    pub(crate) fn wait_for<F, T>(&mut self, asked: F)
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: FnOnce(&mut Talk) + Send + 'static,
+    {
+        let asked: BoxFuture<'static, Then> = asked.map(|then| -> Then { Box::new(then) }).boxed();
+        // Unbudgeted, or what is asked late in a long turn would be asked in another order.
+        let mut asked = tokio::task::unconstrained(asked);
         match (&mut asked).now_or_never() {
             Some(then) => self.answered.push_back(then),
-            None => self.work.push(asked),
-        }
-    }
-
-    /// Talks until one side ends the connection.
-    pub(crate) async fn over(mut self, mut stream: TcpStream) {
-        let ended = match self.talk(&stream).await {
-            Ok(()) => end(&mut stream).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, "end an AMQP connection");
-        }
-    }
-
-    async fn talk(&mut self, stream: &TcpStream) -> io::Result<()> {
-        loop {
-            self.turn();
-            self.write(stream)?;
-            let has_output = !self.amqp.output().is_empty();
-            if self.amqp.is_finished() && !has_output {
-                return Ok(());
-            }
-            self.wait(stream, has_output).await?;
+            None => self.work.push(asked.boxed()),
         }
     }
 
     /// Does everything that can be done without waiting.
-    fn turn(&mut self) {
+    pub(crate) fn turn(&mut self) {
         loop {
             let mut is_idle = true;
             while let Some(event) = self.amqp.next_event() {
@@ -128,7 +145,9 @@ impl Talk {
                 then(self);
                 is_idle = false;
             }
+            is_idle &= !self.do_in_order();
             self.feed_receivers();
+            self.feed_browsers();
             if is_idle && self.answered.is_empty() {
                 return;
             }
@@ -137,9 +156,9 @@ impl Talk {
 
     fn heed(&mut self, event: Event) {
         match event {
-            Event::Sasl { .. } => self.amqp.answer_sasl(true),
-            Event::Opened(_) | Event::Ended { .. } => {}
-            Event::Attached { link, attach } => self.attach(link, *attach),
+            Event::Sasl { mechanism, response } => self.take_sasl(mechanism.as_str(), &response),
+            Event::Opened(_) => {}
+            Event::Attached { link, attach } => self.arrive(link, attach),
             Event::Message { link, delivery, format, payload, settled, .. } => {
                 self.take_message(link, (delivery, settled), format, payload);
             }
@@ -148,141 +167,15 @@ impl Talk {
                 self.settle(link, delivery, outcome, settled);
             }
             Event::Credit { link, drain, .. } => self.note_credit(link, drain),
-            Event::Detached { link, .. } => {
-                self.links.remove(&link);
-                self.note_links();
-            }
+            Event::Detached { link, .. } => self.leave(InOrder::Leave(link, None)),
+            Event::Ended { channel, .. } => self.leave(InOrder::End(channel)),
             Event::Closed { error } => {
                 if let Some(error) = error {
                     tracing::debug!(%error, "an AMQP connection was closed");
                 }
-                self.links.clear();
-                self.is_closing = true;
+                self.leave(InOrder::Close(None));
             }
         }
-    }
-
-    /// Ends a link from this side.
-    pub(crate) fn detach(&mut self, link: LinkId, refusal: Refusal) {
-        self.amqp.detach(link, Some(refusal.into()));
-        self.links.remove(&link);
-        self.note_links();
-    }
-
-    fn note_links(&mut self) {
-        if self.links.is_empty() {
-            self.linkless_since_ms = elapsed_ms(&*self.shared.clock);
-        }
-    }
-
-    fn write(&mut self, stream: &TcpStream) -> io::Result<()> {
-        let mut has_written = false;
-        while !self.amqp.output().is_empty() {
-            match stream.try_write(self.amqp.output()) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => self.amqp.output().advance(count),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
-            }
-            has_written = true;
-        }
-        if has_written || self.amqp.output().is_empty() {
-            self.taken_at_ms = elapsed_ms(&*self.shared.clock);
-        }
-        Ok(())
-    }
-
-    /// Waits until there is something to do.
-    async fn wait(&mut self, stream: &TcpStream, has_output: bool) -> io::Result<()> {
-        // Who sends faster than the engine commits, or takes less than it asks for, is not read meanwhile.
-        let reads = self.sending_bytes < limits::SERVICE_BUS_SENDING_BYTES && self.amqp.may_read();
-        let interest = match (reads, has_output) {
-            (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
-            (true, false) => Some(Interest::READABLE),
-            (false, true) => Some(Interest::WRITABLE),
-            (false, false) => None,
-        };
-        let ready = async {
-            match interest {
-                Some(interest) => stream.ready(interest).await.map(Some),
-                None => std::future::pending().await,
-            }
-        };
-        let stopping = self.shared.stopping.clone();
-        let patience = self.patience(has_output);
-        tokio::select! {
-            ready = ready => {
-                if ready?.is_some_and(|ready| ready.is_readable()) && reads {
-                    self.read(stream)?;
-                }
-            }
-            Some(then) = self.work.next() => {
-                self.answered.push_back(then);
-                while let Some(Some(then)) = self.work.next().now_or_never() {
-                    self.answered.push_back(then);
-                }
-            }
-            () = after(patience) => self.look_at_the_clock()?,
-            () = stopping.cancelled(), if !self.is_closing => self.force("the server is about to stop"),
-        }
-        Ok(())
-    }
-
-    fn read(&mut self, stream: &TcpStream) -> io::Result<()> {
-        // On the stack: thousands of connections that say nothing need no buffer each.
-        let mut buffer = [0; limits::AMQP_READ_BYTES];
-        let now_ms = elapsed_ms(&*self.shared.clock);
-        match stream.try_read(&mut buffer) {
-            Ok(0) => {
-                self.amqp.receive_end();
-                if self.is_closing {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
-                self.is_closing = true;
-                Ok(())
-            }
-            Ok(count) => {
-                acknowledge_at_once(stream);
-                self.amqp.receive(&buffer[..count], now_ms);
-                Ok(())
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// How long it waits for anything at most.
-    fn patience(&self, has_output: bool) -> Duration {
-        let now_ms = elapsed_ms(&*self.shared.clock);
-        let linkless =
-            self.links.is_empty().then(|| self.linkless_since_ms + millis(limits::SERVICE_BUS_LINKLESS_MAX));
-        let stalled = has_output.then(|| self.taken_at_ms + millis(limits::AMQP_WRITE_PATIENCE));
-        let due = [self.amqp.deadline_ms(), linkless, stalled].into_iter().flatten().min();
-        due.map_or(limits::RECEIVE_WAIT, |due_ms| Duration::from_millis(due_ms.saturating_sub(now_ms)))
-    }
-
-    fn look_at_the_clock(&mut self) -> io::Result<()> {
-        let now_ms = elapsed_ms(&*self.shared.clock);
-        self.amqp.tick(now_ms);
-        let stalled_ms = now_ms.saturating_sub(self.taken_at_ms);
-        if !self.amqp.output().is_empty() && stalled_ms >= millis(limits::AMQP_WRITE_PATIENCE) {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing"));
-        }
-        let linkless_ms = now_ms.saturating_sub(self.linkless_since_ms);
-        if self.links.is_empty()
-            && !self.is_closing
-            && linkless_ms >= millis(limits::SERVICE_BUS_LINKLESS_MAX)
-        {
-            self.force("it had no links for too long");
-        }
-        Ok(())
-    }
-
-    /// Ends the connection, as an operator would.
-    fn force(&mut self, why: &'static str) {
-        self.amqp.close(Some(AmqpError::new("amqp:connection:forced", why)));
-        self.links.clear();
-        self.is_closing = true;
     }
 }
 
@@ -297,30 +190,6 @@ pub(crate) fn elapsed_ms(clock: &dyn Clock) -> u64 {
     millis(clock.elapsed())
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
-
-async fn after(patience: Duration) {
-    let never = std::future::pending::<()>();
-    let _ = tokio::time::timeout(patience, never).await;
-}
-
-/// Ends a stream in order: to drop it while the peer still writes would make its system drop what it has not read yet.
-async fn end(stream: &mut TcpStream) -> io::Result<()> {
-    stream.shutdown().await?;
-    let mut rest = [0; 1_024];
-    let reading = async { while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {} };
-    let _ = tokio::time::timeout(limits::AMQP_LINGER, reading).await;
-    Ok(())
-}
-
-/// A client that waits for the acknowledgement of its last packet before it sends the next (Nagle's algorithm) would
-/// otherwise wait 40 ms for it, again and again. The system forgets the wish, so it is said after each read.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn acknowledge_at_once(stream: &TcpStream) {
-    let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn acknowledge_at_once(_stream: &TcpStream) {}

@@ -7,7 +7,9 @@ use crate::inbound::browser::check_no_browser;
 use crate::sas::Right;
 use crate::sas::Scope;
 use crate::sas::StorageRights;
+use crate::sas::StorageSignature;
 use crate::storage_queue::asked::Asked;
+use crate::storage_queue::policies;
 use crate::storage_queue::refused::Refused;
 use crate::storage_queue::shared::House;
 
@@ -21,10 +23,20 @@ pub(crate) enum Access {
 
 impl Access {
     /// Finds out. A signature that is shown has to be good, whether one is needed or not.
-    pub(crate) fn of(house: &House, asked: &Asked) -> Result<Access, Refused> {
+    pub(crate) async fn of(house: &House, asked: &Asked) -> Result<Access, Refused> {
         let signed = asked.signed();
         if signed.is_signed() {
-            return Ok(Access::Signed(house.signatures.check_storage(&signed, house.clock.now())?));
+            let now = house.clock.now();
+            return Ok(Access::Signed(match house.signatures.check_storage(&signed, now)? {
+                StorageSignature::Whole(rights) => rights,
+                StorageSignature::Part(part) => {
+                    let policy = match (part.policy(), asked.queue()) {
+                        (Some(policy), Some(queue)) => policies::find(house.client(), queue, policy).await?,
+                        _ => None,
+                    };
+                    part.rights(policy, now)?
+                }
+            }));
         }
         if house.needs_signature {
             let message = "sign the request with the key of an account, or show a shared access signature";
@@ -50,6 +62,13 @@ impl Access {
         match queue {
             Some(queue) if !signed.rights.allows(right, queue) => {
                 let message = format!("key {} lacks the right for this queue", signed.rights.name());
+                Err(Refused::forbidden("AuthorizationFailure", message))
+            }
+            None if right == Right::Manage && !signed.rights.allows_everywhere(right) => {
+                let message = format!(
+                    "key {} lacks the right to manage, or reaches only some queues",
+                    signed.rights.name()
+                );
                 Err(Refused::forbidden("AuthorizationFailure", message))
             }
             _ => Ok(()),

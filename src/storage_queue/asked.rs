@@ -6,6 +6,7 @@ use http::Method;
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
 
+use crate::inbound::connection::OverTls;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::sas::StorageRequest;
@@ -68,7 +69,13 @@ impl Asked {
             queue: self.queue(),
             query: &self.query,
             headers: &self.parts.headers,
+            over_tls: self.is_over_tls(),
         }
+    }
+
+    /// Whether nobody else can hear it.
+    pub(crate) fn is_over_tls(&self) -> bool {
+        self.parts.extensions.get::<OverTls>().is_some()
     }
 
     /// The metadata that its headers give a queue.

@@ -39,7 +39,8 @@ pub(crate) async fn list(shared: &Shared, asked: &Asked, access: &Access) -> Ans
         queues.push((name, metadata));
     }
     let host = asked.parts.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let endpoint = format!("http://{host}/{}", asked.account);
+    let scheme = if asked.is_over_tls() { "https" } else { "http" };
+    let endpoint = format!("{scheme}://{host}/{}", asked.account);
     let mut xml = Xml::new();
     xml.within_named("EnumerationResults", ("ServiceEndpoint", &endpoint), |xml| {
         xml.leaf("Prefix", prefix);

@@ -108,7 +108,7 @@ pub(crate) async fn put(shared: &Shared, asked: &Asked, body: Body, name: &str) 
         message = message.time_to_live(lasts - hidden);
     }
     if !hidden.is_zero() {
-        message = message.schedule_at(shared.clock.now() + hidden);
+        message = message.schedule_at(shared.client().wall_now() + hidden);
     }
     let receipts = shared.intake.send(queue.name(), vec![message]).await?;
     told_put(shared, &queue, receipts.first(), hidden).await
@@ -119,7 +119,7 @@ async fn told_put(shared: &Shared, queue: &Queue, receipt: Option<&Receipt>, hid
     let number = receipt.and_then(Receipt::sequence_number).unwrap_or(SequenceNumber::new(0));
     let found = queue.peek(number, 1).await?;
     let found = found.first().filter(|view| view.sequence_number == number);
-    let accepted_at = found.map_or_else(|| shared.clock.now(), |view| view.accepted_at);
+    let accepted_at = found.map_or_else(|| shared.client().wall_now(), |view| view.accepted_at);
     let message = Told {
         number,
         accepted_at,
@@ -151,7 +151,7 @@ pub(crate) async fn update(shared: &Shared, asked: &Asked, body: Body, (name, id
     let text = xml::read_message(&body)?.map(checked).transpose()?;
     let claim = claim(&queue, id, &receipt).await?;
     let expires_at = queue.peek(claim.sequence_number, 1).await?.first().and_then(|view| view.expires_at);
-    if expires_at.is_some_and(|at| at < shared.clock.now() + lasts) {
+    if expires_at.is_some_and(|at| at < shared.client().wall_now() + lasts) {
         return Err(Refused::out_of_range("visibilitytimeout"));
     }
     let hidden = queue.hide_again(claim, lasts, text.map(Bytes::from)).await?;
@@ -199,14 +199,15 @@ fn hidden_for(asked: &Asked, shortest: u64) -> Result<Option<Duration>, Refused>
     lasts.map(Some).ok_or_else(|| Refused::out_of_range("visibilitytimeout"))
 }
 
-/// How long a message lives; `None` is for ever.
+/// How long a message lives; `None` is for ever. There is no longest time: what is longer than the engine counts is for ever.
 fn time_to_live(asked: &Asked) -> Result<Option<Duration>, Refused> {
     match asked.field("messagettl") {
         None => Ok(Some(limits::STORAGE_WEEK)),
         Some("-1") => Ok(None),
-        Some(text) => times::seconds_within(text, 1, limits::DURATION_MAX)
-            .map(Some)
-            .ok_or_else(|| Refused::out_of_range("messagettl")),
+        Some(text) => {
+            let lasts = times::seconds_from(text, 1).ok_or_else(|| Refused::out_of_range("messagettl"))?;
+            Ok(Some(lasts).filter(|lasts| *lasts <= limits::DURATION_MAX))
+        }
     }
 }
 

@@ -1,29 +1,21 @@
-//! What is said of queues: names and values, kept as the state of a workflow in a queue of this endpoint's own.
+//! What is said of queues: names and values.
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use http::HeaderMap;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::engine::Client;
-use crate::engine::Workflow;
-use crate::error::Misuse;
-use crate::error::OperateError;
-use crate::error::QueueError;
-use crate::error::Unavailable;
 use crate::limits;
-use crate::queue::Order;
-use crate::queue::QueueOptions;
+use crate::storage_queue::records;
 use crate::storage_queue::refused::Refused;
-
-/// The queue in which metadata live; no storage queue can have this name.
-pub(crate) const METADATA: &str = "seriatim.storage";
 
 /// What the headers of metadata begin with.
 const PREFIX: &str = "x-ms-meta-";
 
 /// Names, in small letters, and values.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Metadata(BTreeMap<String, String>);
 
 impl Metadata {
@@ -60,36 +52,11 @@ impl Metadata {
 
     /// Looks up what is said of a queue.
     pub(crate) async fn load(client: &Client, queue: &str) -> Result<Metadata, Refused> {
-        let Some(state) = place(client, queue)?.state().await? else {
-            return Ok(Metadata::default());
-        };
-        let wrong = |error: serde_json::Error| Misuse::new("metadata", error.to_string());
-        Ok(Metadata(serde_json::from_slice(&state).map_err(wrong)?))
+        Ok(records::load(client, queue).await?.unwrap_or_default())
     }
 
     /// Says it of a queue, in place of what was said before.
     pub(crate) async fn store(&self, client: &Client, queue: &str) -> Result<(), Refused> {
-        let state =
-            (!self.0.is_empty()).then(|| serde_json::to_vec(&self.0).expect("text is JSON")).map(Bytes::from);
-        place(client, queue)?.set_state(state).await.map_err(|error| match error {
-            OperateError::Unavailable(unavailable) => unavailable.into(),
-            other => Refused::busy(other.to_string()),
-        })
+        records::store(client, queue, (!self.0.is_empty()).then_some(self)).await
     }
-}
-
-/// Makes the queue in which metadata live.
-///
-/// # Errors
-/// [`Unavailable`] when the engine is; a queue of this name with other options is taken as it is.
-pub(crate) async fn open(client: &Client) -> Result<(), Unavailable> {
-    let options = QueueOptions { order: Order::Arrival, ..QueueOptions::default() };
-    match client.create_queue(METADATA, options).await {
-        Err(QueueError::Unavailable(unavailable)) => Err(unavailable),
-        _ => Ok(()),
-    }
-}
-
-fn place(client: &Client, queue: &str) -> Result<Workflow, Misuse> {
-    client.queue(METADATA)?.workflow(queue)
 }

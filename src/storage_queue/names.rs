@@ -1,14 +1,19 @@
 //! Names as storage queues have them, and the IDs and pop receipts of messages.
 
+use std::ops::RangeInclusive;
+
 use crate::engine::Claim;
 use crate::id::SequenceNumber;
+
+/// How many characters a queue's name has.
+pub(crate) const QUEUE_NAME_LENGTHS: RangeInclusive<usize> = 3..=63;
 
 /// Whether a queue can have this name: 3 to 63 small letters, digits and single hyphens, none of these at an end.
 pub(crate) fn is_queue_name(name: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };
-    (3..=63).contains(&name.len()) && name.split('-').all(is_part)
+    QUEUE_NAME_LENGTHS.contains(&name.len()) && name.split('-').all(is_part)
 }
 
 /// A message's ID, as the text of a UUID. Numbers are never given twice, so that an ID never names another message.

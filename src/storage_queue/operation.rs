@@ -83,11 +83,10 @@ impl Operation {
         }
     }
 
-    /// The permissions one of which a signature has to give, for something of which scope, and the right of its key; none for
-    /// what is never done.
-    pub(crate) fn needs(self) -> Option<(&'static str, Scope, Right)> {
-        Some(match self {
-            Operation::SetServiceProperties => return None,
+    /// The permissions one of which a signature has to give, for something of which scope, and the right of its key.
+    pub(crate) fn needs(self) -> (&'static str, Scope, Right) {
+        match self {
+            Operation::SetServiceProperties => ("w", Scope::Service, Right::Manage),
             Operation::ListQueues => ("l", Scope::Service, Right::Listen),
             Operation::GetServiceProperties | Operation::GetServiceStats => {
                 ("r", Scope::Service, Right::Listen)
@@ -102,7 +101,20 @@ impl Operation {
             Operation::PeekMessages => ("r", Scope::Message, Right::Listen),
             Operation::UpdateMessage => ("u", Scope::Message, Right::Listen),
             Operation::ClearMessages => ("d", Scope::Message, Right::Manage),
-        })
+        }
+    }
+
+    /// Whether it changes nothing, so that the secondary endpoint answers it too.
+    pub(crate) fn only_reads(self) -> bool {
+        matches!(
+            self,
+            Operation::ListQueues
+                | Operation::GetServiceProperties
+                | Operation::GetServiceStats
+                | Operation::GetQueueMetadata
+                | Operation::GetQueueAcl
+                | Operation::PeekMessages
+        )
     }
 
     /// Whether only the account's key itself can sign for it.

@@ -1,6 +1,5 @@
 //! Queues: made, deleted, and what is said of them.
 
-use axum::body::Body;
 use axum::response::Response;
 use http::StatusCode;
 
@@ -12,13 +11,11 @@ use crate::queue::QueueOptions;
 use crate::storage_queue::access::Access;
 use crate::storage_queue::answer;
 use crate::storage_queue::asked::Asked;
-use crate::storage_queue::asked::whole;
 use crate::storage_queue::metadata::Metadata;
+use crate::storage_queue::policies;
 use crate::storage_queue::refused::Answer;
 use crate::storage_queue::refused::Refused;
 use crate::storage_queue::shared::Shared;
-use crate::storage_queue::xml;
-use crate::storage_queue::xml::Xml;
 
 /// What a queue that is made here is like: no order, nobody gives up a message but its sender, and what has expired is
 /// gone.
@@ -60,6 +57,7 @@ pub(crate) async fn delete(shared: &Shared, access: &Access, name: &str) -> Answ
     }
     access.acting(shared.client())?.delete_queue(queue.name()).await?;
     Metadata::default().store(shared.client(), name).await?;
+    policies::remove(shared.client(), name).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
@@ -76,23 +74,6 @@ pub(crate) async fn tell(shared: &Shared, asked: &Asked, name: &str) -> Answer {
     shared.queue(name)?.view().await?;
     asked.metadata()?.store(shared.client(), name).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
-}
-
-/// Nobody has rights through stored policies.
-pub(crate) async fn policies(shared: &Shared, name: &str) -> Answer {
-    shared.queue(name)?.view().await?;
-    let mut xml = Xml::new();
-    xml.within("SignedIdentifiers", |_| {});
-    Ok(answer::xml(StatusCode::OK, xml))
-}
-
-pub(crate) async fn set_policies(shared: &Shared, body: Body, name: &str) -> Answer {
-    shared.queue(name)?.view().await?;
-    let body = whole(shared, body).await?;
-    match xml::is_without_policies(&body) {
-        true => Ok(answer::empty(StatusCode::NO_CONTENT)),
-        false => Err(Refused::not_built("stored access policies")),
-    }
 }
 
 /// Removes every message, dead letters included; what another endpoint has handed out under a lock stays.

@@ -52,6 +52,11 @@ impl Refused {
         Refused::new(StatusCode::SERVICE_UNAVAILABLE, "ServerBusy", message)
     }
 
+    /// The disk has no room for anything new.
+    fn full(message: impl Into<String>) -> Refused {
+        Refused::new(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", message)
+    }
+
     pub(crate) fn no_queue() -> Refused {
         Refused::new(StatusCode::NOT_FOUND, "QueueNotFound", "there is no such queue")
     }
@@ -74,17 +79,23 @@ impl Refused {
         Refused::new(StatusCode::METHOD_NOT_ALLOWED, "UnsupportedHttpVerb", message)
     }
 
-    pub(crate) fn not_built(what: &str) -> Refused {
-        let message = format!("{what}: this server does not do that");
-        Refused::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
-    }
-
     pub(crate) fn too_large() -> Refused {
         Refused::bad("MessageTooLarge", "the text has more bytes than a message of this queue may")
     }
 
     pub(crate) fn out_of_range(name: &str) -> Refused {
         Refused::bad("OutOfRangeQueryParameterValue", format!("{name} is outside its range"))
+    }
+
+    /// A name whose length no queue's name has.
+    pub(crate) fn wrong_length() -> Refused {
+        Refused::bad("OutOfRangeInput", "the name of a queue has 3 to 63 characters")
+    }
+
+    /// The secondary endpoint of an account is there to be read.
+    pub(crate) fn read_only() -> Refused {
+        let message = "the secondary endpoint is for reading: send what changes something to the primary one";
+        Refused::forbidden("InsufficientAccountPermissions", message)
     }
 
     fn fault(message: impl Into<String>) -> Refused {
@@ -108,6 +119,7 @@ impl From<QueueError> for Refused {
     fn from(error: QueueError) -> Refused {
         match error {
             QueueError::Refused(QueueRefusal::QueueNotFound(_)) => Refused::no_queue(),
+            QueueError::Refused(refusal @ QueueRefusal::StorageFull(_)) => Refused::full(refusal.to_string()),
             QueueError::Refused(refusal) => Refused::conflict("QueueAlreadyExists", refusal.to_string()),
             QueueError::Misuse(misuse) => misuse.into(),
             QueueError::Unavailable(unavailable) => unavailable.into(),
@@ -121,6 +133,7 @@ impl From<SendError> for Refused {
             SendError::Refused(SendRefusal::QueueNotFound(_)) => Refused::no_queue(),
             SendError::Refused(SendRefusal::BodyTooLarge { .. }) => Refused::too_large(),
             SendError::Refused(refusal @ SendRefusal::QueueFull { .. }) => Refused::busy(refusal.to_string()),
+            SendError::Refused(refusal @ SendRefusal::StorageFull) => Refused::full(refusal.to_string()),
             SendError::Refused(refusal) => Refused::bad("InvalidInput", refusal.to_string()),
             SendError::Misuse(misuse) => misuse.into(),
             SendError::Unavailable(unavailable) => unavailable.into(),
@@ -179,7 +192,11 @@ impl From<Foreign> for Refused {
 
 impl From<sas::Refusal> for Refused {
     fn from(refusal: sas::Refusal) -> Refused {
-        Refused::forbidden("AuthenticationFailed", refusal.to_string())
+        let code = match refusal {
+            sas::Refusal::Protocol => "AuthorizationProtocolMismatch",
+            _ => "AuthenticationFailed",
+        };
+        Refused::forbidden(code, refusal.to_string())
     }
 }
 

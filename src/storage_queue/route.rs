@@ -13,9 +13,12 @@ use crate::storage_queue::asked::Asked;
 use crate::storage_queue::list;
 use crate::storage_queue::messages;
 use crate::storage_queue::operation::Operation;
+use crate::storage_queue::policies;
+use crate::storage_queue::properties;
 use crate::storage_queue::queues;
 use crate::storage_queue::refused::Answer;
 use crate::storage_queue::refused::Refused;
+use crate::storage_queue::request_id::request_id;
 use crate::storage_queue::service;
 use crate::storage_queue::shared::Shared;
 
@@ -35,11 +38,13 @@ async fn respond(State(shared): State<Shared>, request: Request) -> Response {
         }
         Err(refused) => (None, Err(refused)),
     };
+    let request_id = request_id(shared.clock.now());
     let response = answer.unwrap_or_else(|refused| {
-        tracing::debug!(%method, code = refused.code, "refuse a request to a storage queue");
+        tracing::debug!(%method, request_id, code = refused.code, "refuse a request to a storage queue");
         refused.into_response()
     });
     shared.meters.note_answer(operation, response.status());
+    let response = headed(response, [("x-ms-request-id", request_id)]);
     match client.as_ref().and_then(|id| id.to_str().ok()) {
         // So that a client finds its own request in its log.
         Some(id) => headed(response, [("x-ms-client-request-id", id.to_owned())]),
@@ -53,14 +58,16 @@ async fn answer(
     (asked, body): (&Asked, Body),
     operation: Result<Operation, Refused>,
 ) -> Answer {
-    let access = Access::of(shared, asked)?;
+    let access = Access::of(shared, asked).await?;
     let operation = operation?;
+    if shared.signatures.account(&asked.account) != asked.account && !operation.only_reads() {
+        return Err(Refused::read_only());
+    }
     if operation.needs_whole_key() {
         access.check_whole()?;
     }
-    if let Some((permissions, scope, right)) = operation.needs() {
-        access.check((permissions, scope), right, asked.queue())?;
-    }
+    let (permissions, scope, right) = operation.needs();
+    access.check((permissions, scope), right, asked.queue())?;
     act(shared, (asked, body), &access, operation).await
 }
 
@@ -74,15 +81,15 @@ async fn act(
     let message = (queue, asked.message().unwrap_or_default());
     match operation {
         Operation::ListQueues => list::list(shared, asked, access).await,
-        Operation::GetServiceProperties => service::properties(),
-        Operation::SetServiceProperties => Err(Refused::not_built("set properties of the service")),
+        Operation::GetServiceProperties => properties::tell(shared).await,
+        Operation::SetServiceProperties => properties::set(shared, body, access).await,
         Operation::GetServiceStats => service::stats(shared),
         Operation::CreateQueue => queues::create(shared, asked, access, queue).await,
         Operation::DeleteQueue => queues::delete(shared, access, queue).await,
         Operation::GetQueueMetadata => queues::look(shared, queue).await,
         Operation::SetQueueMetadata => queues::tell(shared, asked, queue).await,
-        Operation::GetQueueAcl => queues::policies(shared, queue).await,
-        Operation::SetQueueAcl => queues::set_policies(shared, body, queue).await,
+        Operation::GetQueueAcl => policies::tell(shared, queue).await,
+        Operation::SetQueueAcl => policies::set(shared, body, access, queue).await,
         Operation::PutMessage => messages::put(shared, asked, body, queue).await,
         Operation::GetMessages => messages::get(shared, asked, queue).await,
         Operation::PeekMessages => messages::peek(shared, asked, queue).await,

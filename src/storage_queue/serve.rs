@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::clock::Timestamp;
 use crate::error::Unavailable;
 use crate::inbound::accept::accept_streams;
 use crate::inbound::accept::listen;
@@ -25,9 +26,11 @@ use crate::intake::Intake;
 use crate::limits;
 use crate::sas::Keys;
 use crate::sas::Signatures;
-use crate::storage_queue::metadata;
+use crate::storage_queue::answer::headed;
 use crate::storage_queue::meters::Meters;
+use crate::storage_queue::records;
 use crate::storage_queue::refused::Refused;
+use crate::storage_queue::request_id::request_id;
 use crate::storage_queue::route::router;
 use crate::storage_queue::shared::Defined;
 use crate::storage_queue::shared::House;
@@ -95,14 +98,23 @@ impl StorageQueues {
         let tls = ArcSwapOption::new(tls);
         let listening = listen(address).await;
         let (listener, address) = listening.map_err(|error| StorageQueueError::Bind(address, error))?;
-        metadata::open(intake.client()).await?;
+        records::open(intake.client()).await?;
         let needs_signature = options.keys.is_some();
         let signatures = match options.keys {
             Some(keys) => Signatures::new(keys),
             None => Signatures::of_everybody(EVERYBODYS_ACCOUNT, EVERYBODYS_KEY),
         };
         let reading = Arc::new(Reading::new(limits::STORAGE_BODIES_BYTES, Patience::default()));
-        let shared = Arc::new(House { intake, signatures, needs_signature, defined, reading, clock, meters });
+        let shared = Arc::new(House {
+            intake,
+            signatures,
+            needs_signature,
+            defined,
+            reading,
+            clock,
+            meters,
+            changing: Default::default(),
+        });
         Ok(StorageQueues { listener, address, tls, shared })
     }
 
@@ -121,5 +133,7 @@ impl StorageQueues {
 }
 
 fn refuse_head(why: &'static str) -> Response {
-    Refused::bad("InvalidInput", why).into_response()
+    // Nothing is known of a request whose head means nothing, and this has no clock.
+    let request_id = request_id(Timestamp::default());
+    headed(Refused::bad("InvalidInput", why).into_response(), [("x-ms-request-id", request_id)])
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Mutex;
+
 use crate::clock::Clock;
 use crate::engine::Client;
 use crate::engine::Queue;
@@ -10,6 +12,7 @@ use crate::inbound::inflow::Reading;
 use crate::intake::Intake;
 use crate::sas::Signatures;
 use crate::storage_queue::meters::Meters;
+use crate::storage_queue::names::QUEUE_NAME_LENGTHS;
 use crate::storage_queue::names::is_queue_name;
 use crate::storage_queue::refused::Refused;
 
@@ -30,6 +33,8 @@ pub(crate) struct House {
     /// Schedules messages, and judges signatures.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) meters: Meters,
+    /// Held by who reads a record, changes it and puts it back.
+    pub(crate) changing: Mutex<()>,
 }
 
 impl House {
@@ -43,6 +48,9 @@ impl House {
             let message = "a queue is named by 3 to 63 small letters, digits and single hyphens";
             Refused::bad("InvalidResourceName", message)
         };
+        if !QUEUE_NAME_LENGTHS.contains(&name.chars().count()) {
+            return Err(Refused::wrong_length());
+        }
         if !is_queue_name(name) {
             return Err(wrong());
         }

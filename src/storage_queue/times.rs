@@ -20,6 +20,11 @@ pub(crate) fn date_not_before(at: Timestamp) -> String {
     seconds_as_date(at.as_millis().div_ceil(1_000))
 }
 
+/// An instant as access policies tell it, to the tenth of a microsecond.
+pub(crate) fn instant(at: Instant) -> String {
+    format!("{at:.7}")
+}
+
 /// When something expires.
 pub(crate) fn expiry(at: Option<Timestamp>) -> String {
     at.map_or_else(|| NEVER.to_owned(), date)
@@ -33,9 +38,14 @@ fn seconds_as_date(seconds: u64) -> String {
 
 /// A span of whole seconds within a range, both ends included.
 pub(crate) fn seconds_within(text: &str, shortest: u64, longest: Duration) -> Option<Duration> {
-    let seconds: u64 = text.parse().ok()?;
-    let span = Duration::from_secs(seconds);
-    (seconds >= shortest && span <= longest).then_some(span)
+    seconds_from(text, shortest).filter(|span| *span <= longest)
+}
+
+/// A span of whole seconds that is not shorter than so many, however long; one that no integer holds is the longest.
+pub(crate) fn seconds_from(text: &str, shortest: u64) -> Option<Duration> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let seconds = is_number.then(|| text.parse().unwrap_or(u64::MAX))?;
+    (seconds >= shortest).then(|| Duration::from_secs(seconds))
 }
 
 #[cfg(test)]
@@ -51,6 +61,12 @@ mod tests {
     }
 
     #[test]
+    fn instants_have_seven_digits_of_a_second() {
+        let at = "1994-11-06T08:49:37.12345678Z".parse().unwrap();
+        assert_eq!(instant(at), "1994-11-06T08:49:37.1234567Z");
+    }
+
+    #[test]
     fn a_span_outside_its_range_is_none() {
         let week = Duration::from_secs(604_800);
         assert_eq!(seconds_within("604800", 0, week), Some(week));
@@ -58,5 +74,14 @@ mod tests {
             assert_eq!(seconds_within(wrong, 0, week), None, "{wrong}");
         }
         assert_eq!(seconds_within("0", 1, week), None);
+    }
+
+    #[test]
+    fn a_span_without_an_upper_bound_has_a_lower_one() {
+        assert_eq!(seconds_from("4294967295", 1), Some(Duration::from_secs(4_294_967_295)));
+        assert_eq!(seconds_from("99999999999999999999", 1), Some(Duration::from_secs(u64::MAX)));
+        for wrong in ["0", "-2", "+1", "", "1.5", "x"] {
+            assert_eq!(seconds_from(wrong, 1), None, "{wrong}");
+        }
     }
 }

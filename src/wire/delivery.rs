@@ -139,6 +139,17 @@ pub struct AttemptEnvelope {
     pub lasted: WireDuration,
     /// Why it failed.
     pub reason: String,
+    /// What its handler wrote: of a program, its standard output and error; of a webhook, the beginning of the response.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// How many bytes of that are not kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output_cut_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl AttemptEnvelope {
@@ -149,6 +160,8 @@ impl AttemptEnvelope {
             at: WireTime(attempt.at),
             lasted: WireDuration(attempt.lasted),
             reason: attempt.reason.clone(),
+            output: attempt.output.text.clone(),
+            output_cut_bytes: attempt.output.cut_bytes,
         }
     }
 }

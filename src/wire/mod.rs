@@ -6,7 +6,9 @@ mod message;
 pub mod options;
 mod outcome;
 mod plain;
+pub(crate) mod plural;
 mod problem;
+mod rate;
 mod time;
 pub mod views;
 
@@ -25,5 +27,6 @@ pub(crate) use crate::wire::plain::plain_text;
 pub use crate::wire::problem::Coded;
 pub use crate::wire::problem::PROBLEM_KINDS;
 pub use crate::wire::problem::Problem;
+pub use crate::wire::rate::WireRate;
 pub use crate::wire::time::WireDuration;
 pub use crate::wire::time::WireTime;

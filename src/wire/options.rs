@@ -14,6 +14,8 @@ use crate::queue::Late;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::queue::Spent;
+use crate::rate::Rate;
+use crate::wire::rate::WireRate;
 use crate::wire::time::WireDuration;
 
 /// The options of a queue, in the words of a definition. What is not given has its default.
@@ -40,6 +42,9 @@ pub struct OptionsEnvelope {
     pub limits: LimitsFields,
     /// What happens when nothing happens.
     pub idle: IdleFields,
+    /// How long is remembered how messages have ended; without it, nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<WireDuration>,
 }
 
 /// In which order the messages of one workflow are handled.
@@ -77,6 +82,22 @@ pub struct DeliveryFields {
     /// Whether a workflow waits for a message its consumer deferred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold_on_defer: Option<bool>,
+    /// How many messages are handed out at most in a span of time, as in 100/s, 30/min or 10/h.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<WireRate>,
+    /// With a rate: how many at once after a pause. What comes in one second, at least 1, if it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u32>,
+}
+
+impl DeliveryFields {
+    fn read_rate(self) -> Result<Option<Rate>, Misuse> {
+        match (self.rate, self.burst) {
+            (Some(WireRate(rate)), burst) => Ok(Some(Rate { burst, ..rate })),
+            (None, Some(_)) => Err(Misuse::new("burst", "goes with a rate")),
+            (None, None) => Ok(None),
+        }
+    }
 }
 
 /// What happens to a message that failed.
@@ -154,6 +175,9 @@ pub struct ExpiryFields {
     /// What happens to an expired message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub then: Option<ExpiredWord>,
+    /// Whether a message that its consumer defers has no time to live from then on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_deferred: Option<bool>,
 }
 
 /// What happens to an expired message.
@@ -197,15 +221,24 @@ pub struct LimitsFields {
     /// Largest body in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_bytes_max: Option<usize>,
-    /// Most messages the queue stores.
+    /// Most messages the queue stores, dead letters not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages_max: Option<u64>,
     /// Most early messages one workflow may have waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub early_max: Option<u64>,
+    /// Most dead letters the queue keeps of exhausted messages; beyond it, they hold their workflows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead_letters_max: Option<u64>,
     /// Most bytes of early messages one workflow may have waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub early_bytes_max: Option<u64>,
+    /// Most ended messages that it remembers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_max: Option<u64>,
+    /// Most cursors of forgotten workflows that it remembers; 0 remembers none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursors_max: Option<u64>,
 }
 
 /// What happens when nothing happens.
@@ -215,6 +248,9 @@ pub struct IdleFields {
     /// How long a workflow with nothing stored is remembered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forget_after: Option<WireDuration>,
+    /// How long the cursor of a forgotten workflow in order of position is remembered from then on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remember_cursor: Option<WireDuration>,
     /// Deletes the queue after this long without any use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delete_after: Option<WireDuration>,
@@ -252,7 +288,14 @@ impl OptionsEnvelope {
             body_bytes_max: self.limits.body_bytes_max.unwrap_or(defaults.body_bytes_max),
             messages_max: self.limits.messages_max.unwrap_or(defaults.messages_max),
             early_max: self.limits.early_max.unwrap_or(defaults.early_max),
+            dead_letters_max: self.limits.dead_letters_max.unwrap_or(defaults.dead_letters_max),
             early_bytes_max: self.limits.early_bytes_max.unwrap_or(defaults.early_bytes_max),
+            keep_deferred: self.expiry.keep_deferred.unwrap_or(defaults.keep_deferred),
+            rate: delivery.read_rate()?,
+            history: self.history.map(|span| span.0),
+            history_max: self.limits.history_max.unwrap_or(defaults.history_max),
+            remember_cursor: idle.remember_cursor.map_or(defaults.remember_cursor, |span| span.0),
+            cursors_max: self.limits.cursors_max.unwrap_or(defaults.cursors_max),
         })
     }
 
@@ -285,6 +328,8 @@ impl OptionsEnvelope {
                 lock: Some(WireDuration(options.lock)),
                 count_max: Some(options.delivery_count_max),
                 hold_on_defer: Some(options.hold_on_defer),
+                rate: options.rate.map(WireRate),
+                burst: options.rate.map(Rate::burst),
             },
             retry: RetryFields {
                 backoff: Some(BackoffFields {
@@ -301,6 +346,7 @@ impl OptionsEnvelope {
             expiry: ExpiryFields {
                 time_to_live: options.time_to_live.map(WireDuration),
                 then: Some(ExpiredWord::show(options.expired)),
+                keep_deferred: Some(options.keep_deferred),
             },
             duplicates: DuplicatesFields {
                 window: options.duplicate_window.map(WireDuration),
@@ -310,13 +356,18 @@ impl OptionsEnvelope {
                 body_bytes_max: Some(options.body_bytes_max),
                 messages_max: Some(options.messages_max),
                 early_max: Some(options.early_max),
+                dead_letters_max: Some(options.dead_letters_max),
                 early_bytes_max: Some(options.early_bytes_max),
+                history_max: Some(options.history_max),
+                cursors_max: Some(options.cursors_max),
             },
             idle: IdleFields {
                 forget_after: Some(WireDuration(options.forget_after)),
+                remember_cursor: Some(WireDuration(options.remember_cursor)),
                 delete_after: options.delete_when_idle.map(WireDuration),
                 delete_with_messages: Some(options.delete_with_messages),
             },
+            history: options.history.map(WireDuration),
         }
     }
 }
@@ -364,6 +415,10 @@ mod tests {
             duplicate_window: Some(Duration::from_secs(600)),
             late: Late::DeadLetter,
             delete_when_idle: Some(Duration::from_secs(86_400)),
+            history: Some(Duration::from_secs(7 * 86_400)),
+            history_max: 9,
+            remember_cursor: Duration::from_secs(60),
+            cursors_max: 8,
             ..QueueOptions::default()
         };
         let json = serde_json::to_string(&OptionsEnvelope::show(&options)).unwrap();

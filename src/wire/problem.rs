@@ -49,6 +49,7 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("method_not_allowed", 405, "The method is not allowed here"),
     ("too_slow", 408, "The body did not come in time"),
     ("lock_lost", 409, "The lock is not held any more"),
+    ("delivery_settled", 409, "The delivery is settled already, in another way"),
     ("place_taken", 409, "Another message has the place"),
     ("already_settled", 409, "The place is settled already"),
     ("not_scheduled", 409, "The message is not scheduled"),
@@ -91,6 +92,7 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("not_owner", 503, "The workflow belongs to another partition"),
     ("busy", 503, "The server has no room for this now"),
     ("not_ready", 503, "The server is not ready"),
+    ("storage_full", 507, "The disk is nearly full"),
 ];
 
 impl Problem {
@@ -106,7 +108,12 @@ impl Problem {
             detail: detail.into(),
             code: code.to_owned(),
             field: None,
-            retry_after_seconds: matches!(status, 429 | 503).then_some(1),
+            retry_after_seconds: match status {
+                429 | 503 => Some(1),
+                // Room comes from somebody who makes it.
+                507 => Some(10),
+                _ => None,
+            },
         }
     }
 
@@ -174,6 +181,7 @@ impl Coded for SendRefusal {
             SendRefusal::NumbersUsedUp => "numbers_used_up",
             SendRefusal::KeyReused(_) => "key_reused",
             SendRefusal::TooManyKeys { .. } => "too_many_keys",
+            SendRefusal::StorageFull => "storage_full",
         }
     }
 }
@@ -197,6 +205,7 @@ impl Coded for SettleRefusal {
     fn code(&self) -> &'static str {
         match self {
             SettleRefusal::LockLost => "lock_lost",
+            SettleRefusal::AlreadySettled { .. } => "delivery_settled",
             SettleRefusal::QueueNotFound => "queue_not_found",
             SettleRefusal::MessageNotFound(_) => "message_not_found",
             SettleRefusal::NoWorkflow => "no_workflow",
@@ -213,6 +222,7 @@ impl Coded for QueueRefusal {
             QueueRefusal::QueueNotFound(_) => "queue_not_found",
             QueueRefusal::OrderInUse(_) => "order_in_use",
             QueueRefusal::TooManyQueues(_) => "too_many_queues",
+            QueueRefusal::StorageFull(_) => "storage_full",
         }
     }
 }
@@ -224,7 +234,7 @@ impl Coded for OperateRefusal {
             OperateRefusal::WorkflowNotFound => "workflow_not_found",
             OperateRefusal::Unordered(_) => "unordered",
             OperateRefusal::WorkflowLocked => "workflow_locked",
-            OperateRefusal::NotHeld => "not_held",
+            OperateRefusal::NotHeld | OperateRefusal::NotHeldFor(_) => "not_held",
             OperateRefusal::NotLocked => "not_locked",
             OperateRefusal::NothingWaits => "nothing_waits",
             OperateRefusal::NoHead => "no_head",
@@ -234,6 +244,7 @@ impl Coded for OperateRefusal {
             OperateRefusal::PlacePassed(_) => "place_passed",
             OperateRefusal::Quarantined(_) => "quarantined",
             OperateRefusal::Send(refusal) => refusal.code(),
+            OperateRefusal::StorageFull { .. } => "storage_full",
         }
     }
 }

@@ -38,7 +38,10 @@ fn a_workload_says_what_it_measured_in_one_line_of_json() {
 fn every_workload_keeps_its_promises() {
     let outcomes = outcomes(&["--messages", "300", "--json"]);
     let names: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome["workload"].as_str()).collect();
-    let all = ["live", "wide", "backlog", "hot", "strict", "latency", "retry", "shuffled", "stuck", "stored"];
+    let all = [
+        "live", "wide", "backlog", "hot", "strict", "latency", "retry", "shuffled", "stuck", "stored",
+        "purge", "history",
+    ];
     assert_eq!(names, all);
     let particulars = [
         ("backlog", "sent_per_second"),
@@ -47,6 +50,9 @@ fn every_workload_keeps_its_promises() {
         ("retry", "retry_late"),
         ("stuck", "loss_percent"),
         ("stored", "stored_messages"),
+        ("history", "loss_percent"),
+        ("purge", "purged_per_second"),
+        ("purge", "latency"),
     ];
     for (name, field) in particulars {
         let outcome = outcomes.iter().find(|outcome| outcome["workload"] == name).expect("it is there");

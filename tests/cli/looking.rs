@@ -8,7 +8,7 @@ use crate::cli::fake::Fake;
 
 fn blocked_row(workflow_id: &str) -> Value {
     json!({
-        "queue": "orders", "workflow_id": workflow_id, "cause": "held", "hold_cause": "spent", "waiting": 3,
+        "queue": "orders", "workflow_id": workflow_id, "cause": "held", "hold_cause": "exhausted", "waiting": 3,
         "delivery_count": 8, "last_error": "no route", "next": "nothing, until somebody resumes it",
         "next_action": "nothing",
     })
@@ -22,8 +22,8 @@ fn what_is_blocked_is_a_table_for_people_and_a_line_each_for_programs() {
     });
     let ran = fake.run(&["blocked", "--queue", "orders"]);
     let expected = "workflow          cause             since  waiting  last error  next\n\
-                    orders/1          held: spent (8x)               3  no route    nothing: somebody has to act\n\
-                    orders/2 [31m     held: spent (8x)               3  no route    nothing: somebody has to act\n";
+                    orders/1          held: exhausted (8x)              3  no route    nothing: somebody has to act\n\
+                    orders/2 [31m     held: exhausted (8x)              3  no route    nothing: somebody has to act\n";
     let squeezed = |text: &str| -> Vec<String> {
         text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
     };
@@ -31,8 +31,19 @@ fn what_is_blocked_is_a_table_for_people_and_a_line_each_for_programs() {
     let lines = fake.asked_lines();
     assert_eq!(lines[0], "GET /v1/blocked?queue=orders&limit=100");
     assert_eq!(lines[1], "GET /v1/blocked?queue=orders&after=orders%2F1&limit=99");
+    let _ = fake.run(&["blocked", "--cause", "locked"]);
+    assert_eq!(fake.asked_lines()[2], "GET /v1/blocked?cause=locked&limit=100");
     let rows = fake.run(&["blocked", "--json"]).json();
     assert_eq!((rows.len(), &rows[0]), (2, &blocked_row("1")));
+}
+
+#[test]
+fn definitions_show_why_the_files_are_not_in_use() {
+    let fake =
+        Fake::always(json!({ "definitions": [], "problem": "orders.toml:3:8: there is no program `x`" }));
+    let ran = fake.run(&["definitions"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("not in use:\norders.toml:3:8: there is no program `x`"), "{ran:?}");
 }
 
 #[test]
@@ -45,12 +56,12 @@ fn nothing_blocked_is_said_and_is_no_failure() {
 
 fn held_workflow(asked: &str) -> Answer {
     let workflow = json!({
-        "workflow_id": "4711", "status": "held", "hold_cause": "spent", "held_since": 0, "held_for": 40,
+        "workflow_id": "4711", "status": "held", "hold_cause": "exhausted", "held_since": 0, "held_for": 40,
         "reason": "no route", "next_position": 16, "messages": 3, "early": 1, "set_aside": 0, "dead_letters": 0,
         "has_state": true,
     });
-    let attempt =
-        json!({ "delivery_count": 1, "at": 0, "lasted": "1s 200ms", "reason": "connection refused" });
+    let attempt = json!({ "delivery_count": 1, "at": 0, "lasted": "1s 200ms", "reason": "connection refused",
+            "output": "Traceback:\n  no route\u{1b}[2J", "output_cut_bytes": 9 });
     let message = |number: u64, position: u64, status: &str, attempts: Value| {
         json!({
             "sequence_number": number, "position": position, "status": status, "delivery_count": 8,
@@ -58,11 +69,15 @@ fn held_workflow(asked: &str) -> Answer {
         })
     };
     let messages = json!({ "messages": [
-        message(40, 16, "failed", json!([attempt])), message(41, 17, "ready", json!([])),
+        message(40, 16, "retry", json!([attempt])), message(41, 17, "ready", json!([])),
         message(42, 19, "early", json!([])),
     ]});
     match asked {
         line if line.contains("/workflow/messages?") => Answer::json(messages),
+        line if line.contains("/history?") => Answer::json(json!({ "history": [
+            { "number": 7, "at": 0, "ending": "completed", "sequence_number": 39, "workflow_id": "4711",
+              "positions": [15, 15], "delivery_count": 4, "reason": "timed out" },
+        ]})),
         line if line.contains("/workflow/state?") => Answer::text("{\"total\":18446744073709551616}"),
         _ => Answer::json(workflow),
     }
@@ -75,13 +90,16 @@ fn a_timeline_shows_where_it_stands_why_and_what_helps() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for words in [
         "orders/4711: HELD since 1970-01-01T00:00:00+00:00 (",
-        " (spent): no route\n",
-        "  ..15 done | 16 FAILED 8x, spent | 17 waits | 18 MISSING | 19 early\n",
+        " (exhausted): no route\n",
+        "  ..15 done | 16 FAILED 8x, exhausted | 17 waits | 18 MISSING | 19 early\n",
         "  next: nothing, until somebody acts\n",
         "seriatim retry orders/4711 ",
         "seriatim skip orders/4711 --reason ..",
         "  state: {\"total\":18446744073709551616}\n",
         "took 1s 200ms  connection refused\n",
+        "\nattempt 1 of #40 wrote:\n    [9 bytes of output not kept]\n    Traceback:\n      no route [2J\n",
+        "\nended:\nplace  number  ended      handed out  when",
+        " timed out\n",
     ] {
         assert!(ran.stdout.contains(words), "{words:?} is not in\n{}", ran.stdout);
     }
@@ -93,6 +111,33 @@ fn a_timeline_shows_where_it_stands_why_and_what_helps() {
         (&shown[0]["workflow"]["status"], &shown[0]["messages"][2]["position"]),
         (&json!("held"), &json!(19))
     );
+    assert_eq!(shown[0]["history"][0]["ending"], "completed");
+}
+
+#[test]
+fn what_has_ended_is_told_with_its_instant_and_its_attempt() {
+    let entry = json!({
+        "number": 7, "at": 0, "ending": "completed", "sequence_number": 39, "workflow_id": "4711",
+        "delivery_count": 4, "reason": "timed out",
+    });
+    let fake = Fake::new(move |asked| match &asked.line {
+        line if line.contains("/history?") => Answer::json(json!({ "history": [entry] })),
+        line if line.contains("/workflow/messages?") => Answer::json(json!({ "messages": [] })),
+        line if line.contains("/workflow?") => Answer::json(json!({
+            "workflow_id": "4711", "status": "ended", "messages": 0, "early": 0, "set_aside": 0,
+            "dead_letters": 0, "has_state": false, "ended": entry,
+        })),
+        _ => Answer::json(json!({
+            "sequence_number": 39, "status": "ended", "accepted_at": 0, "delivery_count": 4, "ended": entry,
+        })),
+    });
+    let told = "completed at 1970-01-01T00:00:00+00:00 (";
+    let ran = fake.run(&["show", "orders/4711"]);
+    assert!(ran.stdout.starts_with(&format!("orders/4711: {told}")), "{ran:?}");
+    assert!(ran.stdout.contains("ago), attempt 4\n") && ran.stdout.contains("timed out"), "{ran:?}");
+    let ran = fake.run(&["show", "orders#39"]);
+    assert!(ran.stdout.starts_with(&format!("orders#39: {told}")), "{ran:?}");
+    assert!(ran.stdout.contains("  last error: timed out\n"), "{ran:?}");
 }
 
 #[test]
@@ -129,7 +174,7 @@ fn events_are_printed_as_they_come() {
     let ran = fake.run(&["tail", "--queue", "orders"]);
     assert_eq!(ran.code, Some(0));
     assert_eq!(ran.stdout, "1970-01-01T00:00:00+00:00 HELD orders/4711 cause=gap reason=late\n");
-    assert!(ran.stderr.contains("7 events were missed"), "{ran:?}");
+    assert!(ran.stderr.contains("missed 7 events"), "{ran:?}");
     assert_eq!(fake.asked_lines(), ["GET /v1/events?queue=orders"]);
     assert_eq!(fake.run(&["tail", "--json"]).json().len(), 2);
 }
@@ -222,7 +267,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
         "ok   clock: ",
         "ok   dead letters: none",
         "FAIL definitions: orders.toml: line 3: unknown field -> ",
-        "WARN workflows: 1 do not get on -> seriatim blocked",
+        "WARN workflows: 1 does not get on -> seriatim blocked",
     ] {
         assert!(ran.stdout.contains(words), "{words:?} is not in\n{}", ran.stdout);
     }

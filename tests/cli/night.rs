@@ -93,9 +93,12 @@ fn what_does_not_get_on_is_found_understood_and_mended() {
     daemon.fail_next("unknown currency");
 
     let blocked = daemon.done(&["blocked"]);
-    has(&blocked, &["orders/4711", "held: spent (1x)", "unknown currency", "nothing: somebody has to act"]);
+    has(
+        &blocked,
+        &["orders/4711", "held: exhausted (1x)", "unknown currency", "nothing: somebody has to act"],
+    );
     let shown = daemon.done(&["show", "orders/4711"]);
-    has(&shown, &["1 FAILED 1x, spent | 2 waits | 3 MISSING | 4 early", "seriatim retry orders/4711 "]);
+    has(&shown, &["1 FAILED 1x, exhausted | 2 waits | 3 MISSING | 4 early", "seriatim retry orders/4711 "]);
     has(&daemon.done(&["show", "orders#1"]), &["\"cents\": 18446744073709551616", "attempt 1: "]);
 
     has(&daemon.done(&["retry", "orders", "--all", "--dry-run"]), &["1 would be done"]);

@@ -14,12 +14,13 @@ use crate::cli::fake::problem;
 fn every_verb_asks_for_itself_with_its_reason() {
     let workflow = |verb: &str| format!("POST /v1/queues/orders/workflow/{verb}?id=order%2017%2Fa");
     let target = "orders/order 17/a";
-    let cases: [(&[&str], String, Value); 10] = [
+    let cases: [(&[&str], String, Value); 11] = [
         (&["retry", target], workflow("retry"), json!({})),
         (&["skip", target, "--reason", "bad"], workflow("skip"), json!({ "reason": "bad" })),
         (&["hold", target, "--reason", "look"], workflow("hold"), json!({ "reason": "look" })),
         (&["resume", target], workflow("resume"), json!({})),
         (&["resume", target, "--redrive"], workflow("resume"), json!({ "redrive": true })),
+        (&["resume", target, "--cause", "gap"], workflow("resume"), json!({ "cause": "gap" })),
         (&["unlock", target, "--dry-run"], workflow("release_lock"), json!({ "dry_run": true })),
         (
             &["gap", "void", target, "19..22", "--reason", "lost"],
@@ -47,6 +48,21 @@ fn every_verb_asks_for_itself_with_its_reason() {
         assert!(ran.stdout.contains("it is so") || ran.stdout.contains("back in its own place"), "{ran:?}");
         assert_eq!(fake.asked_lines(), [line]);
         assert_eq!(fake.asked()[0].json(), body, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_verb_as_it_was_typed() {
+    let fake = Fake::new(|_| Answer::problem(409, "no_such_thing", "there is nothing to do"));
+    for (arguments, typed) in [
+        (&["unlock", "orders/a"][..], "unlock"),
+        (&["gap", "void", "orders/a", "2", "--reason", "lost"], "gap void"),
+        (&["gap", "skip", "orders/a", "--reason", "lost"], "gap skip"),
+    ] {
+        let ran = fake.run(arguments);
+        let complaint =
+            format!("seriatim: failed to {typed} orders/a: there is nothing to do (no_such_thing)\n");
+        assert_eq!((ran.code, ran.stderr), (Some(1), complaint));
     }
 }
 
@@ -124,7 +140,7 @@ fn many_at_once_are_done_page_by_page_and_those_refused_are_named() {
     assert_eq!(ran.stderr, "orders/d: the workflow is locked by a holder (workflow_locked)\n");
     assert_eq!(fake.asked_lines(), vec!["POST /v1/queues/orders/operate"; 3]);
     let first = fake.asked()[0].json();
-    let filter = json!({ "status": ["blocked", "held"], "prefix": "eu-", "hold_cause": ["spent"], "reason": "timeout" });
+    let filter = json!({ "status": ["blocked", "held"], "prefix": "eu-", "hold_cause": ["exhausted"], "reason": "timeout" });
     assert_eq!((&first["verb"], &first["filter"]), (&json!("retry"), &filter));
     assert_eq!((&first["reason"], first.get("dry_run")), (&json!("deployed"), None));
     assert_eq!(fake.asked()[2].json()["after"], "d");

@@ -204,7 +204,7 @@ fn a_connection_that_breaks_says_from_which_line_to_go_on() {
 
 #[test]
 fn a_queue_that_is_not_there_ends_a_feed_at_once() {
-    let missing = problem(404, "queue_not_found", "send: there is no queue q");
+    let missing = problem(404, "queue_not_found", "there is no queue q");
     let fake = Fake::new(move |asked| answer_lines(asked, |_, _| json!({ "error": missing })));
     let ran = fake.run_with(&["send", "q", "--ndjson"], &"{}\n".repeat(3_000));
     assert_eq!((ran.code, fake.asked().len()), (Some(1), 1), "{ran:?}");

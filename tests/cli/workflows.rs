@@ -1,5 +1,7 @@
 //! The handlers of the shipped definitions, each run as the daemon runs it.
 
+use std::io::BufRead;
+use std::io::BufReader;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
@@ -8,6 +10,8 @@ use std::process::Stdio;
 
 use serde_json::Value;
 use serde_json::json;
+
+use crate::cli::fake::seriatim;
 
 fn run(script: &str, input: &str, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new("python3");
@@ -83,4 +87,30 @@ fn the_nightly_report_is_that_of_its_tick() {
     let output = run("nightly.py", r#"{"days":7}"#, &tick);
     assert_eq!(answers(&output)[0]["state"]["reported_to"], "2027-01-16T01:30:00+00:00");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "report from 2027-01-09 to 2027-01-16\n");
+}
+
+/// Where `dev` finds its definitions when it is started in a folder.
+fn definitions_of_dev(folder: &Path) -> Value {
+    let mut command = seriatim(&["dev", "--http", "127.0.0.1:0", "--json"]);
+    command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the binary runs");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("asked for"))
+        .read_line(&mut line)
+        .expect("it says when it is ready");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be asked");
+    child.wait().expect("it ends");
+    let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"));
+    ready["definitions"].clone()
+}
+
+#[test]
+fn dev_uses_the_workflows_of_the_folder_it_is_started_in() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    assert_eq!(definitions_of_dev(folder.path()), 3, "the demonstration");
+    let workflows = folder.path().join("workflows");
+    std::fs::create_dir(&workflows).expect("a folder");
+    std::fs::write(workflows.join("mine.toml"), "").expect("it can be written");
+    assert_eq!(definitions_of_dev(folder.path()), 1);
 }

@@ -194,6 +194,11 @@ impl Daemon {
         self.child.wait().expect("it is a child").code()
     }
 
+    /// Waits until it ends by itself, and says with which code it did.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        self.child.wait().expect("it is a child").code()
+    }
+
     /// Tells it to read its definitions again.
     pub(crate) fn hang_up(&self) {
         let pid = rustix::process::Pid::from_child(&self.child);

@@ -17,8 +17,18 @@ fn a_definition_that_changes_is_in_force_at_once_and_one_that_is_wrong_changes_n
     let why = definitions["reload_problem"].as_str().unwrap();
     assert!(why.contains("orders.toml:3") && why.contains("no-such-program"), "{why}");
     assert_eq!(daemon.ask("GET", "/v1/queues/bills", &[], b"").0, 404, "a whole set or nothing");
+    let definitions = daemon.json("GET", "/v1/definitions", &Value::Null);
+    assert_eq!(definitions["problem"], why);
+    assert_eq!(definitions["definitions"][0]["problem"], why);
+    let successful = |number: u8| {
+        let (_, metrics) = daemon.ask("GET", "/metrics", &[], b"");
+        metrics.contains(&format!("\nseriatim_definitions_last_reload_successful {number}\n"))
+    };
+    assert!(successful(0));
     house.write("orders.toml", "order = \"arrival\"\n[[handler]]\nexec = [\"sh\", \"-c\", \"exit 0\"]\n");
     daemon.wait_for("/v1/status", |view| view["reload_problem"].is_null());
+    assert!(successful(1));
+    assert!(daemon.json("GET", "/v1/definitions", &Value::Null).get("problem").is_none());
     daemon.json("POST", "/v1/queues/orders/messages", &Value::from("b"));
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 2);
     assert_eq!(daemon.ask("GET", "/v1/queues/bills", &[], b"").0, 200);
@@ -119,6 +129,65 @@ fn mistakes_are_shown_with_their_place_and_nothing_starts() {
     let output = house.command().output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("orders.toml:1:1") && said.contains("did you mean"), "{said}");
+    assert!(said.contains("orders.toml:1:1\n  |\n1 | ordr = "), "{said}");
+    assert!(said.contains("did you mean"), "{said}");
+    assert!(said.ends_with("\nseriatim: failed to start: 1 mistake in the definitions\n"), "{said}");
     assert!(!house.path().join("data").exists(), "no store is made for definitions that are wrong");
+}
+
+#[test]
+fn a_workflow_is_out_of_its_trouble_when_another_message_is_at_its_head_however_busy_it_is() {
+    let house = House::new();
+    let script =
+        "read body; if [ $body = 1 ]; then test -e mended; else until test -e done; do sleep 0.02; done; fi";
+    let handler =
+        format!("[[handler]]\nexec = [\"sh\", \"-c\", \"{script}\"]\n[retry]\ndelays = [\"50ms\"]\n");
+    let notify = "[notify]\nafter = \"1ms\"\nexec = [\"sh\", \"-c\", \"cat >> notices\"]\n[delivery]\ncount_max = 10_000\n";
+    house.write("orders.toml", &format!("{handler}{notify}"));
+    let daemon = house.start();
+    daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n{\"workflow_id\":\"w\",\"body\":2}\n");
+    let path = house.path().join("workflows/notices");
+    let has_notices = |count: usize| {
+        let path = path.clone();
+        move |_: &Value| std::fs::read_to_string(&path).unwrap_or_default().lines().count() >= count
+    };
+    daemon.wait_for("/v1/status", has_notices(1));
+    house.write("mended", "");
+    let in_hand = |queue: &Value| queue["counts"]["completed"] == 1 && queue["counts"]["locked"] == 1;
+    daemon.wait_for("/v1/queues/orders", in_hand);
+    daemon.wait_for("/v1/status", has_notices(2));
+    daemon.wait_for("/v1/queues/orders", in_hand);
+    house.write("done", "");
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn whom_a_definition_names_is_told_of_trouble_and_of_its_end() {
+    let house = House::new();
+    let handler = "[[handler]]\nexec = [\"sh\", \"-c\", \"test -e mended\"]\n[retry]\ndelays = [\"50ms\"]\n";
+    let notify = "[notify]\nafter = \"1ms\"\nexec = [\"sh\", \"-c\", \"cat >> notices\"]\n[delivery]\ncount_max = 10_000\n";
+    house.write("orders.toml", &format!("{handler}{notify}"));
+    let daemon = house.start();
+    daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n");
+    let path = house.path().join("workflows/notices");
+    let notices = |count: usize| {
+        let is_there =
+            |_: &Value| std::fs::read_to_string(&path).unwrap_or_default().lines().count() >= count;
+        daemon.wait_for("/v1/status", is_there);
+        let text = std::fs::read_to_string(&path).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+    let blocked = notices(1).remove(0);
+    assert_eq!(
+        (&blocked["type"], &blocked["workflow_id"]),
+        (&Value::from("workflow_blocked"), &Value::from("w"))
+    );
+    house.write("mended", "");
+    let recovered = notices(2).remove(1);
+    assert_eq!(recovered["type"], "workflow_recovered");
+    for field in ["queue", "workflow_id", "since"] {
+        assert_eq!(recovered[field], blocked[field], "{recovered}");
+    }
+    assert!(recovered["recovered_at"].is_string(), "{recovered}");
+    assert_eq!(daemon.stop(), Some(0));
 }

@@ -25,6 +25,42 @@ fn a_pause_outlives_a_restart() {
 }
 
 #[test]
+fn a_restored_backup_keeps_what_was_paused() {
+    let (house, other) = (House::new(), House::new());
+    for house in [&house, &other] {
+        house.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
+    }
+    let daemon = house.start();
+    daemon.json("POST", "/v1/queues/orders/pause", &Value::Null);
+    let made = daemon.json("POST", "/v1/backup", &json!({ "path": "copy.redb" }));
+    assert_eq!(daemon.stop(), Some(0));
+    std::fs::create_dir(other.path().join("data")).unwrap();
+    std::fs::copy(made["path"].as_str().unwrap(), other.path().join("data/seriatim.redb")).unwrap();
+    let daemon = other.start();
+    assert_eq!(daemon.json("GET", "/v1/queues/orders", &Value::Null)["paused"], true);
+    assert_eq!(daemon.json("GET", "/v1/audit", &Value::Null)["actions"][0]["verb"], "pause_queue");
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn a_pause_that_an_older_daemon_kept_beside_the_store_is_taken_over_once() {
+    let house = House::new();
+    house.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
+    assert_eq!(house.start().stop(), Some(0));
+    let file = house.path().join("data/seriatim.json");
+    let mut kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    kept["paused"] = json!(["orders", "gone"]);
+    std::fs::write(&file, kept.to_string()).unwrap();
+    let daemon = house.start();
+    assert_eq!(daemon.json("GET", "/v1/queues/orders", &Value::Null)["paused"], true);
+    daemon.json("POST", "/v1/queues/orders/resume", &Value::Null);
+    assert_eq!(daemon.stop(), Some(0));
+    let daemon = house.start();
+    assert_eq!(daemon.json("GET", "/v1/queues/orders", &Value::Null)["paused"], false);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
 fn a_message_that_is_forwarded_to_another_daemon_arrives_once_and_is_done() {
     let (from, to) = (House::new(), House::new());
     to.write("invoices.toml", "");
@@ -59,7 +95,7 @@ fn a_failed_attempt_and_a_hold_have_a_line_each_in_the_log_and_no_colours_in_a_f
         let is_told = ["queue=\"orders\"", "workflow=\"w\"", "exit code 1: no", "next="];
         assert!(is_told.iter().all(|word| line.contains(word)), "{line}");
     }
-    assert!(!log.contains('\u{1b}') && !log.contains("answer a request"), "{log}");
+    assert!(!log.contains('\u{1b}') && !log.contains("answered a request"), "{log}");
 }
 
 #[test]

@@ -118,6 +118,9 @@ fn answer(connection: &mut Connection, event: &Event) {
                 connection.drained(*link);
             }
         }
-        Event::Opened(_) | Event::Detached { .. } | Event::Ended { .. } | Event::Closed { .. } => {}
+        Event::Detached { link, .. } => connection.detach(*link, None),
+        Event::Ended { channel, .. } => connection.end(*channel),
+        Event::Closed { .. } => connection.close(None),
+        Event::Opened(_) => {}
     }
 }

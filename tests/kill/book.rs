@@ -37,6 +37,9 @@ pub(crate) struct Entry {
     pub(crate) sequence: Option<u64>,
     /// Its delivery count, as far as was heard; after a kill, one less than it may be.
     pub(crate) count: u32,
+    /// It was out, or may have been, when its process was killed. If it was in a run, nobody knows which message of it was
+    /// to blame: its first delivery alone gets that hand-out back.
+    pub(crate) may_be_suspect: bool,
     pub(crate) was_handed_out: bool,
     /// Its consumer has set it aside: from then on its workflow goes on without it.
     pub(crate) was_set_aside: bool,

@@ -18,10 +18,10 @@ impl Ledger {
         let Some((first, _)) = names.first().copied() else { return };
         let numbers: Vec<u64> = names.iter().map(|(name, _)| name.number).collect();
         self.end_hold_before(first, &numbers, locked_until_ms.saturating_sub(lock_ms));
-        let mut before = None;
+        let (is_alone, mut before) = (names.len() == 1, None);
         for (name, seen) in names {
             self.tallies.hand_outs += 1;
-            self.hand_out(name, seen, before);
+            self.hand_out(name, seen, before, is_alone);
             before = Some(name.number);
         }
         self.holds.insert(id.clone(), (first.ordered, first.workflow));
@@ -51,7 +51,7 @@ impl Ledger {
         self.take_effect(name, hold.settling);
     }
 
-    fn hand_out(&mut self, name: Name, seen: &Seen, before: Option<u64>) {
+    fn hand_out(&mut self, name: Name, seen: &Seen, before: Option<u64>, is_alone: bool) {
         let book = self.book(name);
         let mut broken = Vec::new();
         if book.has_ended(name.number) {
@@ -75,7 +75,9 @@ impl Ledger {
             if !entry.was_handed_out && name.number < highest {
                 broken.push((Verdict::Overtaken, format!("{highest} was handed out before it")));
             }
-            if seen.delivery_count != entry.count + 1 {
+            let is_given_back = entry.may_be_suspect && is_alone && seen.delivery_count == entry.count;
+            entry.may_be_suspect = false;
+            if seen.delivery_count != entry.count + 1 && !is_given_back {
                 let counts = format!("its count is {} after {}", seen.delivery_count, entry.count);
                 broken.push((Verdict::Uncounted, counts));
             }

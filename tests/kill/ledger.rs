@@ -86,6 +86,9 @@ impl Ledger {
         for book in self.books.values_mut() {
             book.lapsed.clear();
             if let Some(hold) = book.hold.take() {
+                for number in hold.unsettled.iter().chain(hold.settling.keys()) {
+                    book.open.entry(*number).and_modify(|entry| entry.may_be_suspect = true);
+                }
                 book.unanswered.extend(hold.settling);
             }
         }

@@ -42,10 +42,9 @@ impl Measured {
         ));
     }
 
-    /// Says that this machine does not allow it. It counts as done not once.
+    /// Says that this machine does not allow it; `tests/reliability/run.py` and the sum of `.ci/run` count the line.
     pub(crate) fn skip(&self, reason: &str) {
         tell(&format!("skipped: {}: {reason}", self.name));
-        self.end(0, 0);
     }
 }
 

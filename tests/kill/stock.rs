@@ -163,6 +163,7 @@ impl Book {
         }
         // One hand-out more may have happened than was heard of.
         let is_counted = (entry.count..=entry.count + 1).contains(&seen.delivery_count);
+        entry.may_be_suspect |= seen.delivery_count > entry.count;
         entry.count = seen.delivery_count;
         entry.was_set_aside |= unanswered == Some(Ending::Aside);
         let was_set_aside = entry.was_set_aside;

@@ -98,6 +98,7 @@ impl Chaos {
             hold_on_defer: random.chance(30),
             duplicate_window: random.chance(30).then_some(Duration::from_secs(20)),
             forget_after: Duration::from_secs(random.pick(&[1, 50, 10_000])),
+            remember_cursor: Duration::from_secs(random.pick(&[1, 50, 10_000])),
             early_max: random.pick(&[2, 1_000]),
             ..QueueOptions::default()
         };

@@ -12,6 +12,7 @@ use seriatim::Engine;
 use seriatim::Expired;
 use seriatim::GapPolicy;
 use seriatim::GapThen;
+use seriatim::HoldKind;
 use seriatim::LockToken;
 use seriatim::Message;
 use seriatim::MessageStatus;
@@ -23,10 +24,10 @@ use seriatim::Redriven;
 use seriatim::SequenceNumber;
 use seriatim::Spent;
 use seriatim::Timestamp;
-use seriatim::WorkflowStatus;
 use seriatim::testing::ManualClock;
 
 use crate::model::random::Random;
+use crate::model::reference::Cause;
 use crate::model::reference::GAP;
 use crate::model::reference::Key;
 use crate::model::reference::LOCK;
@@ -76,6 +77,7 @@ fn options(random: &mut Random) -> Options {
         skip_gap: random.chance(50),
         drop_expired: random.chance(50),
         hold_on_defer: random.chance(30),
+        keep_deferred: random.chance(30),
         window: random.chance(50),
     }
 }
@@ -94,6 +96,7 @@ fn queue_options(options: Options) -> QueueOptions {
         gap: GapPolicy { wait: Duration::from_millis(GAP), then },
         expired: if options.drop_expired { Expired::Drop } else { Expired::DeadLetter },
         hold_on_defer: options.hold_on_defer,
+        keep_deferred: options.keep_deferred,
         duplicate_window: options.window.then_some(Duration::from_millis(WINDOW)),
         ..QueueOptions::default()
     }
@@ -227,7 +230,7 @@ impl Drive {
         let held = last && self.reference.message(number).is_some_and(locked);
         let due = self.random.chance(60).then(|| self.instant());
         let at = due.map(Timestamp::from_millis);
-        let kind = self.random.below(6);
+        let kind = self.random.below(7);
         self.last = format!("settle {number} kind {kind} due {due:?} held {held}");
         let settled = match (kind, at) {
             (0 | 1, _) => delivery.complete().await,
@@ -250,10 +253,18 @@ impl Drive {
     }
 
     async fn cancel(&mut self) {
-        let number = self.any_number();
-        self.last = format!("cancel {number}");
-        let cancelled = self.queue.cancel(SequenceNumber::new(number)).await;
-        assert_eq!(cancelled.is_ok(), self.reference.cancel(number), "{}", self.last);
+        let (number, kind) = (self.any_number(), self.random.below(4));
+        let (sequence, at) = (SequenceNumber::new(number), self.instant());
+        self.last = format!("cancel {number} kind {kind} at {at}");
+        let (done, expected) = match kind {
+            0 => (self.queue.cancel_and_void(sequence).await, self.reference.cancel(number, true)),
+            1 => {
+                let done = self.queue.reschedule(sequence, Timestamp::from_millis(at)).await;
+                (done, self.reference.reschedule(number, at))
+            }
+            _ => (self.queue.cancel(sequence).await, self.reference.cancel(number, false)),
+        };
+        assert_eq!(done.is_ok(), expected, "{}", self.last);
     }
 
     async fn redrive(&mut self) {
@@ -282,6 +293,10 @@ impl Drive {
             2 => (workflow.retry_now().await, self.reference.retry_now(key)),
             3 => (workflow.skip_head("skip").await, self.reference.skip_head(key)),
             4 => (workflow.skip_gap().await, self.reference.skip_gap(key)),
+            5 => {
+                let cause = self.random.pick(&[HoldKind::Operator, HoldKind::Exhausted, HoldKind::Gap]);
+                (workflow.resume_for(cause).await, self.reference.resume_for(key, cause))
+            }
             _ => (workflow.release_lock().await, self.reference.release_lock(key)),
         };
         assert_eq!(done.is_ok(), expected, "{}: {done:?}", self.last);
@@ -324,9 +339,11 @@ impl Drive {
         for letter in ['a', 'b', 'c'] {
             let workflow = self.queue.workflow(letter.to_string()).expect("a good ID");
             let view = workflow.view().await.expect("the queue exists");
-            let held = view.is_some_and(|view| matches!(view.status, WorkflowStatus::Held(_)));
-            let expected = self.reference.held(Key::Named(letter)).is_some();
-            assert_eq!(held, expected, "{letter} after {}", self.last);
+            let holds = view.map(|view| view.holds).unwrap_or_default();
+            let causes: Vec<HoldKind> = holds.iter().map(|hold| hold.cause.kind()).collect();
+            let expected = self.reference.held(Key::Named(letter));
+            let expected: Vec<HoldKind> = expected.into_iter().map(Cause::kind).collect();
+            assert_eq!(causes, expected, "{letter} after {}", self.last);
         }
     }
 

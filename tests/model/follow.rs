@@ -1,5 +1,7 @@
 //! What operators can do in the reference, and what follows from the passing of time and from every change.
 
+use seriatim::HoldKind;
+
 use crate::model::reference::Cause;
 use crate::model::reference::GAP;
 use crate::model::reference::Key;
@@ -10,30 +12,47 @@ use crate::model::reference::WINDOW;
 
 impl Reference {
     pub(crate) fn hold(&mut self, key: Key) {
-        let held = &mut self.of(key).held;
-        if *held != Some(Cause::Quarantine) {
-            *held = Some(Cause::Operator);
-        }
+        self.hold_for(key, Cause::Operator);
         self.after();
     }
 
     pub(crate) fn resume(&mut self, key: Key) -> bool {
-        if self.held(key).is_none() {
-            return false;
+        let held = self.held(key);
+        held.iter().for_each(|cause| self.lift_by_hand(key, *cause));
+        self.after();
+        !held.is_empty()
+    }
+
+    /// Lifts one cause only.
+    pub(crate) fn resume_for(&mut self, key: Key, kind: HoldKind) -> bool {
+        let cause = self.held(key).into_iter().find(|cause| cause.kind() == kind);
+        if let Some(cause) = cause {
+            self.lift_by_hand(key, cause);
+            self.after();
         }
-        let workflow = self.of(key);
-        let cause = workflow.held.take();
-        workflow.gap = None;
-        let head = self.head(key).map(|m| m.seq);
-        // A dead letter that was put back may have come before the one that is spent.
-        let spent = |seq: &u64| head == Some(*seq) || cause == Some(Cause::Spent(*seq));
-        for seq in self.seqs().into_iter().filter(spent) {
+        cause.is_some()
+    }
+
+    /// What is exhausted is tried again, and a gap waits anew.
+    fn lift_by_hand(&mut self, key: Key, cause: Cause) {
+        self.lift(key, cause);
+        if cause == Cause::Gap || !self.is_held(key) {
+            self.of(key).gap = None;
+        }
+        let head = self.head(key).filter(|_| !self.is_held(key)).map(|m| m.seq);
+        // A dead letter that was put back may have come before the one that is exhausted.
+        let tried = |seq: &u64| head == Some(*seq) || cause == Cause::Spent(*seq);
+        for seq in self.seqs().into_iter().filter(tried) {
             if self.message(seq).is_some_and(|m| m.state == State::Failed(None)) {
-                self.set(seq, State::Ready);
+                self.make_ready(seq);
             }
         }
-        self.after();
-        true
+    }
+
+    fn make_ready(&mut self, seq: u64) {
+        self.set(seq, State::Ready);
+        let index = self.at(seq).expect("it is stored");
+        self.messages[index].has_extra = false;
     }
 
     fn set(&mut self, seq: u64, state: State) {
@@ -44,15 +63,14 @@ impl Reference {
     pub(crate) fn retry_now(&mut self, key: Key) -> bool {
         let waits = |m: &&Message| matches!(m.state, State::Failed(_));
         let Some(seq) = self.head(key).filter(waits).map(|m| m.seq) else { return false };
-        self.set(seq, State::Ready);
+        self.make_ready(seq);
         self.lift(key, Cause::Spent(seq));
         self.after();
         true
     }
 
     pub(crate) fn lift(&mut self, key: Key, cause: Cause) {
-        let workflow = self.of(key);
-        workflow.held = workflow.held.filter(|held| *held != cause);
+        self.of(key).held.retain(|held| *held != cause);
     }
 
     pub(crate) fn skip_head(&mut self, key: Key) -> bool {
@@ -75,7 +93,6 @@ impl Reference {
             return false;
         }
         self.give_up_gap(key);
-        self.lift(key, Cause::Gap);
         self.after();
         true
     }
@@ -111,7 +128,7 @@ impl Reference {
         let index = self.at(seq).filter(|index| self.messages[*index].is_dead())?;
         let message = self.messages[index].clone();
         let workflow = self.of(message.key).clone();
-        if workflow.held == Some(Cause::Quarantine) {
+        if self.is_held_for(message.key, HoldKind::Quarantine) {
             return None;
         }
         let single = matches!(message.key, Key::Single(_));
@@ -119,9 +136,9 @@ impl Reference {
         let behind = |m: &&Message| m.key == message.key && self.in_line(m) && m.place() > message.place();
         let out = |m: &Message| matches!(m.state, State::Locked { .. });
         let later_out = self.messages.iter().filter(behind).any(out);
-        if single || workflow.held.is_some() && message.place() > workflow.done && free && !later_out {
+        if single || !workflow.held.is_empty() && message.place() > workflow.done && free && !later_out {
             self.messages[index].state = State::Ready;
-            self.messages[index].expires = None;
+            self.messages[index].expires = self.messages[index].lives.map(|lives| self.now + lives);
             if let Some(position) = message.position {
                 self.of(message.key).given_up.remove(&position);
             }
@@ -137,7 +154,8 @@ impl Reference {
         if let (true, Some(id)) = (self.options.window, message.id) {
             self.ids.insert(id, (seq, self.now + WINDOW));
         }
-        self.messages.push(Message { seq, state: State::Ready, count: 0, expires: None, ..message });
+        let expires = message.lives.map(|lives| self.now + lives);
+        self.messages.push(Message { seq, state: State::Ready, count: 0, expires, ..message });
         self.after();
         Some(Some(seq))
     }
@@ -213,7 +231,7 @@ impl Reference {
         let swept: Vec<u64> = self
             .messages
             .iter()
-            .filter(|m| self.held(m.key) == Some(Cause::Quarantine) && self.in_line(m))
+            .filter(|m| self.is_held_for(m.key, HoldKind::Quarantine) && self.in_line(m))
             .filter(|m| !matches!(m.state, State::Locked { .. }))
             .map(|m| m.seq)
             .collect();
@@ -236,6 +254,10 @@ impl Reference {
                 Some((at, due)) if at == missing => Some((at, due)),
                 _ => Some((missing, due)),
             };
+            // A hold for a gap ends with it.
+            if workflow.gap.is_none_or(|(_, due)| due.is_some()) {
+                self.lift(key, Cause::Gap);
+            }
         }
     }
 
@@ -243,14 +265,14 @@ impl Reference {
         let Some((at, None)) = self.workflows.get(&key).and_then(|w| w.gap) else { return };
         let waits = self.messages.iter().any(|m| m.key == key && self.is_early(m));
         let before = self.head(key).is_some_and(|head| head.place() < at);
-        let reached = !before && !self.is_locked(key) && self.first_missing(key) == at;
-        if !waits || !reached || self.held(key).is_some() {
+        let reached = !before && self.first_missing(key) == at;
+        if !waits || !reached {
             return;
         }
-        if self.options.skip_gap {
-            self.give_up_gap(key);
-        } else {
-            self.of(key).held = Some(Cause::Gap);
+        match self.options.skip_gap {
+            true if self.is_held(key) => {}
+            true => self.give_up_gap(key),
+            false => self.hold_for(key, Cause::Gap),
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use seriatim::HoldKind;
+
 /// The lock, the gap's wait and the duplicate window, in milliseconds.
 pub(crate) const LOCK: u64 = 30_000;
 pub(crate) const GAP: u64 = 10_000;
@@ -24,6 +26,7 @@ pub(crate) struct Options {
     /// Skip a gap that has lasted; else hold.
     pub(crate) skip_gap: bool,
     pub(crate) drop_expired: bool,
+    pub(crate) keep_deferred: bool,
     pub(crate) hold_on_defer: bool,
     pub(crate) window: bool,
 }
@@ -64,6 +67,10 @@ pub(crate) struct Message {
     pub(crate) state: State,
     pub(crate) count: u32,
     pub(crate) expires: Option<u64>,
+    /// How long it lives, which begins anew with a redrive.
+    pub(crate) lives: Option<u64>,
+    /// Whether it was set aside when no delivery was left, and so has one more.
+    pub(crate) has_extra: bool,
 }
 
 impl Message {
@@ -84,11 +91,23 @@ pub(crate) enum Cause {
     Quarantine,
 }
 
+impl Cause {
+    pub(crate) fn kind(self) -> HoldKind {
+        match self {
+            Cause::Operator => HoldKind::Operator,
+            Cause::Spent(_) => HoldKind::Exhausted,
+            Cause::Gap => HoldKind::Gap,
+            Cause::Quarantine => HoldKind::Quarantine,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Workflow {
     pub(crate) completed: BTreeSet<u64>,
     pub(crate) given_up: BTreeSet<u64>,
-    pub(crate) held: Option<Cause>,
+    /// Oldest first, at most one of each kind.
+    pub(crate) held: Vec<Cause>,
     /// The first missing position and when the gap's wait is over.
     pub(crate) gap: Option<(u64, Option<u64>)>,
     pub(crate) done: u64,
@@ -150,8 +169,23 @@ impl Reference {
         self.workflows.entry(key).or_default()
     }
 
-    pub(crate) fn held(&self, key: Key) -> Option<Cause> {
-        self.workflows.get(&key).and_then(|workflow| workflow.held)
+    pub(crate) fn held(&self, key: Key) -> Vec<Cause> {
+        self.workflows.get(&key).map(|workflow| workflow.held.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn is_held(&self, key: Key) -> bool {
+        !self.held(key).is_empty()
+    }
+
+    pub(crate) fn is_held_for(&self, key: Key, kind: HoldKind) -> bool {
+        self.held(key).iter().any(|cause| cause.kind() == kind)
+    }
+
+    /// Holds a workflow for one cause more.
+    pub(crate) fn hold_for(&mut self, key: Key, cause: Cause) {
+        if !self.is_held_for(key, cause.kind()) {
+            self.of(key).held.push(cause);
+        }
     }
 
     /// Whether the position has a message that is not a dead letter.
@@ -197,7 +231,7 @@ impl Reference {
     /// The messages that a receive may hand out.
     pub(crate) fn offered(&self) -> Vec<u64> {
         let keys: BTreeSet<Key> = self.messages.iter().map(|m| m.key).collect();
-        let free = keys.into_iter().filter(|key| self.held(*key).is_none() && !self.is_locked(*key));
+        let free = keys.into_iter().filter(|key| !self.is_held(*key) && !self.is_locked(*key));
         let heads = free.filter_map(|key| self.head(key));
         heads.filter(|m| m.state == State::Ready && !self.is_early(m)).map(|m| m.seq).collect()
     }
@@ -246,7 +280,17 @@ impl Reference {
         };
         let expires = lives.map(|lives| due.unwrap_or(self.now) + lives);
         let key = key.map_or(Key::Single(seq), Key::Named);
-        self.messages.push(Message { seq, key, position, id, state, count: 0, expires });
+        self.messages.push(Message {
+            seq,
+            key,
+            position,
+            id,
+            state,
+            count: 0,
+            expires,
+            lives,
+            has_extra: false,
+        });
         self.after();
         if dead { Sent::DeadLettered(seq) } else { Sent::Accepted(seq) }
     }
@@ -266,7 +310,7 @@ impl Reference {
 
     pub(crate) fn can_fetch(&self, seq: u64) -> bool {
         let asked = |m: &&Message| matches!(m.state, State::Asked { .. });
-        self.message(seq).filter(asked).is_some_and(|m| !self.is_locked(m.key) && self.held(m.key).is_none())
+        self.message(seq).filter(asked).is_some_and(|m| !self.is_locked(m.key) && !self.is_held(m.key))
     }
 
     pub(crate) fn complete(&mut self, seq: u64) {
@@ -328,7 +372,8 @@ impl Reference {
             return;
         }
         let key = message.key;
-        let held_by_another = matches!(self.held(key), Some(Cause::Spent(_) | Cause::Quarantine));
+        let by_another = [HoldKind::Exhausted, HoldKind::Quarantine];
+        let held_by_another = by_another.into_iter().any(|kind| self.is_held_for(key, kind));
         if self.messages[index].count < self.options.count_max || held_by_another {
             let message = &mut self.messages[index];
             message.state = due.map_or(State::Ready, |due| State::Failed(Some(due)));
@@ -338,12 +383,12 @@ impl Reference {
             (_, Key::Single(_)) => self.kill(seq, "MaxDeliveryCountExceeded"),
             (Policy::Hold, _) => {
                 self.messages[index].state = State::Failed(None);
-                self.of(key).held.get_or_insert(Cause::Spent(seq));
+                self.hold_for(key, Cause::Spent(seq));
             }
             (Policy::Skip, _) => self.kill(seq, "MaxDeliveryCountExceeded"),
             (Policy::Quarantine, _) => {
                 self.kill(seq, "MaxDeliveryCountExceeded");
-                self.of(key).held = Some(Cause::Quarantine);
+                self.hold_for(key, Cause::Quarantine);
             }
         }
     }
@@ -364,6 +409,10 @@ impl Reference {
     }
 
     pub(crate) fn defer(&mut self, seq: u64, due: Option<u64>) {
+        let message = self.message(seq).expect("it is locked");
+        if message.has_extra && message.count > self.options.count_max {
+            return self.fail(seq, None);
+        }
         if self.is_expired(seq) {
             self.expire(seq);
         } else {
@@ -372,6 +421,10 @@ impl Reference {
             let was_aside = matches!(message.state, State::Locked { aside: true, .. });
             let aside = was_aside || !self.options.hold_on_defer;
             message.state = State::Asked { due, aside };
+            message.has_extra = message.count >= self.options.count_max;
+            if self.options.keep_deferred {
+                message.expires = None;
+            }
         }
         self.after();
     }
@@ -381,13 +434,29 @@ impl Reference {
         self.after();
     }
 
-    pub(crate) fn cancel(&mut self, seq: u64) -> bool {
+    pub(crate) fn cancel(&mut self, seq: u64, void: bool) -> bool {
         let scheduled = |m: &Message| matches!(m.state, State::Scheduled(_));
         let Some(index) = self.at(seq).filter(|index| scheduled(&self.messages[*index])) else {
             return false;
         };
         let message = self.messages.remove(index);
-        self.give_up(&message);
+        // What was cancelled may be sent again.
+        self.ids.retain(|_, (known, _)| *known != seq);
+        if void {
+            self.give_up(&message);
+        }
+        self.after();
+        true
+    }
+
+    /// Another instant; it lives from then on as long as it would have.
+    pub(crate) fn reschedule(&mut self, seq: u64, at: u64) -> bool {
+        let Some(index) = self.at(seq) else { return false };
+        let begins = at.max(self.now);
+        let message = &mut self.messages[index];
+        let State::Scheduled(due) = message.state else { return false };
+        message.expires = message.expires.map(|expires| expires - due + begins);
+        message.state = State::Scheduled(at);
         self.after();
         true
     }

@@ -56,13 +56,14 @@ pub(crate) async fn breathe(house: &House) {
 // Stranded: nothing brings the message back.
 
 #[tokio::test]
-async fn i5_every_spent_message_of_a_lost_run_is_offered_after_resume() {
+async fn i5_every_spent_message_that_a_lost_holder_had_is_offered_after_resume() {
     let house = house_of_three(once(Spent::Hold)).await;
-    let run = house.queue.receive_run(3, Duration::ZERO).await.unwrap().unwrap();
+    let taken = house.queue.take_workflow("w").await.unwrap();
+    let ahead = taken.receive(3, Duration::ZERO).await.unwrap();
     house.clock.advance(seconds(31));
     house.queue.workflow("w").unwrap().resume().await.unwrap();
     assert_eq!(house.drain().await, ["1", "2", "3"]);
-    drop(run);
+    drop(ahead);
 }
 
 #[tokio::test]

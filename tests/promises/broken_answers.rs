@@ -1,7 +1,5 @@
 //! What a hostile reading once broke and is mended: wrong answers, wrong counts, too much in one turn.
 
-use std::time::Duration;
-
 use seriatim::Completion;
 use seriatim::GapPolicy;
 use seriatim::GapThen;
@@ -74,22 +72,6 @@ async fn one_turn_sweeps_a_limited_number() {
         seen.push(house.counts().await.dead_lettered);
     }
     assert!(seen.iter().any(|dead| (2..6_000).contains(dead)), "nobody is served in between: {seen:?}");
-}
-
-#[tokio::test]
-async fn one_receive_expires_a_limited_number() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send("w", "live").await;
-    for _ in 0..6 {
-        let short = (0..1_000).map(|_| Message::new("dead").workflow("w").time_to_live(seconds(1)));
-        house.queue.send_batch(short).await.unwrap();
-    }
-    let taken = house.queue.take_workflow("w").await.unwrap();
-    house.clock.advance(seconds(2));
-    let mut live = taken.receive(2, Duration::ZERO).await.unwrap();
-    let expired = house.counts().await.dead_lettered;
-    assert!(expired < 6_000, "{expired} messages were moved before the holder got its answer");
-    live[0].complete().await.unwrap();
 }
 
 #[tokio::test]

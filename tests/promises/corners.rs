@@ -52,6 +52,27 @@ async fn a_workflow_goes_on_past_a_place_that_was_settled_ahead_of_its_turn() {
 }
 
 #[tokio::test]
+async fn a_message_that_was_cancelled_or_purged_may_be_sent_again_within_the_duplicate_window() {
+    let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
+    let house = House::new(options).await;
+    let message = || Message::new("").workflow("w").message_id("id");
+    let at = house.clock.now() + seconds(30);
+    let first = house.accept(message().schedule_at(at)).await;
+    assert_eq!(house.queue.send(message()).await.unwrap(), Receipt::Duplicate(first));
+    house.queue.cancel(first).await.unwrap();
+    let second = house.accept(message()).await;
+    assert!(second > first, "it was cancelled");
+    assert_eq!(house.queue.send(message()).await.unwrap(), Receipt::Duplicate(second));
+    house.queue.purge().await.unwrap();
+    let third = house.accept(message()).await;
+    assert!(third > second, "it was purged");
+    house.must().await.dead_letter("r", "d").await.unwrap();
+    assert_eq!(house.queue.send(message()).await.unwrap(), Receipt::Duplicate(third), "it was accepted");
+    house.queue.purge().await.unwrap();
+    assert!(house.accept(message()).await > third, "its dead letter was purged");
+}
+
+#[tokio::test]
 async fn the_duplicate_window_is_half_open_for_each_of_more_ids_than_one_turn_can_forget() {
     let count = 2 * seriatim::limits::REMINDERS_PER_TURN;
     let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
@@ -76,44 +97,6 @@ async fn a_message_that_is_handed_out_is_protected_from_expiry_until_it_comes_ba
     assert!(house.next().await.is_none());
     let letters = house.queue.dead_letters(None, 10).await.unwrap();
     assert_eq!(letters[0].letter.reason, "TTLExpiredException");
-}
-
-#[tokio::test]
-async fn a_scheduled_message_with_a_position_holds_its_place() {
-    let house = House::new(QueueOptions::by_position()).await;
-    let at = house.clock.now() + seconds(60);
-    let scheduled = house.accept(Message::new("1").workflow("w").position(1).schedule_at(at)).await;
-    house.send_at("w", 2).await;
-    assert_eq!(house.status("w").await, Some(WorkflowStatus::Scheduled { until: at }));
-    let view = house.queue.workflow("w").unwrap().view().await.unwrap().unwrap();
-    assert_eq!(view.gap, None, "a known predecessor is no gap");
-    house.queue.cancel(scheduled).await.unwrap();
-    assert_eq!(house.drain().await, ["2"]);
-    let again = house.queue.cancel(scheduled).await.unwrap_err();
-    assert_eq!(again.refusal(), Some(&SendRefusal::NotScheduled(scheduled)));
-}
-
-#[tokio::test]
-async fn a_scheduled_message_in_order_of_arrival_comes_at_its_time() {
-    let house = House::new(QueueOptions::default()).await;
-    let at = house.clock.now() + seconds(60);
-    let number = house.accept(Message::new("later").workflow("w").schedule_at(at)).await;
-    house.send("w", "now").await;
-    assert_eq!(house.drain().await, ["now"]);
-    house.clock.advance(seconds(60));
-    let too_late = house.queue.cancel(number).await.unwrap_err();
-    assert_eq!(too_late.refusal(), Some(&SendRefusal::NotScheduled(number)));
-    assert_eq!(house.drain().await, ["later"]);
-}
-
-#[tokio::test]
-async fn a_cancelled_position_that_is_sent_again_is_kept_aside_not_ignored() {
-    let house = House::new(QueueOptions::by_position()).await;
-    let at = house.clock.now() + seconds(60);
-    let number = house.accept(Message::new("1").workflow("w").position(1).schedule_at(at)).await;
-    house.queue.cancel(number).await.unwrap();
-    let again = house.queue.send(Message::new("1").workflow("w").position(1)).await.unwrap();
-    assert!(matches!(again, Receipt::DeadLettered(_)));
 }
 
 #[tokio::test]
@@ -148,22 +131,7 @@ async fn messages_that_name_each_other_do_not_stop_the_engine() {
     house.send_after("w", "a", Some("b")).await;
     house.send_after("w", "b", Some("a")).await;
     house.clock.advance(seconds(10));
-    assert_eq!(house.drain().await.len(), 2);
-}
-
-#[tokio::test]
-async fn an_unknown_predecessor_is_a_gap() {
-    let options = QueueOptions { order: Order::After, ..QueueOptions::default() };
-    let gap = GapPolicy { wait: seconds(10), then: GapThen::Skip };
-    let house = House::new(QueueOptions { gap, ..options }).await;
-    house.send_after("w", "a", None).await;
-    house.send_after("w", "d", Some("c")).await;
-    house.send_after("w", "c", Some("b")).await;
-    assert_eq!(house.drain().await, ["a"]);
-    house.clock.advance(seconds(10));
-    assert_eq!(house.drain().await, ["c", "d"], "what is known of the chain stays in order");
-    let late = Message::new("b").workflow("w").message_id("b").after("a");
-    assert!(matches!(house.queue.send(late).await.unwrap(), Receipt::DeadLettered(_)));
+    assert_eq!(house.counts().await.dead_lettered, 2);
 }
 
 #[tokio::test]
@@ -309,6 +277,34 @@ async fn an_idle_queue_deletes_itself_only_when_it_is_empty() {
 }
 
 #[tokio::test]
+async fn a_queue_with_a_state_a_hold_or_a_young_cursor_is_not_idle() {
+    let idle = QueueOptions { delete_when_idle: Some(seconds(60)), ..QueueOptions::default() };
+    let by_position = QueueOptions { order: Order::POSITION, forget_after: seconds(600), ..idle.clone() };
+    let house = House::new(idle).await;
+    let workflow = house.queue.workflow("w").unwrap();
+    workflow.set_state(Some("kept".into())).await.unwrap();
+    house.clock.advance(seconds(100));
+    assert_eq!(workflow.state().await.unwrap(), Some("kept".into()), "a state is not lost");
+    workflow.set_state(None).await.unwrap();
+    workflow.hold("look first").await.unwrap();
+    house.clock.advance(seconds(100));
+    assert!(matches!(house.status("w").await, Some(WorkflowStatus::Held(_))));
+    workflow.resume().await.unwrap();
+    house.clock.advance(seconds(100));
+    assert!(house.queue.view().await.is_err(), "nothing is known of any workflow");
+
+    let house = House::new(by_position).await;
+    house.send_at("w", 1).await;
+    assert_eq!(house.drain().await, ["1"]);
+    house.clock.advance(seconds(599));
+    let again = house.queue.send(Message::new("1").workflow("w").position(1)).await.unwrap();
+    assert_eq!(again, Receipt::AlreadySettled, "its cursor is younger than `forget_after`");
+    house.clock.advance(seconds(1_000));
+    house.engine.client().next_due().await.unwrap();
+    assert!(house.queue.view().await.is_err());
+}
+
+#[tokio::test]
 async fn a_deleted_queue_takes_everything_with_it_and_a_new_one_begins_anew() {
     let house = House::new(QueueOptions::by_position()).await;
     let number = house.send_at("w", 1).await;
@@ -382,7 +378,7 @@ async fn properties_changed_with_an_abandon_stay_with_the_message() {
 
 #[tokio::test]
 async fn a_workflow_with_nothing_stored_is_forgotten_after_a_while() {
-    let options = QueueOptions { forget_after: seconds(100), ..QueueOptions::by_position() };
+    let options = QueueOptions { forget_after: seconds(100), cursors_max: 0, ..QueueOptions::by_position() };
     let house = House::new(options).await;
     house.send_at("w", 1).await;
     house.drain().await;
@@ -431,4 +427,32 @@ async fn events_tell_what_happens_to_workflows() {
         });
     }
     assert_eq!(kinds, ["blocked: first", "held", "dead: SkippedByOperator", "resumed"]);
+}
+
+#[tokio::test]
+async fn a_redrive_begins_the_time_to_live_anew() {
+    for options in [QueueOptions { order: Order::None, ..QueueOptions::default() }, QueueOptions::default()] {
+        let house = House::new(QueueOptions { time_to_live: Some(seconds(60)), ..options }).await;
+        let lives = Message::new("1").workflow("w").time_to_live(seconds(5));
+        let number = house.accept(lives).await;
+        house.accept(Message::new("2").workflow("v")).await;
+        for _ in 0..2 {
+            house.must().await.dead_letter("broken", "").await.unwrap();
+        }
+        house.clock.advance(seconds(3_600));
+        for number in house.queue.dead_letters(None, 10).await.unwrap() {
+            house.queue.redrive(number.sequence_number).await.unwrap();
+        }
+        house.clock.advance(millis(4_999));
+        assert_eq!(house.counts().await.ready, 2, "{number} lives again");
+        house.clock.advance(millis(1));
+        assert_eq!(house.drain().await, ["2"], "as long as its sender said");
+        house.accept(Message::new("3").workflow("v")).await;
+        house.must().await.dead_letter("broken", "").await.unwrap();
+        let letters = house.queue.dead_letters(None, 10).await.unwrap();
+        let last = letters.iter().map(|letter| letter.sequence_number).max().unwrap();
+        house.queue.redrive(last).await.unwrap();
+        house.clock.advance(seconds(60));
+        assert!(house.drain().await.is_empty(), "and as long as its queue says");
+    }
 }

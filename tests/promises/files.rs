@@ -4,9 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use seriatim::Engine;
+use seriatim::Fault;
 use seriatim::Message;
 use seriatim::OpenError;
 use seriatim::QueueOptions;
+use seriatim::SendError;
+use seriatim::Unavailable;
 
 async fn store_with_messages(path: &Path, count: u64) {
     let engine = Engine::open(path).await.expect("a new file");
@@ -82,8 +85,75 @@ async fn a_truncated_file_is_refused_untouched() {
     for tenths in [1, 5, 9] {
         std::fs::write(&path, &whole[..whole.len() * tenths / 10]).unwrap();
         let error = refusal(&path).await;
-        assert!(matches!(error, OpenError::Foreign { .. } | OpenError::Fault(_)), "{error}");
+        assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
+        assert!(error.to_string().contains("it is damaged: it ends after"), "{error}");
     }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_no_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    for (path, what) in [(path.as_path(), "it is a pipe"), (folder.path(), "it is a folder")] {
+        let error = Engine::open(path).await.err().unwrap();
+        assert!(matches!(error, OpenError::Foreign { .. }) && error.to_string().contains(what), "{error}");
+        let error = seriatim::verify(path, |_| {}).err().unwrap();
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    let error = Engine::open("/dev/null").await.err().unwrap();
+    assert!(error.to_string().contains("a device"), "{error}");
+    assert!(!Path::new("/dev/null.lock").exists());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn files_of_a_store_are_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let [path, copy] = ["a.redb", "b.redb"].map(|name| folder.path().join(name));
+    let engine = Engine::open(&path).await.unwrap();
+    engine.client().backup(&copy).await.unwrap();
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", entry.path());
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn nothing_is_acknowledged_once_the_file_is_gone_and_who_waits_hears_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, other] = ["a.redb", "b.redb"].map(|name| folder.path().join(name));
+    for replaced in [false, true] {
+        let engine = Engine::open(&path).await.unwrap();
+        let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
+        queue.send(Message::new("a")).await.unwrap();
+        assert!(engine.fault().is_none());
+        let client = engine.client().clone();
+        let waits = tokio::spawn(async move { client.ended().await });
+        std::fs::copy(&path, &other).unwrap();
+        match replaced {
+            true => std::fs::rename(&other, &path).unwrap(),
+            false => std::fs::remove_file(&path).unwrap(),
+        }
+        assert!(matches!(queue.send(Message::new("b")).await, Err(SendError::Unavailable(_))));
+        assert!(matches!(waits.await.unwrap(), Unavailable::Stopped(Fault::Lost { .. })));
+        assert!(matches!(engine.fault(), Some(Fault::Lost { .. })));
+        engine.close().await;
+        let _ = std::fs::rename(&other, &path);
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn an_engine_that_is_asked_nothing_notices_that_its_file_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    let engine = Engine::open(&path).await.unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(engine.ended().await, Unavailable::Stopped(Fault::Lost { .. })));
 }
 
 #[tokio::test]

@@ -87,7 +87,7 @@ async fn a_completion_in_a_full_queue_may_send_what_it_makes_room_for() {
         let message = |text: &&str| Message::new(text.to_string()).workflow("w");
         texts.iter().map(message).fold(Completion::new(), |all, message| all.send("q", message))
     };
-    let full = delivery.complete_with(send(&["3", "4"])).await.unwrap_err();
+    let full = delivery.complete_with(send(&["3", "4", "5"])).await.unwrap_err();
     assert_eq!(full.refusal(), Some(&SettleRefusal::Send(SendRefusal::QueueFull { stored: 2 })));
     delivery.complete_with(send(&["3"])).await.unwrap();
     let mut run = house.queue.receive_run(2, seconds(0)).await.unwrap().unwrap();
@@ -102,7 +102,9 @@ async fn a_completion_that_returns_to_a_queue_counts_all_it_sends_there() {
     house.engine.client().create_queue("small", small).await.unwrap();
     house.send("w", "1").await;
     let message = || Message::new("next").workflow("w");
-    let completion = Completion::new().send("small", message()).send("q", message()).send("small", message());
+    let to_small = |all: Completion| all.send("small", message());
+    let completion =
+        to_small(to_small(to_small(Completion::new()).send("q", message())).send("q", message()));
     let full = house.must().await.complete_with(completion).await.unwrap_err();
     assert_eq!(full.refusal(), Some(&SettleRefusal::Send(SendRefusal::QueueFull { stored: 0 })));
 }

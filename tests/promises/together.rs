@@ -10,6 +10,7 @@ use seriatim::SendError;
 use seriatim::SendRefusal;
 use seriatim::SettleError;
 use seriatim::SettleRefusal;
+use seriatim::SettledHow;
 use seriatim::limits;
 
 use crate::promises::house::House;
@@ -57,12 +58,15 @@ async fn a_lost_lock_refuses_its_own_delivery_and_no_other() {
 #[tokio::test]
 async fn a_delivery_that_is_settled_already_is_told_apart() {
     let house = House::new(QueueOptions::default()).await;
-    let number = house.send("a", "1").await;
+    house.send("a", "1").await;
     house.send("b", "2").await;
+    house.send("c", "3").await;
     let mut deliveries = receive(&house, 10).await;
     deliveries[0].complete().await.unwrap();
+    deliveries[2].release().await.unwrap();
     let answers = house.queue.complete_all(&mut deliveries).await.unwrap();
-    assert_eq!(answers, [Err(SettleRefusal::MessageNotFound(number)), Ok(())]);
+    let how = SettledHow::Released;
+    assert_eq!(answers, [Ok(()), Ok(()), Err(SettleRefusal::AlreadySettled { how })]);
     assert_eq!(house.counts().await.completed, 2);
 }
 

@@ -16,23 +16,26 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PREFIX = "reliability: "
+PREFIX, SKIPPED = "reliability: ", "skipped: "
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
+# The engine alone, optimised: millions of steps are played.
+ENGINE = ["--profile", "proof", "--no-default-features", "--lib"]
 # name, arguments of cargo test, how much every run tries
 TESTS = [
-    ("simulation", ["--lib", "engine::simulation"], {
-        "SERIATIM_SIMULATION_SEEDS": 100_000,
+    ("simulation", [*ENGINE, "engine::simulation"], {
+        "SERIATIM_SIMULATION_SEEDS": 50_000,
         "SERIATIM_SIMULATION_DISK_SEEDS": 500,
         "SERIATIM_SIMULATION_TWICE": 1_000,
     }),
-    ("crash", ["--lib", "engine::crash"], {
+    ("crash", [*ENGINE, "engine::crash"], {
         "SERIATIM_CRASH_POINTS": 13_400,
         "SERIATIM_FAULT_RUNS": 5_000,
         "SERIATIM_BIT_FLIPS": 10_000,
     }),
-    ("handoff", ["--lib", "engine::handoff"], {"SERIATIM_SCHEDULES": 300_000}),
+    ("handoff", [*ENGINE, "engine::handoff"], {"SERIATIM_SCHEDULES": 300_000}),
     ("kill", ["--test", "kill"], {"SERIATIM_KILLS": 300}),
+    ("daemon", ["--test", "daemon", "survive_every_kill"], {"SERIATIM_DAEMON_KILLS": 60}),
     ("model", ["--test", "model"], {}),
     ("fuzz", ["--test", "fuzz"], {}),
     ("redb-4.1", ["--manifest-path", "tests/reliability/redb-4.1/Cargo.toml", "--target-dir", "target/redb-4.1"], {}),
@@ -45,6 +48,8 @@ def main():
     parser.add_argument("--long", type=int, default=1, metavar="FACTOR")
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
     arguments = parser.parse_args()
+    if arguments.write and changed(arguments.write):
+        sys.exit("--write: there are changes that are not committed, so the figures would be of no commit")
     rows, failed = [], []
     for name, test, volumes in TESTS:
         if arguments.names and name not in arguments.names:
@@ -72,11 +77,21 @@ def run(test, volumes):
     )
     rows = []
     for line in process.stdout:
-        at = line.find(PREFIX)
+        at, skipped_at = line.find(PREFIX), line.find(SKIPPED)
         if at >= 0:
             rows.append(json.loads(line[at + len(PREFIX):]))
+        elif skipped_at >= 0:
+            name, _, why = line[skipped_at + len(SKIPPED):].strip().partition(": ")
+            rows.append({"name": name, "skipped": why})
         print(line, end="", flush=True)
     return rows, process.wait() == 0
+
+
+def changed(path):
+    """Whether anything but the document itself differs from the commit."""
+    command = ["git", "status", "--porcelain", "--untracked-files=no"]
+    lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+    return any((ROOT / line[3:]).resolve() != path.resolve() for line in lines)
 
 
 def figures(rows, factor):
@@ -86,6 +101,9 @@ def figures(rows, factor):
     volume = "What every run tries" if factor == 1 else f"{factor} times what every run tries"
     lines = [f"{volume}, {time.strftime('%Y-%m-%d')}; {where}.", "", "| test | tried | seconds | failures |", "|---|---|---:|---:|"]
     for row in rows:
+        if "skipped" in row:
+            lines.append(f"| {row['name']} | nothing: {row['skipped']} | | skipped |")
+            continue
         counts = row.get("counts") or {"": row.get("count", 0)}
         tried = ", ".join(f"{count:,} {what}".replace("_", " ").strip() for what, count in counts.items())
         lines.append(f"| {row['name']} | {tried} | {row['seconds']:.0f} | {row['failures']} |")

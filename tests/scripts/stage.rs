@@ -12,6 +12,7 @@ use seriatim::EventKind;
 use seriatim::Events;
 use seriatim::GapPolicy;
 use seriatim::GapThen;
+use seriatim::HoldKind;
 use seriatim::Message;
 use seriatim::MessageStatus;
 use seriatim::Order;
@@ -103,6 +104,7 @@ impl Stage {
             options.gap = GapPolicy { wait, then };
         }
         options.hold_on_defer = line.value("defer") == Some("wait");
+        options.keep_deferred = line.value("defer") == Some("keep");
         options.duplicate_window = line.seconds("window");
         told(self.engine.client().create_queue("q", options).await, |_| "created".to_owned())
     }
@@ -238,6 +240,9 @@ impl Stage {
     async fn operate(&mut self, line: &Line<'_>) -> Answers {
         match line.verb {
             "cancel" => return done(self.queue.cancel(SequenceNumber::new(line.number(0))).await),
+            "cancel-void" => {
+                return done(self.queue.cancel_and_void(SequenceNumber::new(line.number(0))).await);
+            }
             "redrive" => {
                 let redriven = self.queue.redrive(SequenceNumber::new(line.number(0))).await;
                 return told(redriven, |how| format!("{how:?}").replace("SequenceNumber", ""));
@@ -249,7 +254,13 @@ impl Stage {
         let workflow = self.queue.workflow(line.word(0)).expect("a good ID");
         done(match line.verb {
             "hold" => workflow.hold("a reason").await,
-            "resume" => workflow.resume().await,
+            "resume" => match line.value("cause") {
+                Some("operator") => workflow.resume_for(HoldKind::Operator).await,
+                Some("gap") => workflow.resume_for(HoldKind::Gap).await,
+                Some("exhausted") => workflow.resume_for(HoldKind::Exhausted).await,
+                Some(_) => line.unknown(),
+                None => workflow.resume().await,
+            },
             "resume-and-redrive" => workflow.resume_and_redrive().await,
             "retry" => workflow.retry_now().await,
             "skip" => workflow.skip_head("a reason").await,
@@ -306,7 +317,10 @@ impl Stage {
                 format!("blocked by {sequence_number} until {until}: {reason}")
             }
             WorkflowStatus::Scheduled { until } => format!("scheduled until {}", self.at(*until)),
-            WorkflowStatus::Held(hold) => format!("held: {:?}", hold.cause).replace("SequenceNumber", ""),
+            WorkflowStatus::Held(_) => {
+                let causes: Vec<String> = view.holds.iter().map(|hold| format!("{:?}", hold.cause)).collect();
+                format!("held: {}", causes.join(" and ")).replace("SequenceNumber", "")
+            }
             other => format!("{other:?}").to_lowercase(),
         };
         let next = view.next_position.map(|next| format!(", next {next}")).unwrap_or_default();

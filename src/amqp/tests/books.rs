@@ -103,6 +103,13 @@ impl Application {
                 Event::Message { link, delivery, .. } | Event::TooLarge { link, delivery, .. } => {
                     self.deliveries.push((link, delivery));
                 }
+                // Half of what is ended is answered at once, the rest at the end or never.
+                Event::Detached { link, .. } if self.deliveries.len().is_multiple_of(2) => {
+                    self.connection.detach(link, None);
+                }
+                Event::Ended { channel, .. } if !self.deliveries.len().is_multiple_of(3) => {
+                    self.connection.end(channel)
+                }
                 Event::Closed { .. } => self.is_closed = true,
                 _ => {}
             }
@@ -220,6 +227,10 @@ proptest! {
         while application.hear().is_some() {}
         prop_assert!(application.is_closed);
         application.connection.receive_end();
+        // The end is heard of once there is room for what would be said to it.
+        application.take(Step::Write);
+        while application.hear().is_some() {}
+        application.connection.close(None);
         prop_assert!(application.connection.is_finished());
     }
 }

@@ -121,8 +121,86 @@ fn a_detach_is_answered_as_it_was_said() {
         let (mut pair, link) = Pair::attached(Role::Sender, 1);
         let (events, heard) = pair.after(detach(0, closed));
         assert_eq!(events, [Event::Detached { link, error: None, closed }]);
-        assert_eq!(heard, [detach(0, closed)]);
+        assert_eq!(heard, [], "the application answers");
+        pair.connection.detach(link, None);
+        assert_eq!(pair.hears(), [detach(0, closed)]);
     }
+}
+
+#[test]
+fn what_was_sent_before_a_detach_can_be_settled_before_it_is_answered() {
+    let (mut pair, link) = Pair::attached(Role::Sender, 10);
+    pair.says(transfer(0, 7, b"one"));
+    pair.says(detach(0, true));
+    let events = pair.events();
+    let [Event::Message { delivery, .. }, Event::Detached { .. }] = &events[..] else {
+        panic!("{events:?}");
+    };
+    pair.connection.settle(link, *delivery, Outcome::Accepted);
+    pair.connection.detach(link, None);
+    assert!(matches!(pair.hears()[..], [Performative::Disposition(_), Performative::Detach(_)]));
+    assert_eq!((pair.connection.hub.unsettled, pair.connection.hub.links), (0, 0));
+}
+
+#[test]
+fn what_was_said_of_deliveries_before_an_end_can_be_answered_before_it() {
+    let (mut pair, link) = Pair::attached(Role::Receiver, 5);
+    let delivery = pair.connection.send(link, message("one")).unwrap();
+    pair.hears();
+    pair.says(peer::disposition(Role::Receiver, 0, 0, false, Outcome::Accepted));
+    pair.says(Performative::End(End::default()));
+    assert!(matches!(
+        pair.events()[..],
+        [Event::Settled { .. }, Event::Detached { .. }, Event::Ended { .. }]
+    ));
+    assert_eq!(pair.connection.credit(link), 0, "nothing is sent to who has left");
+    pair.connection.settle(link, delivery, Outcome::Accepted);
+    pair.connection.detach(link, None);
+    pair.connection.end(0);
+    assert!(matches!(pair.hears()[..], [Performative::Disposition(_), Performative::End(_)]));
+    assert_eq!((pair.connection.hub.unsettled, pair.connection.hub.links), (0, 0));
+}
+
+#[test]
+fn a_handle_or_a_channel_that_is_used_again_waits_until_its_end_is_answered() {
+    let (mut pair, link) = Pair::attached(Role::Sender, 10);
+    pair.says(detach(0, true));
+    pair.says(says_attach(attach("next", 0, Role::Sender)));
+    assert!(matches!(pair.events()[..], [Event::Detached { .. }]));
+    assert!(!pair.connection.may_read(), "what follows would wait as well");
+    pair.connection.detach(link, None);
+    assert!(matches!(pair.events()[..], [Event::Attached { .. }]));
+    pair.says(Performative::End(End::default()));
+    pair.says(peer::begin());
+    assert!(matches!(pair.events()[..], [Event::Detached { .. }, Event::Ended { .. }]));
+    pair.hears();
+    pair.connection.end(0);
+    pair.events();
+    assert!(matches!(pair.hears()[..], [Performative::End(_), Performative::Begin(_)]));
+}
+
+#[test]
+fn a_link_that_was_detached_is_not_there_for_its_peer() {
+    let (mut pair, _) = Pair::attached(Role::Sender, 10);
+    pair.says(detach(0, true));
+    pair.says(detach(0, true));
+    assert_eq!(ended_for(&mut pair).as_deref(), Some(condition::UNATTACHED_HANDLE));
+}
+
+#[test]
+fn what_was_not_written_when_a_peer_left_is_named() {
+    let (mut pair, link) = Pair::attached(Role::Receiver, 5);
+    pair.says(Performative::Flow(crate::amqp::transfer::Flow { incoming_window: 1, ..flow(0, 5) }));
+    pair.events();
+    let sent = [1, 2, 3].map(|_| pair.connection.send(link, message("m")).unwrap());
+    assert_eq!(pair.connection.unsent(link), sent[1..]);
+    pair.says(detach(0, true));
+    pair.events();
+    assert_eq!(pair.connection.unsent(link), sent[1..]);
+    pair.hears();
+    pair.says(Performative::Flow(crate::amqp::transfer::Flow { handle: None, ..flow(0, 0) }));
+    pair.events();
+    assert_eq!(pair.hears(), [], "it goes no further");
 }
 
 #[test]
@@ -130,7 +208,11 @@ fn a_link_that_was_never_answered_can_be_detached() {
     let mut pair = begun();
     pair.says(says_attach(attach("link", 0, Role::Receiver)));
     pair.says(detach(0, true));
-    assert!(matches!(pair.events()[..], [Event::Attached { .. }, Event::Detached { .. }]));
+    let events = pair.events();
+    let [Event::Attached { link, .. }, Event::Detached { .. }] = &events[..] else {
+        panic!("{events:?}");
+    };
+    pair.connection.detach(*link, None);
     assert!(matches!(pair.hears()[..], [Performative::Attach(_), Performative::Detach(_)]));
 }
 
@@ -140,6 +222,7 @@ fn commands_for_a_link_that_is_over_do_not_reach_its_successor() {
     let delivery = pair.connection.send(old, message("one")).unwrap();
     pair.says(detach(0, true));
     pair.events();
+    pair.connection.detach(old, None);
     let new = pair.attach(attach("other", 0, Role::Receiver), 0);
     pair.says(Performative::Flow(flow(0, 5)));
     pair.events();
@@ -200,7 +283,9 @@ fn a_peer_that_ends_a_session_ends_its_links() {
     let (events, heard) = pair.after(Performative::End(End::default()));
     let detached = Event::Detached { link, error: None, closed: true };
     assert_eq!(events, [detached, Event::Ended { channel: 0, error: None }]);
-    assert_eq!(heard, [Performative::End(End::default())]);
+    assert_eq!(heard, [], "the application answers");
+    pair.connection.end(0);
+    assert_eq!(pair.hears(), [Performative::End(End::default())]);
     pair.connection.grant(link, 5);
     assert_eq!(pair.hears(), []);
 }
@@ -208,7 +293,7 @@ fn a_peer_that_ends_a_session_ends_its_links() {
 #[test]
 fn a_handle_or_a_channel_above_the_highest_closes_the_connection() {
     let mut pair = begun();
-    pair.says(says_attach(attach("link", 1_024, Role::Sender)));
+    pair.says(says_attach(attach("link", 16_384, Role::Sender)));
     assert_eq!(pair.closed_for().as_deref(), Some(condition::FRAMING_ERROR));
     let mut pair = begun();
     pair.says_bytes(&peer::frame(5_000, &peer::begin()));

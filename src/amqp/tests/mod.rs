@@ -4,7 +4,7 @@ mod books;
 mod codec;
 mod linking;
 mod opening;
-mod peer;
+pub(crate) mod peer;
 mod receiving;
 mod sending;
 mod streams;

@@ -5,10 +5,13 @@ use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::amqp::ConnectionOptions;
-use crate::amqp::attach::Attach;
-use crate::amqp::attach::ReceiverSettles;
-use crate::amqp::attach::Role;
-use crate::amqp::attach::SenderSettles;
+pub(crate) use crate::amqp::attach::Attach;
+pub(crate) use crate::amqp::attach::ReceiverSettles;
+pub(crate) use crate::amqp::attach::Role;
+pub(crate) use crate::amqp::attach::SenderSettles;
+pub(crate) use crate::amqp::closing::Close;
+pub(crate) use crate::amqp::closing::Detach;
+pub(crate) use crate::amqp::closing::End;
 use crate::amqp::connection::Connection;
 use crate::amqp::event::Event;
 use crate::amqp::event::LinkAnswer;
@@ -19,14 +22,14 @@ use crate::amqp::frame::Kind;
 use crate::amqp::list;
 use crate::amqp::opening::Begin;
 use crate::amqp::opening::Open;
-use crate::amqp::outcome::Outcome;
-use crate::amqp::performative::Performative;
+pub(crate) use crate::amqp::outcome::Outcome;
+pub(crate) use crate::amqp::performative::Performative;
 use crate::amqp::sasl;
-use crate::amqp::terminus::Source;
-use crate::amqp::terminus::Target;
-use crate::amqp::transfer::Disposition;
-use crate::amqp::transfer::Flow;
-use crate::amqp::transfer::Transfer;
+pub(crate) use crate::amqp::terminus::Source;
+pub(crate) use crate::amqp::terminus::Target;
+pub(crate) use crate::amqp::transfer::Disposition;
+pub(crate) use crate::amqp::transfer::Flow;
+pub(crate) use crate::amqp::transfer::Transfer;
 use crate::amqp::writer;
 
 pub(crate) const HEADER: &[u8] = b"AMQP\x00\x01\x00\x00";
@@ -125,7 +128,14 @@ pub(crate) fn transfer(handle: u32, delivery: u32, payload: &[u8]) -> Performati
 }
 
 pub(crate) fn disposition(role: Role, first: u32, last: u32, settled: bool, state: Outcome) -> Performative {
-    Performative::Disposition(Disposition { role, first, last: Some(last), settled, state: Some(state) })
+    Performative::Disposition(Disposition {
+        role,
+        first,
+        last: Some(last),
+        settled,
+        state: Some(state),
+        is_in_transaction: false,
+    })
 }
 
 pub(crate) fn message(payload: impl Into<Bytes>) -> Outgoing {
@@ -217,14 +227,22 @@ impl Pair {
     }
 }
 
+/// The next frame of some output with its channel, heartbeats left out, if it is complete.
+pub(crate) fn next_performative(output: &mut BytesMut) -> Option<(u16, Performative)> {
+    loop {
+        let frame = frame::take(output, usize::MAX).unwrap()?;
+        assert_eq!(frame.kind, Kind::Amqp);
+        if !frame.body.is_empty() {
+            return Some((frame.channel, Performative::read(&frame.body).unwrap()));
+        }
+    }
+}
+
 /// All frames of some output.
 pub(crate) fn performatives(output: &mut BytesMut) -> Vec<Performative> {
     let mut heard = Vec::new();
-    while let Some(frame) = frame::take(output, usize::MAX).unwrap() {
-        assert_eq!(frame.kind, Kind::Amqp);
-        if !frame.body.is_empty() {
-            heard.push(Performative::read(&frame.body).unwrap());
-        }
+    while let Some((_, performative)) = next_performative(output) {
+        heard.push(performative);
     }
     assert!(output.is_empty());
     heard

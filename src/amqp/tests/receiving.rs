@@ -307,6 +307,7 @@ fn a_window_counts_from_where_the_peer_begins() {
     pair.says(Performative::End(End::default()));
     pair.says(Performative::Begin(begin));
     pair.events();
+    pair.connection.end(0);
     pair.attach(attach("link", 0, Role::Sender), 10);
     pair.hears();
     pair.says(transfer(0, 0, b""));

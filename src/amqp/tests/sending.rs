@@ -204,7 +204,14 @@ fn a_receiver_that_waits_for_the_settlement_gets_it() {
     pair.connection.settle(link, numbers[2], Outcome::Rejected(None));
     let single = |n: u32, state| {
         let (role, state) = (Role::Sender, Some(state));
-        Performative::Disposition(Disposition { role, first: n, last: None, settled: true, state })
+        Performative::Disposition(Disposition {
+            role,
+            first: n,
+            last: None,
+            settled: true,
+            state,
+            is_in_transaction: false,
+        })
     };
     let expected = [single(0, Outcome::Accepted), single(1, lost), single(2, Outcome::Rejected(None))];
     assert_eq!(pair.hears(), expected);
@@ -335,10 +342,14 @@ fn what_the_peer_does_not_take_is_not_sent() {
     pair.says(Performative::Flow(flow(0, 10)));
     pair.events();
     assert_eq!(pair.connection.send(link, message("12345")), Err(Unsent::TooLarge));
-    let long_tag = Outgoing { tag: Bytes::from_static(&[0; 33]), ..message("") };
+    let long_tag = Outgoing { tag: Bytes::from_static(&[0; 65]), ..message("") };
     assert_eq!(pair.connection.send(link, long_tag), Err(Unsent::TooLarge));
     pair.connection.send(link, message("1234")).unwrap();
-    assert_eq!(pair.connection.send(link, message("1")), Err(Unsent::NoRoom), "one may be unsettled");
+    assert_eq!(
+        pair.connection.send(link, message("1")),
+        Err(Unsent::TooManyUnsettled),
+        "one may be unsettled"
+    );
     pair.connection.send(link, Outgoing { settled: true, ..message("1") }).unwrap();
     let sender = pair.attach(attach("other", 1, Role::Sender), 5);
     assert_eq!(pair.connection.send(sender, message("")), Err(Unsent::NoLink));

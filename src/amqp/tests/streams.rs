@@ -64,7 +64,10 @@ fn answer(connection: &mut Connection, event: &Event) {
             }
             let _ = connection.send(*link, message("next"));
         }
-        Event::Opened(_) | Event::Detached { .. } | Event::Ended { .. } | Event::Closed { .. } => {}
+        Event::Detached { link, .. } => connection.detach(*link, None),
+        Event::Ended { channel, .. } => connection.end(*channel),
+        Event::Closed { .. } => connection.close(None),
+        Event::Opened(_) => {}
     }
 }
 
@@ -93,7 +96,16 @@ fn played_with<'a>(options: ConnectionOptions, pieces: impl IntoIterator<Item = 
         }
     }
     connection.receive_end();
-    events.extend(std::iter::from_fn(|| connection.next_event()));
+    loop {
+        while let Some(event) = connection.next_event() {
+            answer(&mut connection, &event);
+            events.push(event);
+        }
+        if connection.output().is_empty() {
+            break;
+        }
+        connection.output().clear();
+    }
     let closed = events.iter().filter(|event| matches!(event, Event::Closed { .. })).count();
     assert_eq!(closed, 1, "{events:?}");
     assert!(matches!(events.last(), Some(Event::Closed { .. })), "{events:?}");

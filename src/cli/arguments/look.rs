@@ -2,9 +2,11 @@
 
 use clap::Args;
 use clap::Subcommand;
+use seriatim::wire::views::BlockedCause;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::target::Target;
+use crate::cli::word::parse_word;
 
 #[derive(Debug, Args)]
 pub(crate) struct QueuesArguments {
@@ -17,6 +19,10 @@ pub(crate) struct BlockedArguments {
     /// Only those of this queue.
     #[arg(long)]
     pub(crate) queue: Option<String>,
+    /// Only those for this cause: retry, deferred, gap, held, locked, too_large, prefetch_window, rate_limited or
+    /// cannot_start; without it, all but those that are locked.
+    #[arg(long, value_parser = parse_word::<BlockedCause>)]
+    pub(crate) cause: Option<BlockedCause>,
     /// How many are printed at most.
     #[arg(long, default_value_t = 100, value_parser = at_least_one)]
     pub(crate) limit: usize,

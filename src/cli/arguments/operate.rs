@@ -60,6 +60,41 @@ impl BulkArguments {
     }
 }
 
+/// Every held workflow of a queue that matches.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Many at once")]
+pub(crate) struct HeldArguments {
+    /// Every held workflow of the queue that matches the filters; with --cause, those that are held for it.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Only those with one of these statuses: held is the only one that can be resumed.
+    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<WorkflowWord>)]
+    pub(crate) status: Vec<WorkflowWord>,
+    /// Only those whose workflow ID begins so.
+    #[arg(long, requires = "all")]
+    pub(crate) prefix: Option<String>,
+    /// Only those that are held for one of these causes: operator, exhausted, gap, predecessor, quarantine.
+    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<HoldWord>)]
+    pub(crate) hold_cause: Vec<HoldWord>,
+    /// Only those that are held for a reason with this text in it.
+    #[arg(long, requires = "all", value_name = "TEXT")]
+    pub(crate) error: Option<String>,
+    /// Goes on where an interrupted run has stopped, as it has said.
+    #[arg(long, requires = "all", value_name = "WHERE")]
+    pub(crate) after: Option<String>,
+}
+
+impl HeldArguments {
+    /// Which workflows are meant when one cause is lifted, or all of them.
+    pub(crate) fn with_cause(self, cause: Option<HoldWord>) -> BulkArguments {
+        let HeldArguments { all, status, prefix, mut hold_cause, error, after } = self;
+        if hold_cause.is_empty() {
+            hold_cause.extend(cause);
+        }
+        BulkArguments { all, status, prefix, cause: Vec::new(), hold_cause, error, after }
+    }
+}
+
 /// Every dead letter of a queue that matches.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Many at once")]
@@ -133,11 +168,14 @@ pub(crate) struct ResumeArguments {
     /// Puts the workflow's dead letters back in their places first.
     #[arg(long)]
     pub(crate) redrive: bool,
+    /// Lifts only this cause of the hold, instead of all: operator, exhausted, gap, predecessor, quarantine, redriving.
+    #[arg(long, conflicts_with = "redrive", value_parser = parse_word::<HoldWord>)]
+    pub(crate) cause: Option<HoldWord>,
     /// Why, for the audit.
     #[arg(long)]
     pub(crate) reason: Option<String>,
     #[command(flatten)]
-    pub(crate) bulk: BulkArguments,
+    pub(crate) many: HeldArguments,
     #[command(flatten)]
     pub(crate) operator: OperatorArguments,
     #[command(flatten)]

@@ -6,6 +6,7 @@ use seriatim::wire::WireTime;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::keep::FeedArguments;
+use crate::cli::arguments::target::MessageTarget;
 
 #[derive(Debug, Args)]
 pub(crate) struct SendArguments {
@@ -74,4 +75,26 @@ pub(crate) struct HeaderArguments {
     /// How long it lives: 30s, 5 min, 7d.
     #[arg(long, conflicts_with = "ndjson")]
     pub(crate) time_to_live: Option<WireDuration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CancelArguments {
+    /// QUEUE#NUMBER.
+    pub(crate) target: MessageTarget,
+    /// Declares its place void, so that what waits behind it goes on; else the place is free again, and a gap.
+    #[arg(long)]
+    pub(crate) void: bool,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RescheduleArguments {
+    /// QUEUE#NUMBER.
+    pub(crate) target: MessageTarget,
+    /// When it is to come: 2027-01-31T12:00:00Z; an instant that has passed makes it ready at once.
+    #[arg(long)]
+    pub(crate) at: WireTime,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
 }

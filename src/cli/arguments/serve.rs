@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use seriatim::limits;
 use seriatim::wire::WireDuration;
 
 /// Endpoints beside HTTP.
@@ -12,6 +13,10 @@ pub(crate) struct EndpointArguments {
     /// Where the endpoint of Azure Service Bus listens for AMQP, for example 127.0.0.1:5672; without it, it does not.
     #[arg(long, env = "SERIATIM_AMQP", value_parser = listen_address)]
     pub(crate) amqp: Option<SocketAddr>,
+    /// Let --amqp listen where other machines can reach it, for example 0.0.0.0:5672 inside a container. It has no TLS:
+    /// everybody on the way can read what is said, and without --keys whoever reaches it may do everything.
+    #[arg(long, env = "SERIATIM_INSECURE_NETWORK", requires = "amqp")]
+    pub(crate) insecure_network: bool,
     /// Config.json of the Service Bus emulator, whose queues are made at start.
     #[arg(long, env = "SERIATIM_CONFIG_JSON", requires = "amqp")]
     pub(crate) config_json: Option<PathBuf>,
@@ -45,6 +50,10 @@ pub(crate) struct RunArguments {
     /// How long handlers may go on when the daemon is told to stop.
     #[arg(long, default_value = "30s")]
     pub(crate) drain: WireDuration,
+    /// How much of the disk is kept free for receiving, settling and purging when it is nearly full, such as 64MiB; with 0
+    /// a full disk stops the daemon.
+    #[arg(long, default_value = "64MiB", env = "SERIATIM_HEAD_ROOM", value_parser = head_room)]
+    pub(crate) head_room: u64,
     /// Write the log as lines of JSON. SERIATIM_LOG chooses what is in it: `warn`, `info`, `seriatim=debug`.
     #[arg(long)]
     pub(crate) log_json: bool,
@@ -55,7 +64,7 @@ pub(crate) struct RunArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct DevArguments {
-    /// The folder of the definitions; a demonstration without it.
+    /// The folder of the definitions; without it, ./workflows if that is there, else a demonstration.
     pub(crate) definitions: Option<PathBuf>,
     /// Where HTTP is served.
     #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP", value_parser = listen_address)]
@@ -65,6 +74,21 @@ pub(crate) struct DevArguments {
     /// Print one line of JSON when it is ready.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A number of bytes, in KiB, MiB or GiB: none, or as much as is of use.
+fn head_room(text: &str) -> Result<u64, String> {
+    let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+    let (number, unit) = units
+        .into_iter()
+        .find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)))
+        .unwrap_or((text, 1));
+    let bytes = number.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    let bytes = bytes.ok_or_else(|| "give a number of bytes, such as 64MiB".to_owned())?;
+    match bytes {
+        0 | limits::HEAD_ROOM_BYTES_MIN.. => Ok(bytes),
+        _ => Err(format!("give 0, or at least {}MiB", limits::HEAD_ROOM_BYTES_MIN >> 20)),
+    }
 }
 
 /// An address and a port. `localhost` is this machine's own address whatever a name server says; other names are not
@@ -86,6 +110,15 @@ mod tests {
     struct Line {
         #[command(flatten)]
         run: RunArguments,
+    }
+
+    #[test]
+    fn head_room_is_a_number_of_bytes_in_units() {
+        assert_eq!((head_room("64MiB"), head_room("0")), (Ok(64 << 20), Ok(0)));
+        assert_eq!((head_room("1GiB"), head_room("8388608")), (Ok(1 << 30), Ok(8 << 20)));
+        for wrong in ["", "64MB", "MiB", "-1", "1", "99999999999GiB"] {
+            assert!(head_room(wrong).is_err(), "{wrong}");
+        }
     }
 
     /// An argument that is an address, and what was read of it.

@@ -23,6 +23,13 @@ pub(crate) struct WorkflowTarget {
     pub(crate) workflow_id: String,
 }
 
+/// `QUEUE#NUMBER`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MessageTarget {
+    pub(crate) queue: String,
+    pub(crate) number: u64,
+}
+
 impl Target {
     pub(crate) fn queue(&self) -> &str {
         match self {
@@ -57,6 +64,23 @@ impl FromStr for WorkflowTarget {
             Target::Workflow(workflow) => Ok(workflow),
             _ => Err(Misuse::new("workflow", format!("{text:?} is not like QUEUE/WORKFLOW"))),
         }
+    }
+}
+
+impl FromStr for MessageTarget {
+    type Err = Misuse;
+
+    fn from_str(text: &str) -> Result<MessageTarget, Misuse> {
+        match text.parse()? {
+            Target::Message(queue, number) => Ok(MessageTarget { queue, number }),
+            _ => Err(Misuse::new("message", format!("{text:?} is not like QUEUE#NUMBER"))),
+        }
+    }
+}
+
+impl fmt::Display for MessageTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.queue, self.number)
     }
 }
 

@@ -31,6 +31,8 @@ use crate::cli::arguments::operate::ResumeArguments;
 use crate::cli::arguments::operate::RetryArguments;
 use crate::cli::arguments::operate::SkipArguments;
 use crate::cli::arguments::operate::UnlockArguments;
+use crate::cli::arguments::send::CancelArguments;
+use crate::cli::arguments::send::RescheduleArguments;
 use crate::cli::arguments::send::SendArguments;
 use crate::cli::arguments::serve::DevArguments;
 use crate::cli::arguments::serve::RunArguments;
@@ -67,6 +69,12 @@ pub(crate) enum Verb {
     /// Send a message, or many from lines of JSON.
     #[command(after_help = EXIT_CODES)]
     Send(SendArguments),
+    /// Cancel a scheduled message; its place is free again, or void.
+    #[command(after_help = EXIT_CODES)]
+    Cancel(CancelArguments),
+    /// Let a scheduled message come at another instant.
+    #[command(after_help = EXIT_CODES)]
+    Reschedule(RescheduleArguments),
     /// Look at the first messages of a queue, or take them.
     #[command(after_help = EXIT_CODES)]
     Receive(ReceiveArguments),

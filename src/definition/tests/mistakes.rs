@@ -51,6 +51,11 @@ fn a_definition_cannot_take_the_queue_of_the_schedules() {
 }
 
 #[test]
+fn a_history_of_nothing_is_told_by_line() {
+    has("[limits]\nhistory_max = 0\n", "2:15: `history_max` must be from 1 to 9223372036854775807");
+}
+
+#[test]
 fn a_pointer_that_is_nearly_one_is_not_sent_astray() {
     has("key = \"/a~2\"\n", "1:7: pointer \"/a~2\" is no JSON pointer: write `~0` for `~` and `~1` for `/`");
 }
@@ -68,10 +73,14 @@ fn what_is_not_toml_is_told_by_line() {
 fn what_stands_in_the_wrong_table_is_sent_home() {
     has("lock = \"30s\"\n", "1:1: `lock` is not known in a definition; it belongs into [delivery]");
     has("processes = 3\n", "1:1: `processes` is not known in a definition; it belongs into [[handler]]");
+    has(
+        "rate = \"2/s\"\n",
+        "1:1: `rate` is not known in a definition; it belongs into [delivery] or [[handler]]",
+    );
     has("[retry]\nkey = \"/a\"\n", "2:1: `key` is not known in [retry]; it belongs into the top of the file");
     has(
         "[expiry]\ncolour = \"red\"\n",
-        "2:1: `colour` is not known in [expiry]; known are then, time_to_live",
+        "2:1: `colour` is not known in [expiry]; known are keep_deferred, then, time_to_live",
     );
 }
 
@@ -204,11 +213,11 @@ fn a_program_that_is_not_there_is_told() {
 fn a_url_is_one_that_may_be_called() {
     has(
         "[[handler]]\nhttp = \"http://127.0.0.1:9000/\"\n",
-        "2:8: `http://127.0.0.1:9000/` leads to a private address; write allow_private = true if that is meant",
+        "2:8: `http://127.0.0.1:9000/` leads to 127.0.0.1, which is not a public address; write allow_private = true if that is meant",
     );
     has(
         "[notify]\nhttp = \"example.com\"\n",
-        "2:8: `example.com` is no URL: it begins with http:// or https://",
+        "2:8: `example.com` is no URL: it begins with neither http:// nor https://",
     );
     has(
         "[[handler]]\nforward = \"http://host:7700\"\n",
@@ -216,7 +225,8 @@ fn a_url_is_one_that_may_be_called() {
     );
     has(
         "[[handler]]\nforward = \"http://10.0.0.1:7700/orders\"\n",
-        "2:11: `http://10.0.0.1:7700/orders` leads to a private address; write allow_private = true if that is meant",
+        "2:11: `http://10.0.0.1:7700/orders` leads to 10.0.0.1, which is not a public address; write allow_private = true \
+         if that is meant",
     );
     has(
         "[[handler]]\nforward = \"orders-eu\"\nkey_env = \"K\"\n",
@@ -230,6 +240,44 @@ fn a_url_is_one_that_may_be_called() {
         "[[handler]]\nhttp = \"https://example.com\"\nsecret_file = \"Cargo.toml\"\nsecret_env = \"S\"\n",
         "4:14: the secret is in `secret_file` or in `secret_env`, not in both",
     );
+}
+
+#[test]
+fn a_private_address_is_found_in_every_notation_when_the_definition_is_read() {
+    for host in [
+        "127.1",
+        "2130706433",
+        "0x7f.1",
+        "[::ffff:a00:1]",
+        "[64:ff9b::a9fe:a9fe]",
+        "100.64.0.1",
+        "127.0.0.1.",
+    ] {
+        let found = mistakes(&format!("[[handler]]\nhttp = \"http://{host}/\"\n"));
+        assert!(
+            found.len() == 1 && found[0].starts_with("2:8: ") && found[0].contains(host),
+            "{host}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_secret_can_be_read_and_used_when_the_definition_is_read() {
+    has(
+        "[[handler]]\nhttp = \"https://example.com\"\nsecret_env = \"SERIATIM_NO_SUCH_SECRET\"\n",
+        "3:14: secret is not set: there is no environment variable SERIATIM_NO_SUCH_SECRET",
+    );
+    has(
+        "[[handler]]\nhttp = \"https://example.com\"\nsecret_env = \"PATH\"\n",
+        "3:14: secret does not begin with whsec_",
+    );
+    has(
+        "[[handler]]\nforward = \"https://example.com/orders\"\nkey_env = \"SERIATIM_NO_SUCH_KEY\"\n",
+        "3:11: key is not set: there is no environment variable SERIATIM_NO_SUCH_KEY",
+    );
+    let file = format!("{}/Cargo.toml", env!("CARGO_MANIFEST_DIR"));
+    let found = mistakes(&format!("[notify]\nhttp = \"https://example.com\"\nca_file = \"{file}\"\n"));
+    assert!(found[0].starts_with("3:11: ") && found[0].contains("it holds no certificate"), "{found:?}");
 }
 
 #[test]

@@ -25,14 +25,17 @@ use crate::queue::Late;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::queue::Spent;
+use crate::rate::Rate;
 use crate::schedule::MissedTicks;
 
-pub(crate) const FULL: &str = r#"#:schema ./seriatim.schema.json
+pub(crate) const FULL: &str = concat!(
+    r#"#:schema ./seriatim.schema.json
 name = "orders"
 order = "position"
 key = "/order_id"
 position = { pointer = "/version", first = 3 }
 message_id = { header = "correlation_id" }
+history = "7d"
 [delivery]
 lock = "1 min"
 count_max = 8
@@ -40,6 +43,8 @@ concurrency = 4
 renew_for = 120000
 defer_for = "15m"
 hold_on_defer = true
+rate = "30/min"
+burst = 5
 [retry]
 delays = ["1s", "PT10S", 60000]
 then = "quarantine"
@@ -49,21 +54,27 @@ then = "skip"
 [expiry]
 time_to_live = "2 days"
 then = "drop"
+keep_deferred = true
 [duplicates]
 window = "10m"
 late = "refuse"
 [idle]
 forget_after = "1h30m"
+remember_cursor = "90d"
 delete_after = "30d"
 delete_with_messages = true
 [limits]
 body_bytes_max = 0x1000
 messages_max = 1_000
+dead_letters_max = 50
 early_max = 10
 early_bytes_max = 20
+history_max = 30
+cursors_max = 40
 [[handler]]
 subject = "paid"
 exec = ["sh", "-c", "exit 0"]
+rate = "10/h"
 timeout = "20s"
 env = { NAME = "value" }
 pass_env = ["HOME"]
@@ -76,16 +87,19 @@ in_flight_max = 2
 [[handler]]
 subject = "sent"
 http = "http://127.0.0.1:9000/orders"
-secret_env = "SECRET"
+secret_file = ""#,
+    env!("CARGO_MANIFEST_DIR"),
+    r#"/src/definition/testdata/secret"
 allow_private = true
 [[handler]]
 forward = "https://host:7700/other"
-key_env = "KEY"
+key_env = "PATH"
 keep_position = true
 [notify]
 after = "5m"
 exec = ["sh"]
-"#;
+"#
+);
 
 pub(crate) fn definition(text: &str) -> Definition {
     read(Path::new("w/orders.toml"), text).result.unwrap_or_else(|mistakes| {
@@ -122,8 +136,15 @@ fn every_option_of_a_queue_can_be_said() {
         delete_with_messages: true,
         body_bytes_max: 4_096,
         messages_max: 1_000,
+        dead_letters_max: 50,
         early_max: 10,
         early_bytes_max: 20,
+        keep_deferred: true,
+        rate: Some(Rate { burst: Some(5), ..Rate::per_minute(30) }),
+        history: Some(Duration::from_secs(7 * 86_400)),
+        history_max: 30,
+        remember_cursor: Duration::from_secs(90 * 86_400),
+        cursors_max: 40,
     };
     assert_eq!(definition.options, expected);
     assert_eq!((definition.concurrency, definition.renew_for), (4, Duration::from_secs(120)));
@@ -178,7 +199,8 @@ fn a_handler_has_all_that_it_was_given() {
     assert!(matches!(persistent.spec, HandlerSpec::Persistent { processes: 4, in_flight_max: 2, .. }));
     assert_eq!(persistent.timeout, Duration::from_secs(30));
     let HandlerSpec::Http { address, secret } = &definition.handlers[2].spec else { panic!("http") };
-    assert_eq!((secret, address.allow_private), (&Some(Secret::Env("SECRET".to_owned())), true));
+    assert!(matches!(secret, Some(Secret::File(path)) if path.ends_with("testdata/secret")), "{secret:?}");
+    assert!(address.allow_private);
     let HandlerSpec::Forward { target: Target::Remote { address, key }, keep_position: true } =
         &definition.handlers[3].spec
     else {
@@ -186,7 +208,7 @@ fn a_handler_has_all_that_it_was_given() {
     };
     assert_eq!(
         (address.url.as_str(), key),
-        ("https://host:7700/other", &Some(Secret::Env("KEY".to_owned())))
+        ("https://host:7700/other", &Some(Secret::Env("PATH".to_owned())))
     );
     let notify = definition.notify.unwrap();
     assert!(matches!(notify.by, Notice::Exec(_)));

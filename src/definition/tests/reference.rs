@@ -115,8 +115,14 @@ fn every_example_of_the_page_is_a_definition() {
     }
     for example in examples {
         std::fs::write(folder.path().join("example.toml"), example).unwrap();
-        if let Err(LoadError::Mistakes(mistakes)) = Definitions::load(folder.path()) {
-            panic!("{}", mistakes.iter().map(|mistake| mistake.render(false)).collect::<String>());
+        if let Err(LoadError::Mistakes(mut mistakes)) = Definitions::load(folder.path()) {
+            // Secrets of the examples are in nobody's environment.
+            mistakes.retain(|mistake| !mistake.message.contains("there is no environment variable"));
+            assert!(
+                mistakes.is_empty(),
+                "{}",
+                mistakes.iter().map(|mistake| mistake.render(false)).collect::<String>()
+            );
         }
     }
 }

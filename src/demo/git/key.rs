@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 
-use seriatim::limits::WORKFLOW_ID_BYTES_MAX;
+use seriatim::limits::WORKFLOW_ID_CHARS_MAX;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::demo::git::error::GitError;
 use crate::demo::git::path_text;
+
+/// Longest ID in bytes: no text so long has too many characters.
+const ID_BYTES_MAX: usize = WORKFLOW_ID_CHARS_MAX;
 
 /// Bytes of `#` and the 32 digits of a hash.
 const HASH_SUFFIX_BYTES: usize = 33;
@@ -17,7 +20,7 @@ const HASH_SUFFIX_BYTES: usize = 33;
 /// stable: the same path has the same ID in every run and on every machine.
 pub(crate) fn workflow_id(path: &[u8]) -> String {
     match str::from_utf8(path) {
-        Ok(text) if (1..=WORKFLOW_ID_BYTES_MAX).contains(&text.len()) => text.to_owned(),
+        Ok(text) if (1..=ID_BYTES_MAX).contains(&text.len()) => text.to_owned(),
         _ => shortened(path),
     }
 }
@@ -25,7 +28,7 @@ pub(crate) fn workflow_id(path: &[u8]) -> String {
 /// A readable beginning and a hash that tells apart what the beginning does not.
 fn shortened(path: &[u8]) -> String {
     let mut id = String::from_utf8_lossy(path).into_owned();
-    let mut cut = id.len().min(WORKFLOW_ID_BYTES_MAX - HASH_SUFFIX_BYTES);
+    let mut cut = id.len().min(ID_BYTES_MAX - HASH_SUFFIX_BYTES);
     while !id.is_char_boundary(cut) {
         cut -= 1;
     }
@@ -86,7 +89,7 @@ mod tests {
     fn a_long_path_is_cut_and_hashed() {
         let path = format!("{}/end", "d/".repeat(64));
         let id = workflow_id(path.as_bytes());
-        assert_eq!(id.len(), WORKFLOW_ID_BYTES_MAX);
+        assert_eq!(id.len(), ID_BYTES_MAX);
         assert!(id.starts_with("d/d/"));
         assert!(id.ends_with(&format!("#{:032x}", xxh3_128(path.as_bytes()))));
     }

@@ -6,12 +6,16 @@ use std::time::Duration;
 
 use tokio::sync::broadcast;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::actor::Actor;
 use crate::clock::Clock;
+use crate::clock::ClockSteps;
 use crate::clock::Timestamp;
+use crate::engine::client::background::Background;
 use crate::engine::client::events::Events;
 use crate::engine::client::queue::Queue;
+use crate::engine::clocks::SharedClocks;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::Request;
 use crate::engine::meter::CommitStats;
@@ -21,7 +25,10 @@ use crate::engine::query::Query;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
+use crate::engine::store::Room;
+use crate::engine::store::room::StorageRoom;
 use crate::engine::view::QueueView;
 use crate::error::Fault;
 use crate::error::Misuse;
@@ -41,6 +48,8 @@ pub struct Client {
     shared: Arc<Shared>,
     /// Who is written down with what operators do, if anybody is.
     actor: Option<Arc<Actor>>,
+    /// Whether what operators do is only tried.
+    is_dry_run: bool,
 }
 
 struct Shared {
@@ -49,6 +58,9 @@ struct Shared {
     events: broadcast::Sender<Event>,
     meter: Meter,
     clock: Arc<dyn Clock>,
+    clocks: Arc<SharedClocks>,
+    room: Option<Room>,
+    background: Background,
 }
 
 impl Drop for Shared {
@@ -64,9 +76,15 @@ impl Client {
         epoch: u32,
         events: broadcast::Sender<Event>,
         meter: Meter,
-        clock: Arc<dyn Clock>,
+        (clock, clocks): (Arc<dyn Clock>, Arc<SharedClocks>),
+        room: Option<Room>,
     ) -> Client {
-        Client { shared: Arc::new(Shared { inbox, epoch, events, meter, clock }), actor: None }
+        let background = Background::default();
+        Client {
+            shared: Arc::new(Shared { inbox, epoch, events, meter, clock, clocks, room, background }),
+            actor: None,
+            is_dry_run: false,
+        }
     }
 
     /// Creates a queue, unless there is one of this name with the same options.
@@ -96,7 +114,8 @@ impl Client {
     /// Changes the options of a queue. They apply from the next hand-out on; messages keep the expiry they have.
     ///
     /// # Errors
-    /// [`QueueRefusal::OrderInUse`] when the order would change while messages or workflows are stored.
+    /// [`QueueRefusal::OrderInUse`] when the order would change while messages or workflows are stored, or cursors
+    /// remembered.
     pub async fn change_queue(
         &self,
         name: impl AsRef<str>,
@@ -116,7 +135,7 @@ impl Client {
         Ok(())
     }
 
-    async fn ask_queue(&self, command: Command) -> Result<bool, QueueError> {
+    pub(crate) async fn ask_queue(&self, command: Command) -> Result<bool, QueueError> {
         match self.ask(command).await? {
             Reply::Queue(answer) => answer.map_err(QueueError::Refused),
             other => unreachable!("a queue command is answered as one: {other:?}"),
@@ -138,7 +157,7 @@ impl Client {
         }
     }
 
-    /// When the next lock runs out or the next reminder is due.
+    /// When the next lock runs out or the next reminder is due, by the wall clock.
     ///
     /// # Errors
     /// [`Unavailable`] when the engine is closed.
@@ -152,6 +171,26 @@ impl Client {
     /// Follows what happens to workflows from now on.
     pub fn events(&self) -> Events {
         Events::new(self.shared.events.subscribe())
+    }
+
+    /// How much room the disk has, as it was last looked at; `None` when no head room is kept on it.
+    pub fn storage_room(&self) -> Option<StorageRoom> {
+        self.shared.room.as_ref().map(Room::view)
+    }
+
+    /// The fault that has stopped the engine, if one has; asked without waiting. The engine stays stopped: opening its
+    /// file again is the recovery.
+    pub fn fault(&self) -> Option<Fault> {
+        match self.shared.inbox.ended()? {
+            Unavailable::Stopped(fault) => Some(fault.clone()),
+            _ => None,
+        }
+    }
+
+    /// Waits until the engine ends, and says why: [`Unavailable::Closed`] when it was closed, [`Unavailable::Stopped`]
+    /// with the fault when one has stopped it. It waits for ever while the engine goes on.
+    pub async fn ended(&self) -> Unavailable {
+        self.shared.inbox.why_ended().await
     }
 
     /// What commits have cost since the engine was opened.
@@ -186,7 +225,37 @@ impl Client {
     /// ```
     #[must_use]
     pub fn acting_as(&self, actor: Actor) -> Client {
-        Client { shared: self.shared.clone(), actor: Some(Arc::new(actor)) }
+        Client { shared: self.shared.clone(), actor: Some(Arc::new(actor)), is_dry_run: self.is_dry_run }
+    }
+
+    /// This client for dry runs: what operators do to messages and workflows through it, and through every handle that comes
+    /// from it, is applied, answered as ever and taken back at once. Nothing is written, not even to the audit, and nobody
+    /// else sees it. Of a purge, the first step is tried: the answer counts what that removes. Everything else is done.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), seriatim::Error> {
+    /// use seriatim::{Engine, Message, QueueOptions};
+    ///
+    /// let engine = Engine::in_memory().open().await?;
+    /// let orders = engine.client().create_queue("orders", QueueOptions::by_position()).await?;
+    /// orders.send(Message::new("").workflow("order-17").position(3)).await?;
+    ///
+    /// let order = engine.client().dry_run().queue("orders")?.workflow("order-17")?;
+    /// assert!(order.declare_void(1, 9).await.is_err()); // position 3 is there
+    /// order.declare_void(1, 2).await?; // could be done
+    /// assert_eq!(order.view().await?.unwrap().next_position, Some(1)); // and was not
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn dry_run(&self) -> Client {
+        Client { is_dry_run: true, ..self.clone() }
+    }
+
+    /// Whether it is [only trying](Client::dry_run).
+    pub(crate) fn is_dry_run(&self) -> bool {
+        self.is_dry_run
     }
 
     /// Up to `limit` entries of the audit in order of number, after the given one (0: from the oldest that is kept): what
@@ -205,11 +274,15 @@ impl Client {
     /// Returns how many records it has. While it runs, the engine's file cannot reuse freed space.
     ///
     /// # Errors
-    /// [`Fault`] when the target exists or cannot be written, or when a record is damaged.
+    /// [`OperateRefusal::StorageFull`](crate::OperateRefusal::StorageFull) when there is not enough room where it goes, if head room is kept; [`Fault`] when
+    /// the target exists or cannot be written, or when a record is damaged.
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<u64, OperateError> {
         let (slot, answer) = oneshot::channel();
         let target = target.as_ref().to_owned();
-        self.shared.inbox.post(Request::Backup { target, slot }).await?;
+        if let Some(room) = &self.shared.room {
+            room.check_backup(&target).map_err(OperateError::Refused)?;
+        }
+        let _ticket = self.shared.inbox.post(Request::Backup { target, slot }).await?;
         match answer.await {
             Ok(copied) => copied.map_err(|fault| Unavailable::Stopped(fault).into()),
             Err(_) => Err(self.shared.inbox.why_ended().await.into()),
@@ -218,7 +291,7 @@ impl Client {
 
     pub(crate) async fn close(&self) {
         let (slot, closed) = oneshot::channel();
-        if self.shared.inbox.post(Request::Close { slot }).await.is_ok() {
+        if let Ok(_ticket) = self.shared.inbox.post(Request::Close { slot }).await {
             let _ = closed.await;
         }
     }
@@ -229,6 +302,12 @@ impl Client {
 
     /// Asks, and goes on with an entry of the audit that was begun.
     pub(crate) async fn ask_on(&self, command: Command, begun: Option<u64>) -> Result<Reply, Unavailable> {
+        if self.is_dry_run && command.can_be_tried() {
+            return match self.shared.inbox.query(Query::TryOut(Box::new(command))).await? {
+                Answer::TriedOut(reply) => Ok(*reply),
+                other => unreachable!("a trial is answered as its command: {other:?}"),
+            };
+        }
         let command = match &self.actor {
             Some(actor) if command.is_operators() => {
                 Command::OnRecord { actor: actor.clone(), begun, command: Box::new(command) }
@@ -243,12 +322,51 @@ impl Client {
         self.shared.inbox.ask(command, Some(wait.min(limits::DURATION_MAX))).await
     }
 
+    /// Asks for work under a token, and waits for it up to `wait`, or until there is `enough`.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) async fn ask_for_work_until(
+        &self,
+        command: Command,
+        token: LockToken,
+        wait: Duration,
+        enough: impl Future<Output = ()>,
+    ) -> Result<Reply, Unavailable> {
+        self.shared.inbox.ask_until(command, token, wait.min(limits::DURATION_MAX), enough).await
+    }
+
     /// Looks something up in a queue.
     pub(crate) async fn look(&self, queue: &QueueName, query: Query) -> Result<Answer, QueueError> {
         match self.shared.inbox.query(query).await? {
             Answer::NoQueue => Err(QueueError::Refused(QueueRefusal::QueueNotFound(queue.clone()))),
             answer => Ok(answer),
         }
+    }
+
+    /// The steps of the wall clock of more than a minute that the engine has noticed since its file was made. A step changes
+    /// no duration; given instants (schedules, cron ticks) follow a step forward once it has lasted 30 s.
+    pub fn clock_steps(&self) -> ClockSteps {
+        self.shared.clocks.steps()
+    }
+
+    /// The wall clock as far as the engine believes it, which is what given instants are compared with.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) fn wall_now(&self) -> Timestamp {
+        self.shared.clocks.wall(self.elapsed())
+    }
+
+    /// An instant of engine time in the clock's elapsed time.
+    pub(crate) fn elapsed_at(&self, at: Timestamp) -> Duration {
+        self.shared.clocks.elapsed_at(at)
+    }
+
+    /// An instant of engine time as people are shown it.
+    pub(crate) fn shown(&self, at: Timestamp) -> Timestamp {
+        self.shared.clocks.shown(at)
+    }
+
+    /// An instant of either clock as people are shown it.
+    pub(crate) fn shown_due(&self, due: Due) -> Timestamp {
+        if due.is_of_wall() { due.at() } else { self.shown(due.at()) }
     }
 
     /// Sleeps by the engine's clock.
@@ -270,11 +388,19 @@ impl Client {
     /// [`Unavailable`] when the engine ends before.
     pub(crate) async fn sleep_until(&self, until: Duration) -> Result<(), Unavailable> {
         let (slot, awake) = oneshot::channel();
-        self.shared.inbox.post(Request::Sleep { until, slot }).await?;
+        let _ticket = self.shared.inbox.post(Request::Sleep { until, slot }).await?;
         match awake.await {
             Ok(()) => Ok(()),
             Err(_) => Err(self.shared.inbox.why_ended().await),
         }
+    }
+
+    /// Runs a future on the engine's own thread, whatever the user's runtime is busy with.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.shared.background.spawn(work)
     }
 
     /// Posts a command whose answer nobody waits for.

@@ -10,17 +10,18 @@ use crate::engine::client::received::Received;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::settling::Ending;
+use crate::engine::client::settling::postponed;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion as CompletionCommand;
 use crate::engine::rules::command::Handed;
 use crate::engine::rules::command::Held;
-use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::Settled;
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::output::Output;
+use crate::engine::rules::receipt::Receipt;
 use crate::error::SettleError;
-use crate::error::SettleRefusal;
 use crate::header::Properties;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -28,8 +29,16 @@ use crate::token::LockToken;
 
 /// A message handed out under a lock.
 ///
-/// Settle it: complete, abandon, defer or dead-letter it, or release it unstarted. After a settle that succeeded,
-/// further ones are refused. A settle is durable before the next message of the workflow is handed out.
+/// Settle it: complete, abandon, defer or dead-letter it, or release it unstarted. A settle is durable before the next
+/// message of the workflow is handed out.
+///
+/// # Settling twice
+/// The future of a settle that is dropped before it is done may have taken effect, and so may one whose answer was lost.
+/// Ask the same again: for a minute the same settlement (the same outcome, state and sends) of the same delivery is answered
+/// as it was the first time, with the same receipts, and does nothing. Another settlement of it is refused with
+/// [`SettleRefusal::AlreadySettled`](crate::SettleRefusal::AlreadySettled), which says how it was settled. After a minute, after
+/// 262,144 other settlements, and after the engine was opened anew, both are
+/// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost).
 ///
 /// # Dropping
 /// A delivery that is dropped without being settled is given back at once as a failed attempt.
@@ -38,8 +47,12 @@ pub struct Delivery {
     message: Arc<Received>,
     hold: DeliveryHold,
     locked_until: Timestamp,
+    since: Duration,
     lasts: Duration,
 }
+
+/// Why what is dropped has failed.
+pub(crate) const DROPPED: &str = "it was dropped without being settled";
 
 /// What it takes to settle a delivery; dropped unsettled, it gives the message back.
 struct DeliveryHold {
@@ -72,18 +85,20 @@ impl DeliveryHold {
 }
 
 /// How a delivery ends that is dropped unsettled.
-pub(crate) fn dropped() -> Settlement {
-    let reason = "it was dropped without being settled".to_owned();
-    Settlement::Abandon { retry: Retry::Now, reason, properties: Properties::new() }
+fn dropped() -> Settlement {
+    let (reason, properties) = (DROPPED.to_owned(), Properties::new());
+    Settlement::Abandon { retry: Retry::Now, reason, properties, output: Output::default() }
 }
 
 impl Delivery {
     pub(crate) fn new(client: Client, queue: QueueName, handed: Handed) -> Delivery {
-        let (token, sequence, locked_until) = (handed.token, handed.sequence, handed.locked_until);
+        let (token, sequence, locked_until) =
+            (handed.token, handed.sequence, client.shown(handed.locked_until));
         let delivery_count = handed.record.delivery_count;
+        let (since, lasts) = (client.elapsed_at(handed.record.handed_out_at), handed.lasts());
+        let message = Arc::new(Received::new(&client, handed));
         let hold = DeliveryHold { client, queue, token, sequence, delivery_count, settled: false };
-        let lasts = handed.lasts();
-        Delivery { message: Arc::new(Received::new(handed)), hold, locked_until, lasts }
+        Delivery { message, hold, locked_until, since, lasts }
     }
 
     /// The message.
@@ -127,7 +142,9 @@ impl Delivery {
     /// Ends it well.
     ///
     /// # Errors
-    /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when it is not held any more.
+    /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when it is not held any more;
+    /// [`SettleRefusal::AlreadySettled`](crate::SettleRefusal::AlreadySettled) when it was settled in another way. A future that
+    /// is dropped may have taken effect: ask the same again (see [`Delivery`]).
     pub async fn complete(&mut self) -> Result<(), SettleError> {
         self.settle(Settlement::Complete(CompletionCommand::default())).await?;
         Ok(())
@@ -218,19 +235,31 @@ impl Delivery {
         Ok(())
     }
 
+    /// Gives it back as one of several that were handled together, when nobody knows which of them failed: it is handed
+    /// out alone until it is settled.
+    pub(crate) async fn abandon_as_suspect(&mut self, abandon: Abandon) -> Result<(), SettleError> {
+        let settlement = abandon.check_shared(&self.hold.client)?;
+        self.settle(settlement).await?;
+        Ok(())
+    }
+
+    /// Gives it back handled, but without the room for what it leads to: it is tried again after the queue's backoff, and the
+    /// delivery count is what it was before the hand-out.
+    pub(crate) async fn postpone(&mut self, reason: String) -> Result<(), SettleError> {
+        let settlement = postponed(&self.hold.client, reason)?;
+        self.settle(settlement).await?;
+        Ok(())
+    }
+
     async fn settle(&mut self, settlement: Settlement) -> Result<Settled, SettleError> {
-        self.to_settle().map_err(SettleError::Refused)?;
         let settled = settled(self.hold.client.ask(self.hold.command(settlement)).await?)?;
         self.note_settled();
         Ok(settled)
     }
 
-    /// How it is named in a command that settles it; refused when it is settled already.
-    pub(crate) fn to_settle(&self) -> Result<Held, SettleRefusal> {
-        match self.hold.settled {
-            true => Err(SettleRefusal::MessageNotFound(self.hold.sequence)),
-            false => Ok(self.hold.held()),
-        }
+    /// How it is named in a command that settles it.
+    pub(crate) fn to_settle(&self) -> Held {
+        self.hold.held()
     }
 
     /// Notes that a command has settled it: dropping it gives nothing back.
@@ -253,9 +282,10 @@ impl Delivery {
         Renewal::new(client.clone(), queue.clone(), *token)
     }
 
-    /// For how long the lock was still held at the hand-out.
-    pub(crate) fn lasts(&self) -> Duration {
-        self.lasts
+    /// When the lock was taken, in the clock's elapsed time, and for how long: whoever hears of it late must not renew it
+    /// late.
+    pub(crate) fn lock_time(&self) -> (Duration, Duration) {
+        (self.since, self.lasts)
     }
 }
 
@@ -277,7 +307,8 @@ impl Renewal {
     /// # Errors
     /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when it is not held any more.
     pub async fn renew(&self) -> Result<Timestamp, SettleError> {
-        Ok(self.ask().await?.locked_until.unwrap_or_default())
+        let until = self.ask().await?.locked_until.unwrap_or_default();
+        Ok(self.client.shown(until))
     }
 
     /// Prolongs the lock, and says for how long from now.

@@ -6,12 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
+use crate::engine::client::client::Client;
 use crate::engine::client::delivery::settled;
 use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_max;
 use crate::engine::query::Answer;
 use crate::engine::query::Query;
-use crate::engine::rules::command::Claim;
+use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Shown;
@@ -44,19 +45,19 @@ pub struct Hidden {
 }
 
 impl Hidden {
-    fn new(shown: Shown) -> Hidden {
+    fn new(client: &Client, shown: Shown) -> Hidden {
         let Shown { sequence, record, content } = shown;
         let content = Arc::unwrap_or_clone(content);
         let until = match record.status {
-            Status::Asked { due: Some(due), .. } => due,
-            _ => record.handed_out_at,
+            Status::Asked { due: Some(due), .. } => client.shown_due(due),
+            _ => client.shown(record.handed_out_at),
         };
         let (delivery_count, at) = (record.delivery_count, record.handed_out_at);
         Hidden {
             claim: Claim { sequence_number: sequence, delivery_count, at },
             until,
             accepted_at: record.accepted_at,
-            expires_at: record.expires_at,
+            expires_at: record.expires_at.map(|due| client.shown_due(due)),
             headers: content.headers,
             body: content.body,
         }
@@ -94,7 +95,7 @@ impl Queue {
         match self.client().ask(Command::HideNext { queue: self.name().clone(), max, lasts }).await? {
             Reply::HideNext(answer) => {
                 let shown = answer.map_err(ReceiveError::Refused)?;
-                Ok(shown.into_iter().map(Hidden::new).collect())
+                Ok(shown.into_iter().map(|shown| Hidden::new(self.client(), shown)).collect())
             }
             other => unreachable!("hiding messages is answered with them: {other:?}"),
         }
@@ -115,7 +116,10 @@ impl Queue {
     ) -> Result<Hidden, SettleError> {
         let queue = self.name().clone();
         match self.client().ask(Command::HideAgain { queue, claim, lasts, body }).await? {
-            Reply::HideAgain(answer) => Ok(Hidden::new(*answer.map_err(SettleError::Refused)?)),
+            Reply::HideAgain(answer) => {
+                let shown = answer.map_err(SettleError::Refused)?;
+                Ok(Hidden::new(self.client(), *shown))
+            }
             other => unreachable!("hiding a message is answered with it: {other:?}"),
         }
     }

@@ -14,11 +14,11 @@ use crate::engine::client::settling::Ending;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion as CompletionCommand;
 use crate::engine::rules::command::Held;
-use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settled;
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::receipt::Receipt;
 use crate::error::Misuse;
 use crate::error::SettleError;
 use crate::error::SettleRefusal;
@@ -187,9 +187,18 @@ impl Kept {
     ) -> Result<Vec<Receipt>, SettleError> {
         let completion: CompletionCommand = completion.check()?;
         let next = next.map(|ending| ending.check(&self.client)).transpose()?;
-        let settlement = RunSettlement { completed, completion, next, keep_rest: false };
+        let settlement = RunSettlement { completed, completion, next, keep_rest: false, first: None };
         let command = Command::SettleRun { queue: self.queue.clone(), token, settlement };
         Ok(settled(self.client.ask(command).await?)?.receipts)
+    }
+
+    /// Gives a delivery back as if it had not been handed out. It is asked before this returns, so whatever is asked
+    /// later finds it given back; nobody hears whether its lock was lost before.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) fn give_back(&self, id: DeliveryId) {
+        let Held { token, sequence, delivery_count } = id.held();
+        let (queue, settlement) = (self.queue.clone(), Settlement::Release);
+        self.client.give_back(Command::Settle { queue, token, sequence, delivery_count, settlement });
     }
 
     /// Prolongs a lock by the queue's lock time from now, and says until when.

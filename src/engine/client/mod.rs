@@ -1,15 +1,18 @@
 //! The waist: everything the outside can ask of the engine.
 
+mod background;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 pub(crate) mod client;
 pub(crate) mod delivery;
 pub(crate) mod events;
 pub(crate) mod hidden;
+mod history;
 pub(crate) mod kept;
 mod once;
 pub(crate) mod queue;
 pub(crate) mod received;
 pub(crate) mod run;
+pub(crate) mod scheduled;
 pub(crate) mod settling;
 pub(crate) mod taken;
 pub(crate) mod workflow;

@@ -4,7 +4,7 @@ use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_batch;
 use crate::engine::client::queue::receipts;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Receipt;
+use crate::engine::rules::receipt::Receipt;
 use crate::error::SendError;
 use crate::id::IdempotencyKey;
 use crate::limits;

@@ -11,10 +11,11 @@ use crate::engine::client::workflow::Workflow;
 use crate::engine::query::Answer;
 use crate::engine::query::Query;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Redriven;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::view::DeadLetterView;
 use crate::engine::view::MessageView;
 use crate::engine::view::QueueView;
@@ -37,8 +38,8 @@ use crate::message::NewMessage;
 /// A handle of one queue. Cheap to clone; it does not keep the queue from being deleted.
 #[derive(Clone)]
 pub struct Queue {
-    client: Client,
-    name: QueueName,
+    pub(crate) client: Client,
+    pub(crate) name: QueueName,
 }
 
 impl Queue {
@@ -58,6 +59,9 @@ impl Queue {
 
     /// Sends a message. When this returns, the message is on disk.
     ///
+    /// Messages are accepted in the order in which the futures of their sends are first polled: those of one task in the order
+    /// in which it awaits them, and those of a `join_all` in the order of its list.
+    ///
     /// # Errors
     /// [`SendRefusal`](crate::SendRefusal); [`Misuse`] names a field that is not allowed.
     pub async fn send(&self, message: Message) -> Result<Receipt, SendError> {
@@ -73,14 +77,23 @@ impl Queue {
         &self,
         messages: impl IntoIterator<Item = Message>,
     ) -> Result<Vec<Receipt>, SendError> {
+        self.send_whole(messages, limits::SEND_BATCH_MAX).await
+    }
+
+    /// The same of up to `max` messages, for an endpoint that bounds the bytes of what its clients send as one.
+    pub(crate) async fn send_whole(
+        &self,
+        messages: impl IntoIterator<Item = Message>,
+        max: usize,
+    ) -> Result<Vec<Receipt>, SendError> {
         let mut checked = Vec::new();
         for message in messages {
             checked.push(message.check()?);
-            if checked.len() > limits::SEND_BATCH_MAX {
+            if checked.len() > max {
                 break;
             }
         }
-        check_batch(&checked)?;
+        check_batch_of(&checked, max)?;
         self.send_checked(checked).await
     }
 
@@ -122,15 +135,6 @@ impl Queue {
         receipts(self.client.ask(Command::Send { queue: self.name.clone(), messages }).await?)
     }
 
-    /// Stops a scheduled message; its place counts as settled.
-    ///
-    /// # Errors
-    /// [`SendRefusal::NotScheduled`](crate::SendRefusal::NotScheduled) when it is not scheduled, or not any more.
-    pub async fn cancel(&self, number: SequenceNumber) -> Result<(), SendError> {
-        receipts(self.client.ask(Command::Cancel { queue: self.name.clone(), sequence: number }).await?)?;
-        Ok(())
-    }
-
     /// Receives the next message of a workflow nobody holds, waiting for one up to `wait`.
     ///
     /// # Errors
@@ -147,6 +151,22 @@ impl Queue {
         check_max(max)?;
         let command = Command::Receive { queue: self.name.clone(), max, token: self.client.token()? };
         deliveries(&self.client, &self.name, self.client.ask_for_work(command, wait).await?)
+    }
+
+    /// Receives as [`Queue::receive_many`], but waits only until there is `enough`. What was handed out before is
+    /// always received.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) async fn receive_until(
+        &self,
+        max: usize,
+        wait: Duration,
+        enough: impl Future<Output = ()>,
+    ) -> Result<Vec<Delivery>, ReceiveError> {
+        check_max(max)?;
+        let token = self.client.token()?;
+        let command = Command::Receive { queue: self.name.clone(), max, token };
+        let reply = self.client.ask_for_work_until(command, token, wait, enough).await?;
+        deliveries(&self.client, &self.name, reply)
     }
 
     /// Receives a run of up to `max` consecutive messages of one workflow, waiting up to `wait` for the first.
@@ -210,21 +230,14 @@ impl Queue {
         let mut deliveries: Vec<&mut Delivery> = deliveries.into_iter().collect();
         check_to_complete(&self.name, &deliveries)?;
         let named: Vec<_> = deliveries.iter().map(|delivery| delivery.to_settle()).collect();
-        let unsettled = named.iter().filter_map(|named| named.as_ref().ok()).copied().collect();
-        let command = Command::CompleteAll { queue: self.name.clone(), deliveries: unsettled };
+        let command = Command::CompleteAll { queue: self.name.clone(), deliveries: named };
         let Reply::CompleteAll(answers) = self.client.ask(command).await? else {
             unreachable!("completing deliveries is answered for each of them");
         };
-        let mut answers = answers.into_iter();
-        let mut completed = Vec::with_capacity(named.len());
-        for (delivery, named) in deliveries.iter_mut().zip(named) {
-            let answer = named.and_then(|_| answers.next().expect("every delivery has its answer"));
-            if answer.is_ok() {
-                delivery.note_settled();
-            }
-            completed.push(answer);
+        for (delivery, _) in deliveries.iter_mut().zip(&answers).filter(|(_, answer)| answer.is_ok()) {
+            delivery.note_settled();
         }
-        Ok(completed)
+        Ok(answers)
     }
 
     /// Settles deliveries of this queue whose handles were let go of with [`Delivery::keep`] or [`Run::keep`].
@@ -366,6 +379,15 @@ impl Queue {
         purge(&self.client, &self.name, PurgeScope::Everything).await
     }
 
+    /// Notes on the queue that the handlers of a daemon pause, or go on; false when that is known. It is kept with the queue,
+    /// also in a backup. The engine itself hands out as ever.
+    ///
+    /// # Errors
+    /// [`QueueRefusal::QueueNotFound`](crate::QueueRefusal::QueueNotFound).
+    pub async fn set_paused(&self, paused: bool) -> Result<bool, QueueError> {
+        self.client.ask_queue(Command::PauseQueue { name: self.name.clone(), paused }).await
+    }
+
     /// Removes one dead letter for good. Returns whether there was one with this number.
     ///
     /// # Errors
@@ -384,8 +406,12 @@ impl Queue {
 }
 
 pub(crate) fn check_batch(messages: &[NewMessage]) -> Result<(), Misuse> {
-    if messages.len() > limits::SEND_BATCH_MAX {
-        return Err(Misuse::new("batch", format!("has more than {} messages", limits::SEND_BATCH_MAX)));
+    check_batch_of(messages, limits::SEND_BATCH_MAX)
+}
+
+fn check_batch_of(messages: &[NewMessage], max: usize) -> Result<(), Misuse> {
+    if messages.len() > max {
+        return Err(Misuse::new("batch", format!("has more than {max} messages")));
     }
     let bytes: usize = messages.iter().map(NewMessage::len).sum();
     if bytes > limits::SEND_BATCH_BYTES_MAX {
@@ -417,7 +443,7 @@ pub(crate) async fn purge(
     scope: PurgeScope,
 ) -> Result<u64, OperateError> {
     let (mut count, mut entry) = (0, None);
-    let mut from = Some(SequenceNumber::new(0));
+    let mut from = Some(PurgeFrom::Start);
     while let Some(next) = from {
         let command = Command::Purge { queue: queue.clone(), scope: scope.clone(), from: next };
         let purged = match client.ask_on(command, entry).await? {
@@ -425,7 +451,8 @@ pub(crate) async fn purge(
             other => unreachable!("a purge is answered as one: {other:?}"),
         };
         count += purged.count;
-        (from, entry) = (purged.next, purged.entry);
+        // What a trial has removed is there again, and would be removed for ever.
+        (from, entry) = (purged.next.filter(|_| !client.is_dry_run()), purged.entry);
     }
     Ok(count)
 }

@@ -6,9 +6,12 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use crate::clock::Timestamp;
+use crate::engine::client::client::Client;
 use crate::engine::rules::command::Handed;
 use crate::engine::rules::record::Attempt;
+use crate::engine::rules::record::LOCK_LOST;
 use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::Suspicion;
 use crate::error::Misuse;
 use crate::header::Headers;
 use crate::id::MessageId;
@@ -41,10 +44,11 @@ pub struct Received {
     pub body: Bytes,
     ordered: bool,
     has_state: bool,
+    is_suspect: bool,
 }
 
 impl Received {
-    pub(crate) fn new(handed: Handed) -> Received {
+    pub(crate) fn new(client: &Client, handed: Handed) -> Received {
         let Handed { sequence, record, content, has_state, .. } = handed;
         let (record, content) = (Arc::unwrap_or_clone(record), Arc::unwrap_or_clone(content));
         Received {
@@ -55,11 +59,12 @@ impl Received {
             delivery_count: record.delivery_count,
             attempts: record.attempts,
             accepted_at: record.accepted_at,
-            expires_at: record.expires_at,
+            expires_at: record.expires_at.map(|due| client.shown_due(due)),
             headers: content.headers,
             body: content.body,
             ordered: matches!(record.stream, Stream::Named(_)),
             has_state,
+            is_suspect: record.suspicion != Suspicion::None,
         }
     }
 
@@ -71,6 +76,17 @@ impl Received {
     /// Whether its workflow had a state when it was handed out; only its holder changes that.
     pub(crate) fn has_state(&self) -> bool {
         self.has_state
+    }
+
+    /// Whether it is handed out alone, because it failed together with others and nobody said which of them was to blame.
+    pub(crate) fn is_suspect(&self) -> bool {
+        self.is_suspect
+    }
+
+    /// How often its lock ran out, as far as its last attempts tell.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) fn times_lock_lost(&self) -> usize {
+        self.attempts.iter().filter(|attempt| attempt.reason == LOCK_LOST).count()
     }
 
     /// The body, read as JSON.

@@ -4,34 +4,43 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
+use crate::engine::client::delivery::DROPPED;
 use crate::engine::client::delivery::Renewal;
-use crate::engine::client::delivery::dropped;
 use crate::engine::client::delivery::settled;
 use crate::engine::client::received::Received;
+use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::settling::Ending;
+use crate::engine::client::settling::postponed;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion as CompletionCommand;
 use crate::engine::rules::command::Handed;
-use crate::engine::rules::command::Receipt;
+use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settled;
+use crate::engine::rules::command::Settlement;
+use crate::engine::rules::output::Output;
+use crate::engine::rules::receipt::Receipt;
 use crate::error::Misuse;
 use crate::error::SettleError;
 use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::token::LockToken;
 
 /// Consecutive messages of one workflow under one lock, to be settled from the first on.
 ///
+/// The future of a settle that is dropped may have taken effect: ask the same again, as with a
+/// [`Delivery`](crate::Delivery).
+///
 /// # Dropping
-/// A run that is dropped gives its messages back: the first unsettled one as a failed attempt, the others as if they
-/// had not been handed out.
-#[must_use = "a run that is dropped counts as a failed attempt of its first message"]
+/// A run that is dropped gives its messages back as [`Run::abandon_all`] does.
+#[must_use = "a run that is dropped counts as a failed attempt at its messages"]
 pub struct Run {
     messages: Vec<Received>,
     completed: usize,
     hold: RunHold,
     locked_until: Timestamp,
+    since: Duration,
     lasts: Duration,
 }
 
@@ -41,14 +50,21 @@ struct RunHold {
     queue: QueueName,
     token: LockToken,
     settled: bool,
+    /// The first message that is not settled.
+    first: Option<SequenceNumber>,
 }
 
 impl Drop for RunHold {
     fn drop(&mut self) {
         if !self.settled {
             let completion = CompletionCommand::default();
-            let next = Some(dropped());
-            let settlement = RunSettlement { completed: 0, completion, next, keep_rest: false };
+            let next = Some(Settlement::Suspect {
+                retry: Retry::Now,
+                reason: DROPPED.to_owned(),
+                output: Output::default(),
+            });
+            let settlement =
+                RunSettlement { completed: 0, completion, next, keep_rest: false, first: self.first };
             let (queue, token) = (self.queue.clone(), self.token);
             self.client.give_back(Command::SettleRun { queue, token, settlement });
         }
@@ -58,10 +74,12 @@ impl Drop for RunHold {
 impl Run {
     pub(crate) fn new(client: Client, queue: QueueName, handed: Vec<Handed>) -> Option<Run> {
         let first = handed.first()?;
-        let (token, locked_until, lasts) = (first.token, first.locked_until, first.lasts());
-        let hold = RunHold { client, queue, token, settled: false };
-        let messages = handed.into_iter().map(Received::new).collect();
-        Some(Run { messages, completed: 0, hold, locked_until, lasts })
+        let sequence = first.sequence;
+        let (token, locked_until) = (first.token, client.shown(first.locked_until));
+        let (since, lasts) = (client.elapsed_at(first.record.handed_out_at), first.lasts());
+        let messages = handed.into_iter().map(|handed| Received::new(&client, handed)).collect();
+        let hold = RunHold { client, queue, token, settled: false, first: Some(sequence) };
+        Some(Run { messages, completed: 0, hold, locked_until, since, lasts })
     }
 
     /// The messages that are not settled yet, in order.
@@ -116,9 +134,11 @@ impl Run {
     ) -> Result<Vec<Receipt>, SettleError> {
         self.check(count)?;
         let completion = completion.check()?;
-        let settlement = RunSettlement { completed: count, completion, next: None, keep_rest: true };
+        let settlement =
+            RunSettlement { completed: count, completion, next: None, keep_rest: true, first: self.first() };
         let settled = self.settle(settlement).await?;
         self.completed += count;
+        self.hold.first = self.first();
         self.hold.settled = self.messages().is_empty();
         Ok(settled.receipts)
     }
@@ -130,12 +150,28 @@ impl Run {
     /// As [`Run::complete_first`].
     pub async fn complete_first_then(&mut self, count: usize, next: Ending) -> Result<(), SettleError> {
         self.check(count.saturating_add(1))?;
-        let next = Some(next.check(&self.hold.client)?);
-        let completion = CompletionCommand::default();
-        self.settle(RunSettlement { completed: count, completion, next, keep_rest: false }).await?;
-        self.completed = self.messages.len();
-        self.hold.settled = true;
-        Ok(())
+        let next = next.check(&self.hold.client)?;
+        self.end(count, Some(next)).await
+    }
+
+    /// Gives back all that is left as failed, without saying which of the messages failed.
+    ///
+    /// Each is handed out alone from then on, until it is settled, and its first delivery alone does not count again. So only
+    /// the message that fails alone, too, is exhausted. A lost lock and a process that ends do the same. The delay is that of
+    /// the first message; the others follow it.
+    ///
+    /// # Errors
+    /// As [`Run::complete_all`]; [`Misuse`] when properties are to be set.
+    pub async fn abandon_all(&mut self, abandon: Abandon) -> Result<(), SettleError> {
+        let next = abandon.check_shared(&self.hold.client)?;
+        self.end(0, Some(next)).await
+    }
+
+    /// Gives back all that is left, handled, but without the room for what it leads to: it is tried again after the queue's
+    /// backoff, and nothing is counted.
+    pub(crate) async fn postpone_all(&mut self, reason: String) -> Result<(), SettleError> {
+        let next = postponed(&self.hold.client, reason)?;
+        self.end(0, Some(next)).await
     }
 
     /// Gives back all that is left as if it had not been handed out.
@@ -143,11 +179,22 @@ impl Run {
     /// # Errors
     /// As [`Run::complete_all`].
     pub async fn release(&mut self) -> Result<(), SettleError> {
+        self.end(0, None).await
+    }
+
+    /// Completes the first messages, ends the next in its own way, and gives back the others.
+    async fn end(&mut self, completed: usize, next: Option<Settlement>) -> Result<(), SettleError> {
         let completion = CompletionCommand::default();
-        self.settle(RunSettlement { completed: 0, completion, next: None, keep_rest: false }).await?;
+        self.settle(RunSettlement { completed, completion, next, keep_rest: false, first: self.first() })
+            .await?;
         self.completed = self.messages.len();
         self.hold.settled = true;
         Ok(())
+    }
+
+    /// Where it goes on: a settlement that is asked again is so never taken for the next.
+    fn first(&self) -> Option<SequenceNumber> {
+        self.messages().first().map(|message| message.sequence_number)
     }
 
     fn check(&self, count: usize) -> Result<(), Misuse> {
@@ -177,8 +224,8 @@ impl Run {
         Renewal::new(self.hold.client.clone(), self.hold.queue.clone(), self.hold.token)
     }
 
-    /// For how long the lock was still held at the hand-out.
-    pub(crate) fn lasts(&self) -> Duration {
-        self.lasts
+    /// When the lock was taken, in the clock's elapsed time, and for how long.
+    pub(crate) fn lock_time(&self) -> (Duration, Duration) {
+        (self.since, self.lasts)
     }
 }

@@ -1,5 +1,6 @@
 //! The ways to end a delivery, as a consumer says them.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use crate::engine::rules::command::Completion as CompletionCommand;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::output::Output;
 use crate::error::Misuse;
 use crate::error::SettleError;
 use crate::header::Properties;
@@ -59,6 +61,12 @@ impl Completion {
         self
     }
 
+    /// The queues it sends to, each once, in order.
+    pub(crate) fn targets(&self) -> Vec<String> {
+        let names: BTreeSet<&String> = self.sends.iter().map(|(queue, _)| queue).collect();
+        names.into_iter().cloned().collect()
+    }
+
     /// Whether nothing happens beside the completion.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.state, StateChange::Keep) && self.sends.is_empty()
@@ -95,6 +103,7 @@ pub struct Abandon {
     when: When,
     reason: String,
     properties: Properties,
+    output: Output,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -105,9 +114,20 @@ enum When {
     Backoff,
 }
 
+impl When {
+    fn check(self, client: &Client) -> Result<Retry, SettleError> {
+        Ok(match self {
+            When::Now => Retry::Now,
+            When::After(delay) => Retry::After(delay.min(limits::DURATION_MAX)),
+            When::At(instant) => Retry::At(instant),
+            When::Backoff => Retry::Backoff(client.entropy()?),
+        })
+    }
+}
+
 impl Abandon {
     fn when(when: When) -> Abandon {
-        Abandon { when, reason: String::new(), properties: Properties::new() }
+        Abandon { when, reason: String::new(), properties: Properties::new(), output: Output::default() }
     }
 
     /// Try again at once.
@@ -137,6 +157,13 @@ impl Abandon {
         self
     }
 
+    /// Keeps what was written during the attempt with it, at most 4 KiB, of all attempts of a message together 8 KiB.
+    #[must_use]
+    pub fn output(mut self, output: Output) -> Abandon {
+        self.output = output;
+        self
+    }
+
     /// Sets a property of the message.
     #[must_use]
     pub fn property(mut self, name: impl Into<String>, value: impl Into<PropertyValue>) -> Abandon {
@@ -146,15 +173,26 @@ impl Abandon {
 
     fn check(self, client: &Client) -> Result<Settlement, SettleError> {
         check_properties(&self.properties)?;
-        let retry = match self.when {
-            When::Now => Retry::Now,
-            When::After(delay) => Retry::After(delay.min(limits::DURATION_MAX)),
-            When::At(instant) => Retry::At(instant),
-            When::Backoff => Retry::Backoff(client.entropy()?),
-        };
+        let retry = self.when.check(client)?;
         let reason = shortened(self.reason, limits::REASON_BYTES_MAX);
-        Ok(Settlement::Abandon { retry, reason, properties: self.properties })
+        Ok(Settlement::Abandon { retry, reason, properties: self.properties, output: bounded(self.output) })
     }
+
+    /// The same of several messages that were handled together, when nobody knows which of them failed.
+    pub(crate) fn check_shared(self, client: &Client) -> Result<Settlement, SettleError> {
+        if !self.properties.is_empty() {
+            return Err(Misuse::new("properties", "cannot be set for several messages at once").into());
+        }
+        let retry = self.when.check(client)?;
+        let reason = shortened(self.reason, limits::REASON_BYTES_MAX);
+        Ok(Settlement::Suspect { retry, reason, output: bounded(self.output) })
+    }
+}
+
+/// A message that was handled and cannot be completed for lack of room: tried again after the queue's backoff, uncounted.
+pub(crate) fn postponed(client: &Client, reason: String) -> Result<Settlement, SettleError> {
+    let retry = When::Backoff.check(client)?;
+    Ok(Settlement::Postpone { retry, reason: shortened(reason, limits::REASON_BYTES_MAX) })
 }
 
 /// How one delivery ends.
@@ -186,8 +224,8 @@ impl Ending {
                     return Err(Misuse::new("reason", "is empty").into());
                 }
                 Ok(Settlement::DeadLetter {
-                    reason: shortened(reason, limits::REASON_BYTES_MAX),
-                    description: shortened(description, limits::DESCRIPTION_BYTES_MAX),
+                    reason: with_characters(reason, limits::DEAD_LETTER_TEXT_CHARACTERS_MAX),
+                    description: with_characters(description, limits::DEAD_LETTER_TEXT_CHARACTERS_MAX),
                     properties: Properties::new(),
                 })
             }
@@ -217,7 +255,20 @@ fn check_properties(properties: &Properties) -> Result<(), Misuse> {
     }
 }
 
+/// An output within the limit, whoever made it.
+fn bounded(output: Output) -> Output {
+    let Output { text, cut_bytes } = Output::end_of(output.text);
+    Output { text, cut_bytes: cut_bytes.saturating_add(output.cut_bytes) }
+}
+
 /// Cuts a text at a character's end: an error text of a handler may be of any length, and is no reason to refuse.
+fn with_characters(mut text: String, max: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(max) {
+        text.truncate(end);
+    }
+    text
+}
+
 pub(crate) fn shortened(mut text: String, bytes_max: usize) -> String {
     if text.len() > bytes_max {
         let end = (0..=bytes_max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);

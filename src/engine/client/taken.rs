@@ -41,13 +41,14 @@ pub struct TakenWorkflow {
 
 impl TakenWorkflow {
     pub(crate) fn new(client: Client, queue: QueueName, taken: Taken) -> TakenWorkflow {
+        let locked_until = client.shown(taken.locked_until);
         TakenWorkflow {
             client,
             queue,
             token: taken.token,
             workflow_id: taken.stream.workflow_id().cloned(),
             state: taken.state,
-            locked_until: taken.locked_until,
+            locked_until,
             closed: false,
         }
     }
@@ -80,6 +81,21 @@ impl TakenWorkflow {
         check_max(max)?;
         let command = Command::ReceiveTaken { queue: self.queue.clone(), token: self.token, max };
         deliveries(&self.client, &self.queue, self.client.ask_for_work(command, wait).await?)
+    }
+
+    /// Receives as [`TakenWorkflow::receive`], but waits only until there is `enough`. What was handed out before is
+    /// always received.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) async fn receive_until(
+        &self,
+        max: usize,
+        wait: Duration,
+        enough: impl Future<Output = ()>,
+    ) -> Result<Vec<Delivery>, ReceiveError> {
+        check_max(max)?;
+        let command = Command::ReceiveTaken { queue: self.queue.clone(), token: self.token, max };
+        let reply = self.client.ask_for_work_until(command, self.token, wait, enough).await?;
+        deliveries(&self.client, &self.queue, reply)
     }
 
     /// Receives messages of it that were set aside, all of them or none.

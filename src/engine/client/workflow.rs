@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::engine::client::client::Client;
+use crate::engine::client::history::history;
 use crate::engine::client::queue::purge;
 use crate::engine::client::settling::check_state;
 use crate::engine::client::settling::shortened;
@@ -12,6 +13,7 @@ use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::history::HistoryEntry;
 use crate::engine::view::MessageView;
 use crate::engine::view::WorkflowView;
 use crate::error::OperateError;
@@ -20,6 +22,7 @@ use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::queue::HoldKind;
 
 /// A handle of one workflow. Cheap to clone; it holds nothing.
 #[derive(Clone)]
@@ -49,6 +52,15 @@ impl Workflow {
             Answer::Workflow(view) => Ok(view.map(|view| *view)),
             other => unreachable!("a look at a workflow is answered with one: {other:?}"),
         }
+    }
+
+    /// Up to `limit` of its messages that have ended, newest first: before the entry with this number, or the newest. Empty
+    /// where its queue remembers none.
+    ///
+    /// # Errors
+    /// As [`Workflow::view`].
+    pub async fn history(&self, before: Option<u64>, limit: usize) -> Result<Vec<HistoryEntry>, QueueError> {
+        history(&self.client, &self.queue, Some(self.id.clone()), before, limit).await
     }
 
     /// Up to `limit` messages of its line in order, from a position (or sequence number, or ordinal) on.
@@ -87,7 +99,8 @@ impl Workflow {
         operated(self.client.ask(command).await?)
     }
 
-    /// Holds it: nothing of it is offered until it is resumed. Who has something of it can settle that.
+    /// Holds it: nothing of it is offered until it is resumed. Who has something of it can settle that. If it is held
+    /// for another cause, this hold stands on its own beside it.
     ///
     /// # Errors
     /// [`OperateRefusal::QueueNotFound`](crate::OperateRefusal::QueueNotFound).
@@ -96,12 +109,21 @@ impl Workflow {
         self.operate(Operation::Hold { reason }).await
     }
 
-    /// Resumes it; a spent message at its head is tried again.
+    /// Resumes it, for whatever it is held: an exhausted message at its head is tried again, and a gap that is still
+    /// open waits anew.
     ///
     /// # Errors
     /// [`OperateRefusal::NotHeld`](crate::OperateRefusal::NotHeld).
     pub async fn resume(&self) -> Result<(), OperateError> {
         self.operate(Operation::Resume { redrive: false }).await
+    }
+
+    /// Lifts one of its holds; it goes on when that was the last.
+    ///
+    /// # Errors
+    /// [`OperateRefusal::NotHeldFor`](crate::OperateRefusal::NotHeldFor) when it is not held for this cause.
+    pub async fn resume_for(&self, kind: HoldKind) -> Result<(), OperateError> {
+        self.operate(Operation::ResumeFor { kind }).await
     }
 
     /// Puts all its dead letters whose places are ahead back in place, then resumes it.
@@ -139,7 +161,8 @@ impl Workflow {
         self.operate(Operation::VoidGap { range }).await
     }
 
-    /// Gives up everything that is missing before the lowest waiting message.
+    /// Gives up everything that is missing before the lowest waiting message. In after-order, dead-letters the first
+    /// message whose predecessor is unknown instead: the chain waits for its own successor.
     ///
     /// # Errors
     /// [`OperateRefusal::NoHead`](crate::OperateRefusal::NoHead) when nothing waits behind a gap.

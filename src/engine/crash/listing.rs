@@ -6,22 +6,30 @@ use std::ops::Bound;
 use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::clock::Timestamp;
 use crate::engine::crash::story::keys;
 use crate::engine::crash::story::message_ids;
+use crate::engine::crash::wares::WORKFLOWS;
 use crate::engine::rules::change::Change;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::records::Records;
 use crate::error::Fault;
 use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::limits;
 use crate::queue::Order;
 
 /// The highest rank whose trail is looked up; positions and ordinals of a story are lower.
 const TRAILS: u64 = 16;
+
+/// The newest entries of each history that are looked up.
+const HISTORY_SHOWN: usize = 100;
 
 /// More rows than any story has: a walk that finds as many goes round in circles.
 const ROWS_MAX: usize = 10_000;
@@ -84,7 +92,7 @@ impl Listing {
                 records.write(Change::Ready(queue.id, ticket, None))?;
             }
         }
-        while let Some(reminder) = records.reminder_first()?
+        while let Some(reminder) = first_reminder(records)?
             && self.goes_on()
         {
             self.add("reminder", &reminder);
@@ -98,7 +106,7 @@ impl Listing {
         for queue in records.queues(None, limits::QUEUES_MAX)? {
             self.add_queue(records, &queue)?;
         }
-        self.add("reminder", &records.reminder_first()?);
+        self.add("reminder", &first_reminder(records)?);
         self.add("audit", &(records.audit_after(0, limits::PAGE_MAX)?, records.audit_last()?));
         let mut after = None;
         while let Some((key, holding)) = records.holding_after(after.as_ref())?
@@ -135,6 +143,8 @@ impl Listing {
         }
         self.add("dead", &records.dead_letters(queue.id, Bound::Unbounded, limits::PAGE_MAX)?);
         self.add("answers", &records.answer_count(queue.id)?);
+        self.add_history(records, queue)?;
+        self.add_cursors(records, queue)?;
         for key in keys() {
             self.add("answer", &records.answer(queue.id, key.text())?);
         }
@@ -142,6 +152,44 @@ impl Listing {
             for id in message_ids() {
                 self.add("duplicate", &records.duplicate(queue.id, &id)?);
             }
+        }
+        Ok(())
+    }
+
+    fn add_history(&mut self, records: &dyn Records, queue: &QueueRecord) -> Result<(), Fault> {
+        let span = records.tally(queue.id)?.history;
+        for number in (span.first..span.next).rev().take(HISTORY_SHOWN) {
+            let entry = records.history(queue.id, number)?;
+            let of = entry.as_ref().and_then(|entry| entry.sequence_number);
+            let of_message = of.map(|sequence| records.history_of_message(queue.id, sequence)).transpose()?;
+            let id = entry.as_ref().and_then(|entry| entry.workflow_id.clone());
+            let key = id.map(|id| WorkflowKey { queue: queue.id, stream: Stream::Named(id) });
+            let of_workflow = key.map(|key| records.history_of_workflow(&key, number)).transpose()?;
+            self.add("history", &(entry, of_message, of_workflow));
+        }
+        Ok(())
+    }
+
+    fn add_cursors(&mut self, records: &dyn Records, queue: &QueueRecord) -> Result<(), Fault> {
+        self.add("cursors", &(records.cursor_count(queue.id)?, records.cursor_oldest(queue.id)?));
+        for id in WORKFLOWS {
+            let id = WorkflowId::new(id).expect("a good ID");
+            let key = WorkflowKey { queue: queue.id, stream: Stream::Named(id) };
+            if let Some(cursor) = records.cursor(&key)? {
+                self.add("cursor", &cursor);
+                self.add_marks(records, &key)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_marks(&mut self, records: &dyn Records, key: &WorkflowKey) -> Result<(), Fault> {
+        let mut rank = 0;
+        while let Some(mark) = records.mark_from(key, rank)?
+            && self.goes_on()
+        {
+            self.add("mark", &(mark, records.mark_upto(key, mark.to)?));
+            rank = mark.from + 1;
         }
         Ok(())
     }
@@ -169,13 +217,7 @@ impl Listing {
             self.add("aside", &(found, sequence));
             rank = found + 1;
         }
-        rank = 0;
-        while let Some(mark) = records.mark_from(&key, rank)?
-            && self.goes_on()
-        {
-            self.add("mark", &(mark, records.mark_upto(&key, mark.to)?));
-            rank = mark.from + 1;
-        }
+        self.add_marks(records, &key)?;
         let mut from = (0, SequenceNumber::new(0));
         while let Some(dead) = records.dead_letter_of(&key, from)?
             && self.goes_on()
@@ -190,14 +232,19 @@ impl Listing {
     }
 
     fn add_chain(&mut self, records: &dyn Records, key: &WorkflowKey) -> Result<(), Fault> {
-        self.add("root", &(records.root_first(key)?, records.waiting_first(key)?));
+        self.add("root", &(records.root_from(key, SequenceNumber::new(0))?, records.waiting_first(key)?));
         self.add("first link", &records.link(key, None)?);
         for id in message_ids() {
             self.add("link", &(records.link(key, Some(&id))?, records.waiting(key, &id)?));
         }
         for rank in 1..=TRAILS {
-            self.add("trail", &records.trail(key, rank)?);
+            let trail = records.trail_from(key, rank)?.filter(|(at, _)| *at == rank);
+            self.add("trail", &trail.map(|(_, trail)| trail));
         }
         Ok(())
     }
+}
+
+fn first_reminder(records: &dyn Records) -> Result<Option<Reminder>, Fault> {
+    records.reminder_from(Due::engine(Timestamp::default()))
 }

@@ -16,4 +16,5 @@ pub(crate) mod setting;
 pub(crate) mod story;
 mod sweep;
 mod teller;
+pub(crate) mod upgrade;
 mod wares;

@@ -3,9 +3,11 @@
 use crate::clock::Timestamp;
 use crate::engine::crash::listing::Listing;
 use crate::engine::crash::rows::Rows;
+use crate::engine::query::first_reminders;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::records::Records;
 use crate::engine::store::Store;
 use crate::error::Fault;
@@ -105,7 +107,9 @@ fn play(records: &mut dyn Records, rules: &mut Rules, turn: &Turn) -> Result<Vec
         apply(records, rules, turn.now, Command::ExpireLock { token })?;
     }
     for _ in 0..REMINDERS_PER_TURN {
-        let Some(reminder) = records.reminder_first()?.filter(|reminder| reminder.due <= turn.now) else {
+        let firsts = first_reminders(records)?.into_iter().flatten();
+        let due = firsts.filter(|reminder| reminder.due.is_past(Now::same(turn.now)));
+        let Some(reminder) = due.min_by_key(|reminder| reminder.due.at()) else {
             break;
         };
         apply(records, rules, turn.now, Command::Remind(reminder))?;
@@ -123,5 +127,5 @@ fn apply(
     now: Timestamp,
     command: Command,
 ) -> Result<Reply, Fault> {
-    Ok(rules.apply(now, command, records)?.reply)
+    Ok(rules.apply(Now::same(now), command, records)?.reply)
 }

@@ -13,6 +13,10 @@ use crate::clock::Timestamp;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::cursor::Cursor;
+use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
@@ -62,13 +66,19 @@ pub(crate) struct Rows {
     pub(crate) holdings: BTreeMap<WorkflowKey, Holding>,
     pub(crate) ready: BTreeMap<(QueueId, u64), Stream>,
     /// By instant, queue and bytes: those of one instant come in an order that must not change from file to file.
-    pub(crate) reminders: BTreeMap<(Timestamp, QueueId, Vec<u8>), Reminder>,
+    pub(crate) reminders: BTreeMap<(Due, QueueId, Vec<u8>), Reminder>,
     dead_by_workflow: BTreeSet<(WorkflowKey, u64, SequenceNumber)>,
     dead_by_reason: BTreeSet<(QueueId, String, SequenceNumber)>,
     pub(crate) duplicates: BTreeMap<(QueueId, MessageId), Duplicate>,
     pub(crate) answers: BTreeMap<(QueueId, Arc<str>), Arc<Answered>>,
     pub(crate) answer_counts: BTreeMap<QueueId, u64>,
     pub(crate) audit: BTreeMap<u64, Arc<AuditEntry>>,
+    pub(crate) history: BTreeMap<(QueueId, u64), Arc<HistoryEntry>>,
+    pub(crate) history_by_message: BTreeMap<(QueueId, SequenceNumber), u64>,
+    pub(crate) history_by_workflow: BTreeSet<(WorkflowKey, u64)>,
+    pub(crate) cursors: BTreeMap<WorkflowKey, Cursor>,
+    pub(crate) cursors_by_age: BTreeSet<(QueueId, Timestamp, Stream)>,
+    pub(crate) cursor_counts: BTreeMap<QueueId, CursorCount>,
 }
 
 /// Puts or deletes a row of a map.
@@ -120,6 +130,12 @@ impl Rows {
         self.duplicates.retain(|(queue, _), _| *queue != gone);
         self.answers.retain(|(queue, _), _| *queue != gone);
         self.answer_counts.remove(&gone);
+        self.history.retain(|(queue, _), _| *queue != gone);
+        self.history_by_message.retain(|(queue, _), _| *queue != gone);
+        self.history_by_workflow.retain(|(key, _)| key.queue != gone);
+        self.cursors.retain(|key, _| key.queue != gone);
+        self.cursors_by_age.retain(|(queue, _, _)| *queue != gone);
+        self.cursor_counts.remove(&gone);
     }
 }
 
@@ -200,12 +216,14 @@ impl Records for Rows {
         Ok(self.links.get(&(key.clone(), after.cloned())).cloned())
     }
 
-    fn trail(&self, key: &WorkflowKey, rank: u64) -> Read<Option<TrailEntry>> {
-        Ok(self.trails.get(&(key.clone(), rank)).cloned())
+    fn trail_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, TrailEntry)>> {
+        let trails = self.trails.range((key.clone(), rank)..).next();
+        Ok(trails.filter(|((of, _), _)| of == key).map(|((_, rank), trail)| (*rank, trail.clone())))
     }
 
-    fn root_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>> {
-        Ok(self.roots.iter().find(|(of, _)| of == key).map(|(_, sequence)| *sequence))
+    fn root_from(&self, key: &WorkflowKey, from: SequenceNumber) -> Read<Option<SequenceNumber>> {
+        let mut of_workflow = self.roots.iter().filter(|(of, _)| of == key);
+        Ok(of_workflow.find(|(_, sequence)| *sequence >= from).map(|(_, sequence)| *sequence))
     }
 
     fn waiting(&self, key: &WorkflowKey, id: &MessageId) -> Read<Option<SequenceNumber>> {
@@ -236,8 +254,9 @@ impl Records for Rows {
         Ok(first.filter(|((of, _), _)| *of == queue).map(|((_, ticket), stream)| (*ticket, stream.clone())))
     }
 
-    fn reminder_first(&self) -> Read<Option<Reminder>> {
-        Ok(self.reminders.values().next().cloned())
+    fn reminder_from(&self, from: Due) -> Read<Option<Reminder>> {
+        let next = self.reminders.range((from, QueueId(0), Vec::new())..).next();
+        Ok(next.map(|(_, reminder)| reminder.clone()))
     }
 
     fn dead_letter_of(
@@ -289,6 +308,32 @@ impl Records for Rows {
         Ok(self.audit.range(number + 1..).map(|(_, entry)| entry.clone()).take(limit).collect())
     }
 
+    fn history(&self, queue: QueueId, number: u64) -> Read<Option<Arc<HistoryEntry>>> {
+        Ok(self.history.get(&(queue, number)).cloned())
+    }
+
+    fn history_of_message(&self, queue: QueueId, sequence: SequenceNumber) -> Read<Option<u64>> {
+        Ok(self.history_by_message.get(&(queue, sequence)).copied())
+    }
+
+    fn history_of_workflow(&self, key: &WorkflowKey, upto: u64) -> Read<Option<u64>> {
+        let last = self.history_by_workflow.range(..=(key.clone(), upto)).next_back();
+        Ok(last.filter(|(of, _)| of == key).map(|(_, number)| *number))
+    }
+
+    fn cursor(&self, key: &WorkflowKey) -> Read<Option<Cursor>> {
+        Ok(self.cursors.get(key).copied())
+    }
+
+    fn cursor_oldest(&self, queue: QueueId) -> Read<Option<(Timestamp, WorkflowKey)>> {
+        let oldest = self.cursors_by_age.iter().find(|(of, _, _)| *of == queue);
+        Ok(oldest.map(|(_, since, stream)| (*since, WorkflowKey { queue, stream: stream.clone() })))
+    }
+
+    fn cursor_count(&self, queue: QueueId) -> Read<CursorCount> {
+        Ok(self.cursor_counts.get(&queue).copied().unwrap_or_default())
+    }
+
     fn write(&mut self, change: Change) -> Result<(), Fault> {
         self.changes += 1;
         self.kinds.insert(std::mem::discriminant(&change));
@@ -324,6 +369,19 @@ impl Records for Rows {
             Change::Answer(queue, key, answered) => put(&mut self.answers, (queue, key), answered),
             Change::Audit(number, entry) => put(&mut self.audit, number, entry),
             Change::AnswerCount(queue, count) => put(&mut self.answer_counts, queue, count),
+            Change::History(queue, number, entry) => put(&mut self.history, (queue, number), entry),
+            Change::HistoryOfMessage(queue, sequence, entry) => {
+                put(&mut self.history_by_message, (queue, sequence), entry);
+            }
+            Change::HistoryOfWorkflow(key, number, there) => {
+                list(&mut self.history_by_workflow, (key, number), there);
+            }
+            Change::Cursor(key, since, cursor) => {
+                let listed = (key.queue, since, key.stream.clone());
+                list(&mut self.cursors_by_age, listed, cursor.is_some());
+                put(&mut self.cursors, key, cursor);
+            }
+            Change::CursorCount(queue, count) => put(&mut self.cursor_counts, queue, count),
         }
         Ok(())
     }

@@ -9,22 +9,26 @@ use crate::engine::crash::rows::Rows;
 use crate::engine::crash::story;
 use crate::engine::crash::wares;
 use crate::engine::crash::wares::QUEUES;
+use crate::engine::query::first_reminders;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion;
 use crate::engine::rules::command::Handed;
 use crate::engine::rules::command::Operation;
+use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Records;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::queue::HoldKind;
 use crate::queue::Order;
 use crate::token::LockToken;
 
@@ -102,7 +106,8 @@ impl Teller {
 
     /// Moves the clock a little, or to what is due next, or just before or after it.
     fn advance(&mut self, rows: &Rows, rules: &Rules) {
-        let reminder = rows.reminder_first().expect("plain rows never fail").map(|reminder| reminder.due);
+        let reminders = first_reminders(rows).expect("plain rows never fail").into_iter().flatten();
+        let reminder = reminders.map(|reminder| reminder.due.at()).min();
         let deadline = rules.locks().first_deadline().map(|(due, _)| due);
         let due = reminder.into_iter().chain(deadline).min().unwrap_or(self.now).as_millis();
         let target = match self.random.below(6) {
@@ -219,7 +224,7 @@ impl Teller {
             let next = self.random.chance(50).then(|| self.settlement());
             let completed = self.below(2);
             let (completion, keep_rest) = (self.completion(), self.random.chance(30));
-            let settlement = RunSettlement { completed, completion, next, keep_rest };
+            let settlement = RunSettlement { completed, completion, next, keep_rest, first: None };
             return Command::SettleRun { queue, token, settlement };
         }
         Command::Settle { queue, token, sequence, delivery_count, settlement: self.settlement() }
@@ -251,14 +256,21 @@ impl Teller {
             2 => Retry::At(soon),
             _ => Retry::Backoff(self.random.below(1 << 40)),
         };
-        match self.random.below(11) {
+        match self.random.below(13) {
             0..5 => Settlement::Complete(self.completion()),
-            5..7 => Settlement::Abandon { retry, reason: "busy".to_owned(), properties },
+            5..7 => Settlement::Abandon {
+                retry,
+                reason: "busy".to_owned(),
+                properties,
+                output: Output::default(),
+            },
             7..9 => Settlement::Defer { until: self.random.chance(30).then_some(soon), properties },
             9 => {
                 let reason = self.random.pick(&["bad", "worse"]).to_owned();
                 Settlement::DeadLetter { reason, description: "asked for".to_owned(), properties }
             }
+            10 => Settlement::Suspect { retry, reason: "gone".to_owned(), output: Output::default() },
+            11 => Settlement::Postpone { retry, reason: "full".to_owned() },
             _ => Settlement::Release,
         }
     }
@@ -297,19 +309,21 @@ impl Teller {
             return Command::SetState { queue, workflow, state };
         }
         let range = (Position::FIRST, Position::new(4).expect("a good position"));
-        let operation = match self.random.below(8) {
+        let kinds = [HoldKind::Operator, HoldKind::Gap, HoldKind::Exhausted];
+        let operation = match self.random.below(9) {
             0..2 => Operation::Hold { reason: "wait".to_owned() },
             2..4 => Operation::Resume { redrive: self.random.chance(50) },
             4 => Operation::RetryNow,
             5 => Operation::SkipHead { reason: "no use".to_owned() },
             6 => Operation::VoidGap { range: self.random.chance(30).then_some(range) },
+            7 => Operation::ResumeFor { kind: self.random.pick(&kinds) },
             _ => Operation::ReleaseLock,
         };
         Command::Operate { queue, workflow, operation }
     }
 
     fn change_much(&mut self, rows: &Rows, queue: QueueName, name: &str, order: Order) -> Command {
-        let from = SequenceNumber::new(0);
+        let from = PurgeFrom::Start;
         match self.random.below(12) {
             0..4 => {
                 let position = self.random.chance(20).then_some(Position::FIRST);
@@ -320,7 +334,7 @@ impl Teller {
             4..6 => {
                 let (queue, sequence) =
                     self.number(rows, queue, |status| matches!(status, Status::Scheduled { .. }));
-                Command::Cancel { queue, sequence }
+                Command::Cancel { queue, sequence, void: self.random.chance(50) }
             }
             6 => Command::Purge { queue, scope: PurgeScope::DeadLetters, from },
             7 => {

@@ -32,6 +32,9 @@ const POSITIONS: u64 = 10;
 /// Lengths of bodies and states: none, short, and one that takes more than a page.
 const LENGTHS: [usize; 8] = [0, 3, 20, 20, 60, 60, 300, 5_000];
 
+/// The workflows of every queue.
+pub(crate) const WORKFLOWS: [&str; 3] = ["a", "b", "c"];
+
 pub(crate) const LOCK: Duration = Duration::from_secs(10);
 pub(crate) const GAP: Duration = Duration::from_secs(20);
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
@@ -53,7 +56,7 @@ pub(crate) fn queue_name(name: &str) -> QueueName {
 }
 
 pub(crate) fn workflow_id(random: &mut Random) -> WorkflowId {
-    WorkflowId::new(random.pick(&["a", "b", "c"])).expect("a good ID")
+    WorkflowId::new(random.pick(&WORKFLOWS)).expect("a good ID")
 }
 
 pub(crate) fn queue_options(order: Order, random: &mut Random) -> QueueOptions {
@@ -71,9 +74,14 @@ pub(crate) fn queue_options(order: Order, random: &mut Random) -> QueueOptions {
         time_to_live: random.chance(30).then_some(Duration::from_secs(120)),
         expired: random.pick(&[Expired::DeadLetter, Expired::Drop]),
         hold_on_defer: random.chance(30),
+        keep_deferred: random.chance(30),
         forget_after: Duration::from_secs(90),
         delete_when_idle: random.chance(10).then_some(Duration::from_secs(200)),
         early_max: 8,
+        history: random.chance(50).then(|| random.pick(&[Duration::from_secs(1), LOCK, GAP])),
+        history_max: random.pick(&[1, 3, 1_000]),
+        remember_cursor: random.pick(&[Duration::from_secs(1), GAP, Duration::from_secs(3_600)]),
+        cursors_max: random.pick(&[0, 1, 1_000]),
         ..QueueOptions::default()
     }
 }

@@ -16,9 +16,9 @@ use super::inbox::Request;
 use crate::engine::query::Answer;
 use crate::engine::query::Query;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::effect::Event;
+use crate::engine::rules::receipt::Receipt;
 use crate::error::Unavailable;
 use crate::header::Headers;
 use crate::id::QueueName;
@@ -95,7 +95,7 @@ impl Asker {
     pub(crate) fn back_up(&mut self) {
         let (slot, answer) = oneshot::channel();
         let posted = block_on(self.inbox.post(Request::Backup { target: PathBuf::new(), slot }));
-        if let (Ok(()), Ok(Ok(copied))) = (posted, block_on(answer)) {
+        if let (Ok(_ticket), Ok(Ok(copied))) = (posted, block_on(answer)) {
             assert!(copied >= self.last, "a backup has what was acknowledged before");
         }
     }

@@ -29,11 +29,11 @@ use crate::clock::Timestamp;
 use crate::engine::meter::Meter;
 use crate::engine::query::Answer;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Taken;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Stream;
 use crate::error::Unavailable;
 use crate::id::QueueName;
@@ -187,7 +187,7 @@ impl Gathered {
             Request::Backup { target, slot } => self.backups.push((target, slot)),
             Request::GiveBack(command) => self.commands.push((command, None)),
             Request::Close { slot } => self.closing.push(slot),
-            Request::Wake | Request::Sleep { .. } => {}
+            Request::Wake | Request::Sleep { .. } | Request::Withdraw(_) => {}
         }
     }
 }
@@ -198,6 +198,10 @@ fn refuse(request: Request, why: &Unavailable) {
         Request::Command { slot, .. } => drop(slot.send(Err(why.clone()))),
         Request::Query { slot, .. } => drop(slot.send(Err(why.clone()))),
         Request::Close { slot } => _ = slot.send(()),
-        Request::Backup { .. } | Request::GiveBack(_) | Request::Sleep { .. } | Request::Wake => {}
+        Request::Backup { .. }
+        | Request::GiveBack(_)
+        | Request::Sleep { .. }
+        | Request::Withdraw(_)
+        | Request::Wake => {}
     }
 }

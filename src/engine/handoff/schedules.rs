@@ -1,4 +1,4 @@
-//! Askers, the hot loop and the thread that commits, in hundreds of thousands of schedules.
+//! Askers, the hot loop and the thread that commits, in schedule after schedule.
 //!
 //! `SERIATIM_SCHEDULES=n` sets how many in all, `SERIATIM_SEED=n` which ones; `SERIATIM_SCHEDULE=text` replays one that has
 //! failed.
@@ -24,7 +24,7 @@ use super::inbox::Request;
 use super::threads::spawn;
 use crate::error::Unavailable;
 
-const SCHEDULES: usize = 300_000;
+const SCHEDULES: usize = 12_000;
 
 /// How many runs share the schedules: two stories, each with two schedulers.
 const RUNS: usize = 4;

@@ -2,6 +2,8 @@
 
 use std::io;
 
+pub(crate) use shuttle::sync::Mutex;
+pub(crate) use shuttle::sync::MutexGuard;
 pub(crate) use shuttle::sync::atomic::AtomicU64;
 pub(crate) use shuttle::sync::atomic::AtomicUsize;
 pub(crate) use shuttle::thread::JoinHandle;

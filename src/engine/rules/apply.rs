@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Held;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settled;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::lock::Locks;
+use crate::engine::rules::rate::Rates;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::settlements::Settlements;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
@@ -28,6 +32,8 @@ pub(crate) struct Outcome {
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     locks: Locks,
+    rates: Rates,
+    settlements: Settlements,
     /// The last use of queues that left no trace on disk: receives that found nothing, and looks.
     used_at: BTreeMap<QueueId, Timestamp>,
 }
@@ -35,6 +41,10 @@ pub(crate) struct Rules {
 impl Rules {
     pub(crate) fn locks(&self) -> &Locks {
         &self.locks
+    }
+
+    pub(crate) fn rates(&self) -> &Rates {
+        &self.rates
     }
 
     #[cfg(test)]
@@ -56,12 +66,12 @@ impl Rules {
     /// same rows and the same answers.
     pub(crate) fn apply(
         &mut self,
-        now: Timestamp,
+        now: Now,
         command: Command,
         records: &mut dyn Records,
     ) -> Result<Outcome, Fault> {
-        let used_at = self.note_command(now, &command, records)?;
-        let mut step = Step::new(now, records, &mut self.locks);
+        let used_at = self.note_command(now.engine, &command, records)?;
+        let mut step = Step::new(now, records, &mut self.locks, &mut self.rates, &mut self.settlements);
         let reply = match command {
             Command::OnRecord { actor, begun, command } => step.run_on_record(&actor, begun, *command)?,
             command => step.run_or_refuse(command, used_at)?,
@@ -69,8 +79,24 @@ impl Rules {
         let (gone, effects) = (step.gone, step.finish()?);
         if let Some(queue) = gone {
             self.used_at.remove(&queue);
+            self.rates.forget(queue);
         }
         Ok(Outcome { reply, effects })
+    }
+
+    /// Answers what a command would be answered. Whoever calls this takes its changes of the rows back; it has no effects, and
+    /// the locks stay as they are.
+    pub(crate) fn try_out(
+        &mut self,
+        now: Now,
+        command: Command,
+        records: &mut dyn Records,
+    ) -> Result<Reply, Fault> {
+        assert!(command.can_be_tried(), "only what operators do to messages can be tried: {command:?}");
+        self.locks.begin_trial();
+        let outcome = self.apply(now, command, records);
+        self.locks.roll_back();
+        Ok(outcome?.reply)
     }
 
     /// Notes receives, and finds the last use of the queue that a reminder is about.
@@ -116,13 +142,17 @@ impl Step<'_> {
                 self.queue_reply(&name, *options, Step::change_queue)?
             }
             Command::DeleteQueue { name } => Reply::Queue(answer(self.delete_queue(&name))?),
+            Command::PauseQueue { name, paused } => Reply::Queue(answer(self.pause_queue(&name, paused))?),
             Command::Send { queue, messages } => Reply::Send(answer(self.send(&queue, messages))?),
             Command::SendEach { queue, messages } => Reply::SendEach(self.send_each(&queue, messages)?),
             Command::SendOnce { queue, key, messages } => {
                 Reply::Send(answer(self.send_once(&queue, &key, messages))?)
             }
-            Command::Cancel { queue, sequence } => {
-                Reply::Send(answer(self.cancel(&queue, sequence))?.map(|()| Vec::new()))
+            Command::Cancel { queue, sequence, void } => {
+                Reply::Send(answer(self.cancel(&queue, sequence, void))?.map(|()| Vec::new()))
+            }
+            Command::Reschedule { queue, sequence, at } => {
+                Reply::Send(answer(self.reschedule(&queue, sequence, at))?.map(|()| Vec::new()))
             }
             Command::Receive { queue, max, token } => {
                 Reply::Receive(answer(self.receive(&queue, max, token))?)
@@ -153,7 +183,8 @@ impl Step<'_> {
                 Reply::Settle(answer(self.close_taken(&queue, token))?.map(unit))
             }
             Command::Settle { queue, token, sequence, delivery_count, settlement } => {
-                Reply::Settle(answer(self.settle(&queue, token, (sequence, delivery_count), settlement))?)
+                let held = Held { token, sequence, delivery_count };
+                Reply::Settle(answer(self.settle(&queue, held, settlement))?)
             }
             Command::SettleRun { queue, token, settlement } => {
                 Reply::Settle(answer(self.settle_run(&queue, token, settlement))?)

@@ -73,6 +73,12 @@ pub enum AuditVerb {
     SkipGap,
     /// Take a workflow from its holder.
     ReleaseLock,
+    /// Pause the handlers of a queue.
+    PauseQueue,
+    /// Let the handlers of a queue go on.
+    ResumeQueue,
+    /// Lift one of the holds of a workflow; others stay.
+    ResumeFor,
 }
 
 impl AuditVerb {
@@ -95,6 +101,9 @@ impl AuditVerb {
             AuditVerb::DeclareVoid => "declare_void",
             AuditVerb::SkipGap => "skip_gap",
             AuditVerb::ReleaseLock => "release_lock",
+            AuditVerb::PauseQueue => "pause_queue",
+            AuditVerb::ResumeQueue => "resume_queue",
+            AuditVerb::ResumeFor => "resume_for",
         }
     }
 }

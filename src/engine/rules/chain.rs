@@ -10,6 +10,7 @@ use crate::engine::rules::record::Link;
 use crate::engine::rules::record::Mark;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
@@ -32,10 +33,20 @@ impl Workflow {
             settled: None,
         };
         step.write(Change::Link(self.key.clone(), message.after.clone(), Some(link)))?;
-        let id = chained_id(message);
-        step.write(Change::Waiting(self.key.clone(), id.clone(), Some(sequence)))?;
         self.record.line += 1;
-        if let Some(follower) = self.waiting_follower(step, &id)? {
+        self.wait_by_id(step, sequence, message, &chained_id(message))
+    }
+
+    /// Lists a message by its own ID, and as a root if its predecessor is not listed so.
+    pub(crate) fn wait_by_id(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+        id: &MessageId,
+    ) -> Read<()> {
+        step.write(Change::Waiting(self.key.clone(), id.clone(), Some(sequence)))?;
+        if let Some(follower) = self.waiting_follower(step, id)? {
             step.write(Change::Root(self.key.clone(), follower, false))?;
         }
         let predecessor_waits = match &message.after {
@@ -135,7 +146,7 @@ impl Workflow {
 
     /// Notes a message that was settled before the chain has reached it, or that it is back: with a mark and a trail
     /// beyond all ranks, so that its link is found when the workflow is forgotten.
-    fn note_unreached(
+    pub(crate) fn note_unreached(
         &mut self,
         step: &mut Step<'_>,
         sequence: SequenceNumber,
@@ -149,65 +160,71 @@ impl Workflow {
         step.write(Change::Trail(self.key.clone(), place, trail))
     }
 
-    /// Gives up the unknown message that should follow the tail, and goes on with the one that waits longest.
-    pub(crate) fn skip_to_root(&mut self, step: &mut Step<'_>) -> Read<()> {
-        let root = self.next_waiting(step)?.expect("where a gap is, a message waits behind it");
-        let message = step.message_listed(self.key.queue, root)?;
-        let rank = self.record.through + 1;
-        let tail = std::mem::replace(&mut self.record.tail, message.after.clone());
-        // Whoever has followed this message ID before keeps the place behind it.
-        if step.records.link(&self.key, tail.as_ref())?.is_none() {
-            let skipped =
-                Link { sequence: None, message_id: None, rank: Some(rank), settled: Some(Settled::Skipped) };
-            step.write(Change::Link(self.key.clone(), tail.clone(), Some(skipped)))?;
-            step.write(Change::Trail(self.key.clone(), rank, Some(TrailEntry { after: tail })))?;
-        }
-        self.record.through = rank;
-        self.pass_range(step, rank, rank, Settled::Skipped)
+    /// Dead-letters the first message whose predecessor is unknown. It never becomes the head: should its predecessor come
+    /// after all, the chain goes past it.
+    pub(crate) fn give_up_stray(&mut self, step: &mut Step<'_>) -> Read<()> {
+        let Some((sequence, _)) = self.first_stray(step)? else { return Ok(()) };
+        let description = "the message that it names as its predecessor has not come in time";
+        self.dead_letter_quietly(step, sequence, UNKNOWN_PREDECESSOR, description)
     }
 
-    /// The early message to go on with when a predecessor is given up: the oldest whose own predecessor is unknown.
-    /// Messages that name each other in a circle have none; then any of them.
+    /// The early message that has waited longest for a predecessor of which nothing is known, or for one that was itself
+    /// given up. Messages that name each other in a circle have none; then any of them.
+    pub(crate) fn first_stray(&self, step: &Step<'_>) -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>> {
+        let mut from = SequenceNumber::new(0);
+        for _ in 0..limits::SWEEP_MAX {
+            let Some(root) = step.records.root_from(&self.key, from)? else { break };
+            let message = step.message_listed(self.key.queue, root)?;
+            // One that is scheduled waits for its instant first, and what follows it waits for that.
+            if message.status == Status::Ready {
+                return Ok(Some((root, message)));
+            }
+            from = SequenceNumber::new(root.get() + 1);
+        }
+        if from.get() > 0 {
+            return Ok(None);
+        }
+        let Some(waiting) = step.records.waiting_first(&self.key)? else { return Ok(None) };
+        Ok(Some((waiting, step.message_listed(self.key.queue, waiting)?)))
+    }
+
+    /// The early message whose own predecessor is unknown and that came first, or any if they name each other in a circle.
     pub(crate) fn next_waiting(&self, step: &Step<'_>) -> Read<Option<SequenceNumber>> {
-        match step.records.root_first(&self.key)? {
+        match step.records.root_from(&self.key, SequenceNumber::new(0))? {
             Some(root) => Ok(Some(root)),
             None => step.records.waiting_first(&self.key),
         }
     }
 
-    /// Drops links that the cursor has left far behind.
-    pub(crate) fn trim_links(&mut self, step: &mut Step<'_>, cursor_before: u64) -> Read<()> {
+    /// Drops links that the cursor has left far behind, and counts them; a limited number at once, but more than a command
+    /// adds. That of the first message stays, so that no other can claim its place.
+    pub(crate) fn trim_links(&mut self, step: &mut Step<'_>) -> Read<()> {
         if !self.is_chained() {
             return Ok(());
         }
-        let kept_from = |cursor: u64| cursor.saturating_sub(limits::LINKS_KEPT);
-        self.drop_links(step, kept_from(cursor_before), kept_from(self.record.cursor))
-    }
-
-    pub(crate) fn forget_links(&mut self, step: &mut Step<'_>) -> Read<()> {
-        if !self.is_chained() {
-            return Ok(());
-        }
-        let from = self.record.cursor.saturating_sub(limits::LINKS_KEPT);
-        self.drop_links(step, from, self.record.through + 1)
-    }
-
-    /// Drops the link of a message that was settled before the chain has reached it.
-    pub(crate) fn forget_unreached(&mut self, step: &mut Step<'_>, mark: Mark) -> Read<()> {
-        if mark.from < limits::NUMBER_END {
-            return Ok(());
-        }
-        self.drop_links(step, mark.from, mark.to + 1)
-    }
-
-    fn drop_links(&mut self, step: &mut Step<'_>, from: u64, to: u64) -> Read<()> {
-        for rank in from..to {
-            if let Some(entry) = step.records.trail(&self.key, rank)? {
-                step.write(Change::Link(self.key.clone(), entry.after, None))?;
-                step.write(Change::Trail(self.key.clone(), rank, None))?;
+        let kept_from = self.record.cursor.saturating_sub(limits::LINKS_KEPT);
+        let mut cut = 0;
+        for _ in 0..limits::LINKS_TRIMMED {
+            match step.records.trail_from(&self.key, self.first_rank() + 1)? {
+                Some((rank, entry)) if rank < kept_from => self.drop_link(step, rank, entry)?,
+                _ => break,
             }
+            cut += 1;
         }
-        Ok(())
+        step.count_cut_links(self.key.queue, cut)
+    }
+
+    /// Drops the first link; false when there is none.
+    pub(crate) fn forget_link(&mut self, step: &mut Step<'_>) -> Read<bool> {
+        let first = step.records.trail_from(&self.key, 0)?;
+        let Some((rank, entry)) = first.filter(|_| self.is_chained()) else { return Ok(false) };
+        self.drop_link(step, rank, entry)?;
+        Ok(true)
+    }
+
+    fn drop_link(&mut self, step: &mut Step<'_>, rank: u64, entry: TrailEntry) -> Read<()> {
+        step.write(Change::Link(self.key.clone(), entry.after, None))?;
+        step.write(Change::Trail(self.key.clone(), rank, None))
     }
 
     /// The message that waits for the one with this ID, as long as the chain has reached neither.
@@ -216,6 +233,9 @@ impl Workflow {
         Ok(link.filter(|link| link.rank.is_none() && link.settled.is_none()).and_then(|link| link.sequence))
     }
 }
+
+/// Reason of a dead letter that named a predecessor of which nothing is known.
+pub(crate) const UNKNOWN_PREDECESSOR: &str = "unknown_predecessor";
 
 /// The message ID, which every message of an after-ordered workflow has.
 pub(crate) fn chained_id(message: &MessageRecord) -> MessageId {

@@ -6,7 +6,11 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::clock::Timestamp;
 use crate::engine::rules::audit::AuditEntry;
+use crate::engine::rules::cursor::Cursor;
+use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
@@ -65,6 +69,16 @@ pub(crate) enum Change {
     AnswerCount(QueueId, Option<u64>),
     /// An entry of the audit, by its number.
     Audit(u64, Option<Arc<AuditEntry>>),
+    /// An entry of a queue's history, by its number.
+    History(QueueId, u64, Option<Arc<HistoryEntry>>),
+    /// The number of the entry of a message.
+    HistoryOfMessage(QueueId, SequenceNumber, Option<u64>),
+    /// An entry, listed by workflow.
+    HistoryOfWorkflow(WorkflowKey, u64, bool),
+    /// The cursor of a forgotten workflow, listed by age.
+    Cursor(WorkflowKey, Timestamp, Option<Cursor>),
+    /// How many cursors a queue remembers, if it ever did.
+    CursorCount(QueueId, Option<CursorCount>),
 }
 
 /// The predecessor a message named.

@@ -1,7 +1,5 @@
 //! What can be asked of the engine, and what it answers.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,11 +9,13 @@ use serde::Serialize;
 
 use crate::actor::Actor;
 use crate::clock::Timestamp;
+use crate::engine::rules::claim::Claim;
+use crate::engine::rules::output::Output;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
-use crate::error::Misuse;
 use crate::error::OperateRefusal;
 use crate::error::QueueRefusal;
 use crate::error::ReceiveRefusal;
@@ -28,6 +28,7 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::message::NewMessage;
+use crate::queue::HoldKind;
 use crate::queue::QueueOptions;
 use crate::token::LockToken;
 
@@ -50,9 +51,17 @@ pub(crate) enum Command {
         queue: QueueName,
         messages: Vec<NewMessage>,
     },
+    /// With `void` its place is settled; else it is free again.
     Cancel {
         queue: QueueName,
         sequence: SequenceNumber,
+        void: bool,
+    },
+    /// A scheduled message comes at another instant.
+    Reschedule {
+        queue: QueueName,
+        sequence: SequenceNumber,
+        at: Timestamp,
     },
     /// Up to `max` deliveries of different workflows.
     Receive {
@@ -135,7 +144,7 @@ pub(crate) enum Command {
     Purge {
         queue: QueueName,
         scope: PurgeScope,
-        from: SequenceNumber,
+        from: PurgeFrom,
     },
     /// A reminder is due.
     Remind(Reminder),
@@ -191,48 +200,11 @@ pub(crate) enum Command {
         queue: QueueName,
         token: LockToken,
     },
-}
-
-/// Proof that a message that is hidden without a lock was handed out to you last: its number, and the count and instant
-/// of that hand-out. Text too: `17.3.1735689600000`.
-///
-/// It is no secret: whoever may receive from the queue could make one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Claim {
-    /// The message's number.
-    pub sequence_number: SequenceNumber,
-    /// How often it was handed out.
-    pub delivery_count: u32,
-    /// When it was last handed out or hidden; when it was accepted, as long as nobody was handed it.
-    pub at: Timestamp,
-}
-
-impl Claim {
-    /// The claim of whoever sent a message, as long as nobody was handed it.
-    pub fn of_sender(sequence_number: SequenceNumber, accepted_at: Timestamp) -> Claim {
-        Claim { sequence_number, delivery_count: 0, at: accepted_at }
-    }
-}
-
-impl fmt::Display for Claim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.sequence_number, self.delivery_count, self.at.as_millis())
-    }
-}
-
-impl FromStr for Claim {
-    type Err = Misuse;
-
-    fn from_str(text: &str) -> Result<Claim, Misuse> {
-        let wrong = || Misuse::new("claim", "is not sequence number, delivery count and instant");
-        let mut parts = text.splitn(3, '.');
-        let mut next = || parts.next().ok_or_else(wrong);
-        let sequence_number = SequenceNumber::new(next()?.parse().map_err(|_| wrong())?);
-        let delivery_count = next()?.parse().map_err(|_| wrong())?;
-        let at = Timestamp::from_millis(next()?.parse().map_err(|_| wrong())?);
-        Ok(Claim { sequence_number, delivery_count, at })
-    }
+    /// Notes on a queue whether its handlers pause.
+    PauseQueue {
+        name: QueueName,
+        paused: bool,
+    },
 }
 
 /// A delivery as its holder names it.
@@ -261,11 +233,32 @@ impl Command {
             Command::CreateQueue { .. }
                 | Command::ChangeQueue { .. }
                 | Command::DeleteQueue { .. }
+                | Command::PauseQueue { .. }
                 | Command::SetState { .. }
                 | Command::Operate { .. }
                 | Command::Redrive { .. }
                 | Command::Purge { .. }
         )
+    }
+
+    /// Whether a dry run can apply it and take it back: what operators do to messages and workflows, not to queues.
+    pub(crate) fn can_be_tried(&self) -> bool {
+        matches!(
+            self,
+            Command::SetState { .. }
+                | Command::Operate { .. }
+                | Command::Redrive { .. }
+                | Command::Purge { .. }
+        )
+    }
+
+    /// Whether it moves as many messages as one turn should.
+    pub(crate) fn is_bulk(&self) -> bool {
+        match self {
+            Command::OnRecord { command, .. } => command.is_bulk(),
+            Command::Purge { scope, .. } => !matches!(scope, PurgeScope::DeadLetter(_)),
+            _ => false,
+        }
     }
 
     /// About how many bytes of bodies and headers it carries.
@@ -292,6 +285,7 @@ pub(crate) enum Settlement {
         retry: Retry,
         reason: String,
         properties: Properties,
+        output: Output,
     },
     Defer {
         until: Option<Timestamp>,
@@ -304,6 +298,18 @@ pub(crate) enum Settlement {
     },
     /// Given back unstarted: the delivery count is what it was before the hand-out.
     Release,
+    /// One of several that were handled together when their handler failed without saying where: it has failed, and is
+    /// handed out alone until it is settled. Of a run, all that is left.
+    Suspect {
+        retry: Retry,
+        reason: String,
+        output: Output,
+    },
+    /// Handled, but what it leads to has to wait for room: it is tried again, and the delivery count is what it was.
+    Postpone {
+        retry: Retry,
+        reason: String,
+    },
 }
 
 /// What happens in the same transaction as a completion.
@@ -330,6 +336,8 @@ pub(crate) struct RunSettlement {
     pub(crate) completion: Completion,
     pub(crate) next: Option<Settlement>,
     pub(crate) keep_rest: bool,
+    /// The first message of what is left of the run; said, a settlement that is asked again is never taken for the next.
+    pub(crate) first: Option<SequenceNumber>,
 }
 
 /// When a failed message is tried again.
@@ -360,6 +368,10 @@ pub(crate) enum Operation {
         range: Option<(Position, Position)>,
     },
     ReleaseLock,
+    /// Lifts the hold of one kind; others stay.
+    ResumeFor {
+        kind: HoldKind,
+    },
 }
 
 /// What a purge removes. What is handed out stays.
@@ -373,31 +385,6 @@ pub(crate) enum PurgeScope {
     Workflow(WorkflowId),
     /// One dead letter.
     DeadLetter(SequenceNumber),
-}
-
-/// The engine's answer to a send of one message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Receipt {
-    /// It is stored, under this number.
-    Accepted(SequenceNumber),
-    /// It was accepted before, under this number; nothing was stored.
-    Duplicate(SequenceNumber),
-    /// Its place was completed before; nothing was stored.
-    AlreadySettled,
-    /// It is stored as a dead letter: its place was given up before it came.
-    DeadLettered(SequenceNumber),
-}
-
-impl Receipt {
-    /// The number of the stored message, unless its place was completed before.
-    pub fn sequence_number(&self) -> Option<SequenceNumber> {
-        match self {
-            Receipt::Accepted(number) | Receipt::Duplicate(number) | Receipt::DeadLettered(number) => {
-                Some(*number)
-            }
-            Receipt::AlreadySettled => None,
-        }
-    }
 }
 
 /// How a dead letter came back.
@@ -456,17 +443,32 @@ pub(crate) struct Settled {
     pub(crate) receipts: Vec<Receipt>,
 }
 
+/// Where a step of a purge begins, so that none looks again at what the steps before have removed or passed over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum PurgeFrom {
+    #[default]
+    Start,
+    /// The messages of the queue, from this number on.
+    Message(SequenceNumber),
+    /// The line of a workflow and what stands beside it, from this rank on.
+    Line(u64),
+    /// The dead letters of a workflow, from this rank and number on.
+    DeadLetter(u64, SequenceNumber),
+    /// The dead letters of the queue, after this reason and number.
+    Reason(String, SequenceNumber),
+}
+
 /// What one step of a purge did, and where the next begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Purged {
     pub(crate) count: u64,
-    pub(crate) next: Option<SequenceNumber>,
+    pub(crate) next: Option<PurgeFrom>,
     /// Its entry in the audit, if it is on record.
     pub(crate) entry: Option<u64>,
 }
 
 impl Purged {
-    pub(crate) fn new(count: u64, next: Option<SequenceNumber>) -> Purged {
+    pub(crate) fn new(count: u64, next: Option<PurgeFrom>) -> Purged {
         Purged { count, next, entry: None }
     }
 }

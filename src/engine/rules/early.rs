@@ -54,7 +54,7 @@ impl RunAhead {
 
     /// Adds a message of the command; false when it would have to wait early, and there is no room.
     pub(crate) fn add(&mut self, step: &Step<'_>, workflow: &Workflow, message: &NewMessage) -> Read<bool> {
-        let scheduled = message.schedule_at.is_some_and(|due| due > step.now);
+        let scheduled = message.schedule_at.is_some_and(|due| due > step.wall);
         let arrival = Arrival {
             place: message.place.clone(),
             message_id: message.message_id.clone(),

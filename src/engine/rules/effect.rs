@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::record::HoldCause;
+use crate::engine::rules::holds::HoldCause;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -19,6 +19,9 @@ pub(crate) enum Effect {
     TakenWork(LockToken),
     /// A receive has looked at as many expired messages of this queue as it may; there is more to look at.
     MoreWork(QueueName),
+    /// The queue's rate is used up although there is something to hand out, to its receivers or to the holder of a workflow
+    /// that was taken whole. There is room again at this instant of engine time.
+    Paced { queue: QueueName, holder: Option<LockToken>, until: Timestamp },
     /// There were as many locks as are allowed, and now there is one less.
     LocksFreed,
     /// Tell whoever listens.

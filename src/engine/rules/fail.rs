@@ -4,28 +4,52 @@ use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::command::Retry;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::due::Now;
+use crate::engine::rules::due::shown;
 use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::holds::HoldCause;
 use crate::engine::rules::line::LinePlace;
+use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::Deferred;
-use crate::engine::rules::record::HoldCause;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::Suspicion;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::queue::Expired;
+use crate::queue::HoldKind;
 use crate::queue::Spent;
 
 /// Reason of a dead letter whose delivery count reached the maximum.
 pub(crate) const MAX_DELIVERY_COUNT_EXCEEDED: &str = "MaxDeliveryCountExceeded";
 /// Reason of a dead letter whose time to live was over.
 pub(crate) const TTL_EXPIRED: &str = "TTLExpiredException";
+
+/// Why a message is exhausted that was set aside on the one delivery that it had beyond the maximum.
+pub(crate) const DEFERRED_AGAIN: &str = "it was deferred again, beyond its last delivery";
+
+/// Why an attempt has failed: in one line, and what its handler wrote.
+#[derive(Clone, Copy)]
+pub(crate) struct Why<'a> {
+    pub(crate) reason: &'a str,
+    pub(crate) output: &'a Output,
+}
+
+impl<'a> Why<'a> {
+    /// A reason that no handler gave.
+    pub(crate) fn of(reason: &'a str) -> Why<'a> {
+        static NOTHING: Output = Output { text: String::new(), cut_bytes: 0 };
+        Why { reason, output: &NOTHING }
+    }
+}
 
 impl Workflow {
     /// A handed-out message has failed: it is tried again, or it is spent.
@@ -34,51 +58,148 @@ impl Workflow {
         step: &mut Step<'_>,
         sequence: SequenceNumber,
         retry: Retry,
-        reason: &str,
+        why: Why<'_>,
     ) -> Read<()> {
+        self.fail_as(step, sequence, retry, why, false)
+    }
+
+    /// Consecutive messages were handled together, and nobody says which of them failed: all are suspects. One alone is
+    /// none: it has failed.
+    pub(crate) fn fail_together(
+        &mut self,
+        step: &mut Step<'_>,
+        run: &[SequenceNumber],
+        retry: Retry,
+        why: Why<'_>,
+    ) -> Read<()> {
+        if let [sequence] = run {
+            return self.fail(step, *sequence, retry, why);
+        }
+        let reason = format!("{}; it was one of {} messages handled together", why.reason, run.len());
+        let why = Why { reason: &reason, ..why };
+        for (index, sequence) in run.iter().enumerate() {
+            // The others wait behind the first.
+            let retry = if index == 0 { retry } else { Retry::Now };
+            self.fail_shared(step, *sequence, retry, why)?;
+        }
+        Ok(())
+    }
+
+    /// A message has failed together with others: it is a suspect, and never spent by that. One that is a suspect already
+    /// was handled alone, and has failed by itself.
+    pub(crate) fn fail_shared(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        retry: Retry,
+        why: Why<'_>,
+    ) -> Read<()> {
+        let message = step.message_listed(self.key.queue, sequence)?;
+        let is_shared = !message.is_suspect() && !self.is_aside(&message);
+        self.fail_as(step, sequence, retry, why, is_shared)
+    }
+
+    fn fail_as(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        retry: Retry,
+        why: Why<'_>,
+        is_shared: bool,
+    ) -> Read<()> {
+        let reason = why.reason;
         let before = step.message_listed(self.key.queue, sequence)?;
         let Status::Locked { fetched } = before.status else {
             unreachable!("only a handed-out message fails")
         };
         let mut message = MessageRecord::clone(&before);
-        note_attempt(&mut message, step.now, reason);
-        if is_expired(&message, step.now) {
+        note_attempt(&mut message, step.clocks(), why);
+        if is_shared {
+            message.suspicion = Suspicion::Counted;
+        }
+        if is_expired(&message, step.clocks()) {
             self.restate(step, sequence, Some(&before), &message)?;
             return self.expire(step, sequence, &message);
         }
         let due = self.due_of_retry(step, retry, message.delivery_count);
-        let spent = message.delivery_count >= self.queue.options.delivery_count_max;
-        if let Some(Deferred { due: back, aside: true }) = fetched {
-            message.status = Status::Asked { due: due.or(back), aside: true };
-            self.restate(step, sequence, Some(&before), &message)?;
-            return match spent {
+        let spent = !is_shared && message.delivery_count >= self.queue.options.delivery_count_max;
+        if let Some(Deferred { aside: true, .. }) = fetched {
+            self.await_retry(step, sequence, &before, (message, fetched, due), reason)?;
+            return match spent && !step.has_all_dead_letters(&self.queue)? {
                 // Beside the line it blocks nobody, so there is nothing to hold.
                 true => self.dead_letter_quietly(step, sequence, MAX_DELIVERY_COUNT_EXCEEDED, reason),
                 false => Ok(()),
             };
         }
-        let held_by_another = self.record.hold.as_ref().is_some_and(|hold| {
-            matches!(hold.cause, HoldCause::Spent(_) | HoldCause::Quarantine(_) | HoldCause::Predecessor(_))
-        });
+        let by_another = [HoldKind::Exhausted, HoldKind::Quarantine, HoldKind::Predecessor];
+        let held_by_another = by_another.into_iter().any(|kind| self.record.holds.has(kind));
         if spent && !held_by_another {
-            return self.spend(step, sequence, &before, message, reason);
+            return self.spend(step, sequence, &before, (message, due), reason);
         }
-        message.status = due.map_or(Status::Ready, |due| Status::Failed { due: Some(due) });
-        if let Some(until) = due {
+        self.await_retry(step, sequence, &before, (message, fetched, due), reason)
+    }
+
+    /// A message was handled, and what it leads to has to wait for room: it is tried again, and that attempt is not counted.
+    /// The delay grows as if it were, so that its handler does not run over and over while nothing changes.
+    pub(crate) fn postpone(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        retry: Retry,
+        reason: &str,
+    ) -> Read<()> {
+        let before = step.message_listed(self.key.queue, sequence)?;
+        let Status::Locked { fetched } = before.status else {
+            unreachable!("only a handed-out message is postponed")
+        };
+        let mut message = MessageRecord::clone(&before);
+        note_attempt(&mut message, step.clocks(), Why::of(reason));
+        let is_same = |attempt: &&Attempt| attempt.delivery_count == before.delivery_count;
+        let times = before.attempts.iter().rev().take_while(is_same).count();
+        let growth = u32::try_from(times).unwrap_or(u32::MAX);
+        let due = self.due_of_retry(step, retry, before.delivery_count.saturating_add(growth));
+        message.delivery_count -= 1;
+        if is_expired(&message, step.clocks()) {
+            self.restate(step, sequence, Some(&before), &message)?;
+            return self.expire(step, sequence, &message);
+        }
+        self.await_retry(step, sequence, &before, (message, fetched, due), reason)
+    }
+
+    /// Lets a message that comes back wait until its retry is due: in its place, or beside the line if it was fetched there.
+    fn await_retry(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        before: &MessageRecord,
+        (mut message, fetched, due): (MessageRecord, Option<Deferred>, Option<Due>),
+        reason: &str,
+    ) -> Read<()> {
+        message.status = match (fetched, due) {
+            (Some(Deferred { due: back, aside: true }), due) => {
+                Status::Asked { due: due.or(back), aside: true }
+            }
+            (_, Some(due)) => Status::Failed { due: Some(due) },
+            (_, None) => Status::Ready,
+        };
+        if let Status::Failed { due: Some(due) } = message.status {
+            let until = due.shown(step.clocks());
             let blocked = EventKind::Blocked { until, reason: reason.to_owned() };
             self.tell(step, Some(sequence), blocked)?;
         }
-        self.restate(step, sequence, Some(&before), &message)
+        self.restate(step, sequence, Some(before), &message)
     }
 
-    fn due_of_retry(&self, step: &Step<'_>, retry: Retry, delivery_count: u32) -> Option<Timestamp> {
+    fn due_of_retry(&self, step: &Step<'_>, retry: Retry, delivery_count: u32) -> Option<Due> {
         let due = match retry {
-            Retry::Now => step.now,
-            Retry::After(delay) => step.now + delay.min(limits::DURATION_MAX),
-            Retry::At(at) => at,
-            Retry::Backoff(entropy) => step.now + self.queue.options.backoff.delay(delivery_count, entropy),
+            Retry::Now => return None,
+            Retry::After(delay) => Due::engine(step.now + delay.min(limits::DURATION_MAX)),
+            Retry::At(at) => Due::wall(at),
+            Retry::Backoff(entropy) => {
+                Due::engine(step.now + self.queue.options.backoff.delay(delivery_count, entropy))
+            }
         };
-        (due > step.now).then_some(due)
+        (!due.is_past(step.clocks())).then_some(due)
     }
 
     /// A message has failed as often as it may: the queue's policy decides.
@@ -87,7 +208,7 @@ impl Workflow {
         step: &mut Step<'_>,
         sequence: SequenceNumber,
         before: &MessageRecord,
-        mut message: MessageRecord,
+        (mut message, due): (MessageRecord, Option<Due>),
         reason: &str,
     ) -> Read<()> {
         // A message for itself has nothing behind it, and nobody could name its workflow to resume it.
@@ -95,6 +216,16 @@ impl Workflow {
             Stream::Named(_) => self.queue.options.spent_policy(),
             Stream::Single(_) => Spent::Skip,
         };
+        let policy = match policy != Spent::Hold && step.has_all_dead_letters(&self.queue)? {
+            true => Spent::Hold,
+            false => policy,
+        };
+        if let (Spent::Hold, Stream::Single(_)) = (policy, &self.key.stream) {
+            // Nobody could name its workflow to resume it, so it comes back by itself.
+            let longest = Due::engine(step.now + self.queue.options.backoff.max);
+            message.status = Status::Failed { due: Some(due.unwrap_or(longest)) };
+            return self.restate(step, sequence, Some(before), &message);
+        }
         if policy == Spent::Hold {
             message.status = Status::Failed { due: None };
             self.restate(step, sequence, Some(before), &message)?;
@@ -117,7 +248,7 @@ impl Workflow {
         };
         let mut message = MessageRecord::clone(&before);
         message.delivery_count -= 1;
-        if is_expired(&message, step.now) {
+        if is_expired(&message, step.clocks()) {
             self.restate(step, sequence, Some(&before), &message)?;
             return self.expire(step, sequence, &message);
         }
@@ -137,12 +268,16 @@ impl Workflow {
     ) -> Read<()> {
         let before = step.message_listed(self.key.queue, sequence)?;
         let was_aside = self.is_aside(&before);
-        if is_expired(&before, step.now) {
+        if is_expired(&before, step.clocks()) {
             return self.expire(step, sequence, &before);
         }
         let aside = was_aside || !self.queue.options.hold_on_defer;
         let mut message = MessageRecord::clone(&before);
-        message.status = Status::Asked { due: until, aside };
+        message.status = Status::Asked { due: until.map(Due::wall), aside };
+        message.has_extra = message.delivery_count >= self.queue.options.delivery_count_max;
+        if self.queue.options.keep_deferred {
+            message.expires_at = None;
+        }
         let moves = aside && !was_aside;
         if moves {
             self.leave(step, sequence, &before)?;
@@ -151,6 +286,12 @@ impl Workflow {
         }
         self.restate(step, sequence, Some(&before), &message)?;
         if moves { self.pass(step, &message, Settled::Aside) } else { Ok(()) }
+    }
+
+    /// Whether a message that is handed out has no delivery left, not even the one that a deferral allows beyond the
+    /// maximum.
+    pub(crate) fn has_used_extra(&self, message: &MessageRecord) -> bool {
+        message.has_extra && message.delivery_count > self.queue.options.delivery_count_max
     }
 
     /// Moves a message aside for good; its place counts as settled.
@@ -180,8 +321,9 @@ impl Workflow {
         self.leave(step, sequence, &before)?;
         let mut message = MessageRecord::clone(&before);
         let letter =
-            DeadLetter { reason: reason.to_owned(), description: description.to_owned(), at: step.now };
+            DeadLetter { reason: reason.to_owned(), description: description.to_owned(), at: step.wall };
         message.status = Status::DeadLettered(Box::new(letter));
+        message.suspicion = Suspicion::None;
         self.restate(step, sequence, Some(&before), &message)?;
         self.list_dead_letter(step, sequence, &message, true)?;
         let how = if reason == TTL_EXPIRED { Settled::Expired } else { Settled::DeadLettered };
@@ -234,19 +376,27 @@ impl Workflow {
     }
 }
 
-pub(crate) fn is_expired(message: &MessageRecord, now: Timestamp) -> bool {
-    message.expires_at.is_some_and(|at| at <= now)
+pub(crate) fn is_expired(message: &MessageRecord, now: Now) -> bool {
+    message.expires_at.is_some_and(|expiry| expiry.is_past(now))
 }
 
 /// Keeps the last attempts with the message, so that "why is it stuck" has an answer.
-fn note_attempt(message: &mut MessageRecord, now: Timestamp, reason: &str) {
+fn note_attempt(message: &mut MessageRecord, now: Now, why: Why<'_>) {
     if message.attempts.len() == limits::ATTEMPTS_KEPT {
         message.attempts.remove(0);
     }
     message.attempts.push(Attempt {
         delivery_count: message.delivery_count,
-        at: message.handed_out_at,
-        lasted: now.since(message.handed_out_at),
-        reason: reason.to_owned(),
+        at: shown(message.handed_out_at, now),
+        lasted: now.engine.since(message.handed_out_at),
+        reason: why.reason.to_owned(),
+        output: why.output.clone(),
     });
+    let mut left = limits::OUTPUTS_KEPT_BYTES_MAX;
+    for attempt in message.attempts.iter_mut().rev() {
+        match left.checked_sub(attempt.output.text.len()) {
+            Some(less) => left = less,
+            None => attempt.output.cut(),
+        }
+    }
 }

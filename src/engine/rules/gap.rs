@@ -1,30 +1,66 @@
 //! Gaps: a predecessor is missing while later messages wait. Never silent: a reminder, then the queue's policy.
 
+use std::time::Duration;
+
 use crate::clock::Timestamp;
 use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::history::HistoryEnding;
+use crate::engine::rules::holds::HoldCause;
 use crate::engine::rules::record::GapRecord;
-use crate::engine::rules::record::HoldCause;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::records::Read;
+use crate::engine::rules::remember::HistorySubject;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
 use crate::queue::GapThen;
+use crate::queue::HoldKind;
 
 impl Workflow {
-    /// Keeps the reminder of the gap that is there, and drops that of one that is gone.
+    /// Keeps the reminder of the gap that is there, and drops that of one that is gone, with the hold for it.
     pub(crate) fn plan_gap(&mut self, step: &mut Step<'_>) -> Read<()> {
-        let waiting = self.record.early > 0 && !self.record.extending;
-        let gone = |gap: &GapRecord| !waiting || gap.at != self.record.through;
-        if self.record.gap.as_ref().is_some_and(gone) {
+        let open = self.open_gap(step)?;
+        let before = self.record.gap;
+        let stays = |gap: &GapRecord| open.is_some_and(|open| open.at == gap.at);
+        if before.as_ref().is_some_and(|gap| !stays(gap)) {
             self.drop_gap(step)?;
         }
-        if waiting && self.record.gap.is_none() {
-            let due = step.now + self.queue.options.gap.wait;
-            self.record.gap = Some(GapRecord { at: self.record.through, since: step.now, due: Some(due) });
-            step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))?;
+        if self.record.gap.is_none() {
+            self.lift_hold(step, HoldKind::Gap)?;
         }
-        Ok(())
+        let (Some(open), None) = (open, self.record.gap) else { return Ok(()) };
+        // A stray waits for itself, since the live chain is settled: also while another one waits before it.
+        let wait = self.queue.options.gap.wait;
+        let (since, from) = match (open.came_at, before) {
+            (Some(came_at), Some(before)) => (before.since, came_at.max(began(&before, wait))),
+            _ => (step.wall, step.now),
+        };
+        // One whose wait is over already is judged in the next turn.
+        let due = (from + wait).max(step.now);
+        self.record.gap = Some(GapRecord { at: open.at, since, due: Some(due) });
+        step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))
+    }
+
+    /// What is missing while others wait for it. In after-order, nothing as long as the live chain goes on: a message
+    /// whose predecessor is unknown waits from when everything in the chain is settled.
+    fn open_gap(&self, step: &Step<'_>) -> Read<Option<OpenGap>> {
+        if self.record.early == 0 || self.is_extending() {
+            return Ok(None);
+        }
+        if !self.is_chained() {
+            return Ok(Some(OpenGap { at: self.record.through, came_at: None }));
+        }
+        if self.is_before_gap(step)? {
+            return Ok(None);
+        }
+        let stray = self.first_stray(step)?;
+        Ok(stray.map(|(sequence, stray)| OpenGap { at: sequence.get(), came_at: Some(stray.handed_out_at) }))
+    }
+
+    /// Whether messages before the gap are still to be settled.
+    fn is_before_gap(&self, step: &Step<'_>) -> Read<bool> {
+        let first = step.records.line_from(&self.key, 0)?;
+        Ok(first.is_some_and(|(rank, _)| rank <= self.record.through))
     }
 
     pub(crate) fn drop_gap(&mut self, step: &mut Step<'_>) -> Read<()> {
@@ -41,17 +77,18 @@ impl Workflow {
         gap.due = None;
     }
 
-    /// Applies the policy to a gap that has lasted long enough, once the workflow has come to it.
+    /// Applies the policy to a gap that has lasted long enough, once everything before it is settled or set aside. A
+    /// holder does not stop it, and another hold stops only what cannot be undone: nothing is given up as long as it stands.
     pub(crate) fn judge_overdue_gap(&mut self, step: &mut Step<'_>) -> Read<()> {
-        let Some(gap) = self.record.gap else { return Ok(()) };
-        let before = step.records.line_from(&self.key, 0)?.filter(|(rank, _)| *rank <= self.record.through);
-        let reached = before.is_none() && step.locks.of(&self.key).is_none();
-        let there = self.record.early > 0 && gap.at == self.record.through && !self.record.extending;
-        if gap.due.is_some() || self.record.hold.is_some() || !reached || !there {
+        let Some(gap) = self.record.gap.filter(|gap| gap.due.is_none()) else { return Ok(()) };
+        let is_there = self.open_gap(step)?.is_some_and(|open| open.at == gap.at);
+        let policy = self.queue.options.gap.then;
+        let stays = self.record.holds.has(HoldKind::Gap) || (policy == GapThen::Skip && self.is_held());
+        if stays || !is_there || self.is_before_gap(step)? {
             return Ok(());
         }
         self.tell(step, None, EventKind::Gap { since: gap.since })?;
-        match self.queue.options.gap.then {
+        match policy {
             GapThen::Hold => {
                 self.hold(step, HoldCause::Gap, "a predecessor has not come in time")?;
                 Ok(())
@@ -65,19 +102,36 @@ impl Workflow {
         }
     }
 
-    /// Goes on with the lowest waiting message, and records what was given up.
+    /// Goes on with the lowest waiting message, and records what was given up. In after-order, gives up the first message
+    /// whose predecessor is unknown: the chain waits for its own successor.
     pub(crate) fn skip_gap(&mut self, step: &mut Step<'_>) -> Read<()> {
+        if self.is_chained() {
+            return self.give_up_stray(step);
+        }
         self.drop_gap(step)?;
         let from = self.record.through + 1;
-        if self.is_chained() {
-            self.skip_to_root(step)?;
-            self.tell(step, None, EventKind::GapSkipped { from, to: from })?;
-            return Ok(());
-        }
         let waiting = step.records.line_from(&self.key, from)?;
         let (waiting, _) = waiting.expect("where a gap is, a message waits behind it");
         self.give_up(step, from, waiting - 1, Settled::Skipped)?;
+        self.remember(step, HistorySubject::Places(from, waiting - 1), HistoryEnding::Skipped)?;
         self.tell(step, None, EventKind::GapSkipped { from, to: waiting - 1 })?;
         Ok(())
     }
+}
+
+/// What is missing while others wait for it.
+#[derive(Clone, Copy)]
+struct OpenGap {
+    /// The last rank before it; in after-order the number of the message whose predecessor is unknown.
+    at: u64,
+    /// In after-order: when that message came, in engine time.
+    came_at: Option<Timestamp>,
+}
+
+/// When the wait of a gap began, in engine time, as far as its reminder tells; if it is over, nothing waits for that any
+/// more.
+fn began(gap: &GapRecord, wait: Duration) -> Timestamp {
+    let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    let due_ms = gap.due.map_or(0, Timestamp::as_millis);
+    Timestamp::from_millis(due_ms.saturating_sub(wait_ms))
 }

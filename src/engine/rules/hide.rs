@@ -11,8 +11,9 @@ use bytes::Bytes;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
-use crate::engine::rules::command::Claim;
+use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::Shown;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::line::LinePlace;
 use crate::engine::rules::record::Content;
@@ -46,9 +47,13 @@ impl Step<'_> {
             let Some((mut workflow, (_, sequence, before))) = self.next_ready(&queue)? else {
                 break;
             };
+            if self.allowed(&queue, None) == 0 {
+                break;
+            }
+            self.count_against_rate(&queue);
             let content = self.content_listed(&workflow, sequence)?;
             let mut record = claimed_anew(&before, self.now);
-            record.delivery_count += 1;
+            record.count_hand_out();
             // At least a moment, or the loop would meet it again.
             let lasts = lasts.max(limits::HIDDEN_MIN);
             let message = workflow.hide(self, sequence, &before, record, lasts)?;
@@ -106,7 +111,7 @@ impl Step<'_> {
         };
         let message = self.message(queue.id, claim.sequence_number)?;
         let there = |message: &Arc<MessageRecord>| {
-            !matches!(message.status, Status::DeadLettered(_)) && !is_expired(message, self.now)
+            !matches!(message.status, Status::DeadLettered(_)) && !is_expired(message, self.clocks())
         };
         let Some(message) = message.filter(there) else {
             return refuse(SettleRefusal::MessageNotFound(claim.sequence_number));
@@ -143,7 +148,10 @@ impl Workflow {
         }
         record.status = match lasts.is_zero() {
             true => Status::Ready,
-            false => Status::Asked { due: Some(step.now + lasts.min(limits::DURATION_MAX)), aside: false },
+            false => {
+                let due = Due::engine(step.now + lasts.min(limits::DURATION_MAX));
+                Status::Asked { due: Some(due), aside: false }
+            }
         };
         let record = Arc::new(record);
         self.restate_as(step, sequence, Some(before), record.clone())?;

@@ -1,6 +1,7 @@
 //! Whether a message may be sent, and what becomes of it: decided before anything is changed.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
@@ -71,8 +73,14 @@ impl PlaceUse {
 #[derive(Default)]
 pub(crate) struct Judge {
     accepted: u64,
-    /// How many messages the command adds to each queue; those that it ends are taken off.
+    /// How many messages the command adds to each queue; those that it completes are taken off.
     growth: BTreeMap<QueueId, i64>,
+    /// How many dead letters the command adds to each queue.
+    dead: BTreeMap<QueueId, u64>,
+    /// Whether what is sent may exceed a queue's limit by the part that is kept for drains.
+    is_drain: bool,
+    /// The messages that the command completes, and so their places.
+    completed: Option<(QueueId, BTreeSet<SequenceNumber>)>,
     ids: BTreeMap<(Arc<str>, MessageId), SequenceNumber>,
     places: Lookup<(WorkflowKey, Place), Pending>,
     chained: BTreeMap<(WorkflowKey, MessageId), SequenceNumber>,
@@ -80,15 +88,19 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// Judges messages of a command that ends `count` messages of a queue, and so makes room for as many.
-    pub(crate) fn making_room(queue: QueueId, count: usize) -> Judge {
-        let ended = i64::try_from(count).expect("a command ends a limited number of messages");
-        Judge::with_growth(queue, -ended)
+    /// Judges what a completion sends, as if the messages of a queue that it completes were completed already.
+    pub(crate) fn after_completing(queue: QueueId, messages: &[SequenceNumber]) -> Judge {
+        let count = i64::try_from(messages.len()).expect("a command completes a limited number of messages");
+        Judge {
+            growth: BTreeMap::from([(queue, -count)]),
+            completed: Some((queue, messages.iter().copied().collect())),
+            ..Judge::draining()
+        }
     }
 
-    /// Judges messages of a command that has already added so many to a queue.
-    pub(crate) fn with_growth(queue: QueueId, growth: i64) -> Judge {
-        Judge { growth: BTreeMap::from([(queue, growth)]), ..Judge::default() }
+    /// Judges what drains a queue: it may exceed the limit by one eighth.
+    pub(crate) fn draining() -> Judge {
+        Judge { is_drain: true, ..Judge::default() }
     }
 
     /// Judges messages for one queue.
@@ -102,21 +114,50 @@ impl Judge {
         for (index, message) in messages.iter().enumerate() {
             check_fit(queue, index, message).or_else(refuse)?;
             let verdict = self.judge_one(step, queue, index, message)?;
-            if matches!(verdict, Verdict::Accept | Verdict::DeadLetter(_)) {
-                self.accepted += 1;
-                *self.growth.entry(queue.id).or_default() += 1;
-            }
+            self.accepted += u64::from(matches!(verdict, Verdict::Accept | Verdict::DeadLetter(_)));
             verdicts.push(verdict);
         }
-        let stored = step.records.tally(queue.id)?.counts.stored();
-        let growth = self.growth.get(&queue.id).copied().unwrap_or_default();
-        if growth > 0 && stored.saturating_add_signed(growth) > queue.options.messages_max {
-            return refuse(SendRefusal::QueueFull { stored });
+        for (message, verdict) in messages.iter().zip(&verdicts) {
+            self.judge_queue_room(step, queue, message, *verdict)?;
         }
         if step.peek_sequence()? + self.accepted >= limits::NUMBER_END {
             return refuse(SendRefusal::NumbersUsedUp);
         }
         Ok(verdicts)
+    }
+
+    /// Whether the queue has room for one message more.
+    fn judge_queue_room(
+        &mut self,
+        step: &Step<'_>,
+        queue: &Arc<QueueRecord>,
+        message: &NewMessage,
+        verdict: Verdict,
+    ) -> Ruling<(), SendRefusal> {
+        let counts = step.counts(queue.id)?;
+        match verdict {
+            Verdict::Duplicate(_) | Verdict::AlreadySettled => Ok(()),
+            Verdict::DeadLetter(_) => {
+                let dead = self.dead.entry(queue.id).or_default();
+                *dead += 1;
+                match counts.dead_lettered + *dead > queue.options.dead_letters_max {
+                    true => refuse(SendRefusal::QueueFull { stored: counts.dead_lettered }),
+                    false => Ok(()),
+                }
+            }
+            Verdict::Accept => {
+                let growth = self.growth.entry(queue.id).or_default();
+                *growth += 1;
+                let stored = counts.limited();
+                let then = stored.saturating_add_signed(*growth);
+                if *growth <= 0 || then <= queue.options.messages_max {
+                    return Ok(());
+                }
+                let may_exceed = then <= queue.options.drain_max()
+                    && (self.is_drain || is_waited_for(step, queue, message)?);
+                if may_exceed { Ok(()) } else { refuse(SendRefusal::QueueFull { stored }) }
+            }
+        }
     }
 
     fn judge_one(
@@ -172,7 +213,7 @@ impl Judge {
         let place = (workflow.key.clone(), message.place.clone());
         let used = match self.places.get(&place) {
             Some(pending) => PlaceUse::Pending(pending.clone()),
-            None => workflow.use_of(step, message)?,
+            None => self.after_completion(&workflow, message, workflow.use_of(step, message)?),
         };
         match used {
             PlaceUse::Free => {}
@@ -190,6 +231,23 @@ impl Judge {
         let (message_id, body) = (message.message_id.clone(), Some(message.body.clone()));
         self.places.insert(place, Pending { by: sequence, message_id, body });
         Ok(Verdict::Accept)
+    }
+
+    /// What a place is used for once the command has completed what it completes.
+    fn after_completion(&self, workflow: &Workflow, message: &NewMessage, used: PlaceUse) -> PlaceUse {
+        let is_completed = |by: &SequenceNumber| {
+            self.completed.as_ref().is_some_and(|(of, all)| *of == workflow.queue.id && all.contains(by))
+        };
+        match used {
+            // Behind a predecessor the place stays that of the message that followed it.
+            PlaceUse::Pending(pending)
+                if is_completed(&pending.by)
+                    && (!workflow.is_chained() || pending.message_id == message.message_id) =>
+            {
+                PlaceUse::Completed
+            }
+            used => used,
+        }
     }
 
     fn judge_room(
@@ -212,6 +270,24 @@ fn ordered_workflow<'a>(queue: &QueueRecord, message: &'a NewMessage) -> Option<
     match queue.options.order {
         Order::Position { .. } | Order::After => message.workflow_id.as_ref(),
         Order::None | Order::Arrival => None,
+    }
+}
+
+/// Whether a message fills a place for which stored ones wait.
+fn is_waited_for(step: &Step<'_>, queue: &Arc<QueueRecord>, message: &NewMessage) -> Read<bool> {
+    let Some(id) = ordered_workflow(queue, message) else { return Ok(false) };
+    let key = WorkflowKey { queue: queue.id, stream: Stream::Named(id.clone()) };
+    match (&message.place, &message.message_id) {
+        (Place::Position(position), _) => {
+            Ok(step.records.line_from(&key, position.get().saturating_add(1))?.is_some())
+        }
+        (Place::After(_), Some(id)) => {
+            let follower = step.records.link(&key, Some(id))?;
+            let waits =
+                |link: &Link| link.sequence.is_some() && link.rank.is_none() && link.settled.is_none();
+            Ok(follower.as_ref().is_some_and(waits))
+        }
+        _ => Ok(false),
     }
 }
 
@@ -325,7 +401,9 @@ impl Workflow {
             assert!(!is_dead(&pending), "a dead letter waits for no predecessor");
             return Ok(PlaceUse::stored(sequence, None));
         }
-        let passed_over = step.records.link(&self.key, Some(id))?.is_some_and(|link| link.rank.is_some());
+        let follower = step.records.link(&self.key, Some(id))?;
+        let is_reached = |link: Link| link.rank.is_some_and(|rank| !self.record.is_beyond(rank));
+        let passed_over = follower.is_some_and(is_reached);
         Ok(if passed_over { PlaceUse::GivenUp } else { PlaceUse::Free })
     }
 }

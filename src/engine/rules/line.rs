@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
@@ -11,6 +12,7 @@ use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
+use crate::engine::rules::remember::HistorySubject;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
 use crate::id::SequenceNumber;
@@ -44,18 +46,25 @@ impl Workflow {
         step.write(Change::Message(self.message_key(sequence), Some(after)))
     }
 
-    /// Removes a message that has come to its end.
+    /// Removes a message that has come to its end: it is remembered first, while its content is there, and counted.
     pub(crate) fn erase(
         &mut self,
         step: &mut Step<'_>,
         sequence: SequenceNumber,
         message: &MessageRecord,
+        ending: HistoryEnding,
     ) -> Read<()> {
+        self.remember(step, HistorySubject::Message(sequence, message), ending)?;
         self.count(step, message, -1)?;
+        count_ending(&mut step.tally(self.key.queue)?.counts, ending);
         self.move_reminder(step, &Remind::Due(sequence), due_of(message), None)?;
         self.move_reminder(step, &Remind::Expiry(sequence), expiry_of(message), None)?;
         step.write(Change::Message(self.message_key(sequence), None))?;
-        step.write(Change::Content(self.message_key(sequence), None))
+        step.write(Change::Content(self.message_key(sequence), None))?;
+        if matches!(ending, HistoryEnding::Cancelled | HistoryEnding::Purged) {
+            step.forget_id(self.key.queue, sequence, message)?;
+        }
+        Ok(())
     }
 
     /// Ends a message as `how` and lets what waits behind it go on.
@@ -66,19 +75,11 @@ impl Workflow {
         message: &MessageRecord,
         how: Settled,
     ) -> Read<()> {
-        self.leave(step, sequence, message)?;
-        self.erase(step, sequence, message)?;
-        let counts = &mut step.tally(self.key.queue)?.counts;
-        match how {
-            Settled::Completed => {
-                counts.completed += 1;
-                self.record.done = self.record.done.max(message.rank.unwrap_or(0));
-            }
-            Settled::Expired => counts.expired += 1,
-            Settled::Cancelled => counts.cancelled += 1,
-            Settled::Purged => counts.purged += 1,
-            other => unreachable!("a message does not end as {other:?}"),
+        if how == Settled::Completed {
+            self.record.done = self.record.done.max(message.rank.unwrap_or(0));
         }
+        self.leave(step, sequence, message)?;
+        self.erase(step, sequence, message, ending_of(how))?;
         self.pass(step, message, how)
     }
 
@@ -132,7 +133,7 @@ impl Workflow {
 
     /// Takes a message's status into account, or out of it.
     fn count(&mut self, step: &mut Step<'_>, message: &MessageRecord, by: i64) -> Read<()> {
-        let early = self.is_early(message);
+        let early = self.is_counted_early(message);
         if early {
             self.record.early = shifted(self.record.early, by);
             self.record.early_bytes = shifted(self.record.early_bytes, by * message.bytes.cast_signed());
@@ -163,8 +164,8 @@ impl Workflow {
         &mut self,
         step: &mut Step<'_>,
         what: &Remind,
-        before: Option<Timestamp>,
-        after: Option<Timestamp>,
+        before: Option<Due>,
+        after: Option<Due>,
     ) -> Read<()> {
         if before == after {
             return Ok(());
@@ -193,8 +194,33 @@ pub(crate) fn is_dead(message: &MessageRecord) -> bool {
     matches!(message.status, Status::DeadLettered(_))
 }
 
+/// How the history calls it when a message in the line is settled for good.
+fn ending_of(how: Settled) -> HistoryEnding {
+    match how {
+        Settled::Completed => HistoryEnding::Completed,
+        Settled::Expired => HistoryEnding::Expired,
+        Settled::Cancelled => HistoryEnding::Cancelled,
+        Settled::Purged => HistoryEnding::Purged,
+        other => unreachable!("a message does not end as {other:?}"),
+    }
+}
+
+/// Counts a message that has left the queue. One that was redriven is accepted anew, as another.
+fn count_ending(counts: &mut Counts, ending: HistoryEnding) {
+    match ending {
+        HistoryEnding::Completed => counts.completed += 1,
+        HistoryEnding::Expired => counts.expired += 1,
+        HistoryEnding::Cancelled => counts.cancelled += 1,
+        HistoryEnding::Purged => counts.purged += 1,
+        HistoryEnding::Redriven(_) => counts.accepted -= 1,
+        HistoryEnding::Skipped | HistoryEnding::Voided => {
+            unreachable!("no message has places that were given up: {ending:?}")
+        }
+    }
+}
+
 /// When a reminder brings the message back.
-fn due_of(message: &MessageRecord) -> Option<Timestamp> {
+fn due_of(message: &MessageRecord) -> Option<Due> {
     match message.status {
         Status::Scheduled { due } => Some(due),
         Status::Failed { due } | Status::Asked { due, .. } => due,
@@ -203,7 +229,7 @@ fn due_of(message: &MessageRecord) -> Option<Timestamp> {
 }
 
 /// When a reminder ends the message.
-fn expiry_of(message: &MessageRecord) -> Option<Timestamp> {
+fn expiry_of(message: &MessageRecord) -> Option<Due> {
     message.expires_at.filter(|_| !is_dead(message))
 }
 

@@ -12,8 +12,10 @@ use crate::token::LockToken;
 /// What a lock was given for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LockKind {
-    /// Messages handed out together; the lock ends with the last of them.
+    /// One message, or several fetched by number; the lock ends with the last of them.
     Deliveries,
+    /// Consecutive messages handed out together; the lock ends with the last of them.
+    Run,
     /// A workflow taken whole; the lock ends when its holder gives it back.
     Whole,
 }
@@ -45,6 +47,8 @@ pub(crate) struct Locks {
     by_workflow: Lookup<WorkflowKey, LockToken>,
     deadlines: BTreeSet<(Timestamp, u64, LockToken)>,
     granted: u64,
+    /// During a trial: each lock that has changed, as it was before (`None` when there was none).
+    trial: Option<Vec<(LockToken, Option<Lock>)>>,
 }
 
 impl Locks {
@@ -80,6 +84,32 @@ impl Locks {
         self.deadlines.iter().map(|(_, _, token)| *token).filter(of_queue).collect()
     }
 
+    /// Begins a trial: every change from now on is taken back by [`Locks::roll_back`].
+    pub(crate) fn begin_trial(&mut self) {
+        self.trial = Some(Vec::new());
+    }
+
+    /// Ends a trial: all locks are as they were when it began.
+    pub(crate) fn roll_back(&mut self) {
+        for (token, before) in self.trial.take().unwrap_or_default().into_iter().rev() {
+            if self.by_token.get(&token).is_some() {
+                self.end(token);
+            }
+            if let Some(lock) = before {
+                self.deadlines.insert(lock.deadline(token));
+                self.by_workflow.insert(lock.workflow.clone(), token);
+                self.by_token.insert(token, lock);
+            }
+        }
+    }
+
+    /// Keeps a lock that is about to change, so that a trial can take the change back.
+    fn remember(&mut self, token: LockToken) {
+        if let Some(trial) = &mut self.trial {
+            trial.push((token, self.by_token.get(&token).cloned()));
+        }
+    }
+
     /// Grants a lock on a workflow nobody holds.
     pub(crate) fn grant(
         &mut self,
@@ -88,6 +118,7 @@ impl Locks {
         kind: LockKind,
         until: Timestamp,
     ) {
+        self.remember(token);
         let holder = self.by_workflow.insert(workflow.clone(), token);
         assert!(holder.is_none(), "a workflow has at most one holder");
         self.granted += 1;
@@ -98,12 +129,14 @@ impl Locks {
     }
 
     pub(crate) fn end(&mut self, token: LockToken) {
+        self.remember(token);
         let lock = self.by_token.remove(&token).expect("only a lock that is held can end");
         self.by_workflow.remove(&lock.workflow);
         self.deadlines.remove(&lock.deadline(token));
     }
 
     pub(crate) fn renew(&mut self, token: LockToken, until: Timestamp) {
+        self.remember(token);
         let lock = self.by_token.get_mut(&token).expect("only a lock that is held can be renewed");
         self.deadlines.remove(&lock.deadline(token));
         lock.until = until;
@@ -111,16 +144,19 @@ impl Locks {
     }
 
     pub(crate) fn set_apart(&mut self, token: LockToken) {
+        self.remember(token);
         self.by_token.get_mut(&token).expect("only a holder asks for it").is_apart = true;
     }
 
     pub(crate) fn hand_out(&mut self, token: LockToken, sequence: SequenceNumber) {
+        self.remember(token);
         let lock = self.by_token.get_mut(&token).expect("only a holder is handed a message");
         lock.out.push(sequence);
     }
 
     /// Takes a message out of its holder's hands.
     pub(crate) fn take_back(&mut self, token: LockToken, sequence: SequenceNumber) {
+        self.remember(token);
         let lock = self.by_token.get_mut(&token).expect("only a holder gives a message back");
         lock.out.retain(|out| *out != sequence);
     }

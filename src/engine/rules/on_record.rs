@@ -73,7 +73,7 @@ impl Step<'_> {
         let (verb, queue) = verb_of(command);
         let mut entry = AuditEntry {
             number: 0,
-            at: self.now,
+            at: self.wall,
             actor: actor.name().to_owned(),
             verb,
             queue: queue.clone(),
@@ -110,6 +110,10 @@ impl Step<'_> {
             Operation::Hold { reason } | Operation::SkipHead { reason } if entry.reason.is_none() => {
                 entry.reason = Some(reason.clone()).filter(|reason| !reason.is_empty());
             }
+            Operation::ResumeFor { kind } => {
+                let said = entry.reason.take().map(|said| format!(": {said}")).unwrap_or_default();
+                entry.reason = Some(format!("{kind}{said}"));
+            }
             Operation::VoidGap { range: Some((from, to)) } => entry.positions = Some((from.get(), to.get())),
             _ => {}
         }
@@ -140,6 +144,8 @@ fn verb_of(command: &Command) -> (AuditVerb, &QueueName) {
         Command::CreateQueue { name, .. } => (AuditVerb::CreateQueue, name),
         Command::ChangeQueue { name, .. } => (AuditVerb::ChangeQueue, name),
         Command::DeleteQueue { name } => (AuditVerb::DeleteQueue, name),
+        Command::PauseQueue { name, paused: true } => (AuditVerb::PauseQueue, name),
+        Command::PauseQueue { name, paused: false } => (AuditVerb::ResumeQueue, name),
         Command::SetState { queue, .. } => (AuditVerb::SetState, queue),
         Command::Redrive { queue, .. } => (AuditVerb::Redrive, queue),
         Command::Purge { queue, scope, .. } => (verb_of_purge(scope), queue),
@@ -166,6 +172,7 @@ fn verb_of_operation(operation: &Operation) -> AuditVerb {
         Operation::VoidGap { range: Some(_) } => AuditVerb::DeclareVoid,
         Operation::VoidGap { range: None } => AuditVerb::SkipGap,
         Operation::ReleaseLock => AuditVerb::ReleaseLock,
+        Operation::ResumeFor { .. } => AuditVerb::ResumeFor,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::engine::rules::change::Change;
-use crate::engine::rules::command::Receipt;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;

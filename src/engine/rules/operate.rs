@@ -9,12 +9,18 @@ use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::StateChange;
 use crate::engine::rules::effect::EventKind;
-use crate::engine::rules::record::HoldCause;
+use crate::engine::rules::fail::Why;
+use crate::engine::rules::history::HistoryEnding;
+use crate::engine::rules::holds::HoldCause;
+use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::record::Holding;
+use crate::engine::rules::record::LOCK_LOST;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::records::Read;
+use crate::engine::rules::remember::HistorySubject;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
@@ -24,6 +30,7 @@ use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
+use crate::queue::HoldKind;
 use crate::queue::Order;
 use crate::token::LockToken;
 
@@ -51,6 +58,7 @@ impl Step<'_> {
         match operation {
             Operation::Hold { reason } => workflow.hold(self, HoldCause::Operator, &reason)?,
             Operation::Resume { redrive } => workflow.resume(self, redrive)?,
+            Operation::ResumeFor { kind } => workflow.resume_from(self, kind)?,
             Operation::RetryNow => workflow.retry_now(self)?,
             Operation::SkipHead { reason } => workflow.skip_head(self, &reason)?,
             Operation::VoidGap { range } => workflow.void_gap(self, range)?,
@@ -90,7 +98,7 @@ impl Step<'_> {
         let key = lock.workflow.clone();
         let queue = self.queue(key.queue)?;
         let mut workflow = Workflow::open(self, &queue, key.stream)?;
-        workflow.take_from_holder(self, "the lock was lost")?;
+        workflow.take_from_holder(self, LOCK_LOST)?;
         workflow.close(self)?;
         Ok(())
     }
@@ -103,9 +111,7 @@ impl Step<'_> {
         assert_eq!(self.locks.len(), 0, "recovery comes before the first lock");
         let queue = self.queue(key.queue)?;
         let mut workflow = Workflow::open(self, &queue, key.stream.clone())?;
-        for sequence in holding.out {
-            workflow.fail(self, sequence, Retry::Now, "the engine stopped while it was handed out")?;
-        }
+        workflow.fail_all(self, &holding, "the engine stopped while it was handed out")?;
         self.write(Change::Holding(key, None))?;
         workflow.close(self)?;
         Ok(true)
@@ -114,15 +120,18 @@ impl Step<'_> {
 
 impl Workflow {
     fn resume(&mut self, step: &mut Step<'_>, redrive: bool) -> Ruling<(), OperateRefusal> {
-        if self.record.hold.is_none() {
-            return refuse(OperateRefusal::NotHeld);
+        match (self.is_held(), redrive) {
+            (false, _) => refuse(OperateRefusal::NotHeld),
+            (true, true) => Ok(self.hold_for_redrive(step)?),
+            (true, false) => Ok(self.resume_for_all(step)?),
         }
-        if redrive {
-            let hold = self.record.hold.as_mut().expect("it was just looked at");
-            hold.cause = HoldCause::Redriving;
-            return Ok(());
+    }
+
+    fn resume_from(&mut self, step: &mut Step<'_>, kind: HoldKind) -> Ruling<(), OperateRefusal> {
+        if !self.record.holds.has(kind) {
+            return refuse(OperateRefusal::NotHeldFor(kind));
         }
-        Ok(self.end_hold(step)?)
+        Ok(self.resume_for(step, kind)?)
     }
 
     /// The head, if it waits for a retry, with or without a reminder.
@@ -143,6 +152,7 @@ impl Workflow {
     ) -> Ruling<(), OperateRefusal> {
         let mut message = MessageRecord::clone(before);
         message.status = Status::Ready;
+        message.has_extra = false;
         Ok(self.restate(step, sequence, Some(before), &message)?)
     }
 
@@ -160,7 +170,7 @@ impl Workflow {
             return refuse(OperateRefusal::WorkflowLocked);
         }
         let head = self.head(step)?;
-        let beyond = |rank: u64| self.is_positional() && rank > self.record.through;
+        let beyond = |rank: u64| self.is_positional() && self.record.is_beyond(rank);
         let Some((_, sequence, _)) = head.filter(|(rank, _, _)| !beyond(*rank)) else {
             return refuse(OperateRefusal::NoHead);
         };
@@ -184,24 +194,19 @@ impl Workflow {
             return refuse(OperateRefusal::NotMissing(there));
         }
         self.give_up(step, from.get(), to.get(), Settled::Voided)?;
+        self.remember(step, HistorySubject::Places(from.get(), to.get()), HistoryEnding::Voided)?;
         self.tell(step, None, EventKind::GapSkipped { from: from.get(), to: to.get() })?;
-        self.lift_gap_hold(step)?;
         Ok(())
     }
 
     /// Gives up everything up to the lowest waiting message.
     fn void_next_gap(&mut self, step: &mut Step<'_>) -> Ruling<(), OperateRefusal> {
-        if self.record.early == 0 || self.record.extending {
+        let has_none = self.record.early == 0 || self.is_extending();
+        if has_none || (self.is_chained() && self.first_stray(step)?.is_none()) {
             return refuse(OperateRefusal::NoHead);
         }
         self.skip_gap(step)?;
-        self.lift_gap_hold(step)?;
         Ok(())
-    }
-
-    fn lift_gap_hold(&mut self, step: &mut Step<'_>) -> Read<()> {
-        let held = self.record.hold.as_ref().is_some_and(|hold| hold.cause == HoldCause::Gap);
-        if held { self.lift_hold(step) } else { Ok(()) }
     }
 
     fn first_not_missing(
@@ -233,10 +238,18 @@ impl Workflow {
     /// Takes the workflow from its holder; every message it has out has failed.
     fn take_from_holder(&mut self, step: &mut Step<'_>, reason: &str) -> Read<()> {
         let (token, lock) = step.locks.of(&self.key).expect("only a holder can lose the workflow");
-        let out = lock.out.clone();
+        let holding = Holding { out: lock.out.clone(), is_run: lock.kind == LockKind::Run };
         self.unlock(step, token)?;
-        for sequence in out {
-            self.fail(step, sequence, Retry::Now, reason)?;
+        self.fail_all(step, &holding, reason)
+    }
+
+    /// What a holder has out has failed, and he cannot say any more where.
+    fn fail_all(&mut self, step: &mut Step<'_>, holding: &Holding, reason: &str) -> Read<()> {
+        if holding.is_run {
+            return self.fail_together(step, &holding.out, Retry::Now, Why::of(reason));
+        }
+        for sequence in &holding.out {
+            self.fail(step, *sequence, Retry::Now, Why::of(reason))?;
         }
         Ok(())
     }

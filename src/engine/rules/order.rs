@@ -26,7 +26,6 @@ impl Workflow {
 
     /// Lets the workflow go on past ranks that were settled, set aside or given up.
     pub(crate) fn pass_range(&mut self, step: &mut Step<'_>, from: u64, to: u64, how: Settled) -> Read<()> {
-        let cursor_before = self.record.cursor;
         let in_turn = from <= self.record.cursor;
         if !in_turn || is_remembered(how) {
             self.mark(step, from, to, how)?;
@@ -41,12 +40,17 @@ impl Workflow {
         if !within || self.record.extending {
             self.extend(step)?;
         }
-        self.trim_links(step, cursor_before)
+        self.trim_links(step)
     }
 
-    /// Moves the cursor past ranks that were settled ahead of their turn.
+    /// Moves the cursor past ranks that were settled ahead of their turn; a limited number of ranges in one command.
     fn pass_marks(&mut self, step: &mut Step<'_>) -> Read<()> {
-        while let Some(mark) = self.mark_at(step, self.record.cursor)? {
+        for looked in 0.. {
+            let Some(mark) = self.mark_at(step, self.record.cursor)? else { break };
+            if looked == limits::EXTEND_MAX {
+                self.record.extending = true;
+                break;
+            }
             self.record.cursor = mark.to + 1;
             if !is_remembered(mark.how) {
                 step.write(Change::Mark(self.key.clone(), mark.from, None))?;
@@ -57,6 +61,9 @@ impl Workflow {
 
     /// Lets early messages join the run as far as there is no gap; at most a limited number in one command.
     pub(crate) fn extend(&mut self, step: &mut Step<'_>) -> Read<()> {
+        if !self.shorten(step)? {
+            return Ok(());
+        }
         self.record.extending = false;
         for looked in 0.. {
             if looked == limits::EXTEND_MAX {
@@ -148,10 +155,11 @@ impl Workflow {
     pub(crate) fn forget_places(&mut self, step: &mut Step<'_>) -> Read<bool> {
         for _ in 0..limits::SWEEP_MAX {
             let Some(mark) = step.records.mark_from(&self.key, 0)? else {
-                self.forget_links(step)?;
-                return Ok(true);
+                if !self.forget_link(step)? {
+                    return Ok(true);
+                }
+                continue;
             };
-            self.forget_unreached(step, mark)?;
             step.write(Change::Mark(self.key.clone(), mark.from, None))?;
         }
         Ok(false)

@@ -3,8 +3,10 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Purged;
+use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::line::is_dead;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
@@ -23,27 +25,30 @@ use crate::id::WorkflowId;
 use crate::limits;
 
 impl Step<'_> {
-    /// Removes some of what the scope names, and says where to go on.
+    /// Removes some of what the scope names, and says where to go on. What it looks at is limited, removed or not.
     pub(crate) fn purge(
         &mut self,
         name: &QueueName,
         scope: PurgeScope,
-        from: SequenceNumber,
+        from: PurgeFrom,
     ) -> Ruling<Purged, OperateRefusal> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(OperateRefusal::QueueNotFound(name.clone()));
         };
         Ok(match scope {
-            PurgeScope::Everything => self.purge_everything(&queue, from)?,
-            PurgeScope::DeadLetters => self.purge_dead_letters(&queue)?,
-            PurgeScope::Workflow(id) => self.purge_workflow(&queue, id)?,
+            PurgeScope::Everything => self.purge_everything(&queue, &from)?,
+            PurgeScope::DeadLetters => self.purge_dead_letters(&queue, &from)?,
+            PurgeScope::Workflow(id) => self.purge_workflow(&queue, id, &from)?,
             PurgeScope::DeadLetter(sequence) => self.purge_dead_letter(&queue, sequence)?,
         })
     }
 
-    fn purge_everything(&mut self, queue: &Arc<QueueRecord>, from: SequenceNumber) -> Read<Purged> {
+    fn purge_everything(&mut self, queue: &Arc<QueueRecord>, from: &PurgeFrom) -> Read<Purged> {
         let mut count = 0;
-        let mut next = from;
+        let mut next = match from {
+            PurgeFrom::Message(next) => *next,
+            _ => SequenceNumber::new(0),
+        };
         for _ in 0..limits::SWEEP_MAX {
             let Some((sequence, message)) = self.records.message_from(queue.id, next)? else {
                 return Ok(Purged::new(count, None));
@@ -51,38 +56,49 @@ impl Step<'_> {
             next = SequenceNumber::new(sequence.get() + 1);
             count += u64::from(self.purge_one(queue, sequence, &message)?);
         }
-        Ok(Purged::new(count, Some(next)))
+        Ok(Purged::new(count, Some(PurgeFrom::Message(next))))
     }
 
-    fn purge_dead_letters(&mut self, queue: &Arc<QueueRecord>) -> Read<Purged> {
-        let letters = self.records.dead_letters(queue.id, Bound::Unbounded, limits::SWEEP_MAX)?;
-        let more = letters.len() == limits::SWEEP_MAX;
+    fn purge_dead_letters(&mut self, queue: &Arc<QueueRecord>, from: &PurgeFrom) -> Read<Purged> {
+        let from = match from {
+            PurgeFrom::Reason(reason, sequence) => Bound::Excluded((reason.as_str(), *sequence)),
+            _ => Bound::Unbounded,
+        };
+        let letters = self.records.dead_letters(queue.id, from, limits::SWEEP_MAX)?;
         for (_, sequence) in &letters {
             let message = self.message_listed(queue.id, *sequence)?;
             self.purge_one(queue, *sequence, &message)?;
         }
-        Ok(Purged::new(letters.len() as u64, more.then_some(SequenceNumber::new(0))))
+        let (count, is_full) = (letters.len() as u64, letters.len() == limits::SWEEP_MAX);
+        let last = letters.into_iter().next_back().filter(|_| is_full);
+        Ok(Purged::new(count, last.map(|(reason, sequence)| PurgeFrom::Reason(reason, sequence))))
     }
 
     fn purge_dead_letter(&mut self, queue: &Arc<QueueRecord>, sequence: SequenceNumber) -> Read<Purged> {
         let Some(message) = self.message(queue.id, sequence)?.filter(|message| is_dead(message)) else {
             return Ok(Purged::new(0, None));
         };
-        self.purge_one(queue, sequence, &message)?;
-        Ok(Purged::new(1, None))
+        Ok(Purged::new(u64::from(self.purge_one(queue, sequence, &message)?), None))
     }
 
-    fn purge_workflow(&mut self, queue: &Arc<QueueRecord>, id: WorkflowId) -> Read<Purged> {
-        let stream = Stream::Named(id);
-        for count in 0..limits::SWEEP_MAX {
-            let workflow = Workflow::open(self, queue, stream.clone())?;
-            let Some(sequence) = workflow.first_to_purge(self)? else {
-                return Ok(Purged::new(count as u64, None));
-            };
+    fn purge_workflow(&mut self, queue: &Arc<QueueRecord>, id: WorkflowId, from: &PurgeFrom) -> Read<Purged> {
+        let mut workflow = Workflow::open(self, queue, Stream::Named(id))?;
+        let (mut count, mut place) = (0, from.clone());
+        let mut next = None;
+        for looked in 0..=limits::SWEEP_MAX {
+            if looked == limits::SWEEP_MAX {
+                next = Some(place);
+                break;
+            }
+            let Some((sequence, behind)) = workflow.next_to_purge(self, &place)? else { break };
+            place = behind;
             let message = self.message_listed(queue.id, sequence)?;
-            self.purge_one(queue, sequence, &message)?;
+            count += u64::from(workflow.purge_one(self, sequence, &message)?);
         }
-        Ok(Purged::new(limits::SWEEP_MAX as u64, Some(SequenceNumber::new(0))))
+        if count > 0 {
+            workflow.close(self)?;
+        }
+        Ok(Purged::new(count, next))
     }
 
     /// Removes one message, unless it is handed out.
@@ -92,57 +108,80 @@ impl Step<'_> {
         sequence: SequenceNumber,
         message: &MessageRecord,
     ) -> Read<bool> {
-        if matches!(message.status, Status::Locked { .. }) {
-            return Ok(false);
-        }
         let mut workflow = Workflow::open(self, queue, message.stream.clone())?;
-        if is_dead(message) {
-            workflow.list_dead_letter(self, sequence, message, false)?;
-            workflow.erase(self, sequence, message)?;
-            self.tally(queue.id)?.counts.purged += 1;
-        } else {
-            workflow.lift_hold_of(self, sequence)?;
-            workflow.end(self, sequence, message, Settled::Purged)?;
+        let is_purged = workflow.purge_one(self, sequence, message)?;
+        if is_purged {
+            workflow.close(self)?;
         }
-        workflow.close(self)?;
-        Ok(true)
+        Ok(is_purged)
     }
 }
 
 impl Workflow {
-    fn first_to_purge(&self, step: &Step<'_>) -> Read<Option<SequenceNumber>> {
-        if let Some(sequence) = self.first_not_handed_out(step)? {
-            return Ok(Some(sequence));
+    /// Removes one message, unless it is handed out.
+    fn purge_one(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+    ) -> Read<bool> {
+        if matches!(message.status, Status::Locked { .. }) {
+            return Ok(false);
         }
-        let mut from = 0;
-        while let Some((rank, sequence)) = step.records.aside_from(&self.key, from)? {
-            if !matches!(step.message_listed(self.key.queue, sequence)?.status, Status::Locked { .. }) {
-                return Ok(Some(sequence));
-            }
-            from = rank + 1;
+        if is_dead(message) {
+            self.list_dead_letter(step, sequence, message, false)?;
+            self.erase(step, sequence, message, HistoryEnding::Purged)?;
+        } else {
+            self.lift_hold_of(step, sequence)?;
+            self.end(step, sequence, message, Settled::Purged)?;
         }
-        let letter = step.records.dead_letter_of(&self.key, (0, SequenceNumber::new(0)))?;
-        Ok(letter.map(|(_, sequence)| sequence))
+        Ok(true)
     }
 
-    /// The first message of the line that nobody has out; early ones last.
-    fn first_not_handed_out(&self, step: &Step<'_>) -> Read<Option<SequenceNumber>> {
-        let mut from = 0;
-        while let Some((rank, sequence, message)) = self.line_from(step, from)? {
-            if !matches!(message.status, Status::Locked { .. }) {
-                return Ok(Some(sequence));
+    /// The next message of a purge, and the place behind it: what has a rank, in line or aside, then what waits for the
+    /// chain, which may bring others into the line, and then the dead letters.
+    fn next_to_purge(&self, step: &Step<'_>, place: &PurgeFrom) -> Read<Option<(SequenceNumber, PurgeFrom)>> {
+        let letters_from = match place {
+            PurgeFrom::DeadLetter(rank, sequence) => (*rank, *sequence),
+            _ => {
+                let from = if let PurgeFrom::Line(rank) = place { *rank } else { 0 };
+                let in_line = step.records.line_from(&self.key, from)?;
+                let aside = step.records.aside_from(&self.key, from)?;
+                if let Some((rank, sequence)) = in_line.into_iter().chain(aside).min() {
+                    return Ok(Some((sequence, PurgeFrom::Line(rank + 1))));
+                }
+                if let (true, Some(sequence)) = (self.is_chained(), self.next_waiting(step)?) {
+                    return Ok(Some((sequence, PurgeFrom::Line(from))));
+                }
+                (0, SequenceNumber::new(0))
             }
+        };
+        let letter = step.records.dead_letter_of(&self.key, letters_from)?;
+        Ok(letter.map(|(rank, sequence)| {
+            (sequence, PurgeFrom::DeadLetter(rank, SequenceNumber::new(sequence.get() + 1)))
+        }))
+    }
+
+    /// The first message of the line, from a rank on, that nobody has out; early ones last.
+    fn first_not_handed_out(&self, step: &Step<'_>, mut from: u64) -> Read<Option<(SequenceNumber, u64)>> {
+        while let Some((rank, sequence, message)) = self.line_from(step, from)? {
             from = rank + 1;
+            if !matches!(message.status, Status::Locked { .. }) {
+                return Ok(Some((sequence, from)));
+            }
         }
-        if self.is_chained() { self.next_waiting(step) } else { Ok(None) }
+        let waiting = if self.is_chained() { self.next_waiting(step)? } else { None };
+        Ok(waiting.map(|sequence| (sequence, from)))
     }
 
     /// Moves messages of a quarantined workflow to the dead letters, in order, a limited number at once.
     pub(crate) fn quarantine_some(&mut self, step: &mut Step<'_>) -> Read<()> {
+        let mut from = 0;
         for _ in 0..limits::SWEEP_MAX {
-            let Some(sequence) = self.first_not_handed_out(step)? else {
+            let Some((sequence, behind)) = self.first_not_handed_out(step, from)? else {
                 return Ok(());
             };
+            from = behind;
             self.dead_letter_quietly(
                 step,
                 sequence,

@@ -36,7 +36,8 @@ impl Step<'_> {
         let numbers = self.numbers()?;
         numbers.next_queue += 1;
         let id = QueueId(numbers.next_queue);
-        let record = QueueRecord { id, name: name.clone(), options, created_at: self.now, idle_check: None };
+        let (name, created_at) = (name.clone(), self.wall);
+        let record = QueueRecord { id, name, options, created_at, idle_check: None, paused: false };
         self.tally(id)?;
         self.write_queue(record)?;
         Ok(true)
@@ -55,7 +56,8 @@ impl Step<'_> {
             return Ok(false);
         }
         let in_use = self.records.tally(queue.id)?.counts.stored() > 0
-            || !self.records.workflows(queue.id, None, 1)?.is_empty();
+            || !self.records.workflows(queue.id, None, 1)?.is_empty()
+            || self.records.cursor_count(queue.id)?.kept > 0;
         if queue.options.order != options.order && in_use {
             return refuse(QueueRefusal::OrderInUse(name.clone()));
         }
@@ -63,7 +65,26 @@ impl Step<'_> {
             self.drop_reminder(check, queue.id, Remind::Idle)?;
         }
         self.tally(queue.id)?;
+        if queue.options.rate != options.rate {
+            // Whoever waits for the rate as it was looks again.
+            self.effects.push(Effect::Work(name.clone()));
+            self.effects.extend(self.locks.of_queue(queue.id).into_iter().map(Effect::TakenWork));
+        }
+        self.change_history(&queue, &options)?;
+        self.change_cursors(&queue, &options)?;
         self.write_queue(QueueRecord { options, ..(*queue).clone() })?;
+        Ok(true)
+    }
+
+    /// Notes on a queue whether its handlers pause; false when that is known.
+    pub(crate) fn pause_queue(&mut self, name: &QueueName, paused: bool) -> Ruling<bool, QueueRefusal> {
+        let Some(queue) = self.queue_named(name)? else {
+            return refuse(QueueRefusal::QueueNotFound(name.clone()));
+        };
+        if queue.paused == paused {
+            return Ok(false);
+        }
+        self.write(Change::Queue(QueueRecord { paused, ..(*queue).clone() }))?;
         Ok(true)
     }
 
@@ -102,7 +123,9 @@ impl Step<'_> {
         };
         let tally = self.records.tally(id)?;
         let due = used_at.max(tally.used_at) + idle;
-        let empty = tally.counts.stored() == 0;
+        // A workflow is known as long as it has messages, a state, a hold, dead letters, or a cursor younger than
+        // `forget_after`.
+        let empty = tally.counts.stored() == 0 && self.records.workflows(id, None, 1)?.is_empty();
         if due <= self.now && (empty || queue.options.delete_with_messages) {
             return self.remove_queue(&queue);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Handed;
+use crate::engine::rules::command::Held;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::lock::LockKind;
@@ -43,6 +44,9 @@ impl Step<'_> {
             let Some((mut workflow, (_, sequence, message))) = self.next_ready(&queue)? else {
                 break;
             };
+            if self.allowed(&queue, None) == 0 {
+                break;
+            }
             let token = token.nth(handed.len());
             workflow.lock(self, token, LockKind::Deliveries);
             let message = workflow.hand_out(self, token, sequence, message)?;
@@ -67,8 +71,12 @@ impl Step<'_> {
         let Some((mut workflow, _)) = self.next_ready(&queue)? else {
             return Ok(Vec::new());
         };
-        workflow.lock(self, token, LockKind::Deliveries);
-        let handed = workflow.hand_out_run(self, token, max.min(limits::RECEIVE_MAX))?;
+        let allowed = self.allowed(&queue, None);
+        if allowed == 0 {
+            return Ok(Vec::new());
+        }
+        workflow.lock(self, token, LockKind::Run);
+        let handed = workflow.hand_out_run(self, token, max.min(limits::RECEIVE_MAX).min(allowed))?;
         workflow.close(self)?;
         Ok(handed)
     }
@@ -88,7 +96,7 @@ impl Step<'_> {
             if self.locks.of(&workflow.key).is_some() {
                 return refuse(ReceiveRefusal::WorkflowLocked);
             }
-            if workflow.record.hold.is_some() {
+            if workflow.is_held() {
                 return refuse(ReceiveRefusal::WorkflowHeld);
             }
             if !streams.contains(&message.stream) {
@@ -124,7 +132,7 @@ impl Step<'_> {
     ) -> Ruling<Arc<MessageRecord>, ReceiveRefusal> {
         let message = self.message(queue.id, sequence)?;
         match message.filter(|message| matches!(message.status, Status::Asked { .. })) {
-            Some(message) if !is_expired(&message, self.now) => Ok(message),
+            Some(message) if !is_expired(&message, self.clocks()) => Ok(message),
             _ => refuse(ReceiveRefusal::MessageNotFound(sequence)),
         }
     }
@@ -146,7 +154,7 @@ impl Step<'_> {
             assert_eq!(workflow.record.ticket, Some(ticket), "a ready workflow is listed under its ticket");
             let head = workflow.offer_from(self, 0)?;
             let (rank, sequence, message) = head.expect("a ready workflow has a message to hand out");
-            if !is_expired(&message, self.now) {
+            if !is_expired(&message, self.clocks()) {
                 return Ok(Some((workflow, (rank, sequence, message))));
             }
             workflow.expire(self, sequence, &message)?;
@@ -164,7 +172,7 @@ impl Workflow {
         step.locks.grant(token, self.key.clone(), kind, until);
     }
 
-    /// Hands the workflow's holder up to `max` messages that follow each other.
+    /// Hands the workflow's holder up to `max` messages that follow each other. A suspect goes alone.
     pub(crate) fn hand_out_run(
         &mut self,
         step: &mut Step<'_>,
@@ -175,12 +183,12 @@ impl Workflow {
         let mut bytes = 0;
         let mut from = 0;
         let mut expired = 0;
-        while run.len() < max && bytes < limits::RECEIVE_BYTES_MAX && self.record.hold.is_none() {
+        while run.len() < max && bytes < limits::RECEIVE_BYTES_MAX && !self.is_held() {
             let Some((rank, sequence, message)) = self.offer_from(step, from)? else {
                 break;
             };
             from = rank + 1;
-            if is_expired(&message, step.now) {
+            if is_expired(&message, step.clocks()) {
                 expired += 1;
                 if expired > limits::EXPIRED_IN_A_ROW_MAX {
                     break;
@@ -188,9 +196,20 @@ impl Workflow {
                 self.expire(step, sequence, &message)?;
                 continue;
             }
+            if message.is_suspect() && !run.is_empty() {
+                break;
+            }
+            // Of a run it is known before; the holder of a whole workflow is served again when there is room.
+            if self.queue.options.rate.is_some() && step.allowed(&self.queue.clone(), Some(token)) == 0 {
+                break;
+            }
             let handed = self.hand_out(step, token, sequence, message)?;
             bytes += handed.content.body.len();
+            let is_alone = handed.record.is_suspect();
             run.push(handed);
+            if is_alone {
+                break;
+            }
         }
         Ok(run)
     }
@@ -208,12 +227,15 @@ impl Workflow {
             _ => None,
         };
         let mut record = MessageRecord::clone(&before);
-        record.delivery_count += 1;
+        record.count_hand_out();
+        step.count_against_rate(&self.queue);
         record.handed_out_at = step.now;
         record.status = Status::Locked { fetched };
         let record = Arc::new(record);
         self.restate_as(step, sequence, Some(&before), record.clone())?;
         step.locks.hand_out(token, sequence);
+        let delivery_count = record.delivery_count;
+        step.settlements.forget(Held { token, sequence, delivery_count });
         self.write_holding(step, token)?;
         let content = step.records.content(self.message_key(sequence))?;
         let content = content.expect("every stored message has its content");
@@ -226,7 +248,8 @@ impl Workflow {
     pub(crate) fn write_holding(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<()> {
         let lock = step.locks.get(token).expect("only a holder has something out");
         let kept = lock.kind == LockKind::Whole || !lock.out.is_empty();
-        let holding = kept.then(|| Holding { out: lock.out.clone() });
+        let is_run = lock.kind == LockKind::Run;
+        let holding = kept.then(|| Holding { out: lock.out.clone(), is_run });
         step.write(Change::Holding(self.key.clone(), holding))
     }
 }

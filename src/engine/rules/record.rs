@@ -8,7 +8,11 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Receipt;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::history::HistorySpan;
+use crate::engine::rules::holds::Holds;
+use crate::engine::rules::output::Output;
+use crate::engine::rules::receipt::Receipt;
 use crate::header::Headers;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -59,6 +63,8 @@ pub(crate) struct QueueRecord {
     pub(crate) created_at: Timestamp,
     /// The instant of the pending idle reminder, when the queue is deleted on idle.
     pub(crate) idle_check: Option<Timestamp>,
+    /// Whether an operator has told the handlers of the queue to pause. The rules hand out as ever.
+    pub(crate) paused: bool,
 }
 
 /// How many messages of a queue are where (the first block), and how many ended how (the second).
@@ -108,46 +114,23 @@ impl Counts {
             + self.dead_lettered
     }
 
+    /// How many messages count against the queue's limit: all that are stored, but for dead letters.
+    pub(crate) fn limited(&self) -> u64 {
+        self.stored() - self.dead_lettered
+    }
+
     /// Whether every accepted message is accounted for.
     pub fn conserved(&self) -> bool {
         self.accepted == self.stored() + self.completed + self.expired + self.cancelled + self.purged
     }
 }
 
-/// A queue's counters and the instant of its last use.
+/// A queue's counters, the instant of its last use, and which entries of its history are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) counts: Counts,
     pub(crate) used_at: Timestamp,
-}
-
-/// Why a workflow is held.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum HoldCause {
-    /// An operator asked for it.
-    Operator,
-    /// The message at its head is spent.
-    Spent(SequenceNumber),
-    /// A missing predecessor has not come in time.
-    Gap,
-    /// A predecessor in an after-ordered workflow ended without being completed.
-    Predecessor(SequenceNumber),
-    /// A message was spent, and everything behind it goes to the dead letters.
-    Quarantine(SequenceNumber),
-    /// Its dead letters are being put back in place; it resumes by itself.
-    Redriving,
-}
-
-/// A hold: a workflow that offers nothing until someone resumes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hold {
-    /// Why.
-    pub cause: HoldCause,
-    /// Since when.
-    pub since: Timestamp,
-    /// What was said when it was held.
-    pub reason: String,
+    pub(crate) history: HistorySpan,
 }
 
 /// A gap that later messages wait behind.
@@ -183,7 +166,7 @@ pub(crate) struct WorkflowRecord {
     /// Dead letters of this workflow.
     pub(crate) dead: u64,
     pub(crate) has_state: bool,
-    pub(crate) hold: Option<Hold>,
+    pub(crate) holds: Holds,
     pub(crate) gap: Option<GapRecord>,
     /// Its number in the queue's ready list, while its head can be handed out.
     pub(crate) ticket: Option<u64>,
@@ -195,6 +178,24 @@ pub(crate) struct WorkflowRecord {
     pub(crate) idle_since: Option<Timestamp>,
     /// The instant of the pending reminder to forget the workflow.
     pub(crate) forget: Option<Timestamp>,
+    /// While the run is being shortened to a place that was given back in the middle of it.
+    pub(crate) shortening: Option<Shortening>,
+}
+
+impl WorkflowRecord {
+    /// Whether a place before this rank is missing, so that nothing is offered from there on.
+    pub(crate) fn is_beyond(&self, rank: u64) -> bool {
+        rank > self.through || self.shortening.as_ref().is_some_and(|missing| rank > missing.rank)
+    }
+}
+
+/// A place that was given back in the middle of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Shortening {
+    /// Its rank: the run ends before it, and whatever stands behind it is early.
+    pub(crate) rank: u64,
+    /// After-order: what its message had named as its predecessor.
+    pub(crate) after: Option<MessageId>,
 }
 
 /// Where a message is in its life. Whether a `Ready` one is early is said by its rank, not here.
@@ -203,15 +204,15 @@ pub(crate) enum Status {
     Ready,
     /// Not before `due`.
     Scheduled {
-        due: Timestamp,
+        due: Due,
     },
     /// Waits for its retry; without `due` it is spent.
     Failed {
-        due: Option<Timestamp>,
+        due: Option<Due>,
     },
     /// Set aside by the consumer; with `due` it comes back by itself. Unless `aside`, its workflow waits for it.
     Asked {
-        due: Option<Timestamp>,
+        due: Option<Due>,
         aside: bool,
     },
     /// Handed out; with the deferral it had when it was fetched by number.
@@ -224,7 +225,7 @@ pub(crate) enum Status {
 /// How a message was set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Deferred {
-    pub(crate) due: Option<Timestamp>,
+    pub(crate) due: Option<Due>,
     pub(crate) aside: bool,
 }
 
@@ -239,6 +240,9 @@ pub struct DeadLetter {
     pub at: Timestamp,
 }
 
+/// Why a message has failed whose lock ran out.
+pub(crate) const LOCK_LOST: &str = "the lock was lost";
+
 /// One failed attempt at a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
@@ -250,6 +254,8 @@ pub struct Attempt {
     pub lasted: Duration,
     /// Why it failed.
     pub reason: String,
+    /// What its handler wrote.
+    pub output: Output,
 }
 
 /// What changes of a message during its life.
@@ -262,13 +268,46 @@ pub(crate) struct MessageRecord {
     pub(crate) after: Option<MessageId>,
     pub(crate) message_id: Option<MessageId>,
     pub(crate) status: Status,
+    /// By the wall clock.
     pub(crate) accepted_at: Timestamp,
-    pub(crate) expires_at: Option<Timestamp>,
+    /// When its time to live is over; of a scheduled message, which has not begun it, by the wall clock.
+    pub(crate) expires_at: Option<Due>,
+    /// The time to live that its sender gave: a redrive begins it anew.
+    pub(crate) time_to_live: Option<Duration>,
     pub(crate) bytes: u64,
     pub(crate) delivery_count: u32,
-    /// When it was last handed out.
+    /// When it was last handed out, in engine time; until then, when it was accepted.
     pub(crate) handed_out_at: Timestamp,
     pub(crate) attempts: Vec<Attempt>,
+    pub(crate) suspicion: Suspicion,
+    /// Whether it was set aside on its last allowed delivery, and so has one delivery beyond the maximum.
+    pub(crate) has_extra: bool,
+}
+
+/// Whether a message was one of several that were handled together when their handler failed without saying where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Suspicion {
+    #[default]
+    None,
+    /// A suspect: it is handed out alone. Its first delivery alone returns the one that it shared.
+    Counted,
+    /// A suspect that was handed out alone, and will be until it is settled.
+    Alone,
+}
+
+impl MessageRecord {
+    /// Whether it is handed out alone.
+    pub(crate) fn is_suspect(&self) -> bool {
+        self.suspicion != Suspicion::None
+    }
+
+    /// Counts a hand-out. The first delivery of a suspect alone stands for the one that it shared.
+    pub(crate) fn count_hand_out(&mut self) {
+        match self.suspicion {
+            Suspicion::Counted => self.suspicion = Suspicion::Alone,
+            Suspicion::None | Suspicion::Alone => self.delivery_count += 1,
+        }
+    }
 }
 
 /// What does not change of a message, except that a settle may change its properties.
@@ -283,6 +322,8 @@ pub(crate) struct Content {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holding {
     pub(crate) out: Vec<SequenceNumber>,
+    /// Whether they are a run: when it fails without a word, any of them may be why.
+    pub(crate) is_run: bool,
 }
 
 /// How a rank was settled without having been completed in its turn.
@@ -340,7 +381,7 @@ pub(crate) struct Answered {
 /// A durable record "at `due`, look at this".
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Reminder {
-    pub(crate) due: Timestamp,
+    pub(crate) due: Due,
     pub(crate) queue: QueueId,
     pub(crate) what: Remind,
 }
@@ -364,6 +405,10 @@ pub(crate) enum Remind {
     Idle,
     /// The answer to an idempotency key need not be kept any more.
     Answer(Arc<str>),
+    /// The oldest entries of a queue's history may be forgotten.
+    History,
+    /// The oldest cursors that a queue remembers may be forgotten.
+    Cursors,
 }
 
 /// The numbers the engine counts up, and its time.

@@ -5,9 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::clock::Timestamp;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::cursor::Cursor;
+use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
@@ -66,9 +71,10 @@ pub(crate) trait Records {
     /// The first place set aside with at least this rank.
     fn aside_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
     fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<Link>>;
-    fn trail(&self, key: &WorkflowKey, rank: u64) -> Read<Option<TrailEntry>>;
-    /// The root with the lowest sequence number.
-    fn root_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>>;
+    /// The first trail with at least this rank.
+    fn trail_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, TrailEntry)>>;
+    /// The root with the lowest sequence number that is at least this one.
+    fn root_from(&self, key: &WorkflowKey, from: SequenceNumber) -> Read<Option<SequenceNumber>>;
     /// The early message of an after-ordered workflow that has this message ID.
     fn waiting(&self, key: &WorkflowKey, id: &MessageId) -> Read<Option<SequenceNumber>>;
     /// Any early message of an after-ordered workflow, always the same for the same rows.
@@ -81,8 +87,8 @@ pub(crate) trait Records {
     fn holding_after(&self, key: Option<&WorkflowKey>) -> Read<Option<(WorkflowKey, Holding)>>;
     /// The workflow with the lowest number in the queue's ready list.
     fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, Stream)>>;
-    /// The earliest reminder.
-    fn reminder_first(&self) -> Read<Option<Reminder>>;
+    /// The first reminder in order from `from` on, of whichever clock.
+    fn reminder_from(&self, from: Due) -> Read<Option<Reminder>>;
     /// The first dead letter of the workflow with at least this rank and number.
     fn dead_letter_of(
         &self,
@@ -107,6 +113,18 @@ pub(crate) trait Records {
     fn audit_last(&self) -> Read<Option<Arc<AuditEntry>>>;
     /// Up to `limit` entries of the audit in order of number, after the given one.
     fn audit_after(&self, number: u64, limit: usize) -> Read<Vec<Arc<AuditEntry>>>;
+    /// The entry of the queue's history with this number.
+    fn history(&self, queue: QueueId, number: u64) -> Read<Option<Arc<HistoryEntry>>>;
+    /// The number of the entry of a message.
+    fn history_of_message(&self, queue: QueueId, sequence: SequenceNumber) -> Read<Option<u64>>;
+    /// The number of the workflow's last entry up to a number.
+    fn history_of_workflow(&self, key: &WorkflowKey, upto: u64) -> Read<Option<u64>>;
+    /// The cursor that is remembered of a forgotten workflow.
+    fn cursor(&self, key: &WorkflowKey) -> Read<Option<Cursor>>;
+    /// The oldest cursor that the queue remembers: since when, and of which workflow.
+    fn cursor_oldest(&self, queue: QueueId) -> Read<Option<(Timestamp, WorkflowKey)>>;
+    /// How many cursors the queue remembers.
+    fn cursor_count(&self, queue: QueueId) -> Read<CursorCount>;
 
     /// Puts or deletes a row.
     fn write(&mut self, change: Change) -> Result<(), Fault>;

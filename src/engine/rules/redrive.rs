@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use crate::engine::rules::chain::chained_id;
 use crate::engine::rules::command::Redriven;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::judge::Verdict;
 use crate::engine::rules::line::is_dead;
-use crate::engine::rules::record::HoldCause;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
@@ -28,6 +29,7 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
+use crate::queue::HoldKind;
 
 /// Dead letters one step of a redrive looks at, most of which may have lost their place.
 const REDRIVE_LOOKED_AT_MAX: usize = 16 * limits::SWEEP_MAX;
@@ -51,6 +53,10 @@ impl Step<'_> {
             return refuse(OperateRefusal::Quarantined(sequence));
         }
         if position.is_none() && workflow.place_is_ahead(self, sequence, &message)? {
+            if !self.has_drain_room(&queue)? {
+                let stored = self.counts(queue.id)?.limited();
+                return refuse(OperateRefusal::Send(SendRefusal::QueueFull { stored }));
+            }
             workflow.put_back(self, sequence, &message)?;
             workflow.close(self)?;
             return Ok(Redriven::InPlace);
@@ -75,7 +81,7 @@ impl Step<'_> {
             workflow_id: content.workflow_id,
             place: position.map_or(Place::Arrival, Place::Position),
             message_id: message.message_id.clone(),
-            time_to_live: None,
+            time_to_live: message.time_to_live,
             schedule_at: None,
             headers: content.headers,
             body: content.body,
@@ -83,21 +89,20 @@ impl Step<'_> {
         self.judge_redrive(queue, &new)?;
         let workflow_id = new.workflow_id.clone();
         let mut workflow = Workflow::open(self, queue, message.stream.clone())?;
+        let ending = HistoryEnding::Redriven(SequenceNumber::new(self.peek_sequence()?));
         workflow.list_dead_letter(self, sequence, message, false)?;
-        workflow.erase(self, sequence, message)?;
+        workflow.erase(self, sequence, message, ending)?;
         workflow.close(self)?;
-        self.tally(queue.id)?.counts.accepted -= 1;
         let new_sequence = self.accept(queue, new)?;
         let redriven = EventKind::Redriven { in_place: false };
         self.tell(&queue.name, workflow_id.as_ref(), Some(new_sequence), redriven);
         Ok(Redriven::AsNew(new_sequence))
     }
 
-    /// A redriven message is never taken for a duplicate of itself, so it is judged without its ID. It takes the room
-    /// of its dead letter.
+    /// A redriven message is never taken for a duplicate of itself, so it is judged without its ID.
     fn judge_redrive(&self, queue: &Arc<QueueRecord>, new: &NewMessage) -> Ruling<(), OperateRefusal> {
         let anonymous = NewMessage { message_id: None, ..new.clone() };
-        let mut judge = Judge::making_room(queue.id, 1);
+        let mut judge = Judge::draining();
         let judged = judge.judge(self, queue, std::slice::from_ref(&anonymous));
         match judged {
             Ok(verdicts) if verdicts[0] == Verdict::Accept => Ok(()),
@@ -111,7 +116,7 @@ impl Step<'_> {
 impl Workflow {
     /// Whether whatever comes back would go to the dead letters again.
     fn is_quarantined(&self) -> bool {
-        self.record.hold.as_ref().is_some_and(|hold| matches!(hold.cause, HoldCause::Quarantine(_)))
+        self.record.holds.has(HoldKind::Quarantine)
     }
 
     /// Whether a dead letter can return to its own place: it is free, nothing behind it was handed out, and
@@ -125,7 +130,7 @@ impl Workflow {
         if matches!(self.key.stream, Stream::Single(_)) {
             return Ok(true);
         }
-        if self.record.hold.is_none() {
+        if !self.is_held() {
             return Ok(false);
         }
         if self.is_chained() {
@@ -168,7 +173,9 @@ impl Workflow {
         self.list_dead_letter(step, sequence, before, false)?;
         let mut message = MessageRecord::clone(before);
         message.status = Status::Ready;
-        message.expires_at = None;
+        message.has_extra = false;
+        let lives = [message.time_to_live, self.queue.options.time_to_live].into_iter().flatten().min();
+        message.expires_at = lives.map(|lives| Due::engine(step.now + lives));
         if self.is_chained() {
             let link = step.records.link(&self.key, message.after.as_ref())?;
             message.rank = message.rank.or(link.and_then(|link| link.rank));
@@ -192,6 +199,10 @@ impl Workflow {
             if put_back == limits::SWEEP_MAX {
                 return Ok(false);
             }
+            // What there is no room for stays where it is.
+            if !step.has_drain_room(&self.queue)? {
+                return Ok(true);
+            }
             let Some((rank, sequence)) = step.records.dead_letter_of(&self.key, from)? else {
                 return Ok(true);
             };
@@ -203,10 +214,5 @@ impl Workflow {
             }
         }
         Ok(put_back == 0)
-    }
-
-    /// Resumes a workflow whose dead letters are all back.
-    pub(crate) fn resume_redriven(&mut self, step: &mut Step<'_>, done: bool) -> Read<()> {
-        if done { self.end_hold(step) } else { Ok(()) }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::line::LinePlace;
-use crate::engine::rules::record::HoldCause;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
@@ -17,11 +17,12 @@ use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
+use crate::queue::HoldKind;
 
 impl Step<'_> {
     /// Does what a reminder that is due reminds of. `used_at` is the last use of its queue that is not on disk.
     pub(crate) fn remind(&mut self, reminder: Reminder, used_at: Timestamp) -> Read<()> {
-        assert!(reminder.due <= self.now, "a reminder never fires early");
+        assert!(reminder.due.is_past(self.clocks()), "a reminder never fires early");
         self.write(Change::Reminder(reminder.clone(), false))?;
         // A deleted queue leaves its reminders behind, so that deleting it looks for none.
         let Some(queue) = self.records.queue(reminder.queue)? else {
@@ -32,7 +33,7 @@ impl Step<'_> {
             Remind::Expiry(sequence) => self.expire_unlocked(&queue, sequence),
             Remind::Gap(stream) => {
                 let mut workflow = Workflow::open(self, &queue, stream)?;
-                workflow.gap_is_overdue(reminder.due);
+                workflow.gap_is_overdue(reminder.due.at());
                 workflow.close(self)
             }
             Remind::Sweep(stream) => self.sweep(&queue, stream),
@@ -40,27 +41,20 @@ impl Step<'_> {
             Remind::Duplicate(id) => self.forget_duplicate(&queue, id),
             Remind::Idle => self.check_idle(queue.id, used_at),
             Remind::Answer(key) => self.forget_answer(queue.id, key),
+            Remind::History => self.forget_history(&queue),
+            Remind::Cursors => self.forget_cursors(&queue),
         }
     }
 
     /// A scheduled, failed or set-aside message is due.
     fn bring_back(&mut self, queue: &Arc<QueueRecord>, sequence: SequenceNumber) -> Read<()> {
         let before = self.message_listed(queue.id, sequence)?;
-        let mut workflow = Workflow::open(self, queue, before.stream.clone())?;
-        let mut message = MessageRecord::clone(&before);
-        message.status = Status::Ready;
-        let aside = workflow.is_aside(&before);
-        if aside {
-            workflow.leave(self, sequence, &before)?;
-        }
-        workflow.restate(self, sequence, Some(&before), &message)?;
-        if let (true, Some(rank)) = (aside, message.rank) {
-            if workflow.is_positional() && rank >= workflow.record.cursor {
-                workflow.unmark(self, rank)?;
-            }
-            workflow.join(self, sequence, LinePlace::Line(rank))?;
-        }
-        workflow.close(self)
+        Workflow::open(self, queue, before.stream.clone())?.bring_back(self, sequence, &before)
+    }
+
+    /// The expiry of a scheduled message whose instant has come: what is left of its time to live runs on engine time.
+    fn begin_to_live(&self, expiry: Due) -> Due {
+        if expiry.is_of_wall() { Due::engine(self.now + expiry.at().since(self.wall)) } else { expiry }
     }
 
     /// A message's time to live is over. One that is handed out is protected until it comes back.
@@ -78,15 +72,12 @@ impl Step<'_> {
     fn sweep(&mut self, queue: &Arc<QueueRecord>, stream: Stream) -> Read<()> {
         let mut workflow = Workflow::open(self, queue, stream)?;
         workflow.record.sweep = None;
-        match workflow.record.hold.as_ref().map(|hold| hold.cause.clone()) {
-            Some(HoldCause::Quarantine(_)) => workflow.quarantine_some(self)?,
-            Some(HoldCause::Redriving) => {
-                let done = workflow.put_back_some(self)?;
-                workflow.resume_redriven(self, done)?;
-            }
-            _ => {}
+        if workflow.record.holds.has(HoldKind::Quarantine) {
+            workflow.quarantine_some(self)?;
+        } else if workflow.record.holds.has(HoldKind::Redriving) && workflow.put_back_some(self)? {
+            workflow.resume_for(self, HoldKind::Redriving)?;
         }
-        if workflow.record.extending {
+        if workflow.is_extending() {
             workflow.extend(self)?;
         }
         workflow.close(self)
@@ -98,15 +89,16 @@ impl Step<'_> {
         workflow.record.forget = None;
         let idle = workflow.record.idle_since.filter(|_| workflow.is_empty());
         let Some(since) = idle else {
-            return workflow.close(self);
+            // It is in use. Nothing has happened to it, so its gap is judged when something does.
+            return workflow.close_unjudged(self);
         };
         let due = since + queue.options.forget_after;
-        let held = self.locks.of(&workflow.key).is_some();
-        if due > self.now || held {
+        let is_busy = self.locks.of(&workflow.key).is_some() || workflow.is_extending();
+        if due > self.now || is_busy {
             workflow.remind_to_forget(self, due.max(self.now + queue.options.lock))?;
             return workflow.close(self);
         }
-        if !workflow.forget_places(self)? {
+        if !workflow.leave_cursor(self)? && !workflow.forget_places(self)? {
             workflow.remind_to_forget(self, self.now)?;
             return workflow.close(self);
         }
@@ -119,5 +111,33 @@ impl Step<'_> {
             self.write(Change::Duplicate(queue.id, id, None))?;
         }
         Ok(())
+    }
+}
+
+impl Workflow {
+    /// Makes a scheduled, failed or set-aside message ready, and closes the workflow.
+    pub(crate) fn bring_back(
+        mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        before: &Arc<MessageRecord>,
+    ) -> Read<()> {
+        let mut message = MessageRecord::clone(before);
+        message.status = Status::Ready;
+        if matches!(before.status, Status::Scheduled { .. }) {
+            message.expires_at = before.expires_at.map(|expiry| step.begin_to_live(expiry));
+        }
+        let aside = self.is_aside(before);
+        if aside {
+            self.leave(step, sequence, before)?;
+        }
+        self.restate(step, sequence, Some(before), &message)?;
+        if let (true, Some(rank)) = (aside, message.rank) {
+            if self.is_positional() && rank >= self.record.cursor {
+                self.unmark(step, rank)?;
+            }
+            self.join(step, sequence, LinePlace::Line(rank))?;
+        }
+        self.close(step)
     }
 }

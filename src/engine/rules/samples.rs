@@ -16,12 +16,22 @@ use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion;
 use crate::engine::rules::command::Held;
 use crate::engine::rules::command::Operation;
+use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::cursor::Cursor;
+use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::history::HistoryEnding;
+use crate::engine::rules::history::HistoryEntry;
+use crate::engine::rules::history::HistorySpan;
+use crate::engine::rules::holds::Hold;
+use crate::engine::rules::holds::HoldCause;
+use crate::engine::rules::output::Output;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::Content;
@@ -29,8 +39,6 @@ use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::Deferred;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::GapRecord;
-use crate::engine::rules::record::Hold;
-use crate::engine::rules::record::HoldCause;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::Link;
 use crate::engine::rules::record::Mark;
@@ -42,8 +50,10 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::Shortening;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::Suspicion;
 use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
@@ -57,6 +67,7 @@ use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::message::NewMessage;
 use crate::message::Place;
+use crate::queue::HoldKind;
 use crate::queue::QueueOptions;
 use crate::token::LockToken;
 
@@ -133,6 +144,7 @@ pub(crate) fn story() -> Vec<Command> {
         retry: Retry::Backoff(12_345),
         reason: "busy".to_owned(),
         properties: headers().properties,
+        output: output(),
     };
     let completion = Completion {
         state: StateChange::Set(Bytes::from_static(b"state")),
@@ -152,7 +164,7 @@ pub(crate) fn story() -> Vec<Command> {
             operation: Operation::SkipHead { reason: "no".to_owned() },
         },
         receive(4),
-        Command::Purge { queue: queue(), scope: PurgeScope::DeadLetters, from: number(0) },
+        Command::Purge { queue: queue(), scope: PurgeScope::DeadLetters, from: PurgeFrom::Start },
     ]
 }
 
@@ -173,7 +185,7 @@ fn named<T: std::fmt::Debug>(value: &T) -> String {
     text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_owned()
 }
 
-fn commands() -> Vec<Command> {
+pub(crate) fn commands() -> Vec<Command> {
     let (queue, workflow) = (queue(), workflow());
     let options = || Box::new(QueueOptions::default());
     let mut commands = vec![
@@ -182,7 +194,8 @@ fn commands() -> Vec<Command> {
         Command::DeleteQueue { name: queue.clone() },
         Command::Send { queue: queue.clone(), messages: vec![placed(1), message(Place::Arrival)] },
         Command::Send { queue: queue.clone(), messages: vec![message(Place::After(Some(id())))] },
-        Command::Cancel { queue: queue.clone(), sequence: number(1) },
+        Command::Cancel { queue: queue.clone(), sequence: number(1), void: true },
+        Command::Reschedule { queue: queue.clone(), sequence: number(1), at: Timestamp::from_millis(300) },
         Command::Receive { queue: queue.clone(), max: 300, token: token(1) },
         Command::ReceiveRun { queue: queue.clone(), max: 300, token: token(1) },
         Command::ReceiveDeferred { queue: queue.clone(), sequences: vec![number(1)], token: token(1) },
@@ -206,8 +219,13 @@ fn commands() -> Vec<Command> {
         settlement,
     }));
     let completion = Completion::default();
-    let settlement =
-        RunSettlement { completed: 2, completion, next: Some(Settlement::Release), keep_rest: true };
+    let settlement = RunSettlement {
+        completed: 2,
+        completion,
+        next: Some(Settlement::Release),
+        keep_rest: true,
+        first: None,
+    };
     commands.push(Command::SettleRun { queue: queue.clone(), token: token(1), settlement });
     commands.extend(operations().into_iter().map(|operation| Command::Operate {
         queue: queue.clone(),
@@ -219,6 +237,7 @@ fn commands() -> Vec<Command> {
     let key = IdempotencyKey::new("k", 300).unwrap();
     commands.push(Command::SendOnce { queue: queue.clone(), key, messages: vec![placed(1)] });
     commands.push(Command::SettleApart { queue: queue.clone(), token: token(1) });
+    commands.push(Command::PauseQueue { name: queue.clone(), paused: true });
     let actor = Arc::new(Actor::new("ada").and_then(|actor| actor.because("r")).unwrap());
     let command = Box::new(Command::DeleteQueue { name: queue.clone() });
     commands.push(Command::OnRecord { actor, begun: Some(300), command });
@@ -229,15 +248,23 @@ fn commands() -> Vec<Command> {
         PurgeScope::DeadLetter(number(1)),
     ];
     for scope in scopes {
-        commands.push(Command::Purge { queue: queue.clone(), scope, from: number(1) });
+        commands.push(Command::Purge {
+            queue: queue.clone(),
+            scope,
+            from: PurgeFrom::Reason("r".to_owned(), number(1)),
+        });
     }
     commands
 }
 
 fn settlements() -> Vec<Settlement> {
     let sends = vec![(queue(), vec![placed(1)])];
-    let abandon =
-        |retry| Settlement::Abandon { retry, reason: "r".to_owned(), properties: headers().properties };
+    let abandon = |retry| Settlement::Abandon {
+        retry,
+        reason: "r".to_owned(),
+        properties: headers().properties,
+        output: output(),
+    };
     vec![
         Settlement::Complete(Completion { state: StateChange::Clear, sends }),
         abandon(Retry::Now),
@@ -251,6 +278,8 @@ fn settlements() -> Vec<Settlement> {
             properties: headers().properties,
         },
         Settlement::Release,
+        Settlement::Suspect { retry: Retry::Now, reason: "r".to_owned(), output: output() },
+        Settlement::Postpone { retry: Retry::Backoff(7), reason: "r".to_owned() },
     ]
 }
 
@@ -263,11 +292,16 @@ fn operations() -> Vec<Operation> {
         Operation::SkipHead { reason: "r".to_owned() },
         Operation::VoidGap { range },
         Operation::ReleaseLock,
+        Operation::ResumeFor { kind: HoldKind::Gap },
     ]
 }
 
+fn due(millis: u64) -> Due {
+    Due::engine(at(millis))
+}
+
 fn reminder(what: Remind) -> Reminder {
-    Reminder { due: at(9), queue: QueueId(1), what }
+    Reminder { due: due(9), queue: QueueId(1), what }
 }
 
 fn changes() -> Vec<Change> {
@@ -281,11 +315,12 @@ fn changes() -> Vec<Change> {
     let link = Link { sequence: Some(number(1)), message_id: Some(id()), rank: Some(2), settled: None };
     let letter =
         DeadLetterKey { workflow: key.clone(), rank: 3, sequence: number(4), reason: "r".to_owned() };
+    let history = HistorySpan { first: 300, next: 302, check: Some(at(9)) };
     let mut changes = vec![
         Change::Numbers(numbers),
         Change::Queue(queue_record(queue)),
         Change::QueueGone(queue),
-        Change::Tally(queue, Tally { used_at: at(8), ..Tally::default() }),
+        Change::Tally(queue, Tally { used_at: at(8), history, ..Tally::default() }),
         Change::Workflow(key.clone(), Some(Arc::new(workflow_record()))),
         Change::State(key.clone(), Some(Bytes::from_static(b"state"))),
         Change::Content(message_key, Some(Arc::new(content))),
@@ -296,13 +331,21 @@ fn changes() -> Vec<Change> {
         Change::Root(key.clone(), number(7), true),
         Change::Waiting(key.clone(), id(), Some(number(7))),
         Change::Mark(key.clone(), 8, Some(Mark { from: 8, to: 9, how: Settled::Skipped })),
-        Change::Holding(key, Some(Holding { out: vec![number(1), number(2)] })),
+        Change::Holding(key.clone(), Some(Holding { out: vec![number(1), number(2)], is_run: true })),
         Change::Ready(queue, 9, Some(stream)),
         Change::DeadLetter(letter, true),
         Change::Duplicate(queue, id(), Some(Duplicate { sequence: number(1), until: at(9) })),
         Change::Answer(queue, Arc::from("k"), Some(Arc::new(answered()))),
         Change::AnswerCount(queue, Some(300)),
         Change::Audit(300, Some(Arc::new(audit_entry()))),
+        Change::History(queue, 300, Some(Arc::new(history_entry()))),
+        Change::HistoryOfMessage(queue, number(300), Some(301)),
+        Change::HistoryOfWorkflow(key.clone(), 301, true),
+        Change::Cursor(key, at(7), Some(Cursor { next: 300, done: 299, since: at(7) })),
+        Change::CursorCount(
+            queue,
+            Some(CursorCount { kept: 300, cut: 2, check: Some(at(9)), links_cut: 301 }),
+        ),
     ];
     let record = |status| Change::Message(message_key, Some(Arc::new(message_record(status))));
     changes.extend(statuses().into_iter().map(record));
@@ -326,6 +369,22 @@ fn audit_entry() -> AuditEntry {
     }
 }
 
+fn history_entry() -> HistoryEntry {
+    HistoryEntry {
+        number: 300,
+        at: at(1),
+        ending: HistoryEnding::Redriven(number(301)),
+        sequence_number: Some(number(2)),
+        workflow_id: Some(workflow()),
+        positions: Some((3, 3)),
+        message_id: Some(id()),
+        accepted_at: Some(at(4)),
+        delivery_count: 5,
+        reason: Some("r".to_owned()),
+        since: at(6),
+    }
+}
+
 fn answered() -> Answered {
     let receipts = vec![
         Receipt::Accepted(number(300)),
@@ -338,7 +397,7 @@ fn answered() -> Answered {
 
 fn queue_record(id: QueueId) -> QueueRecord {
     let options = QueueOptions::by_position();
-    QueueRecord { id, name: queue(), options, created_at: at(1), idle_check: Some(at(2)) }
+    QueueRecord { id, name: queue(), options, created_at: at(1), idle_check: Some(at(2)), paused: true }
 }
 
 fn workflow_record() -> WorkflowRecord {
@@ -354,13 +413,14 @@ fn workflow_record() -> WorkflowRecord {
         aside: 6,
         dead: 7,
         has_state: true,
-        hold: Some(hold),
+        holds: [hold].into_iter().collect(),
         gap: Some(GapRecord { at: 1, since: at(2), due: Some(at(3)) }),
         ticket: Some(8),
         sweep: Some(at(4)),
         extending: true,
         idle_since: Some(at(5)),
         forget: Some(at(6)),
+        shortening: Some(Shortening { rank: 7, after: Some(id()) }),
     }
 }
 
@@ -368,12 +428,16 @@ fn statuses() -> Vec<Status> {
     let letter = DeadLetter { reason: "r".to_owned(), description: "d".to_owned(), at: at(9) };
     vec![
         Status::Ready,
-        Status::Scheduled { due: at(9) },
-        Status::Failed { due: Some(at(9)) },
+        Status::Scheduled { due: Due::wall(at(9)) },
+        Status::Failed { due: Some(due(9)) },
         Status::Asked { due: None, aside: true },
-        Status::Locked { fetched: Some(Deferred { due: Some(at(9)), aside: true }) },
+        Status::Locked { fetched: Some(Deferred { due: Some(due(9)), aside: true }) },
         Status::DeadLettered(Box::new(letter)),
     ]
+}
+
+fn output() -> Output {
+    Output { text: "o".to_owned(), cut_bytes: 300 }
 }
 
 fn message_record(status: Status) -> MessageRecord {
@@ -382,6 +446,7 @@ fn message_record(status: Status) -> MessageRecord {
         at: at(2),
         lasted: Duration::from_millis(1_500),
         reason: "r".to_owned(),
+        output: output(),
     };
     MessageRecord {
         stream: Stream::Single(number(300)),
@@ -390,11 +455,14 @@ fn message_record(status: Status) -> MessageRecord {
         message_id: Some(id()),
         status,
         accepted_at: at(1),
-        expires_at: Some(at(9)),
+        expires_at: Some(due(9)),
+        time_to_live: Some(Duration::from_millis(8)),
         bytes: 300,
         delivery_count: 2,
         handed_out_at: at(2),
         attempts: vec![attempt],
+        suspicion: Suspicion::Counted,
+        has_extra: true,
     }
 }
 
@@ -409,5 +477,7 @@ fn reminds() -> Vec<Remind> {
         Remind::Duplicate(id()),
         Remind::Idle,
         Remind::Answer(Arc::from("k")),
+        Remind::History,
+        Remind::Cursors,
     ]
 }

@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use crate::engine::rules::change::Change;
-use crate::engine::rules::command::Receipt;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::judge::Verdict;
 use crate::engine::rules::line::LinePlace;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
-use crate::engine::rules::record::Settled;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::Suspicion;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
@@ -73,24 +75,16 @@ impl Step<'_> {
         messages: Vec<NewMessage>,
     ) -> Read<Vec<Result<Receipt, SendRefusal>>> {
         let mut answers = Vec::with_capacity(messages.len());
-        let mut stored = 0;
         for (index, message) in messages.into_iter().enumerate() {
             let messages = [message];
-            let verdict = match Judge::with_growth(queue.id, stored).judge(self, queue, &messages) {
+            let verdict = match Judge::default().judge(self, queue, &messages) {
                 Ok(verdicts) => verdicts[0],
                 Err(Stop::Refused(refusal)) => {
-                    answers.push(Err(match refusal {
-                        // Those before it are not counted yet.
-                        SendRefusal::QueueFull { stored: before } => {
-                            SendRefusal::QueueFull { stored: before.saturating_add_signed(stored) }
-                        }
-                        refusal => refusal.of_message(index),
-                    }));
+                    answers.push(Err(refusal.of_message(index)));
                     continue;
                 }
                 Err(Stop::Fault(fault)) => return Err(fault),
             };
-            stored += i64::from(matches!(verdict, Verdict::Accept | Verdict::DeadLetter(_)));
             let judged = Judged {
                 queue: queue.clone(),
                 messages: messages.into_iter().map(|m| (m, verdict)).collect(),
@@ -162,7 +156,7 @@ impl Step<'_> {
         let mut workflow = Workflow::open(self, queue, stream_of(queue, sequence, &new))?;
         let (mut message, content) = record_of(self, &workflow, sequence, new);
         let description = "its place was settled before it came".to_owned();
-        let letter = DeadLetter { reason: reason.to_owned(), description, at: self.now };
+        let letter = DeadLetter { reason: reason.to_owned(), description, at: self.wall };
         message.status = Status::DeadLettered(Box::new(letter));
         self.write(Change::Content(workflow.message_key(sequence), Some(Arc::new(content))))?;
         workflow.restate(self, sequence, None, &message)?;
@@ -183,20 +177,18 @@ impl Step<'_> {
         self.set_reminder(until, queue.id, Remind::Duplicate(id.clone()))
     }
 
-    /// Stops a scheduled message; its place counts as settled.
-    pub(crate) fn cancel(&mut self, name: &QueueName, sequence: SequenceNumber) -> Ruling<(), SendRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(SendRefusal::QueueNotFound(name.clone()));
-        };
-        let message = self.message(queue.id, sequence)?;
-        let Some(message) = message.filter(|message| matches!(message.status, Status::Scheduled { .. }))
-        else {
-            return refuse(SendRefusal::NotScheduled(sequence));
-        };
-        let mut workflow = Workflow::open(self, &queue, message.stream.clone())?;
-        workflow.end(self, sequence, &message, Settled::Cancelled)?;
-        workflow.close(self)?;
-        Ok(())
+    /// The ID of a message that was cancelled or purged is not remembered any more: it may be sent again.
+    pub(crate) fn forget_id(
+        &mut self,
+        queue: QueueId,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+    ) -> Read<()> {
+        let Some(id) = &message.message_id else { return Ok(()) };
+        let known = self.records.duplicate(queue, id)?.filter(|known| known.sequence == sequence);
+        let Some(known) = known else { return Ok(()) };
+        self.drop_reminder(known.until, queue, Remind::Duplicate(id.clone()))?;
+        self.write(Change::Duplicate(queue, id.clone(), None))
     }
 }
 
@@ -236,7 +228,7 @@ fn record_of(
         Place::After(ref predecessor) => (None, predecessor.clone()),
         Place::Arrival => unreachable!("a message without a place is refused by an ordered workflow"),
     };
-    let due = new.schedule_at.filter(|due| *due > step.now);
+    let due = new.schedule_at.filter(|due| *due > step.wall);
     let longest = workflow.queue.options.time_to_live;
     let time_to_live = [new.time_to_live, longest].into_iter().flatten().min();
     let bytes = new.len() as u64;
@@ -245,13 +237,19 @@ fn record_of(
         rank,
         after,
         message_id: new.message_id,
-        status: due.map_or(Status::Ready, |due| Status::Scheduled { due }),
-        accepted_at: step.now,
-        expires_at: time_to_live.map(|lasts| due.unwrap_or(step.now) + lasts),
+        status: due.map_or(Status::Ready, |due| Status::Scheduled { due: Due::wall(due) }),
+        accepted_at: step.wall,
+        expires_at: time_to_live.map(|lasts| match due {
+            Some(due) => Due::wall(due + lasts),
+            None => Due::engine(step.now + lasts),
+        }),
+        time_to_live: new.time_to_live,
         bytes,
         delivery_count: 0,
-        handed_out_at: step.now,
+        handed_out_at: step.wall,
         attempts: Vec::new(),
+        suspicion: Suspicion::None,
+        has_extra: false,
     };
     (message, Content { workflow_id: new.workflow_id, headers: new.headers, body: new.body })
 }

@@ -8,27 +8,34 @@ use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Completion;
 use crate::engine::rules::command::Held;
-use crate::engine::rules::command::Receipt;
+use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settled as SettledReply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
 use crate::engine::rules::effect::Effect;
+use crate::engine::rules::fail::DEFERRED_AGAIN;
+use crate::engine::rules::fail::Why;
 use crate::engine::rules::fail::is_expired;
+use crate::engine::rules::holds::Hold;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Settled;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::send::Judged;
+use crate::engine::rules::settlements::digest_of;
+use crate::engine::rules::settlements::digest_of_run;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::SettleRefusal;
+use crate::error::SettledHow;
 use crate::header::Properties;
 use crate::header::properties_len;
 use crate::id::QueueName;
@@ -43,30 +50,60 @@ impl Step<'_> {
     pub(crate) fn settle(
         &mut self,
         name: &QueueName,
-        token: LockToken,
-        (sequence, delivery_count): (SequenceNumber, u32),
+        held: Held,
         settlement: Settlement,
     ) -> Ruling<SettledReply, SettleRefusal> {
-        let (mut workflow, out) = self.held_workflow(name, token)?;
-        let Some(message) = self.message(workflow.queue.id, sequence)? else {
-            return refuse(SettleRefusal::MessageNotFound(sequence));
+        let Held { token, sequence, .. } = held;
+        let (mut workflow, message) = match self.held_message(name, held) {
+            Err(Stop::Refused(refusal)) => return self.answer_again(name, held, &settlement, refusal),
+            held => held?,
         };
-        // The holder may have it again, after it was taken back: only the last hand-out counts.
-        if !out.contains(&sequence) || message.delivery_count != delivery_count {
-            return refuse(SettleRefusal::LockLost);
-        }
+        let as_asked = (settlement.how(), digest_of(&settlement));
         self.check_properties(&workflow, sequence, &settlement)?;
-        let (settlement, state, judged) = self.judge_settlement(&workflow, settlement, 1)?;
+        let (settlement, state, judged) = self.judge_settlement(&workflow, settlement, &[sequence])?;
         workflow.apply_settlement(self, token, (sequence, message), settlement)?;
         workflow.set_state(self, state)?;
+        let queue = workflow.queue.id;
         let (_, receipts) = self.close_and_send(workflow, token, judged)?;
-        Ok(SettledReply { receipts, ..SettledReply::default() })
+        let reply = SettledReply { receipts, ..SettledReply::default() };
+        self.settlements.note((queue, self.now), held, as_asked, &reply);
+        Ok(reply)
+    }
+
+    /// The message of a delivery, and its workflow, if it is held.
+    fn held_message(
+        &self,
+        name: &QueueName,
+        held: Held,
+    ) -> Ruling<(Workflow, Arc<MessageRecord>), SettleRefusal> {
+        let (workflow, out) = self.held_workflow(name, held.token)?;
+        let Some(message) = self.message(workflow.queue.id, held.sequence)? else {
+            return refuse(SettleRefusal::MessageNotFound(held.sequence));
+        };
+        // The holder may have it again, after it was taken back: only the last hand-out counts.
+        if !out.contains(&held.sequence) || message.delivery_count != held.delivery_count {
+            return refuse(SettleRefusal::LockLost);
+        }
+        Ok((workflow, message))
+    }
+
+    /// Answers a settlement of what is not held: as it was answered, if it was settled lately.
+    fn answer_again(
+        &self,
+        name: &QueueName,
+        held: Held,
+        settlement: &Settlement,
+        refusal: SettleRefusal,
+    ) -> Ruling<SettledReply, SettleRefusal> {
+        let queue = self.queue_named(name)?;
+        let known = queue.and_then(|queue| self.settlements.answer((queue.id, self.now), held, settlement));
+        known.unwrap_or(Err(refusal)).or_else(refuse)
     }
 
     /// Completes one delivery, and nothing else.
     pub(crate) fn complete(&mut self, name: &QueueName, held: Held) -> Ruling<(), SettleRefusal> {
         let settlement = Settlement::Complete(Completion::default());
-        self.settle(name, held.token, (held.sequence, held.delivery_count), settlement)?;
+        self.settle(name, held, settlement)?;
         Ok(())
     }
 
@@ -77,8 +114,12 @@ impl Step<'_> {
         token: LockToken,
         settlement: RunSettlement,
     ) -> Ruling<SettledReply, SettleRefusal> {
-        let (mut workflow, out) = self.held_workflow(name, token)?;
-        let RunSettlement { completed, completion, next, keep_rest } = settlement;
+        let (mut workflow, out) = match self.held_run(name, token, settlement.first) {
+            Err(Stop::Refused(refusal)) => return self.answer_run_again(name, token, &settlement, refusal),
+            held => held?,
+        };
+        let as_asked = (settlement.how(), digest_of_run(&settlement));
+        let RunSettlement { completed, completion, next, keep_rest, first: _ } = settlement;
         let needed = completed.saturating_add(usize::from(next.is_some()));
         if needed > out.len() {
             let last = out.last().copied().unwrap_or(SequenceNumber::new(0));
@@ -88,33 +129,81 @@ impl Step<'_> {
             self.check_properties(&workflow, out[completed], next)?;
         }
         let (_, state, judged) =
-            self.judge_settlement(&workflow, Settlement::Complete(completion), completed)?;
+            self.judge_settlement(&workflow, Settlement::Complete(completion), &out[..completed])?;
+        let endings = self.endings(&workflow, (token, &out), (completed, next.as_ref(), keep_rest))?;
         for sequence in &out[..completed] {
             let message = self.message_listed(workflow.queue.id, *sequence)?;
             let completed = Settlement::Complete(Completion::default());
             workflow.apply_settlement(self, token, (*sequence, message), completed)?;
         }
-        if !keep_rest {
-            for sequence in &out[needed..] {
-                self.locks.take_back(token, *sequence);
-                workflow.give_back(self, *sequence)?;
-            }
-        }
-        if let Some(next) = next {
-            let message = self.message_listed(workflow.queue.id, out[completed])?;
-            workflow.apply_settlement(self, token, (out[completed], message), next)?;
-        }
+        workflow.end_rest(self, token, &out[completed..], next, keep_rest)?;
         workflow.set_state(self, state)?;
+        let at = (workflow.queue.id, self.now);
         let (locked_until, receipts) = self.close_and_send(workflow, token, judged)?;
-        Ok(SettledReply { locked_until, receipts, ..SettledReply::default() })
+        let reply = SettledReply { locked_until, receipts, ..SettledReply::default() };
+        endings.into_iter().for_each(|(held, how)| self.settlements.note_of_run(at, held, how));
+        if let Some(first) = out.first() {
+            self.settlements.note_run(at, (token, *first), as_asked, &reply);
+        }
+        Ok(reply)
     }
 
-    /// Judges what a settlement sends and sets, before anything is changed. A completion ends `count` messages.
+    /// The workflow of a run and what is left of it, if it is held, and begins where its holder says.
+    fn held_run(
+        &self,
+        name: &QueueName,
+        token: LockToken,
+        first: Option<SequenceNumber>,
+    ) -> Ruling<(Workflow, Vec<SequenceNumber>), SettleRefusal> {
+        let (workflow, out) = self.held_workflow(name, token)?;
+        match first.filter(|first| out.first() != Some(first)) {
+            Some(first) => refuse(SettleRefusal::MessageNotFound(first)),
+            None => Ok((workflow, out)),
+        }
+    }
+
+    fn answer_run_again(
+        &self,
+        name: &QueueName,
+        token: LockToken,
+        settlement: &RunSettlement,
+        refusal: SettleRefusal,
+    ) -> Ruling<SettledReply, SettleRefusal> {
+        let queue = self.queue_named(name)?;
+        let known =
+            queue.and_then(|queue| self.settlements.answer_run((queue.id, self.now), token, settlement));
+        known.unwrap_or(Err(refusal)).or_else(refuse)
+    }
+
+    /// How each message of a run ends.
+    fn endings(
+        &self,
+        workflow: &Workflow,
+        (token, out): (LockToken, &[SequenceNumber]),
+        (completed, next, keep_rest): (usize, Option<&Settlement>, bool),
+    ) -> Read<Vec<(Held, SettledHow)>> {
+        let mut endings = Vec::with_capacity(out.len());
+        for (at, sequence) in out.iter().enumerate() {
+            let how = match next {
+                _ if at < completed => SettledHow::Completed,
+                Some(Settlement::Suspect { .. }) => SettledHow::Abandoned,
+                Some(next) if at == completed => next.how(),
+                _ if keep_rest => break,
+                _ => SettledHow::Released,
+            };
+            let delivery_count = self.message_listed(workflow.queue.id, *sequence)?.delivery_count;
+            endings.push((Held { token, sequence: *sequence, delivery_count }, how));
+        }
+        Ok(endings)
+    }
+
+    /// Judges what a settlement sends and sets, before anything is changed: what it sends as if the messages that it
+    /// completes were completed already.
     fn judge_settlement(
         &self,
         workflow: &Workflow,
         settlement: Settlement,
-        count: usize,
+        completed: &[SequenceNumber],
     ) -> Ruling<(Settlement, StateChange, Vec<Judged>), SettleRefusal> {
         let Settlement::Complete(completion) = settlement else {
             return Ok((settlement, StateChange::Keep, Vec::new()));
@@ -123,7 +212,7 @@ impl Step<'_> {
         if stateless && completion.state != StateChange::Keep {
             return refuse(SettleRefusal::NoWorkflow);
         }
-        let mut judge = Judge::making_room(workflow.queue.id, count);
+        let mut judge = Judge::after_completing(workflow.queue.id, completed);
         let mut judged = Vec::with_capacity(completion.sends.len());
         for (queue, messages) in completion.sends {
             judged.push(self.judge(&mut judge, &queue, messages).map_err(|stop| match stop {
@@ -243,6 +332,33 @@ impl Step<'_> {
 }
 
 impl Workflow {
+    /// Ends what a run has left: the next in its own way, the rest given back or kept. When nobody knows where the run
+    /// failed, all of it has failed together.
+    fn end_rest(
+        &mut self,
+        step: &mut Step<'_>,
+        token: LockToken,
+        rest: &[SequenceNumber],
+        next: Option<Settlement>,
+        keep_rest: bool,
+    ) -> Read<()> {
+        if let Some(Settlement::Suspect { retry, reason, output }) = next {
+            rest.iter().for_each(|sequence| step.locks.take_back(token, *sequence));
+            return self.fail_together(step, rest, retry, Why { reason: &reason, output: &output });
+        }
+        if !keep_rest {
+            for sequence in rest.iter().skip(usize::from(next.is_some())) {
+                step.locks.take_back(token, *sequence);
+                self.give_back(step, *sequence)?;
+            }
+        }
+        if let Some(next) = next {
+            let message = step.message_listed(self.key.queue, rest[0])?;
+            self.apply_settlement(step, token, (rest[0], message), next)?;
+        }
+        Ok(())
+    }
+
     fn apply_settlement(
         &mut self,
         step: &mut Step<'_>,
@@ -251,28 +367,36 @@ impl Workflow {
         settlement: Settlement,
     ) -> Read<()> {
         step.locks.take_back(token, sequence);
-        let held_before = self.record.hold.is_some();
+        let holds_before = self.record.holds.clone();
         let place = message.rank.unwrap_or(0);
         match settlement {
             Settlement::Complete(_) => return self.end(step, sequence, &message, Settled::Completed),
-            Settlement::Abandon { retry, reason, properties } => {
+            Settlement::Abandon { retry, reason, properties, output } => {
                 self.change_properties(step, sequence, properties)?;
-                self.fail(step, sequence, retry, &reason)?;
+                self.fail(step, sequence, retry, Why { reason: &reason, output: &output })?;
             }
             Settlement::Defer { until, properties } => {
                 self.change_properties(step, sequence, properties)?;
-                self.set_aside(step, sequence, until)?;
+                match self.has_used_extra(&message) {
+                    true => self.fail(step, sequence, Retry::Now, Why::of(DEFERRED_AGAIN))?,
+                    false => self.set_aside(step, sequence, until)?,
+                }
             }
             Settlement::DeadLetter { reason, description, properties } => {
                 self.change_properties(step, sequence, properties)?;
                 self.dead_letter(step, sequence, &reason, &description)?;
             }
             Settlement::Release => self.give_back(step, sequence)?,
+            Settlement::Suspect { retry, reason, output } => {
+                self.fail_shared(step, sequence, retry, Why { reason: &reason, output: &output })?;
+            }
+            Settlement::Postpone { retry, reason } => self.postpone(step, sequence, retry, &reason)?,
         }
         if let Some(rank) = self.blocking_rank(step, sequence)?.filter(|_| !self.settles_apart(step, token)) {
             self.revoke_behind(step, token, rank)?;
         }
-        if !held_before && self.record.hold.is_some() {
+        let is_new = |hold: &Hold| !holds_before.has(hold.cause.kind());
+        if self.record.holds.iter().any(is_new) {
             self.revoke_behind(step, token, place)?;
         }
         Ok(())
@@ -307,7 +431,7 @@ impl Workflow {
                 continue;
             }
             step.locks.take_back(token, sequence);
-            if is_expired(&before, step.now) {
+            if is_expired(&before, step.clocks()) {
                 self.expire(step, sequence, &before)?;
                 continue;
             }
@@ -321,7 +445,7 @@ impl Workflow {
     /// Ends the lock when nothing is left of it, else writes down what is left; says until when it is still held.
     fn settle_lock(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<Option<Timestamp>> {
         let lock = step.locks.get(token).expect("the lock was held when the settle began");
-        if lock.kind == LockKind::Deliveries && lock.out.is_empty() {
+        if lock.kind != LockKind::Whole && lock.out.is_empty() {
             self.unlock(step, token)?;
             return Ok(None);
         }

@@ -5,10 +5,14 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::lock::Locks;
+use crate::engine::rules::rate::Rates;
+use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Numbers;
@@ -19,6 +23,7 @@ use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Tally;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::settlements::Settlements;
 use crate::error::Fault;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -48,9 +53,14 @@ pub(crate) fn refuse<T, R>(refusal: R) -> Ruling<T, R> {
 
 /// One command being applied.
 pub(crate) struct Step<'a> {
+    /// Engine time, on which durations run.
     pub(crate) now: Timestamp,
+    /// Wall time, with which given instants are compared and which people are shown.
+    pub(crate) wall: Timestamp,
     pub(crate) records: &'a mut dyn Records,
     pub(crate) locks: &'a mut Locks,
+    pub(crate) rates: &'a mut Rates,
+    pub(crate) settlements: &'a mut Settlements,
     pub(crate) effects: Vec<Effect>,
     numbers: Option<Numbers>,
     tallies: BTreeMap<QueueId, Tally>,
@@ -63,9 +73,22 @@ pub(crate) struct Step<'a> {
 const TICKETS_BITS: u32 = 15;
 
 impl<'a> Step<'a> {
-    pub(crate) fn new(now: Timestamp, records: &'a mut dyn Records, locks: &'a mut Locks) -> Step<'a> {
+    pub(crate) fn new(
+        now: Now,
+        records: &'a mut dyn Records,
+        locks: &'a mut Locks,
+        rates: &'a mut Rates,
+        settlements: &'a mut Settlements,
+    ) -> Step<'a> {
         let (effects, tallies) = (Vec::new(), BTreeMap::new());
-        Step { now, records, locks, effects, numbers: None, tallies, gone: None, changes: 0 }
+        let Now { engine: now, wall } = now;
+        let (numbers, gone, changes) = (None, None, 0);
+        Step { now, wall, records, locks, rates, settlements, effects, numbers, tallies, gone, changes }
+    }
+
+    /// What both clocks show.
+    pub(crate) fn clocks(&self) -> Now {
+        Now { engine: self.now, wall: self.wall }
     }
 
     /// How many rows the command has changed so far; a refused command has changed none.
@@ -98,16 +121,40 @@ impl<'a> Step<'a> {
         Ok(self.records.queue(id)?.expect("a workflow's queue exists as long as the workflow"))
     }
 
-    /// The queue's counters, to be changed.
+    /// The queue's counters, to be changed: a use of the queue.
     pub(crate) fn tally(&mut self, queue: QueueId) -> Read<&mut Tally> {
+        let now = self.now;
+        let tally = self.tally_unused(queue)?;
+        tally.used_at = now;
+        Ok(tally)
+    }
+
+    /// The queue's counters, to be changed by what is no use of the queue.
+    pub(crate) fn tally_unused(&mut self, queue: QueueId) -> Read<&mut Tally> {
         if !self.tallies.contains_key(&queue) {
             let tally = self.records.tally(queue)?;
             self.tallies.insert(queue, tally);
         }
         self.changes += 1;
-        let tally = self.tallies.get_mut(&queue).expect("it was just loaded");
-        tally.used_at = self.now;
-        Ok(tally)
+        Ok(self.tallies.get_mut(&queue).expect("it was just loaded"))
+    }
+
+    /// The queue's counters, with what the command has changed so far.
+    pub(crate) fn counts(&self, queue: QueueId) -> Read<Counts> {
+        match self.tallies.get(&queue) {
+            Some(tally) => Ok(tally.counts),
+            None => Ok(self.records.tally(queue)?.counts),
+        }
+    }
+
+    /// Whether a queue keeps as many dead letters as it may.
+    pub(crate) fn has_all_dead_letters(&self, queue: &QueueRecord) -> Read<bool> {
+        Ok(self.counts(queue.id)?.dead_lettered >= queue.options.dead_letters_max)
+    }
+
+    /// Whether one message more may be stored in a queue by what drains it.
+    pub(crate) fn has_drain_room(&self, queue: &QueueRecord) -> Read<bool> {
+        Ok(self.counts(queue.id)?.limited() < queue.options.drain_max())
     }
 
     /// Forgets what is kept in memory of a queue that is gone.
@@ -172,12 +219,12 @@ impl<'a> Step<'a> {
         Ok(self.message(queue, sequence)?.expect("every listed message is stored"))
     }
 
-    pub(crate) fn set_reminder(&mut self, due: Timestamp, queue: QueueId, what: Remind) -> Read<()> {
-        self.write(Change::Reminder(Reminder { due, queue, what }, true))
+    pub(crate) fn set_reminder(&mut self, due: impl Into<Due>, queue: QueueId, what: Remind) -> Read<()> {
+        self.write(Change::Reminder(Reminder { due: due.into(), queue, what }, true))
     }
 
-    pub(crate) fn drop_reminder(&mut self, due: Timestamp, queue: QueueId, what: Remind) -> Read<()> {
-        self.write(Change::Reminder(Reminder { due, queue, what }, false))
+    pub(crate) fn drop_reminder(&mut self, due: impl Into<Due>, queue: QueueId, what: Remind) -> Read<()> {
+        self.write(Change::Reminder(Reminder { due: due.into(), queue, what }, false))
     }
 
     /// Tells whoever listens, after the commit.
@@ -189,7 +236,7 @@ impl<'a> Step<'a> {
         kind: EventKind,
     ) {
         self.effects.push(Effect::Event(Event {
-            at: self.now,
+            at: self.wall,
             queue: queue.clone(),
             workflow: workflow.cloned(),
             sequence_number: sequence,

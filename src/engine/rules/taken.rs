@@ -78,15 +78,17 @@ impl Step<'_> {
         max: usize,
     ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
         let (mut workflow, out) = self.taken(name, token)?;
-        if workflow.record.hold.is_some() {
+        if workflow.is_held() {
             return Ok(Vec::new());
         }
         let room = limits::TAKEN_AHEAD_MAX.saturating_sub(out);
         if room == 0 {
             return refuse(ReceiveRefusal::TooManyLocks(out));
         }
+        let before = self.changes();
         let handed = workflow.hand_out_run(self, token, max.min(room))?;
-        if !handed.is_empty() {
+        // Perhaps only expired messages went out of the way.
+        if self.changes() > before {
             workflow.close(self)?;
         }
         Ok(handed)
@@ -109,7 +111,7 @@ impl Step<'_> {
         sequences: &[SequenceNumber],
     ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
         let (workflow, out) = self.taken(name, token)?;
-        if workflow.record.hold.is_some() {
+        if workflow.is_held() {
             return refuse(ReceiveRefusal::WorkflowHeld);
         }
         if out + sequences.len() > limits::TAKEN_AHEAD_MAX {

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
+use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::lock::LockKind;
-use crate::engine::rules::record::Hold;
-use crate::engine::rules::record::HoldCause;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
@@ -19,6 +18,7 @@ use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 use crate::id::SequenceNumber;
+use crate::queue::HoldKind;
 use crate::queue::Order;
 use crate::token::LockToken;
 
@@ -32,6 +32,8 @@ pub(crate) struct Workflow {
     pub(crate) key: WorkflowKey,
     pub(crate) record: WorkflowRecord,
     stored: Option<Arc<WorkflowRecord>>,
+    /// The remembered cursor that it was opened with.
+    pub(crate) recalled: Option<Cursor>,
 }
 
 /// A message with its rank and its number.
@@ -44,13 +46,14 @@ impl Workflow {
     pub(crate) fn open(step: &Step<'_>, queue: &Arc<QueueRecord>, stream: Stream) -> Read<Workflow> {
         let key = WorkflowKey { queue: queue.id, stream };
         let stored = step.records.workflow(&key)?;
-        let mut workflow =
-            Workflow { queue: queue.clone(), key, record: WorkflowRecord::default(), stored: None };
+        let (queue, record) = (queue.clone(), WorkflowRecord::default());
+        let mut workflow = Workflow { queue, key, record, stored: None, recalled: None };
         match &stored {
             Some(record) => workflow.record = WorkflowRecord::clone(record),
             None if workflow.is_positional() => {
                 workflow.record.cursor = workflow.first_rank();
                 workflow.record.through = workflow.first_rank() - 1;
+                workflow.recall(step)?;
             }
             None => {}
         }
@@ -87,8 +90,19 @@ impl Workflow {
 
     /// Whether a message is deferred because a predecessor is missing.
     pub(crate) fn is_early(&self, message: &MessageRecord) -> bool {
+        let beyond = message.rank.is_none_or(|rank| self.record.is_beyond(rank));
+        message.status == Status::Ready && self.is_positional() && beyond
+    }
+
+    /// Whether a message is counted as early: while the run is being shortened, not yet all that are.
+    pub(crate) fn is_counted_early(&self, message: &MessageRecord) -> bool {
         let beyond = message.rank.is_none_or(|rank| rank > self.record.through);
         message.status == Status::Ready && self.is_positional() && beyond
+    }
+
+    /// Whether the end of its run is still being looked for.
+    pub(crate) fn is_extending(&self) -> bool {
+        self.record.extending || self.record.shortening.is_some()
     }
 
     /// The first message of the line, whatever its status.
@@ -103,80 +117,20 @@ impl Workflow {
         Ok(Some((rank, sequence, step.message_listed(self.key.queue, sequence)?)))
     }
 
-    /// The first message from `rank` on that its order allows to hand out next, if it is ready.
+    /// The first message from `rank` on that its order allows to hand out next, if it is ready. Beside a suspect nothing is
+    /// handed out, and a suspect beside nothing.
     pub(crate) fn offer_from(&self, step: &Step<'_>, rank: u64) -> Read<Option<Placed>> {
-        let mut from = rank;
+        let (mut from, mut is_behind) = (rank, false);
         while let Some((rank, sequence, message)) = self.line_from(step, from)? {
             match message.status {
+                Status::Ready if is_behind && message.is_suspect() => return Ok(None),
                 Status::Ready if !self.is_early(&message) => return Ok(Some((rank, sequence, message))),
-                Status::Locked { .. } => from = rank + 1,
+                Status::Locked { .. } if message.is_suspect() => return Ok(None),
+                Status::Locked { .. } => (from, is_behind) = (rank + 1, true),
                 _ => return Ok(None),
             }
         }
         Ok(None)
-    }
-
-    /// Holds the workflow, unless it is held already. A quarantine takes over any other hold: it has work to do. An
-    /// operator takes over a hold that would end by itself once its cause is gone.
-    pub(crate) fn hold(&mut self, step: &mut Step<'_>, cause: HoldCause, reason: &str) -> Read<()> {
-        let stays = |hold: &Hold| match cause {
-            HoldCause::Quarantine(_) => false,
-            HoldCause::Operator => !matches!(hold.cause, HoldCause::Spent(_) | HoldCause::Gap),
-            _ => true,
-        };
-        if self.record.hold.as_ref().is_some_and(stays) {
-            return Ok(());
-        }
-        let hold = Hold { cause: cause.clone(), since: step.now, reason: reason.to_owned() };
-        self.record.hold = Some(hold);
-        self.tell(step, None, EventKind::Held { cause, reason: reason.to_owned() })
-    }
-
-    /// A spent message that has come to the head holds its workflow, however it got there.
-    fn hold_at_spent_head(&mut self, step: &mut Step<'_>, head: Option<&Placed>) -> Read<()> {
-        if let Some((_, sequence, head)) = head
-            && head.status == (Status::Failed { due: None })
-        {
-            self.hold(step, HoldCause::Spent(*sequence), "it failed as often as it may")?;
-        }
-        Ok(())
-    }
-
-    /// Ends the hold, whatever its cause: a gap is timed anew, and what is spent is tried again.
-    pub(crate) fn end_hold(&mut self, step: &mut Step<'_>) -> Read<()> {
-        self.drop_gap(step)?;
-        let cause = self.record.hold.as_ref().map(|hold| hold.cause.clone());
-        self.lift_hold(step)?;
-        if let Some(HoldCause::Spent(sequence)) = cause {
-            self.try_again(step, sequence)?;
-        }
-        match self.head(step)? {
-            Some((_, sequence, _)) => self.try_again(step, sequence),
-            None => Ok(()),
-        }
-    }
-
-    /// Makes a spent message ready.
-    fn try_again(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) -> Read<()> {
-        let Some(before) = step.message(self.key.queue, sequence)? else { return Ok(()) };
-        if before.status != (Status::Failed { due: None }) {
-            return Ok(());
-        }
-        let ready = MessageRecord { status: Status::Ready, ..MessageRecord::clone(&before) };
-        self.restate(step, sequence, Some(&before), &ready)
-    }
-
-    pub(crate) fn lift_hold(&mut self, step: &mut Step<'_>) -> Read<()> {
-        match self.record.hold.take() {
-            Some(_) => self.tell(step, None, EventKind::Resumed),
-            None => Ok(()),
-        }
-    }
-
-    /// Lifts the hold that this message caused.
-    pub(crate) fn lift_hold_of(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) -> Read<()> {
-        let cause = self.record.hold.as_ref().map(|hold| &hold.cause);
-        if cause == Some(&HoldCause::Spent(sequence)) { self.lift_hold(step) } else { Ok(()) }
     }
 
     pub(crate) fn tell(
@@ -204,13 +158,13 @@ impl Workflow {
 
     /// Closes it, but leaves a gap that has lasted long enough to the close that follows.
     pub(crate) fn close_unjudged(mut self, step: &mut Step<'_>) -> Read<()> {
-        let holder = step.locks.of(&self.key).map(|(token, lock)| (token, lock.kind, lock.out.len()));
-        let head = match (&self.record.hold, holder) {
-            (None, None) => self.head(step)?,
-            _ => None,
-        };
-        self.hold_at_spent_head(step, head.as_ref())?;
         self.plan_gap(step)?;
+        let holder = step.locks.of(&self.key).map(|(token, lock)| (token, lock.kind, lock.out.len()));
+        let head = match holder {
+            None => self.head(step)?,
+            Some(_) => None,
+        };
+        self.hold_at_exhausted_head(step, head.as_ref())?;
         self.plan_sweep(step, holder)?;
         self.plan_offer(step, holder, head)?;
         self.plan_forgetting(step)?;
@@ -225,6 +179,9 @@ impl Workflow {
     }
 
     fn write_down(self, step: &mut Step<'_>) -> Read<()> {
+        if !self.is_blank() {
+            self.take_cursor(step)?;
+        }
         let kept = if self.is_blank() { None } else { Some(self.record) };
         if kept.as_ref() != self.stored.as_deref() {
             step.write(Change::Workflow(self.key, kept.map(Arc::new)))?;
@@ -234,12 +191,11 @@ impl Workflow {
 
     fn plan_offer(&mut self, step: &mut Step<'_>, holder: Option<Holder>, head: Option<Placed>) -> Read<()> {
         let returned = head.as_ref().is_some_and(|(_, _, head)| was_out(head));
-        let offered = match (&self.record.hold, holder) {
-            (Some(_), _) | (None, Some((_, LockKind::Deliveries, _))) => false,
-            (None, Some((_, LockKind::Whole, _))) => self.offer_from(step, 0)?.is_some(),
-            (None, None) => {
-                head.is_some_and(|(_, _, head)| head.status == Status::Ready && !self.is_early(&head))
-            }
+        let offered = match holder {
+            _ if self.is_held() => false,
+            Some((_, LockKind::Deliveries | LockKind::Run, _)) => false,
+            Some((_, LockKind::Whole, _)) => self.offer_from(step, 0)?.is_some(),
+            None => head.is_some_and(|(_, _, head)| head.status == Status::Ready && !self.is_early(&head)),
         };
         if let (true, Some((token, LockKind::Whole, _))) = (offered, holder) {
             step.effects.push(Effect::TakenWork(token));
@@ -264,13 +220,10 @@ impl Workflow {
     }
 
     fn plan_sweep(&mut self, step: &mut Step<'_>, holder: Option<Holder>) -> Read<()> {
-        let cause = self.record.hold.as_ref().map(|hold| &hold.cause);
         let out = holder.map_or(0, |(_, _, out)| out as u64);
-        let wanted = match cause {
-            Some(HoldCause::Quarantine(_)) => self.record.line > out,
-            Some(HoldCause::Redriving) => true,
-            _ => self.record.extending,
-        };
+        let holds = &self.record.holds;
+        let quarantines = holds.has(HoldKind::Quarantine) && self.record.line > out;
+        let wanted = quarantines || holds.has(HoldKind::Redriving) || self.is_extending();
         if wanted && self.record.sweep.is_none() {
             self.record.sweep = Some(step.now);
             step.set_reminder(step.now, self.key.queue, Remind::Sweep(self.key.stream.clone()))?;
@@ -285,7 +238,7 @@ impl Workflow {
             && record.aside == 0
             && record.dead == 0
             && !record.has_state
-            && record.hold.is_none()
+            && record.holds.is_empty()
     }
 
     /// Whether there is nothing to remember of it.
@@ -325,12 +278,14 @@ impl Workflow {
         }
         let offers = record.ticket.is_some();
         assert!(!(offers && locked), "a workflow with a holder offers nothing: {record:?}");
-        assert!(!(offers && record.hold.is_some()), "a held workflow offers nothing: {record:?}");
+        assert!(!(offers && self.is_held()), "a held workflow offers nothing: {record:?}");
+        let held_for_gap = record.holds.has(HoldKind::Gap);
+        assert!(!held_for_gap || record.gap.is_some(), "a hold for a gap ends with the gap: {record:?}");
         assert!(!(offers && record.line == 0), "an empty workflow offers nothing: {record:?}");
     }
 }
 
 /// Whether a message was handed out before, even if that was taken back.
 fn was_out(message: &MessageRecord) -> bool {
-    message.delivery_count > 0 || message.handed_out_at > message.accepted_at
+    message.delivery_count > 0 || message.handed_out_at != message.accepted_at
 }

@@ -1,6 +1,8 @@
 //! The process is lost: between two turns, or in one, which is then on disk or is not.
 
+use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
+use crate::engine::simulation::clock::Shown;
 use crate::engine::simulation::view::Finding;
 use crate::engine::simulation::view::expect;
 use crate::engine::simulation::world::World;
@@ -30,7 +32,7 @@ impl World {
         if let Some(stored) = &mut self.stored {
             stored.compare(&self.plain)?;
         }
-        let (kept, before) = (self.plain.kept(), self.plain.time);
+        let (kept, before) = (self.plain.kept(), self.plain.now);
         let played = self.plain.play(self.clock.at, &questions);
         let is_there = match &mut self.stored {
             None => self.crowd.random.chance(50),
@@ -47,10 +49,11 @@ impl World {
         };
         if is_there {
             self.hear(&questions, played, false)?;
+            self.shown.add(self.clock.at);
             self.look(before)?;
             self.tell(|| "the process is lost before it could answer that".to_owned());
         } else {
-            self.plain.restore(kept);
+            self.plain.restore(kept, self.clock.at);
             self.tell(|| format!("the process is lost, and with it {commands:?}"));
             let rash = self.stored.as_mut().and_then(|stored| stored.answered_rashly());
             expect(rash.is_none(), || format!("I1 it is lost, and was answered: {rash:?}"))?;
@@ -63,19 +66,34 @@ impl World {
         self.asked.clear();
         self.given_back.clear();
         self.ledger.lose(|_| true);
+        let (closed, left) = (self.clock.at.wall, self.plain.stamped);
+        self.clock.pass_closed(&mut self.crowd.random);
+        self.tell(|| format!("it is gone for a while: {closed}"));
         if let Some(stored) = &mut self.stored {
             stored.compare_disk(&self.plain)?;
             stored.begin_again(self.clock.at)?;
         }
         let played = self.plain.reopen(self.clock.at);
-        self.ledger.advance(self.plain.time);
-        self.reference.restart(self.plain.time);
+        self.shown = Shown::new(self.clock.at);
+        let passed = self.clock.at.wall.since(left.wall);
+        let (now, is_new) = (self.plain.now, left.wall == Timestamp::default());
+        expect(is_new || now.engine == left.engine + passed, || {
+            format!("I14 {now:?} after {left:?}, and {passed:?} have passed")
+        })?;
+        self.ledger.advance(self.plain.now);
+        self.reference.restart(self.plain.now);
         played.forgotten.iter().try_for_each(|forgotten| self.reference.forget(forgotten))?;
-        played.events.iter().for_each(|event| self.hear_event(event));
-        self.crowd.hear_of_crash(unanswered, self.epoch);
-        match &mut self.stored {
-            Some(stored) => stored.compare(&self.plain),
-            None => Ok(()),
+        self.reference.lapse_all(&played.lapsed)?;
+        for event in &played.events {
+            self.ledger.told.hear(event);
+            self.hear_event(event);
         }
+        self.crowd.hear_of_crash(unanswered, self.epoch);
+        if let Some(stored) = &mut self.stored {
+            stored.compare(&self.plain)?;
+        }
+        // Opening does what one turn has time for, and the reference all that is due: the rest would be undone if the process
+        // were lost again and the clock set back meanwhile.
+        if self.plain.has_due() { self.turn(Vec::new()) } else { Ok(()) }
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::clock::Timestamp;
+use crate::engine::clocks::Clocks;
+use crate::engine::clocks::Reading;
 use crate::engine::crash::rows::Rows;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::Intake;
@@ -16,12 +18,13 @@ use crate::engine::inbox::inbox;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::simulation::clock::Instant;
+use crate::engine::store::Stamp;
 use crate::engine::turn::Applied;
 use crate::engine::turn::Asked;
 use crate::engine::turn::TurnRules;
@@ -60,6 +63,8 @@ pub(crate) struct Played {
     pub(crate) turns_before: usize,
     /// Workflows that were forgotten in them.
     pub(crate) forgotten: Vec<Forgotten>,
+    /// Workflows whose remembered cursors were forgotten in them.
+    pub(crate) lapsed: Vec<(QueueName, Stream)>,
     /// Commands by which the engine takes back what nobody was there to take.
     pub(crate) given_back: Vec<Command>,
 }
@@ -76,7 +81,7 @@ pub(crate) struct Forgotten {
 #[derive(Clone, Default)]
 pub(crate) struct Kept {
     pub(crate) rows: Rows,
-    pub(crate) stamped: Timestamp,
+    pub(crate) stamped: Stamp,
     pub(crate) position: u64,
 }
 
@@ -88,30 +93,34 @@ pub(crate) struct Plain {
     inbox: Inbox,
     intake: Intake,
     waiting: Vec<Waiting>,
-    /// The engine's time.
-    pub(crate) time: Timestamp,
-    /// The instant of the last turn that changed anything.
-    pub(crate) stamped: Timestamp,
+    clocks: Clocks,
+    /// What the engine's clocks show.
+    pub(crate) now: Now,
+    /// What they showed in the last turn that changed anything.
+    pub(crate) stamped: Stamp,
     /// How many turns have changed anything.
     pub(crate) position: u64,
 }
 
 impl Plain {
-    pub(crate) fn new() -> Plain {
-        Plain::opened(Kept::default())
+    pub(crate) fn new(at: Reading) -> Plain {
+        Plain::opened(Kept::default(), at)
     }
 
-    fn opened(kept: Kept) -> Plain {
+    fn opened(kept: Kept, at: Reading) -> Plain {
         let (inbox, intake) = inbox();
         let (rules, wakeups) = (Rules::default(), Wakeups::default());
         let waiting = Vec::new();
         let Kept { rows, stamped, position } = kept;
-        Plain { rows, rules, wakeups, inbox, intake, waiting, time: stamped, stamped, position }
+        let clocks = Clocks::open(stamped, at);
+        let now = clocks.now();
+        Plain { rows, rules, wakeups, inbox, intake, waiting, clocks, now, stamped, position }
     }
 
     /// Plays one turn: what is due, then what is asked, then who waits for what that brought.
-    pub(crate) fn play(&mut self, at: Instant, questions: &[Question]) -> Played {
-        self.time = self.time.max(self.stamped).max(at.wall);
+    pub(crate) fn play(&mut self, at: Reading, questions: &[Question]) -> Played {
+        self.clocks.advance(at);
+        self.now = self.clocks.now();
         let mut played = Played::default();
         self.expire_waiters(at, &mut played);
         while self.has_to_clear_up(at) {
@@ -134,10 +143,17 @@ impl Plain {
     /// Whether something is due after which nobody could tell what was done before a command and what by it: a turn does
     /// few sweeps and leaves the rest to the next, and a workflow that is forgotten may be there again at once. So these
     /// are done before, and so are several things that are due together, as each may begin a sweep.
-    pub(crate) fn has_to_clear_up(&self, at: Instant) -> bool {
-        let now = self.time.max(at.wall);
-        let clears_up = |reminder: &Reminder| matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_));
-        self.due(now).any(clears_up) || self.run_out(now) + self.due(now).count() > 1
+    pub(crate) fn has_to_clear_up(&self, at: Reading) -> bool {
+        let now = self.clocks.at(at);
+        let clears_up = |reminder: &Reminder| {
+            matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_) | Remind::Cursors)
+        };
+        self.due(now).any(clears_up) || self.run_out(now.engine) + self.due(now).count() > 1
+    }
+
+    /// Whether something is due by now.
+    pub(crate) fn has_due(&self) -> bool {
+        self.due(self.now).next().is_some()
     }
 
     /// How many locks have run out.
@@ -150,19 +166,20 @@ impl Plain {
         self.rows.workflows.keys().filter(has_run_out).count()
     }
 
-    fn due(&self, now: Timestamp) -> impl Iterator<Item = &Reminder> {
-        self.rows.reminders.values().take_while(move |reminder| reminder.due <= now)
+    fn due(&self, now: Now) -> impl Iterator<Item = &Reminder> {
+        self.rows.reminders.values().filter(move |reminder| reminder.due.is_past(now))
     }
 
     /// Plays a turn in which nobody asks anything, and notes which workflows were forgotten in it.
-    fn clear_up(&mut self, at: Instant, asked: Vec<Asked>, played: &mut Played) {
+    fn clear_up(&mut self, at: Reading, asked: Vec<Asked>, played: &mut Played) {
         let idle_since =
             |rows: &Rows, key: &WorkflowKey| rows.workflows.get(key).and_then(|known| known.idle_since);
-        let forgettable = self.due(self.time).filter_map(|reminder| match &reminder.what {
+        let forgettable = self.due(self.now).filter_map(|reminder| match &reminder.what {
             Remind::Forget(stream) => Some(WorkflowKey { queue: reminder.queue, stream: stream.clone() }),
             _ => None,
         });
         let forgettable: Vec<_> = forgettable.map(|key| (idle_since(&self.rows, &key), key)).collect();
+        let mut remembered: Vec<WorkflowKey> = self.rows.cursors.keys().cloned().collect();
         self.turn(at, asked, played);
         played.turns_before += 1;
         for (since, key) in forgettable {
@@ -172,26 +189,31 @@ impl Plain {
                 && idle_since(&self.rows, &key) != since
             {
                 let queue = queue.name.clone();
+                remembered.push(key.clone());
                 played.forgotten.push(Forgotten { queue, stream: key.stream, is_back });
             }
         }
+        let Rows { queues, workflows, cursors, .. } = &self.rows;
+        remembered.retain(|key| !cursors.contains_key(key) && !workflows.contains_key(key));
+        let lapsed = remembered.into_iter().filter_map(|key| Some((queues.get(&key.queue)?, key.stream)));
+        played.lapsed.extend(lapsed.map(|(queue, stream)| (queue.name.clone(), stream)));
     }
 
-    fn turn(&mut self, at: Instant, asked: Vec<Asked>, played: &mut Played) {
-        let Plain { rules, wakeups, rows, time, .. } = self;
+    fn turn(&mut self, at: Reading, asked: Vec<Asked>, played: &mut Played) {
+        let Plain { rules, wakeups, rows, now, .. } = self;
         let changes = rows.changes;
-        let mut work = TurnRules::new(*time, at.elapsed, rules, wakeups, rows);
+        let mut work = TurnRules::new(*now, at.elapsed, rules, wakeups, rows, None);
         work.apply_due().expect("plain rows never fail");
         work.apply_asked(asked).expect("plain rows never fail");
         let applied = work.finish().expect("plain rows never fail");
         if rows.changes > changes {
-            self.stamped = self.time;
+            self.stamped = self.clocks.stamp();
             self.position += 1;
         }
         self.let_out(applied, played);
     }
 
-    fn expire_waiters(&mut self, at: Instant, played: &mut Played) {
+    fn expire_waiters(&mut self, at: Reading, played: &mut Played) {
         for waiter in self.wakeups.take_expired(at.elapsed) {
             let parcel = Applied::nothing_for(&waiter.command).seal(&self.inbox);
             let _ = waiter.slot.send(Ok(parcel));
@@ -239,15 +261,14 @@ impl Plain {
     }
 
     /// Takes everything back that has happened since.
-    pub(crate) fn restore(&mut self, kept: Kept) {
-        *self = Plain::opened(kept);
+    pub(crate) fn restore(&mut self, kept: Kept, at: Reading) {
+        *self = Plain::opened(kept, at);
     }
 
     /// The process is lost, with everything in memory, and what is left is opened again.
-    pub(crate) fn reopen(&mut self, at: Instant) -> Played {
+    pub(crate) fn reopen(&mut self, at: Reading) -> Played {
         let rows = std::mem::take(&mut self.rows);
-        *self = Plain::opened(Kept { rows, stamped: self.stamped, position: self.position });
-        self.time = self.time.max(at.wall);
+        *self = Plain::opened(Kept { rows, stamped: self.stamped, position: self.position }, at);
         let mut played = Played::default();
         loop {
             let some = (0..limits::SWEEP_MAX).map(|_| Asked::unattended(Command::Recover));

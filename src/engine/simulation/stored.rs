@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::clock::Clock;
 use crate::clock::Timestamp;
+use crate::engine::clocks::Reading;
 use crate::engine::crash::disk::Disk;
 use crate::engine::crash::image::Image;
 use crate::engine::crash::play;
@@ -19,7 +20,7 @@ use crate::engine::inbox::Parcel;
 use crate::engine::inbox::Request;
 use crate::engine::open::Engine;
 use crate::engine::open::begin;
-use crate::engine::simulation::clock::Instant;
+use crate::engine::rules::command::Command;
 use crate::engine::simulation::plain::Plain;
 use crate::engine::simulation::plain::Played;
 use crate::engine::simulation::plain::Question;
@@ -33,10 +34,10 @@ use crate::error::Unavailable;
 
 /// A clock that shows what it is told.
 #[derive(Clone)]
-struct Shown(Arc<Mutex<Instant>>);
+struct Shown(Arc<Mutex<Reading>>);
 
 impl Shown {
-    fn at(&self) -> Instant {
+    fn at(&self) -> Reading {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -72,30 +73,35 @@ pub(crate) struct Stored {
     answers: Answers,
     /// What should be answered.
     expected: Answers,
+    /// What the last trial was answered, and the number of the question it tried.
+    tried: Option<(u64, String)>,
 }
 
 impl Stored {
-    pub(crate) fn new(seed: u64, at: Instant) -> Stored {
+    pub(crate) fn new(seed: u64, at: Reading) -> Stored {
         let setting = Setting { strict: seed % 8 == 1, cramped: seed % 8 == 2 };
         let disk = Disk::new(Image::default());
         let store = Store::with_backend(disk.clone(), setting.options()).expect("a healthy disk");
         Stored::begin(store, disk, setting, at)
     }
 
-    fn begin(store: Store, disk: Disk, setting: Setting, at: Instant) -> Stored {
+    fn begin(store: Store, disk: Disk, setting: Setting, at: Reading) -> Stored {
         let clock = Shown(Arc::new(Mutex::new(at)));
         let (engine, writer) = begin(store, Arc::new(clock.clone())).expect("a healthy disk");
         let (waiting, answers, expected) = (BTreeMap::new(), Answers::new(), Answers::new());
-        Stored { writer, _engine: engine, clock, disk, setting, waiting, answers, expected }
+        Stored { writer, _engine: engine, clock, disk, setting, waiting, answers, expected, tried: None }
     }
 
     /// Plays the turn that the plain engine has played; false when the disk failed. With `more` to come it does not
     /// wait for the commit.
-    pub(crate) fn play(&mut self, at: Instant, sweeps: usize, questions: &[Question], more: bool) -> bool {
+    pub(crate) fn play(&mut self, at: Reading, sweeps: usize, questions: &[Question], more: bool) -> bool {
         *self.clock.0.lock().unwrap_or_else(PoisonError::into_inner) = at;
         let mut is_done = true;
         for _ in 0..sweeps {
             is_done &= self.writer.serve(Vec::new(), Vec::new(), Vec::new()).is_ok();
+        }
+        if let [question, ..] = questions {
+            self.try_out(question, at);
         }
         let asked: Vec<Asked> = questions.iter().map(|question| self.ask(question)).collect();
         if more {
@@ -105,6 +111,28 @@ impl Stored {
         while self.writer.intake.take().is_some() {}
         self.hear();
         is_done
+    }
+
+    /// Tries an operator's command before it is asked. Whatever that leaves behind is found by the comparisons; where nothing
+    /// is due before it, the command is answered as the trial was.
+    fn try_out(&mut self, question: &Question, at: Reading) {
+        let command = question.command.asked().clone();
+        if !command.can_be_tried() || self.writer.commits.failed().is_some() {
+            return;
+        }
+        let now = self.writer.clocks.at(at);
+        let rules = &mut self.writer.rules;
+        // A disk that has failed is found out by the turn.
+        let Ok(tried) = self.writer.store.try_out(|turn| rules.try_out(now, command, turn)) else { return };
+        let is_first = !self.writer.next_due.is_past(now);
+        if let (
+            Some(number),
+            true,
+            Command::Operate { .. } | Command::Redrive { .. } | Command::Purge { .. },
+        ) = (question.number, is_first, &question.command)
+        {
+            self.tried = Some((number, format!("{tried:?}")));
+        }
     }
 
     fn ask(&mut self, question: &Question) -> Asked {
@@ -155,8 +183,14 @@ impl Stored {
     /// Its answers are those of the plain engine, and its time.
     pub(crate) fn compare(&mut self, plain: &Plain) -> Finding {
         self.settle();
+        let tried = self.tried.take();
         for (number, expected) in std::mem::take(&mut self.expected) {
             let answer = self.answers.remove(&number);
+            if let Some((_, trial)) = tried.as_ref().filter(|(of, _)| *of == number) {
+                expect(answer.as_ref() == Some(trial), || {
+                    format!("a dry run of {number} is answered {trial}, the command {answer:?}")
+                })?;
+            }
             expect(answer.as_ref() == Some(&expected), || {
                 format!(
                     "I13 the store answers as plain rows do: {number} was answered {answer:?}, not {expected}"
@@ -167,8 +201,8 @@ impl Stored {
         expect(more.is_none(), || {
             format!("I13 the store answers as plain rows do: it also answered {more:?}")
         })?;
-        let (time, position) = (self.writer.time, self.writer.store.batch().0);
-        expect(time == plain.time, || format!("I14 time: {time}, not {}", plain.time))?;
+        let (now, position) = (self.writer.clocks.now(), self.writer.store.batch().0);
+        expect(now == plain.now, || format!("I14 time: {now:?}, not {:?}", plain.now))?;
         expect(position == plain.position, || {
             format!("I13 its position is {position}, not {}", plain.position)
         })
@@ -198,7 +232,7 @@ impl Stored {
     }
 
     /// The engine begins anew on what was left, under an epoch that no token has.
-    pub(crate) fn begin_again(&mut self, at: Instant) -> Finding {
+    pub(crate) fn begin_again(&mut self, at: Reading) -> Finding {
         let (before, store) = (self.writer.store.epoch(), self.opened(self.disk.clone()));
         let epoch = store.epoch();
         *self = Stored::begin(store, self.disk.clone(), self.setting, at);

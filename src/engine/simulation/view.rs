@@ -1,14 +1,13 @@
 //! What an invariant may look at: the engine's state, the ledger, and what the last turn has brought.
 
-use std::time::Duration;
-
-use crate::clock::Timestamp;
 use crate::engine::crash::rows::Rows;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::lock::Locks;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
+use crate::engine::simulation::clock::Shown;
 use crate::engine::simulation::ledger::Ledger;
 use crate::engine::simulation::ledger::fact::Fact;
 use crate::engine::simulation::plain::Plain;
@@ -20,13 +19,13 @@ pub(crate) type Finding = Result<(), String>;
 
 /// The world after a turn.
 pub(crate) struct View<'a> {
-    /// The engine's time of this turn, and of the one before.
-    pub(crate) now: Timestamp,
-    pub(crate) before: Timestamp,
-    /// How much time has passed, by the clock that is never set.
-    pub(crate) elapsed: Duration,
-    /// The first reminder that the turn before has left.
-    pub(crate) due: Option<Reminder>,
+    /// The engine's clocks in this turn, and in the one before.
+    pub(crate) now: Now,
+    pub(crate) before: Now,
+    /// What the machine's clocks have shown.
+    pub(crate) shown: &'a Shown,
+    /// The first reminders that the turn before has left.
+    pub(crate) due: Vec<Reminder>,
     pub(crate) plain: &'a Plain,
     pub(crate) ledger: &'a Ledger,
     pub(crate) facts: &'a [Fact],

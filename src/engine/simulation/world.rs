@@ -4,15 +4,19 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::clock::Timestamp;
 use crate::engine::crash::listing::Listing;
+use crate::engine::query::first_reminders;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Reminder;
 use crate::engine::simulation::client::crowd::Crowd;
 use crate::engine::simulation::clock::Clock;
+use crate::engine::simulation::clock::Shown;
 use crate::engine::simulation::invariants;
 use crate::engine::simulation::ledger::Ledger;
 use crate::engine::simulation::plain::Plain;
@@ -46,8 +50,10 @@ pub(crate) struct World {
     /// What the engine takes back by itself in the next turn.
     pub(crate) given_back: Vec<Command>,
     step: usize,
-    /// The first reminder that the last turn has left.
-    due: Option<Reminder>,
+    /// The first reminders that the last turn has left.
+    due: Vec<Reminder>,
+    /// What the clocks have shown to this process.
+    pub(crate) shown: Shown,
     /// What has happened, if somebody wants to read it.
     pub(crate) story: Option<Vec<String>>,
     /// The number of what has happened, if somebody wants to compare it.
@@ -58,20 +64,24 @@ impl World {
     /// A simulation on plain rows, perhaps on a disk as well.
     pub(crate) fn new(seed: u64, is_stored: bool) -> World {
         let clock = Clock::new();
-        let stored = is_stored.then(|| Stored::new(seed, clock.at));
+        let at = clock.at;
+        let stored = is_stored.then(|| Stored::new(seed, at));
+        let crowd = Crowd::new(seed);
+        let reference = Reference { is_blind: crowd.is_bulky, ..Reference::default() };
         World {
-            crowd: Crowd::new(seed),
+            crowd,
             clock,
-            plain: Plain::new(),
+            plain: Plain::new(at),
             stored,
             ledger: Ledger::default(),
-            reference: Reference::default(),
+            reference,
             asked: BTreeMap::new(),
             next_number: 0,
             epoch: 1,
             given_back: Vec::new(),
             step: 0,
-            due: None,
+            due: Vec::new(),
+            shown: Shown::new(at),
             story: None,
             digest: None,
         }
@@ -102,7 +112,7 @@ impl World {
 
     /// Lets time pass.
     pub(crate) fn pass(&mut self, millis: u64) {
-        self.clock.go(self.plain.time.as_millis() + millis, self.plain.time);
+        self.clock.pass(millis);
     }
 
     /// Asks all of this in one turn.
@@ -124,17 +134,25 @@ impl World {
         }
         for _ in 0..count {
             self.next_number += 1;
-            questions.push(self.crowd.ask(self.next_number, &self.plain.rows, &self.ledger, self.plain.time));
+            questions.push(self.crowd.ask(
+                self.next_number,
+                &self.plain.rows,
+                &self.ledger,
+                self.plain.now.wall,
+            ));
         }
         questions
     }
 
     /// Moves the clocks, mostly to an instant at which something is due.
     fn advance(&mut self) {
-        let lock = self.plain.rules.locks().first_deadline().map(|(due, _)| due);
-        let reminders = self.plain.rows.reminders.values().take(4).map(|reminder| reminder.due);
-        let due: Vec<Timestamp> = lock.into_iter().chain(lock).chain(reminders).collect();
-        self.clock.advance(&mut self.crowd.random, self.plain.time, &due);
+        let lock = self.plain.rules.locks().first_deadline().map(|(due, _)| Due::engine(due));
+        let of_wall = (Due::FIRST_OF_WALL, QueueId(0), Vec::new());
+        let reminders = &self.plain.rows.reminders;
+        let by_wall = reminders.range(of_wall..).take(2).map(|(_, reminder)| reminder.due);
+        let reminders = reminders.values().take(4).map(|reminder| reminder.due).chain(by_wall);
+        let due: Vec<Due> = lock.into_iter().chain(lock).chain(reminders).collect();
+        self.clock.advance(&mut self.crowd.random, self.plain.now, &due);
         let leaves = self.crowd.random.chance(1);
         let first = self.plain.waiting().next().filter(|_| leaves);
         if let Some(number) = first {
@@ -147,7 +165,8 @@ impl World {
     }
 
     pub(crate) fn turn(&mut self, questions: Vec<Question>) -> Finding {
-        let before = self.plain.time;
+        let before = self.plain.now;
+        self.shown.add(self.clock.at);
         let played = self.plain.play(self.clock.at, &questions);
         if let Some(stored) = &mut self.stored {
             let more = self.crowd.random.chance(20);
@@ -165,9 +184,10 @@ impl World {
     }
 
     pub(crate) fn hear(&mut self, questions: &[Question], played: Played, is_answered: bool) -> Finding {
-        self.ledger.advance(self.plain.time);
-        self.reference.advance(self.plain.time, played.turns_before > 0);
+        self.ledger.advance(self.plain.now);
+        self.reference.advance(self.plain.now, played.turns_before > 0);
         played.forgotten.iter().try_for_each(|forgotten| self.reference.forget(forgotten))?;
+        self.reference.lapse_all(&played.lapsed)?;
         let is_done = |number: u64| {
             let mut answers = played.answers.iter();
             answers.any(|(of, reply)| *of == number && matches!(reply, Reply::Queue(Ok(true))))
@@ -178,6 +198,7 @@ impl World {
             questions.iter().any(|question| deletes(question) && question.number.is_some_and(is_done))
         };
         for event in &played.events {
+            self.ledger.told.hear(event);
             if event.kind != EventKind::QueueDeleted || !is_deleted(&event.queue) {
                 self.hear_event(event);
             }
@@ -204,6 +225,9 @@ impl World {
                 self.crowd.hear(command, reply);
             }
         }
+        if let ([question], [(_, Reply::Purge(Ok(purged)))]) = (questions, played.answers.as_slice()) {
+            invariants::is_purged(&self.plain.rows, question.command.asked(), purged)?;
+        }
         self.given_back.extend(played.given_back);
         self.reference.check_waiting(self.asked.values())
     }
@@ -215,19 +239,20 @@ impl World {
         }
     }
 
-    pub(crate) fn look(&mut self, before: Timestamp) -> Finding {
+    pub(crate) fn look(&mut self, before: Now) -> Finding {
         let facts = std::mem::take(&mut self.ledger.facts);
         let view = View {
-            now: self.plain.time,
+            now: self.plain.now,
             before,
-            elapsed: self.clock.at.elapsed,
-            due: self.due.take(),
+            shown: &self.shown,
+            due: std::mem::take(&mut self.due),
             plain: &self.plain,
             ledger: &self.ledger,
             facts: &facts,
         };
         invariants::after_every_turn(&view)?;
-        self.due = self.plain.rows.reminders.values().next().cloned();
+        let first = first_reminders(&self.plain.rows).expect("plain rows never fail");
+        self.due = first.into_iter().flatten().collect();
         // Whoever reads the story wants to know in which step it went wrong.
         let is_told = self.story.is_some();
         if self.step.is_multiple_of(THOROUGH_EVERY) || self.ledger.has_purged || is_told {
@@ -243,7 +268,8 @@ impl World {
         if self.story.is_none() && self.digest.is_none() {
             return;
         }
-        let line = format!("{:3} {}: {}", self.step, self.plain.time, line());
+        let Now { engine, wall } = self.plain.now;
+        let line = format!("{:3} {engine}, {wall} by the wall: {}", self.step, line());
         if let Some(digest) = &mut self.digest {
             digest.update(line.as_bytes());
         }

@@ -11,12 +11,14 @@ use redb::ReadableDatabase;
 use redb::ReadableTableMetadata;
 use serde::de::DeserializeOwned;
 
+use crate::engine::store::caught::guarded;
 use crate::engine::store::codec;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::key::prefix_end;
 use crate::engine::store::schema::Definition;
 use crate::engine::store::schema::SHELVES;
 use crate::engine::store::schema::Table;
+use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::seal::damaged;
 use crate::engine::store::seal::unseal;
 use crate::engine::store::shelf::Row;
@@ -60,14 +62,14 @@ impl<'d> Base<'d> {
 
     /// Whether the table has any row.
     pub(crate) fn has_rows<T: Table>(&self) -> Result<bool, Fault> {
-        Ok(!self.table::<T>()?.is_empty().map_err(store_fault)?)
+        sensibly::<T, _>(|| Ok(!self.table::<T>()?.is_empty().map_err(store_fault)?))
     }
 
     pub(crate) fn get<T: Table>(&self, key: &[u8]) -> Result<Option<T::Value>, Fault> {
-        match self.table::<T>()?.get(key).map_err(store_fault)? {
+        sensibly::<T, _>(|| match self.table::<T>()?.get(key).map_err(store_fault)? {
             Some(sealed) => record(&T::DEFINITION, key, sealed.value()).map(Some),
             None => Ok(None),
-        }
+        })
     }
 
     /// Every row.
@@ -82,7 +84,7 @@ impl<'d> Base<'d> {
     }
 
     pub(crate) fn contains<T: Table>(&self, key: &[u8]) -> Result<bool, Fault> {
-        Ok(self.table::<T>()?.get(key).map_err(store_fault)?.is_some())
+        sensibly::<T, _>(|| Ok(self.table::<T>()?.get(key).map_err(store_fault)?.is_some()))
     }
 
     /// Up to `limit` rows from a bound on whose keys begin with `prefix`.
@@ -92,13 +94,16 @@ impl<'d> Base<'d> {
         from: Bound<&[u8]>,
         limit: usize,
     ) -> Result<Vec<Row<T>>, Fault> {
-        let rows = self.range::<T>(prefix, from)?.take(limit);
-        rows.map(|row| {
-            let (key, sealed) = row.map_err(store_fault)?;
-            let value = record(&T::DEFINITION, key.value(), sealed.value())?;
-            Ok((rest_of::<T>(key.value())?, value))
+        sensibly::<T, _>(|| {
+            let rows = self.range::<T>(prefix, from)?.take(limit);
+            rows.map(|row| {
+                note_row();
+                let (key, sealed) = row.map_err(store_fault)?;
+                let value = record(&T::DEFINITION, key.value(), sealed.value())?;
+                Ok((rest_of::<T>(key.value())?, value))
+            })
+            .collect()
         })
-        .collect()
     }
 
     /// The first key from a bound on that begins with `prefix` and is wanted.
@@ -108,21 +113,24 @@ impl<'d> Base<'d> {
         from: Bound<&[u8]>,
         wanted: impl Fn(&T::Key) -> bool,
     ) -> Result<Option<T::Key>, Fault> {
-        for row in self.range::<T>(prefix, from)? {
-            let key = rest_of::<T>(row.map_err(store_fault)?.0.value())?;
-            if wanted(&key) {
-                return Ok(Some(key));
+        sensibly::<T, _>(|| {
+            for row in self.range::<T>(prefix, from)? {
+                note_row();
+                let key = rest_of::<T>(row.map_err(store_fault)?.0.value())?;
+                if wanted(&key) {
+                    return Ok(Some(key));
+                }
             }
-        }
-        Ok(None)
+            Ok(None)
+        })
     }
 
     /// The last key that begins with `prefix`.
     pub(crate) fn last_key_of<T: Table>(&self, prefix: &[u8]) -> Result<Option<T::Key>, Fault> {
-        match self.range::<T>(prefix, Bound::Included(prefix))?.next_back() {
+        sensibly::<T, _>(|| match self.range::<T>(prefix, Bound::Included(prefix))?.next_back() {
             Some(row) => rest_of::<T>(row.map_err(store_fault)?.0.value()).map(Some),
             None => Ok(None),
-        }
+        })
     }
 
     fn range<T: Table>(
@@ -142,14 +150,39 @@ impl<'d> Base<'d> {
         to: &[u8],
         wanted: impl Fn(&T::Key) -> bool,
     ) -> Result<Option<T::Key>, Fault> {
-        for row in self.table::<T>()?.range::<&[u8]>(prefix..=to).map_err(store_fault)?.rev() {
-            let key = rest_of::<T>(row.map_err(store_fault)?.0.value())?;
-            if wanted(&key) {
-                return Ok(Some(key));
+        sensibly::<T, _>(|| {
+            for row in self.table::<T>()?.range::<&[u8]>(prefix..=to).map_err(store_fault)?.rev() {
+                note_row();
+                let key = rest_of::<T>(row.map_err(store_fault)?.0.value())?;
+                if wanted(&key) {
+                    return Ok(Some(key));
+                }
             }
-        }
-        Ok(None)
+            Ok(None)
+        })
     }
+}
+
+/// Reads a table. Where its pages contradict each other redb panics, and that is damage, no defect.
+fn sensibly<T: Table, R>(read: impl FnOnce() -> Result<R, Fault>) -> Result<R, Fault> {
+    guarded(read).unwrap_or_else(|_| Err(damaged(&T::DEFINITION, PAGES_MAKE_NO_SENSE)))
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Rows of tables that this thread has passed on its way to others, or read at once with them.
+    static ROWS_READ: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// How many rows this thread has walked over so far, so that tests can tell a look-up from a scan.
+#[cfg(test)]
+pub(crate) fn rows_read() -> u64 {
+    ROWS_READ.get()
+}
+
+fn note_row() {
+    #[cfg(test)]
+    ROWS_READ.set(ROWS_READ.get() + 1);
 }
 
 fn rest_of<T: Table>(key: &[u8]) -> Result<T::Key, Fault> {

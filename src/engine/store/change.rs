@@ -105,6 +105,7 @@ impl<T: Table> Shelf<T> {
 
     /// Puts or deletes a row; `based` says whether one is folded, for a key of which the window knows nothing.
     pub(crate) fn place(&mut self, prefix: &T::Prefix, key: T::Key, value: Option<T::Value>, based: bool) {
+        self.remember(prefix, &key);
         // Two look-ups for a new prefix, so that a known one costs no copy of it.
         let group = match self.groups.get_mut(prefix) {
             Some(group) => group,

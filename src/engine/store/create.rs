@@ -1,7 +1,9 @@
 //! Creation that survives a crash at any point: made under another name, synced, then renamed.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
+use std::path::PathBuf;
 
 use redb::Database;
 use redb::WriteTransaction;
@@ -9,7 +11,9 @@ use redb::WriteTransaction;
 use crate::engine::store::base::store_fault;
 use crate::engine::store::job::begin;
 use crate::engine::store::key::name_key;
+use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
+use crate::engine::store::lock_file::private;
 use crate::engine::store::lock_file::sibling;
 use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::meta::Sheet;
@@ -19,8 +23,8 @@ use crate::error::Fault;
 
 /// Creates an empty store at `path`. A crash leaves either nothing there or a whole store.
 pub(crate) fn create(path: &Path, options: StoreOptions) -> Result<(), Fault> {
-    let new = new_file(path)?;
-    let database = Database::builder().create(&new).map_err(store_fault)?;
+    let (new, file) = new_file(path)?;
+    let database = Database::builder().create_file(file).map_err(store_fault)?;
     let transaction = begin(&database, options)?;
     write_format(&transaction)?;
     transaction.commit().map_err(store_fault)?;
@@ -28,17 +32,18 @@ pub(crate) fn create(path: &Path, options: StoreOptions) -> Result<(), Fault> {
     put_in_place(&new, path)
 }
 
-/// The name under which a file is made, free of what an earlier crash has left there.
-pub(crate) fn new_file(path: &Path) -> Result<std::path::PathBuf, Fault> {
+/// A new file under the name under which it is made, instead of what an earlier crash has left there.
+pub(crate) fn new_file(path: &Path) -> Result<(PathBuf, File), Fault> {
     let new = sibling(path, ".new");
     match std::fs::remove_file(&new) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(file_fault(error)),
-        _ => Ok(new),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fault_of(&new, &error)),
+        _ => {}
     }
+    let made = private().read(true).create_new(true).open(&new);
+    made.map_err(|error| fault_of(&new, &error)).map(|file| (new, file))
 }
 
-/// Writes what tells a store from any other redb file, and makes the tables. Of an older format, which has some of the
-/// same tables, it makes this one.
+/// Writes what tells a store from any other redb file, and makes the tables that are not there.
 pub(crate) fn write_format(transaction: &WriteTransaction) -> Result<(), Fault> {
     Sheet::open(transaction, schema::META)?.put(&name_key(FORMAT_ROW), &schema::FORMAT)?;
     for definition in schema::all() {
@@ -47,14 +52,103 @@ pub(crate) fn write_format(transaction: &WriteTransaction) -> Result<(), Fault> 
     Ok(())
 }
 
+/// What is asked of a file system to put a file in its place; the tests ask one that forgets what was not synced.
+trait Names {
+    /// Makes the content of a file durable.
+    fn sync_file(&self, file: &Path) -> io::Result<()>;
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Makes the names in a folder durable.
+    fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+}
+
+struct FileSystem;
+
+impl Names for FileSystem {
+    fn sync_file(&self, file: &Path) -> io::Result<()> {
+        File::open(file)?.sync_all()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        File::open(folder)?.sync_all()
+    }
+}
+
 /// Syncs a file that was made under another name, and renames it.
 pub(crate) fn put_in_place(new: &Path, path: &Path) -> Result<(), Fault> {
-    File::open(new).and_then(|file| file.sync_all()).map_err(file_fault)?;
-    std::fs::rename(new, path).map_err(file_fault)?;
+    put_by(&FileSystem, new, path).map_err(file_fault)
+}
+
+fn put_by(names: &impl Names, new: &Path, path: &Path) -> io::Result<()> {
+    names.sync_file(new)?;
+    names.rename(new, path)?;
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
     // Without this the name itself may be lost in a power failure; redb never does it.
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_fault)
+    names.sync_folder(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// The names of a folder, and whether the content of each is durable.
+    type Entries = BTreeMap<PathBuf, bool>;
+
+    /// A folder that forgets in a power cut what was not synced: names as well as contents.
+    #[derive(Default)]
+    struct Forgetful {
+        now: RefCell<Entries>,
+        /// The names that a power cut leaves for certain.
+        durable: RefCell<Entries>,
+        /// What a power cut may have left, after each operation.
+        left: RefCell<Vec<Entries>>,
+    }
+
+    impl Forgetful {
+        /// A power cut may leave the new names, or the old ones.
+        fn note(&self) -> io::Result<()> {
+            let both = [self.now.borrow().clone(), self.durable.borrow().clone()];
+            self.left.borrow_mut().extend(both);
+            Ok(())
+        }
+    }
+
+    impl Names for Forgetful {
+        fn sync_file(&self, file: &Path) -> io::Result<()> {
+            self.now.borrow_mut().insert(file.to_owned(), true);
+            self.note()
+        }
+
+        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+            let content = self.now.borrow_mut().remove(from).expect("it was made");
+            self.now.borrow_mut().insert(to.to_owned(), content);
+            self.note()
+        }
+
+        fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+            assert_eq!(folder, Path::new("data"));
+            *self.durable.borrow_mut() = self.now.borrow().clone();
+            self.note()
+        }
+    }
+
+    #[test]
+    fn a_power_cut_leaves_nothing_or_a_whole_file_and_its_name_stays_once_it_is_in_place() {
+        let (names, new, path) = (Forgetful::default(), Path::new("data/a.new"), Path::new("data/a"));
+        names.now.borrow_mut().insert(new.to_owned(), false);
+        put_by(&names, new, path).unwrap();
+        for left in names.left.borrow().iter() {
+            assert_ne!(left.get(path), Some(&false), "its name is there, its content is not: {left:?}");
+        }
+        assert_eq!(names.durable.borrow().get(path), Some(&true), "its name is lost in a power cut");
+    }
 }

@@ -62,6 +62,16 @@ impl<T: Table> Changed<T> {
     pub(crate) fn note(&mut self, place: Place<T>) {
         self.filling.push(place);
     }
+
+    /// How many rows have changed in the generation that is being filled.
+    pub(crate) fn len(&self) -> usize {
+        self.filling.len()
+    }
+
+    /// Forgets those that were noted after there were so many.
+    pub(crate) fn shorten(&mut self, len: usize) {
+        self.filling.truncate(len);
+    }
 }
 
 /// What all shelves do alike, whatever their rows are.
@@ -92,6 +102,10 @@ pub(crate) trait Shelved {
     fn forget_queue(&mut self, queue: QueueId);
     /// Forgets every row of a queue that is not wanted.
     fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool);
+    /// Begins a turn that will be taken back.
+    fn begin_trial(&mut self);
+    /// Takes back what the turn has changed.
+    fn roll_back(&mut self);
 }
 
 impl<T: Table> Shelved for Shelf<T> {
@@ -198,6 +212,14 @@ impl<T: Table> Shelved for Shelf<T> {
 
     fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool) {
         Shelf::retain_queues(self, wanted);
+    }
+
+    fn begin_trial(&mut self) {
+        Shelf::begin_trial(self);
+    }
+
+    fn roll_back(&mut self) {
+        Shelf::roll_back(self);
     }
 }
 

@@ -25,6 +25,9 @@ use crate::limits;
 const AHEAD_MIN: usize = 2;
 const AHEAD_MAX: usize = 64;
 
+/// Stretches of shadowed keys known of a prefix: a line is looked at from its start and from a few places behind.
+const STRETCHES_MAX: usize = 4;
+
 /// The folded rows of a table, as far as they are known.
 pub(crate) struct Folded<T: Table> {
     /// Whether any row may be folded.
@@ -38,6 +41,8 @@ struct Known<T: Table> {
     /// No greater key is folded; none at all without it.
     last: Option<T::Key>,
     ahead: Option<Ahead<T::Key>>,
+    /// Stretches of keys that the window shadows, so that no look-up passes over them twice; the oldest goes first.
+    shadowed: VecDeque<Stretch<T::Key>>,
     /// Rows read lately, as they are folded.
     rows: BTreeMap<T::Key, T::Value>,
 }
@@ -55,7 +60,47 @@ impl<K: Ord> Ahead<K> {
     }
 }
 
+/// From `from` on, up to `upto` and without it, or to the end, the window shadows every folded key.
+struct Stretch<K> {
+    from: K,
+    upto: Option<K>,
+}
+
+impl<K: Ord> Stretch<K> {
+    /// Whether a look-up from this key on begins behind the stretch as well.
+    fn leads_on(&self, from: &K) -> bool {
+        *from >= self.from && self.upto.as_ref().is_none_or(|upto| from <= upto)
+    }
+}
+
 impl<T: Table> Known<T> {
+    /// Where a look-up has to begin, and what it skips for that: nothing counts before.
+    fn skip(&self, from: &T::Key) -> Option<&Stretch<T::Key>> {
+        self.shadowed.iter().find(|stretch| stretch.leads_on(from))
+    }
+
+    /// Notes that no key counts from `from` on up to `upto`.
+    fn note_shadowed(&mut self, from: T::Key, upto: Option<T::Key>) {
+        if let Some(stretch) = self.shadowed.iter_mut().find(|stretch| stretch.leads_on(&from)) {
+            stretch.upto = upto;
+            return;
+        }
+        if self.shadowed.len() == STRETCHES_MAX {
+            self.shadowed.pop_front();
+        }
+        self.shadowed.push_back(Stretch { from, upto });
+    }
+
+    /// Ends a stretch at a key that is folded from now on.
+    fn end_stretch(&mut self, key: &T::Key) {
+        let holds = |stretch: &Stretch<T::Key>| {
+            stretch.from <= *key && stretch.upto.as_ref().is_none_or(|upto| key < upto)
+        };
+        for stretch in self.shadowed.iter_mut().filter(|stretch| holds(stretch)) {
+            stretch.upto = Some(key.clone());
+        }
+    }
+
     /// Forgets a row, because it is about to change; true when it was known.
     fn forget_row(&mut self, key: &T::Key, kept: &Cell<usize>) -> bool {
         let was_known = self.rows.remove(key).is_some();
@@ -126,25 +171,47 @@ impl<T: Table> Folded<T> {
             if known.last.as_ref().is_none_or(|last| from > last) {
                 return Ok(None);
             }
-            if known.ahead.as_ref().is_none_or(|ahead| !ahead.covers(from)) {
-                self.read_ahead(base, prefix, known, Bound::Included(from), AHEAD_MIN)?;
+            let start = match known.skip(from) {
+                Some(Stretch { upto: None, .. }) => return Ok(None),
+                Some(Stretch { upto: Some(upto), .. }) => upto.max(from).clone(),
+                None => from.clone(),
+            };
+            let (found, has_passed) = self.search(base, prefix, known, &start, counts)?;
+            if has_passed {
+                known.note_shadowed(start, found.clone());
             }
-            let mut count = AHEAD_MIN;
-            while let Some(ahead) = &mut known.ahead {
-                // What is passed over here is settled, and never asked for again.
-                while ahead.keys.front().is_some_and(|key| key < from || !counts(key)) {
-                    ahead.keys.pop_front();
-                }
-                ahead.from = from.clone();
-                if let Some(key) = ahead.keys.front() {
-                    return Ok(Some(key.clone()));
-                }
-                let Some(upto) = ahead.upto.clone() else { break };
-                count = (count * 4).min(AHEAD_MAX);
-                self.read_ahead(base, prefix, known, Bound::Excluded(&upto), count)?;
-            }
-            Ok(None)
+            Ok(found)
         })
+    }
+
+    /// The first key from `from` on that counts, and whether others were passed over.
+    fn search(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        known: &mut Known<T>,
+        from: &T::Key,
+        counts: impl Fn(&T::Key) -> bool,
+    ) -> Result<(Option<T::Key>, bool), Fault> {
+        if known.ahead.as_ref().is_none_or(|ahead| !ahead.covers(from)) {
+            self.read_ahead(base, prefix, known, Bound::Included(from), AHEAD_MIN)?;
+        }
+        let (mut count, mut has_passed) = (AHEAD_MIN, false);
+        while let Some(ahead) = &mut known.ahead {
+            // What is passed over here is settled, and never asked for again.
+            while let Some(key) = ahead.keys.front().filter(|key| *key < from || !counts(key)) {
+                has_passed |= key >= from;
+                ahead.keys.pop_front();
+            }
+            ahead.from = from.clone();
+            if let Some(key) = ahead.keys.front() {
+                return Ok((Some(key.clone()), has_passed));
+            }
+            let Some(upto) = ahead.upto.clone() else { break };
+            count = (count * 4).min(AHEAD_MAX);
+            self.read_ahead(base, prefix, known, Bound::Excluded(&upto), count)?;
+        }
+        Ok((None, has_passed))
     }
 
     fn read_ahead(
@@ -192,6 +259,7 @@ impl<T: Table> Folded<T> {
         self.any = true;
         let Some(known) = self.known.get_mut().get_mut(prefix) else { return };
         known.forget_row(key, &self.kept);
+        known.end_stretch(key);
         if known.last.as_ref().is_none_or(|last| key > last) {
             known.last = Some(key.clone());
         }
@@ -213,6 +281,14 @@ impl<T: Table> Folded<T> {
             && let Ok(at) = ahead.keys.binary_search(key)
         {
             ahead.keys.remove(at);
+        }
+    }
+
+    /// Forgets which keys of a prefix come next.
+    pub(crate) fn forget_ahead(&mut self, prefix: &T::Prefix) {
+        if let Some(known) = self.known.get_mut().get_mut(prefix) {
+            known.ahead = None;
+            known.shadowed.clear();
         }
     }
 
@@ -246,6 +322,11 @@ impl<T: Table> Folded<T> {
             return work(known);
         }
         let last = base.last_key_of::<T>(&prefix_of(prefix))?;
-        work(known.entry(prefix.clone()).or_insert(Known { last, ahead: None, rows: BTreeMap::new() }))
+        work(known.entry(prefix.clone()).or_insert(Known {
+            last,
+            ahead: None,
+            shadowed: VecDeque::new(),
+            rows: BTreeMap::new(),
+        }))
     }
 }

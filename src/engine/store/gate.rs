@@ -12,12 +12,15 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use redb::BackendError;
 use redb::StorageBackend;
 use redb::backends::FileBackend;
+
+use crate::engine::store::room::Room;
 
 /// What the held-back copy is kept in pieces of.
 const PIECE: usize = 4096;
@@ -48,18 +51,27 @@ pub(crate) struct Gate {
     held_back: Arc<Mutex<HeldBack>>,
     /// By how much every sync is made longer.
     sync_delay: Duration,
+    /// Bytes that were written.
+    written: Arc<AtomicU64>,
+    /// Where a write that finds no room gets some, if that is looked after.
+    room: Option<Room>,
 }
 
 impl Gate {
-    /// A closed gate before a file.
-    pub(crate) fn closed(file: FileBackend, sync_delay: Duration) -> Gate {
+    /// A closed gate before a file, which adds up what is written.
+    pub(crate) fn closed(
+        file: FileBackend,
+        sync_delay: Duration,
+        written: Arc<AtomicU64>,
+        room: Option<Room>,
+    ) -> Gate {
         let (open, held_back) = (Arc::default(), Arc::default());
-        Gate { file: Arc::new(file), shared: false, open, held_back, sync_delay }
+        Gate { file: Arc::new(file), shared: false, open, held_back, sync_delay, written, room }
     }
 
     /// A gate before a file that is only looked at: it never opens, and shares the file with others who look.
     pub(crate) fn for_looking(file: FileBackend) -> Gate {
-        Gate { shared: true, ..Gate::closed(file, Duration::ZERO) }
+        Gate { shared: true, ..Gate::closed(file, Duration::ZERO, Arc::default(), None) }
     }
 
     /// Opens the gate: what was held back goes to the file, in order.
@@ -166,8 +178,15 @@ impl StorageBackend for Gate {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
         if self.is_open() {
-            return self.file.write(offset, data);
+            return match (self.file.write(offset, data), &self.room) {
+                // Somebody else on the disk was faster than every look.
+                (Err(error), Some(room)) if error.kind() == io::ErrorKind::StorageFull && room.rescue() => {
+                    self.file.write(offset, data)
+                }
+                (written, _) => written,
+            };
         }
         let mut held_back = self.held_back();
         Gate::for_each_piece(offset, data.len(), |index, within, place| {

@@ -1,25 +1,38 @@
 //! Looking at a file without changing it: read only, behind a gate that never opens.
 
 use std::fs::File;
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
 use std::path::Path;
+use std::path::PathBuf;
 
 use redb::Database;
 use redb::DatabaseError;
 use redb::ReadTransaction;
 use redb::ReadableDatabase;
+use redb::ReadableTable;
 use redb::StorageError;
+use redb::TableError;
+use redb::TableHandle;
 use redb::backends::FileBackend;
 
 use crate::engine::store::base::store_fault;
+use crate::engine::store::caught::guarded;
 use crate::engine::store::gate::Gate;
-use crate::engine::store::job::panic_text;
+use crate::engine::store::job::begin;
+use crate::engine::store::lock_file::check_is_file;
 use crate::engine::store::lock_file::fault_of;
+use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::lock_file::held_by_another;
-use crate::engine::store::open::check_format;
-use crate::engine::store::open::check_magic;
-use crate::engine::store::open::foreign;
+use crate::engine::store::open::StoreOptions;
+use crate::engine::store::recognize::check_format;
+use crate::engine::store::recognize::check_magic;
+use crate::engine::store::recognize::damaged_file;
+use crate::engine::store::recognize::refusal;
+use crate::engine::store::schema;
+use crate::engine::store::schema::Definition;
+use crate::engine::store::seal::LAST_COMMIT_LEADS_ASTRAY;
+use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
+use crate::engine::store::seal::unseal;
+use crate::engine::store::upgrade::bring_up_to_date;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::limits;
@@ -27,6 +40,9 @@ use crate::limits;
 /// A file that is looked at. Whatever redb wants to write, be it a repair, stays in memory.
 pub(crate) struct Inspection {
     database: Option<Database>,
+    path: PathBuf,
+    /// The format of what is in memory.
+    format: u32,
 }
 
 impl Inspection {
@@ -35,6 +51,7 @@ impl Inspection {
     /// # Errors
     /// [`OpenError`] as for an engine: somebody has it open, or it is not an engine's file.
     pub(crate) fn open(path: &Path) -> Result<Inspection, OpenError> {
+        check_is_file(path)?;
         let mut file = File::open(path).map_err(|error| fault_of(path, &error))?;
         check_magic(path, &mut file)?;
         let gate = Gate::for_looking(FileBackend::new(file).map_err(store_fault)?);
@@ -43,14 +60,38 @@ impl Inspection {
         let database = match guarded(|| builder.create_with_backend(gate)) {
             Ok(Ok(database)) => database,
             Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => return Err(held_by_another(path)),
-            Ok(Err(error)) => return Err(foreign(path, error.to_string())),
-            Err(panic) => return Err(foreign(path, panic)),
+            Ok(Err(error)) => return Err(refusal(path, error)),
+            Err(_) => return Err(damaged_file(path, PAGES_MAKE_NO_SENSE)),
         };
-        let inspection = Inspection { database: Some(database) };
+        let mut inspection = Inspection { database: Some(database), path: path.to_owned(), format: 0 };
         match guarded(|| check_format(path, inspection.database())) {
-            Ok(checked) => checked.map(|()| inspection),
-            Err(panic) => Err(foreign(path, panic)),
+            Ok(checked) => inspection.format = checked?,
+            Err(_) => return Err(damaged_file(path, PAGES_MAKE_NO_SENSE)),
         }
+        Ok(inspection)
+    }
+
+    /// The same as a file of this version's format, in memory: what was written before is upgraded there.
+    ///
+    /// # Errors
+    /// [`OpenError::Older`] when that would take too much memory; the damage that is in the way.
+    pub(crate) fn upgraded(mut self) -> Result<Inspection, OpenError> {
+        if self.format == schema::FORMAT {
+            return Ok(self);
+        }
+        let (path, found) = (self.path.clone(), self.format);
+        if std::fs::metadata(&path).map_err(file_fault)?.len() > limits::LOOK_OLDER_BYTES_MAX {
+            return Err(OpenError::Older { path, found, known: schema::FORMAT });
+        }
+        let done = guarded(|| {
+            let transaction = begin(self.database(), StoreOptions::default())?;
+            bring_up_to_date(self.database(), &transaction)?;
+            transaction.commit().map_err(store_fault)
+        });
+        let nonsense = || Fault::Damaged { table: "pages", detail: PAGES_MAKE_NO_SENSE.to_owned() };
+        done.unwrap_or_else(|_| Err(nonsense()))?;
+        self.format = schema::FORMAT;
+        Ok(self)
     }
 
     /// Reads every page and compares its checksum; says what is wrong. To be called on a file just opened, and last:
@@ -78,18 +119,45 @@ impl Drop for Inspection {
     }
 }
 
-/// Does something that may panic on a damaged file; the panic's text if it did.
-pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_text(&*panic))
-}
-
 /// Reads every page and compares its checksum; says what is wrong.
 pub(crate) fn page_damage(database: &mut Database) -> Result<Option<String>, Fault> {
     match guarded(|| database.check_integrity()) {
         Ok(Ok(true)) => Ok(None),
         Ok(Ok(false)) => Ok(Some("a checksum of a page or the list of free pages does not fit".to_owned())),
         Ok(Err(DatabaseError::Storage(StorageError::Io(error)))) => Err(store_fault(StorageError::Io(error))),
-        Ok(Err(error)) => Ok(Some(error.to_string())),
-        Err(panic) => Ok(Some(panic)),
+        Ok(Err(_)) => Ok(Some(LAST_COMMIT_LEADS_ASTRAY.to_owned())),
+        Err(_) => Ok(Some(PAGES_MAKE_NO_SENSE.to_owned())),
     }
+}
+
+/// In which tables of a damaged file something cannot be read, as a fragment that follows what is wrong; empty when all
+/// that is stored can be read.
+pub(crate) fn damaged_tables(path: &Path) -> String {
+    let Ok(inspection) = Inspection::open(path) else { return String::new() };
+    let is_damaged = |definition: &Definition| {
+        let read = guarded(|| read_table(&inspection.transaction()?, definition));
+        !matches!(read, Ok(Ok(())))
+    };
+    let names: Vec<_> = schema::all().filter(is_damaged).map(|table| table.name().to_owned()).collect();
+    match &names[..] {
+        [] => String::new(),
+        [name] => format!("; table {name} cannot be read whole"),
+        names => format!("; tables {} cannot be read whole", names.join(", ")),
+    }
+}
+
+fn read_table(transaction: &ReadTransaction, definition: &Definition) -> Result<(), Fault> {
+    let table = match transaction.open_table(*definition) {
+        Ok(table) => table,
+        // A file of an older format has fewer.
+        Err(TableError::TableDoesNotExist(_)) => return Ok(()),
+        Err(error) => return Err(store_fault(error)),
+    };
+    for row in table.iter().map_err(store_fault)? {
+        let (key, value) = row.map_err(store_fault)?;
+        if definition.name() != schema::JOURNAL.name() {
+            unseal(definition, key.value(), value.value())?;
+        }
+    }
+    Ok(())
 }

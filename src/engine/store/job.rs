@@ -1,8 +1,5 @@
 //! What one commit has to write, and the one who writes it, on whichever thread.
 
-use std::any::Any;
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -17,13 +14,20 @@ use crate::engine::rules::record::Numbers;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Tally;
 use crate::engine::store::base::store_fault;
+use crate::engine::store::caught::guarded;
 use crate::engine::store::journal;
 use crate::engine::store::journal::Header;
 use crate::engine::store::journal::RowWriter;
 use crate::engine::store::meta::Counted;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::open::StoreOptions;
+use crate::engine::store::room::Room;
+use crate::engine::store::schema::JOURNAL;
+use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
+use crate::engine::store::seal::damaged;
 use crate::engine::store::snapshot::Snapshot;
+use crate::engine::store::stamp::WallRecord;
+use crate::engine::store::watch::Watch;
 use crate::engine::store::written::Written;
 use crate::error::Fault;
 
@@ -32,8 +36,9 @@ pub(crate) struct Job {
     pub(crate) position: u64,
     /// About how many bytes its journal row has.
     pub(crate) bytes: u64,
-    /// The instant of the turn, and the numbers and counters after it.
+    /// What the clocks showed in the turn, and the numbers and counters after it.
     pub(crate) time: Timestamp,
+    pub(crate) wall: WallRecord,
     pub(crate) numbers: Numbers,
     pub(crate) tallies: Vec<(QueueId, Tally)>,
     /// The rows that the turn has changed, table by table.
@@ -43,6 +48,8 @@ pub(crate) struct Job {
     pub(crate) folded: Vec<Box<dyn Written>>,
     /// The end of a generation all of whose rows are folded with this commit, and what was counted at it.
     pub(crate) ended: Option<(u64, Counted)>,
+    /// What was promised of the disk to the commands of the turn.
+    pub(crate) promised_bytes: u64,
 }
 
 impl Job {
@@ -54,6 +61,7 @@ impl Job {
             time: self.time,
             numbers: self.numbers,
             tallies: self.tallies.clone(),
+            wall: self.wall,
         });
         for rows in &self.changed {
             rows.journal(&mut row);
@@ -84,11 +92,19 @@ pub(crate) struct Committer {
     options: StoreOptions,
     /// The seal of the last journal row.
     seal: Arc<AtomicU64>,
+    watch: Option<Arc<Watch>>,
+    room: Option<Room>,
 }
 
 impl Committer {
-    pub(crate) fn new(database: Arc<Database>, options: StoreOptions, seal: Arc<AtomicU64>) -> Committer {
-        Committer { database, options, seal }
+    pub(crate) fn new(
+        database: Arc<Database>,
+        options: StoreOptions,
+        seal: Arc<AtomicU64>,
+        watch: Option<Arc<Watch>>,
+        room: Option<Room>,
+    ) -> Committer {
+        Committer { database, options, seal, watch, room }
     }
 
     /// The state as it was last committed, to be copied while turns go on.
@@ -101,15 +117,29 @@ impl Committer {
     /// # Errors
     /// The fault that makes the store useless. A panic is a fault: nothing is committed.
     pub(crate) fn commit(&self, job: &Job) -> Result<(), Fault> {
-        let committed = catch_unwind(AssertUnwindSafe(|| {
-            let (row, seal) = job.journal_row(self.seal.load(Ordering::Acquire));
+        if let Some(room) = &self.room {
+            room.make_way(job.bytes);
+        }
+        let committed = self.write(job);
+        if let Some(room) = &self.room {
+            room.redeem(job.promised_bytes);
+        }
+        committed?;
+        // Before anybody is told: what went to a file that is not there any more is lost.
+        self.watch.as_ref().map_or(Ok(()), |watch| watch.check())
+    }
+
+    fn write(&self, job: &Job) -> Result<(), Fault> {
+        let previous = self.seal.load(Ordering::Acquire);
+        let (row, seal) = guarded(|| job.journal_row(previous)).map_err(Fault::Defect)?;
+        let committed = guarded(|| {
             let transaction = begin(&self.database, self.options)?;
             job.write(&transaction, &row, seal)?;
-            transaction.commit().map_err(store_fault)?;
-            self.seal.store(seal, Ordering::Release);
-            Ok(())
-        }));
-        committed.unwrap_or_else(|panic| Err(Fault::Defect(panic_text(&*panic))))
+            transaction.commit().map_err(store_fault)
+        });
+        committed.unwrap_or_else(|_| Err(damaged(&JOURNAL, PAGES_MAKE_NO_SENSE)))?;
+        self.seal.store(seal, Ordering::Release);
+        Ok(())
     }
 }
 
@@ -120,10 +150,4 @@ pub(crate) fn begin(database: &Database, options: StoreOptions) -> Result<WriteT
     transaction.set_two_phase_commit(options.strict);
     transaction.set_quick_repair(options.quick_repair);
     Ok(transaction)
-}
-
-/// What a panic said.
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("a panic without a text").to_owned()
 }

@@ -11,6 +11,7 @@ use redb::ReadableTable;
 use redb::WriteTransaction;
 use serde::Deserialize;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::clock::Timestamp;
@@ -22,6 +23,7 @@ use crate::engine::store::codec;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::schema::JOURNAL;
 use crate::engine::store::seal::damaged;
+use crate::engine::store::stamp::WallRecord;
 use crate::error::Fault;
 
 const SEAL_LEN: usize = 8;
@@ -53,6 +55,7 @@ pub(crate) struct Header {
     pub(crate) time: Timestamp,
     pub(crate) numbers: Numbers,
     pub(crate) tallies: Vec<(QueueId, Tally)>,
+    pub(crate) wall: WallRecord,
 }
 
 /// Puts a journal row together.
@@ -114,6 +117,11 @@ pub(crate) struct RowReader<'a> {
 impl<'a> RowReader<'a> {
     /// Checks the seal, and reads the header. Returns the seal too.
     pub(crate) fn open(sealed: &'a [u8]) -> Result<(Header, u64, RowReader<'a>), Fault> {
+        RowReader::open_as(sealed)
+    }
+
+    /// The same of a row with another header.
+    pub(crate) fn open_as<H: DeserializeOwned>(sealed: &'a [u8]) -> Result<(H, u64, RowReader<'a>), Fault> {
         let split = sealed.len().checked_sub(SEAL_LEN).and_then(|at| sealed.split_at_checked(at));
         let Some((bytes, seal)) = split.filter(|(bytes, seal)| xxh3_64(bytes).to_le_bytes() == **seal) else {
             return Err(damaged(&JOURNAL, "a checksum does not fit"));
@@ -241,6 +249,7 @@ mod tests {
             time: Timestamp::from_millis(1_000_000),
             numbers: Numbers { next_sequence: 5, next_ticket: 2, next_queue: 1 },
             tallies: vec![(QueueId(1), Tally::default())],
+            wall: WallRecord { wall: Timestamp::from_millis(300), ..WallRecord::default() },
         }
     }
 
@@ -272,7 +281,7 @@ mod tests {
         assert_eq!(hex, GOLDEN, "stored bytes have changed: raise the format");
     }
 
-    const GOLDEN: &str = "ac0207c0843d05020101010000000000000000000000000000040c0000000001000000000000000905000000046b6570740c0000000001000000000000000affffffffffffffc90413de0f85f30a";
+    const GOLDEN: &str = "ac0207c0843d05020101010000000000000000000000000000000000ac020000000000040c0000000001000000000000000905000000046b6570740c0000000001000000000000000affffffffffffffd76d67f52b8df9c8";
 
     #[test]
     fn a_flipped_bit_or_a_missing_byte_is_noticed() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
@@ -52,6 +53,13 @@ pub(crate) fn parts_of<P: KeyPart, K: KeyPart>(key: &[u8]) -> Option<(P, K)> {
     parts.0.is_empty().then_some(both)
 }
 
+impl QueueId {
+    /// The queue that a key begins with, if keys of its table do.
+    pub(crate) fn first_of(key: &[u8]) -> Option<QueueId> {
+        QueueId::read(&mut Parts(key))
+    }
+}
+
 /// The key of a row that has a name.
 pub(crate) fn name_key(name: &str) -> Vec<u8> {
     let mut key = Vec::new();
@@ -72,11 +80,13 @@ pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
 pub(crate) struct ReminderKey(Vec<u8>);
 
 impl ReminderKey {
-    /// Sorts before every reminder.
-    pub(crate) const FIRST: ReminderKey = ReminderKey(Vec::new());
+    /// Sorts before every reminder of this instant and those after it.
+    pub(crate) fn first(due: Due) -> ReminderKey {
+        ReminderKey(due.bits().to_be_bytes().to_vec())
+    }
 
     pub(crate) fn new(reminder: &Reminder) -> ReminderKey {
-        let mut key = key_of(&reminder.due.as_millis(), &reminder.queue);
+        let mut key = key_of(&reminder.due.bits(), &reminder.queue);
         key.extend(codec::encode(&reminder.what));
         ReminderKey(key)
     }
@@ -84,7 +94,7 @@ impl ReminderKey {
     pub(crate) fn reminder(&self) -> Option<Reminder> {
         let mut parts = Parts(&self.0);
         let (due, queue) = (u64::read(&mut parts)?, QueueId::read(&mut parts)?);
-        Some(Reminder { due: Timestamp::from_millis(due), queue, what: codec::decode(parts.0)? })
+        Some(Reminder { due: Due::from_bits(due), queue, what: codec::decode(parts.0)? })
     }
 }
 
@@ -252,6 +262,17 @@ impl KeyPart for (u64, SequenceNumber) {
 
     fn read(parts: &mut Parts<'_>) -> Option<(u64, SequenceNumber)> {
         Some((u64::read(parts)?, SequenceNumber::read(parts)?))
+    }
+}
+
+impl KeyPart for (Timestamp, Stream) {
+    fn write(&self, key: &mut Vec<u8>) {
+        self.0.as_millis().write(key);
+        self.1.write(key);
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Option<(Timestamp, Stream)> {
+        Some((Timestamp::from_millis(u64::read(parts)?), Stream::read(parts)?))
     }
 }
 

@@ -29,7 +29,8 @@ impl LockFile {
     /// [`OpenError::Held`] names the holder.
     pub(crate) fn take(path: &Path) -> Result<LockFile, OpenError> {
         let lock_path = sibling(path, ".lock");
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&lock_path);
+        check_is_file(&lock_path)?;
+        let opened = private().read(true).create(true).truncate(false).open(&lock_path);
         let mut file = opened.map_err(|error| fault_of(&lock_path, &error))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -48,9 +49,11 @@ impl Drop for LockFile {
 }
 
 fn write_holder(file: &mut File) -> std::io::Result<()> {
-    file.set_len(0)?;
+    let holder = std::process::id().to_string();
+    // In place, and cut afterwards: a disk that is full has room for what is there already, and perhaps for nothing else.
     file.seek(SeekFrom::Start(0))?;
-    file.write_all(std::process::id().to_string().as_bytes())
+    file.write_all(holder.as_bytes())?;
+    file.set_len(holder.len() as u64)
 }
 
 /// The refusal to look at a file that somebody has open.
@@ -78,6 +81,30 @@ pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
+}
+
+/// Refuses what is there and is no file: who opens a pipe waits for its other end, for ever perhaps.
+pub(crate) fn check_is_file(path: &Path) -> Result<(), OpenError> {
+    let kind = match std::fs::metadata(path) {
+        Ok(about) => about.file_type(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(fault_of(path, &error).into()),
+    };
+    let detail = match kind {
+        kind if kind.is_file() => return Ok(()),
+        kind if kind.is_dir() => "it is a folder",
+        _ => "it is a pipe, a socket or a device, no file",
+    };
+    Err(OpenError::Foreign { path: path.to_owned(), detail: detail.to_owned() })
+}
+
+/// How files of the store are made: what is in them is for nobody else on this machine.
+pub(crate) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 /// A failure of the operating system with a file, as a fault that names it.

@@ -29,6 +29,7 @@ use crate::engine::store::schema;
 use crate::engine::store::schema::Definition;
 use crate::engine::store::seal::damaged;
 use crate::engine::store::seal::seal;
+use crate::engine::store::stamp::WallRecord;
 use crate::error::Fault;
 use crate::id::QueueName;
 
@@ -48,6 +49,7 @@ pub(crate) struct BatchRecord {
     pub(crate) position: u64,
     pub(crate) hash: u64,
     pub(crate) time: Timestamp,
+    pub(crate) wall: WallRecord,
 }
 
 /// What the store keeps in memory beside the shelves: little, bounded, and rewritten in many turns.
@@ -174,12 +176,22 @@ impl<'t> Sheet<'t> {
     }
 
     pub(crate) fn put<V: Serialize>(&mut self, key: &[u8], record: &V) -> Result<(), Fault> {
-        let sealed = seal(&self.definition, key, codec::encode(record));
+        self.put_payload(key, codec::encode(record))
+    }
+
+    /// Puts a record that is bytes already.
+    pub(crate) fn put_payload(&mut self, key: &[u8], payload: Vec<u8>) -> Result<(), Fault> {
+        let sealed = seal(&self.definition, key, payload);
         self.table.insert(key, sealed.as_slice()).map_err(store_fault)?;
         Ok(())
     }
 
-    fn rows<V: DeserializeOwned>(&self) -> Result<Vec<(Vec<u8>, V)>, Fault> {
+    pub(crate) fn delete(&mut self, key: &[u8]) -> Result<(), Fault> {
+        self.table.remove(key).map_err(store_fault)?;
+        Ok(())
+    }
+
+    pub(crate) fn rows<V: DeserializeOwned>(&self) -> Result<Vec<(Vec<u8>, V)>, Fault> {
         let mut rows = Vec::new();
         for row in self.table.iter().map_err(store_fault)? {
             let (key, sealed) = row.map_err(store_fault)?;

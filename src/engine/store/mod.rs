@@ -3,7 +3,10 @@
 //! A turn changes rows on shelves (`shelf`, `change`), its commit appends them to the journal (`journal`), and a fold
 //! takes what has come to rest to its tables (`fold`, paced by `window`). Opening reads the journal again (`replay`).
 
+#[cfg(feature = "head-room")]
+mod ballast;
 pub(crate) mod base;
+pub(crate) mod caught;
 mod change;
 pub(crate) mod codec;
 #[cfg(test)]
@@ -11,7 +14,9 @@ mod content;
 mod create;
 mod fold;
 mod folded;
+pub(crate) mod format3;
 mod gate;
+mod header;
 pub(crate) mod inspect;
 pub(crate) mod job;
 pub(crate) mod journal;
@@ -21,16 +26,23 @@ pub(crate) mod merged;
 pub(crate) mod meta;
 mod neighbours;
 mod open;
+mod recognize;
 mod records;
 mod replay;
+#[cfg_attr(not(feature = "head-room"), allow(dead_code, reason = "who asks for head room needs the feature"))]
+pub(crate) mod room;
 mod rows;
 pub(crate) mod schema;
-mod seal;
+pub(crate) mod seal;
 mod shelf;
 mod snapshot;
+mod stamp;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod store;
+mod trial;
 mod turn;
+pub(crate) mod upgrade;
+mod watch;
 mod window;
 pub(crate) mod words;
 mod write;
@@ -39,4 +51,7 @@ mod written;
 pub(crate) use crate::engine::store::job::Committer;
 pub(crate) use crate::engine::store::job::Job;
 pub(crate) use crate::engine::store::open::StoreOptions;
+pub(crate) use crate::engine::store::room::Room;
+pub(crate) use crate::engine::store::stamp::Stamp;
+pub(crate) use crate::engine::store::stamp::WallRecord;
 pub(crate) use crate::engine::store::store::Store;

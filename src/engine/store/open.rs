@@ -1,52 +1,57 @@
 //! Opening a file: locked first, looked at before anything is written, refused untouched if it is not ours.
 
-use std::fs::File;
 use std::fs::OpenOptions;
-use std::io::Read;
-use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use redb::Builder;
 use redb::Database;
-use redb::DatabaseError;
-use redb::ReadableDatabase;
 use redb::StorageBackend;
-use redb::TableError;
 use redb::backends::FileBackend;
 use redb::backends::InMemoryBackend;
 
+#[cfg(feature = "head-room")]
+use crate::engine::store::ballast::Volume;
 use crate::engine::store::base::Base;
-use crate::engine::store::base::record;
 use crate::engine::store::base::store_fault;
+use crate::engine::store::caught::guarded;
 use crate::engine::store::create::create;
-use crate::engine::store::create::write_format;
 use crate::engine::store::gate::Gate;
+use crate::engine::store::inspect::damaged_tables;
 use crate::engine::store::inspect::page_damage;
 use crate::engine::store::job::begin;
-use crate::engine::store::job::panic_text;
 use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::LockFile;
+use crate::engine::store::lock_file::check_is_file;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::meta::EPOCH_ROW;
-use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::Sheet;
+#[cfg(test)]
+use crate::engine::store::recognize::MAGIC;
+use crate::engine::store::recognize::check_format;
+use crate::engine::store::recognize::check_magic;
+use crate::engine::store::recognize::damaged_file;
+#[cfg(test)]
+use crate::engine::store::recognize::foreign;
+use crate::engine::store::recognize::refusal;
+use crate::engine::store::room::Room;
 use crate::engine::store::schema;
 use crate::engine::store::schema::Shelves;
+use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::seal::damaged;
 use crate::engine::store::store::Store;
+use crate::engine::store::upgrade::bring_up_to_date;
+use crate::engine::store::watch::Watch;
 use crate::engine::store::window::Window;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::limits;
-
-/// The bytes every redb file begins with.
-const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +68,8 @@ pub(crate) struct StoreOptions {
     pub(crate) generations: usize,
     /// How large a file may be to have every page of it checked when it is opened.
     pub(crate) check_bytes_max: u64,
+    /// How much of the disk is kept free for what has to go on; 0 when that is not looked after.
+    pub(crate) head_room_bytes: u64,
 }
 
 impl Default for StoreOptions {
@@ -75,6 +82,7 @@ impl Default for StoreOptions {
             generations: limits::GENERATIONS,
             check_bytes_max: limits::CHECK_BYTES_MAX,
             sync_delay: Duration::ZERO,
+            head_room_bytes: 0,
         }
     }
 }
@@ -82,16 +90,32 @@ impl Default for StoreOptions {
 impl Store {
     /// Opens the store of a file, or creates it.
     pub(crate) fn open(path: &Path, options: StoreOptions) -> Result<Store, OpenError> {
+        check_is_file(path)?;
         let lock = LockFile::take(path)?;
+        // Before anything is written to the store: the ballast may have to make way for it.
+        let written = Arc::default();
+        let room = room_of(path, options, &written)?;
         match path.try_exists() {
             Ok(true) => {}
             Ok(false) => create(path, options)?,
-            Err(error) => return Err(file_fault(error).into()),
+            Err(error) => return Err(fault_of(path, &error).into()),
         }
-        let opened = catch_unwind(|| open_file(path, options));
-        let foreign = |panic: Box<dyn std::any::Any + Send>| foreign(path, panic_text(&*panic));
-        let database = opened.unwrap_or_else(|panic| Err(foreign(panic)))?;
-        Ok(Store::begin_epoch(database, options, Some(lock))?)
+        let opened = guarded(|| {
+            let (database, watch) = open_file(path, options, (written, room.clone()))?;
+            Ok((Store::begin_epoch(database, options, Some(lock))?, watch))
+        });
+        let opened = opened.unwrap_or_else(|_| Err(damaged_file(path, PAGES_MAKE_NO_SENSE)));
+        let (mut store, watch) = opened.map_err(|error| match error {
+            OpenError::Fault(Fault::Damaged { table, detail }) => {
+                OpenError::Damaged { path: path.to_owned(), detail: format!("table {table}: {detail}") }
+            }
+            error => error,
+        })?;
+        if let Some(room) = &room {
+            room.make_ballast();
+        }
+        (store.watch, store.room) = (Some(Arc::new(watch)), room);
+        Ok(store)
     }
 
     /// A store that keeps its state in memory only.
@@ -133,7 +157,7 @@ impl Store {
         verify: bool,
     ) -> Result<Store, OpenError> {
         let path = Path::new("backend");
-        let opened = catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let opened = guarded(|| {
             let mut magic = [0; MAGIC.len()];
             if backend.read(0, &mut magic).is_err() || magic != *MAGIC {
                 return Err(foreign(path, "it does not begin as one".to_owned()));
@@ -145,8 +169,8 @@ impl Store {
             }
             check_format(path, &database)?;
             Ok(database)
-        }));
-        let database = opened.unwrap_or_else(|panic| Err(foreign(path, panic_text(&*panic))))?;
+        });
+        let database = opened.unwrap_or_else(|panic| Err(foreign(path, panic)))?;
         Ok(Store::begin_epoch(database, options, None)?)
     }
 
@@ -157,7 +181,7 @@ impl Store {
         lock: Option<LockFile>,
     ) -> Result<Store, Fault> {
         let transaction = begin(&database, options)?;
-        write_format(&transaction)?;
+        bring_up_to_date(&database, &transaction)?;
         let mut meta = Sheet::open(&transaction, schema::META)?;
         let last_epoch: u32 = meta.get(&name_key(EPOCH_ROW))?.unwrap_or(0);
         let epoch =
@@ -167,14 +191,49 @@ impl Store {
         let kept = Kept::load(&transaction)?;
         transaction.commit().map_err(store_fault)?;
         let shelves = Shelves::new(&Base::new(&database))?;
-        let window = Window::new(options.generation_bytes, options.generations);
+        let window = Window::new(generation_bytes(options), options.generations);
         let database = Arc::new(database);
         let seal = Arc::default();
-        let mut store =
-            Store { database, options, epoch, shelves, kept, window, seal, failed: None, _lock: lock };
+        let mut store = Store {
+            database,
+            options,
+            epoch,
+            shelves,
+            kept,
+            window,
+            seal,
+            failed: None,
+            watch: None,
+            room: None,
+            _lock: lock,
+        };
         store.replay()?;
         Ok(store)
     }
+}
+
+/// How many bytes fill a generation: what the head room has to hold while a backlog is drained stays below it.
+fn generation_bytes(options: StoreOptions) -> u64 {
+    match options.head_room_bytes / limits::GENERATIONS as u64 {
+        0 => options.generation_bytes,
+        share => options.generation_bytes.min(share),
+    }
+}
+
+/// The room on the disk of a file, if that is to be looked after.
+#[cfg(feature = "head-room")]
+fn room_of(path: &Path, options: StoreOptions, written: &Arc<AtomicU64>) -> Result<Option<Room>, Fault> {
+    if options.head_room_bytes == 0 {
+        return Ok(None);
+    }
+    let volume = std::path::absolute(path).map(|path| Volume::of(&path));
+    let begun = volume.and_then(|volume| Room::begin(volume, options.head_room_bytes, written.clone()));
+    begun.map(Some).map_err(|error| fault_of(path, &error))
+}
+
+#[cfg(not(feature = "head-room"))]
+fn room_of(_: &Path, _: StoreOptions, _: &Arc<AtomicU64>) -> Result<Option<Room>, Fault> {
+    Ok(None)
 }
 
 fn builder(options: StoreOptions) -> Builder {
@@ -184,12 +243,17 @@ fn builder(options: StoreOptions) -> Builder {
 }
 
 /// Opens a file that is there, behind a gate that opens only when the file is ours.
-fn open_file(path: &Path, options: StoreOptions) -> Result<Database, OpenError> {
+fn open_file(
+    path: &Path,
+    options: StoreOptions,
+    (written, room): (Arc<AtomicU64>, Option<Room>),
+) -> Result<(Database, Watch), OpenError> {
     let file = OpenOptions::new().read(true).write(true).open(path);
     let mut file = file.map_err(|error| fault_of(path, &error))?;
     check_magic(path, &mut file)?;
     let bytes = file.metadata().map_err(file_fault)?.len();
-    let gate = Gate::closed(FileBackend::new(file).map_err(store_fault)?, options.sync_delay);
+    let watch = Watch::begin(path, &file)?;
+    let gate = Gate::closed(FileBackend::new(file).map_err(store_fault)?, options.sync_delay, written, room);
     // A repair has looked at every page already.
     let repaired = Arc::new(AtomicBool::new(false));
     let mut builder = builder(options);
@@ -197,49 +261,15 @@ fn open_file(path: &Path, options: StoreOptions) -> Result<Database, OpenError> 
     builder.set_repair_callback(move |_| note_repair.store(true, Ordering::Relaxed));
     let mut database = match builder.create_with_backend(gate.clone()) {
         Ok(database) => database,
-        Err(DatabaseError::DatabaseAlreadyOpen) => {
-            return Err(OpenError::Held { path: path.to_owned(), holder: "another process".to_owned() });
-        }
-        Err(error) => return Err(foreign(path, error.to_string())),
+        Err(error) => return Err(refusal(path, error)),
     };
     check_format(path, &database)?;
     let checks = bytes <= options.check_bytes_max && !repaired.load(Ordering::Relaxed);
-    if checks && let Some(detail) = page_damage(&mut database)? {
-        return Err(OpenError::Damaged { path: path.to_owned(), detail });
+    if checks && let Some(problem) = page_damage(&mut database)? {
+        // Both hold the file.
+        drop((database, gate));
+        return Err(damaged_file(path, &format!("{problem}{}", damaged_tables(path))));
     }
     gate.open().map_err(file_fault)?;
-    Ok(database)
-}
-
-pub(crate) fn check_magic(path: &Path, file: &mut File) -> Result<(), OpenError> {
-    if file.metadata().map_err(file_fault)?.is_dir() {
-        return Err(foreign(path, "it is a folder".to_owned()));
-    }
-    let mut magic = Vec::new();
-    file.take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(file_fault)?;
-    if magic != MAGIC {
-        return Err(foreign(path, "it does not begin as one".to_owned()));
-    }
-    Ok(())
-}
-
-pub(crate) fn check_format(path: &Path, database: &Database) -> Result<(), OpenError> {
-    let transaction = database.begin_read().map_err(store_fault)?;
-    let meta = match transaction.open_table(schema::META) {
-        Ok(meta) => meta,
-        Err(TableError::Storage(error)) => return Err(store_fault(error).into()),
-        Err(error) => return Err(foreign(path, error.to_string())),
-    };
-    let key = name_key(FORMAT_ROW);
-    let Some(sealed) = meta.get(key.as_slice()).map_err(store_fault)? else {
-        return Err(foreign(path, "it has no format number".to_owned()));
-    };
-    match record::<u32>(&schema::META, &key, sealed.value())? {
-        schema::FORMAT | schema::FORMAT_WITHOUT_ANSWERS | schema::FORMAT_BEFORE_JOURNAL => Ok(()),
-        found => Err(OpenError::Newer { path: path.to_owned(), found, known: schema::FORMAT }),
-    }
-}
-
-pub(crate) fn foreign(path: &Path, detail: String) -> OpenError {
-    OpenError::Foreign { path: path.to_owned(), detail }
+    Ok((database, watch))
 }

@@ -5,9 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::clock::Timestamp;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::cursor::Cursor;
+use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
@@ -35,9 +40,6 @@ use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
-
-/// Sorts before every other.
-const FIRST: SequenceNumber = SequenceNumber::new(0);
 
 impl Records for Turn<'_> {
     fn numbers(&self) -> Read<Numbers> {
@@ -112,12 +114,12 @@ impl Records for Turn<'_> {
         self.shelves.links.get(&self.base, key, &after.cloned())
     }
 
-    fn trail(&self, key: &WorkflowKey, rank: u64) -> Read<Option<TrailEntry>> {
-        self.shelves.trails.get(&self.base, key, &rank)
+    fn trail_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, TrailEntry)>> {
+        self.shelves.trails.first(&self.base, key, &rank)
     }
 
-    fn root_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>> {
-        Ok(self.shelves.roots.first(&self.base, key, &FIRST)?.map(|(sequence, ())| sequence))
+    fn root_from(&self, key: &WorkflowKey, from: SequenceNumber) -> Read<Option<SequenceNumber>> {
+        Ok(self.shelves.roots.first(&self.base, key, &from)?.map(|(sequence, ())| sequence))
     }
 
     fn waiting(&self, key: &WorkflowKey, id: &MessageId) -> Read<Option<SequenceNumber>> {
@@ -154,8 +156,9 @@ impl Records for Turn<'_> {
         self.shelves.ready.first(&self.base, &queue, &ticket)
     }
 
-    fn reminder_first(&self) -> Read<Option<Reminder>> {
-        let Some((key, ())) = self.shelves.reminders.first(&self.base, &(), &ReminderKey::FIRST)? else {
+    fn reminder_from(&self, from: Due) -> Read<Option<Reminder>> {
+        let Some((key, ())) = self.shelves.reminders.first(&self.base, &(), &ReminderKey::first(from))?
+        else {
             return Ok(None);
         };
         let nonsense = || damaged(&schema::Reminders::DEFINITION, "a key makes no sense");
@@ -204,6 +207,31 @@ impl Records for Turn<'_> {
 
     fn answer_count(&self, queue: QueueId) -> Read<u64> {
         Ok(self.shelves.answer_counts.get(&self.base, &queue, &())?.unwrap_or_default())
+    }
+
+    fn history(&self, queue: QueueId, number: u64) -> Read<Option<Arc<HistoryEntry>>> {
+        self.shelves.history.get(&self.base, &queue, &number)
+    }
+
+    fn history_of_message(&self, queue: QueueId, sequence: SequenceNumber) -> Read<Option<u64>> {
+        self.shelves.history_by_message.get(&self.base, &queue, &sequence)
+    }
+
+    fn history_of_workflow(&self, key: &WorkflowKey, upto: u64) -> Read<Option<u64>> {
+        Ok(self.shelves.history_by_workflow.last(&self.base, key, &upto)?.map(|(number, ())| number))
+    }
+
+    fn cursor(&self, key: &WorkflowKey) -> Read<Option<Cursor>> {
+        self.shelves.cursors.get(&self.base, &key.queue, &key.stream)
+    }
+
+    fn cursor_oldest(&self, queue: QueueId) -> Read<Option<(Timestamp, WorkflowKey)>> {
+        let oldest = self.shelves.cursors_by_age.page(&self.base, &queue, Bound::Unbounded, 1)?.pop();
+        Ok(oldest.map(|((since, stream), ())| (since, WorkflowKey { queue, stream })))
+    }
+
+    fn cursor_count(&self, queue: QueueId) -> Read<CursorCount> {
+        Ok(self.shelves.cursor_counts.get(&self.base, &queue, &())?.unwrap_or_default())
     }
 
     fn write(&mut self, change: Change) -> Result<(), Fault> {

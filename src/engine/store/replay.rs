@@ -65,9 +65,9 @@ impl Store {
         if self.window.append(position, sealed.len() as u64) {
             shelves.iter_mut().for_each(|shelf| shelf.seal(position));
         }
-        let Header { time, numbers, tallies, .. } = header;
+        let Header { time, numbers, tallies, wall, .. } = header;
         self.kept.numbers = numbers;
         self.kept.tallies.extend(tallies);
-        Ok(BatchRecord { position, hash: seal, time })
+        Ok(BatchRecord { position, hash: seal, time, wall })
     }
 }

@@ -19,7 +19,7 @@
 //! | trails | queue, stream, rank | `TrailEntry` | as long as its link |
 //! | roots | queue, stream, sequence | nothing | while it waits for an unknown predecessor |
 //! | waiting | queue, stream, message ID | sequence | while the chain has not reached it |
-//! | marks | queue, stream, first rank | `Mark` | while a message could come for its ranks |
+//! | marks | queue, stream, first rank | `Mark` | while a message could come for its ranks; with its workflow or its cursor |
 //! | holdings | queue, stream | `Holding` | while somebody holds it |
 //! | ready | queue, ticket | stream | while its head can be handed out |
 //! | reminders | due, queue, what | nothing | until it is due |
@@ -29,6 +29,12 @@
 //! | answers | queue, idempotency key | `Answered` | until its window is over |
 //! | answer_counts | queue | how many answers | while there are some |
 //! | audit | number | `AuditEntry` | until there are too many after it |
+//! | history | queue, number | `HistoryEntry` | until it is too old, or there are too many after it |
+//! | history_by_message | queue, sequence | number | as long as its entry |
+//! | history_by_workflow | queue, stream, number | nothing | as long as its entry |
+//! | cursors | queue, stream | `Cursor` | while the cursor of a forgotten workflow is remembered |
+//! | cursors_by_age | queue, since, stream | nothing | as long as its cursor |
+//! | cursor_counts | queue | `CursorCount` | once a cursor was remembered, or a link cut |
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -39,8 +45,12 @@ use redb::TableDefinition;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::clock::Timestamp;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::cursor::Cursor;
+use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
@@ -68,20 +78,12 @@ use crate::id::MessageId;
 use crate::id::SequenceNumber;
 
 /// The number of this layout. A change of bytes raises it.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
 
-/// The layout without the tables that came with format 3: it is opened as one in which they are empty.
-pub(crate) const FORMAT_WITHOUT_ANSWERS: u32 = 2;
+/// The last layout whose records are frozen in `format3`; it is upgraded when it is opened (`upgrade.rs`).
+pub(crate) const FORMAT_3: u32 = 3;
 
-/// The number of the first table that came with format 3.
-const FIRST_OF_FORMAT_3: u8 = 17;
-
-/// The format with which a table came.
-pub(crate) fn since<T: Table>() -> u32 {
-    if T::NUMBER < FIRST_OF_FORMAT_3 { FORMAT_BEFORE_JOURNAL } else { FORMAT }
-}
-
-/// The layout without a journal: its tables are the same, so that it is opened as one whose journal is empty.
+/// The layout of the same records without a journal. Between the two, format 2 had no answers and no audit.
 pub(crate) const FORMAT_BEFORE_JOURNAL: u32 = 1;
 
 /// A table: raw keys, raw values.
@@ -183,6 +185,12 @@ tables! {
     17 answers Answers: Hashed, QueueId, Arc<str> => Arc<Answered>;
     18 answer_counts AnswerCounts: Hashed, QueueId, () => u64;
     19 audit Audit: BTreeMap, (), u64 => Arc<AuditEntry>;
+    20 history History: Hashed, QueueId, u64 => Arc<HistoryEntry>;
+    21 history_by_message HistoryByMessage: Hashed, QueueId, SequenceNumber => u64;
+    22 history_by_workflow HistoryByWorkflow: BTreeMap, WorkflowKey, u64 => ();
+    23 cursors Cursors: Hashed, QueueId, Stream => Cursor;
+    24 cursors_by_age CursorsByAge: BTreeMap, QueueId, (Timestamp, Stream) => ();
+    25 cursor_counts CursorCounts: Hashed, QueueId, () => CursorCount;
 }
 
 /// Every table with sealed rows.

@@ -11,6 +11,13 @@ use crate::error::Fault;
 
 const SEAL_LEN: usize = 8;
 
+/// What is said where redb finds no sound page to begin with.
+pub(crate) const LAST_COMMIT_LEADS_ASTRAY: &str =
+    "a page behind its header, to which the last commit leads, is not what was written";
+
+/// What is said where redb has panicked, which it does when pages contradict each other.
+pub(crate) const PAGES_MAKE_NO_SENSE: &str = "pages contradict each other";
+
 /// Seals a payload for its place.
 pub(crate) fn seal(table: &Definition, key: &[u8], mut payload: Vec<u8>) -> Vec<u8> {
     let seal = seal_of(table, key, &payload);
@@ -46,7 +53,7 @@ fn seal_of(table: &Definition, key: &[u8], payload: &[u8]) -> [u8; SEAL_LEN] {
 
 /// A table's name as a text that outlives the definition, which only lends it.
 fn table_name(table: &Definition) -> &'static str {
-    const NAMES: [&str; 24] = [
+    const NAMES: [&str; 30] = [
         "meta",
         "journal",
         "queues",
@@ -71,6 +78,12 @@ fn table_name(table: &Definition) -> &'static str {
         "answers",
         "answer_counts",
         "audit",
+        "history",
+        "history_by_message",
+        "history_by_workflow",
+        "cursors",
+        "cursors_by_age",
+        "cursor_counts",
     ];
     NAMES.into_iter().find(|name| *name == table.name()).unwrap_or("unknown")
 }

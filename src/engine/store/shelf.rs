@@ -13,6 +13,7 @@ use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::schema::Table;
+use crate::engine::store::trial::Trial;
 use crate::error::Fault;
 
 /// Where a row of the window stands.
@@ -72,6 +73,8 @@ pub(crate) struct Shelf<T: Table> {
     /// What this turn has changed.
     pub(crate) touched: Touched<T>,
     pub(crate) changed: Changed<T>,
+    /// What is to be taken back, while a trial runs.
+    pub(crate) trial: Option<Trial<T>>,
 }
 
 impl<T: Table> Shelf<T> {
@@ -81,6 +84,7 @@ impl<T: Table> Shelf<T> {
             folded: Folded::new(base)?,
             touched: Touched::default(),
             changed: Changed::default(),
+            trial: None,
         })
     }
 

@@ -1,6 +1,7 @@
 //! Backup: the state of one instant, copied to a second file while turns go on.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::Path;
 
 use redb::Database;
@@ -41,8 +42,14 @@ impl Snapshot {
         if target.try_exists().map_err(file_fault)? {
             return Err(fault_of(target, &std::io::ErrorKind::AlreadyExists.into()));
         }
-        let new = new_file(target)?;
-        let copy = Database::builder().create(&new).map_err(store_fault)?;
+        let (new, file) = new_file(target)?;
+        let copied = self.copy_to(file, progress).and_then(|rows| put_in_place(&new, target).map(|()| rows));
+        // What is left of a copy that failed would only take room.
+        copied.inspect_err(|_| drop(std::fs::remove_file(&new)))
+    }
+
+    fn copy_to(&self, file: File, progress: &dyn Fn(u64)) -> Result<u64, Fault> {
+        let copy = Database::builder().create_file(file).map_err(store_fault)?;
         let journaled = self.journaled()?;
         let mut rows = journaled.values().filter(|is_there| **is_there).count() as u64;
         for definition in schema::all() {
@@ -52,8 +59,6 @@ impl Snapshot {
             };
             rows = self.copy_table(&copy, definition, rows, &counts, progress)?;
         }
-        drop(copy);
-        put_in_place(&new, target)?;
         Ok(rows)
     }
 

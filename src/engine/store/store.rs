@@ -1,24 +1,24 @@
 //! The store: one redb file behind shelves in memory, turned by the thread that writes.
 
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use redb::Database;
 
-use crate::clock::Timestamp;
 use crate::engine::store::base::Base;
+use crate::engine::store::caught::guarded;
 use crate::engine::store::fold::Shelved;
 use crate::engine::store::job::Committer;
 use crate::engine::store::job::Job;
-use crate::engine::store::job::panic_text;
 use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::open::StoreOptions;
+use crate::engine::store::room::Room;
 use crate::engine::store::schema::Shelves;
+use crate::engine::store::stamp::Stamp;
 use crate::engine::store::turn::Turn;
+use crate::engine::store::watch::Watch;
 use crate::engine::store::window::Slice;
 use crate::engine::store::window::Window;
 use crate::error::Fault;
@@ -37,6 +37,10 @@ pub(crate) struct Store {
     /// The seal of the last journal row.
     pub(crate) seal: Arc<AtomicU64>,
     pub(crate) failed: Option<Fault>,
+    /// Where the file is; a store in memory is nowhere.
+    pub(crate) watch: Option<Arc<Watch>>,
+    /// What the disk has room for, if that is looked after.
+    pub(crate) room: Option<Room>,
     /// Held as long as the store is open; released after the database is closed.
     pub(crate) _lock: Option<LockFile>,
 }
@@ -53,14 +57,42 @@ impl Store {
         (self.kept.batch.position, self.seal.load(std::sync::atomic::Ordering::Acquire))
     }
 
-    /// The instant of the last batch.
-    pub(crate) fn time(&self) -> Timestamp {
-        self.kept.batch.time
+    /// What the clocks showed with the last batch.
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp::new(self.kept.batch.time, self.kept.batch.wall)
     }
 
     /// Who writes this store's jobs.
     pub(crate) fn committer(&self) -> Committer {
-        Committer::new(self.database.clone(), self.options, self.seal.clone())
+        let (watch, room) = (self.watch.clone(), self.room.clone());
+        Committer::new(self.database.clone(), self.options, self.seal.clone(), watch, room)
+    }
+
+    /// What the disk has room for, if that is looked after.
+    pub(crate) fn room(&self) -> Option<&Room> {
+        self.room.as_ref()
+    }
+
+    /// Whether there is a file that has to be looked after.
+    pub(crate) fn has_file(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// Looks whether the file is still there, and how much room the disk has.
+    ///
+    /// # Errors
+    /// The file is not there any more.
+    pub(crate) fn look_at_disk(&mut self) -> Result<(), Fault> {
+        if let Some(room) = &self.room {
+            room.tick();
+        }
+        match self.watch.as_ref().map_or(Ok(()), |watch| watch.check()) {
+            Ok(()) => Ok(()),
+            Err(fault) => {
+                self.fail(&fault);
+                Err(fault)
+            }
+        }
     }
 
     /// Runs one turn and commits it before it returns, for tests.
@@ -92,8 +124,8 @@ impl Store {
         if let Some(fault) = &self.failed {
             return Err(fault.clone());
         }
-        let prepared = catch_unwind(AssertUnwindSafe(|| self.prepare_or_panic(work)));
-        let prepared = prepared.unwrap_or_else(|panic| Err(Fault::Defect(panic_text(&*panic))));
+        let prepared = guarded(|| self.prepare_or_panic(work));
+        let prepared = prepared.unwrap_or_else(|panic| Err(Fault::Defect(panic)));
         prepared.inspect_err(|fault| self.fail(fault))
     }
 
@@ -128,12 +160,14 @@ impl Store {
             position,
             bytes,
             time: self.kept.batch.time,
+            wall: self.kept.batch.wall,
             numbers: self.kept.numbers,
             tallies: tallies.filter_map(|queue| Some((queue, *self.kept.tallies.get(&queue)?))).collect(),
             changed,
             queue_changes,
             folded: Vec::new(),
             ended: None,
+            promised_bytes: 0,
         };
         if self.window.append(position, bytes) {
             self.shelves.each().into_iter().for_each(|shelf| shelf.seal(position));

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::clock::Timestamp;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::store::base::Base;
 use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::schema::Shelves;
+use crate::engine::store::stamp::Stamp;
 
 /// A turn.
 pub(crate) struct Turn<'t> {
@@ -20,9 +20,11 @@ pub(crate) struct Turn<'t> {
 }
 
 impl Turn<'_> {
-    /// Notes the instant of the turn.
-    pub(crate) fn stamp(&mut self, now: Timestamp) {
-        self.kept.batch.time = self.kept.batch.time.max(now);
+    /// Notes what the clocks show in the turn.
+    pub(crate) fn stamp(&mut self, stamp: impl Into<Stamp>) {
+        let stamp = stamp.into();
+        self.kept.batch.time = self.kept.batch.time.max(stamp.engine);
+        self.kept.batch.wall = stamp.wall_record();
     }
 
     pub(crate) fn put_queue(&mut self, record: QueueRecord) {

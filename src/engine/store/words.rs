@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::clock::Timestamp;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Stream;
@@ -126,6 +127,12 @@ impl InWords for (u64, SequenceNumber) {
     }
 }
 
+impl InWords for (Timestamp, Stream) {
+    fn in_words(&self, names: &Names) -> String {
+        format!("since {}, {}", self.0, self.1.in_words(names))
+    }
+}
+
 impl InWords for ReminderKey {
     fn in_words(&self, names: &Names) -> String {
         let Some(reminder) = self.reminder() else { return "a reminder of nothing".to_owned() };
@@ -138,6 +145,8 @@ impl InWords for ReminderKey {
             Remind::Duplicate(id) => format!("forgetting {}", id.in_words(names)),
             Remind::Idle => "the queue is idle".to_owned(),
             Remind::Answer(key) => format!("forgetting {}", key.in_words(names)),
+            Remind::History => "forgetting the oldest of the history".to_owned(),
+            Remind::Cursors => "forgetting the oldest cursors".to_owned(),
         };
         format!("{}, {what}, at {}", reminder.queue.in_words(names), reminder.due)
     }

@@ -34,6 +34,19 @@ impl Turn<'_> {
             }
             Change::Answer(queue, key, answered) => shelves.answers.set(base, &queue, key, answered),
             Change::AnswerCount(queue, count) => shelves.answer_counts.set(base, &queue, (), count),
+            Change::History(queue, number, entry) => shelves.history.set(base, &queue, number, entry),
+            Change::HistoryOfMessage(queue, sequence, entry) => {
+                shelves.history_by_message.set(base, &queue, sequence, entry)
+            }
+            Change::HistoryOfWorkflow(key, number, there) => {
+                shelves.history_by_workflow.set(base, &key, number, there.then_some(()))
+            }
+            Change::Cursor(key, since, cursor) => {
+                let there = cursor.map(|_| ());
+                shelves.cursors_by_age.set(base, &key.queue, (since, key.stream.clone()), there)?;
+                shelves.cursors.set(base, &key.queue, key.stream, cursor)
+            }
+            Change::CursorCount(queue, count) => shelves.cursor_counts.set(base, &queue, (), count),
             other => self.apply_rare_change(other),
         }
     }

@@ -7,6 +7,9 @@ use redb::WriteTransaction;
 
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::cursor::Cursor;
+use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::Answered;
 use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Duplicate;
@@ -130,6 +133,12 @@ impl Weighed for Arc<AuditEntry> {
     }
 }
 
+impl Weighed for Arc<HistoryEntry> {
+    fn bytes(&self) -> u64 {
+        48 + self.reason.as_ref().map_or(0, String::len) as u64
+    }
+}
+
 impl Weighed for u64 {}
 impl Weighed for SequenceNumber {}
 impl Weighed for TrailEntry {}
@@ -138,4 +147,6 @@ impl Weighed for Link {}
 impl Weighed for Mark {}
 impl Weighed for Stream {}
 impl Weighed for Duplicate {}
+impl Weighed for Cursor {}
+impl Weighed for CursorCount {}
 impl Weighed for () {}

@@ -18,7 +18,7 @@ impl Comparison<'_, '_> {
             let (queue, key, known) = row?;
             self.findings.go_on();
             *found.entry(queue).or_default() += 1;
-            let reminder = Reminder { due: known.until, queue, what: Remind::Answer(key.clone()) };
+            let reminder = Reminder { due: known.until.into(), queue, what: Remind::Answer(key.clone()) };
             if self.queue(queue).is_none() {
                 self.findings.row::<Answers>(&queue, &key, "its queue is not there");
             } else if !self.is_reminded(reminder)? {

@@ -9,7 +9,7 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Tally;
 use crate::engine::store::base::record;
 use crate::engine::store::base::store_fault;
-use crate::engine::store::inspect::guarded;
+use crate::engine::store::caught::guarded;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::merged::Overlay;
 use crate::engine::store::merged::decoded;
@@ -18,6 +18,7 @@ use crate::engine::store::schema;
 use crate::engine::store::schema::Definition;
 use crate::engine::store::schema::Table;
 use crate::engine::store::schema::TableVisitor;
+use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::words::InWords;
 use crate::engine::store::words::Names;
 use crate::engine::store::words::bytes_in_words;
@@ -54,7 +55,7 @@ impl TableVisitor for Bytes<'_, '_> {
             record::<T::Value>(&T::DEFINITION, key, sealed)?;
             check_key::<T>(key)
         };
-        let sheet = Sheet { table: T::NAME, definition: T::DEFINITION, words, since: schema::since::<T>() };
+        let sheet = Sheet { table: T::NAME, definition: T::DEFINITION, words };
         sheet.read(self.transaction, self.findings, check);
         for (key, value) in &self.overlay[usize::from(T::NUMBER)] {
             self.findings.report.rows += 1;
@@ -83,17 +84,13 @@ pub(crate) struct Sheet {
     table: &'static str,
     definition: Definition,
     words: Words,
-    /// The format with which it came.
-    since: u32,
 }
 
 impl Sheet {
     pub(crate) const META: Sheet =
-        Sheet { table: "meta", definition: schema::META, words: |key, _| text_of(key), since: 1 };
-    pub(crate) const QUEUES: Sheet =
-        Sheet { table: "queues", definition: schema::QUEUES, words: queue, since: 1 };
-    pub(crate) const TALLIES: Sheet =
-        Sheet { table: "tallies", definition: schema::TALLIES, words: queue, since: 1 };
+        Sheet { table: "meta", definition: schema::META, words: |key, _| text_of(key) };
+    pub(crate) const QUEUES: Sheet = Sheet { table: "queues", definition: schema::QUEUES, words: queue };
+    pub(crate) const TALLIES: Sheet = Sheet { table: "tallies", definition: schema::TALLIES, words: queue };
 
     /// Reads every row; `check` says what is wrong with one.
     pub(crate) fn read(
@@ -106,7 +103,7 @@ impl Sheet {
         match read {
             Ok(Ok(())) => {}
             Ok(Err(fault)) => findings.add(self.table, String::new(), problem(&fault)),
-            Err(panic) => findings.add(self.table, String::new(), panic),
+            Err(_) => findings.add(self.table, String::new(), PAGES_MAKE_NO_SENSE),
         }
     }
 
@@ -117,9 +114,7 @@ impl Sheet {
         check: &mut impl FnMut(&[u8], &[u8]) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let Some(table) = open_table(transaction, self.definition)? else {
-            if self.since <= findings.format {
-                findings.add(self.table, String::new(), "the table is missing");
-            }
+            findings.add(self.table, String::new(), "the table is missing");
             return Ok(());
         };
         let mut before: Vec<u8> = Vec::new();

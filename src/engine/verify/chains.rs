@@ -118,7 +118,8 @@ impl Comparison<'_, '_> {
         }
         let is_found =
             self.predecessor_waits(key, message)? || self.rows.get::<Roots>(key, &sequence)?.is_some();
-        Ok((!is_found && !record.extending).then_some("its predecessor is unknown, and it is no root"))
+        Ok((!is_found && !record.extending && record.shortening.is_none())
+            .then_some("its predecessor is unknown, and it is no root"))
     }
 
     fn predecessor_waits(&self, key: &WorkflowKey, message: &MessageRecord) -> Result<bool, Fault> {

@@ -50,6 +50,8 @@ impl<'a, 'p> Comparison<'a, 'p> {
         self.compare_duplicates()?;
         self.compare_answers()?;
         self.compare_audit()?;
+        self.compare_history()?;
+        self.compare_cursors()?;
         self.compare_queues()
     }
 

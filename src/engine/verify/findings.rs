@@ -1,6 +1,5 @@
 //! What has been found so far, and whoever is told how far it has come.
 
-use crate::engine::store::schema;
 use crate::engine::store::schema::Table;
 use crate::engine::store::words::Names;
 use crate::engine::store::words::key_in_words;
@@ -19,8 +18,6 @@ pub(crate) struct Findings<'p> {
     pub(crate) report: Verification,
     /// The queues' names, once they are known.
     pub(crate) names: Names,
-    /// The file's format, once it is known.
-    pub(crate) format: u32,
     progress: &'p mut dyn FnMut(VerifyProgress),
     at: VerifyProgress,
 }
@@ -28,8 +25,7 @@ pub(crate) struct Findings<'p> {
 impl<'p> Findings<'p> {
     pub(crate) fn new(progress: &'p mut dyn FnMut(VerifyProgress)) -> Findings<'p> {
         let at = VerifyProgress { step: VerifyStep::Pages, rows: 0, rows_total: None };
-        let (names, format) = (Names::new(), schema::FORMAT);
-        Findings { report: Verification::default(), names, format, progress, at }
+        Findings { report: Verification::default(), names: Names::new(), progress, at }
     }
 
     /// Notes a damage.

@@ -8,12 +8,14 @@ use crate::clock::Timestamp;
 use crate::engine::rules::record::Numbers;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Tally;
-use crate::engine::store::inspect::guarded;
+use crate::engine::store::WallRecord;
+use crate::engine::store::caught::guarded;
 use crate::engine::store::journal;
 use crate::engine::store::journal::Header;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::merged::Overlay;
 use crate::engine::store::schema::SHELVES;
+use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
 use crate::engine::verify::bytes::problem;
 use crate::engine::verify::findings::Findings;
 use crate::error::Fault;
@@ -32,6 +34,7 @@ pub(crate) struct Window {
 pub(crate) struct Last {
     pub(crate) position: u64,
     pub(crate) time: Timestamp,
+    pub(crate) wall: WallRecord,
     pub(crate) numbers: Numbers,
 }
 
@@ -52,7 +55,7 @@ impl Window {
         match read {
             Ok(Ok(())) => {}
             Ok(Err(fault)) => findings.fault(JOURNAL, &fault),
-            Err(panic) => findings.add(JOURNAL, String::new(), panic),
+            Err(_) => findings.add(JOURNAL, String::new(), PAGES_MAKE_NO_SENSE),
         }
         window
     }
@@ -82,8 +85,8 @@ impl Window {
         if let Err(fault) = self.take(row) {
             damaged(problem(&fault));
         }
-        let Header { time, numbers, tallies, .. } = header;
-        self.last = Some(Last { position, time, numbers });
+        let Header { time, numbers, tallies, wall, .. } = header;
+        self.last = Some(Last { position, time, wall, numbers });
         self.tallies.extend(tallies);
         Some((position, seal))
     }

@@ -43,6 +43,17 @@ impl<'m, T: Table> Lane<'m, T> {
         }
     }
 
+    /// The next row of a workflow before this one; of any for `None`.
+    pub(crate) fn next_before(&mut self, workflow: Option<&WorkflowKey>) -> Result<Option<Entry<T>>, Fault> {
+        let owner_of = self.owner;
+        match self.peek()? {
+            Some((prefix, key, _)) if workflow.is_none_or(|workflow| owner_of(prefix, key) < *workflow) => {
+                self.take()
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// What is left belongs to no workflow.
     pub(crate) fn end(mut self, findings: &mut Findings<'_>) -> Result<(), Fault> {
         while let Some((prefix, key, _)) = self.take()? {

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use redb::ReadTransaction;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::record::Numbers;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Tally;
+use crate::engine::store::WallRecord;
 use crate::engine::store::base::record;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::name_key;
@@ -35,8 +37,8 @@ pub(crate) struct Ledger {
     pub(crate) queues: BTreeMap<QueueId, QueueRecord>,
     pub(crate) tallies: BTreeMap<QueueId, Tally>,
     pub(crate) numbers: Numbers,
-    /// The instant of the last commit.
-    pub(crate) time: Timestamp,
+    /// What the clocks showed with the last commit.
+    pub(crate) now: Now,
 }
 
 impl Ledger {
@@ -48,24 +50,21 @@ impl Ledger {
     ) -> Ledger {
         let mut ledger = Ledger::default();
         let mut folded = BatchRecord::default();
-        let (mut has_epoch, mut format) = (false, schema::FORMAT);
+        let mut has_epoch = false;
         Sheet::META.read(transaction, findings, |key, sealed| {
             let is = |name: &str| key == name_key(name).as_slice();
             if is(NUMBERS_ROW) {
                 ledger.numbers = record(&schema::META, key, sealed)?;
             } else if is(BATCH_ROW) {
                 folded = record(&schema::META, key, sealed)?;
-            } else if is(FORMAT_ROW) {
-                format = record(&schema::META, key, sealed)?;
-            } else if is(EPOCH_ROW) {
+            } else if is(FORMAT_ROW) || is(EPOCH_ROW) {
                 record::<u32>(&schema::META, key, sealed)?;
-                has_epoch = true;
+                has_epoch |= is(EPOCH_ROW);
             } else {
                 return Err(Fault::Damaged { table: "meta", detail: "no such row is known".to_owned() });
             }
             Ok(())
         });
-        findings.format = format;
         Sheet::QUEUES.read(transaction, findings, |key, sealed| {
             let record = queue_record(key, sealed)?;
             ledger.queues.insert(record.id, record);
@@ -81,9 +80,9 @@ impl Ledger {
             Ok(())
         });
         ledger.tallies.extend(&window.tallies);
-        ledger.time = folded.time;
+        ledger.now = clocks(folded.time, folded.wall);
         if let Some(last) = window.last {
-            (ledger.numbers, ledger.time) = (last.numbers, last.time);
+            (ledger.numbers, ledger.now) = (last.numbers, clocks(last.time, last.wall));
             if last.position < folded.position {
                 let problem = format!("its last commits are missing: there were {}", folded.position);
                 findings.add("journal", format!("commit {}", last.position), problem);
@@ -94,6 +93,12 @@ impl Ledger {
         tallies.retain(|queue, _| queues.contains_key(queue) || !window.tallies.contains_key(queue));
         ledger
     }
+}
+
+/// What both clocks showed with a commit.
+fn clocks(engine: Timestamp, record: WallRecord) -> Now {
+    let believed = record.wall.since(Timestamp::default() + record.ahead);
+    Now { engine, wall: Timestamp::default() + believed }
 }
 
 /// Drops what the journal says of queues that are gone: it outlives them.

@@ -118,7 +118,7 @@ impl<'a> Comparison<'a, '_> {
         for reminder in reminders_of(key, message) {
             // While a message is handed out its time may run out; it is looked at when it comes back.
             let protected =
-                matches!(message.status, Status::Locked { .. }) && reminder.due <= self.ledger.time;
+                matches!(message.status, Status::Locked { .. }) && reminder.due.is_past(self.ledger.now);
             if !protected && !self.is_reminded(reminder)? {
                 self.complain(key, "its reminder is not there");
             }

@@ -40,7 +40,9 @@ impl Comparison<'_, '_> {
         if self.is_positional(key) {
             match (record.through + 1).checked_sub(record.cursor) {
                 None => self.complain_of_workflow(key, "its cursor is beyond its run"),
-                Some(run) if run != found.run => self.complain_of_workflow(key, "its run has a gap"),
+                Some(run) if run != found.run && record.shortening.is_none() => {
+                    self.complain_of_workflow(key, "its run has a gap")
+                }
                 Some(_) => {}
             }
         }
@@ -54,7 +56,7 @@ impl Comparison<'_, '_> {
         record: &WorkflowRecord,
         found: &Found,
     ) -> Result<(), Fault> {
-        let offers = found.offers == Some(true) && record.hold.is_none() && !found.has_holder;
+        let offers = found.offers == Some(true) && record.holds.is_empty() && !found.has_holder;
         match record.ticket {
             Some(_) if !offers => self.complain_of_workflow(key, "it is listed as ready, and is not"),
             None if offers => self.complain_of_workflow(key, "it is ready, and not listed as such"),
@@ -77,7 +79,7 @@ impl Comparison<'_, '_> {
         ];
         for (name, due, what) in reminders {
             if let Some(due) = due
-                && !self.is_reminded(Reminder { due, queue: key.queue, what })?
+                && !self.is_reminded(Reminder { due: due.into(), queue: key.queue, what })?
             {
                 self.complain_of_workflow(key, format!("the reminder of its {name} is not there"));
             }

@@ -1,11 +1,14 @@
 //! Every row that points at something: what it points at is there, and says the same.
 
+use crate::clock::Timestamp;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::store::schema::Answers;
+use crate::engine::store::schema::CursorCounts;
 use crate::engine::store::schema::DeadByReason;
 use crate::engine::store::schema::Duplicates;
 use crate::engine::store::schema::Ready;
@@ -50,6 +53,7 @@ impl Comparison<'_, '_> {
     /// Whether what a reminder is about waits for this instant.
     fn is_meant(&self, reminder: &Reminder) -> Result<bool, Fault> {
         let (due, queue) = (reminder.due, reminder.queue);
+        let is_due = |at: Option<Timestamp>| at.map(Due::engine) == Some(due);
         let workflow = |stream: &_| self.workflow(&WorkflowKey { queue, stream: Clone::clone(stream) });
         Ok(match &reminder.what {
             Remind::Due(sequence) | Remind::Expiry(sequence) => {
@@ -57,17 +61,19 @@ impl Comparison<'_, '_> {
                 self.message(key)?.is_some_and(|message| reminders_of(key, &message).contains(reminder))
             }
             Remind::Gap(stream) => {
-                workflow(stream)?.and_then(|workflow| workflow.gap).and_then(|gap| gap.due) == Some(due)
+                is_due(workflow(stream)?.and_then(|workflow| workflow.gap).and_then(|gap| gap.due))
             }
-            Remind::Sweep(stream) => workflow(stream)?.and_then(|workflow| workflow.sweep) == Some(due),
-            Remind::Forget(stream) => workflow(stream)?.and_then(|workflow| workflow.forget) == Some(due),
+            Remind::Sweep(stream) => is_due(workflow(stream)?.and_then(|workflow| workflow.sweep)),
+            Remind::Forget(stream) => is_due(workflow(stream)?.and_then(|workflow| workflow.forget)),
             Remind::Duplicate(id) => {
-                self.rows.get::<Duplicates>(&queue, id)?.map(|known| known.until) == Some(due)
+                is_due(self.rows.get::<Duplicates>(&queue, id)?.map(|known| known.until))
             }
-            Remind::Idle => self.queue(queue).and_then(|record| record.idle_check) == Some(due),
-            Remind::Answer(key) => {
-                self.rows.get::<Answers>(&queue, key)?.map(|known| known.until) == Some(due)
+            Remind::Idle => is_due(self.queue(queue).and_then(|record| record.idle_check)),
+            Remind::Answer(key) => is_due(self.rows.get::<Answers>(&queue, key)?.map(|known| known.until)),
+            Remind::Cursors => {
+                is_due(self.rows.get::<CursorCounts>(&queue, &())?.and_then(|count| count.check))
             }
+            Remind::History => is_due(self.ledger.tallies.get(&queue).and_then(|tally| tally.history.check)),
         })
     }
 
@@ -94,7 +100,7 @@ impl Comparison<'_, '_> {
         for row in self.rows.rows::<Duplicates>()? {
             let (queue, id, known) = row?;
             self.findings.go_on();
-            let reminder = Reminder { due: known.until, queue, what: Remind::Duplicate(id.clone()) };
+            let reminder = Reminder { due: known.until.into(), queue, what: Remind::Duplicate(id.clone()) };
             if self.queue(queue).is_none() {
                 self.findings.row::<Duplicates>(&queue, &id, "its queue is not there");
             } else if !self.is_reminded(reminder)? {

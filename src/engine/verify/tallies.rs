@@ -35,7 +35,7 @@ impl<'a> Comparison<'a, '_> {
             self.complain_of_queue("queues", queue, "its number was never given");
         }
         if let Some(due) = record.idle_check
-            && !self.is_reminded(Reminder { due, queue, what: Remind::Idle })?
+            && !self.is_reminded(Reminder { due: due.into(), queue, what: Remind::Idle })?
         {
             self.complain_of_queue("queues", queue, "its reminder is not there");
         }
@@ -68,9 +68,9 @@ fn differences(counted: &Counts, found: &Counts) -> Vec<(&'static str, u64, u64)
         ("ready", counted.ready, found.ready),
         ("locked", counted.locked, found.locked),
         ("early", counted.early, found.early),
-        ("failed", counted.failed, found.failed),
-        ("spent", counted.spent, found.spent),
-        ("asked", counted.asked, found.asked),
+        ("retry", counted.failed, found.failed),
+        ("exhausted", counted.spent, found.spent),
+        ("by_consumer", counted.asked, found.asked),
         ("scheduled", counted.scheduled, found.scheduled),
         ("dead-lettered", counted.dead_lettered, found.dead_lettered),
     ];

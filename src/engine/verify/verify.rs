@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use crate::engine::store::caught::guarded;
 use crate::engine::store::inspect::Inspection;
-use crate::engine::store::inspect::guarded;
 use crate::engine::store::merged::Merged;
 use crate::engine::store::schema::visit_each;
 use crate::engine::verify::bytes;
@@ -70,7 +70,7 @@ fn verify_file(path: &Path, findings: &mut Findings<'_>) -> Result<(), OpenError
         findings.add("pages", String::new(), problem);
     }
     let below_rows = findings.report.damages_total;
-    let inspection = Inspection::open(path)?;
+    let inspection = Inspection::open(path)?.upgraded()?;
     let transaction = inspection.transaction()?;
     findings.begin(VerifyStep::Journal, None);
     let window = Window::read(&transaction, findings);

@@ -11,6 +11,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::store::merged::Merged;
 use crate::engine::store::schema::Aside;
+use crate::engine::store::schema::Cursors;
 use crate::engine::store::schema::DeadByWorkflow;
 use crate::engine::store::schema::Holdings;
 use crate::engine::store::schema::Line;
@@ -34,6 +35,8 @@ struct Lanes<'m> {
     waiting: Lane<'m, Waiting>,
     dead: Lane<'m, DeadByWorkflow>,
     marks: Lane<'m, Marks>,
+    /// Of workflows that are forgotten, whose marks are kept.
+    cursors: Lane<'m, Cursors>,
     states: Lane<'m, States>,
     holdings: Lane<'m, Holdings>,
     chain: Chain<'m>,
@@ -47,6 +50,7 @@ impl<'m> Lanes<'m> {
             waiting: Lane::new(rows.rows()?, |workflow, _| workflow.clone()),
             dead: Lane::new(rows.rows()?, |workflow, _| workflow.clone()),
             marks: Lane::new(rows.rows()?, |workflow, _| workflow.clone()),
+            cursors: Lane::new(rows.rows()?, workflow_of),
             states: Lane::new(rows.rows()?, workflow_of),
             holdings: Lane::new(rows.rows()?, workflow_of),
             chain: Chain::new(rows)?,
@@ -98,13 +102,15 @@ impl<'a> Comparison<'a, '_> {
             let (queue, stream, record) = row?;
             let key = WorkflowKey { queue, stream };
             self.findings.go_on();
+            self.walk_cursors(&mut lanes, Some(&key))?;
             let found = self.walk(&mut lanes, &key, &record)?;
             self.compare_workflow(&key, &record, &found)?;
             let counts = self.found.entry(queue).or_default();
             counts.early += found.early;
             counts.ready = counts.ready.saturating_sub(found.early);
         }
-        let Lanes { line, aside, waiting, dead, marks, states, holdings, chain } = lanes;
+        self.walk_cursors(&mut lanes, None)?;
+        let Lanes { line, aside, waiting, dead, marks, states, holdings, chain, .. } = lanes;
         line.end(self.findings)?;
         aside.end(self.findings)?;
         waiting.end(self.findings)?;
@@ -163,6 +169,17 @@ impl<'a> Comparison<'a, '_> {
         Ok(found)
     }
 
+    /// The settled ranges of workflows that are forgotten, as far as the walk has come.
+    fn walk_cursors(&mut self, lanes: &mut Lanes<'a>, before: Option<&WorkflowKey>) -> Result<(), Fault> {
+        while let Some((queue, stream, cursor)) = lanes.cursors.next_before(before)? {
+            let marks = self.walk_marks(&mut lanes.marks, &workflow_of(&queue, &stream))?;
+            if marks.iter().any(|(from, to)| (*from..=*to).contains(&cursor.next)) {
+                self.findings.row::<Cursors>(&queue, &stream, "the position it waits for is settled");
+            }
+        }
+        Ok(())
+    }
+
     /// The settled ranges of a workflow.
     fn walk_marks(
         &mut self,
@@ -203,7 +220,7 @@ impl<'a> Comparison<'a, '_> {
             if found.offers.is_none() {
                 found.offers = match message.status {
                     Status::Locked { .. } => None,
-                    Status::Ready => Some(!early),
+                    Status::Ready => Some(!(early || positional && record.is_beyond(rank))),
                     _ => Some(false),
                 };
             }

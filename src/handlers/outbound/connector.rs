@@ -12,14 +12,13 @@ use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::RootCertStore;
 use rustls::crypto::ring;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::ServerName;
-use rustls::pki_types::pem::PemObject;
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tower::Service;
 
+use crate::definition::certificates;
 use crate::error::Misuse;
 use crate::handlers::outbound::stream::Stream;
 use crate::handlers::outbound::target::Target;
@@ -92,12 +91,10 @@ fn tls(ca_file: Option<&Path>) -> Result<TlsConnector, Misuse> {
     match ca_file {
         None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
         Some(path) => {
-            let wrong = |problem: String| Misuse::new("ca_file", format!("{}: {problem}", path.display()));
-            let all = CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))?;
-            let all: Result<Vec<_>, _> = all.collect();
-            roots.add_parsable_certificates(all.map_err(|error| wrong(error.to_string()))?);
+            roots.add_parsable_certificates(certificates(path)?);
             if roots.is_empty() {
-                return Err(wrong("it holds no certificate".to_owned()));
+                let problem = format!("{}: no certificate in it can be read", path.display());
+                return Err(Misuse::new("ca_file", problem));
             }
         }
     }

@@ -1,6 +1,5 @@
 //! Posting to an address outside: checked, without redirects and proxies.
 
-mod address;
 mod connector;
 pub(crate) mod headers;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]

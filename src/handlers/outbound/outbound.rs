@@ -20,6 +20,7 @@ use hyper_util::rt::TokioExecutor;
 use hyper_util::rt::TokioTimer;
 
 use crate::clock::Timestamp;
+use crate::engine::Output;
 use crate::error::Misuse;
 use crate::handlers::answer::legible;
 use crate::handlers::outbound::connector::Connector;
@@ -101,12 +102,17 @@ impl Outbound {
 impl Reply {
     /// An answer that is no success, as a failure; with the delay it asks for, if it is one that may.
     pub(crate) fn failure(&self, now: Timestamp) -> Failure {
-        let failure = Failure::new(self.told());
+        let failure = Failure::new(self.told()).output(self.written());
         let may_ask = matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
         match retry_after(&self.headers, now).filter(|_| may_ask) {
             Some(delay) => failure.retry_after(delay),
             None => failure,
         }
+    }
+
+    /// The beginning of the body.
+    pub(crate) fn written(&self) -> Output {
+        Output::start_of(String::from_utf8_lossy(&self.body))
     }
 
     /// The status and the first line of the body.

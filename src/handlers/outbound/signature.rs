@@ -9,11 +9,8 @@ use hmac::KeyInit;
 use hmac::Mac;
 use sha2::Sha256;
 
+use crate::definition::signing_secret;
 use crate::error::Misuse;
-use crate::limits;
-
-/// What a secret's text begins with.
-const PREFIX: &str = "whsec_";
 
 /// A secret that posts are signed with. It never shows itself.
 #[derive(Clone)]
@@ -25,18 +22,7 @@ impl Secret {
     /// # Errors
     /// [`Misuse`] says what is wrong, and nothing of the secret.
     pub(crate) fn parse(text: &str) -> Result<Secret, Misuse> {
-        let wrong = |problem: String| Misuse::new("secret", problem);
-        let text = text.trim().strip_prefix(PREFIX);
-        let text = text.ok_or_else(|| wrong(format!("does not begin with {PREFIX}")))?;
-        let bytes = BASE64.decode(text).map_err(|_| wrong(format!("is not base64 behind {PREFIX}")))?;
-        match bytes.len() {
-            limits::SECRET_BYTES_MIN..=limits::SECRET_BYTES_MAX => Ok(Secret(bytes)),
-            len => Err(wrong(format!(
-                "has {len} bytes; {} to {} are needed",
-                limits::SECRET_BYTES_MIN,
-                limits::SECRET_BYTES_MAX
-            ))),
-        }
+        signing_secret(text).map(Secret)
     }
 
     fn sign(&self, id: &str, timestamp: u64, body: &[u8]) -> String {

@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
+use crate::engine::Output;
+use crate::handlers::output::Written;
 use crate::handlers::persistent::window::Window;
 use crate::limits;
 use crate::processor::Failure;
 use crate::wire::OutcomeEnvelope;
+use crate::wire::OutcomeWord;
 
 /// Why a request is withdrawn whose lock was lost.
 pub(super) const LOCK_LOST: &str = "its lock was lost";
@@ -21,6 +24,9 @@ pub(super) type Verdict = Result<OutcomeEnvelope, Failure>;
 pub(super) trait Asker {
     /// Whether its request need not be begun any more.
     fn is_cancelled(&self) -> bool;
+
+    /// Whether a child must hold its request and nothing else.
+    fn is_suspect(&self) -> bool;
 }
 
 /// A request in a line of JSON.
@@ -35,11 +41,20 @@ pub(super) struct Request<A> {
 /// It is plain data: whoever changes it holds its lock, never awaits, then tells those who asked and wakes those whom a
 /// change concerns.
 pub(super) struct Board<A> {
+    /// The last is the extra child's, which holds one suspect and nothing else, and is there only while there are some.
     seats: Vec<Seat<A>>,
     waiting: VecDeque<Request<A>>,
+    suspects: VecDeque<Request<A>>,
     is_closed: bool,
     /// Those who are to be told, and what.
-    told: Vec<(A, Verdict)>,
+    told: Vec<Told<A>>,
+}
+
+/// Who is to be told what, and what the child wrote meanwhile, if it failed.
+pub(super) struct Told<A> {
+    pub(super) asker: A,
+    pub(super) verdict: Verdict,
+    pub(super) output: Output,
 }
 
 /// One child, or the place of one that is not there.
@@ -53,6 +68,8 @@ struct Seat<A> {
     /// Since when the oldest request that is held is the oldest: a child that works off its lines one by one begins it
     /// then, and only then its time starts to run.
     oldest_since: Duration,
+    /// What its child wrote to its standard error.
+    written: Written,
     /// Lines the child has not been written yet.
     outgoing: Vec<u8>,
     condemned: Option<Condemned>,
@@ -64,15 +81,23 @@ enum State {
     /// It is there, and gets nothing more.
     Ending(Pid),
     Starting,
-    /// It died again and again, and is not started before an instant.
-    Resting {
-        until: Duration,
-        why: String,
-    },
+    /// It is not started before an instant.
+    Resting(Rest),
+}
+
+/// Why a child is not started before an instant.
+#[derive(Clone, Debug)]
+pub(super) struct Rest {
+    pub(super) until: Duration,
+    pub(super) why: String,
+    /// Whether the daemon lacks something to start it, which no message is to blame for; else it died again and again.
+    pub(super) is_shortage: bool,
 }
 
 struct Held<A> {
     since: Duration,
+    /// How much its child had written then.
+    written_before: u64,
     asker: A,
 }
 
@@ -96,21 +121,33 @@ pub(super) enum Withdrawn {
 
 impl<A: Asker> Board<A> {
     pub(super) fn new(seats: usize, in_flight_max: usize, timeout: Duration) -> Board<A> {
-        let seat = || Seat {
+        let seat = |in_flight_max| Seat {
             state: State::Starting,
             window: Window::new(in_flight_max, timeout),
             held: BTreeMap::new(),
             order: VecDeque::new(),
             oldest_since: Duration::ZERO,
+            written: Written::default(),
             outgoing: Vec::new(),
             condemned: None,
         };
-        let seats = (0..seats.max(1)).map(|_| seat()).collect();
-        Board { seats, waiting: VecDeque::new(), is_closed: false, told: Vec::new() }
+        let seats = (0..seats.max(1)).map(|_| seat(in_flight_max)).chain([seat(1)]).collect();
+        let (waiting, suspects) = (VecDeque::new(), VecDeque::new());
+        Board { seats, waiting, suspects, is_closed: false, told: Vec::new() }
+    }
+
+    /// The seat of the extra child.
+    fn extra(&self) -> usize {
+        self.seats.len() - 1
+    }
+
+    /// Whether the extra child has something to do, or will have.
+    pub(super) fn has_suspects(&self) -> bool {
+        !self.suspects.is_empty() || !self.seats[self.extra()].held.is_empty()
     }
 
     /// Takes those who are to be told what becomes of their requests; whoever holds the lock tells them without it.
-    pub(super) fn told(&mut self) -> Vec<(A, Verdict)> {
+    pub(super) fn told(&mut self) -> Vec<Told<A>> {
         std::mem::take(&mut self.told)
     }
 
@@ -124,22 +161,22 @@ impl<A: Asker> Board<A> {
             self.tell(request.asker, Err(Failure::new(LOCK_LOST)));
             return;
         }
+        if request.asker.is_suspect() {
+            self.suspects.push_back(request);
+            return self.refill(self.extra(), now);
+        }
         match (self.free_seat(), self.rest()) {
             (Some(seat), _) => self.seats[seat].take(request, now),
-            (None, Some((until, why))) => {
-                let failure = resting(why, until.saturating_sub(now));
-                self.tell(request.asker, Err(failure));
-            }
+            (None, Some(rest)) => self.tell(request.asker, Err(rest.failure(now))),
             (None, None) => self.waiting.push_back(request),
         }
     }
 
     /// Forgets a request, or condemns the child that holds it.
     pub(super) fn withdraw(&mut self, id: u64, why: &str) -> Withdrawn {
-        if let Some(at) = self.waiting.iter().position(|request| request.id == id) {
-            if let Some(request) = self.waiting.remove(at) {
-                self.tell(request.asker, Err(Failure::new(why)));
-            }
+        let waiting = take_out(&mut self.waiting, id).or_else(|| take_out(&mut self.suspects, id));
+        if let Some(request) = waiting {
+            self.tell(request.asker, Err(Failure::new(why)));
             return Withdrawn::Waiting;
         }
         match self.seats.iter().position(|seat| seat.held.contains_key(&id)) {
@@ -157,7 +194,7 @@ impl<A: Asker> Board<A> {
     }
 
     fn tell(&mut self, asker: A, verdict: Verdict) {
-        self.told.push((asker, verdict));
+        self.told.push(Told { asker, verdict, output: Output::default() });
     }
 
     fn condemn(&mut self, seat: usize, id: u64, why: String) {
@@ -208,7 +245,7 @@ impl<A: Asker> Board<A> {
         let mut all = Ok(());
         for answer in answers {
             match self.seats[seat].answered(&answer, now) {
-                Ok(asker) => self.tell(asker, Ok(answer)),
+                Ok((asker, output)) => self.told.push(Told { asker, verdict: Ok(answer), output }),
                 Err(error) => {
                     all = Err(error);
                     break;
@@ -226,9 +263,11 @@ impl<A: Asker> Board<A> {
         }
     }
 
-    /// A child has ended, and all it held has failed: the request it was ended for, and the others that go with it. Its
-    /// group must not be signalled any more.
-    pub(super) fn down(&mut self, seat: usize, why: &str) {
+    /// A child has ended, and all it held has failed: the request it was ended for, and the others that go with it. If these
+    /// are several, nobody knows which is to blame. Its group must not be signalled any more.
+    ///
+    /// Says why it was ended, if it was because of a request.
+    pub(super) fn down(&mut self, seat: usize, why: &str) -> Option<String> {
         let seat = &mut self.seats[seat];
         seat.state = State::Starting;
         seat.window.close();
@@ -236,27 +275,53 @@ impl<A: Asker> Board<A> {
         let condemned = seat.condemned.take();
         let held = std::mem::take(&mut seat.held);
         seat.order.clear();
-        for (id, Held { asker, .. }) in held {
-            let failure = match &condemned {
-                Some(condemned) if condemned.id == id => Failure::new(&condemned.why),
-                Some(condemned) => {
-                    Failure::new(format!("{why}, because of another message: {}", condemned.why))
-                }
-                None => Failure::new(why),
+        let failure = if held.len() > 1 { Failure::shared } else { Failure::new };
+        let written = std::mem::take(&mut seat.written);
+        for (id, Held { asker, written_before, .. }) in held {
+            let why = match &condemned {
+                Some(condemned) if condemned.id == id => condemned.why.clone(),
+                Some(condemned) => format!("{why}, because of another message: {}", condemned.why),
+                None => why.to_owned(),
             };
-            self.tell(asker, Err(failure));
+            let output = written.since(written_before);
+            self.told.push(Told { asker, verdict: Err(failure(why)), output });
+        }
+        condemned.map(|condemned| condemned.why)
+    }
+
+    /// A child has written a line to its standard error.
+    pub(super) fn complained(&mut self, seat: usize, line: &str) {
+        self.seats[seat].written.push(line);
+    }
+
+    /// The extra child cannot be started, so nobody will handle the suspects that wait.
+    pub(super) fn fail_suspects(&mut self, why: &str) {
+        for request in std::mem::take(&mut self.suspects) {
+            self.tell(request.asker, Err(Failure::new(why)));
         }
     }
 
-    /// A child is not started before an instant. When all rest, nobody is left waiting without a word.
-    pub(super) fn rest_until(&mut self, seat: usize, until: Duration, why: String, now: Duration) {
-        self.seats[seat].state = State::Resting { until, why };
-        if let Some((until, why)) = self.rest() {
-            let (why, rest) = (why.to_owned(), until.saturating_sub(now));
-            for request in std::mem::take(&mut self.waiting) {
-                self.tell(request.asker, Err(resting(&why, rest)));
+    /// A child is not started before an instant. When all rest, nobody is left waiting without a word. Suspects wait on for
+    /// the extra child unless it could not be started: the next that come are those it is tried for again.
+    pub(super) fn rest_until(&mut self, seat: usize, rest: Rest, now: Duration) {
+        let suspects_go = seat == self.extra() && rest.is_shortage;
+        let failure = rest.failure(now);
+        self.seats[seat].state = State::Resting(rest);
+        if suspects_go {
+            for request in std::mem::take(&mut self.suspects) {
+                self.tell(request.asker, Err(failure.clone()));
             }
         }
+        if let Some(rest) = self.rest() {
+            for request in std::mem::take(&mut self.waiting) {
+                self.tell(request.asker, Err(rest.failure(now)));
+            }
+        }
+    }
+
+    /// Until when nobody can be given anything for lack of something, and why; none when a child is up or may soon be.
+    pub(super) fn shortage(&self) -> Option<(Duration, String)> {
+        self.rest().filter(|rest| rest.is_shortage).map(|rest| (rest.until, rest.why))
     }
 
     /// A child is started again.
@@ -267,32 +332,36 @@ impl<A: Asker> Board<A> {
     /// Takes no more requests, and gives back those that wait: no child has begun them.
     pub(super) fn close(&mut self) {
         self.is_closed = true;
-        for request in std::mem::take(&mut self.waiting) {
+        let waiting = std::mem::take(&mut self.waiting);
+        for request in waiting.into_iter().chain(std::mem::take(&mut self.suspects)) {
             self.tell(request.asker, Err(Failure::unbegun("the handler is closed")));
         }
     }
 
     /// The child with room that holds the least.
     fn free_seat(&self) -> Option<usize> {
-        let free = self.seats.iter().enumerate().filter(|(_, seat)| seat.has_room());
+        let free = self.seats[..self.extra()].iter().enumerate().filter(|(_, seat)| seat.has_room());
         free.min_by_key(|(_, seat)| seat.held.len()).map(|(index, _)| index)
     }
 
-    /// Until when all children rest, and why, if they do.
-    fn rest(&self) -> Option<(Duration, &str)> {
-        let mut soonest: Option<(Duration, &str)> = None;
-        for seat in &self.seats {
-            let State::Resting { until, why } = &seat.state else { return None };
-            if soonest.is_none_or(|(earliest, _)| *until < earliest) {
-                soonest = Some((*until, why));
-            }
+    /// Until when all children rest, and why, if they do. If one of them only lacks something, nobody knows that the messages
+    /// would fail.
+    fn rest(&self) -> Option<Rest> {
+        let mut all: Vec<&Rest> = Vec::new();
+        for seat in &self.seats[..self.extra()] {
+            let State::Resting(rest) = &seat.state else { return None };
+            all.push(rest);
         }
-        soonest
+        let until = all.iter().map(|rest| rest.until).min()?;
+        let first = all.into_iter().min_by_key(|rest| (!rest.is_shortage, rest.until))?;
+        Some(Rest { until, ..first.clone() })
     }
 
     fn refill(&mut self, seat: usize, now: Duration) {
+        let is_extra = seat == self.extra();
         while self.seats[seat].has_room() {
-            let Some(request) = self.waiting.pop_front() else { return };
+            let waiting = if is_extra { &mut self.suspects } else { &mut self.waiting };
+            let Some(request) = waiting.pop_front() else { return };
             match request.asker.is_cancelled() {
                 true => self.tell(request.asker, Err(Failure::new(LOCK_LOST))),
                 false => self.seats[seat].take(request, now),
@@ -326,7 +395,8 @@ impl<A> Seat<A> {
             self.order.retain(|id| self.held.contains_key(id));
         }
         self.order.push_back(request.id);
-        self.held.insert(request.id, Held { since: now, asker: request.asker });
+        let written_before = self.written.count();
+        self.held.insert(request.id, Held { since: now, written_before, asker: request.asker });
     }
 
     /// What was handed over first of what is held.
@@ -337,8 +407,8 @@ impl<A> Seat<A> {
         self.order.front().copied()
     }
 
-    /// Who asked for an answer.
-    fn answered(&mut self, answer: &OutcomeEnvelope, now: Duration) -> Result<A, String> {
+    /// Who asked for an answer, and what was written meanwhile unless it went well.
+    fn answered(&mut self, answer: &OutcomeEnvelope, now: Duration) -> Result<(A, Output), String> {
         let id = answer.id.ok_or("without the id of its request")?;
         let is_oldest = self.oldest() == Some(id);
         let held = self.held.remove(&id).ok_or_else(|| format!("request {id}, which it does not hold"))?;
@@ -346,12 +416,27 @@ impl<A> Seat<A> {
             self.oldest_since = now;
         }
         self.window.answered(now.saturating_sub(held.since));
-        Ok(held.asker)
+        let output = match answer.outcome {
+            OutcomeWord::Complete => Output::default(),
+            _ => self.written.since(held.written_before),
+        };
+        Ok((held.asker, output))
     }
 }
 
-fn resting(why: &str, rest: Duration) -> Failure {
-    Failure::new(why).retry_after(rest)
+fn take_out<A>(waiting: &mut VecDeque<Request<A>>, id: u64) -> Option<Request<A>> {
+    let at = waiting.iter().position(|request| request.id == id)?;
+    waiting.remove(at)
+}
+
+impl Rest {
+    /// What becomes of a message that no child can be given meanwhile.
+    fn failure(&self, now: Duration) -> Failure {
+        match self.is_shortage {
+            true => Failure::unbegun(self.why.clone()),
+            false => Failure::new(self.why.clone()).retry_after(self.until.saturating_sub(now)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ use crate::wire::WireDuration;
 pub(super) struct Keeper {
     pub(super) crew: Arc<Crew>,
     pub(super) seat: usize,
+    /// Whether its child gets suspects, and is there only while there are some.
+    pub(super) is_extra: bool,
     pub(super) stop: watch::Receiver<bool>,
 }
 
@@ -47,6 +49,8 @@ enum Cause {
     Condemned,
     /// It is not needed any more.
     Stopped,
+    /// It is the extra child, and has had nothing to do for a while.
+    Idle,
 }
 
 impl Keeper {
@@ -54,14 +58,39 @@ impl Keeper {
     pub(super) async fn keep(mut self) {
         let mut deaths = 0;
         while !*self.stop.borrow() {
+            if self.is_extra && !self.is_needed().await {
+                return;
+            }
             let answers = self.crew.answers(self.seat);
             let why = match self.crew.start() {
-                Ok(group) => self.live(group).await,
-                Err(why) => why,
+                Ok(group) => match self.live(group).await {
+                    Some(why) => why,
+                    None => continue,
+                },
+                Err(not) if not.is_shortage => {
+                    self.pause(not.why).await;
+                    continue;
+                }
+                Err(not) => {
+                    if self.is_extra {
+                        self.crew.fail_suspects(&not.why);
+                    }
+                    not.why
+                }
             };
             // Who has answered since it started is worth starting again at once.
             deaths = if self.crew.answers(self.seat) > answers { 1 } else { deaths + 1 };
             self.rest(deaths, &why).await;
+        }
+    }
+
+    /// Waits until there is something for the extra child; false when it is told to stop before.
+    async fn is_needed(&self) -> bool {
+        let mut stop = self.stop.clone();
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => false,
+            () = self.crew.suspects(self.seat) => true,
         }
     }
 
@@ -74,22 +103,32 @@ impl Keeper {
         let Some(rest) = rest_after(deaths) else { return };
         let told = format!("{why}; it ended {deaths} times in a row without an answer");
         self.crew.rest(self.seat, rest, told);
+        self.wait(rest).await;
+    }
+
+    /// Waits before a child is started again for which the daemon lacks something: that says nothing of the program.
+    async fn pause(&mut self, why: String) {
+        let pause = self.crew.note_shortage(self.seat, why);
+        self.wait(pause).await;
+    }
+
+    async fn wait(&self, rest: Duration) {
         let mut stop = self.stop.clone();
         let _ = tokio::time::timeout(rest, stop.wait_for(|stop| *stop)).await;
         self.crew.starting(self.seat);
     }
 
-    /// The life of one child; says why it ended.
-    async fn live(&mut self, mut group: Group) -> String {
+    /// The life of one child; says why it ended, unless it was not needed any more.
+    async fn live(&mut self, mut group: Group) -> Option<String> {
         let (stdin, stdout, stderr) =
             (group.child.stdin.take(), group.child.stdout.take(), group.child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
-            return "it was started without pipes".to_owned();
+            return Some("it was started without pipes".to_owned());
         };
         let last_words = Mutex::new(String::new());
         let mut lines = Lines::new(stdout, limits::ANSWER_BYTES_MAX);
         let (cause, status) = {
-            let complaining = complain(stderr, &last_words);
+            let complaining = self.listen(stderr, &last_words);
             let living = self.run(&mut group, stdin, &mut lines);
             beside(living, complaining).await
         };
@@ -98,12 +137,16 @@ impl Keeper {
         let why = match &cause {
             Cause::Garbage(garbage) => format!("{name} answered {garbage}"),
             Cause::Stopped => format!("{name} was stopped: the handler is closed"),
-            Cause::Condemned => format!("{name} was restarted"),
+            Cause::Condemned => format!("{name} was ended"),
+            Cause::Idle => format!("{name} was stopped: it had nothing to do"),
             Cause::Ended if last_words.is_empty() => format!("{name} ended: {exit}"),
             Cause::Ended => format!("{name} ended: {exit}: {last_words}"),
         };
-        self.crew.fail_held(self.seat, &why);
-        why
+        let why = match self.crew.fail_held(self.seat, &why) {
+            Some(because) => format!("{why}: {because}"),
+            None => why,
+        };
+        (!matches!(cause, Cause::Idle)).then_some(why)
     }
 
     /// Talks with a child until something ends that, then ends the child.
@@ -118,7 +161,7 @@ impl Keeper {
         self.crew.ending(self.seat);
         match cause {
             // Its input is closed by now, which tells it to finish.
-            Cause::Stopped => {
+            Cause::Stopped | Cause::Idle => {
                 let finishing = async { tokio::join!(group.exited(), self.read(lines)) };
                 if tokio::time::timeout(limits::CHILD_GRACE, finishing).await.is_err() {
                     group.ask_to_end(limits::CHILD_GRACE).await;
@@ -147,6 +190,22 @@ impl Keeper {
             () = self.write(stdin) => Cause::Ended,
             () = self.watch_time() => Cause::Condemned,
             () = group.exited() => Cause::Ended,
+            () = self.idle(), if self.is_extra => Cause::Idle,
+        }
+    }
+
+    /// Returns when the extra child has had nothing to do for a while.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long a spare process is kept is no matter of the engine's clock"
+    )]
+    async fn idle(&self) {
+        loop {
+            let answers = self.crew.answers(self.seat);
+            tokio::time::sleep(limits::EXTRA_CHILD_IDLE).await;
+            if answers == self.crew.answers(self.seat) && self.crew.dismiss_extra(self.seat) {
+                return;
+            }
         }
     }
 
@@ -158,6 +217,23 @@ impl Keeper {
             self.crew.outgoing(self.seat, &mut lines).await;
             if stdin.write_all(&lines).await.is_err() {
                 return;
+            }
+        }
+    }
+
+    /// Passes on what a child writes to its standard error, keeps it for what fails meanwhile, and its last words.
+    async fn listen(&self, stderr: ChildStderr, last_words: &Mutex<String>) {
+        let mut lines = Lines::new(stderr, limits::COMPLAINT_BYTES_MAX);
+        loop {
+            let ended = lines.next(|line| {
+                self.crew.complained(self.seat, &String::from_utf8_lossy(line));
+                let line = answer::legible(line);
+                tracing::info!(line, "a persistent handler said");
+                *last_words.lock().unwrap_or_else(PoisonError::into_inner) = line;
+            });
+            match ended.await {
+                Ok(()) | Err(End::TooLong) => {}
+                Err(End::Closed) => return,
             }
         }
     }
@@ -206,22 +282,6 @@ impl Keeper {
 fn rest_after(deaths: u32) -> Option<Duration> {
     let over = deaths.checked_sub(limits::QUICK_DEATHS_MAX)?;
     Some((limits::RESTART_REST * 2_u32.saturating_pow(over)).min(limits::RESTART_REST_MAX))
-}
-
-/// Passes on what a child complains of, and keeps its last words.
-async fn complain(stderr: ChildStderr, last_words: &Mutex<String>) {
-    let mut lines = Lines::new(stderr, limits::COMPLAINT_BYTES_MAX);
-    loop {
-        let ended = lines.next(|line| {
-            let line = answer::legible(line);
-            tracing::info!(line, "a persistent handler said");
-            *last_words.lock().unwrap_or_else(PoisonError::into_inner) = line;
-        });
-        match ended.await {
-            Ok(()) | Err(End::TooLong) => {}
-            Err(End::Closed) => return,
-        }
-    }
 }
 
 /// Runs two futures until the first has ended; then the second may go on a little, if it has not ended before.

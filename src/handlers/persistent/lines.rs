@@ -66,7 +66,7 @@ impl<P: AsyncRead + Unpin> Lines<P> {
 }
 
 fn shown(lines: &[u8], show: &mut impl FnMut(&[u8])) {
-    let lines = lines.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let lines = lines.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
     lines.filter(|line| !line.is_empty()).for_each(show);
 }
 

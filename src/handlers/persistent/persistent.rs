@@ -17,17 +17,23 @@ use tokio::sync::Notify;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::engine::Output;
 use crate::engine::Received;
 use crate::handlers::answer;
+use crate::handlers::exec::GIVEN_UP;
 use crate::handlers::group;
 use crate::handlers::group::Group;
 use crate::handlers::persistent::board::Asker;
 use crate::handlers::persistent::board::Board;
 use crate::handlers::persistent::board::LOCK_LOST;
 use crate::handlers::persistent::board::Request;
+use crate::handlers::persistent::board::Rest;
+use crate::handlers::persistent::board::Told;
 use crate::handlers::persistent::board::Withdrawn;
 use crate::handlers::persistent::keeper::Keeper;
+use crate::handlers::program::NotStarted;
 use crate::handlers::program::Program;
+use crate::handlers::shortage::Shortage;
 use crate::handlers::site::Site;
 use crate::handlers::trace::trace_in;
 use crate::handlers::variables;
@@ -35,6 +41,7 @@ use crate::handlers::variables::Variables;
 use crate::limits;
 use crate::processor::Assignment;
 use crate::processor::Failure;
+use crate::processor::Outcome;
 use crate::processor::Taker;
 use crate::processor::guarded;
 use crate::wire::DeliveryEnvelope;
@@ -62,7 +69,8 @@ pub(crate) struct PersistentOptions {
 /// Children that run on, each of which takes requests in lines of JSON and answers them in any order.
 ///
 /// A child that dies, answers garbage, or must not go on with one of its messages is ended with its whole group; what
-/// it held has failed, and another takes its place.
+/// it held has failed, and another takes its place. If it held several messages, nobody knows which of them is to blame: an
+/// extra child gets them one by one, and is ended when it has had nothing to do for a while.
 ///
 /// # Dropping
 /// The children are killed; [`Persistent::close`] lets them finish.
@@ -78,9 +86,21 @@ pub(super) struct Crew {
     lasting: Variables,
     pub(super) timeout: Duration,
     site: Site,
+    shortage: Shortage,
     board: Mutex<Board<Assignment>>,
     /// For each seat.
     bells: Vec<Bells>,
+}
+
+/// What a child wrote is kept with an attempt that failed, and with a dead letter that says nothing else.
+fn with_output(said: Result<Outcome, Failure>, output: Output) -> Result<Outcome, Failure> {
+    match said {
+        Ok(Outcome::DeadLetter { reason, description }) if description.is_empty() => {
+            Ok(Outcome::DeadLetter { reason, description: output.text })
+        }
+        Ok(outcome) => Ok(outcome),
+        Err(failure) => Err(failure.output(output)),
+    }
 }
 
 /// What wakes the keeper of one child.
@@ -106,7 +126,11 @@ struct Line<'a> {
 
 impl Asker for Assignment {
     fn is_cancelled(&self) -> bool {
-        self.context().is_cancelled()
+        self.context().is_lost()
+    }
+
+    fn is_suspect(&self) -> bool {
+        self.context().message().is_suspect()
     }
 }
 
@@ -119,15 +143,22 @@ impl Persistent {
             program: Program { argv: options.argv, cwd: options.cwd },
             timeout: options.timeout,
             site,
+            shortage: Shortage::default(),
             board: Mutex::new(Board::new(seats, options.in_flight_max, options.timeout)),
-            bells: (0..seats).map(|_| Bells::default()).collect(),
+            bells: (0..=seats).map(|_| Bells::default()).collect(),
         });
         let (stop, stopping) = watch::channel(false);
         let mut keepers = JoinSet::new();
-        for seat in 0..seats {
-            keepers.spawn(Keeper { crew: crew.clone(), seat, stop: stopping.clone() }.keep());
+        for seat in 0..=seats {
+            let keeper = Keeper { crew: crew.clone(), seat, is_extra: seat == seats, stop: stopping.clone() };
+            keepers.spawn(keeper.keep());
         }
         Persistent { crew, stop, keepers: Mutex::new(keepers) }
+    }
+
+    /// Until when no child can be started because the daemon lacks something for it, and why; none when one is up.
+    pub(crate) fn cannot_start_until(&self) -> Option<(Duration, String)> {
+        self.crew.with_board(|board| board.shortage())
     }
 
     /// Takes no more messages, and gives back those no child has begun; the others go on.
@@ -175,7 +206,12 @@ impl Taker for Persistent {
             board.close();
             board.ids()
         });
-        numbers.into_iter().for_each(|number| self.crew.give_up(number));
+        if !numbers.is_empty() {
+            let (program, messages) = (self.crew.name(), numbers.len());
+            tracing::warn!(program, messages, "terminating programs that still run: the drain time is over");
+        }
+        // Their keepers ask them to end, and kill them if they do not.
+        numbers.into_iter().for_each(|number| self.crew.withdraw(number, GIVEN_UP, |_| ()));
     }
 }
 
@@ -186,8 +222,9 @@ impl Crew {
         let changed = change(&mut board);
         let told = board.told();
         drop(board);
-        for (assignment, verdict) in told {
-            assignment.end(verdict.and_then(|envelope| guarded(|| answer::said(&self.site, envelope))));
+        for Told { asker, verdict, output } in told {
+            let said = verdict.and_then(|envelope| guarded(|| answer::said(&self.site, envelope)));
+            asker.end(with_output(said, output));
         }
         changed
     }
@@ -198,11 +235,24 @@ impl Crew {
 
     /// The program's name, for people.
     pub(super) fn name(&self) -> &str {
-        self.program.argv.first().map(String::as_str).unwrap_or_default()
+        self.program.name()
     }
 
-    pub(super) fn start(&self) -> Result<Group, String> {
-        self.program.start(self.lasting.clone())
+    pub(super) fn start(&self) -> Result<Group, NotStarted> {
+        let started = self.program.start(self.lasting.clone());
+        if started.is_ok() {
+            self.shortage.note_start();
+        }
+        started
+    }
+
+    /// Notes that the daemon lacks something to start a child; says how long it is not tried again.
+    pub(super) fn note_shortage(&self, seat: usize, why: String) -> Duration {
+        let now = self.now();
+        self.shortage.note(now, self.name(), &why);
+        let until = self.shortage.pauses_until(now).map_or(now + limits::START_PAUSE_MIN, |(until, _)| until);
+        self.with_board(|board| board.rest_until(seat, Rest { until, why, is_shortage: true }, now));
+        until - now
     }
 
     /// The request an assignment makes; none if that cannot be written, which ends it.
@@ -319,14 +369,42 @@ impl Crew {
         self.with_board(|board| board.starting(seat));
     }
 
-    /// Fails all that a child held.
-    pub(super) fn fail_held(&self, seat: usize, why: &str) {
-        self.with_board(|board| board.down(seat, why));
+    /// A child has written a line to its standard error.
+    pub(super) fn complained(&self, seat: usize, line: &str) {
+        self.with_board(|board| board.complained(seat, line));
+    }
+
+    /// Fails all that a child held; says because of what it was ended, if because of one of these.
+    pub(super) fn fail_held(&self, seat: usize, why: &str) -> Option<String> {
+        self.with_board(|board| board.down(seat, why))
+    }
+
+    /// Waits until there is something for the extra child.
+    pub(super) async fn suspects(&self, seat: usize) {
+        while !self.with_board(|board| board.has_suspects()) {
+            self.bells[seat].written.notified().await;
+        }
+    }
+
+    /// Gives the extra child nothing more, if there is nothing for it; says whether.
+    pub(super) fn dismiss_extra(&self, seat: usize) -> bool {
+        self.with_board(|board| {
+            let is_idle = !board.has_suspects();
+            if is_idle {
+                board.ending(seat);
+            }
+            is_idle
+        })
+    }
+
+    pub(super) fn fail_suspects(&self, why: &str) {
+        self.with_board(|board| board.fail_suspects(why));
     }
 
     pub(super) fn rest(&self, seat: usize, rest: Duration, why: String) {
         let now = self.now();
-        self.with_board(|board| board.rest_until(seat, now + rest, why, now));
+        let rest = Rest { until: now + rest, why, is_shortage: false };
+        self.with_board(|board| board.rest_until(seat, rest, now));
     }
 
     pub(super) fn starting(&self, seat: usize) {

@@ -1,6 +1,9 @@
 //! What holds for a program that is run once a message.
 
+use rustix::io::Errno;
+
 use crate::handlers::exec::Exec;
+use crate::handlers::group::REFUSED;
 use crate::handlers::tests::stage::Stage;
 use crate::handlers::tests::stage::reason;
 use crate::handlers::tests::stage::script;
@@ -26,6 +29,32 @@ async fn the_exit_code_says_how_it_ended() {
     assert_eq!(reason(run("kill -9 $$").await), "killed by signal 9");
     let Ok(Outcome::DeadLetter { reason, .. }) = run("echo bad data >&2; exit 65").await else { panic!() };
     assert_eq!(reason, "bad data");
+}
+
+#[tokio::test]
+async fn a_program_that_wants_its_message_again_has_used_up_an_attempt() {
+    for text in ["exit 75", "echo busy >&2; exit 75", "exit 1", "kill -9 $$"] {
+        let failure = run(text).await.expect_err("it did not complete its message");
+        assert!(!failure.is_unbegun(), "{text}: it would be tried again for ever");
+    }
+}
+
+#[tokio::test]
+async fn everything_a_failed_program_wrote_is_kept_and_not_only_its_last_line() {
+    let text = "echo loading; printf 'Traceback\\n  File x.py, line 7\\nValueError: 5\\n' >&2; exit 1";
+    let failure = run(text).await.unwrap_err();
+    assert_eq!(failure.reason(), "exit code 1: ValueError: 5");
+    let kept = failure.output.expect("it wrote something").text;
+    assert_eq!(kept, "Traceback\n  File x.py, line 7\nValueError: 5\n--- standard output:\nloading\n");
+    let failure = run("echo busy >&2; echo no luck >&2; exit 75").await.unwrap_err();
+    assert_eq!(failure.output.expect("it wrote something").text, "busy\nno luck\n");
+    let Ok(Outcome::DeadLetter { description, .. }) = run("echo one >&2; echo two >&2; exit 65").await else {
+        panic!()
+    };
+    assert_eq!(description, "one\ntwo\n");
+    let failure = run("yes | head -c 20000 >&2; exit 1").await.unwrap_err();
+    let kept = failure.output.expect("it wrote something");
+    assert_eq!((kept.text.len(), kept.cut_bytes), (4_096, 20_000 - 4_096));
 }
 
 #[tokio::test]
@@ -100,4 +129,27 @@ async fn what_cannot_be_started_is_a_failure_that_says_why() {
     assert_eq!(reasons[2], "start \"./plain\": it is not an executable file");
     assert_eq!(reasons[3], "start \"\": it has no name");
     assert!(reasons[4].starts_with("start \"sh\": its folder /"), "{}", reasons[4]);
+}
+
+#[tokio::test]
+async fn a_start_that_fails_for_lack_of_something_uses_up_no_attempt_and_pauses_its_handler() {
+    let stage = Stage::new().await;
+    let exec = Exec::new(script(stage.folder.path(), "exit 0"), stage.site.clone());
+    for errno in [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM] {
+        REFUSED.set(Some(errno.raw_os_error()));
+        let failure = stage.handle(&exec, Message::new("body")).await.expect_err("it was not started");
+        assert!(
+            failure.is_unbegun() && failure.reason().starts_with("start \"sh\": "),
+            "{}",
+            failure.reason()
+        );
+        assert!(exec.shortage().pauses_until(stage.site.clock.elapsed()).is_some());
+    }
+    for errno in [Errno::NOENT, Errno::ACCESS] {
+        REFUSED.set(Some(errno.raw_os_error()));
+        let failure = stage.handle(&exec, Message::new("body")).await.expect_err("it was not started");
+        assert!(!failure.is_unbegun(), "what is wrong with the program is a failure of the attempt");
+    }
+    REFUSED.set(None);
+    assert!(stage.handle(&exec, Message::new("body")).await.is_ok());
 }

@@ -1,5 +1,7 @@
 //! The handlers with real children and a real receiver.
 
+mod blame;
+mod drain;
 mod ear;
 mod ending;
 mod environment;
@@ -7,6 +9,7 @@ mod exec;
 #[cfg(target_os = "linux")]
 mod fence;
 mod forward;
+mod gated;
 mod order;
 mod persistent;
 mod receiver;

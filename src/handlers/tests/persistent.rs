@@ -5,8 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use rustix::io::Errno;
 use tokio::sync::oneshot;
 
+use crate::handlers::group::REFUSED;
 use crate::handlers::persistent::Persistent;
 use crate::handlers::persistent::PersistentOptions;
 use crate::handlers::tests::ear::Ear;
@@ -30,7 +32,7 @@ for line in sys.stdin:
     message = request["message"]
     word = message.get("body_text")
     if word == "die":
-        sys.stderr.write("cannot go on\n")
+        sys.stderr.write("Traceback\n  here\ncannot go on\n")
         os._exit(3)
     elif word == "answer and die":
         os.write(1, json.dumps({"id": request["id"], "state": word}).encode() + b"\n")
@@ -114,6 +116,34 @@ async fn ask(stage: &Stage, persistent: &Persistent, word: &str) -> Result<Outco
 }
 
 #[tokio::test]
+async fn children_that_cannot_be_started_for_lack_of_something_use_up_no_attempt() {
+    for errno in [Errno::MFILE, Errno::AGAIN] {
+        REFUSED.set(Some(errno.raw_os_error()));
+        let Some((stage, persistent)) = begin(|options| options.processes = 2).await else { return };
+        for _ in 0..20 {
+            let given = give(&stage, &persistent, "hello").await;
+            let failure = given.ended.await.expect("it ends").expect_err("no child was started");
+            assert!(failure.is_unbegun(), "{}", failure.reason());
+            assert!(failure.reason().starts_with("start \"python3\": "), "{}", failure.reason());
+            given.handed.complete().await;
+        }
+        let (_, why) = persistent.cannot_start_until().expect("nothing is to be handed out");
+        assert!(why.starts_with("start \"python3\": "), "{why}");
+        REFUSED.set(None);
+        while persistent.cannot_start_until().is_some() {
+            tokio::task::yield_now().await;
+        }
+        assert!(ask(&stage, &persistent, "hello").await.is_ok());
+        persistent.close().await;
+    }
+    REFUSED.set(Some(Errno::NOENT.raw_os_error()));
+    let Some((stage, persistent)) = begin(|_| ()).await else { return };
+    let failure = give(&stage, &persistent, "hello").await.ended.await.expect("it ends").unwrap_err();
+    assert!(!failure.is_unbegun(), "what is wrong with the program is a failure of the attempt");
+    REFUSED.set(None);
+}
+
+#[tokio::test]
 async fn many_messages_are_with_the_children_at_once() {
     let Some((stage, persistent)) = begin(|options| options.processes = 2).await else { return };
     let asking = (0..500).map(|number| {
@@ -134,6 +164,16 @@ async fn a_child_that_dies_fails_what_it_held_and_is_started_again() {
         assert_eq!(why, "python3 ended: exit code 3: cannot go on");
         ask(&stage, &persistent, "hello").await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn what_a_child_wrote_while_it_held_a_message_is_kept_with_its_failure() {
+    let Some((stage, persistent)) = begin(|_| ()).await else { return };
+    ask(&stage, &persistent, "hello").await.unwrap();
+    let given = give(&stage, &persistent, "die").await;
+    let failure = given.ended.await.unwrap().unwrap_err();
+    assert_eq!(failure.output.expect("it wrote something").text, "Traceback\n  here\ncannot go on\n");
+    given.handed.complete().await;
 }
 
 #[tokio::test]
@@ -189,7 +229,7 @@ async fn a_lost_lock_ends_the_child_and_fails_what_else_it_held() {
     persistent.cancel(hanging.number);
     assert_eq!(ear.hear().await, None);
     assert_eq!(hanging.end().await.unwrap_err(), "its lock was lost");
-    let because = "python3 was restarted, because of another message: its lock was lost";
+    let because = "python3 was ended, because of another message: its lock was lost";
     assert_eq!(behind.end().await.unwrap_err(), because);
     ask(&stage, &persistent, "hello").await.unwrap();
 }
@@ -229,7 +269,10 @@ async fn giving_up_everything_ends_what_children_hold_and_what_waits() {
     assert_eq!(ear.hear().await.as_deref(), Some("up"));
     persistent.give_up_all();
     assert_eq!(ear.hear().await, None);
-    assert_eq!(hanging.end().await.unwrap_err(), "it was given up");
+    assert_eq!(
+        hanging.end().await.unwrap_err(),
+        "terminated: the daemon was stopped, and its drain time was over"
+    );
     assert_eq!(waiting.end().await.unwrap_err(), "the handler is closed");
 }
 

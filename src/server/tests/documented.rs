@@ -25,7 +25,8 @@ fn operations(document: &Value) -> Vec<(String, String, Value)> {
 
 /// Requests that succeed, in an order in which they do: method, path, body.
 async fn requests(house: &House) -> Vec<(&'static str, String, Value)> {
-    let queue = house.create("q", QueueOptions::default()).await;
+    let remembers = QueueOptions { history: Some(Duration::from_secs(3_600)), ..QueueOptions::default() };
+    let queue = house.create("q", remembers).await;
     house.create("defined", QueueOptions::default()).await;
     for body in 0..12 {
         queue.send(Message::new("x").workflow(format!("w{body}"))).await.unwrap();
@@ -66,6 +67,7 @@ async fn requests(house: &House) -> Vec<(&'static str, String, Value)> {
         ("POST", q("/messages"), none()),
         ("GET", q("/messages"), none()),
         ("GET", q(&format!("/messages/{scheduled}")), none()),
+        ("POST", q(&format!("/messages/{scheduled}/reschedule")), json!({ "at": "2099-01-01T00:00:00Z" })),
         ("DELETE", q(&format!("/messages/{scheduled}")), none()),
         ("POST", q("/receive"), none()),
         ("POST", q("/receive_deferred"), json!({ "sequence_numbers": [aside] })),
@@ -91,6 +93,7 @@ async fn requests(house: &House) -> Vec<(&'static str, String, Value)> {
         ("POST", q("/dead_letters/redrive"), json!({ "all": true })),
         ("POST", q("/dead_letters/purge"), json!({ "reason": "r" })),
         ("POST", q("/purge"), json!({ "reason": "r" })),
+        ("GET", q("/history"), none()),
     ]
 }
 

@@ -24,16 +24,19 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Timestamp;
+use crate::engine::Client;
 use crate::engine::Engine;
 use crate::engine::Queue;
 use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::message::Message;
 use crate::queue::QueueOptions;
+use crate::server::FullWindow;
 use crate::server::Host;
 use crate::server::Place;
 use crate::server::Server;
 use crate::server::ServerOptions;
+use crate::server::TooLarge;
 use crate::testing::ManualClock;
 use crate::wire::Problem;
 use crate::wire::WireDuration;
@@ -75,6 +78,10 @@ pub(crate) struct FakeHost {
     pub(crate) not_ready: Mutex<Option<String>>,
     pub(crate) paused: AtomicBool,
     pub(crate) backups: Option<PathBuf>,
+    /// Messages that are too large for their receivers.
+    pub(crate) too_large: Mutex<Vec<(QueueName, TooLarge)>>,
+    /// A queue whose receivers are sent nothing for now.
+    pub(crate) full_window: Mutex<Option<(QueueName, FullWindow)>>,
 }
 
 impl Host for FakeHost {
@@ -89,9 +96,12 @@ impl Host for FakeHost {
             started_at: WireTime(Timestamp::from_millis(0)),
             file: None,
             file_bytes: None,
+            storage_free_bytes: None,
             definitions: 1,
             handlers_running: 0,
             reload_problem: None,
+            clock_step: None,
+            fault: None,
         }
     }
 
@@ -101,6 +111,7 @@ impl Host for FakeHost {
 
     fn definitions(&self) -> Vec<DefinitionView> {
         vec![DefinitionView {
+            held_back: None,
             queue: "defined".to_owned(),
             file: "workflows/defined.toml".to_owned(),
             handlers: vec!["exec true".to_owned()],
@@ -112,16 +123,41 @@ impl Host for FakeHost {
         }]
     }
 
+    fn reload_problem(&self) -> Option<String> {
+        None
+    }
+
     fn reload(&self) -> BoxFuture<'_, Result<(), Problem>> {
         Box::pin(async { Ok(()) })
     }
 
-    fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<(), Box<Problem>> {
-        if queue.as_str() != "defined" {
-            return Err(Box::new(Problem::new("no_handlers", format!("queue {queue} has no handlers"))));
-        }
-        self.paused.store(paused, Ordering::Relaxed);
-        Ok(())
+    fn set_paused<'a>(
+        &'a self,
+        _client: &'a Client,
+        queue: &'a QueueName,
+        paused: bool,
+    ) -> BoxFuture<'a, Result<(), Problem>> {
+        Box::pin(async move {
+            if queue.as_str() != "defined" {
+                return Err(Problem::new("no_handlers", format!("queue {queue} has no handlers")));
+            }
+            self.paused.store(paused, Ordering::Relaxed);
+            Ok(())
+        })
+    }
+
+    fn is_own(&self, queue: &QueueName) -> bool {
+        queue.as_str() == "seriatim.schedules"
+    }
+
+    fn too_large(&self, queue: &QueueName) -> Vec<TooLarge> {
+        let known = self.too_large.lock().unwrap();
+        known.iter().filter(|(of, _)| of == queue).map(|(_, message)| *message).collect()
+    }
+
+    fn full_window(&self, queue: &QueueName) -> Option<FullWindow> {
+        let known = self.full_window.lock().unwrap();
+        known.as_ref().filter(|(of, _)| of == queue).map(|(_, window)| *window)
     }
 
     fn schedules(&self) -> BoxFuture<'_, Result<Vec<ScheduleView>, Problem>> {

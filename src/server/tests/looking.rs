@@ -5,9 +5,16 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::clock::Timestamp;
 use crate::engine::Queue;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::message::Message;
+use crate::queue::Order;
 use crate::queue::QueueOptions;
+use crate::queue::Spent;
+use crate::server::host::FullWindow;
+use crate::server::host::TooLarge;
 use crate::server::tests::house::House;
 
 async fn fail(queue: &Queue, reason: &str) {
@@ -199,6 +206,117 @@ async fn what_is_blocked_says_why_and_what_comes_next() {
     assert_eq!(house.get("/v1/blocked?queue=nowhere").await.code(), "queue_not_found");
 }
 
+/// Notes that a receiver takes less than the message it came to has.
+fn too_large(house: &House, queue: &str, number: u64) {
+    let known = TooLarge {
+        sequence_number: SequenceNumber::new(number),
+        bytes: 2_000,
+        bytes_max: 1_000,
+        since: Timestamp::from_millis(1_000),
+    };
+    house.host.too_large.lock().unwrap().push((QueueName::new(queue).unwrap(), known));
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_large_for_its_receivers_is_blocked_with_both_sizes() {
+    let house = House::open().await;
+    let orders = house.create("orders", QueueOptions::by_position()).await;
+    let plain = house.create("plain", QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
+    for workflow in ["a", "b"] {
+        send(&orders, workflow, 1).await;
+        send(&orders, workflow, 2).await;
+    }
+    plain.send(Message::new("x")).await.unwrap();
+    let number = orders.workflow("b").unwrap().messages(0, 1).await.unwrap()[0].sequence_number.get();
+    assert!(house.get("/v1/blocked").await.json()["blocked"].as_array().unwrap().is_empty());
+    too_large(&house, "orders", number);
+    // It stands behind another, and keeps nobody waiting.
+    too_large(&house, "orders", number - 1);
+    let alone = plain.peek(SequenceNumber::new(0), 1).await.unwrap()[0].sequence_number.get();
+    too_large(&house, "plain", alone);
+    // One that was settled since.
+    too_large(&house, "plain", 99);
+
+    for path in ["/v1/blocked", "/v1/blocked?cause=too_large", "/v1/blocked?limit=1"] {
+        let mut rows = Vec::new();
+        let mut page = house.get(path).await.json();
+        rows.extend(page["blocked"].as_array().unwrap().clone());
+        while let Some(after) = page["after"].as_str() {
+            assert!(rows.len() < 3, "it ends: {rows:?}");
+            page = house.get(&format!("{path}&after={after}")).await.json();
+            rows.extend(page["blocked"].as_array().unwrap().clone());
+        }
+        assert_eq!(rows.len(), 2, "{path}: {rows:?}");
+        assert_eq!((&rows[0]["workflow_id"], &rows[0]["waiting"]), (&json!("b"), &json!(2)));
+        assert_eq!((&rows[1]["workflow_id"], &rows[1]["sequence_number"]), (&Value::Null, &json!(alone)));
+        for row in &rows {
+            assert_eq!((&row["cause"], &row["next_action"]), (&json!("too_large"), &json!("nothing")));
+            assert_eq!((&row["message_bytes"], &row["receiver_bytes_max"]), (&json!(2_000), &json!(1_000)));
+            assert!(row["next"].as_str().unwrap().contains("a limit of at least 2000 bytes"), "{row}");
+        }
+    }
+    assert!(house.get("/v1/blocked?cause=retry").await.json()["blocked"].as_array().unwrap().is_empty());
+    let filter = json!({ "verb": "hold", "filter": { "cause": ["too_large"] } });
+    let refused = house.post("/v1/queues/orders/operate", filter).await;
+    assert_eq!(refused.json()["field"], "filter", "{refused:?}");
+    // Whoever takes larger messages has it now.
+    let _first = orders.receive(Duration::ZERO).await.unwrap().unwrap();
+    let _second = orders.receive(Duration::ZERO).await.unwrap().unwrap();
+    let row = house.get("/v1/blocked?queue=orders").await.json();
+    assert!(row["blocked"].as_array().unwrap().is_empty(), "{row}");
+}
+
+#[tokio::test]
+async fn a_queue_whose_receivers_have_a_full_window_is_blocked_while_messages_wait() {
+    let house = House::open().await;
+    let plain = house.create("plain", QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
+    let window = FullWindow { messages: 3, since: Timestamp::from_millis(1_000) };
+    *house.host.full_window.lock().unwrap() = Some((QueueName::new("plain").unwrap(), window));
+    assert!(house.get("/v1/blocked").await.json()["blocked"].as_array().unwrap().is_empty(), "nothing waits");
+    plain.send(Message::new("x")).await.unwrap();
+    for path in ["/v1/blocked", "/v1/blocked?cause=prefetch_window"] {
+        let rows = house.get(path).await.json()["blocked"].clone();
+        assert_eq!(rows.as_array().unwrap().len(), 1, "{rows}");
+        assert_eq!((&rows[0]["cause"], &rows[0]["waiting"]), (&json!("prefetch_window"), &json!(1)));
+        assert!(rows[0]["next"].as_str().unwrap().contains("at most 3 ahead"), "{rows}");
+    }
+    assert!(house.get("/v1/blocked?cause=too_large").await.json()["blocked"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_quarantined_workflow_shows_the_last_error_of_the_message_that_was_exhausted() {
+    let house = House::open().await;
+    let options =
+        QueueOptions { delivery_count_max: 1, spent: Some(Spent::Quarantine), ..QueueOptions::by_position() };
+    let queue = house.create("orders", options).await;
+    send(&queue, "w", 1).await;
+    send(&queue, "w", 2).await;
+    fail(&queue, "unknown currency").await;
+    let blocked = house.get("/v1/blocked").await.json()["blocked"][0].clone();
+    assert_eq!(
+        (&blocked["hold_cause"], &blocked["position"]),
+        (&json!("quarantine"), &json!(1)),
+        "{blocked}"
+    );
+    assert_eq!(blocked["last_error"], "unknown currency", "{blocked}");
+}
+
+#[tokio::test]
+async fn counts_have_the_words_of_the_contract() {
+    let house = House::open().await;
+    let options = QueueOptions { delivery_count_max: 1, ..QueueOptions::by_position() };
+    let queue = house.create("orders", options).await;
+    send(&queue, "w", 1).await;
+    fail(&queue, "no").await;
+    let counts = house.get("/v1/queues/orders").await.json()["counts"].clone();
+    assert_eq!(
+        (&counts["exhausted"], &counts["retry"], &counts["by_consumer"]),
+        (&json!(1), &json!(0), &json!(0))
+    );
+    let blocked = house.get("/v1/blocked").await.json()["blocked"][0].clone();
+    assert_eq!(blocked["hold_cause"], "exhausted");
+}
+
 #[tokio::test]
 async fn what_is_blocked_comes_in_pages_over_all_queues() {
     let house = House::open().await;
@@ -253,4 +371,42 @@ async fn dead_letters_come_by_reason_and_in_pages() {
     );
     assert_eq!(page["dead_letters"][0]["description"], "all of it");
     assert_eq!(house.get("/v1/queues/orders/dead_letters?after=x").await.json()["field"], "after");
+}
+
+#[tokio::test]
+async fn what_has_ended_is_looked_at_where_nothing_is_stored_any_more() {
+    let house = House::open().await;
+    let options = QueueOptions { history: Some(Duration::from_secs(3_600)), ..QueueOptions::by_position() };
+    let queue = house.create("orders", options).await;
+    for position in 1..=3 {
+        send(&queue, "w", position).await;
+        let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+        delivery.complete().await.unwrap();
+    }
+    let page = house.get("/v1/queues/orders/history?workflow=w&limit=2").await.json();
+    let numbers = |page: &Value| {
+        let entries = page["history"].as_array().unwrap().iter();
+        entries.map(|entry| entry["sequence_number"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!((numbers(&page), &page["before"]), (vec![3, 2], &json!(2)));
+    let rest = house.get("/v1/queues/orders/history?workflow=w&limit=2&before=2").await.json();
+    assert_eq!((numbers(&rest), rest.get("before")), (vec![1], None));
+    assert_eq!(numbers(&house.get("/v1/queues/orders/history").await.json()), [3, 2, 1]);
+    assert!(numbers(&house.get("/v1/queues/orders/history?workflow=v").await.json()).is_empty());
+
+    let message = house.get("/v1/queues/orders/messages/2").await.json();
+    assert_eq!((&message["status"], &message["position"]), (&json!("ended"), &json!(2)));
+    assert_eq!((&message["ended"]["ending"], &message["delivery_count"]), (&json!("completed"), &json!(1)));
+    assert_eq!(house.get("/v1/queues/orders/messages/9").await.code(), "message_not_found");
+    let stored = house.get("/v1/queues/orders/workflow?id=w").await.json();
+    assert_eq!((&stored["status"], &stored["next_position"]), (&json!("idle"), &json!(4)), "its cursor is");
+    assert_eq!(house.get("/v1/queues/orders").await.json()["history"], 3);
+
+    let options = QueueOptions { history: Some(Duration::from_secs(3_600)), ..QueueOptions::default() };
+    let arrival = house.create("arrival", options).await;
+    arrival.send(Message::new("x").workflow("w")).await.unwrap();
+    arrival.receive(Duration::ZERO).await.unwrap().unwrap().complete().await.unwrap();
+    let ended = house.get("/v1/queues/arrival/workflow?id=w").await.json();
+    assert_eq!((&ended["status"], &ended["ended"]["ending"]), (&json!("ended"), &json!("completed")));
+    assert_eq!(house.get("/v1/queues/arrival/workflow?id=v").await.code(), "workflow_not_found");
 }

@@ -53,12 +53,68 @@ async fn a_dry_run_says_what_would_happen_and_does_nothing() {
     for (verb, request, code) in [
         ("resume", json!({}), "not_held"),
         ("release_lock", json!({}), "not_locked"),
-        ("void", json!({ "from": 0 }), "not_missing"),
+        ("void", json!({ "from": 0 }), "misuse"),
+        ("void", json!({ "from": 1, "to": 9 }), "not_missing"),
+        ("void", json!({ "from": 3, "to": 9 }), "not_missing"),
     ] {
         let mut request = request;
         request["dry_run"] = json!(true);
         assert_eq!(operate(&house, "w", verb, request).await.code(), code, "{verb}");
     }
+    assert!(house.get("/v1/audit").await.json()["actions"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_dry_run_of_a_redrive_is_judged_as_the_redrive_is() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let mut numbers = Vec::new();
+    for position in [1, 2] {
+        send(&queue, "w", position).await;
+        let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+        numbers.push(delivery.sequence_number().get());
+        delivery.dead_letter("x", "").await.unwrap();
+    }
+    let redrive = async |number: u64, request: Value| {
+        house.post(&format!("/v1/queues/orders/dead_letters/{number}/redrive"), request).await
+    };
+    let passed = redrive(numbers[0], json!({ "dry_run": true })).await;
+    assert_eq!(passed.code(), "place_passed");
+    assert!(passed.json()["detail"].as_str().unwrap().contains("--position"), "{passed:?}");
+    let many = async |request: Value| house.post("/v1/queues/orders/dead_letters/redrive", request).await;
+    let would = many(json!({ "all": true, "dry_run": true })).await.json();
+    assert_eq!(
+        (&would["in_place"], &would["refused"][1]["error"]["code"]),
+        (&json!(0), &json!("place_passed"))
+    );
+    let anew = redrive(numbers[0], json!({ "dry_run": true, "position": 3 })).await.json();
+    assert_eq!((&anew["redriven"], &anew["dry_run"]), (&json!("as_new"), &json!(true)));
+    assert_eq!(
+        redrive(numbers[0], json!({ "dry_run": true, "position": 2 })).await.code(),
+        "already_settled"
+    );
+
+    let resume = json!({ "dry_run": true, "redrive": true });
+    assert_eq!(operate(&house, "w", "resume", resume).await.code(), "not_held");
+    assert_eq!(house.get("/v1/queues/orders").await.json()["counts"]["dead_lettered"], 2);
+    let again = redrive(numbers[0], json!({ "position": 3 })).await.json();
+    assert_eq!((&again["redriven"], &again["sequence_number"]), (&json!("as_new"), &anew["sequence_number"]));
+}
+
+#[tokio::test]
+async fn one_message_and_one_position_are_said_as_one() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::by_position()).await;
+    send(&queue, "w", 2).await;
+    let told = async |verb: &str, request: Value| {
+        operate(&house, "w", verb, request).await.json()["effect"].as_str().unwrap().to_owned()
+    };
+    let void = told("void", json!({ "from": 1, "dry_run": true })).await;
+    assert!(void.starts_with("position 1 will never be waited for"), "{void}");
+    assert!(told("hold", json!({ "dry_run": true })).await.ends_with("; 1 message waits"));
+    assert!(told("skip_gap", json!({ "dry_run": true })).await.starts_with("position 1 is given up"));
+    let purge = told("purge", json!({ "dry_run": true })).await;
+    assert_eq!(purge, "up to 1 message, 0 set aside and 0 dead letters are removed");
 }
 
 #[tokio::test]
@@ -174,7 +230,7 @@ async fn dead_letters_are_put_back_one_by_one_and_together() {
     assert_eq!(house.post(&path(numbers[0]), json!({})).await.code(), "not_dead_lettered");
     let many = async |request: Value| house.post("/v1/queues/orders/dead_letters/redrive", request).await;
     let would = many(json!({ "letter_reason": "y", "dry_run": true })).await.json();
-    assert_eq!((&would["matched"], &would["as_new"]), (&json!(2), &json!(0)));
+    assert_eq!((&would["matched"], &would["as_new"]), (&json!(2), &json!(2)));
     assert_eq!(many(json!({ "workflow_id": "b" })).await.json()["as_new"], 1);
     assert_eq!(many(json!({ "letter_reason": "y" })).await.json()["as_new"], 1);
     assert_eq!(many(json!({})).await.json()["field"], "all");
@@ -186,4 +242,43 @@ async fn dead_letters_are_put_back_one_by_one_and_together() {
     let purge = async |request: Value| house.post("/v1/queues/orders/purge", request).await;
     assert_eq!(purge(json!({ "dry_run": true })).await.json(), json!({ "purged": 3, "dry_run": true }));
     assert_eq!(purge(json!({ "reason": "a test" })).await.json()["purged"], 3);
+}
+
+#[tokio::test]
+async fn what_the_daemon_keeps_for_itself_is_not_purged() {
+    let house = House::open().await;
+    let queue = house.create("seriatim.schedules", QueueOptions::default()).await;
+    queue.send(Message::new("x").workflow("w")).await.unwrap();
+    let purge = json!({ "reason": "a test" });
+    let told = house.post("/v1/queues/seriatim.schedules/purge", purge.clone()).await;
+    assert_eq!(told.code(), "queue_is_defined");
+    let told = house.post("/v1/queues/seriatim.schedules/workflow/purge?id=w", purge).await;
+    assert_eq!(told.code(), "queue_is_defined");
+    let many = json!({ "verb": "purge", "filter": { "all": true }, "reason": "a test" });
+    let told = house.post("/v1/queues/seriatim.schedules/operate", many).await;
+    assert_eq!(told.code(), "queue_is_defined");
+    assert_eq!(queue.view().await.unwrap().counts.ready, 1);
+}
+
+#[tokio::test]
+async fn each_cause_of_a_hold_is_shown_and_can_be_lifted_alone() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::by_position()).await;
+    send(&queue, "w", 2).await;
+    house.clock.advance(Duration::from_secs(600));
+    let told = operate(&house, "w", "hold", json!({ "reason": "look first" })).await.json();
+    let causes = |told: &Value| {
+        let holds = told["workflow"]["holds"].as_array().cloned().unwrap_or_default();
+        holds.iter().map(|hold| hold["cause"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(causes(&told), ["gap", "operator"]);
+    let would = operate(&house, "w", "resume", json!({ "cause": "gap", "dry_run": true })).await.json();
+    assert_eq!(would["effect"], "this cause is lifted; the workflow stays held: operator");
+    assert_eq!(operate(&house, "w", "resume", json!({ "cause": "exhausted" })).await.code(), "not_held");
+    let told = operate(&house, "w", "resume", json!({ "cause": "gap" })).await.json();
+    assert_eq!(causes(&told), ["operator"]);
+    let both = json!({ "cause": "operator", "redrive": true });
+    assert_eq!(operate(&house, "w", "resume", both).await.json()["field"], "cause");
+    let told = operate(&house, "w", "resume", json!({ "cause": "operator" })).await.json();
+    assert_eq!(told["workflow"]["status"], "waiting_for_predecessor");
 }

@@ -65,7 +65,7 @@ async fn a_failed_delivery_is_tried_again_when_it_says_or_its_queue_does() {
     let first = status_of(&house, &deliveries[0]).await;
     assert_eq!(
         (&first["status"], &first["attempts"][0]["reason"]),
-        (&json!("failed"), &json!("the bank is closed"))
+        (&json!("retry"), &json!("the bank is closed"))
     );
     assert_eq!(first["properties"]["hint"], "busy");
     assert_eq!(status_of(&house, &deliveries[1]).await["until"], "2099-01-01T00:00:00.000Z");
@@ -85,7 +85,7 @@ async fn a_delivery_set_aside_for_no_said_time_comes_back_when_its_definition_sa
     let deliveries = stocked(&house, "delays", QueueOptions::default(), &["a"]).await;
     assert_eq!(settle(&house, &deliveries[0], "defer", json!({})).await.status, 204);
     let message = status_of(&house, &deliveries[0]).await;
-    assert_eq!(message["status"], "asked");
+    assert_eq!(message["status"], "by_consumer");
     assert!(message["until"].is_string(), "{message}");
 }
 
@@ -95,7 +95,7 @@ async fn a_delivery_is_set_aside_moved_aside_or_given_back() {
     let deliveries = stocked(&house, "orders", QueueOptions::default(), &["a", "b", "c"]).await;
     let until = json!({ "until": "2099-01-01T00:00:00Z" });
     assert_eq!(settle(&house, &deliveries[0], "defer", until).await.status, 204);
-    assert_eq!(status_of(&house, &deliveries[0]).await["status"], "asked");
+    assert_eq!(status_of(&house, &deliveries[0]).await["status"], "by_consumer");
     assert_eq!(settle(&house, &deliveries[1], "dead_letter", json!({})).await.json()["field"], "reason");
     let reason = json!({ "reason": "invalid", "description": "no address" });
     assert_eq!(settle(&house, &deliveries[1], "dead_letter", reason).await.status, 204);
@@ -146,7 +146,7 @@ async fn many_are_completed_each_judged_for_itself() {
         .iter()
         .map(|one| one["error"]["code"].as_str().unwrap_or("-"))
         .collect();
-    assert_eq!(codes, ["-", "lock_lost", "-", "misuse"]);
+    assert_eq!(codes, ["-", "delivery_settled", "-", "misuse"]);
 }
 
 #[tokio::test]
@@ -161,12 +161,14 @@ async fn a_run_is_settled_from_its_first_on() {
     assert!(house.post(&format!("{path}/renew"), json!({})).await.json()["locked_until"].is_string());
     let next = json!({ "verb": "dead_letter", "reason": "invalid" });
     let request = json!({ "completed": 2, "state": "half", "next": next });
-    assert_eq!(house.post(&format!("{path}/settle"), request).await.status, 204);
+    assert_eq!(house.post(&format!("{path}/settle"), request.clone()).await.status, 204);
+    assert_eq!(house.post(&format!("{path}/settle"), request).await.status, 204, "the same again");
     let counts = queue.view().await.unwrap().counts;
     assert_eq!((counts.completed, counts.dead_lettered, counts.ready), (2, 1, 1));
     assert_eq!(house.get("/v1/queues/orders/workflow/state?id=w").await.body, "\"half\"");
     let again = house.post(&format!("{path}/settle"), json!({ "completed": 1 })).await;
-    assert_eq!(again.code(), "lock_lost");
+    assert_eq!((again.status.as_u16(), again.code()), (409, "delivery_settled".to_owned()));
+    assert_eq!(again.json()["detail"], "settle: the delivery is settled already (it was completed)");
     let rest = house.receive("orders", json!({})).await;
     assert_eq!(
         (&rest[0]["body_text"], &rest[0]["delivery_count"]),

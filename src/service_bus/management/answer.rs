@@ -9,6 +9,7 @@ use crate::amqp::Value;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_properties;
 use crate::amqp::message::encode_value;
+use crate::service_bus::holds::Hold;
 use crate::service_bus::management::request::Request;
 use crate::service_bus::refusal::Refusal;
 
@@ -18,17 +19,30 @@ pub(crate) struct Answer {
     description: String,
     condition: Option<&'static str>,
     body: Map,
+    /// Messages in it that are gone once it is on its way.
+    pub(crate) deletes: Vec<Hold>,
 }
 
 impl Answer {
     /// It was done.
     pub(crate) fn done(body: Map) -> Answer {
-        Answer { status: 200, description: "OK".to_owned(), condition: None, body }
+        Answer { status: 200, description: "OK".to_owned(), condition: None, body, deletes: Vec::new() }
     }
 
     /// There is nothing.
     pub(crate) fn nothing() -> Answer {
-        Answer { status: 204, description: "NoContent".to_owned(), condition: None, body: Map::new() }
+        Answer {
+            status: 204,
+            description: "NoContent".to_owned(),
+            condition: None,
+            body: Map::new(),
+            deletes: Vec::new(),
+        }
+    }
+
+    /// The same, with messages in it that are gone once it is on its way.
+    pub(crate) fn deleting(self, deletes: Vec<Hold>) -> Answer {
+        Answer { deletes, ..self }
     }
 
     pub(crate) fn refused(refusal: &Refusal) -> Answer {
@@ -37,6 +51,7 @@ impl Answer {
             description: refusal.description.clone(),
             condition: Some(refusal.condition),
             body: Map::new(),
+            deletes: Vec::new(),
         }
     }
 

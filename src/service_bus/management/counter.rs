@@ -3,6 +3,8 @@
 use bytes::Bytes;
 
 use crate::amqp::LinkId;
+use crate::amqp::Value;
+use crate::amqp::lookup;
 use crate::service_bus::address::Address;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::Link;
@@ -10,6 +12,7 @@ use crate::service_bus::links::Node;
 use crate::service_bus::management::answer::Answer;
 use crate::service_bus::management::locks;
 use crate::service_bus::management::looking;
+use crate::service_bus::management::replies::Reply;
 use crate::service_bus::management::request::Request;
 use crate::service_bus::management::scheduling;
 use crate::service_bus::management::sessions;
@@ -35,37 +38,55 @@ impl Talk {
         match node {
             Node::Tokens => {
                 let taken = self.take_token(&request);
-                self.reply(reply_link, tokens::answer(&request, taken));
+                self.answer_token(reply_link, request, taken);
             }
             Node::Management(entity) => self.manage(reply_link, Entity::clone(entity), request),
         }
     }
 
-    /// The link over which a request is answered: of the same session and node, and called as the request says.
+    /// The link over which a request is answered: called as the request says, or else of the same AMQP session and node.
     fn reply_link(&self, link: LinkId, node: &Node, request: &Request) -> Option<LinkId> {
         let is_of_node = |address: &Address| match (node, address) {
             (Node::Tokens, Address::Tokens) => true,
             (Node::Management(entity), Address::Management(path)) => {
-                path.is_dead_letters == entity.is_dead_letters
+                (path.is_dead_letters, path.is_transfer) == (entity.is_dead_letters, entity.is_transfer)
                     && path.queue.eq_ignore_ascii_case(entity.name().as_str())
             }
             _ => false,
         };
-        let mut found: Option<(bool, LinkId)> = None;
+        let mut found: Option<(bool, bool, bool, LinkId)> = None;
         for (id, candidate) in &self.links {
             let Link::Replies(replies) = candidate else { continue };
             let is_named = request.reply_to.is_some()
                 && replies.target.as_ref().map(|target| target.as_str()) == request.reply_to.as_deref();
-            if (is_named || is_of_node(&replies.node)) && id.channel() == link.channel() {
-                // What is named is better than what is only of the same node, and the last better than one before.
-                found = found.max(Some((is_named, *id)));
+            let is_beside = id.channel() == link.channel();
+            let is_of_node = is_of_node(&replies.node);
+            if is_named || (is_of_node && is_beside) {
+                // What is named is better than what is only of the same node: an SDK has its two links in two sessions.
+                // The last is better than one before.
+                found = found.max(Some((is_named, is_of_node, is_beside, *id)));
             }
         }
-        found.map(|(_, id)| id)
+        found.map(|(_, _, _, id)| id)
+    }
+
+    /// Answers who has shown a token. One for an entity that does not exist is refused: its client would take the refusal of
+    /// a link for a lost connection, and try for ever.
+    fn answer_token(&mut self, reply_link: LinkId, request: Request, taken: Result<(), Refusal>) {
+        let name = lookup(&request.application, "name").and_then(Value::as_str).unwrap_or_default();
+        let path = match (taken, Address::read(name)) {
+            (Ok(()), Address::Entity(path) | Address::Management(path)) if !path.queue.is_empty() => path,
+            (taken, _) => return self.reply(reply_link, tokens::answer(&request, taken)),
+        };
+        let shared = self.shared.clone();
+        self.start(async move {
+            let found = shared.entity(&path).await.map(drop);
+            move |talk: &mut Talk| talk.reply(reply_link, tokens::answer(&request, found))
+        });
     }
 
     fn manage(&mut self, reply_link: LinkId, entity: Entity, request: Request) {
-        if let Err(refusal) = self.may_manage(&entity, &request) {
+        if let Err(refusal) = request.check().and_then(|()| self.may_manage(&entity, &request)) {
             return self.reply(reply_link, Answer::refused(&refusal).encode(&request));
         }
         let session = match &request.session_id {
@@ -82,8 +103,8 @@ impl Talk {
                 tracing::debug!(%refusal, operation = request.operation, "refuse a request");
                 Answer::refused(&refusal)
             });
-            let payload = answer.encode(&request);
-            move |talk: &mut Talk| talk.reply(reply_link, payload)
+            let reply = Reply { payload: answer.encode(&request), deletes: answer.deletes };
+            move |talk: &mut Talk| talk.reply_with(reply_link, reply)
         });
     }
 }

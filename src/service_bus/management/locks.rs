@@ -4,7 +4,6 @@ use bytes::Bytes;
 
 use crate::amqp::Value;
 use crate::clock::Timestamp;
-use crate::header::Properties;
 use crate::limits;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Held;
@@ -15,19 +14,25 @@ use crate::service_bus::links::Parcel;
 use crate::service_bus::management::answer::Answer;
 use crate::service_bus::management::request::Request;
 use crate::service_bus::outgoing::State;
-use crate::service_bus::property;
+use crate::service_bus::property::Changes;
 use crate::service_bus::receive::Handing;
 use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::condition;
 use crate::service_bus::session::Session;
 use crate::service_bus::settle::Settlement;
 use crate::service_bus::shared::Shared;
+use crate::service_bus::talk::millis;
 
 /// Prolongs locks, all of them or those before the first that is lost.
 pub(crate) async fn renew(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
     let mut expirations = Vec::new();
     for token in request.tokens()? {
         let hold = shared.holds.get(entity.name(), token).ok_or_else(Refusal::lock_lost)?;
+        let asked_at_ms = millis(shared.client.elapsed());
         let until = renew_one(shared, entity, &hold).await?;
+        if let Some(place) = &hold.in_window {
+            place.note_renewed(asked_at_ms);
+        }
         shared.holds.prolong(token, until);
         expirations.push(Value::Timestamp(i64::try_from(until.as_millis()).unwrap_or(i64::MAX)));
     }
@@ -65,18 +70,21 @@ pub(crate) async fn update_disposition(
 }
 
 fn settlement(request: &Request) -> Result<(Settlement, Kind), Refusal> {
-    let modified = request.get("properties-to-modify").and_then(Value::as_map);
-    let properties: Properties = modified.map(property::read).unwrap_or_default();
-    Ok(match request.text("disposition-status") {
+    let modified = request.map("properties-to-modify")?;
+    let changes = modified.map(Changes::read).unwrap_or_default();
+    let (reason, description) = (request.text("deadletter-reason")?, request.text("deadletter-description")?);
+    Ok(match request.text("disposition-status")? {
         Some("completed") => (Settlement::Complete, Kind::Completed),
-        Some("abandoned") => (Settlement::Abandon(properties), Kind::Abandoned),
-        Some("defered" | "deferred") => (Settlement::Defer(properties), Kind::Deferred),
+        Some("abandoned") => (Settlement::Abandon(changes), Kind::Abandoned),
+        Some("defered" | "deferred") => (Settlement::Defer(changes), Kind::Deferred),
         Some("suspended") => {
-            let text = |name: &str| request.text(name).unwrap_or_default();
-            let (reason, description) = (text("deadletter-reason"), text("deadletter-description"));
-            (Settlement::suspend(reason, description, properties), Kind::DeadLettered)
+            let (reason, description) = (reason.unwrap_or_default(), description.unwrap_or_default());
+            (Settlement::suspend(reason, description, changes), Kind::DeadLettered)
         }
-        other => return Err(Refusal::argument(format!("the disposition {other:?} is not known"))),
+        Some(other) => {
+            return Err(Refusal::argument(format!("the disposition-status {other:?} is not known")));
+        }
+        None => return Err(Refusal::argument("disposition-status is missing")),
     })
 }
 
@@ -91,25 +99,39 @@ pub(crate) async fn receive_deferred(
     if numbers.len() > limits::RECEIVE_MAX {
         return Err(Refusal::argument(format!("more than {} numbers", limits::RECEIVE_MAX)));
     }
-    let deletes = request.number("receiver-settle-mode", 1) == 0;
+    let deletes = match request.number("receiver-settle-mode", 1)? {
+        0 => true,
+        1 => false,
+        other => return Err(Refusal::argument(format!("receiver-settle-mode is {other}, neither 0 nor 1"))),
+    };
+    if entity.is_transfer {
+        return Err(Refusal::new(
+            condition::MESSAGE_NOT_FOUND,
+            "nothing that could not be passed on is deferred",
+        ));
+    }
     let queue = &entity.queue;
-    let parcels = if entity.is_dead_letters {
+    let packed = if entity.is_dead_letters {
         let letters = shared.shelves.receive_deferred(queue, entity.options.lock, &numbers).await?;
-        shared.pack_letters(queue, letters, deletes).await?
+        shared.pack_letters(entity, letters, deletes, None)
     } else {
         let deliveries = match session {
             Some(session) => session.taken.receive_deferred(&numbers).await?,
             None => queue.receive_deferred(&numbers).await?,
         };
-        let handing = Handing { is_of_session: session.is_some(), deletes, state: State::Deferred };
-        shared.pack(queue, deliveries, handing).await?
+        let (is_of_session, state) = (session.is_some(), State::Deferred);
+        let handing = Handing { is_of_session, deletes, state, window: None };
+        shared.pack(queue, deliveries, handing)
     };
-    let messages = parcels.into_iter().map(entry).collect();
-    Ok(Answer::done(vec![(Value::string("messages"), Value::List(messages))]))
+    let parcels = packed.parcels;
+    let holds = parcels.iter().filter(|_| deletes).map(|parcel| parcel.hold.clone()).collect();
+    let messages = parcels.into_iter().map(|parcel| entry(parcel, deletes)).collect();
+    let answer = Answer::done(vec![(Value::string("messages"), Value::List(messages))]);
+    Ok(answer.deleting(holds))
 }
 
-fn entry(parcel: Parcel) -> Value {
-    let token = parcel.hold.map_or(Token([0; 16]), |hold| hold.token);
+fn entry(parcel: Parcel, deletes: bool) -> Value {
+    let token = if deletes { Token([0; 16]) } else { parcel.hold.token };
     let message: Bytes = parcel.payload;
     Value::Map(vec![
         (Value::string("lock-token"), Value::Uuid(token.0)),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
+
 use crate::amqp::Value;
 use crate::engine::DeadLetterView;
 use crate::engine::MessageStatus;
@@ -17,17 +19,42 @@ use crate::service_bus::outgoing::State;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::shared::Shared;
 
+/// What one look shows: messages in order of number, each with its number.
+pub(crate) type Look = Vec<(SequenceNumber, Bytes)>;
+
 /// Shows messages from a number on.
 pub(crate) async fn peek(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
-    let from = SequenceNumber::new(request.number("from-sequence-number", 0));
-    let max = usize::try_from(request.number("message-count", 1)).unwrap_or(usize::MAX);
+    let from = SequenceNumber::new(request.number("from-sequence-number", 0)?);
+    let max = usize::try_from(request.number("message-count", 1)?).unwrap_or(usize::MAX);
+    let seen = look(shared, entity, request.session_id.as_deref(), from, max).await?;
+    let shown: Vec<Value> = seen
+        .into_iter()
+        .map(|(_, payload)| Value::Map(vec![(Value::string("message"), Value::Binary(payload))]))
+        .collect();
+    match shown.is_empty() {
+        true => Ok(Answer::nothing()),
+        false => Ok(Answer::done(vec![(Value::string("messages"), Value::List(shown))])),
+    }
+}
+
+/// Looks at messages from a number on, those of one session if one is named: as many as one look may show.
+pub(crate) async fn look(
+    shared: &Shared,
+    entity: &Entity,
+    session: Option<&str>,
+    from: SequenceNumber,
+    max: usize,
+) -> Result<Look, Refusal> {
+    if entity.is_transfer {
+        return Ok(Look::new());
+    }
     let max = max.clamp(1, limits::SERVICE_BUS_PEEK_MAX);
     let views = match entity.is_dead_letters {
-        true => dead_letters(entity, from, max).await?,
-        false => messages(entity, from, max, request.session_id.as_deref()).await?,
+        true => dead_letters(entity, from, max, session).await?,
+        false => messages(entity, from, max, session).await?,
     };
     let mut bytes = 0;
-    let mut shown = Vec::with_capacity(views.len());
+    let mut seen = Look::with_capacity(views.len());
     for view in &views {
         let mut message = Outgoing::seen(view, 0);
         if entity.is_dead_letters && shared.shelves.is_deferred(entity.name(), view.sequence_number) {
@@ -35,15 +62,16 @@ pub(crate) async fn peek(shared: &Shared, entity: &Entity, request: &Request) ->
         }
         let payload = message.encode();
         bytes += payload.len();
-        if bytes > limits::SERVICE_BUS_ANSWER_BYTES && !shown.is_empty() {
+        if bytes > limits::SERVICE_BUS_ANSWER_BYTES && !seen.is_empty() {
             break;
         }
-        shown.push(Value::Map(vec![(Value::string("message"), Value::Binary(payload))]));
+        seen.push((view.sequence_number, payload));
     }
-    match shown.is_empty() {
-        true => Ok(Answer::nothing()),
-        false => Ok(Answer::done(vec![(Value::string("messages"), Value::List(shown))])),
-    }
+    Ok(seen)
+}
+
+fn is_of_session(workflow_id: Option<&WorkflowId>, session: Option<&str>) -> bool {
+    session.is_none_or(|id| workflow_id.map(WorkflowId::as_str) == Some(id))
 }
 
 async fn messages(
@@ -53,9 +81,8 @@ async fn messages(
     session: Option<&str>,
 ) -> Result<Vec<MessageView>, Refusal> {
     let is_wanted = |view: &MessageView| {
-        let is_of_session =
-            session.is_none_or(|id| view.workflow_id.as_ref().map(WorkflowId::as_str) == Some(id));
-        is_of_session && !matches!(view.status, MessageStatus::DeadLettered(_))
+        is_of_session(view.workflow_id.as_ref(), session)
+            && !matches!(view.status, MessageStatus::DeadLettered(_))
     };
     let (mut found, mut next, mut looked_at) = (Vec::new(), from, 0);
     while found.len() < max && looked_at < limits::SERVICE_BUS_LOOKS_MAX {
@@ -74,11 +101,15 @@ async fn dead_letters(
     entity: &Entity,
     from: SequenceNumber,
     max: usize,
+    session: Option<&str>,
 ) -> Result<Vec<MessageView>, Refusal> {
+    let is_wanted = |letter: &&DeadLetterView| {
+        letter.sequence_number >= from && is_of_session(letter.workflow_id.as_ref(), session)
+    };
     let (mut first, mut after): (BTreeSet<SequenceNumber>, Option<DeadLetterView>) = (BTreeSet::new(), None);
     loop {
         let page = entity.queue.dead_letters(after.as_ref(), limits::PAGE_MAX).await?;
-        first.extend(page.iter().map(|letter| letter.sequence_number).filter(|number| *number >= from));
+        first.extend(page.iter().filter(is_wanted).map(|letter| letter.sequence_number));
         while first.len() > max {
             first.pop_last();
         }
@@ -105,9 +136,9 @@ const ANY_TIME_MS: i64 = 253_402_300_800_000;
 /// Lists sessions in order of ID. Nobody knows when a state was set, so whoever asks for those since an instant is shown all
 /// that have one.
 pub(crate) async fn sessions(entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
-    let skip = usize::try_from(request.number("skip", 0)).unwrap_or(usize::MAX);
-    let top = usize::try_from(request.number("top", 100)).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
-    let since = request.get("last-updated-time").and_then(Value::as_timestamp);
+    let skip = usize::try_from(request.number("skip", 0)?).unwrap_or(usize::MAX);
+    let top = usize::try_from(request.number("top", 100)?).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
+    let since = request.timestamp("last-updated-time")?;
     let stateful = since.is_some_and(|since_ms| since_ms < ANY_TIME_MS);
     let (mut ids, mut after, mut seen) = (Vec::new(), None::<WorkflowId>, 0);
     while ids.len() < top {

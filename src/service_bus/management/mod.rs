@@ -4,7 +4,8 @@
 mod answer;
 mod counter;
 mod locks;
-mod looking;
+pub(crate) mod looking;
+pub(crate) mod replies;
 pub(crate) mod request;
 mod scheduling;
 mod sessions;

@@ -21,6 +21,8 @@ pub(crate) struct Request {
     pub(crate) session_id: Option<String>,
     pub(crate) body: Map,
     pub(crate) application: Map,
+    /// Whether the body is what operations of the management read.
+    is_map: bool,
 }
 
 impl Request {
@@ -30,14 +32,26 @@ impl Request {
         let application = sections.application_properties()?;
         let operation =
             lookup(&application, "operation").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let body = match sections.body()? {
-            Body::Value(Value::Map(entries)) => entries,
-            Body::Value(value) => vec![(Value::string("value"), value)],
-            _ => Map::new(),
+        let (body, is_map) = match sections.body()? {
+            Body::Value(Value::Map(entries)) => (entries, true),
+            Body::Value(value) => (vec![(Value::string("value"), value)], false),
+            _ => (Map::new(), false),
         };
         let session_id = lookup(&body, "session-id").and_then(Value::as_str).map(str::to_owned);
         let reply_to = properties.reply_to.as_deref().map(str::to_owned);
-        Ok(Request { operation, id: properties.message_id, reply_to, session_id, body, application })
+        let id = properties.message_id;
+        Ok(Request { operation, id, reply_to, session_id, body, application, is_map })
+    }
+
+    /// Whether it is one that the management can read: an operation, a map, and a session that is text.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.operation.is_empty() {
+            return Err(Refusal::argument("the application property operation is missing, or no text"));
+        }
+        if !self.is_map {
+            return Err(Refusal::argument("the body of the request is no map"));
+        }
+        self.text("session-id").map(drop)
     }
 
     /// The operation, without the name of who has defined it.
@@ -57,34 +71,63 @@ impl Request {
         lookup(&self.body, name).filter(|value| !value.is_null())
     }
 
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.get(name)?.as_str()
+    /// A text, if there is one.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Refusal> {
+        self.typed(name, "text", Value::as_str)
     }
 
-    fn list(&self, name: &str) -> Result<&[Value], Refusal> {
-        let list = self.get(name).and_then(Value::as_list);
-        list.ok_or_else(|| Refusal::argument(format!("{name} is missing, or no list")))
+    /// A map, if there is one.
+    pub(crate) fn map(&self, name: &str) -> Result<Option<&[(Value, Value)]>, Refusal> {
+        self.typed(name, "map", Value::as_map)
+    }
+
+    /// Milliseconds since 1970, if they are said.
+    pub(crate) fn timestamp(&self, name: &str) -> Result<Option<i64>, Refusal> {
+        self.typed(name, "timestamp", Value::as_timestamp)
+    }
+
+    /// A number; `default` when it is missing.
+    pub(crate) fn number(&self, name: &str, default: u64) -> Result<u64, Refusal> {
+        Ok(self.typed(name, "whole number from zero on", Value::as_u64)?.unwrap_or(default))
     }
 
     pub(crate) fn maps(&self, name: &str) -> Result<Vec<&[(Value, Value)]>, Refusal> {
-        let wrong = || Refusal::argument(format!("{name} has what is no map"));
-        self.list(name)?.iter().map(|value| value.as_map().ok_or_else(wrong)).collect()
+        self.each(name, "map", Value::as_map)
     }
 
     pub(crate) fn tokens(&self) -> Result<Vec<Token>, Refusal> {
-        let wrong = || Refusal::argument("lock-tokens has what is no UUID");
-        let tokens = self.list("lock-tokens")?;
-        tokens.iter().map(|value| value.as_uuid().map(Token).ok_or_else(wrong)).collect()
+        self.each("lock-tokens", "UUID", |value| value.as_uuid().map(Token))
     }
 
     pub(crate) fn numbers(&self) -> Result<Vec<SequenceNumber>, Refusal> {
-        let wrong = || Refusal::argument("sequence-numbers has what is no number");
-        let numbers = self.list("sequence-numbers")?;
-        numbers.iter().map(|value| value.as_u64().map(SequenceNumber::new).ok_or_else(wrong)).collect()
+        self.each("sequence-numbers", "whole number", |value| value.as_u64().map(SequenceNumber::new))
     }
 
-    /// A number; `default` when it is missing or below zero.
-    pub(crate) fn number(&self, name: &str, default: u64) -> u64 {
-        self.get(name).and_then(Value::as_u64).unwrap_or(default)
+    /// What a field says, if it is there; refused by name when it is of another type.
+    fn typed<'request, T>(
+        &'request self,
+        name: &str,
+        kind: &str,
+        read: impl FnOnce(&'request Value) -> Option<T>,
+    ) -> Result<Option<T>, Refusal> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(value) => {
+                read(value).map(Some).ok_or_else(|| Refusal::argument(format!("{name} is no {kind}")))
+            }
+        }
+    }
+
+    /// What the values of a list say.
+    fn each<'request, T>(
+        &'request self,
+        name: &str,
+        kind: &str,
+        read: impl Fn(&'request Value) -> Option<T>,
+    ) -> Result<Vec<T>, Refusal> {
+        let list = self.get(name).and_then(Value::as_list);
+        let list = list.ok_or_else(|| Refusal::argument(format!("{name} is missing, or no list")))?;
+        let wrong = || Refusal::argument(format!("{name} has what is no {kind}"));
+        list.iter().map(|value| read(value).ok_or_else(wrong)).collect()
     }
 }

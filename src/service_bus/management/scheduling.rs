@@ -1,11 +1,14 @@
 //! Messages for later.
 
+use bytes::Bytes;
+
 use crate::amqp::Value;
 use crate::amqp::lookup;
 use crate::limits;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::management::answer::Answer;
 use crate::service_bus::management::request::Request;
+use crate::service_bus::property;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::Shared;
@@ -17,19 +20,25 @@ pub(crate) async fn schedule(shared: &Shared, entity: &Entity, request: &Request
     }
     let mut messages = Vec::new();
     for entry in request.maps("messages")? {
-        let payload = lookup(entry, "message").and_then(Value::as_binary);
-        let payload = payload.ok_or_else(|| Refusal::argument("an entry has no message"))?;
-        messages.push(shared.read(entity, payload)?);
+        messages.push(shared.read(entity, payload(entry)?)?);
     }
-    if messages.len() > limits::SEND_BATCH_MAX {
-        return Err(Refusal::argument(format!("more than {} messages", limits::SEND_BATCH_MAX)));
-    }
-    let receipts = entity.queue.send_batch(messages).await?;
+    let receipts = entity.queue.send_whole(messages, limits::SERVICE_BUS_BATCH_MAX).await?;
     shared.meters.note_received(receipts.len(), 0);
     let number = |receipt: crate::engine::Receipt| receipt.sequence_number().map_or(0, |number| number.get());
     let numbers =
         receipts.into_iter().map(|receipt| Value::Long(i64::try_from(number(receipt)).unwrap_or(0)));
     Ok(Answer::done(vec![(Value::string("sequence-numbers"), Value::Array(numbers.collect()))]))
+}
+
+/// The message of an entry. What the entry says beside it, the message says too, but it is not passed over unread.
+fn payload(entry: &[(Value, Value)]) -> Result<&Bytes, Refusal> {
+    for name in ["message-id", "session-id", "partition-key"] {
+        if lookup(entry, name).is_some_and(|value| !value.is_null() && property::id_text(value).is_none()) {
+            return Err(Refusal::argument(format!("{name} of an entry of messages is no text")));
+        }
+    }
+    let payload = lookup(entry, "message").and_then(Value::as_binary);
+    payload.ok_or_else(|| Refusal::argument("message of an entry of messages is missing, or no binary"))
 }
 
 /// Cancels scheduled messages, up to the first that is not scheduled any more.

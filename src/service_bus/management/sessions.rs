@@ -1,6 +1,13 @@
 //! Sessions: their lock, and their state.
 
+use bytes::Bytes;
+use bytes::BytesMut;
+
 use crate::amqp::Value;
+use crate::amqp::lookup;
+use crate::amqp::message::Body;
+use crate::amqp::message::Sections;
+use crate::amqp::message::encode_value;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::management::answer::Answer;
 use crate::service_bus::management::request::Request;
@@ -23,7 +30,8 @@ pub(crate) async fn state(entity: &Entity, session: Option<&Session>) -> Result<
         true => None,
         false => entity.queue.workflow(&session.id)?.state().await?,
     };
-    Ok(Answer::done(vec![(Value::string("session-state"), state.map_or(Value::Null, Value::Binary))]))
+    let state = state.map_or(Value::Null, |state| told(&state));
+    Ok(Answer::done(vec![(Value::string("session-state"), state)]))
 }
 
 /// Sets the state of a session, or clears it.
@@ -33,9 +41,39 @@ pub(crate) async fn set_state(
     request: &Request,
 ) -> Result<Answer, Refusal> {
     let session = session.ok_or_else(missing)?;
-    let state = request.get("session-state").and_then(Value::as_binary).cloned();
+    let state = stored(lookup(&request.body, "session-state"))?;
     entity.queue.kept().set_state(session.taken.lock_token(), state).await.map_err(lost)?;
     Ok(Answer::done(Vec::new()))
+}
+
+/// A state as it is stored: bytes as they are, so that handlers read them. A text is a section of a message with one
+/// value, which says its type; so are bytes that look like one.
+fn stored(said: Option<&Value>) -> Result<Option<Bytes>, Refusal> {
+    match said {
+        Some(Value::Null) => Ok(None),
+        Some(Value::Binary(bytes)) if typed(bytes).is_none() => Ok(Some(bytes.clone())),
+        Some(value @ (Value::Binary(_) | Value::String(_))) => {
+            let mut section = BytesMut::new();
+            encode_value(&mut section, value);
+            Ok(Some(section.freeze()))
+        }
+        Some(_) => Err(Refusal::argument("session-state is neither binary nor text")),
+        None => Err(Refusal::argument("session-state is missing; null clears it")),
+    }
+}
+
+/// What a client is told of a stored state.
+fn told(state: &Bytes) -> Value {
+    typed(state).unwrap_or_else(|| Value::Binary(state.clone()))
+}
+
+/// The value of a state that says its type.
+fn typed(state: &Bytes) -> Option<Value> {
+    let sections = Sections::parse(state).ok().filter(|sections| sections.bare == *state)?;
+    match sections.body().ok()? {
+        Body::Value(value @ (Value::String(_) | Value::Binary(_))) => Some(value),
+        _ => None,
+    }
 }
 
 fn missing() -> Refusal {
@@ -46,5 +84,32 @@ fn lost(error: crate::error::SettleError) -> Refusal {
     match error.refusal() {
         Some(crate::error::SettleRefusal::LockLost) => Refusal::session_lock_lost(),
         _ => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_keeps_its_type_and_bytes_are_stored_as_they_are() {
+        let plain = Bytes::from_static(b"{\"step\": 3}");
+        assert_eq!(stored(Some(&Value::Binary(plain.clone()))).unwrap(), Some(plain.clone()));
+        assert_eq!(told(&plain), Value::Binary(plain));
+        let text = Value::from("step 3");
+        let kept = stored(Some(&text)).unwrap().unwrap();
+        assert_eq!(told(&kept), text);
+        let bytes_that_look_like_it = Value::Binary(kept);
+        assert_eq!(told(&stored(Some(&bytes_that_look_like_it)).unwrap().unwrap()), bytes_that_look_like_it);
+        assert_eq!(stored(Some(&Value::Null)).unwrap(), None);
+    }
+
+    #[test]
+    fn a_state_of_another_type_is_refused_by_name_and_erases_nothing() {
+        for wrong in [Some(Value::Int(7)), Some(Value::Map(Vec::new())), None] {
+            let refusal = stored(wrong.as_ref()).unwrap_err();
+            assert!(refusal.description.contains("session-state"), "{refusal}");
+            assert_eq!(refusal.status(), 400);
+        }
     }
 }

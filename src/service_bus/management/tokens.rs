@@ -9,14 +9,20 @@ use crate::service_bus::refusal::Refusal;
 
 /// Answers a request with a token.
 pub(crate) fn answer(request: &Request, taken: Result<(), Refusal>) -> Bytes {
-    let (status, description) = match (request.operation.as_str(), taken) {
-        ("put-token", Ok(())) => (202, "Accepted".to_owned()),
-        ("put-token", Err(refusal)) => (refusal.status(), refusal.description),
-        _ => (400, "the operation is not put-token".to_owned()),
+    let taken = match request.operation.as_str() {
+        "put-token" => taken,
+        _ => Err(Refusal::argument("the operation is not put-token")),
     };
-    let application = [
+    let (status, description) = match &taken {
+        Ok(()) => (202, "Accepted"),
+        Err(refusal) => (refusal.status(), refusal.description.as_str()),
+    };
+    let mut application = vec![
         (Value::string("status-code"), Value::Int(status)),
         (Value::string("status-description"), Value::from(description)),
     ];
+    if let Err(refusal) = &taken {
+        application.push((Value::string("error-condition"), Value::symbol(refusal.condition)));
+    }
     message(request, &application, &Value::Null)
 }

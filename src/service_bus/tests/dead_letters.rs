@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::engine::Engine;
 use crate::engine::Queue;
 use crate::id::SequenceNumber;
@@ -39,7 +41,7 @@ impl House {
     }
 
     async fn take(&self) -> Vec<Letter> {
-        self.shelves.receive(&self.queue, LOCK, 10, Duration::ZERO).await.unwrap()
+        self.shelves.receive(&self.queue, LOCK, 10, Duration::ZERO, &CancellationToken::new()).await.unwrap()
     }
 
     async fn one(&self) -> Letter {
@@ -114,8 +116,9 @@ async fn a_dead_letter_set_aside_is_received_by_number_only() {
 async fn who_waits_for_dead_letters_hears_of_a_new_one() {
     let house = House::new().await;
     let (shelves, queue) = (house.shelves.clone(), house.queue.clone());
-    let waiting =
-        tokio::spawn(async move { shelves.receive(&queue, LOCK, 1, Duration::from_secs(3_600)).await });
+    let waiting = tokio::spawn(async move {
+        shelves.receive(&queue, LOCK, 1, Duration::from_secs(3_600), &CancellationToken::new()).await
+    });
     house.bury("a").await;
     assert_eq!(waiting.await.unwrap().unwrap().len(), 1);
 }

@@ -20,13 +20,14 @@ use tower::ServiceExt;
 
 use crate::engine::Engine;
 use crate::id::QueueName;
+use crate::inbound::connection::OverTls;
 use crate::inbound::inflow::Reading;
 use crate::inbound::patience::Patience;
 use crate::intake::Intake;
 use crate::sas::Keys;
 use crate::sas::Signatures;
-use crate::storage_queue::metadata;
 use crate::storage_queue::meters::Meters;
+use crate::storage_queue::records;
 use crate::storage_queue::route::router;
 use crate::storage_queue::shared::House as Shared;
 use crate::testing::ManualClock;
@@ -61,7 +62,11 @@ impl Answered {
         self.body.split(&tag).skip(1).map(|part| part.split("</").next().unwrap_or_default()).collect()
     }
 
+    /// The text of the first element of a name, which may be empty.
     pub(crate) fn text(&self, name: &str) -> &str {
+        if self.body.contains(&format!("<{name} />")) {
+            return "";
+        }
         self.texts(name).first().unwrap_or_else(|| panic!("{name} is in {self:?}"))
     }
 }
@@ -81,7 +86,12 @@ impl House {
 
     async fn with(keys: Option<Keys>) -> House {
         let (engine, clock) = crate::testing::engine().await.unwrap();
-        metadata::open(engine.client()).await.unwrap();
+        House::on(engine, clock, keys).await
+    }
+
+    /// On an engine of its own.
+    pub(crate) async fn on(engine: Engine, clock: ManualClock, keys: Option<Keys>) -> House {
+        records::open(engine.client()).await.unwrap();
         let meters = Meters::default();
         let shared = Shared {
             intake: Intake::new(engine.client().clone()),
@@ -93,6 +103,7 @@ impl House {
             reading: Arc::new(Reading::new(1024 * 1024, Patience::default())),
             clock: Arc::new(clock.clone()),
             meters: meters.clone(),
+            changing: Default::default(),
         };
         House { engine, clock, meters, router: router(&Arc::new(shared)) }
     }
@@ -112,7 +123,16 @@ impl House {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(Body::from(body.to_owned())).unwrap();
+        self.answer(request.body(Body::from(body.to_owned())).unwrap()).await
+    }
+
+    /// Asks over a connection with TLS.
+    pub(crate) async fn ask_over_tls(&self, method: &str, path: &str, body: &str) -> Answered {
+        let request = Request::builder().method(method).uri(path).header("host", "127.0.0.1:10001");
+        self.answer(request.extension(OverTls).body(Body::from(body.to_owned())).unwrap()).await
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Answered {
         let response: Response<Body> = self.router.clone().oneshot(request).await.unwrap();
         let named = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
             (name.to_string(), value.to_str().unwrap().to_owned())

@@ -138,3 +138,19 @@ async fn a_body_that_xml_cannot_tell_is_told_in_base64() {
     queue.send(crate::message::Message::new(&b"\x00\xff"[..])).await.unwrap();
     assert_eq!(get(&house, 30).await.text("MessageText"), "AP8=");
 }
+
+#[tokio::test]
+async fn a_time_to_live_has_no_upper_bound() {
+    let house = house().await;
+    for (lasts, expires) in
+        [("2147483647", "20"), ("4294967295", "9999"), ("99999999999999999999", "9999"), ("-1", "9999")]
+    {
+        let put = house.ask("POST", &format!("/shop/work/messages?messagettl={lasts}"), &message("a")).await;
+        assert_eq!(put.status, 201, "{lasts}: {put:?}");
+        assert!(put.text("ExpirationTime").contains(expires), "{lasts}: {put:?}");
+    }
+    for lasts in ["0", "-2", "1.5", ""] {
+        let put = house.ask("POST", &format!("/shop/work/messages?messagettl={lasts}"), &message("a")).await;
+        assert_eq!(put.code(), "OutOfRangeQueryParameterValue", "{lasts}");
+    }
+}

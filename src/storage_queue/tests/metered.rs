@@ -25,7 +25,7 @@ async fn every_request_is_counted_by_what_it_asks_for_and_how_that_ended() {
     assert_eq!(
         counted(&house),
         [
-            ("set_service_properties", "5xx", 1),
+            ("set_service_properties", "4xx", 1),
             ("create_queue", "2xx", 1),
             ("put_message", "2xx", 2),
             ("put_message", "4xx", 1),

@@ -41,6 +41,7 @@ async fn queues_are_listed_in_pages_and_only_those_that_azure_could_name() {
     assert_eq!((page.texts("Name"), page.text("NextMarker")), (vec!["list-a", "list-b"], "list-b"));
     let page = house.ask("GET", "/shop/?comp=list&prefix=list&maxresults=2&marker=list-b", "").await;
     assert_eq!((page.texts("Name"), page.text("NextMarker")), (vec!["list-c"], ""));
+    assert!(page.body.contains("<NextMarker />"), "a beginning and an end would be one more page: {page:?}");
     assert_eq!(house.ask("GET", "/shop?comp=list", "").await.texts("Name").len(), 4);
     let refused = house.ask("GET", "/shop?comp=list&maxresults=0", "").await;
     assert_eq!(refused.code(), "OutOfRangeQueryParameterValue");
@@ -68,22 +69,6 @@ async fn a_cleared_queue_is_empty_of_hidden_messages_too() {
 }
 
 #[tokio::test]
-async fn what_is_not_built_is_refused_and_not_ignored() {
-    let house = House::open().await;
-    house.make("work").await;
-    let policy = "<SignedIdentifiers><SignedIdentifier><Id>a</Id></SignedIdentifier></SignedIdentifiers>";
-    assert_eq!(house.ask("PUT", "/shop/work?comp=acl", policy).await.code(), "NotImplemented");
-    assert_eq!(house.ask("PUT", "/shop/work?comp=acl", "<SignedIdentifiers />").await.status, 204);
-    assert_eq!(house.ask("GET", "/shop/work?comp=acl", "").await.status, 200);
-    let refused = house.ask("PUT", "/shop?restype=service&comp=properties", "<a/>").await;
-    assert_eq!(refused.code(), "NotImplemented");
-    for comp in ["properties", "stats"] {
-        let told = house.ask("GET", &format!("/shop?restype=service&comp={comp}"), "").await;
-        assert_eq!(told.status, 200, "{told:?}");
-    }
-}
-
-#[tokio::test]
 async fn metadata_that_no_header_could_tell_are_refused() {
     let house = House::open().await;
     for name in ["x-ms-meta-", "x-ms-meta-1a", "x-ms-meta-a-b"] {
@@ -94,4 +79,32 @@ async fn metadata_that_no_header_could_tell_are_refused() {
     let refused =
         house.ask_with("PUT", "/shop/orders", &[("host", "localhost"), ("x-ms-meta-a", &long)], "").await;
     assert_eq!(refused.code(), "MetadataTooLarge");
+}
+
+#[tokio::test]
+async fn a_name_of_a_wrong_length_is_told_from_one_with_wrong_characters() {
+    let house = House::open().await;
+    for (name, code) in [
+        ("ab".to_owned(), "OutOfRangeInput"),
+        ("x".repeat(64), "OutOfRangeInput"),
+        ("a--b".to_owned(), "InvalidResourceName"),
+        ("Orders".to_owned(), "InvalidResourceName"),
+    ] {
+        let refused = house.ask("PUT", &format!("/shop/{name}"), "").await;
+        assert_eq!((refused.status, refused.code()), (400, code), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_names_its_request() {
+    let house = House::open().await;
+    let mut ids = std::collections::BTreeSet::new();
+    for (method, path) in [("PUT", "/shop/orders"), ("PUT", "/shop/x"), ("GET", "/"), ("PATCH", "/shop/%ff")]
+    {
+        let headers = [("host", "localhost"), ("x-ms-client-request-id", "mine")];
+        let told = house.ask_with(method, path, &headers, "").await;
+        assert_eq!(told.headers["x-ms-client-request-id"], "mine", "{method} {path}");
+        ids.insert(told.headers["x-ms-request-id"].clone());
+    }
+    assert_eq!(ids.len(), 4, "{ids:?}");
 }

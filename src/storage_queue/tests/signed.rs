@@ -7,12 +7,17 @@ use crate::storage_queue::tests::house::message;
 use crate::storage_queue::tests::house::sign;
 use crate::storage_queue::times::date;
 
-const MANAGE: &str = "rights = [\"manage\"]";
+pub(crate) const MANAGE: &str = "rights = [\"manage\"]";
+
+/// An instant so many seconds from now, as headers have it.
+fn date_of(house: &House, later: i64) -> String {
+    let now = house.clock.now().as_millis().cast_signed() + later * 1_000;
+    date(crate::clock::Timestamp::from_millis(now.cast_unsigned()))
+}
 
 /// Asks with the signature of the whole request, made with a date so many seconds from now.
-async fn ask_signed(house: &House, method: &str, path: &str, body: &str, later: i64) -> Answered {
-    let now = house.clock.now().as_millis().cast_signed() + later * 1_000;
-    let date = date(crate::clock::Timestamp::from_millis(now.cast_unsigned()));
+pub(crate) async fn ask_signed(house: &House, method: &str, path: &str, body: &str, later: i64) -> Answered {
+    let date = date_of(house, later);
     let length = if body.is_empty() { String::new() } else { body.len().to_string() };
     let (bare, fields) = path.split_once('?').unwrap_or((path, ""));
     let mut fields: Vec<String> = fields.split('&').map(|field| field.replacen('=', ":", 1)).collect();
@@ -41,8 +46,27 @@ fn part(permissions: &str, expiry: &str) -> String {
     format!("sv=2021-12-02&sp={permissions}&se={expiry}&sig={signature}")
 }
 
+/// The same of one that is for some protocols only.
+fn part_for(protocols: &str) -> String {
+    let text = format!("a\n\n{LATER}\n/queue/shop/orders\n\n\n{protocols}\n2021-12-02");
+    let signature = sign(&text).replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+    format!("sv=2021-12-02&sp=a&se={LATER}&spr={protocols}&sig={signature}")
+}
+
+/// Asks for something with a signature of another scheme or path than the request has.
+async fn ask_signed_as(house: &House, path: &str, text: &str, scheme: &str) -> Answered {
+    let authorization = format!("{scheme} shop:{}", sign(text));
+    let date = date_of(house, 0);
+    let headers = [
+        ("host", "queue.example.org"),
+        ("x-ms-date", date.as_str()),
+        ("authorization", authorization.as_str()),
+    ];
+    house.ask_with("GET", path, &headers, "").await
+}
+
 /// A day after every instant that a house's clock shows.
-const LATER: &str = "2100-01-01T00:00:00Z";
+pub(crate) const LATER: &str = "2100-01-01T00:00:00Z";
 
 #[tokio::test]
 async fn with_keys_every_request_is_signed() {
@@ -130,4 +154,60 @@ async fn without_keys_no_web_page_may_ask_and_a_wrong_signature_is_no_use() {
         assert_eq!((refused.status, refused.code()), (403, "AuthenticationFailed"), "{headers:?}");
     }
     assert_eq!(ask_signed(&house, "PUT", "/shop/orders", "", 0).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_signature_for_https_only_is_no_use_over_http() {
+    let house = House::keyed(MANAGE).await;
+    ask_signed(&house, "PUT", "/shop/orders", "", 0).await;
+    let path = format!("/shop/orders/messages?{}", part_for("https"));
+    let refused = house.ask("POST", &path, &message("a")).await;
+    assert_eq!((refused.status, refused.code()), (403, "AuthorizationProtocolMismatch"));
+    assert_eq!(house.ask_over_tls("POST", &path, &message("a")).await.status, 201);
+    let either = format!("/shop/orders/messages?{}", part_for("https,http"));
+    assert_eq!(house.ask("POST", &either, &message("a")).await.status, 201);
+    let altered = path.replace("spr=https", "spr=https,http");
+    assert_eq!(house.ask("POST", &altered, &message("a")).await.code(), "AuthenticationFailed");
+}
+
+#[tokio::test]
+async fn a_request_may_be_signed_by_the_lighter_scheme() {
+    let house = House::keyed(MANAGE).await;
+    ask_signed(&house, "PUT", "/shop/orders", "", 0).await;
+    let head = format!("GET\n\n\n\nx-ms-date:{}\n/shop", date_of(&house, 0));
+    let (metadata, peek) = ("/shop/orders?comp=metadata", "/shop/orders/messages?peekonly=true");
+    let told = ask_signed_as(&house, metadata, &format!("{head}{metadata}"), "SharedKeyLite").await;
+    assert_eq!(told.status, 200, "{told:?}");
+    let peeked = ask_signed_as(&house, peek, &format!("{head}/shop/orders/messages"), "SharedKeyLite").await;
+    assert_eq!(peeked.status, 200, "of the fields only comp is signed: {peeked:?}");
+    for (scheme, text) in
+        [("SharedKeyLite", format!("{head}/shop/orders")), ("SharedKey", format!("{head}{metadata}"))]
+    {
+        let refused = ask_signed_as(&house, metadata, &text, scheme).await;
+        assert_eq!(refused.code(), "AuthenticationFailed", "{scheme}");
+    }
+}
+
+#[tokio::test]
+async fn the_secondary_endpoint_is_read_with_the_signatures_of_the_account() {
+    let house = House::keyed(MANAGE).await;
+    ask_signed(&house, "PUT", "/shop/orders", "", 0).await;
+    let text = |path: &str| {
+        format!(
+            "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{}\n/shop{path}/orders\ncomp:metadata",
+            date_of(&house, 0)
+        )
+    };
+    let path = "/shop-secondary/orders?comp=metadata";
+    for signed in ["/shop", "/shop-secondary"] {
+        let told = ask_signed_as(&house, path, &text(signed), "SharedKey").await;
+        assert_eq!(told.status, 200, "some clients sign the path of the primary endpoint: {signed} {told:?}");
+    }
+    let refused = ask_signed_as(&house, path, &text("/other"), "SharedKey").await;
+    assert_eq!(refused.code(), "AuthenticationFailed");
+    let read = format!("/shop-secondary/orders/messages?peekonly=true&{}", part("r", LATER));
+    assert_eq!(house.ask("GET", &read, "").await.status, 200);
+    let put = format!("/shop-secondary/orders/messages?{}", part("a", LATER));
+    let refused = house.ask("POST", &put, &message("a")).await;
+    assert_eq!((refused.status, refused.code()), (403, "InsufficientAccountPermissions"));
 }

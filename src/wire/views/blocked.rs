@@ -1,4 +1,4 @@
-//! A workflow that does not get on, as JSON: why, since when, and what happens next by itself.
+//! A workflow that does not go on, as JSON: why, since when, and what happens next by itself.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,24 +14,29 @@ use crate::engine::WorkflowView;
 use crate::id::QueueName;
 use crate::queue::GapThen;
 use crate::queue::QueueOptions;
+use crate::wire::plural::spanned;
 use crate::wire::time::WireTime;
+use crate::wire::views::daemon::HeldBackCause;
+use crate::wire::views::daemon::HeldBackView;
+use crate::wire::views::workflow::HoldView;
 use crate::wire::views::workflow::HoldWord;
 
-/// A workflow that does not get on.
+/// A workflow that does not go on.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BlockedView {
     /// Its queue.
     pub queue: String,
-    /// Its ID.
-    pub workflow_id: String,
-    /// Why it does not get on.
+    /// Its ID; absent where a message without a workflow keeps those behind it waiting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// Why it does not go on.
     pub cause: BlockedCause,
     /// Since when; absent when that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<WireTime>,
     /// How many unsettled messages stand in its line.
     pub waiting: u64,
-    /// The message at its head.
+    /// The message it is about: the one at its head; of a quarantined workflow, the one whose retries were exhausted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence_number: Option<u64>,
     /// The position of that, in order by position.
@@ -43,7 +48,10 @@ pub struct BlockedView {
     /// Why the last attempt at that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// Held: why.
+    /// Held: every cause, oldest first. It goes on when the last is lifted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<HoldView>,
+    /// Held: the oldest cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_cause: Option<HoldWord>,
     /// Held: what was said.
@@ -55,6 +63,12 @@ pub struct BlockedView {
     /// The lowest position that waits behind the gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_waiting: Option<u64>,
+    /// Too large: how many bytes the message has on the wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_bytes: Option<u64>,
+    /// Too large: how many the last receiver takes at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver_bytes_max: Option<u64>,
     /// What happens next by itself, in a sentence.
     pub next: String,
     /// What happens next by itself, for programs.
@@ -64,7 +78,7 @@ pub struct BlockedView {
     pub next_at: Option<WireTime>,
 }
 
-/// Why a workflow does not get on.
+/// Why a workflow does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockedCause {
@@ -78,6 +92,14 @@ pub enum BlockedCause {
     Held,
     /// Somebody holds it, and more messages wait behind.
     Locked,
+    /// The message at its head is larger than its receivers take.
+    TooLarge,
+    /// It is ready, but the rate of its queue or of a handler is used up.
+    RateLimited,
+    /// Its receivers let locks run out in their buffers, and are sent less ahead.
+    PrefetchWindow,
+    /// It is ready, but the daemon is too short of file handles, processes or memory to start its handler.
+    CannotStart,
 }
 
 /// What happens next by itself.
@@ -98,13 +120,15 @@ pub enum NextAction {
     Unlock,
     /// The workflow resumes.
     Resume,
+    /// Hand-out goes on.
+    HandOut,
 }
 
 /// What happens next, and when.
 struct Next(NextAction, Option<Timestamp>, String);
 
 impl BlockedView {
-    /// Shows a workflow that does not get on, given the message at its head; `None` when it does get on.
+    /// Shows a workflow that does not go on, given the message it is about; `None` when it does go on.
     pub fn show(
         queue: &QueueName,
         options: &QueueOptions,
@@ -122,7 +146,7 @@ impl BlockedView {
         let Next(next_action, next_at, next) = next(options, view, cause);
         Some(BlockedView {
             queue: queue.to_string(),
-            workflow_id,
+            workflow_id: Some(workflow_id),
             cause,
             since: match (cause, hold, &view.gap) {
                 (BlockedCause::Held, Some(hold), _) => Some(WireTime(hold.since)),
@@ -134,19 +158,153 @@ impl BlockedView {
             position: head.and_then(|head| head.position),
             delivery_count: head.map(|head| head.delivery_count),
             last_error: attempts.last().map(|last| last.reason.clone()),
+            holds: view.holds.iter().map(HoldView::show).collect(),
             hold_cause: hold.map(|hold| HoldWord::show(&hold.cause).0),
             hold_reason: hold.map(|hold| hold.reason.clone()),
             first_missing: view.gap.and_then(|gap| gap.first_missing),
             first_waiting: view.gap.and_then(|gap| gap.first_waiting),
+            message_bytes: None,
+            receiver_bytes_max: None,
             next,
             next_action,
             next_at: next_at.map(WireTime),
         })
     }
+
+    /// Shows a message that keeps those behind it waiting because it has more bytes than its receivers take.
+    pub fn show_too_large(
+        queue: &QueueName,
+        message: &MessageView,
+        (bytes, bytes_max): (u64, u64),
+        since: Timestamp,
+        waiting: u64,
+    ) -> BlockedView {
+        BlockedView {
+            queue: queue.to_string(),
+            workflow_id: message.workflow_id.as_ref().map(ToString::to_string),
+            cause: BlockedCause::TooLarge,
+            since: Some(WireTime(since)),
+            waiting,
+            sequence_number: Some(message.sequence_number.get()),
+            position: message.position,
+            delivery_count: Some(message.delivery_count),
+            last_error: message.attempts.last().map(|last| last.reason.clone()),
+            holds: Vec::new(),
+            hold_cause: None,
+            hold_reason: None,
+            first_missing: None,
+            first_waiting: None,
+            message_bytes: Some(bytes),
+            receiver_bytes_max: Some(bytes_max),
+            next: format!(
+                "nothing, until somebody receives message {} with a limit of at least {bytes} bytes, or dead-letters it",
+                message.sequence_number
+            ),
+            next_action: NextAction::Nothing,
+            next_at: None,
+        }
+    }
+
+    /// Shows a queue whose ready messages wait, because its receivers are sent at most so many ahead.
+    pub fn show_full_window(
+        queue: &QueueName,
+        messages: usize,
+        since: Timestamp,
+        waiting: u64,
+    ) -> BlockedView {
+        BlockedView {
+            queue: queue.to_string(),
+            workflow_id: None,
+            cause: BlockedCause::PrefetchWindow,
+            since: Some(WireTime(since)),
+            waiting,
+            sequence_number: None,
+            position: None,
+            delivery_count: None,
+            last_error: None,
+            holds: Vec::new(),
+            hold_cause: None,
+            hold_reason: None,
+            first_missing: None,
+            first_waiting: None,
+            message_bytes: None,
+            receiver_bytes_max: None,
+            next: format!(
+                "a receiver that lets locks run out is sent at most {messages} ahead, and more when it settles them; another \
+                 receiver is sent them at once"
+            ),
+            next_action: NextAction::Resume,
+            next_at: None,
+        }
+    }
+}
+
+impl BlockedView {
+    /// Shows a workflow that is ready, but whose handlers are handed nothing for a while.
+    pub fn show_held_back(
+        queue: &QueueName,
+        view: &WorkflowView,
+        held_back: &HeldBackView,
+        head: Option<&MessageView>,
+    ) -> Option<BlockedView> {
+        let cause = BlockedCause::held_back(view, held_back)?;
+        let next = match (cause, &held_back.reason) {
+            (BlockedCause::CannotStart, Some(reason)) => {
+                format!("the daemon tries to start its handler again at {} ({reason})", held_back.until)
+            }
+            _ => format!("the rate of its handler allows the next hand-out at {}", held_back.until),
+        };
+        Some(BlockedView {
+            queue: queue.to_string(),
+            workflow_id: Some(view.workflow_id.as_ref()?.to_string()),
+            cause,
+            since: None,
+            waiting: view.messages,
+            sequence_number: head.map(|head| head.sequence_number.get()),
+            position: head.and_then(|head| head.position),
+            delivery_count: head.map(|head| head.delivery_count),
+            last_error: held_back.reason.clone(),
+            holds: Vec::new(),
+            hold_cause: None,
+            hold_reason: None,
+            first_missing: None,
+            first_waiting: None,
+            message_bytes: None,
+            receiver_bytes_max: None,
+            next,
+            next_action: NextAction::HandOut,
+            next_at: Some(held_back.until),
+        })
+    }
 }
 
 impl BlockedCause {
-    /// Why a workflow does not get on; `None` when it does. One that is locked counts when more waits behind.
+    /// Why a workflow that is ready waits for its handlers.
+    pub fn held_back(view: &WorkflowView, held_back: &HeldBackView) -> Option<BlockedCause> {
+        let is_ready = matches!(view.status, WorkflowStatus::Ready) && BlockedCause::of(view).is_none();
+        is_ready.then_some(match held_back.cause {
+            HeldBackCause::RateLimited => BlockedCause::RateLimited,
+            HeldBackCause::CannotStart => BlockedCause::CannotStart,
+        })
+    }
+
+    /// Its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            BlockedCause::Retry => "retry",
+            BlockedCause::Deferred => "deferred",
+            BlockedCause::Gap => "gap",
+            BlockedCause::Held => "held",
+            BlockedCause::Locked => "locked",
+            BlockedCause::TooLarge => "too_large",
+            BlockedCause::RateLimited => "rate_limited",
+            BlockedCause::PrefetchWindow => "prefetch_window",
+            BlockedCause::CannotStart => "cannot_start",
+        }
+    }
+
+    /// Why a workflow does not go on; `None` when it does. One that is locked counts when more waits behind. What the
+    /// engine does not know, that a message is too large for its receivers, is not told here.
     pub fn of(view: &WorkflowView) -> Option<BlockedCause> {
         match &view.status {
             WorkflowStatus::Held(_) => Some(BlockedCause::Held),
@@ -155,6 +313,7 @@ impl BlockedCause {
             _ if view.gap.is_some() => Some(BlockedCause::Gap),
             WorkflowStatus::WaitingForPredecessor => Some(BlockedCause::Gap),
             WorkflowStatus::Locked { .. } if view.messages > 1 => Some(BlockedCause::Locked),
+            WorkflowStatus::Ready if view.rate_limited_until.is_some() => Some(BlockedCause::RateLimited),
             WorkflowStatus::Locked { .. }
             | WorkflowStatus::Ready
             | WorkflowStatus::Scheduled { .. }
@@ -165,6 +324,11 @@ impl BlockedCause {
 
 fn next(options: &QueueOptions, view: &WorkflowView, cause: BlockedCause) -> Next {
     match (&view.status, cause, view.gap) {
+        (WorkflowStatus::Held(_), ..) if view.holds.len() > 1 => {
+            let causes: Vec<&str> = view.holds.iter().map(|hold| hold.cause.kind().as_str()).collect();
+            let sentence = format!("nothing, until every cause of the hold is lifted: {}", causes.join(", "));
+            Next(NextAction::Nothing, None, sentence)
+        }
         (WorkflowStatus::Held(hold), ..) => after_hold(hold),
         (WorkflowStatus::Blocked { until: Some(until), sequence_number, .. }, ..) => {
             let sentence = format!("message {sequence_number} is tried again at {}", WireTime(*until));
@@ -182,8 +346,15 @@ fn next(options: &QueueOptions, view: &WorkflowView, cause: BlockedCause) -> Nex
             );
             Next(NextAction::Unlock, Some(*until), sentence)
         }
+        (_, BlockedCause::RateLimited, _) => after_pause(options, view.rate_limited_until),
         _ => Next(NextAction::Nothing, None, "nothing, until the missing message comes".to_owned()),
     }
+}
+
+fn after_pause(options: &QueueOptions, until: Option<Timestamp>) -> Next {
+    let rate = options.rate.map(|rate| format!("the rate of {rate}")).unwrap_or_default();
+    let at = until.map(|until| format!(" at {}", WireTime(until))).unwrap_or_default();
+    Next(NextAction::HandOut, until, format!("{rate} allows the next hand-out of the queue{at}"))
 }
 
 fn after_hold(hold: &Hold) -> Next {
@@ -197,7 +368,8 @@ fn after_hold(hold: &Hold) -> Next {
             format!("nothing, until somebody resumes it, which tries message {number} again, or skips that")
         }
         HoldCause::Gap => {
-            "nothing, until somebody resumes it or declares the missing positions void".to_owned()
+            "nothing, until what is missing comes, or somebody declares it void or resumes the workflow"
+                .to_owned()
         }
         HoldCause::Predecessor(number) => {
             format!("nothing, until somebody resumes it although message {number} was not completed")
@@ -212,7 +384,7 @@ fn after_hold(hold: &Hold) -> Next {
 fn after_gap(options: &QueueOptions, gap: &Gap) -> Next {
     let missing = match (gap.first_missing, gap.first_waiting) {
         (Some(missing), Some(waiting)) if waiting > missing + 1 => {
-            format!("positions {missing} to {} are", waiting - 1)
+            format!("{} are", spanned("position", missing, waiting - 1))
         }
         (Some(missing), _) => format!("position {missing} is"),
         _ => "the missing predecessor is".to_owned(),

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::clock::ClockSteps;
 use crate::wire::time::WireDuration;
 use crate::wire::time::WireTime;
 
@@ -12,7 +13,8 @@ use crate::wire::time::WireTime;
 pub struct StatusView {
     /// The version of the program.
     pub version: String,
-    /// Whether work is taken: `ready`, `starting` or `draining`.
+    /// Whether work is taken: `ready`, `starting`, `draining`, `full` (the disk: nothing is accepted, all else goes on) or
+    /// `failed`.
     pub state: String,
     /// Since when it runs.
     pub started_at: WireTime,
@@ -22,6 +24,10 @@ pub struct StatusView {
     /// How large that is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_bytes: Option<u64>,
+    /// Bytes that are free on its disk, with those that are kept for receiving, settling and purging; absent when that is
+    /// not looked after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_free_bytes: Option<u64>,
     /// How many definitions are in use.
     pub definitions: usize,
     /// How many handlers run at this moment.
@@ -29,6 +35,38 @@ pub struct StatusView {
     /// Why the definition files as they are now are not in use: every mistake, a line for each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reload_problem: Option<String>,
+    /// The fault that has stopped the engine: nothing works any more, and the daemon is about to exit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// The last time that the wall clock of the machine was set by more than a minute, or the machine slept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_step: Option<ClockStepView>,
+}
+
+/// A step of the wall clock.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ClockStepView {
+    /// What the clock should have shown.
+    pub expected: WireTime,
+    /// What it showed.
+    pub shown: WireTime,
+    /// How often it was set forward since the store was made.
+    pub forward: u64,
+    /// How often it was set back.
+    pub back: u64,
+}
+
+impl ClockStepView {
+    /// The last step, if there was one.
+    pub(crate) fn of(steps: ClockSteps) -> Option<ClockStepView> {
+        let step = steps.last?;
+        Some(ClockStepView {
+            expected: WireTime(step.expected),
+            shown: WireTime(step.shown),
+            forward: steps.forward,
+            back: steps.back,
+        })
+    }
 }
 
 /// A definition in use, and what is wrong with its file as it is now.
@@ -47,11 +85,36 @@ pub struct DefinitionView {
     /// Exact delays between attempts, the last of which repeats; absent when the queue's backoff says them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retry_delays: Vec<WireDuration>,
+    /// Why nothing is handed out to its handlers right now; absent when it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<HeldBackView>,
     /// When it was loaded.
     pub loaded_at: WireTime,
     /// Why the file as it is now is not in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+/// Why nothing is handed out to the handlers of a definition for a while.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldBackView {
+    /// Why.
+    pub cause: HeldBackCause,
+    /// When it goes on.
+    pub until: WireTime,
+    /// What the operating system said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Why nothing is handed out to the handlers of a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldBackCause {
+    /// The rate of a handler is used up.
+    RateLimited,
+    /// The daemon is too short of file handles, processes or memory to start a program.
+    CannotStart,
 }
 
 /// A schedule, and when it sends next.

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use crate::engine::DeadLetter;
 use crate::engine::DeadLetterView;
 use crate::engine::Deferral;
+use crate::engine::HistoryEntry;
 use crate::engine::MessageStatus;
 use crate::engine::MessageView;
 use crate::wire::body::BodyFields;
@@ -17,6 +18,7 @@ use crate::wire::delivery::AttemptEnvelope;
 use crate::wire::message::WireProperty;
 use crate::wire::message::show_properties;
 use crate::wire::time::WireTime;
+use crate::wire::views::history::HistoryView;
 
 /// A stored message. Looking at it changes nothing.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +55,9 @@ pub struct MessageEnvelope {
     /// Dead-lettered: why, when, and what else was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_letter: Option<DeadLetterReason>,
+    /// It has ended: how and when, as its queue remembers. Its headers and its body are gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<HistoryView>,
     /// What it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
@@ -91,13 +96,17 @@ pub enum MessageWord {
     /// Deferred: a predecessor is missing.
     Early,
     /// Deferred: it waits for its retry.
+    #[serde(rename = "retry", alias = "failed")]
     Failed,
     /// Deferred: its consumer set it aside.
+    #[serde(rename = "by_consumer", alias = "asked")]
     Asked,
     /// It is kept back until its instant.
     Scheduled,
     /// It was moved aside for good.
     DeadLettered,
+    /// It has ended, and its queue remembers how.
+    Ended,
 }
 
 /// Why a message was moved aside for good.
@@ -141,6 +150,7 @@ impl MessageEnvelope {
             delivery_count: view.delivery_count,
             attempts: view.attempts.iter().map(AttemptEnvelope::show).collect(),
             dead_letter: letter,
+            ended: None,
             subject: headers.subject.clone(),
             content_type: headers.content_type.clone(),
             correlation_id: headers.correlation_id.clone(),
@@ -149,6 +159,36 @@ impl MessageEnvelope {
             body: shown.body,
             body_text: shown.body_text,
             body_base64: shown.body_base64,
+        }
+    }
+}
+
+impl MessageEnvelope {
+    /// Shows a message that has ended.
+    pub fn show_ended(entry: &HistoryEntry) -> MessageEnvelope {
+        let ended = HistoryView::show(entry);
+        MessageEnvelope {
+            sequence_number: ended.sequence_number.unwrap_or_default(),
+            status: MessageWord::Ended,
+            until: None,
+            workflow_id: ended.workflow_id.clone(),
+            position: ended.positions.map(|(first, _)| first),
+            after: None,
+            message_id: ended.message_id.clone(),
+            accepted_at: ended.accepted_at.unwrap_or(ended.at),
+            expires_at: None,
+            delivery_count: ended.delivery_count,
+            attempts: Vec::new(),
+            dead_letter: None,
+            ended: Some(ended),
+            subject: None,
+            content_type: None,
+            correlation_id: None,
+            reply_to: None,
+            properties: BTreeMap::new(),
+            body: None,
+            body_text: None,
+            body_base64: None,
         }
     }
 }

@@ -26,8 +26,24 @@ pub struct QueueEnvelope {
     /// Exact delays between attempts as its definition says, the last of which repeats; then there is no backoff.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retry_delays: Vec<WireDuration>,
+    /// Until when hand-out pauses because the queue's rate is used up, while messages are ready; absent when it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limited_until: Option<WireTime>,
     /// How many messages are where, and how many ended how.
     pub counts: CountsView,
+    /// How many ended messages it remembers.
+    #[serde(default)]
+    pub history: u64,
+    /// How many cursors of forgotten workflows it remembers.
+    #[serde(default)]
+    pub cursors: u64,
+    /// How many of these were ever forgotten before their time, because there were too many.
+    #[serde(default)]
+    pub cursors_cut: u64,
+    /// How many settled messages of after-ordered workflows were ever forgotten before their workflows, because a workflow
+    /// had more than it may remember.
+    #[serde(default)]
+    pub links_cut: u64,
     /// Its options, defaults included.
     pub options: OptionsEnvelope,
 }
@@ -41,7 +57,12 @@ impl QueueEnvelope {
             definition: None,
             paused: None,
             retry_delays: Vec::new(),
+            rate_limited_until: view.rate_limited_until.map(WireTime),
             counts: CountsView::show(&view.counts),
+            history: view.history,
+            cursors: view.cursors,
+            cursors_cut: view.cursors_cut,
+            links_cut: view.links_cut,
             options: OptionsEnvelope::show(&view.options),
         }
     }
@@ -59,10 +80,13 @@ pub struct CountsView {
     /// Deferred: a predecessor is missing.
     pub early: u64,
     /// Deferred: waiting for a retry.
+    #[serde(rename = "retry", alias = "failed")]
     pub failed: u64,
-    /// Deferred: failed as often as allowed, at the head of a held workflow.
+    /// Deferred: its retries are exhausted, at the head of a held workflow.
+    #[serde(rename = "exhausted", alias = "spent")]
     pub spent: u64,
     /// Deferred: set aside by the consumer.
+    #[serde(rename = "by_consumer", alias = "asked")]
     pub asked: u64,
     /// Waiting for their instant.
     pub scheduled: u64,

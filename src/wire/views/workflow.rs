@@ -5,10 +5,14 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::engine::Gap;
+use crate::engine::HistoryEntry;
+use crate::engine::Hold;
 use crate::engine::HoldCause;
 use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
+use crate::queue::HoldKind;
 use crate::wire::time::WireTime;
+use crate::wire::views::history::HistoryView;
 
 /// A workflow.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +31,10 @@ pub struct WorkflowEnvelope {
     /// Blocked or held: why, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Held: why.
+    /// Held: every cause, oldest first. It goes on when the last is lifted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<HoldView>,
+    /// Held: the oldest cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_cause: Option<HoldWord>,
     /// Held: since when.
@@ -52,6 +59,12 @@ pub struct WorkflowEnvelope {
     /// The gap later messages wait behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<GapView>,
+    /// Ready, but the rate of its queue is used up: when hand-out goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limited_until: Option<WireTime>,
+    /// Ended: what ended last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<HistoryView>,
 }
 
 /// What a workflow does, or why it does nothing.
@@ -72,6 +85,8 @@ pub enum WorkflowWord {
     Held,
     /// It has nothing to hand out.
     Idle,
+    /// Nothing is stored of it any more, and its queue remembers how it ended.
+    Ended,
 }
 
 /// Why a workflow is held.
@@ -80,16 +95,39 @@ pub enum WorkflowWord {
 pub enum HoldWord {
     /// An operator asked for it.
     Operator,
-    /// The message at its head is spent.
+    /// The retries of the message at its head are exhausted.
+    #[serde(rename = "exhausted", alias = "spent")]
     Spent,
     /// A missing predecessor has not come in time.
     Gap,
     /// A predecessor ended without being completed.
     Predecessor,
-    /// A message was spent, and everything behind it goes to the dead letters.
+    /// The retries of a message were exhausted, and everything behind it goes to the dead letters.
     Quarantine,
     /// Its dead letters are being put back in place; it resumes by itself.
     Redriving,
+}
+
+/// A cause for which a workflow is held.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct HoldView {
+    /// Why.
+    pub cause: HoldWord,
+    /// Since when.
+    pub since: WireTime,
+    /// What was said.
+    pub reason: String,
+    /// The message it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence_number: Option<u64>,
+}
+
+impl HoldView {
+    /// Shows a hold.
+    pub(crate) fn show(hold: &Hold) -> HoldView {
+        let (cause, sequence_number) = HoldWord::show(&hold.cause);
+        HoldView { cause, since: WireTime(hold.since), reason: hold.reason.clone(), sequence_number }
+    }
 }
 
 /// A gap that later messages wait behind.
@@ -131,6 +169,18 @@ impl HoldWord {
             HoldCause::Redriving => (HoldWord::Redriving, None),
         }
     }
+
+    /// The kind of cause that it names.
+    pub fn kind(self) -> HoldKind {
+        match self {
+            HoldWord::Operator => HoldKind::Operator,
+            HoldWord::Spent => HoldKind::Exhausted,
+            HoldWord::Gap => HoldKind::Gap,
+            HoldWord::Predecessor => HoldKind::Predecessor,
+            HoldWord::Quarantine => HoldKind::Quarantine,
+            HoldWord::Redriving => HoldKind::Redriving,
+        }
+    }
 }
 
 impl WorkflowEnvelope {
@@ -142,6 +192,7 @@ impl WorkflowEnvelope {
             until: None,
             sequence_number: None,
             reason: None,
+            holds: view.holds.iter().map(HoldView::show).collect(),
             hold_cause: None,
             held_since: None,
             held_for: None,
@@ -152,8 +203,34 @@ impl WorkflowEnvelope {
             dead_letters: view.dead_letters,
             has_state: view.has_state,
             gap: view.gap.as_ref().map(GapView::show),
+            rate_limited_until: view.rate_limited_until.map(WireTime),
+            ended: None,
         };
         shown.with_status(&view.status)
+    }
+
+    /// Shows a workflow of which nothing is stored any more; this ended last.
+    pub fn show_ended(last: &HistoryEntry) -> WorkflowEnvelope {
+        WorkflowEnvelope {
+            workflow_id: last.workflow_id.as_ref().map(ToString::to_string),
+            status: WorkflowWord::Ended,
+            until: None,
+            sequence_number: None,
+            reason: None,
+            holds: Vec::new(),
+            hold_cause: None,
+            held_since: None,
+            held_for: None,
+            next_position: None,
+            messages: 0,
+            early: 0,
+            set_aside: 0,
+            dead_letters: 0,
+            has_state: false,
+            gap: None,
+            rate_limited_until: None,
+            ended: Some(HistoryView::show(last)),
+        }
     }
 
     fn with_status(mut self, status: &WorkflowStatus) -> WorkflowEnvelope {

@@ -36,12 +36,28 @@ def queue(name=None, **options):
     """Makes a queue that nobody else uses; as Service Bus does, it gives up a message after ten deliveries."""
     name = name or f"queue-{next(numbers)}"
     options.setdefault("retry", {"then": "skip"})
-    address = f"http://{os.environ['SERIATIM_HTTP']}/v1/queues/{name}"
-    headers = {"content-type": "application/json", "authorization": f"Bearer {os.environ.get('SERIATIM_SECRET')}"}
-    request = urllib.request.Request(address, json.dumps(options).encode(), headers, method="PUT")
-    with urllib.request.urlopen(request) as answer:
+    with ask_of_queue(name, "PUT", json.dumps(options).encode()) as answer:
         assert answer.status == 201, answer.status
     return name
+
+
+def ask_of_queue(name, method, body=None):
+    """Asks the daemon's own API for something of a queue."""
+    address = f"http://{os.environ['SERIATIM_HTTP']}/v1/queues/{name}"
+    headers = {"content-type": "application/json", "authorization": f"Bearer {os.environ.get('SERIATIM_SECRET')}"}
+    return urllib.request.urlopen(urllib.request.Request(address, body, headers, method=method))
+
+
+def wait_until_empty(name, seconds=90):
+    """Returns when nothing is stored in the queue any more."""
+    until = time.monotonic() + seconds
+    while True:
+        with ask_of_queue(name, "GET") as answer:
+            stored = json.load(answer)["counts"]["stored"]
+        if stored == 0:
+            return
+        assert time.monotonic() < until, f"{stored} messages are still in {name}"
+        time.sleep(0.1)
 
 
 def short(lock="1s"):

@@ -4,8 +4,9 @@ from datetime import datetime, timedelta, timezone
 
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 from azure.storage.queue import (
-    AccountSasPermissions, BinaryBase64DecodePolicy, BinaryBase64EncodePolicy, QueueClient, QueueSasPermissions,
-    QueueServiceClient, ResourceTypes, generate_account_sas, generate_queue_sas,
+    AccessPolicy, AccountSasPermissions, BinaryBase64DecodePolicy, BinaryBase64EncodePolicy, CorsRule, Metrics,
+    QueueAnalyticsLogging, QueueClient, QueueSasPermissions, QueueServiceClient, ResourceTypes, RetentionPolicy,
+    generate_account_sas, generate_queue_sas,
 )
 
 from stage import ACCOUNT, ACCOUNT_KEY, STORAGE, play, promise
@@ -179,6 +180,8 @@ def what_is_wrong_is_refused_with_its_code():
     refused_with("OutOfRangeQueryParameterValue", queue.receive_message, visibility_timeout=604801)
     refused_with("QueueNotFound", service.get_queue_client("nowhere").send_message, "a")
     refused_with("InvalidResourceName", service.create_queue, "Not_A_Name")
+    refused_with("OutOfRangeInput", service.create_queue, "ab")
+    queue.send_message("lasts", time_to_live=2**31 - 1)
     sent = queue.send_message("a")
     refused_with("MessageNotFound", queue.delete_message, "no-such-message", sent.pop_receipt)
     queue.send_message("x" * 65536)
@@ -224,10 +227,44 @@ def signatures_give_what_they_say_for_as_long_as_they_say():
 
 
 @promise
-def a_stored_access_policy_and_service_properties_are_answered():
-    queue = made("asked")
+def a_stored_access_policy_judges_the_signatures_that_name_it():
+    queue = made("policed")
     assert queue.get_queue_access_policy() == {}
-    assert service.get_service_properties() is not None
+    until = datetime.now(timezone.utc) + timedelta(hours=1)
+    queue.set_queue_access_policy({"door": AccessPolicy(permission=QueueSasPermissions(add=True), expiry=until)})
+    [(name, policy)] = queue.get_queue_access_policy().items()
+    assert (name, policy.permission) == ("door", "a") and policy.expiry[:19] == until.isoformat()[:19], policy.expiry
+    token = generate_queue_sas(ACCOUNT, "policed", ACCOUNT_KEY, policy_id="door")
+    by_policy = QueueClient.from_queue_url(queue.url, credential=token, retry_total=0)
+    by_policy.send_message("a")
+    refused_with("AuthorizationPermissionMismatch", by_policy.receive_message)
+    queue.set_queue_access_policy({})
+    refused_with("AuthenticationFailed", by_policy.send_message, "b")
+
+
+@promise
+def a_signature_for_https_is_no_use_over_http():
+    queue = made("https-only")
+    token = generate_queue_sas(
+        ACCOUNT, "https-only", ACCOUNT_KEY, permission=QueueSasPermissions(add=True), protocol="https",
+        expiry=datetime.now(timezone.utc) + timedelta(hours=1))
+    refused_with(
+        "AuthorizationProtocolMismatch", QueueClient.from_queue_url(queue.url, credential=token, retry_total=0).send_message, "a")
+
+
+@promise
+def service_properties_are_told_as_they_were_set():
+    kept = RetentionPolicy(enabled=True, days=5)
+    rule = CorsRule(["https://a.example"], ["GET", "PUT"], max_age_in_seconds=60, allowed_headers=["x-ms-meta-*"])
+    service.set_service_properties(
+        QueueAnalyticsLogging(delete=True, read=True, write=False, retention_policy=kept),
+        Metrics(enabled=True, include_apis=True, retention_policy=kept), Metrics(enabled=False), [rule])
+    service.set_service_properties(cors=[rule, rule])
+    told = service.get_service_properties()
+    logging, hours = told["analytics_logging"], told["hour_metrics"]
+    assert (logging.delete, logging.read, logging.write, logging.retention_policy.days) == (True, True, False, 5)
+    assert (hours.enabled, hours.include_apis, told["minute_metrics"].enabled) == (True, True, False)
+    assert [found.allowed_methods for found in told["cors"]] == ["GET,PUT"] * 2, told["cors"]
 
 
 play()

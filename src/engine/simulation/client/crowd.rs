@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::engine::crash::random::Random;
 use crate::engine::crash::rows::Rows;
-use crate::engine::rules::command::Claim;
+use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::record::Status;
@@ -17,7 +17,11 @@ use crate::engine::simulation::plain::Question;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::queue::Order;
+use crate::queue::QueueOptions;
 use crate::token::LockToken;
+
+/// One of so many simulations is bulky: it takes a hundred times as long.
+const BULKY_EVERY: u64 = 250;
 
 /// A delivery as its receiver knows it.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +36,8 @@ pub(crate) struct Delivery {
 pub(crate) struct Crowd {
     pub(crate) random: Random,
     pub(crate) queues: Vec<(QueueName, Order)>,
+    /// Whether hundreds of messages are sent at once, so that what is done in steps takes several.
+    pub(crate) is_bulky: bool,
     /// How many workflows a queue has.
     pub(crate) workflows: u64,
     pub(crate) epoch: u32,
@@ -40,11 +46,15 @@ pub(crate) struct Crowd {
     pub(crate) held: Vec<Delivery>,
     /// Deliveries that were settled or lost; somebody may try again.
     pub(crate) lost: Vec<Delivery>,
+    /// The last settlements; somebody may not have heard the answer, and ask again.
+    pub(crate) settling: Vec<Command>,
     pub(crate) taken: Vec<(QueueName, LockToken)>,
     /// Sends that were not answered, to be sent again.
     unanswered: Vec<Command>,
     /// The last send under an idempotency key, to be sent again although it was answered.
     pub(crate) last_once: Option<Command>,
+    /// The next step of a purge that is not done.
+    purging: Option<Command>,
     /// Claims on messages that were hidden, the last one last; most are void.
     pub(crate) claims: Vec<(QueueName, Claim)>,
 }
@@ -56,6 +66,7 @@ impl Crowd {
         let workflows = random.pick(&[1, 2, 2, 3]);
         Crowd {
             random,
+            is_bulky: seed % BULKY_EVERY == BULKY_EVERY - 1,
             queues,
             workflows,
             epoch: 1,
@@ -63,10 +74,12 @@ impl Crowd {
             progress: BTreeMap::new(),
             held: Vec::new(),
             lost: Vec::new(),
+            settling: Vec::new(),
             taken: Vec::new(),
             unanswered: Vec::new(),
             last_once: None,
             claims: Vec::new(),
+            purging: None,
         }
     }
 
@@ -74,10 +87,19 @@ impl Crowd {
     pub(crate) fn open(&mut self) -> Vec<Command> {
         let queues = self.queues.clone();
         let made = queues.into_iter().map(|(name, order)| {
-            let options = Box::new(queues::options(order, &mut self.random));
+            let options = self.options(order);
             Command::CreateQueue { name, options }
         });
         made.collect()
+    }
+
+    /// Options of a queue of this order.
+    pub(crate) fn options(&mut self, order: Order) -> Box<QueueOptions> {
+        let options = queues::options(order, &mut self.random);
+        let times = if self.is_bulky { 4 } else { 1 };
+        let (messages_max, dead_letters_max) =
+            (options.messages_max * times, options.dead_letters_max * times);
+        Box::new(QueueOptions { messages_max, dead_letters_max, ..options })
     }
 
     /// What somebody asks next, and how long he would wait for it.
@@ -92,11 +114,14 @@ impl Crowd {
     fn command(&mut self, rows: &Rows, ledger: &Ledger, now: Timestamp, queue: usize) -> Command {
         let name = self.queues[queue].0.clone();
         if !ledger.queues.contains_key(&name) && self.random.chance(50) {
-            let options = Box::new(queues::options(self.queues[queue].1, &mut self.random));
+            let options = self.options(self.queues[queue].1);
             return Command::CreateQueue { name, options };
         }
         if let (true, Some(again)) = (self.random.chance(50), self.unanswered.pop()) {
             return again;
+        }
+        if let Some(step) = self.purging.clone() {
+            return step;
         }
         let asked = match self.random.below(100) {
             0..28 => Some(self.send(queue, now)),
@@ -106,7 +131,7 @@ impl Crowd {
             86..89 => Some(self.hide(queue)),
             89..92 => self.use_claim(),
             _ => {
-                let command = self.operate(rows, queue);
+                let command = self.operate(rows, queue, now);
                 Some(self.put_on_record(command))
             }
         };
@@ -137,6 +162,11 @@ impl Crowd {
                 self.taken.push((queue.clone(), taken.token));
             }
             (Command::CreateQueue { name, .. }, Reply::Queue(Ok(true))) => self.forget_places(name),
+            (Command::Purge { queue, scope, .. }, Reply::Purge(answer)) => {
+                let next = answer.as_ref().ok().and_then(|purged| purged.next.clone());
+                let step = |from| Command::Purge { queue: queue.clone(), scope: scope.clone(), from };
+                self.purging = next.map(step);
+            }
             _ => {}
         }
     }

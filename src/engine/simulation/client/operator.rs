@@ -5,16 +5,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::actor::Actor;
+use crate::clock::Timestamp;
 use crate::engine::crash::rows::Rows;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Operation;
+use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::record::Status;
 use crate::engine::simulation::client::crowd::Crowd;
-use crate::engine::simulation::client::queues;
 use crate::engine::simulation::client::sender::workflow_id;
 use crate::id::Position;
-use crate::id::SequenceNumber;
+use crate::queue::HoldKind;
 
 impl Crowd {
     /// Some operators say who they are.
@@ -29,20 +30,37 @@ impl Crowd {
         }
     }
 
-    pub(crate) fn operate(&mut self, rows: &Rows, queue: usize) -> Command {
+    pub(crate) fn operate(&mut self, rows: &Rows, queue: usize, now: Timestamp) -> Command {
         let (name, order) = self.queues[queue].clone();
         let workflow = workflow_id(self.random.below(self.workflows));
         let reason = "said so".to_owned();
         let operation = match self.random.below(100) {
             0..8 => Operation::Hold { reason },
-            8..26 => Operation::Resume { redrive: self.random.chance(30) },
+            8..20 => Operation::Resume { redrive: self.random.chance(30) },
+            20..26 => Operation::ResumeFor { kind: self.hold_kind() },
             26..34 => Operation::RetryNow,
             34..40 => Operation::SkipHead { reason },
             40..46 => Operation::VoidGap { range: self.random.chance(40).then(|| self.range()) },
             46..52 => Operation::ReleaseLock,
-            _ => return self.change(rows, queue, (name, order)),
+            _ => return self.change(rows, queue, now, (name, order)),
         };
         Command::Operate { queue: name, workflow, operation }
+    }
+
+    /// Mostly one that is still to come.
+    fn instant(&mut self, now: Timestamp) -> Timestamp {
+        if self.random.chance(10) { Timestamp::from_millis(1) } else { now + self.delay() }
+    }
+
+    fn hold_kind(&mut self) -> HoldKind {
+        self.random.pick(&[
+            HoldKind::Operator,
+            HoldKind::Exhausted,
+            HoldKind::Gap,
+            HoldKind::Predecessor,
+            HoldKind::Quarantine,
+            HoldKind::Redriving,
+        ])
     }
 
     fn range(&mut self) -> (Position, Position) {
@@ -55,12 +73,16 @@ impl Crowd {
         &mut self,
         rows: &Rows,
         queue: usize,
+        now: Timestamp,
         (name, order): (crate::id::QueueName, crate::queue::Order),
     ) -> Command {
         match self.random.below(48) {
             0..16 => {
                 let sequence = self.number(rows, queue, |status| matches!(status, Status::Scheduled { .. }));
-                Command::Cancel { queue: name, sequence }
+                match self.random.below(4) {
+                    0 => Command::Reschedule { queue: name, sequence, at: self.instant(now) },
+                    kind => Command::Cancel { queue: name, sequence, void: kind == 1 },
+                }
             }
             16..34 => {
                 let sequence = self.number(rows, queue, |status| matches!(status, Status::DeadLettered(_)));
@@ -82,15 +104,16 @@ impl Crowd {
                     1..3 => PurgeScope::Workflow(workflow),
                     _ => PurgeScope::DeadLetters,
                 };
-                Command::Purge { queue: name, scope, from: SequenceNumber::new(0) }
+                Command::Purge { queue: name, scope, from: PurgeFrom::Start }
             }
-            41..46 => {
-                let options = Box::new(queues::options(order, &mut self.random));
+            41..45 => {
+                let options = self.options(order);
                 Command::ChangeQueue { name, options }
             }
+            45 => Command::PauseQueue { name, paused: self.random.chance(50) },
             46 if self.random.chance(30) => Command::DeleteQueue { name },
             _ => {
-                let options = Box::new(queues::options(order, &mut self.random));
+                let options = self.options(order);
                 Command::CreateQueue { name, options }
             }
         }

@@ -48,11 +48,17 @@ pub(crate) fn options(order: Order, random: &mut Random) -> QueueOptions {
         time_to_live: random.chance(15).then(|| seconds(random, &[2, 20, 60])),
         expired: random.pick(&[Expired::DeadLetter, Expired::Drop]),
         hold_on_defer: random.chance(30),
+        keep_deferred: random.chance(30),
         forget_after: seconds(random, &[1, 10, 3_600]),
         delete_when_idle: random.chance(5).then(|| seconds(random, &[5, 60])),
         delete_with_messages: random.chance(30),
         messages_max: random.pick(&[6, 1_000, 1_000, 1_000]),
         early_max: random.pick(&[2, 1_000, 1_000, 1_000]),
+        dead_letters_max: random.pick(&[1, 3, 1_000, 1_000, 1_000]),
+        history: random.chance(50).then(|| seconds(random, &[1, 5, 60, 3_600])),
+        history_max: random.pick(&[1, 4, 1_000, 1_000]),
+        remember_cursor: seconds(random, &[1, 10, 60, 3_600]),
+        cursors_max: random.pick(&[0, 1, 2, 1_000, 1_000, 1_000]),
         ..QueueOptions::default()
     }
 }

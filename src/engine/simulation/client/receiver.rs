@@ -11,6 +11,7 @@ use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Status;
 use crate::engine::simulation::client::crowd::Crowd;
 use crate::engine::simulation::client::crowd::Delivery;
@@ -18,10 +19,13 @@ use crate::engine::simulation::client::sender::workflow_id;
 use crate::engine::simulation::ledger::Ledger;
 use crate::header::Properties;
 use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::token::LockToken;
 
 /// Deliveries one client completes together at most.
 const TOGETHER: usize = 3;
+/// Settlements that are kept in mind, to be asked again.
+const SETTLING_KEPT: usize = 4;
 /// A token has neighbours, one for each workflow of a receive; the next token is beyond them.
 const NEIGHBOURS: u64 = 2_048;
 
@@ -49,6 +53,19 @@ impl Crowd {
 
     /// Does something with a delivery, mostly with one that is still held.
     pub(crate) fn settle(&mut self, ledger: &Ledger, now: Timestamp) -> Option<Command> {
+        if self.random.chance(5) && !self.settling.is_empty() {
+            let index = self.index(self.settling.len());
+            return Some(self.settling[index].clone());
+        }
+        let command = self.settle_anew(ledger, now)?;
+        if self.settling.len() == SETTLING_KEPT {
+            self.settling.remove(0);
+        }
+        self.settling.push(command.clone());
+        Some(command)
+    }
+
+    fn settle_anew(&mut self, ledger: &Ledger, now: Timestamp) -> Option<Command> {
         if self.random.chance(4) && !self.lost.is_empty() {
             let index = self.index(self.lost.len());
             let delivery = self.lost[index].clone();
@@ -56,6 +73,9 @@ impl Crowd {
         }
         if self.held.is_empty() {
             return None;
+        }
+        if self.random.chance(3) {
+            return Some(self.ask_elsewhere(now));
         }
         let index = if self.random.chance(60) { 0 } else { self.index(self.held.len()) };
         if self.random.chance(8) {
@@ -69,12 +89,26 @@ impl Crowd {
         let is_run =
             ledger.holds.get(&delivery.token).is_some_and(|hold| hold.out.len() > 1 && !hold.is_unsure);
         if is_run && self.random.chance(40) {
-            let of_run = ledger.holds.get(&delivery.token).map_or(0, |hold| hold.out.len());
-            return Some(self.settle_run(delivery, of_run, now));
+            let out = ledger.holds.get(&delivery.token).map(|hold| hold.out.clone()).unwrap_or_default();
+            let first = out.first().map(|(sequence, _)| *sequence);
+            return Some(self.settle_run(delivery, (out.len(), first), now));
         }
         self.held.remove(index);
         self.lose(delivery.clone());
         Some(self.settle_one(delivery, now))
+    }
+
+    /// Asks some queue, mostly another, for what the holder of a delivery may do.
+    fn ask_elsewhere(&mut self, now: Timestamp) -> Command {
+        let (index, other) = (self.index(self.held.len()), self.index(self.queues.len()));
+        let Delivery { token, sequence, delivery_count, .. } = self.held[index];
+        let queue = self.queues[other].0.clone();
+        match self.random.below(4) {
+            0 => Command::Renew { queue, token },
+            1 => Command::SetTakenState { queue, token, state: None },
+            2 => Command::CompleteAll { queue, deliveries: vec![Held { token, sequence, delivery_count }] },
+            _ => self.settle_one(Delivery { queue, token, sequence, delivery_count }, now),
+        }
     }
 
     /// Keeps a delivery in mind whose time is over.
@@ -102,7 +136,12 @@ impl Crowd {
         Command::CompleteAll { queue: queue.clone(), deliveries: deliveries.collect() }
     }
 
-    fn settle_run(&mut self, delivery: Delivery, of_run: usize, now: Timestamp) -> Command {
+    fn settle_run(
+        &mut self,
+        delivery: Delivery,
+        (of_run, first): (usize, Option<SequenceNumber>),
+        now: Timestamp,
+    ) -> Command {
         let Delivery { queue, token, .. } = delivery;
         let completed = self.index(of_run + 1);
         let next = self.random.chance(50).then(|| self.failure(now));
@@ -111,7 +150,7 @@ impl Crowd {
         if !keep_rest {
             self.held.retain(|delivery| delivery.token != token);
         }
-        let settlement = RunSettlement { completed, completion, next, keep_rest };
+        let settlement = RunSettlement { completed, completion, next, keep_rest, first };
         Command::SettleRun { queue, token, settlement }
     }
 
@@ -141,14 +180,24 @@ impl Crowd {
     fn failure(&mut self, now: Timestamp) -> Settlement {
         let properties = Properties::new();
         match self.random.below(20) {
-            0..9 => {
+            of @ 0..9 => {
                 let retry = match self.random.below(5) {
                     0..2 => Retry::Now,
                     2 => Retry::After(self.delay()),
                     3 => Retry::At(now + self.delay()),
                     _ => Retry::Backoff(self.random.below(1 << 40)),
                 };
-                Settlement::Abandon { retry, reason: "busy".to_owned(), properties }
+                match of {
+                    0 | 1 => {
+                        Settlement::Suspect { retry, reason: "gone".to_owned(), output: Output::default() }
+                    }
+                    _ => Settlement::Abandon {
+                        retry,
+                        reason: "busy".to_owned(),
+                        properties,
+                        output: Output::default(),
+                    },
+                }
             }
             9..14 => {
                 Settlement::Defer { until: self.random.chance(60).then(|| now + self.delay()), properties }
@@ -156,6 +205,8 @@ impl Crowd {
             14..16 => {
                 Settlement::DeadLetter { reason: "bad".to_owned(), description: String::new(), properties }
             }
+            // How its delay grows is known to the attempts, which no model keeps.
+            16 => Settlement::Postpone { retry: Retry::After(self.delay()), reason: "full".to_owned() },
             _ => Settlement::Release,
         }
     }

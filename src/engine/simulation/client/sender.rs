@@ -13,6 +13,7 @@ use crate::id::MessageId;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
+use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::Order;
@@ -46,9 +47,12 @@ impl Crowd {
         command
     }
 
-    /// One to three messages for one queue.
+    /// One to three messages for one queue, or more than one step takes.
     pub(crate) fn messages(&mut self, queue: usize, now: Timestamp) -> Vec<NewMessage> {
-        let count = self.random.pick(&[1, 1, 1, 2, 3]);
+        let count = match self.is_bulky && self.random.chance(10) {
+            true => self.random.pick(&[limits::SWEEP_MAX, limits::SWEEP_MAX + 1, limits::SEND_BATCH_MAX]),
+            false => self.random.pick(&[1, 1, 1, 2, 3]),
+        };
         (0..count).map(|_| self.message(queue, now)).collect()
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn every_answer_is_counted_and_will_be_forgotten(view: &View<'_>) -> 
     let mut found: BTreeMap<QueueId, u64> = BTreeMap::new();
     for ((queue, key), known) in &view.rows().answers {
         *found.entry(*queue).or_default() += 1;
-        let reminder = Reminder { due: known.until, queue: *queue, what: Remind::Answer(key.clone()) };
+        let reminder = Reminder { due: known.until.into(), queue: *queue, what: Remind::Answer(key.clone()) };
         expect(has_reminder(view, &reminder), || format!("nothing forgets the answer to {key:?}"))?;
     }
     let counted = &view.rows().answer_counts;

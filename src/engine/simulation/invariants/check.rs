@@ -4,10 +4,14 @@ use crate::engine::simulation::invariants::answers;
 use crate::engine::simulation::invariants::audit;
 use crate::engine::simulation::invariants::chains;
 use crate::engine::simulation::invariants::counts;
+use crate::engine::simulation::invariants::cursors;
+use crate::engine::simulation::invariants::history;
 use crate::engine::simulation::invariants::locks;
 use crate::engine::simulation::invariants::order;
 use crate::engine::simulation::invariants::stored;
+use crate::engine::simulation::invariants::sums;
 use crate::engine::simulation::invariants::time;
+use crate::engine::simulation::invariants::told;
 use crate::engine::simulation::invariants::work;
 use crate::engine::simulation::view::Finding;
 use crate::engine::simulation::view::View;
@@ -34,12 +38,15 @@ const EVERY_TURN: &[(&str, Invariant)] = &[
     ("I9 numbers are never given twice", stored::numbers_are_never_given_twice),
     ("I10 what is cancelled stays cancelled", stored::what_is_cancelled_was_scheduled),
     ("I11 nobody waits while there is work", work::nobody_waits_while_there_is_work),
-    ("I14 time never runs back", time::time_never_runs_back),
+    ("I14 engine time counts what has passed", time::engine_time_counts_what_has_passed),
+    ("I14 no step is believed before it has lasted", time::no_step_is_believed_before_it_has_lasted),
+    ("I14 a step that lasts is believed", time::a_step_that_lasts_is_believed),
 ];
 
 /// What takes a walk over all rows.
 const THOROUGHLY: &[(&str, Invariant)] = &[
     ("I1 nothing acknowledged is lost", stored::nothing_acknowledged_is_lost),
+    ("I3 a suspect is out alone", locks::a_suspect_is_out_alone),
     ("I5 nothing is stranded", work::nothing_is_stranded),
     ("I5 every reminder has its reason", work::every_reminder_has_its_reason),
     ("I5 every trail leads to its link", chains::every_trail_leads_to_its_link),
@@ -48,10 +55,19 @@ const THOROUGHLY: &[(&str, Invariant)] = &[
         "I6 every answer is counted and will be forgotten",
         answers::every_answer_is_counted_and_will_be_forgotten,
     ),
+    ("I6 every entry of a history is counted and listed", history::every_entry_is_counted_and_listed),
+    ("I5 a history is forgotten in time", history::a_history_is_forgotten_in_time),
+    ("I12 a history tells what happened", history::a_history_tells_what_happened),
+    ("I6 every cursor is counted and listed", cursors::every_cursor_is_counted_and_listed),
+    ("I5 cursors are forgotten in time", cursors::cursors_are_forgotten_in_time),
+    ("I5 every mark has its owner", cursors::every_mark_has_its_owner),
     ("I6 counters equal the rows", counts::counters_equal_the_rows),
+    ("I6 every workflow counts its messages", sums::every_workflow_counts_its_messages),
     ("I6 counters equal the answers", counts::counters_equal_the_answers),
     ("I7 delivery counts equal the answers", counts::delivery_counts_equal_the_answers),
     ("I11 a free head is offered", work::a_free_head_is_offered),
+    ("I12 holds are told", told::holds_are_told),
+    ("I12 dead letters are told", told::dead_letters_are_told),
     ("I12 what operators do is written down", audit::what_operators_do_is_written_down),
 ];
 

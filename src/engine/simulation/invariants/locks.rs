@@ -1,5 +1,11 @@
 //! A workflow has one holder, and only he settles.
 
+use std::collections::BTreeMap;
+
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::record::Stream;
 use crate::engine::simulation::ledger::fact::Fact;
 use crate::engine::simulation::ledger::fact::Standing;
 use crate::engine::simulation::view::Finding;
@@ -12,6 +18,21 @@ pub(crate) fn a_workflow_has_one_holder(view: &View<'_>) -> Finding {
         if let Fact::Delivered { holders, .. } = fact {
             expect(holders.is_empty(), || format!("there is another holder: {fact:?}"))?;
         }
+    }
+    Ok(())
+}
+
+/// I3: a message that is suspected of a failure it shared is out alone.
+pub(crate) fn a_suspect_is_out_alone(view: &View<'_>) -> Finding {
+    let in_turn = |message: &MessageRecord| message.status == Status::Locked { fetched: None };
+    let out = view.rows().messages.iter().filter(|(_, message)| in_turn(message));
+    let mut out_of: BTreeMap<(QueueId, &Stream), Vec<&MessageRecord>> = BTreeMap::new();
+    for (key, message) in out {
+        out_of.entry((key.queue, &message.stream)).or_default().push(message);
+    }
+    for (key, out) in out_of {
+        let is_alone = out.len() == 1 || !out.iter().any(|message| message.is_suspect());
+        expect(is_alone, || format!("{key:?}: {out:?}"))?;
     }
     Ok(())
 }
@@ -39,7 +60,7 @@ pub(crate) fn a_lock_lasts_as_long_as_its_queue_says(view: &View<'_>) -> Finding
             continue;
         };
         let is_right = Some(*locked_until) == *expected_until;
-        expect(is_right, || format!("at {} until {locked_until}: {fact:?}", view.now))?;
+        expect(is_right, || format!("at {:?} until {locked_until}: {fact:?}", view.now))?;
     }
     Ok(())
 }

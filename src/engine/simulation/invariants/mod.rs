@@ -5,12 +5,18 @@ mod audit;
 mod chains;
 mod check;
 mod counts;
+mod cursors;
+mod history;
 mod locks;
 mod order;
+mod purged;
 mod stored;
+mod sums;
 mod time;
+mod told;
 mod work;
 
 pub(crate) use crate::engine::simulation::invariants::check::after_every_turn;
 pub(crate) use crate::engine::simulation::invariants::check::thoroughly;
+pub(crate) use crate::engine::simulation::invariants::purged::is_purged;
 pub(crate) use crate::engine::simulation::invariants::stored::gone;

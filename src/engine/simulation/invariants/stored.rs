@@ -1,6 +1,6 @@
 //! What was accepted is there until it has ended, once.
 
-use crate::engine::rules::command::Receipt;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Status;
 use crate::engine::simulation::ledger::entry::End;
 use crate::engine::simulation::ledger::fact::Fact;
@@ -24,7 +24,9 @@ pub(crate) fn gone(view: &View<'_>) -> Vec<(SequenceNumber, Option<End>)> {
     let mut gone = Vec::new();
     for (sequence, entry) in view.ledger.entries.iter().filter(|(_, entry)| entry.end.is_none()) {
         if view.message(&entry.queue, *sequence).is_none() {
-            let is_expired = entry.expires_at.is_some_and(|at| at <= view.now);
+            let is_expired = entry.expires_at.is_some_and(|(at, by_wall)| {
+                at <= view.now.engine || by_wall.is_some_and(|at| at <= view.ledger.wall_max)
+            });
             let known = view.ledger.queues.get(&entry.queue);
             let is_expired = is_expired && known.is_some_and(|known| known.has_dropped);
             let end = match (is_expired, view.ledger.has_purged) {
@@ -86,7 +88,7 @@ pub(crate) fn what_is_cancelled_was_scheduled(view: &View<'_>) -> Finding {
         };
         expect(!is_done || (*is_scheduled && !was_delivered), || format!("{sequence}: {fact:?}"))?;
         let status = view.message(queue, *sequence).map(|message| &message.status);
-        let is_left = matches!(status, Some(Status::Scheduled { due }) if view.now < *due);
+        let is_left = matches!(status, Some(Status::Scheduled { due }) if !due.is_past(view.now));
         expect(!is_left || !is_known, || {
             format!("message {sequence} is scheduled, and could not be cancelled: {fact:?}")
         })?;

@@ -1,6 +1,9 @@
 //! What is known of one message from answers alone.
 
+use std::time::Duration;
+
 use crate::clock::Timestamp;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::record::Stream;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -26,18 +29,30 @@ pub(crate) struct Entry {
     pub(crate) place: Place,
     pub(crate) message_id: Option<MessageId>,
     pub(crate) scheduled_at: Option<Timestamp>,
-    pub(crate) expires_at: Option<Timestamp>,
+    /// From when on it may have expired: in engine time, and by the wall clock if it was scheduled.
+    pub(crate) expires_at: Option<(Timestamp, Option<Timestamp>)>,
+    /// The time to live that its sender gave, which a redrive begins anew.
+    pub(crate) lives: Option<Duration>,
     /// The lowest and highest delivery count it could have: somebody may have given back what was taken from him.
     pub(crate) count: (u32, u32),
     /// The instant before which it may not be offered; the last one there is, if only asked for by number.
-    pub(crate) not_before: Option<Timestamp>,
+    pub(crate) not_before: Option<Due>,
     /// Whether somebody's word lets it be handed out although it is spent.
     pub(crate) is_excused: bool,
     /// Whether its consumer has set it aside.
     pub(crate) is_asked: bool,
     /// Whether it was hidden, which keeps it in its line.
     pub(crate) is_hidden: bool,
+    /// Whether its last hand-out may be returned with the next: it was in a run that failed as a whole.
+    pub(crate) may_return: bool,
     pub(crate) end: Option<End>,
+}
+
+impl Entry {
+    /// The lowest and highest delivery count it can have when it is handed out again.
+    pub(crate) fn next_count(&self) -> (u32, u32) {
+        (self.count.0 + u32::from(!self.may_return), self.count.1 + 1)
+    }
 }
 
 /// A lock as its holder knows it.
@@ -47,6 +62,7 @@ pub(crate) struct Hold {
     pub(crate) stream: Stream,
     pub(crate) until: Timestamp,
     pub(crate) is_whole: bool,
+    pub(crate) is_run: bool,
     /// What the holder has, in the order in which it was handed out, with the delivery counts.
     pub(crate) out: Vec<(crate::id::SequenceNumber, u32)>,
     /// Whether something of it may have been taken back.

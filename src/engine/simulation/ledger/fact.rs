@@ -1,7 +1,8 @@
 //! What the ledger has heard in one turn, each with what it knew before.
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Receipt;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::simulation::ledger::entry::End;
 use crate::error::SendRefusal;
 use crate::id::QueueName;
@@ -45,7 +46,7 @@ pub(crate) enum Fact {
         expected: (u32, u32),
         ended: Option<End>,
         /// The instant before which it may not be handed out, unless it is asked for by number.
-        not_before: Option<Timestamp>,
+        not_before: Option<Due>,
         locked_until: Timestamp,
         /// Until when it should be locked.
         expected_until: Option<Timestamp>,
@@ -69,6 +70,8 @@ pub(crate) enum Fact {
         sequence: SequenceNumber,
         ended: Option<End>,
     },
+    /// A message has another instant, which may be over.
+    Rescheduled(SequenceNumber),
     Cancelled {
         queue: QueueName,
         sequence: SequenceNumber,

@@ -1,18 +1,21 @@
 //! Writes down what was asked and what was answered.
 
+use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Operation;
-use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Redriven;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Stream;
 use crate::engine::simulation::ledger::Ledger;
 use crate::engine::simulation::ledger::entry::End;
 use crate::engine::simulation::ledger::entry::Entry;
 use crate::engine::simulation::ledger::entry::Hold;
 use crate::engine::simulation::ledger::fact::Fact;
+use crate::engine::simulation::ledger::holds::Received;
 use crate::engine::simulation::ledger::ledger::Known;
 use crate::engine::simulation::ledger::ledger::Sums;
 use crate::error::SendRefusal;
@@ -47,12 +50,17 @@ impl Ledger {
             (Command::SendOnce { queue, key, messages }, Reply::Send(answer)) => {
                 self.note_sent_once(queue, key, messages, answer);
             }
-            (Command::Cancel { queue, sequence }, Reply::Send(answer)) => {
+            (Command::Cancel { queue, sequence, .. }, Reply::Send(answer)) => {
                 self.note_cancel(queue, *sequence, answer.is_ok());
+            }
+            (Command::Reschedule { sequence, at, .. }, Reply::Send(Ok(_))) => {
+                self.note_rescheduled(*sequence, *at);
+                self.facts.push(Fact::Rescheduled(*sequence));
             }
             (Command::Take { queue, .. }, Reply::Take(Ok(Some(taken)))) => {
                 let (queue, stream, until) = (queue.clone(), taken.stream.clone(), taken.locked_until);
-                let hold = Hold { queue, stream, until, is_whole: true, out: Vec::new(), is_unsure: false };
+                let (is_whole, is_run, is_unsure) = (true, false, false);
+                let hold = Hold { queue, stream, until, is_whole, is_run, out: Vec::new(), is_unsure };
                 self.holds.insert(taken.token, hold);
             }
             (Command::Redrive { queue, sequence, position }, Reply::Redrive(Ok(redriven))) => {
@@ -61,6 +69,8 @@ impl Ledger {
             }
             (Command::Purge { queue, .. }, Reply::Purge(Ok(purged))) => {
                 self.has_purged = true;
+                let of_queue = self.ids.keys().filter(|(of, _)| of == queue).cloned();
+                self.unsure_ids.extend(of_queue);
                 if let Some(sums) = self.sums(queue) {
                     sums.purged += purged.count;
                 }
@@ -69,10 +79,15 @@ impl Ledger {
                 self.note_operation(queue, workflow, operation);
             }
             (_, Reply::Receive(Ok(handed))) => {
-                let is_fetched =
-                    matches!(command, Command::ReceiveDeferred { .. } | Command::ReceiveTakenDeferred { .. });
+                let how = match command {
+                    Command::ReceiveDeferred { .. } | Command::ReceiveTakenDeferred { .. } => {
+                        Received::Fetched
+                    }
+                    Command::ReceiveRun { .. } => Received::InRun,
+                    _ => Received::InTurn,
+                };
                 let queue = queue_received(command);
-                handed.iter().for_each(|handed| self.note_delivered(queue, handed, is_fetched));
+                handed.iter().for_each(|handed| self.note_delivered(queue, handed, how));
             }
             (Command::HideNext { .. } | Command::HideAgain { .. } | Command::EndHidden { .. }, _) => {
                 self.hear_hidden(command, reply);
@@ -111,8 +126,10 @@ impl Ledger {
         let known = Known {
             options: options.clone(),
             has_dropped,
+            has_always_history: options.history.is_some(),
             has_waited: options.hold_on_defer,
             count_max_ever,
+            has_few_dead: keeps_few_dead(options),
             sums: Sums::default(),
         };
         self.queues.insert(name.clone(), known);
@@ -121,8 +138,10 @@ impl Ledger {
     fn note_options(&mut self, name: &QueueName, options: &QueueOptions) {
         let known = self.queues.get_mut(name).expect("only what exists is changed");
         known.has_dropped |= options.expired == Expired::Drop;
+        known.has_always_history &= options.history.is_some();
         known.count_max_ever = known.count_max_ever.max(options.delivery_count_max);
         known.has_waited |= options.hold_on_defer;
+        known.has_few_dead |= keeps_few_dead(options);
         known.options = options.clone();
     }
 
@@ -153,7 +172,7 @@ impl Ledger {
 
     fn note_cancel(&mut self, queue: &QueueName, sequence: SequenceNumber, is_done: bool) {
         let entry = self.entries.get(&sequence).filter(|entry| entry.queue == *queue && entry.end.is_none());
-        let is_scheduled = entry.and_then(|entry| entry.scheduled_at).is_some_and(|due| self.now < due);
+        let is_scheduled = entry.and_then(|entry| entry.scheduled_at).is_some_and(|due| self.wall < due);
         let was_delivered = entry.is_some_and(|entry| entry.count.1 > 0);
         let (queue_of, is_known) = (queue.clone(), entry.is_some());
         self.facts.push(Fact::Cancelled {
@@ -172,6 +191,17 @@ impl Ledger {
         }
     }
 
+    fn note_rescheduled(&mut self, sequence: SequenceNumber, at: Timestamp) {
+        let (now, wall) = (self.now, self.wall);
+        let Some(entry) = self.entries.get_mut(&sequence) else { return };
+        entry.expires_at = entry.expires_at.map(|(expires_at, by_wall)| {
+            let lives = by_wall.zip(entry.scheduled_at).map(|(over, due)| over.since(due));
+            lives.map_or((expires_at, by_wall), |lives| (now + lives, (at > wall).then(|| at + lives)))
+        });
+        entry.scheduled_at = Some(at).filter(|at| *at > wall);
+        entry.not_before = Some(Due::wall(at)).filter(|_| at > wall);
+    }
+
     fn note_redriven(
         &mut self,
         queue: &QueueName,
@@ -184,12 +214,13 @@ impl Ledger {
             return self.note_put_back(sequence);
         };
         let (workflow_id, message_id) = (entry.stream.workflow_id().cloned(), entry.message_id.clone());
+        let time_to_live = entry.lives;
         self.end(sequence, End::SentAnew);
         let message = NewMessage {
             workflow_id,
             place,
             message_id,
-            time_to_live: None,
+            time_to_live,
             schedule_at: None,
             headers: crate::header::Headers::default(),
             body: bytes::Bytes::new(),
@@ -206,7 +237,7 @@ impl Ledger {
             Operation::ReleaseLock => {
                 self.lose(|hold| hold.queue == *queue && hold.stream == stream);
             }
-            Operation::Resume { .. } | Operation::RetryNow => {
+            Operation::Resume { .. } | Operation::ResumeFor { .. } | Operation::RetryNow => {
                 let of_workflow = |entry: &&mut Entry| entry.queue == *queue && entry.stream == stream;
                 for entry in self.entries.values_mut().filter(of_workflow) {
                     entry.is_excused = true;
@@ -219,6 +250,11 @@ impl Ledger {
             _ => {}
         }
     }
+}
+
+/// Whether so few dead letters are kept that exhausted messages may have to stay where they are.
+fn keeps_few_dead(options: &QueueOptions) -> bool {
+    options.dead_letters_max < 100
 }
 
 fn queue_received(command: &Command) -> &QueueName {
@@ -237,6 +273,7 @@ fn queue_operated(command: &Command) -> &QueueName {
         Command::CreateQueue { name: queue, .. }
         | Command::ChangeQueue { name: queue, .. }
         | Command::DeleteQueue { name: queue }
+        | Command::PauseQueue { name: queue, .. }
         | Command::SetState { queue, .. }
         | Command::Operate { queue, .. }
         | Command::Redrive { queue, .. }

@@ -1,6 +1,6 @@
 //! Writes down what was handed out without a lock, and how that ended.
 
-use crate::engine::rules::command::Claim;
+use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Shown;
@@ -8,6 +8,7 @@ use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
 use crate::engine::simulation::ledger::Ledger;
 use crate::engine::simulation::ledger::entry::End;
+use crate::engine::simulation::ledger::entry::Entry;
 use crate::engine::simulation::ledger::fact::Fact;
 use crate::id::QueueName;
 use crate::token::LockToken;
@@ -34,7 +35,7 @@ impl Ledger {
             sequence: shown.sequence,
             token: LockToken::new(0, [0; 12]),
             delivery_count,
-            expected: entry.as_ref().map_or((0, 0), |entry| (entry.count.0 + 1, entry.count.1 + 1)),
+            expected: entry.as_ref().map_or((0, 0), Entry::next_count),
             ended: entry.as_ref().and_then(|entry| entry.end),
             not_before: entry.as_ref().and_then(|entry| entry.not_before),
             locked_until: self.now,
@@ -47,6 +48,7 @@ impl Ledger {
         });
         if let Some(entry) = self.entries.get_mut(&shown.sequence) {
             entry.count = (delivery_count, delivery_count);
+            entry.may_return = false;
         }
         self.put_off_hidden(shown);
     }

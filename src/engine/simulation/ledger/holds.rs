@@ -2,8 +2,10 @@
 
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Handed;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::record::Stream;
 use crate::engine::simulation::ledger::Ledger;
+use crate::engine::simulation::ledger::entry::Entry;
 use crate::engine::simulation::ledger::entry::Hold;
 use crate::engine::simulation::ledger::fact::Fact;
 use crate::engine::simulation::ledger::fact::Standing;
@@ -11,10 +13,19 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::token::LockToken;
 
+/// How messages were received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    InTurn,
+    InRun,
+    /// By number.
+    Fetched,
+}
+
 impl Ledger {
     /// A message was handed out.
-    pub(crate) fn note_delivered(&mut self, queue: &QueueName, handed: &Handed, is_fetched: bool) {
-        let sequence = handed.sequence;
+    pub(crate) fn note_delivered(&mut self, queue: &QueueName, handed: &Handed, how: Received) {
+        let (sequence, is_fetched) = (handed.sequence, how == Received::Fetched);
         let known = self.entries.get(&sequence).cloned();
         let stream = known.as_ref().map_or(Stream::Single(sequence), |entry| entry.stream.clone());
         let holders = self.holders(queue, &stream).filter(|token| *token != handed.token).collect();
@@ -25,7 +36,7 @@ impl Ledger {
             sequence,
             token: handed.token,
             delivery_count,
-            expected: entry.map_or((0, 0), |entry| (entry.count.0 + 1, entry.count.1 + 1)),
+            expected: entry.map_or((0, 0), Entry::next_count),
             ended: entry.and_then(|entry| entry.end),
             not_before: entry.and_then(|entry| entry.not_before),
             locked_until: handed.locked_until,
@@ -37,6 +48,7 @@ impl Ledger {
         });
         if let Some(entry) = self.entries.get_mut(&sequence) {
             entry.count = (delivery_count, delivery_count);
+            entry.may_return = false;
             entry.scheduled_at = None;
             let waits = self.queues.get(queue).is_some_and(|known| known.has_waited) || entry.is_hidden;
             if is_fetched && waits {
@@ -49,6 +61,7 @@ impl Ledger {
             stream,
             until: handed.locked_until,
             is_whole: false,
+            is_run: how == Received::InRun,
             out: Vec::new(),
             is_unsure: false,
         };
@@ -109,9 +122,22 @@ impl Ledger {
     }
 
     /// Time has passed: locks have run out.
-    pub(crate) fn advance(&mut self, now: Timestamp) {
-        self.now = now;
-        self.lose(|hold| hold.until <= now);
+    pub(crate) fn advance(&mut self, now: Now) {
+        (self.now, self.wall) = (now.engine, now.wall);
+        self.wall_max = self.wall_max.max(now.wall);
+        self.lose(|hold| hold.until <= now.engine);
+        // What has come stays, whatever the wall clock shows afterwards.
+        for entry in self.entries.values_mut() {
+            entry.not_before = entry.not_before.filter(|due| !due.is_past(now));
+            if entry.scheduled_at.is_some_and(|due| due <= now.wall) {
+                entry.scheduled_at = None;
+                // What is left of its time to live passes on engine time from now on.
+                entry.expires_at = entry.expires_at.map(|(at, by_wall)| {
+                    let left = by_wall.map(|by_wall| now.engine + by_wall.since(now.wall));
+                    (left.map_or(at, |left| left.min(at)), by_wall)
+                });
+            }
+        }
     }
 
     /// Holders lose what they hold. Of messages that fail together, one that is spent may hold the workflow before the
@@ -119,7 +145,10 @@ impl Ledger {
     pub(crate) fn lose(&mut self, is_lost: impl Fn(&Hold) -> bool) {
         for hold in self.holds.values().filter(|hold| hold.out.len() > 1 && is_lost(hold)) {
             for (sequence, _) in &hold.out {
-                self.entries.entry(*sequence).and_modify(|entry| entry.is_excused = true);
+                self.entries.entry(*sequence).and_modify(|entry| {
+                    entry.is_excused = true;
+                    entry.may_return |= hold.is_run;
+                });
             }
         }
         self.holds.retain(|_, hold| !is_lost(hold));

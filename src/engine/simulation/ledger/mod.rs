@@ -8,5 +8,6 @@ mod holds;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod ledger;
 mod settled;
+pub(crate) mod told;
 
 pub(crate) use crate::engine::simulation::ledger::ledger::Ledger;

@@ -1,16 +1,19 @@
 //! Every answer, compared with what the contract says: queues, sends and what operators ask.
 
+use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Redriven;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Stream;
 use crate::engine::simulation::reference::Reference;
 use crate::engine::simulation::reference::naive::Cause;
 use crate::engine::simulation::reference::naive::Message;
 use crate::engine::simulation::reference::naive::Naive;
 use crate::engine::simulation::reference::naive::State;
+use crate::engine::simulation::reference::send::Sender;
 use crate::engine::simulation::reference::send::Unsent;
 use crate::engine::simulation::view::Finding;
 use crate::engine::simulation::view::expect;
@@ -22,6 +25,7 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
+use crate::queue::HoldKind;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 
@@ -33,12 +37,21 @@ pub(crate) fn same<T: PartialEq + std::fmt::Debug>(answered: &T, expected: &T) -
 impl Reference {
     /// Hears an answer.
     pub(crate) fn hear(&mut self, command: &Command, reply: &Reply) -> Finding {
+        if let Reply::Receive(Ok(handed)) = reply {
+            for one in handed {
+                self.settled.remove(&(one.token, one.sequence.get(), one.record.delivery_count));
+            }
+        }
         match (command, reply) {
             (Command::CreateQueue { name, options }, Reply::Queue(answer)) => {
                 same(&answer.as_ref().ok().copied(), &self.create(name, options))
             }
             (Command::ChangeQueue { name, options }, Reply::Queue(answer)) => {
                 same(&answer.as_ref().ok().copied(), &self.change(name, options))
+            }
+            (Command::PauseQueue { name, .. }, Reply::Queue(answer)) => {
+                let is_there = self.queues.contains_key(name) || self.chained.contains_key(name);
+                same(&answer.is_ok(), &is_there)
             }
             (Command::DeleteQueue { name }, Reply::Queue(answer)) => {
                 let is_there = self.queues.contains_key(name) || self.chained.contains_key(name);
@@ -60,9 +73,13 @@ impl Reference {
                 let answer = answer.as_ref().map_err(Unsent::of).cloned();
                 self.hear_sent_once(queue, key, messages, answer)
             }
-            (Command::Cancel { queue, sequence }, Reply::Send(answer)) => {
+            (Command::Cancel { queue, sequence, void }, Reply::Send(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
-                same(&answer.is_ok(), &naive.cancel(sequence.get()))
+                same(&answer.is_ok(), &naive.cancel(sequence.get(), *void))
+            }
+            (Command::Reschedule { queue, sequence, at }, Reply::Send(answer)) => {
+                let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
+                same(&answer.is_ok(), &naive.reschedule(sequence.get(), *at))
             }
             (Command::SetState { queue, workflow, state }, Reply::Operate(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
@@ -107,9 +124,9 @@ impl Reference {
         if let Some(known) = self.options(name) {
             return (known == options).then_some(false);
         }
-        match options.order {
-            Order::After => drop(self.chained.insert(name.clone(), options.clone())),
-            _ => drop(self.queues.insert(name.clone(), Naive::new(options.clone(), self.now))),
+        match self.is_blind || options.order == Order::After {
+            true => drop(self.chained.insert(name.clone(), options.clone())),
+            false => drop(self.queues.insert(name.clone(), Naive::new(options.clone(), self.clocks))),
         }
         Some(true)
     }
@@ -136,7 +153,7 @@ impl Reference {
             return Ok(());
         }
         let expected = match self.queues.get(queue) {
-            Some(naive) => naive.judge(messages, self.last + 1, 0),
+            Some(naive) => naive.judge(messages, self.last + 1, Sender::Anybody),
             None => Err(Unsent::NoQueue),
         };
         same(&answer, &expected)?;
@@ -197,23 +214,48 @@ impl Reference {
 }
 
 impl Naive {
-    fn cancel(&mut self, seq: u64) -> bool {
+    /// The place is free again, or it is settled.
+    fn cancel(&mut self, seq: u64, void: bool) -> bool {
         let Some(message) = self.message(seq).filter(|m| matches!(m.state, State::Scheduled(_))) else {
             return false;
         };
         let (key, position) = (message.key.clone(), message.position);
-        self.remove(seq);
-        self.give_up(&key, position);
+        let message = self.remove(seq);
+        self.forget_id(&message);
+        if void {
+            self.give_up(&key, position);
+        }
+        self.close(&key);
+        true
+    }
+
+    /// It comes at another instant, and lives from then on as long as it would have.
+    fn reschedule(&mut self, seq: u64, at: Timestamp) -> bool {
+        let State::Scheduled(due) = self.message(seq).map_or(State::Ready, |message| message.state.clone())
+        else {
+            return false;
+        };
+        let (key, is_due) = (self.key_of(seq), at <= self.wall);
+        let (index, begins) = (self.at(seq).expect("it is stored"), at.max(self.wall));
+        let message = &mut self.messages[index];
+        message.state = State::Scheduled(Due::wall(at));
+        message.expires = message.expires.map(|expires| Due::wall(begins + expires.at().since(due.at())));
+        if is_due {
+            self.come_due(seq);
+        }
         self.close(&key);
         true
     }
 
     fn redrive(&mut self, seq: u64, position: Option<Position>, next: u64) -> Option<Redriven> {
         let message = self.message(seq).filter(|message| message.state == State::Dead)?.clone();
-        if self.held(&message.key) == Some(Cause::Quarantine) {
+        if self.is_held_for(&message.key, HoldKind::Quarantine) {
             return None;
         }
         if position.is_none() && self.is_place_ahead(seq) {
+            if !self.has_room(1, true) {
+                return None;
+            }
             self.put_back(seq);
             self.close(&message.key);
             return Some(Redriven::InPlace);
@@ -225,12 +267,12 @@ impl Naive {
             workflow_id: message.workflow_id.clone(),
             place: position.map_or(Place::Arrival, Place::Position),
             message_id: None,
-            time_to_live: None,
+            time_to_live: message.lives,
             schedule_at: None,
             headers: Headers::default(),
             body: message.body.clone(),
         };
-        let judged = self.judge(std::slice::from_ref(&new), next, 1).ok()?;
+        let judged = self.judge(std::slice::from_ref(&new), next, Sender::Drain).ok()?;
         let &[Receipt::Accepted(number)] = &judged[..] else { return None };
         self.remove(seq);
         self.close(&message.key);
@@ -240,14 +282,25 @@ impl Naive {
 
     fn purge(&mut self, scope: &PurgeScope) -> u64 {
         let mut count = 0;
+        // A workflow that is purged whole goes on only when all of it is gone.
+        let whole = match scope {
+            PurgeScope::Workflow(id) => Some(Stream::Named(id.clone())),
+            _ => None,
+        };
         while let Some(seq) = self.next_to_purge(scope) {
             let message = self.remove(seq);
+            self.forget_id(&message);
             if message.state != State::Dead {
                 self.lift(&message.key, Cause::Spent(seq));
                 self.give_up(&message.key, message.position);
             }
-            self.close(&message.key);
+            if whole.is_none() {
+                self.close(&message.key);
+            }
             count += 1;
+        }
+        if let (Some(key), 1..) = (&whole, count) {
+            self.close(key);
         }
         count
     }

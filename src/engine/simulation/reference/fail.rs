@@ -1,11 +1,16 @@
 //! How messages end, fail, are set aside and come back.
 
 use crate::clock::Timestamp;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::record::Stream;
 use crate::engine::simulation::reference::naive::Cause;
+use crate::engine::simulation::reference::naive::Lock;
+use crate::engine::simulation::reference::naive::Message;
 use crate::engine::simulation::reference::naive::Naive;
 use crate::engine::simulation::reference::naive::State;
+use crate::engine::simulation::reference::naive::Suspect;
 use crate::queue::Expired;
+use crate::queue::HoldKind;
 use crate::queue::Spent;
 
 impl Naive {
@@ -19,12 +24,14 @@ impl Naive {
     /// Moves a message to the dead letters.
     pub(crate) fn kill(&mut self, seq: u64) {
         self.set(seq, State::Dead);
+        let index = self.at(seq).expect("it is stored");
+        self.messages[index].suspect = Suspect::No;
         let message = self.message(seq).expect("it is stored").clone();
         self.give_up(&message.key, message.position);
     }
 
     pub(crate) fn is_expired(&self, seq: u64) -> bool {
-        self.message(seq).and_then(|m| m.expires).is_some_and(|expires| expires <= self.now)
+        self.message(seq).and_then(|m| m.expires).is_some_and(|expires| expires.is_past(self.clocks()))
     }
 
     pub(crate) fn expire(&mut self, seq: u64) {
@@ -47,28 +54,37 @@ impl Naive {
     }
 
     /// A message that was handed out has failed; `due` is when it is to be tried again, if not at once.
-    pub(crate) fn fail(&mut self, seq: u64, due: Option<Timestamp>) {
+    pub(crate) fn fail(&mut self, seq: u64, due: Option<Due>) {
         if self.is_expired(seq) {
             return self.expire(seq);
         }
-        let due = due.filter(|due| *due > self.now);
+        let due = due.filter(|due| !due.is_past(self.clocks()));
         let message = self.message(seq).expect("it is stored").clone();
         let is_spent = message.count >= self.options.delivery_count_max;
         if let State::Locked(Some((back, true))) = message.state {
             // Beside the line it blocks nobody.
             self.set(seq, State::Asked { due: due.or(back), aside: true });
-            if is_spent {
+            if is_spent && !self.has_all_dead() {
                 self.kill(seq);
             }
             return;
         }
-        let held = self.held(&message.key);
-        let is_held_by_another = matches!(held, Some(Cause::Spent(_) | Cause::Quarantine));
+        let by_another = [HoldKind::Exhausted, HoldKind::Quarantine];
+        let is_held_by_another = by_another.into_iter().any(|kind| self.is_held_for(&message.key, kind));
         if !is_spent || is_held_by_another {
             return self.set(seq, due.map_or(State::Ready, |due| State::Failed(Some(due))));
         }
         let is_named = matches!(message.key, Stream::Named(_));
         match self.options.spent_policy() {
+            Spent::Skip | Spent::Quarantine if is_named && self.has_all_dead() => {
+                self.set(seq, State::Failed(None));
+                self.hold(&message.key, Cause::Spent(seq));
+            }
+            _ if !is_named && self.has_all_dead() => {
+                // Nobody could name its workflow to resume it.
+                let longest = Due::engine(self.now + self.options.backoff.max);
+                self.set(seq, State::Failed(Some(due.unwrap_or(longest))));
+            }
             Spent::Hold if is_named => {
                 self.set(seq, State::Failed(None));
                 self.hold(&message.key, Cause::Spent(seq));
@@ -79,6 +95,40 @@ impl Naive {
             }
             _ => self.kill(seq),
         }
+    }
+
+    /// A holder has lost all it had. Of a run nobody knows where it failed.
+    pub(crate) fn fail_all(&mut self, lock: &Lock) {
+        match lock.is_run {
+            true => self.fail_together(&lock.out, None),
+            false => lock.out.iter().for_each(|seq| self.fail(*seq, None)),
+        }
+    }
+
+    /// A run has failed; `due` is when its first is to be tried again, if not at once. Who was alone in it has failed.
+    pub(crate) fn fail_together(&mut self, run: &[u64], due: Option<Due>) {
+        match run {
+            [seq] => self.fail(*seq, due),
+            _ => run.iter().enumerate().for_each(|(index, seq)| {
+                self.suspect(*seq, due.filter(|_| index == 0));
+            }),
+        }
+    }
+
+    /// It failed with others, and is not blamed for that. Who is a suspect already was alone.
+    pub(crate) fn suspect(&mut self, seq: u64, due: Option<Due>) {
+        let message = self.message(seq).expect("it is stored").clone();
+        let is_beside = matches!(message.state, State::Locked(Some((_, true))));
+        if is_beside || message.suspect != Suspect::No {
+            return self.fail(seq, due);
+        }
+        let index = self.at(seq).expect("it is stored");
+        self.messages[index].suspect = Suspect::New;
+        if self.is_expired(seq) {
+            return self.expire(seq);
+        }
+        let due = due.filter(|due| !due.is_past(self.clocks()));
+        self.set(seq, due.map_or(State::Ready, |due| State::Failed(Some(due))));
     }
 
     /// It was not started: the hand-out is not counted.
@@ -95,6 +145,26 @@ impl Naive {
         };
     }
 
+    /// It was handled, and waits for room: the hand-out is not counted.
+    pub(crate) fn postpone(&mut self, seq: u64, due: Option<Due>) {
+        let index = self.at(seq).expect("it is stored");
+        self.messages[index].count -= 1;
+        if self.is_expired(seq) {
+            return self.expire(seq);
+        }
+        let due = due.filter(|due| !due.is_past(self.clocks()));
+        let message = &mut self.messages[index];
+        message.state = match message.state {
+            State::Locked(Some((back, true))) => State::Asked { due: due.or(back), aside: true },
+            _ => due.map_or(State::Ready, |due| State::Failed(Some(due))),
+        };
+    }
+
+    /// Whether not even the delivery is left that setting it aside allowed.
+    pub(crate) fn has_used_extra(&self, message: &Message) -> bool {
+        message.has_extra && message.count > self.options.delivery_count_max
+    }
+
     pub(crate) fn set_aside(&mut self, seq: u64, due: Option<Timestamp>) {
         if self.is_expired(seq) {
             return self.expire(seq);
@@ -102,6 +172,11 @@ impl Naive {
         let message = self.message(seq).expect("it is stored");
         let was_aside = matches!(message.state, State::Locked(Some((_, true))));
         let aside = was_aside || !self.options.hold_on_defer;
-        self.set(seq, State::Asked { due, aside });
+        self.set(seq, State::Asked { due: due.map(Due::wall), aside });
+        let index = self.at(seq).expect("it is stored");
+        self.messages[index].has_extra = self.messages[index].count >= self.options.delivery_count_max;
+        if self.options.keep_deferred {
+            self.messages[index].expires = None;
+        }
     }
 }

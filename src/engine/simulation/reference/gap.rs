@@ -6,6 +6,7 @@ use crate::engine::simulation::reference::naive::Message;
 use crate::engine::simulation::reference::naive::Naive;
 use crate::engine::simulation::reference::naive::State;
 use crate::queue::GapThen;
+use crate::queue::HoldKind;
 
 impl Naive {
     /// Called after every change of a workflow.
@@ -21,15 +22,18 @@ impl Naive {
             self.flows.remove(key);
             return;
         }
-        let is_free = self.held(key).is_none() && self.lock(key).is_none();
-        let spent = self.head(key).filter(|head| is_free && head.state == State::Failed(None)).map(|m| m.seq);
-        if let Some(seq) = spent {
+        self.watch_gap(key);
+        let is_swept =
+            self.is_held_for(key, HoldKind::Quarantine) || self.is_held_for(key, HoldKind::Redriving);
+        let is_looked_at = !is_swept && self.lock(key).is_none();
+        let head = self.head(key).filter(|head| is_looked_at && head.state == State::Failed(None));
+        if let Some(seq) = head.map(|head| head.seq) {
             self.hold(key, Cause::Spent(seq));
         }
-        self.watch_gap(key);
         self.plan_sweep(key);
         let (is_idle, now) = (self.positional(key) && self.is_empty(key), self.now);
         let flow = self.flow(key);
+        flow.forgotten_at = None;
         flow.idle_since = if is_idle { Some(flow.idle_since.unwrap_or(now)) } else { None };
     }
 
@@ -45,49 +49,46 @@ impl Naive {
             Some((at, due)) if at == missing => Some((at, due)),
             _ => Some((missing, due)),
         };
+        if flow.gap.is_none_or(|gap| gap.1.is_some()) {
+            self.lift(key, Cause::Gap);
+        }
     }
 
     fn plan_sweep(&mut self, key: &Stream) {
         let is_left = |message: &&Message| !matches!(message.state, State::Locked(_));
-        let is_wanted = match self.held(key) {
-            Some(Cause::Quarantine) => self.line(key).iter().any(is_left),
-            Some(Cause::Redriving) => true,
-            _ => false,
-        };
-        if is_wanted {
+        let is_quarantined = self.is_held_for(key, HoldKind::Quarantine);
+        let is_left = is_quarantined && self.line(key).iter().any(is_left);
+        if is_left || self.is_held_for(key, HoldKind::Redriving) {
             let now = self.now;
             self.flow(key).sweep.get_or_insert(now);
         }
     }
 
-    /// Holds a workflow, unless it is held: a quarantine takes over every hold, an operator one that would end by
-    /// itself.
+    /// Holds a workflow for one cause more; a quarantine ends a redrive.
     pub(crate) fn hold(&mut self, key: &Stream, cause: Cause) {
-        let flow = self.flow(key);
-        let takes_over = match (cause, flow.held) {
-            (_, None) | (Cause::Quarantine, _) => true,
-            (Cause::Operator, Some(held)) => matches!(held, Cause::Spent(_) | Cause::Gap),
-            _ => false,
-        };
-        if takes_over {
-            flow.held = Some(cause);
+        if cause == Cause::Quarantine {
+            self.lift(key, Cause::Redriving);
+        }
+        if !self.is_held_for(key, cause.kind()) {
+            self.flow(key).held.push(cause);
         }
     }
 
     pub(crate) fn lift(&mut self, key: &Stream, cause: Cause) {
-        let flow = self.flow(key);
-        flow.held = flow.held.filter(|held| *held != cause);
+        self.flow(key).held.retain(|held| *held != cause);
     }
 
-    /// A gap that has lasted is judged once the workflow has come to it.
+    /// A gap that has lasted is judged once everything before it is settled or set aside, whoever has the workflow. What
+    /// is held is not skipped.
     fn judge_gap(&mut self, key: &Stream) {
         let Some((at, None)) = self.flows.get(key).and_then(|flow| flow.gap) else { return };
         let before = self.head(key).is_some_and(|head| head.place() < at);
-        let is_reached = !before && self.lock(key).is_none() && self.first_missing(key) == at;
-        if self.early(key) == 0 || !is_reached || self.held(key).is_some() {
+        let is_reached = !before && self.first_missing(key) == at;
+        if self.early(key) == 0 || !is_reached || self.is_held_for(key, HoldKind::Gap) {
             return;
         }
         match self.options.gap.then {
+            GapThen::Skip if self.is_held(key) => {}
             GapThen::Hold => self.hold(key, Cause::Gap),
             GapThen::Skip => self.give_up_gap(key),
             GapThen::Wait => {

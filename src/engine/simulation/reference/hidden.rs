@@ -5,11 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Claim;
+use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settled;
 use crate::engine::rules::command::Shown;
+use crate::engine::rules::due::Due;
 use crate::engine::simulation::reference::Reference;
 use crate::engine::simulation::reference::answer::same;
 use crate::engine::simulation::reference::holder::Refused;
@@ -52,7 +53,7 @@ impl Naive {
                 return Err(format!("R {seq} was hidden, {offering:?} offer something"));
             };
             let index = self.at(seq).expect("it is offered");
-            self.messages[index].count += 1;
+            self.messages[index].count_delivery();
             self.put_off(index, lasts.max(limits::HIDDEN_MIN));
             self.check_shown(index, shown)?;
             self.close(&key);
@@ -90,6 +91,7 @@ impl Naive {
         let message = self.messages[index].clone();
         if message.count == 0 {
             self.remove(message.seq);
+            self.forget_id(&message);
             self.give_up(&message.key, message.position);
         } else {
             self.complete(message.seq);
@@ -118,7 +120,7 @@ impl Naive {
         message.handed_at = now.max(message.handed_at + Duration::from_millis(1));
         message.state = match lasts.is_zero() {
             true => State::Ready,
-            false => State::Asked { due: Some(now + lasts), aside: false },
+            false => State::Asked { due: Some(Due::engine(now + lasts)), aside: false },
         };
     }
 

@@ -1,13 +1,15 @@
 //! What holders do with what they hold.
 
-use crate::clock::Timestamp;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::record::Stream;
+use crate::engine::simulation::reference::naive::Cause;
 use crate::engine::simulation::reference::naive::Naive;
 use crate::engine::simulation::reference::naive::State;
 use crate::engine::simulation::reference::send::Unsent;
 use crate::error::SettleRefusal;
+use crate::error::SettledHow;
 use crate::queue::Order;
 use crate::queue::Spent;
 
@@ -16,6 +18,7 @@ use crate::queue::Spent;
 pub(crate) enum Refused {
     NoQueue,
     LockLost,
+    AlreadySettled(SettledHow),
     NotFound,
     NoWorkflow,
     Send(Unsent),
@@ -27,6 +30,7 @@ impl Refused {
     pub(crate) fn of(refusal: &SettleRefusal) -> Refused {
         match refusal {
             SettleRefusal::LockLost => Refused::LockLost,
+            SettleRefusal::AlreadySettled { how } => Refused::AlreadySettled(*how),
             SettleRefusal::QueueNotFound => Refused::NoQueue,
             SettleRefusal::MessageNotFound(_) => Refused::NotFound,
             SettleRefusal::NoWorkflow => Refused::NoWorkflow,
@@ -46,7 +50,7 @@ impl Naive {
 
     pub(crate) fn settle(&mut self, key: &Stream, seq: u64, settlement: &Settlement) {
         self.take_back(key, seq);
-        let held_before = self.held(key).is_some();
+        let held_before = self.held(key);
         let message = self.message(seq).expect("it is out").clone();
         match settlement {
             Settlement::Complete(_) => return self.complete(seq),
@@ -54,9 +58,18 @@ impl Naive {
                 let due = self.due_of(*retry, message.count);
                 self.fail(seq, due);
             }
+            Settlement::Defer { .. } if self.has_used_extra(&message) => self.fail(seq, None),
             Settlement::Defer { until, .. } => self.set_aside(seq, *until),
             Settlement::DeadLetter { .. } => self.kill(seq),
             Settlement::Release => self.give_back(seq),
+            Settlement::Suspect { retry, .. } => {
+                let due = self.due_of(*retry, message.count);
+                self.suspect(seq, due);
+            }
+            Settlement::Postpone { retry, .. } => {
+                let due = self.due_of(*retry, message.count);
+                self.postpone(seq, due);
+            }
         }
         let blocks = |state: &State| {
             matches!(state, State::Ready | State::Failed(_) | State::Asked { aside: false, .. })
@@ -67,9 +80,18 @@ impl Naive {
             && options.order == Order::Arrival
             && options.spent_policy() == Spent::Skip
             && !options.hold_on_defer;
-        if blocks && !is_apart || !held_before && self.held(key).is_some() {
+        let is_new = |cause: &Cause| !held_before.iter().any(|held| held.kind() == cause.kind());
+        if blocks && !is_apart || self.held(key).iter().any(is_new) {
             self.revoke_behind(key, message.place());
         }
+    }
+
+    /// What is left of a run has failed, and its holder does not know where.
+    pub(crate) fn fail_run(&mut self, key: &Stream, run: &[u64], retry: Retry) {
+        run.iter().for_each(|seq| self.take_back(key, *seq));
+        let count = self.message(run[0]).expect("it is out").count;
+        let due = self.due_of(retry, count);
+        self.fail_together(run, due);
     }
 
     pub(crate) fn take_back(&mut self, key: &Stream, seq: u64) {
@@ -78,12 +100,12 @@ impl Naive {
         }
     }
 
-    fn due_of(&self, retry: Retry, count: u32) -> Option<Timestamp> {
+    fn due_of(&self, retry: Retry, count: u32) -> Option<Due> {
         match retry {
             Retry::Now => None,
-            Retry::After(delay) => Some(self.now + delay),
-            Retry::At(at) => Some(at),
-            Retry::Backoff(chance) => Some(self.now + self.options.backoff.delay(count, chance)),
+            Retry::After(delay) => Some(Due::engine(self.now + delay)),
+            Retry::At(at) => Some(Due::wall(at)),
+            Retry::Backoff(chance) => Some(Due::engine(self.now + self.options.backoff.delay(count, chance))),
         }
     }
 

@@ -3,6 +3,7 @@
 //!
 //! It knows every command, and queues in order of arrival, by position and without order. Chains it does not know.
 
+pub(crate) mod again;
 mod answer;
 mod fail;
 mod gap;

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::record::Stream;
 use crate::id::MessageId;
 use crate::id::WorkflowId;
+use crate::queue::HoldKind;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::token::LockToken;
@@ -17,14 +21,14 @@ use crate::token::LockToken;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Ready,
-    Scheduled(Timestamp),
-    Failed(Option<Timestamp>),
+    Scheduled(Due),
+    Failed(Option<Due>),
     Asked {
-        due: Option<Timestamp>,
+        due: Option<Due>,
         aside: bool,
     },
     /// With how it was set aside, if it was fetched by number.
-    Locked(Option<(Option<Timestamp>, bool)>),
+    Locked(Option<(Option<Due>, bool)>),
     Dead,
 }
 
@@ -41,12 +45,34 @@ pub(crate) struct Message {
     pub(crate) count: u32,
     /// When it was last handed out or hidden; until then, when it was accepted.
     pub(crate) handed_at: Timestamp,
-    pub(crate) expires: Option<Timestamp>,
+    pub(crate) expires: Option<Due>,
+    /// As its sender said it.
+    pub(crate) lives: Option<Duration>,
+    pub(crate) suspect: Suspect,
+    /// Whether it was set aside when no delivery was left, and so has one more.
+    pub(crate) has_extra: bool,
+}
+
+/// Whether a message was in a run that failed without a word on where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Suspect {
+    No,
+    /// Not delivered alone yet: its delivery in the run is still to be returned.
+    New,
+    Known,
 }
 
 impl Message {
     pub(crate) fn place(&self) -> u64 {
         self.position.unwrap_or(self.seq)
+    }
+
+    /// The first delivery of a suspect alone takes the place of the one in the run.
+    pub(crate) fn count_delivery(&mut self) {
+        match self.suspect {
+            Suspect::New => self.suspect = Suspect::Known,
+            Suspect::No | Suspect::Known => self.count += 1,
+        }
     }
 }
 
@@ -60,12 +86,26 @@ pub(crate) enum Cause {
     Redriving,
 }
 
+impl Cause {
+    pub(crate) fn kind(self) -> HoldKind {
+        match self {
+            Cause::Operator => HoldKind::Operator,
+            Cause::Spent(_) => HoldKind::Exhausted,
+            Cause::Gap => HoldKind::Gap,
+            Cause::Quarantine => HoldKind::Quarantine,
+            Cause::Redriving => HoldKind::Redriving,
+        }
+    }
+}
+
 /// Who holds a workflow.
 #[derive(Clone, Debug)]
 pub(crate) struct Lock {
     pub(crate) token: LockToken,
     pub(crate) until: Timestamp,
     pub(crate) is_whole: bool,
+    /// Whether what it was given for is a run.
+    pub(crate) is_run: bool,
     /// Whether its holder wants to keep what he has ahead of a message that fails.
     pub(crate) is_apart: bool,
     pub(crate) out: Vec<u64>,
@@ -81,7 +121,8 @@ pub(crate) struct Flow {
     pub(crate) given_up: BTreeSet<u64>,
     /// The highest place that was completed.
     pub(crate) done: u64,
-    pub(crate) held: Option<Cause>,
+    /// Oldest first, at most one of each kind.
+    pub(crate) held: Vec<Cause>,
     /// The first missing position, and when its wait is over.
     pub(crate) gap: Option<(u64, Option<Timestamp>)>,
     pub(crate) state: Option<Bytes>,
@@ -89,6 +130,8 @@ pub(crate) struct Flow {
     /// When what it holds is to be dead-lettered or put back.
     pub(crate) sweep: Option<Timestamp>,
     pub(crate) idle_since: Option<Timestamp>,
+    /// Since when the workflow is forgotten, and only its places are remembered.
+    pub(crate) forgotten_at: Option<Timestamp>,
 }
 
 impl Flow {
@@ -101,7 +144,9 @@ impl Flow {
 #[derive(Clone, Debug)]
 pub(crate) struct Naive {
     pub(crate) options: QueueOptions,
+    /// Engine time, and what people call the time.
     pub(crate) now: Timestamp,
+    pub(crate) wall: Timestamp,
     pub(crate) messages: Vec<Message>,
     pub(crate) flows: BTreeMap<Stream, Flow>,
     pub(crate) ids: BTreeMap<MessageId, (u64, Timestamp)>,
@@ -112,9 +157,14 @@ pub(crate) struct Naive {
 }
 
 impl Naive {
-    pub(crate) fn new(options: QueueOptions, now: Timestamp) -> Naive {
+    pub(crate) fn new(options: QueueOptions, clocks: Now) -> Naive {
         let (messages, flows, ids) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Naive { options, now, messages, flows, ids, granted: 0, in_several: false }
+        let Now { engine: now, wall } = clocks;
+        Naive { options, now, wall, messages, flows, ids, granted: 0, in_several: false }
+    }
+
+    pub(crate) fn clocks(&self) -> Now {
+        Now { engine: self.now, wall: self.wall }
     }
 
     pub(crate) fn at(&self, seq: u64) -> Option<usize> {
@@ -146,8 +196,17 @@ impl Naive {
         self.flows.get_mut(key).expect("it is there")
     }
 
-    pub(crate) fn held(&self, key: &Stream) -> Option<Cause> {
-        self.flows.get(key).and_then(|flow| flow.held)
+    pub(crate) fn is_held(&self, key: &Stream) -> bool {
+        self.flows.get(key).is_some_and(|flow| !flow.held.is_empty())
+    }
+
+    /// What a workflow is held for.
+    pub(crate) fn held(&self, key: &Stream) -> Vec<Cause> {
+        self.flows.get(key).map(|flow| flow.held.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn is_held_for(&self, key: &Stream, kind: HoldKind) -> bool {
+        self.held(key).iter().any(|cause| cause.kind() == kind)
     }
 
     pub(crate) fn lock(&self, key: &Stream) -> Option<&Lock> {
@@ -222,7 +281,7 @@ impl Naive {
 
     /// Whether nothing is stored of a workflow.
     pub(crate) fn is_empty(&self, key: &Stream) -> bool {
-        let kept = self.flows.get(key).is_some_and(|flow| flow.state.is_some() || flow.held.is_some());
+        let kept = self.flows.get(key).is_some_and(|flow| flow.state.is_some() || !flow.held.is_empty());
         !kept && !self.messages.iter().any(|message| message.key == *key)
     }
 

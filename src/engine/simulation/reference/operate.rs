@@ -1,17 +1,22 @@
 //! What operators do, and what happens when time has passed.
 
+use std::cmp::Reverse;
+
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Operation;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::due::Now;
 use crate::engine::rules::record::Stream;
 use crate::engine::simulation::reference::naive::Cause;
 use crate::engine::simulation::reference::naive::Flow;
 use crate::engine::simulation::reference::naive::Naive;
 use crate::engine::simulation::reference::naive::State;
 use crate::id::Position;
+use crate::queue::HoldKind;
 
 /// Something that is due: in which order things of one instant are done is not said by the contract.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
+enum What {
     Message(u64),
     Expiry(u64),
     Gap(Stream),
@@ -29,6 +34,13 @@ impl Naive {
             }
             _ if !is_known => false,
             Operation::Resume { redrive } => self.resume(key, *redrive),
+            Operation::ResumeFor { kind } => {
+                let is_held = self.is_held_for(key, *kind);
+                if is_held {
+                    self.resume_for(key, *kind);
+                }
+                is_held
+            }
             Operation::RetryNow => self.retry_now(key),
             Operation::SkipHead { .. } => self.skip_head(key),
             Operation::VoidGap { range: None } => self.skip_gap(key),
@@ -42,39 +54,51 @@ impl Naive {
     }
 
     fn resume(&mut self, key: &Stream, redrive: bool) -> bool {
-        if self.held(key).is_none() {
-            return false;
+        let held = self.held(key);
+        for cause in &held {
+            self.resume_for(key, cause.kind());
         }
-        match redrive {
-            true => self.flow(key).held = Some(Cause::Redriving),
-            false => self.end_hold(key),
+        if redrive && !held.is_empty() {
+            self.flow(key).held = vec![Cause::Redriving];
         }
-        true
+        !held.is_empty()
     }
 
-    fn end_hold(&mut self, key: &Stream) {
-        let flow = self.flow(key);
-        flow.gap = None;
-        let spent = match flow.held.take() {
-            Some(Cause::Spent(seq)) => Some(seq),
+    /// Lifts one cause. What goes on is tried again, and waits anew for what is missing.
+    fn resume_for(&mut self, key: &Stream, kind: HoldKind) {
+        let held = self.held(key);
+        let spent = held.iter().find_map(|cause| match cause {
+            Cause::Spent(seq) if kind == HoldKind::Exhausted => Some(*seq),
             _ => None,
-        };
+        });
         self.try_again(spent);
-        let head = self.head(key).map(|head| head.seq);
-        self.try_again(head);
+        self.flow(key).held.retain(|cause| cause.kind() != kind);
+        if kind == HoldKind::Gap || !self.is_held(key) {
+            self.flow(key).gap = None;
+        }
+        if !self.is_held(key) {
+            let head = self.head(key).map(|head| head.seq);
+            self.try_again(head);
+        }
     }
 
     fn try_again(&mut self, seq: Option<u64>) {
         let seq = seq.filter(|seq| self.message(*seq).is_some_and(|m| m.state == State::Failed(None)));
         if let Some(seq) = seq {
-            self.set(seq, State::Ready);
+            self.make_ready(seq);
         }
+    }
+
+    fn make_ready(&mut self, seq: u64) {
+        self.set(seq, State::Ready);
+        let index = self.at(seq).expect("it is stored");
+        self.messages[index].has_extra = false;
     }
 
     fn retry_now(&mut self, key: &Stream) -> bool {
         let head = self.head(key).filter(|head| matches!(head.state, State::Failed(_))).map(|head| head.seq);
         let Some(seq) = head else { return false };
-        self.set(seq, State::Ready);
+        self.make_ready(seq);
         self.lift(key, Cause::Spent(seq));
         true
     }
@@ -93,7 +117,6 @@ impl Naive {
             return false;
         }
         self.give_up_gap(key);
-        self.lift(key, Cause::Gap);
         true
     }
 
@@ -108,7 +131,6 @@ impl Naive {
             return false;
         }
         self.flow(key).given_up.extend(from..=to);
-        self.lift(key, Cause::Gap);
         true
     }
 
@@ -122,11 +144,11 @@ impl Naive {
             .collect();
         dead.sort_unstable();
         for (_, seq) in dead {
-            if self.is_place_ahead(seq) {
+            if self.is_place_ahead(seq) && self.has_room(1, true) {
                 self.put_back(seq);
             }
         }
-        self.end_hold(key);
+        self.resume_for(key, HoldKind::Redriving);
     }
 
     /// Whether a dead letter can return to its place: it is free, nothing behind it was completed or is handed out.
@@ -135,7 +157,7 @@ impl Naive {
         if matches!(message.key, Stream::Single(_)) {
             return true;
         }
-        let Some(flow) = self.flows.get(&message.key).filter(|flow| flow.held.is_some()) else {
+        let Some(flow) = self.flows.get(&message.key).filter(|flow| !flow.held.is_empty()) else {
             return false;
         };
         let is_taken =
@@ -149,7 +171,9 @@ impl Naive {
         let index = self.at(seq).expect("it is stored");
         let message = &mut self.messages[index];
         message.state = State::Ready;
-        message.expires = None;
+        message.has_extra = false;
+        let lives = message.lives.into_iter().chain(self.options.time_to_live).min();
+        message.expires = lives.map(|lives| Due::engine(self.now + lives));
         let (key, position) = (message.key.clone(), message.position);
         if let Some(position) = position {
             self.flow(&key).given_up.remove(&position);
@@ -157,8 +181,8 @@ impl Naive {
     }
 
     /// Time has come to `now`: locks run out, then what is due happens in its order.
-    pub(crate) fn advance(&mut self, now: Timestamp) {
-        self.now = now;
+    pub(crate) fn advance(&mut self, now: Now) {
+        (self.now, self.wall) = (now.engine, now.wall);
         while let Some(key) = self.next_lost() {
             self.take_from_holder(&key);
             self.close(&key);
@@ -176,58 +200,72 @@ impl Naive {
     }
 
     /// What is to be done first of what is due.
-    fn next_due(&self) -> Option<Due> {
-        let is_due = |at: &Timestamp| *at <= self.now;
+    fn next_due(&self) -> Option<What> {
+        let is_due = |at: &Due| at.is_past(self.clocks());
+        let on_engine = |at: Option<Timestamp>| at.map(Due::engine).filter(is_due);
         let messages = self.messages.iter().filter_map(|message| match message.state {
-            State::Scheduled(due) => Some((due, Due::Message(message.seq))),
-            State::Failed(due) | State::Asked { due, .. } => Some((due?, Due::Message(message.seq))),
+            State::Scheduled(due) => Some((due, What::Message(message.seq))),
+            State::Failed(due) | State::Asked { due, .. } => Some((due?, What::Message(message.seq))),
             _ => None,
         });
         let may_expire = |state: &State| !matches!(state, State::Dead | State::Locked(_));
         let expiries = self.messages.iter().filter(|message| may_expire(&message.state));
-        let expiries = expiries.filter_map(|message| Some((message.expires?, Due::Expiry(message.seq))));
-        let gap = |flow: &Flow| flow.gap.and_then(|(_, due)| due).filter(is_due);
-        let gaps = self.flows.iter().filter_map(|(key, flow)| Some((gap(flow)?, Due::Gap(key.clone()))));
-        let sweep = |flow: &Flow| flow.sweep.filter(is_due);
+        let expiries = expiries.filter_map(|message| Some((message.expires?, What::Expiry(message.seq))));
+        let gap = |flow: &Flow| on_engine(flow.gap.and_then(|(_, due)| due));
+        let gaps = self.flows.iter().filter_map(|(key, flow)| Some((gap(flow)?, What::Gap(key.clone()))));
+        let sweep = |flow: &Flow| on_engine(flow.sweep);
         let sweeps =
-            self.flows.iter().filter_map(|(key, flow)| Some((sweep(flow)?, Due::Sweep(key.clone()))));
+            self.flows.iter().filter_map(|(key, flow)| Some((sweep(flow)?, What::Sweep(key.clone()))));
         let all = messages.chain(expiries).chain(gaps).chain(sweeps);
-        all.filter(|(at, _)| is_due(at)).min().map(|(_, due)| due)
+        // What has been due for longest comes first, each on its own clock.
+        let overdue = |at: &Due| Reverse(at.clock(self.clocks()).since(at.at()));
+        let first =
+            all.filter(|(at, _)| is_due(at)).min_by_key(|(at, what)| (overdue(at), what.clone(), *at));
+        first.map(|(_, what)| what)
     }
 
     /// Does what is due; the workflow it was due for.
-    fn happen(&mut self, due: Due) -> Stream {
+    fn happen(&mut self, due: What) -> Stream {
         match due {
-            Due::Message(seq) => {
-                self.set(seq, State::Ready);
+            What::Message(seq) => {
+                self.come_due(seq);
                 self.key_of(seq)
             }
-            Due::Expiry(seq) => {
+            What::Expiry(seq) => {
                 let key = self.key_of(seq);
                 self.expire(seq);
                 key
             }
-            Due::Gap(key) => {
+            What::Gap(key) => {
                 if let Some((_, due)) = &mut self.flow(&key).gap {
                     *due = None;
                 }
                 key
             }
-            Due::Sweep(key) => {
+            What::Sweep(key) => {
                 self.flow(&key).sweep = None;
-                match self.held(&key) {
-                    Some(Cause::Quarantine) => {
-                        let out = |state: &State| matches!(state, State::Locked(_));
-                        let line = self.line(&key);
-                        let line: Vec<u64> =
-                            line.into_iter().filter(|m| !out(&m.state)).map(|m| m.seq).collect();
-                        line.into_iter().for_each(|seq| self.kill(seq));
-                    }
-                    Some(Cause::Redriving) => self.redrive_all(&key),
-                    _ => {}
+                if self.is_held_for(&key, HoldKind::Quarantine) {
+                    let out = |state: &State| matches!(state, State::Locked(_));
+                    let line = self.line(&key);
+                    let line: Vec<u64> = line.into_iter().filter(|m| !out(&m.state)).map(|m| m.seq).collect();
+                    line.into_iter().for_each(|seq| self.kill(seq));
+                } else if self.is_held_for(&key, HoldKind::Redriving) {
+                    self.redrive_all(&key);
                 }
                 key
             }
         }
+    }
+
+    /// A message that is scheduled, failed or set aside is ready.
+    pub(crate) fn come_due(&mut self, seq: u64) {
+        let (now, wall) = (self.now, self.wall);
+        let index = self.at(seq).expect("it is stored");
+        let message = &mut self.messages[index];
+        if matches!(message.state, State::Scheduled(_)) {
+            // It begins to live now; what is left of its life is a duration.
+            message.expires = message.expires.map(|expires| Due::engine(now + expires.at().since(wall)));
+        }
+        self.set(seq, State::Ready);
     }
 }

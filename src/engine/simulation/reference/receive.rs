@@ -4,12 +4,21 @@ use crate::engine::rules::record::Stream;
 use crate::engine::simulation::reference::naive::Lock;
 use crate::engine::simulation::reference::naive::Naive;
 use crate::engine::simulation::reference::naive::State;
+use crate::engine::simulation::reference::naive::Suspect;
 use crate::token::LockToken;
+
+/// What a lock is given for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LockOf {
+    Messages,
+    Run,
+    Workflow,
+}
 
 impl Naive {
     /// The workflows that offer something.
     pub(crate) fn offering(&self) -> Vec<Stream> {
-        let is_free = |key: &&Stream| self.held(key).is_none() && self.lock(key).is_none();
+        let is_free = |key: &&Stream| !self.is_held(key) && self.lock(key).is_none();
         let offers = |key: &&Stream| {
             self.head(key).is_some_and(|head| head.state == State::Ready && !self.is_early(head))
         };
@@ -19,31 +28,42 @@ impl Naive {
     /// What the holder of a workflow may be handed next, in order.
     pub(crate) fn run(&self, key: &Stream) -> Vec<u64> {
         let mut run = Vec::new();
-        if self.held(key).is_some() {
+        if self.is_held(key) {
             return run;
         }
+        let (mut out, mut is_alone) = (0, false);
         for message in self.line(key) {
+            let is_suspect = message.suspect != Suspect::No;
             match message.state {
                 State::Locked(_) => {}
-                State::Ready if !self.is_early(message) => run.push(message.seq),
+                State::Ready if !self.is_early(message) => {
+                    // A suspect is never out with another.
+                    if is_alone || is_suspect && out > 0 {
+                        break;
+                    }
+                    run.push(message.seq);
+                }
                 _ => break,
             }
+            (out, is_alone) = (out + 1, is_alone || is_suspect);
         }
         run
     }
 
-    pub(crate) fn grant(&mut self, key: &Stream, token: LockToken, is_whole: bool) {
+    pub(crate) fn grant(&mut self, key: &Stream, token: LockToken, of: LockOf) {
         self.granted += 1;
         let until = self.now + self.options.lock;
         let number = self.granted;
-        self.flow(key).lock = Some(Lock { token, until, is_whole, is_apart: false, out: Vec::new(), number });
+        let (is_whole, is_run) = (of == LockOf::Workflow, of == LockOf::Run);
+        let lock = Lock { token, until, is_whole, is_run, is_apart: false, out: Vec::new(), number };
+        self.flow(key).lock = Some(lock);
     }
 
     /// Counts a hand-out and puts the message into its holder's hands.
     pub(crate) fn hand_out(&mut self, seq: u64) {
         let index = self.at(seq).expect("it is stored");
         let message = &mut self.messages[index];
-        message.count += 1;
+        message.count_delivery();
         message.handed_at = self.now;
         let fetched = match message.state {
             State::Asked { due, aside } => Some((due, aside)),
@@ -76,9 +96,8 @@ impl Naive {
 
     /// Takes the workflow from its holder; everything he has fails, in order.
     pub(crate) fn take_from_holder(&mut self, key: &Stream) {
-        let lock = self.flow(key).lock.take();
-        for seq in lock.map(|lock| lock.out).unwrap_or_default() {
-            self.fail(seq, None);
+        if let Some(lock) = self.flow(key).lock.take() {
+            self.fail_all(&lock);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::engine::rules::record::Stream;
 use crate::engine::simulation::reference::Reference;
 use crate::engine::simulation::reference::answer::same;
 use crate::engine::simulation::reference::naive::Naive;
+use crate::engine::simulation::reference::receive::LockOf;
 use crate::engine::simulation::view::Finding;
 use crate::engine::simulation::view::expect;
 use crate::error::ReceiveRefusal;
@@ -111,7 +112,7 @@ impl Naive {
             let Some(key) = key else {
                 return Err(format!("R {seq} was given, {offering:?} offer something"));
             };
-            self.grant(&key, token.nth(index), false);
+            self.grant(&key, token.nth(index), LockOf::Messages);
             self.hear_handed(&key, handed)?;
             self.close(&key);
         }
@@ -136,7 +137,7 @@ impl Naive {
         let mut run = self.run(&key);
         run.truncate(if self.in_several { handed.len() } else { max });
         same(&numbers(handed), &run)?;
-        self.grant(&key, token, false);
+        self.grant(&key, token, LockOf::Run);
         handed.iter().try_for_each(|handed| self.hear_handed(&key, handed))?;
         self.close(&key);
         Ok(())
@@ -151,7 +152,7 @@ impl Naive {
             if self.lock(&message.key).is_some() {
                 return Err(Unreceived::Locked);
             }
-            if self.held(&message.key).is_some() {
+            if self.is_held(&message.key) {
                 return Err(Unreceived::Held);
             }
             if !numbers.contains(&seq) {
@@ -167,7 +168,7 @@ impl Naive {
         sequences: &[SequenceNumber],
     ) -> Result<Vec<u64>, Unreceived> {
         let Some(key) = self.held_by(token) else { return Err(Unreceived::LockLost) };
-        if self.held(&key).is_some() {
+        if self.is_held(&key) {
             return Err(Unreceived::Held);
         }
         let mut numbers = Vec::new();
@@ -197,7 +198,7 @@ impl Naive {
             }
             if self.lock(&key).is_none() {
                 let index = keys.iter().position(|known| *known == key).unwrap_or_default();
-                self.grant(&key, token.nth(index), false);
+                self.grant(&key, token.nth(index), LockOf::Messages);
             }
             self.hear_handed(&key, handed)?;
         }
@@ -229,7 +230,7 @@ impl Naive {
         let key = taken.stream.clone();
         let is_right = named.as_ref().map_or_else(|| self.offering().contains(&key), |named| *named == key);
         expect(is_right, || format!("R {key:?} was taken, {named:?} was asked for"))?;
-        self.grant(&key, token, true);
+        self.grant(&key, token, LockOf::Workflow);
         self.close(&key);
         let expected = self.flows.get(&key).and_then(|flow| flow.state.clone());
         same(&taken.state, &expected)?;

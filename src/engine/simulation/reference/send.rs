@@ -1,11 +1,13 @@
 //! What becomes of a message that is sent.
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Receipt;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Stream;
 use crate::engine::simulation::reference::naive::Message;
 use crate::engine::simulation::reference::naive::Naive;
 use crate::engine::simulation::reference::naive::State;
+use crate::engine::simulation::reference::naive::Suspect;
 use crate::error::SendRefusal;
 use crate::id::SequenceNumber;
 use crate::message::NewMessage;
@@ -24,6 +26,16 @@ pub(crate) enum Unsent {
     QueueFull,
     KeyReused,
     Other,
+}
+
+/// Who sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sender<'a> {
+    Anybody,
+    /// Who drains a queue.
+    Drain,
+    /// Who completes these messages of the queue with it.
+    Completing(&'a [u64]),
 }
 
 impl Unsent {
@@ -47,13 +59,28 @@ fn is_stored(receipt: &Receipt) -> bool {
 }
 
 impl Naive {
-    /// What is answered to messages of one command, which ends `ended` messages of this queue. The next number is
-    /// `next`. Nothing is changed.
+    /// What is answered to messages of one command. The next number is `next`. Nothing is changed.
     pub(crate) fn judge(
         &self,
         messages: &[NewMessage],
+        next: u64,
+        sender: Sender<'_>,
+    ) -> Result<Vec<Receipt>, Unsent> {
+        if let Sender::Completing(completed) = sender {
+            // As if it were done already.
+            let mut after = self.clone();
+            completed.iter().for_each(|seq| after.complete(*seq));
+            return after.judge_for(messages, next, true, completed.len() as u64);
+        }
+        self.judge_for(messages, next, sender == Sender::Drain, 0)
+    }
+
+    fn judge_for(
+        &self,
+        messages: &[NewMessage],
         mut next: u64,
-        ended: usize,
+        is_drain: bool,
+        completed: u64,
     ) -> Result<Vec<Receipt>, Unsent> {
         let receipts = match messages {
             [message] => vec![self.judge_one(message, next)?],
@@ -69,10 +96,47 @@ impl Naive {
                 receipts
             }
         };
-        let (stored, new) =
-            (self.messages.len(), receipts.iter().filter(|receipt| is_stored(receipt)).count());
-        let is_full = (stored + new).saturating_sub(ended) as u64 > self.options.messages_max;
-        if new > ended && is_full { Err(Unsent::QueueFull) } else { Ok(receipts) }
+        let (mut new, mut new_dead) = (0, 0);
+        for (message, receipt) in messages.iter().zip(&receipts) {
+            match receipt {
+                Receipt::Accepted(_) => new += 1,
+                Receipt::DeadLettered(_) => new_dead += 1,
+                _ => continue,
+            }
+            let is_dead = matches!(receipt, Receipt::DeadLettered(_));
+            let has_room = match is_dead {
+                true => self.dead() + new_dead <= self.options.dead_letters_max,
+                false => new <= completed || self.has_room(new, is_drain || self.is_waited_for(message)),
+            };
+            if !has_room {
+                return Err(Unsent::QueueFull);
+            }
+        }
+        Ok(receipts)
+    }
+
+    fn dead(&self) -> u64 {
+        self.messages.iter().filter(|message| message.state == State::Dead).count() as u64
+    }
+
+    /// Whether the queue has as many dead letters as it may.
+    pub(crate) fn has_all_dead(&self) -> bool {
+        self.dead() >= self.options.dead_letters_max
+    }
+
+    /// Whether so many messages more may be stored; what drains the queue has an eighth more.
+    pub(crate) fn has_room(&self, new: u64, is_drain: bool) -> bool {
+        let max = self.options.messages_max;
+        let more = if is_drain { max.div_ceil(8) } else { 0 };
+        self.messages.len() as u64 - self.dead() + new <= max + more
+    }
+
+    /// Whether a stored message waits for the place of this one.
+    fn is_waited_for(&self, message: &NewMessage) -> bool {
+        let (Some(id), Place::Position(position)) = (&message.workflow_id, &message.place) else {
+            return false;
+        };
+        self.line(&Stream::Named(id.clone())).iter().any(|waiting| waiting.place() > position.get())
     }
 
     fn judge_one(&self, message: &NewMessage, next: u64) -> Result<Receipt, Unsent> {
@@ -152,10 +216,10 @@ impl Naive {
             Some(id) if self.options.order != Order::None => Stream::Named(id.clone()),
             _ => Stream::Single(SequenceNumber::new(number)),
         };
-        let due = message.schedule_at.filter(|due| *due > self.now);
+        let due = message.schedule_at.filter(|due| *due > self.wall);
         let state = match (is_dead, due) {
             (true, _) => State::Dead,
-            (false, Some(due)) => State::Scheduled(due),
+            (false, Some(due)) => State::Scheduled(Due::wall(due)),
             (false, None) => State::Ready,
         };
         let position = match message.place {
@@ -174,14 +238,29 @@ impl Naive {
             body,
             state,
             count: 0,
-            handed_at: self.now,
+            handed_at: self.wall,
             expires,
+            lives: message.time_to_live,
+            suspect: Suspect::No,
+            has_extra: false,
         });
         self.close_unjudged(&key);
     }
 
-    fn expiry(&self, message: &NewMessage, due: Option<Timestamp>) -> Option<Timestamp> {
+    /// It was cancelled or purged, so its ID is free.
+    pub(crate) fn forget_id(&mut self, message: &Message) {
+        let id =
+            message.id.as_ref().filter(|id| self.ids.get(*id).is_some_and(|(seq, _)| *seq == message.seq));
+        if let Some(id) = id {
+            self.ids.remove(id);
+        }
+    }
+
+    fn expiry(&self, message: &NewMessage, due: Option<Timestamp>) -> Option<Due> {
         let lives = [message.time_to_live, self.options.time_to_live].into_iter().flatten().min();
-        lives.map(|lives| due.unwrap_or(self.now) + lives)
+        lives.map(|lives| match due {
+            Some(due) => Due::wall(due + lives),
+            None => Due::engine(self.now + lives),
+        })
     }
 }

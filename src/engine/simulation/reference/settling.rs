@@ -3,17 +3,18 @@
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion;
 use crate::engine::rules::command::Held;
-use crate::engine::rules::command::Receipt;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settled;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Stream;
 use crate::engine::simulation::reference::Reference;
 use crate::engine::simulation::reference::answer::same;
 use crate::engine::simulation::reference::holder::Refused;
 use crate::engine::simulation::reference::naive::Naive;
+use crate::engine::simulation::reference::send::Sender;
 use crate::engine::simulation::reference::send::Unsent;
 use crate::engine::simulation::view::Finding;
 use crate::error::SettleRefusal;
@@ -99,20 +100,31 @@ impl Reference {
             _ => Completion::default(),
         };
         let Some(naive) = self.queues.get(queue) else {
-            return self.hear_elsewhere(queue, &completion, answer);
+            if self.is_again(queue, held, settlement, answer) {
+                return Ok(());
+            }
+            self.hear_elsewhere(queue, &completion, answer)?;
+            if let Ok(settled) = answer {
+                self.note_done(queue, held, settlement, settled.receipts.clone());
+            }
+            return Ok(());
         };
         let (seq, count) = (held.sequence.get(), held.delivery_count);
         let key = naive.held_by(held.token).ok_or(Refused::LockLost);
-        let expected = key.and_then(|key| naive.check_held(&key, seq, count).map(|()| key));
-        let expected = expected.and_then(|key| naive.check_state(&key, &completion).map(|()| key));
-        let (key, sends) = match self.judge_sends(queue, &completion, 1, expected) {
+        let key = match key.and_then(|key| naive.check_held(&key, seq, count).map(|()| key)) {
+            Ok(key) => key,
+            Err(refused) => return self.hear_again(queue, held, (settlement, answer), refused),
+        };
+        let expected = Ok(key).and_then(|key| naive.check_state(&key, &completion).map(|()| key));
+        let (key, sends) = match self.judge_sends(queue, &completion, &[seq], expected) {
             Ok(judged) => judged,
             Err(refused) => return refused_as(answer, refused),
         };
         let Some(receipts) = receipts_of(answer, &sends)? else { return Ok(()) };
         let naive = self.queues.get_mut(queue).expect("it was just looked at");
         naive.settle(&key, seq, settlement);
-        self.finish(queue, &key, &completion, sends, receipts);
+        self.finish(queue, &key, &completion, sends, receipts.clone());
+        self.note_done(queue, held, settlement, receipts);
         Ok(())
     }
 
@@ -123,17 +135,31 @@ impl Reference {
         run: &RunSettlement,
         answer: &Answer,
     ) -> Finding {
-        let RunSettlement { completed, completion, next, keep_rest } = run;
+        let RunSettlement { completed, completion, next, keep_rest, first } = run;
         let Some(naive) = self.queues.get(queue) else {
-            return self.hear_elsewhere(queue, completion, answer);
+            if self.is_run_again(queue, token, run, answer) {
+                return Ok(());
+            }
+            self.hear_elsewhere(queue, completion, answer)?;
+            if let (Ok(settled), Some(first)) = (answer, first) {
+                self.note_run_done(queue, (token, &[(first.get(), 0)]), run, settled.receipts.clone());
+            }
+            return Ok(());
         };
-        let key = naive.held_by(token).ok_or(Refused::LockLost);
-        let out = key.as_ref().ok().and_then(|key| naive.lock(key)).map(|lock| lock.out.clone());
-        let out = out.unwrap_or_default();
+        let Some(key) = naive.held_by(token) else {
+            return self.hear_run_again(queue, token, (run, answer), Refused::LockLost);
+        };
+        let out = naive.lock(&key).map(|lock| lock.out.clone()).unwrap_or_default();
+        if first.is_some_and(|first| out.first() != Some(&first.get())) {
+            return self.hear_run_again(queue, token, (run, answer), Refused::NotFound);
+        }
+        let counted: Vec<(u64, u32)> =
+            out.iter().filter_map(|seq| Some((*seq, naive.message(*seq)?.count))).collect();
         let needed = completed + usize::from(next.is_some());
-        let expected = key.and_then(|key| if needed > out.len() { Err(Refused::NotFound) } else { Ok(key) });
+        let expected = if needed > out.len() { Err(Refused::NotFound) } else { Ok(key) };
         let expected = expected.and_then(|key| naive.check_state(&key, completion).map(|()| key));
-        let (key, sends) = match self.judge_sends(queue, completion, *completed, expected) {
+        let ended = (*completed).min(out.len());
+        let (key, sends) = match self.judge_sends(queue, completion, &out[..ended], expected) {
             Ok(judged) => judged,
             Err(refused) => return refused_as(answer, refused),
         };
@@ -141,23 +167,28 @@ impl Reference {
         let naive = self.queues.get_mut(queue).expect("it was just looked at");
         let complete = Settlement::Complete(Completion::default());
         out[..*completed].iter().for_each(|seq| naive.settle(&key, *seq, &complete));
-        for seq in out[needed..].iter().filter(|_| !keep_rest) {
-            naive.take_back(&key, *seq);
-            naive.give_back(*seq);
+        if let Some(Settlement::Suspect { retry, .. }) = next {
+            naive.fail_run(&key, &out[*completed..], *retry);
+        } else {
+            for seq in out[needed..].iter().filter(|_| !keep_rest) {
+                naive.take_back(&key, *seq);
+                naive.give_back(*seq);
+            }
+            if let Some(next) = next {
+                naive.settle(&key, out[*completed], next);
+            }
         }
-        if let Some(next) = next {
-            naive.settle(&key, out[*completed], next);
-        }
-        self.finish(queue, &key, completion, sends, receipts);
+        self.finish(queue, &key, completion, sends, receipts.clone());
+        self.note_run_done(queue, (token, &counted), run, receipts);
         Ok(())
     }
 
-    /// Judges what a completion sends, before anything is changed.
+    /// Judges what a completion sends, before anything is changed, as if it were done already.
     fn judge_sends<'a>(
         &self,
         queue: &QueueName,
         completion: &'a Completion,
-        ended: usize,
+        ended: &[u64],
         key: Result<Stream, Refused>,
     ) -> Result<(Stream, Sends<'a>), Refused> {
         let key = key?;
@@ -166,8 +197,9 @@ impl Reference {
             return Ok((key, Some((to, messages, None))));
         }
         let Some(naive) = self.queues.get(to) else { return Err(Refused::Send(Unsent::NoQueue)) };
-        let ended = if to == queue { ended } else { 0 };
-        let receipts = naive.judge(messages, self.last + 1, ended).map_err(Refused::Send)?;
+        let ended = if to == queue { ended } else { &[] };
+        let sender = Sender::Completing(ended);
+        let receipts = naive.judge(messages, self.last + 1, sender).map_err(Refused::Send)?;
         Ok((key, Some((to, messages, Some(receipts)))))
     }
 
@@ -202,7 +234,7 @@ impl Reference {
         };
         let Some((to, messages)) = completion.sends.first() else { return Ok(()) };
         if let Some(naive) = self.queues.get(to) {
-            let expected = naive.judge(messages, self.last + 1, 0);
+            let expected = naive.judge(messages, self.last + 1, Sender::Drain);
             same(&Ok(settled.receipts.clone()), &expected)?;
         }
         self.accept(to, messages, &settled.receipts);

@@ -4,18 +4,23 @@ use super::*;
 use proptest::prelude::*;
 use tokio::sync::oneshot;
 
-type Asking = oneshot::Sender<Verdict>;
+/// Who asks, and whether for a suspect.
+struct Asking(oneshot::Sender<Verdict>, bool);
 
 impl Asker for Asking {
     fn is_cancelled(&self) -> bool {
-        self.is_closed()
+        self.0.is_closed()
+    }
+
+    fn is_suspect(&self) -> bool {
+        self.1
     }
 }
 
 /// Tells those who are to be told.
 fn tell(board: &mut Board<Asking>) {
-    for (asking, verdict) in board.told() {
-        let _ = asking.send(verdict);
+    for Told { asker, verdict, .. } in board.told() {
+        let _ = asker.0.send(verdict);
     }
 }
 
@@ -33,7 +38,12 @@ fn board(seats: usize) -> Board<Asking> {
 }
 
 fn submit(board: &mut Board<Asking>, id: u64) -> oneshot::Receiver<Verdict> {
+    submit_as(board, id, false)
+}
+
+fn submit_as(board: &mut Board<Asking>, id: u64, is_suspect: bool) -> oneshot::Receiver<Verdict> {
     let (asker, verdict) = oneshot::channel();
+    let asker = Asking(asker, is_suspect);
     let line = format!("{id}\n").into_bytes();
     board.submit(Request { id, line, asker }, NOW);
     tell(board);
@@ -51,6 +61,40 @@ fn written(board: &mut Board<Asking>, seat: usize) -> String {
     let mut lines = Vec::new();
     board.outgoing(seat, &mut lines, NOW);
     String::from_utf8(lines).unwrap()
+}
+
+#[test]
+fn what_a_child_held_alone_is_to_blame_and_of_several_each_is_a_suspect() {
+    let mut board = board(1);
+    let mut alone = submit(&mut board, 1);
+    board.down(0, "it ended");
+    tell(&mut board);
+    assert!(!alone.try_recv().unwrap().unwrap_err().is_shared);
+    board.up(0, pid(1), NOW);
+    let _answered = submit(&mut board, 2);
+    answer(&mut board, 0, 2).unwrap();
+    let mut several = [submit(&mut board, 3), submit(&mut board, 4)];
+    board.down(0, "it ended");
+    tell(&mut board);
+    assert!(several.iter_mut().all(|verdict| verdict.try_recv().unwrap().unwrap_err().is_shared));
+}
+
+#[test]
+fn suspects_are_with_the_extra_child_one_at_a_time_and_nothing_else_is() {
+    let mut board = board(1);
+    let mut suspects = [submit_as(&mut board, 1, true), submit_as(&mut board, 2, true)];
+    assert!(board.has_suspects());
+    assert_eq!(written(&mut board, 0), "", "the others go on without them");
+    board.up(1, pid(2), NOW);
+    let _others: Vec<_> = (3..=6).map(|id| submit(&mut board, id)).collect();
+    assert_eq!(written(&mut board, 1), "1\n");
+    answer(&mut board, 1, 1).unwrap();
+    assert_eq!(written(&mut board, 1), "2\n");
+    board.down(1, "it ended");
+    tell(&mut board);
+    assert!(suspects[0].try_recv().unwrap().is_ok());
+    assert!(!suspects[1].try_recv().unwrap().unwrap_err().is_shared, "it was alone");
+    assert!(!board.has_suspects());
 }
 
 #[test]
@@ -124,15 +168,14 @@ fn a_group_that_is_gone_is_not_named() {
 #[test]
 fn while_all_children_rest_nobody_is_left_waiting() {
     let mut board = board(2);
-    (0..2).for_each(|seat| board.down(seat, "dead"));
+    (0..2).for_each(|seat| drop(board.down(seat, "dead")));
     let mut first = submit(&mut board, 1);
     let until = NOW + Duration::from_secs(5);
-    board.rest_until(0, until, "dead".to_owned(), NOW);
+    rest(&mut board, 0, until, false);
     assert!(first.try_recv().is_err());
-    board.rest_until(1, until, "dead".to_owned(), NOW);
-    tell(&mut board);
-    assert_eq!(first.try_recv().unwrap().unwrap_err().reason(), "dead");
-    assert_eq!(submit(&mut board, 2).try_recv().unwrap().unwrap_err().reason(), "dead");
+    rest(&mut board, 1, until, false);
+    assert_eq!(first.try_recv().unwrap().unwrap_err().reason(), "resting");
+    assert_eq!(submit(&mut board, 2).try_recv().unwrap().unwrap_err().reason(), "resting");
     board.starting(1);
     assert!(submit(&mut board, 3).try_recv().is_err());
 }
@@ -170,10 +213,10 @@ fn play(board: &mut Board<Asking>, step: Step, verdicts: &mut Vec<oneshot::Recei
         }
         Step::Write(seat) => drop(written(board, seat)),
         Step::Withdraw(id) => drop(board.withdraw(id, "withdrawn")),
-        Step::Die(seat) => board.down(seat, "died"),
+        Step::Die(seat) => drop(board.down(seat, "died")),
         Step::Rest(seat) => {
             board.down(seat, "died");
-            board.rest_until(seat, NOW, "resting".to_owned(), NOW);
+            rest(board, seat, NOW, seat == 1);
         }
         Step::Start(seat) if board.seats[seat].group().is_none() => board.up(seat, pid(1), NOW),
         Step::Start(_) => {}
@@ -201,12 +244,55 @@ proptest! {
     }
 }
 
+fn rest(board: &mut Board<Asking>, seat: usize, until: Duration, is_shortage: bool) {
+    board.rest_until(seat, Rest { until, why: "resting".to_owned(), is_shortage }, NOW);
+    tell(board);
+}
+
+#[test]
+fn a_message_fails_when_no_child_can_live_and_is_given_back_when_one_only_cannot_be_started() {
+    let is_unbegun = |mut verdict: oneshot::Receiver<Verdict>| match verdict.try_recv() {
+        Ok(Err(failure)) => Some(failure.is_unbegun()),
+        _ => None,
+    };
+    for (shortages, unbegun) in [([false, false], false), ([false, true], true), ([true, true], true)] {
+        let mut board = Board::new(2, 4, TIMEOUT);
+        let waits = submit(&mut board, 1);
+        rest(&mut board, 0, NOW + 2 * TIMEOUT, shortages[0]);
+        assert!(board.shortage().is_none(), "the other may still start");
+        rest(&mut board, 1, NOW + TIMEOUT, shortages[1]);
+        assert_eq!(board.shortage().map(|(until, _)| until), unbegun.then_some(NOW + TIMEOUT));
+        assert_eq!(is_unbegun(waits), Some(unbegun));
+        assert_eq!(is_unbegun(submit(&mut board, 2)), Some(unbegun));
+        board.up(1, pid(1), NOW);
+        assert_eq!((is_unbegun(submit(&mut board, 3)), board.shortage()), (None, None));
+    }
+}
+
+#[test]
+fn suspects_are_given_back_when_the_extra_child_cannot_be_started_and_the_others_go_on() {
+    let mut board = board(1);
+    let mut suspect = submit_as(&mut board, 1, true);
+    let extra = board.extra();
+    rest(&mut board, extra, NOW + TIMEOUT, true);
+    assert!(suspect.try_recv().unwrap().is_err_and(|failure| failure.is_unbegun()));
+    assert!(board.shortage().is_none());
+    let mut other = submit(&mut board, 2);
+    answer(&mut board, 0, 2).unwrap();
+    assert!(other.try_recv().unwrap().is_ok());
+    let mut again = submit_as(&mut board, 3, true);
+    assert!(again.try_recv().is_err(), "it waits for the next start");
+    board.up(extra, pid(9), NOW);
+    assert_eq!(written(&mut board, extra), "3\n");
+}
+
 #[test]
 fn what_would_make_a_long_write_waits() {
     let mut board = board(1);
     let _first = submit(&mut board, 1);
     answer(&mut board, 0, 1).unwrap();
     let (asker, _verdict) = oneshot::channel();
+    let asker = Asking(asker, false);
     board.submit(Request { id: 2, line: vec![b'x'; limits::OUTGOING_BYTES_MAX], asker }, NOW);
     let _third = submit(&mut board, 3);
     assert_eq!(written(&mut board, 0).len(), limits::OUTGOING_BYTES_MAX + 2);

@@ -1,0 +1,51 @@
+//! What a purge costs the others: messages are removed while others are sent and handled at a steady pace.
+
+use std::path::Path;
+
+use seriatim::Clock;
+use seriatim::SystemClock;
+
+use crate::bench::contender::Contender;
+use crate::bench::error::BenchError;
+use crate::bench::feed::store;
+use crate::bench::feed::stored_workflow;
+use crate::bench::measure::options;
+use crate::bench::meter::Meter;
+use crate::bench::outcome::Outcome;
+use crate::bench::outcome::Particulars;
+use crate::bench::plan::Plan;
+use crate::bench::progress::Progress;
+use crate::bench::round::Round;
+use crate::bench::spread::Spread;
+
+/// Measures the latency of a round while what is stored beside is purged.
+pub(crate) async fn beside_purge<C: Contender>(
+    plan: &Plan,
+    folder: &Path,
+    progress: &Progress,
+) -> Result<Outcome, BenchError> {
+    let contender = C::open(folder, options(plan)).await?;
+    progress.begin(format!("{} storing", C::NAME), plan.stored_messages());
+    store(&contender, plan, progress).await?;
+    let clock = SystemClock::default();
+    let mut meter = Meter::new();
+    meter.start();
+    let round = Round::new(&contender, plan, progress);
+    let purging = async {
+        let purged = contender.purge(stored_workflow(0)).await?;
+        Ok((purged, clock.elapsed()))
+    };
+    let (delays, (purged, time)) = tokio::try_join!(round.send_and_handle(), purging)?;
+    meter.stop();
+    contender.close().await?;
+    if purged != plan.stored_messages() {
+        return Err(BenchError::Broken(format!("{purged} of {} were purged", plan.stored_messages())));
+    }
+    let particulars = Particulars {
+        latency: Spread::of(delays),
+        stored_messages: Some(purged),
+        purged_per_second: Some(purged as f64 / time.as_secs_f64()),
+        ..Particulars::default()
+    };
+    Ok(Outcome::new(plan, C::NAME, plan.messages(), &meter.used(), particulars))
+}

@@ -1,0 +1,86 @@
+//! What a definition only points at: secrets, keys and certificates. Read when a definition is, and again when it is put
+//! in force, by the same code.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::HeaderValue;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+use crate::definition::handler::Secret;
+use crate::error::Misuse;
+use crate::limits;
+
+/// What the text of a secret begins with that posts are signed with.
+const PREFIX: &str = "whsec_";
+
+impl Secret {
+    /// Reads it, without the white space around it; `what` it is, for the error.
+    ///
+    /// # Errors
+    /// [`Misuse`] says that its file cannot be read, or that its environment variable is not set.
+    pub(crate) fn read(&self, what: &'static str) -> Result<String, Misuse> {
+        let wrong = |problem: String| Misuse::new(what, problem);
+        let read = match self {
+            Secret::File(path) => std::fs::read_to_string(path)
+                .map_err(|error| wrong(format!("cannot be read from {}: {error}", path.display()))),
+            Secret::Env(name) => std::env::var(name)
+                .map_err(|_| wrong(format!("is not set: there is no environment variable {name}"))),
+        };
+        Ok(read?.trim().to_owned())
+    }
+}
+
+/// Reads the secrets that posts are signed with, a line for each, because a receiver may still know only the older one.
+///
+/// # Errors
+/// [`Misuse`] says what is wrong, and nothing of the secrets.
+pub(crate) fn signing_secrets(text: &str) -> Result<Vec<Vec<u8>>, Misuse> {
+    match text.trim().is_empty() {
+        true => Err(Misuse::new("secret", "is empty")),
+        false => text.lines().map(signing_secret).collect(),
+    }
+}
+
+/// Reads one such secret: `whsec_` and base64 of 24 to 64 bytes.
+///
+/// # Errors
+/// As [`signing_secrets`].
+pub(crate) fn signing_secret(text: &str) -> Result<Vec<u8>, Misuse> {
+    let wrong = |problem: String| Misuse::new("secret", problem);
+    let text = text.trim().strip_prefix(PREFIX);
+    let text = text.ok_or_else(|| wrong(format!("does not begin with {PREFIX}")))?;
+    let bytes = BASE64.decode(text).map_err(|_| wrong(format!("is not base64 behind {PREFIX}")))?;
+    let (min, max) = (limits::SECRET_BYTES_MIN, limits::SECRET_BYTES_MAX);
+    match (min..=max).contains(&bytes.len()) {
+        true => Ok(bytes),
+        false => Err(wrong(format!("has {} bytes; {min} to {max} are needed", bytes.len()))),
+    }
+}
+
+/// The header that shows a key for another daemon.
+///
+/// # Errors
+/// [`Misuse`] when no header takes it.
+pub(crate) fn bearer(key: &str) -> Result<HeaderValue, Misuse> {
+    if key.trim().is_empty() {
+        return Err(Misuse::new("key", "is empty"));
+    }
+    let value = HeaderValue::from_str(&format!("Bearer {}", key.trim()));
+    let mut value = value.map_err(|_| Misuse::new("key", "has a character no header takes"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The certificates of a PEM file.
+///
+/// # Errors
+/// [`Misuse`] when it cannot be read, or holds none.
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Misuse> {
+    let wrong = |problem: String| Misuse::new("ca_file", format!("{}: {problem}", path.display()));
+    let all = CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))?;
+    let all: Vec<_> = all.collect::<Result<_, _>>().map_err(|error| wrong(error.to_string()))?;
+    if all.is_empty() { Err(wrong("it holds no certificate".to_owned())) } else { Ok(all) }
+}

@@ -1,0 +1,282 @@
+//! The settlements of the last minute, in memory: one that is asked again is answered as it was, and another one is told
+//! what was done. Whoever asked and did not hear the answer can so ask again.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::command::Held;
+use crate::engine::rules::command::Retry;
+use crate::engine::rules::command::RunSettlement;
+use crate::engine::rules::command::Settled;
+use crate::engine::rules::command::Settlement;
+use crate::engine::rules::record::QueueId;
+use crate::error::SettleRefusal;
+use crate::error::SettledHow;
+use crate::id::SequenceNumber;
+use crate::limits;
+use crate::lookup::Lookup;
+use crate::token::LockToken;
+
+/// What a settlement was of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Subject {
+    /// One delivery.
+    Delivery(LockToken, SequenceNumber, u32),
+    /// The run of a token, the last time.
+    Run(LockToken),
+}
+
+/// A settlement that is remembered.
+#[derive(Clone, Debug)]
+struct Remembered {
+    queue: QueueId,
+    how: SettledHow,
+    /// Of what was asked; `None` for a delivery that was settled as one of a run.
+    digest: Option<u64>,
+    /// Of a run, the message it began with.
+    first: Option<SequenceNumber>,
+    /// What was answered; `None` for an answer that says nothing.
+    reply: Option<Box<Settled>>,
+    until: Timestamp,
+    /// Its number: a later one of the same subject takes its place.
+    number: u64,
+}
+
+/// What was settled lately.
+#[derive(Debug, Default)]
+pub(crate) struct Settlements {
+    by_subject: Lookup<Subject, Remembered>,
+    in_order: VecDeque<(Timestamp, u64, Subject)>,
+    noted: u64,
+}
+
+impl Settlements {
+    /// Notes that a delivery was settled alone.
+    pub(crate) fn note(
+        &mut self,
+        (queue, now): (QueueId, Timestamp),
+        held: Held,
+        (how, digest): (SettledHow, u64),
+        reply: &Settled,
+    ) {
+        self.keep((queue, now), subject_of(held), (how, Some(digest)), (None, reply));
+    }
+
+    /// Notes that a delivery was settled as one of a run.
+    pub(crate) fn note_of_run(&mut self, at: (QueueId, Timestamp), held: Held, how: SettledHow) {
+        self.keep(at, subject_of(held), (how, None), (None, &Settled::default()));
+    }
+
+    /// Notes how a run was settled, from this message on.
+    pub(crate) fn note_run(
+        &mut self,
+        at: (QueueId, Timestamp),
+        (token, first): (LockToken, SequenceNumber),
+        (how, digest): (SettledHow, u64),
+        reply: &Settled,
+    ) {
+        self.keep(at, Subject::Run(token), (how, Some(digest)), (Some(first), reply));
+    }
+
+    fn keep(
+        &mut self,
+        (queue, now): (QueueId, Timestamp),
+        subject: Subject,
+        (how, digest): (SettledHow, Option<u64>),
+        (first, reply): (Option<SequenceNumber>, &Settled),
+    ) {
+        self.noted += 1;
+        let (until, number) = (now + limits::SETTLEMENTS_KEPT_FOR, self.noted);
+        let reply = (*reply != Settled::default()).then(|| Box::new(reply.clone()));
+        let remembered = Remembered { queue, how, digest, first, reply, until, number };
+        self.by_subject.insert(subject, remembered);
+        self.in_order.push_back((until, number, subject));
+        while let Some((until, number, subject)) = self.in_order.front().copied() {
+            if now < until && self.in_order.len() <= limits::SETTLEMENTS_KEPT {
+                break;
+            }
+            self.in_order.pop_front();
+            if self.by_subject.get(&subject).is_some_and(|kept| kept.number == number) {
+                self.by_subject.remove(&subject);
+            }
+        }
+    }
+
+    /// A delivery that was given back is handed out anew under the same token and with the same count: what was said of it
+    /// is over.
+    pub(crate) fn forget(&mut self, held: Held) {
+        self.by_subject.remove(&subject_of(held));
+    }
+
+    /// The answer to a settlement of a delivery that is not held any more, if it was settled lately.
+    pub(crate) fn answer(
+        &self,
+        at: (QueueId, Timestamp),
+        held: Held,
+        settlement: &Settlement,
+    ) -> Option<Result<Settled, SettleRefusal>> {
+        let known = self.known(at, &subject_of(held))?;
+        Some(known.answer(|| digest_of(settlement)))
+    }
+
+    /// The answer to a settlement of a run from `first` on, if not given of what was left, that was settled lately.
+    pub(crate) fn answer_run(
+        &self,
+        at: (QueueId, Timestamp),
+        token: LockToken,
+        settlement: &RunSettlement,
+    ) -> Option<Result<Settled, SettleRefusal>> {
+        let known = self.known(at, &Subject::Run(token))?;
+        let is_there = settlement.first.is_none() || settlement.first == known.first;
+        Some(match is_there {
+            true => known.answer(|| digest_of_run(settlement)),
+            false => Err(SettleRefusal::AlreadySettled { how: known.how }),
+        })
+    }
+
+    fn known(&self, (queue, now): (QueueId, Timestamp), subject: &Subject) -> Option<&Remembered> {
+        self.by_subject.get(subject).filter(|known| known.queue == queue && now < known.until)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.in_order.len()
+    }
+}
+
+impl Remembered {
+    fn answer(&self, digest: impl FnOnce() -> u64) -> Result<Settled, SettleRefusal> {
+        match self.digest.is_some_and(|known| known == digest()) {
+            true => Ok(self.reply.as_deref().cloned().unwrap_or_default()),
+            false => Err(SettleRefusal::AlreadySettled { how: self.how }),
+        }
+    }
+}
+
+fn subject_of(held: Held) -> Subject {
+    Subject::Delivery(held.token, held.sequence, held.delivery_count)
+}
+
+impl Settlement {
+    /// How a delivery has ended that was settled so.
+    pub(crate) fn how(&self) -> SettledHow {
+        match self {
+            Settlement::Complete(_) => SettledHow::Completed,
+            Settlement::Abandon { .. } | Settlement::Suspect { .. } | Settlement::Postpone { .. } => {
+                SettledHow::Abandoned
+            }
+            Settlement::Defer { .. } => SettledHow::Deferred,
+            Settlement::DeadLetter { .. } => SettledHow::DeadLettered,
+            Settlement::Release => SettledHow::Released,
+        }
+    }
+
+    /// The same without the chance in it, which is another each time.
+    fn without_chance(&self) -> Option<Settlement> {
+        let mut settlement = match self {
+            Settlement::Abandon { retry: Retry::Backoff(_), .. }
+            | Settlement::Suspect { retry: Retry::Backoff(_), .. }
+            | Settlement::Postpone { retry: Retry::Backoff(_), .. } => self.clone(),
+            _ => return None,
+        };
+        if let Settlement::Abandon { retry, .. }
+        | Settlement::Suspect { retry, .. }
+        | Settlement::Postpone { retry, .. } = &mut settlement
+        {
+            *retry = Retry::Backoff(0);
+        }
+        Some(settlement)
+    }
+}
+
+impl RunSettlement {
+    /// How the first message of the run has ended.
+    pub(crate) fn how(&self) -> SettledHow {
+        match &self.next {
+            _ if self.completed > 0 => SettledHow::Completed,
+            Some(next) => next.how(),
+            None => SettledHow::Released,
+        }
+    }
+}
+
+/// What makes a settlement of a delivery recognisable.
+pub(crate) fn digest_of(settlement: &Settlement) -> u64 {
+    hash(settlement.without_chance().as_ref().unwrap_or(settlement))
+}
+
+/// What makes a settlement of a run recognisable; not where it begins, which need not be said.
+pub(crate) fn digest_of_run(settlement: &RunSettlement) -> u64 {
+    let RunSettlement { completed, completion, next, keep_rest, first: _ } = settlement;
+    let next = next.as_ref().map(|next| next.without_chance().unwrap_or_else(|| next.clone()));
+    hash(&(completed, completion, next, keep_rest))
+}
+
+/// Hashes the bytes of a value as they are written, because what is sent may be large.
+fn hash(value: &impl Serialize) -> u64 {
+    postcard::serialize_with_flavor(value, Hasher(Xxh3::new())).expect("a settlement has bytes")
+}
+
+struct Hasher(Xxh3);
+
+impl postcard::ser_flavors::Flavor for Hasher {
+    type Output = u64;
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.update(&[byte]);
+        Ok(())
+    }
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.update(bytes);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<u64> {
+        Ok(self.0.digest())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(sequence: u64) -> Held {
+        let token = LockToken::new(1, [7; 12]);
+        Held { token, sequence: SequenceNumber::new(sequence), delivery_count: 1 }
+    }
+
+    #[test]
+    fn settlements_are_remembered_for_a_minute_and_no_more_than_the_limit() {
+        let (mut settlements, queue) = (Settlements::default(), QueueId(1));
+        let (release, reply) = (Settlement::Release, Settled::default());
+        let as_released = (release.how(), digest_of(&release));
+        let at = Timestamp::from_millis;
+        settlements.note((queue, at(0)), held(1), as_released, &reply);
+        assert!(settlements.answer((queue, at(59_999)), held(1), &release).is_some());
+        assert!(settlements.answer((queue, at(60_000)), held(1), &release).is_none());
+        assert!(settlements.answer((QueueId(2), at(0)), held(1), &release).is_none());
+        let many = limits::SETTLEMENTS_KEPT as u64;
+        for sequence in 2..=many + 1 {
+            settlements.note((queue, at(1)), held(sequence), as_released, &reply);
+        }
+        assert!(settlements.answer((queue, at(1)), held(1), &release).is_none(), "the oldest makes room");
+        assert!(settlements.answer((queue, at(1)), held(2), &release).is_some());
+        settlements.note((queue, at(60_001)), held(1), as_released, &reply);
+        assert_eq!((settlements.len(), settlements.by_subject.len()), (1, 1), "what is over is dropped");
+    }
+
+    #[test]
+    fn the_chance_in_a_backoff_makes_no_other_settlement() {
+        let suspect = |chance, reason: &str| Settlement::Suspect {
+            retry: Retry::Backoff(chance),
+            reason: reason.to_owned(),
+            output: crate::engine::rules::output::Output::default(),
+        };
+        assert_eq!(digest_of(&suspect(1, "a")), digest_of(&suspect(2, "a")));
+        assert_ne!(digest_of(&suspect(1, "a")), digest_of(&suspect(1, "b")));
+    }
+}

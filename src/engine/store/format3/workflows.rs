@@ -1,0 +1,187 @@
+//! Workflows: what is known of each, and what their messages leave behind.
+
+use serde::Deserialize;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::change;
+use crate::engine::rules::holds;
+use crate::engine::rules::record;
+use crate::id::MessageId;
+use crate::id::SequenceNumber;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct WorkflowRecord {
+    cursor: u64,
+    through: u64,
+    tail: Option<MessageId>,
+    done: u64,
+    line: u64,
+    early: u64,
+    early_bytes: u64,
+    aside: u64,
+    dead: u64,
+    has_state: bool,
+    hold: Option<Hold>,
+    gap: Option<GapRecord>,
+    ticket: Option<u64>,
+    sweep: Option<Timestamp>,
+    extending: bool,
+    idle_since: Option<Timestamp>,
+    forget: Option<Timestamp>,
+}
+
+impl From<WorkflowRecord> for record::WorkflowRecord {
+    fn from(old: WorkflowRecord) -> record::WorkflowRecord {
+        record::WorkflowRecord {
+            cursor: old.cursor,
+            through: old.through,
+            tail: old.tail,
+            done: old.done,
+            line: old.line,
+            early: old.early,
+            early_bytes: old.early_bytes,
+            aside: old.aside,
+            dead: old.dead,
+            has_state: old.has_state,
+            holds: old.hold.map(holds::Hold::from).into_iter().collect(),
+            gap: old.gap.map(record::GapRecord::from),
+            ticket: old.ticket,
+            sweep: old.sweep,
+            extending: old.extending,
+            idle_since: old.idle_since,
+            forget: old.forget,
+            shortening: None,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Hold {
+    cause: HoldCause,
+    since: Timestamp,
+    reason: String,
+}
+
+impl From<Hold> for holds::Hold {
+    fn from(old: Hold) -> holds::Hold {
+        holds::Hold { cause: old.cause.into(), since: old.since, reason: old.reason }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) enum HoldCause {
+    Operator,
+    Spent(SequenceNumber),
+    Gap,
+    Predecessor(SequenceNumber),
+    Quarantine(SequenceNumber),
+    Redriving,
+}
+
+impl From<HoldCause> for holds::HoldCause {
+    fn from(old: HoldCause) -> holds::HoldCause {
+        match old {
+            HoldCause::Operator => holds::HoldCause::Operator,
+            HoldCause::Spent(sequence) => holds::HoldCause::Spent(sequence),
+            HoldCause::Gap => holds::HoldCause::Gap,
+            HoldCause::Predecessor(sequence) => holds::HoldCause::Predecessor(sequence),
+            HoldCause::Quarantine(sequence) => holds::HoldCause::Quarantine(sequence),
+            HoldCause::Redriving => holds::HoldCause::Redriving,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct GapRecord {
+    at: u64,
+    since: Timestamp,
+    due: Option<Timestamp>,
+}
+
+impl From<GapRecord> for record::GapRecord {
+    fn from(old: GapRecord) -> record::GapRecord {
+        record::GapRecord { at: old.at, since: old.since, due: old.due }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Holding {
+    out: Vec<SequenceNumber>,
+}
+
+impl From<Holding> for record::Holding {
+    fn from(old: Holding) -> record::Holding {
+        // What was held it did not say, so that each message has failed by itself, as it had then.
+        record::Holding { out: old.out, is_run: false }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) enum Settled {
+    Completed,
+    Aside,
+    DeadLettered,
+    Expired,
+    Cancelled,
+    Purged,
+    Skipped,
+    Voided,
+}
+
+impl From<Settled> for record::Settled {
+    fn from(old: Settled) -> record::Settled {
+        match old {
+            Settled::Completed => record::Settled::Completed,
+            Settled::Aside => record::Settled::Aside,
+            Settled::DeadLettered => record::Settled::DeadLettered,
+            Settled::Expired => record::Settled::Expired,
+            Settled::Cancelled => record::Settled::Cancelled,
+            Settled::Purged => record::Settled::Purged,
+            Settled::Skipped => record::Settled::Skipped,
+            Settled::Voided => record::Settled::Voided,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Mark {
+    from: u64,
+    to: u64,
+    how: Settled,
+}
+
+impl From<Mark> for record::Mark {
+    fn from(old: Mark) -> record::Mark {
+        record::Mark { from: old.from, to: old.to, how: old.how.into() }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Link {
+    sequence: Option<SequenceNumber>,
+    message_id: Option<MessageId>,
+    rank: Option<u64>,
+    settled: Option<Settled>,
+}
+
+impl From<Link> for record::Link {
+    fn from(old: Link) -> record::Link {
+        record::Link {
+            sequence: old.sequence,
+            message_id: old.message_id,
+            rank: old.rank,
+            settled: old.settled.map(record::Settled::from),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct TrailEntry {
+    after: Option<MessageId>,
+}
+
+impl From<TrailEntry> for change::TrailEntry {
+    fn from(old: TrailEntry) -> change::TrailEntry {
+        change::TrailEntry { after: old.after }
+    }
+}

@@ -1,0 +1,455 @@
+//! Head room: what is refused while the disk is nearly full, so that it is never full for what has to go on.
+//!
+//! Free space is looked at again and again, and what was written since is counted, so that between two looks nobody is
+//! promised what is gone. Where it gets scarce, what brings something new is refused; what ends something goes on, out of
+//! the head room. A part of that is kept in a ballast file, which holds it against everybody else on the disk and is
+//! deleted when it is needed.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+use crate::error::OperateRefusal;
+use crate::limits;
+
+/// The disk, as far as its room goes.
+pub(crate) trait Space: Send + Sync + 'static {
+    /// Bytes that are free.
+    fn free(&self) -> io::Result<u64>;
+
+    /// Whether there is a ballast of this size.
+    fn has_ballast(&self, bytes: u64) -> bool;
+
+    /// Makes the ballast, or leaves nothing.
+    fn make_ballast(&self, bytes: u64) -> io::Result<()>;
+
+    /// Deletes the ballast.
+    fn drop_ballast(&self) -> io::Result<()>;
+
+    /// What a copy of the file needs, and what is free where it goes.
+    fn copy(&self, target: &Path) -> io::Result<Outlay>;
+}
+
+/// What a copy of the file needs.
+pub(crate) struct Outlay {
+    pub(crate) needed_bytes: u64,
+    /// What is free where it goes, whether that is the disk of the file or another.
+    pub(crate) free_bytes: u64,
+    pub(crate) is_same_disk: bool,
+}
+
+/// What the disk has room for. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Room {
+    shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Room").field(&self.view()).finish()
+    }
+}
+
+struct Shared {
+    space: Box<dyn Space>,
+    /// How much is kept free for what has to go on.
+    head_room_bytes: u64,
+    /// Bytes written to the store's file since it was opened.
+    written: Arc<AtomicU64>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Free bytes at the last look, and what had been written by then.
+    free_bytes: u64,
+    written_then: u64,
+    /// What was admitted and is not written yet.
+    promised_bytes: u64,
+    ballast: Ballast,
+    /// Whether only what ends something goes on.
+    is_full: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ballast {
+    None,
+    Making,
+    There,
+}
+
+/// How much room there is on the disk of an engine's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StorageRoom {
+    /// Free bytes, the head room included.
+    pub free_bytes: u64,
+    /// Bytes that are kept free for receiving, settling and purging.
+    pub head_room_bytes: u64,
+    /// Whether the disk is so full that sends, schedules and queue definitions are refused.
+    pub is_full: bool,
+}
+
+impl Room {
+    /// Looks at the disk. Where it is too full to open a file, the ballast is deleted.
+    pub(crate) fn begin(
+        space: impl Space,
+        head_room_bytes: u64,
+        written: Arc<AtomicU64>,
+    ) -> io::Result<Room> {
+        let ballast = if space.has_ballast(head_room_bytes) { Ballast::There } else { Ballast::None };
+        let free_bytes = space.free()?;
+        let state = State { free_bytes, written_then: 0, promised_bytes: 0, ballast, is_full: false };
+        let shared = Shared { space: Box::new(space), head_room_bytes, written, state: Mutex::new(state) };
+        let room = Room { shared: Arc::new(shared) };
+        room.make_way(0);
+        room.judge(&mut room.state());
+        Ok(room)
+    }
+
+    /// How much room there is, as it is known now.
+    pub(crate) fn view(&self) -> StorageRoom {
+        let state = self.state();
+        StorageRoom {
+            free_bytes: self.left(&state),
+            head_room_bytes: self.shared.head_room_bytes,
+            is_full: state.is_full,
+        }
+    }
+
+    /// Promises room for something new that takes so many bytes, if it leaves the head room alone.
+    pub(crate) fn admit(&self, bytes: u64) -> bool {
+        let mut state = self.state();
+        if state.is_full || self.left(&state) < bytes + self.full_below() {
+            // Nobody is refused for what was written over and over in one place.
+            self.look(&mut state);
+            self.judge(&mut state);
+        }
+        let admits = !state.is_full && self.left(&state) >= bytes + self.full_below();
+        state.promised_bytes += if admits { bytes } else { 0 };
+        admits
+    }
+
+    /// Promises room for something that ends a message and takes so many bytes, out of the head room if need be. The last
+    /// of that is for what takes nothing.
+    pub(crate) fn admit_from_head_room(&self, bytes: u64) -> bool {
+        let mut state = self.state();
+        let rest = self.shared.head_room_bytes / 4;
+        if self.left(&state) < bytes + rest {
+            self.look(&mut state);
+        }
+        let admits = self.left(&state) >= bytes + rest;
+        state.promised_bytes += if admits { bytes } else { 0 };
+        admits
+    }
+
+    /// Notes that what was promised is written, or will not be.
+    pub(crate) fn redeem(&self, bytes: u64) {
+        let mut state = self.state();
+        state.promised_bytes = state.promised_bytes.saturating_sub(bytes);
+    }
+
+    /// Sees to it that a commit of so many bytes finds room, if need be where the ballast is. Whoever is about to write
+    /// calls this.
+    pub(crate) fn make_way(&self, bytes: u64) {
+        let mut state = self.state();
+        let needed = bytes.saturating_mul(limits::ROOM_PER_BYTE) + self.scarce_below();
+        // Others on the disk write too: where little is left, what was found a moment ago is not relied on.
+        if state.ballast != Ballast::There || self.free(&state) >= needed + 2 * self.shared.head_room_bytes {
+            return;
+        }
+        self.look(&mut state);
+        if self.free(&state) < needed {
+            self.release(&mut state);
+        }
+    }
+
+    /// Deletes the ballast because a write has found no room; whether that has made some.
+    pub(crate) fn rescue(&self) -> bool {
+        let mut state = self.state();
+        if state.ballast == Ballast::There {
+            self.release(&mut state);
+            return state.ballast == Ballast::None;
+        }
+        false
+    }
+
+    fn release(&self, state: &mut State) {
+        match self.shared.space.drop_ballast() {
+            Ok(()) => {
+                state.ballast = Ballast::None;
+                tracing::warn!(
+                    "the disk is nearly full: the ballast file is deleted to make room for what goes on"
+                );
+            }
+            Err(error) => {
+                tracing::error!(%error, "the disk is nearly full, and the ballast file cannot be deleted")
+            }
+        }
+        self.look(state);
+        self.judge(state);
+    }
+
+    /// Refuses a backup for which there is no room where it goes, or only the head room.
+    pub(crate) fn check_backup(&self, target: &Path) -> Result<(), OperateRefusal> {
+        // What cannot be told is found out by trying.
+        let Ok(copy) = self.shared.space.copy(target) else { return Ok(()) };
+        let Outlay { needed_bytes, mut free_bytes, is_same_disk } = copy;
+        if is_same_disk {
+            let mut state = self.state();
+            self.look(&mut state);
+            free_bytes = self.left(&state).saturating_sub(self.full_below());
+        }
+        match free_bytes >= needed_bytes {
+            true => Ok(()),
+            false => Err(OperateRefusal::StorageFull { needed_bytes, free_bytes }),
+        }
+    }
+
+    /// Looks at the disk anew, and makes the ballast again where there is room for it. Called about once a second.
+    pub(crate) fn tick(&self) {
+        let mut state = self.state();
+        self.look(&mut state);
+        self.judge(&mut state);
+        if state.ballast != Ballast::None || self.free(&state) < self.roomy_from() {
+            return;
+        }
+        state.ballast = Ballast::Making;
+        drop(state);
+        let room = self.clone();
+        // It is written in full where the file system cannot just set room aside: not by the thread that decides.
+        let make = move || room.make_ballast();
+        if let Err(error) = std::thread::Builder::new().name("seriatim-ballast".to_owned()).spawn(make) {
+            tracing::warn!(%error, "the ballast file cannot be made now");
+            self.state().ballast = Ballast::None;
+        }
+    }
+
+    /// Makes the ballast, if there is room for it and none yet.
+    pub(crate) fn make_ballast(&self) {
+        let (is_there, has_room) = {
+            let state = self.state();
+            (state.ballast == Ballast::There, self.free(&state) >= self.roomy_from())
+        };
+        if is_there {
+            return;
+        }
+        // Without the lock: while it is made, free space is not looked at, and room is counted as it was before.
+        let made =
+            if has_room { self.shared.space.make_ballast(self.shared.head_room_bytes) } else { Ok(()) };
+        let mut state = self.state();
+        state.ballast = match &made {
+            Ok(()) if has_room => Ballast::There,
+            Ok(()) => Ballast::None,
+            Err(error) => {
+                tracing::warn!(%error, "the ballast file cannot be made now");
+                Ballast::None
+            }
+        };
+        self.look(&mut state);
+        self.judge(&mut state);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Free bytes beside the ballast.
+    fn free(&self, state: &State) -> u64 {
+        let written = self.shared.written.load(Ordering::Relaxed).saturating_sub(state.written_then);
+        state.free_bytes.saturating_sub(written).saturating_sub(state.promised_bytes)
+    }
+
+    /// Free bytes with the ballast.
+    fn left(&self, state: &State) -> u64 {
+        let ballast = if state.ballast == Ballast::There { self.shared.head_room_bytes } else { 0 };
+        self.free(state) + ballast
+    }
+
+    fn look(&self, state: &mut State) {
+        if state.ballast == Ballast::Making {
+            return;
+        }
+        // What is written during the look is counted twice rather than not at all.
+        let written_then = self.shared.written.load(Ordering::Relaxed);
+        match self.shared.space.free() {
+            Ok(free_bytes) => (state.free_bytes, state.written_then) = (free_bytes, written_then),
+            Err(error) => tracing::warn!(%error, "free space on the disk cannot be told"),
+        }
+    }
+
+    fn judge(&self, state: &mut State) {
+        let left = self.left(state);
+        if !state.is_full && left < self.full_below() {
+            state.is_full = true;
+            tracing::warn!(
+                free_bytes = left,
+                head_room_bytes = self.shared.head_room_bytes,
+                "the disk is nearly full: sends, schedules and queue definitions are refused; receive, settle, purge go on"
+            );
+        } else if state.is_full && left >= self.roomy_from() {
+            state.is_full = false;
+            tracing::info!(free_bytes = left, "the disk has room again: everything is accepted");
+        }
+    }
+
+    /// With less room than this, nothing new is accepted: the head room, and half of it for what is under way, so that
+    /// what is new never makes the ballast go.
+    fn full_below(&self) -> u64 {
+        self.shared.head_room_bytes / 4 * 6
+    }
+
+    /// With as much room as this everything is accepted again: more, so that the answer does not change all the time.
+    fn roomy_from(&self) -> u64 {
+        self.shared.head_room_bytes / 4 * 7
+    }
+
+    /// With fewer free bytes than this a commit may not find room.
+    fn scarce_below(&self) -> u64 {
+        let quarter = self.shared.head_room_bytes / 4;
+        (self.shared.head_room_bytes / 8).max(limits::ROOM_SCARCE_BYTES).min(quarter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD_ROOM: u64 = 64 << 20;
+
+    /// A disk whose room a test sets.
+    #[derive(Clone, Default)]
+    struct Made(Arc<Mutex<(u64, bool)>>);
+
+    impl Made {
+        fn set_free(&self, bytes: u64) {
+            self.0.lock().unwrap().0 = bytes;
+        }
+
+        fn has(&self) -> bool {
+            self.0.lock().unwrap().1
+        }
+    }
+
+    impl Space for Made {
+        fn free(&self) -> io::Result<u64> {
+            Ok(self.0.lock().unwrap().0)
+        }
+
+        fn has_ballast(&self, _: u64) -> bool {
+            self.has()
+        }
+
+        fn make_ballast(&self, bytes: u64) -> io::Result<()> {
+            let mut made = self.0.lock().unwrap();
+            made.0 = made.0.checked_sub(bytes).ok_or(io::ErrorKind::StorageFull)?;
+            made.1 = true;
+            Ok(())
+        }
+
+        fn drop_ballast(&self) -> io::Result<()> {
+            let mut made = self.0.lock().unwrap();
+            *made = (made.0 + HEAD_ROOM, false);
+            Ok(())
+        }
+
+        fn copy(&self, _: &Path) -> io::Result<Outlay> {
+            let free_bytes = self.free()?;
+            Ok(Outlay { needed_bytes: HEAD_ROOM, free_bytes, is_same_disk: true })
+        }
+    }
+
+    fn room(free: u64) -> (Room, Made, Arc<AtomicU64>) {
+        let (made, written) = (Made::default(), Arc::<AtomicU64>::default());
+        made.set_free(free);
+        let room = Room::begin(made.clone(), HEAD_ROOM, written.clone()).unwrap();
+        room.make_ballast();
+        (room, made, written)
+    }
+
+    #[test]
+    fn nothing_new_is_admitted_into_the_head_room_and_all_is_once_there_is_room() {
+        let (room, made, _) = room(4 * HEAD_ROOM);
+        assert!(made.has() && room.admit(HEAD_ROOM));
+        room.redeem(HEAD_ROOM);
+        made.set_free(HEAD_ROOM / 2 - 1);
+        room.tick();
+        assert!(!room.admit(1) && room.view().is_full);
+        assert!(room.admit_from_head_room(1));
+        room.redeem(1);
+        made.set_free(HEAD_ROOM / 2 + 1);
+        assert!(!room.admit(1), "it does not change its mind for a byte");
+        made.set_free(HEAD_ROOM / 4 * 3);
+        assert!(room.admit(1) && !room.view().is_full);
+    }
+
+    #[test]
+    fn what_is_larger_than_the_room_is_refused_and_what_is_small_goes_on() {
+        let (room, _, _) = room(4 * HEAD_ROOM);
+        assert!(!room.admit(4 * HEAD_ROOM));
+        assert!(room.admit(1) && !room.view().is_full);
+    }
+
+    #[test]
+    fn what_was_promised_and_written_since_the_last_look_counts() {
+        let (room, made, written) = room(3 * HEAD_ROOM);
+        assert!(room.admit(HEAD_ROOM));
+        assert!(!room.admit(HEAD_ROOM), "it is promised to somebody");
+        room.redeem(HEAD_ROOM);
+        written.fetch_add(2 * HEAD_ROOM, Ordering::Relaxed);
+        assert!(room.admit(1), "the look before a refusal finds that the file has not grown");
+        made.set_free(0);
+        written.fetch_add(2 * HEAD_ROOM, Ordering::Relaxed);
+        assert!(!room.admit(1));
+    }
+
+    #[test]
+    fn the_ballast_makes_way_for_a_commit_and_comes_back() {
+        let (room, made, _) = room(4 * HEAD_ROOM);
+        made.set_free(1);
+        room.tick();
+        room.make_way(100);
+        assert!(!made.has() && !room.admit(1) && room.admit_from_head_room(1));
+        room.redeem(1);
+        made.set_free(HEAD_ROOM / 4);
+        room.tick();
+        assert!(!room.admit_from_head_room(1), "the last is for what takes nothing");
+        made.set_free(HEAD_ROOM);
+        room.tick();
+        assert!(!made.has() && !room.admit(1));
+        made.set_free(2 * HEAD_ROOM);
+        assert!(room.admit(1));
+        room.redeem(1);
+        room.make_ballast();
+        assert!(made.has() && room.admit(1));
+    }
+
+    #[test]
+    fn a_backup_that_would_eat_the_head_room_is_refused() {
+        let (room, made, _) = room(4 * HEAD_ROOM);
+        assert_eq!(room.check_backup(Path::new("a")), Ok(()));
+        made.set_free(HEAD_ROOM);
+        let refused = room.check_backup(Path::new("a"));
+        let free_bytes = HEAD_ROOM / 2;
+        assert_eq!(refused, Err(OperateRefusal::StorageFull { needed_bytes: HEAD_ROOM, free_bytes }));
+    }
+
+    #[test]
+    fn a_file_is_opened_where_the_ballast_was_if_nothing_else_is_free() {
+        let made = Made::default();
+        *made.0.lock().unwrap() = (0, true);
+        let room = Room::begin(made.clone(), HEAD_ROOM, Arc::default()).unwrap();
+        assert!(!made.has() && room.view().is_full);
+    }
+
+    #[test]
+    fn a_disk_too_small_for_a_ballast_has_none_and_is_full() {
+        let (room, made, _) = room(HEAD_ROOM);
+        assert!(!made.has() && room.view().is_full && !room.admit(1));
+    }
+}

@@ -1,0 +1,89 @@
+//! A trial: a turn that is taken back whole, so that nothing of it is seen by a later turn or reaches the disk.
+
+use crate::engine::store::rows::RowMap;
+use crate::engine::store::schema::Table;
+use crate::engine::store::shelf::Shelf;
+use crate::engine::store::shelf::Slot;
+use crate::engine::store::shelf::Stamp;
+use crate::engine::store::store::Store;
+use crate::engine::store::turn::Turn;
+use crate::error::Fault;
+
+/// What a trial has to take back of one table.
+pub(crate) struct Trial<T: Table> {
+    rows: Vec<Before<T>>,
+    /// How many changed rows the generation that is being filled had.
+    changed: usize,
+}
+
+/// A row as it was before a change.
+struct Before<T: Table> {
+    prefix: T::Prefix,
+    key: T::Key,
+    row: Option<Slot<T::Value>>,
+    gone: Option<Stamp>,
+}
+
+impl<T: Table> Shelf<T> {
+    /// Begins a trial: every change from now on is taken back by [`Shelf::roll_back`].
+    pub(crate) fn begin_trial(&mut self) {
+        self.trial = Some(Trial { rows: Vec::new(), changed: self.changed.len() });
+    }
+
+    /// Keeps a row that is about to change, if this is a trial.
+    pub(crate) fn remember(&mut self, prefix: &T::Prefix, key: &T::Key) {
+        let Some(trial) = &mut self.trial else { return };
+        let group = self.groups.get(prefix);
+        let slot = |slot: &Slot<T::Value>| Slot { stamp: slot.stamp, value: slot.value.clone() };
+        trial.rows.push(Before {
+            prefix: prefix.clone(),
+            key: key.clone(),
+            row: group.and_then(|group| group.rows.get(key)).map(slot),
+            gone: group.and_then(|group| group.gone.get(key)).copied(),
+        });
+    }
+
+    /// Ends a trial: every row is as it was when it began.
+    pub(crate) fn roll_back(&mut self) {
+        let Some(trial) = self.trial.take() else { return };
+        for Before { prefix, key, row, gone } in trial.rows.into_iter().rev() {
+            // What was passed over because the trial had deleted it has to be found again.
+            self.folded.forget_ahead(&prefix);
+            let group = self.groups.entry(prefix).or_default();
+            group.rows.remove(&key);
+            group.gone.remove(&key);
+            match (row, gone) {
+                (Some(slot), _) => group.rows.insert(key, slot),
+                (None, Some(stamp)) => group.gone.insert(key, stamp),
+                (None, None) => {}
+            }
+        }
+        self.changed.shorten(trial.changed);
+        self.touched.clear();
+    }
+}
+
+impl Store {
+    /// Runs one turn in memory and takes it back.
+    ///
+    /// # Errors
+    /// The fault that stopped the store, now or before.
+    pub(crate) fn try_out<T>(
+        &mut self,
+        work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let (numbers, tallies) = (self.kept.numbers, self.kept.tallies.clone());
+        self.shelves.each().into_iter().for_each(|shelf| shelf.begin_trial());
+        let (done, job) = self.prepare(|turn| {
+            let done = work(turn)?;
+            assert!(turn.queue_changes.is_empty(), "a trial changes no queue");
+            turn.changed = false;
+            Ok(done)
+        })?;
+        assert!(job.is_none(), "nothing of a trial is written");
+        self.shelves.each().into_iter().for_each(|shelf| shelf.roll_back());
+        (self.kept.numbers, self.kept.tallies) = (numbers, tallies);
+        self.kept.touched_tallies.clear();
+        Ok(done)
+    }
+}

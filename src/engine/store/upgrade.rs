@@ -1,0 +1,249 @@
+//! Making this format of an older one when a file is opened, in one transaction: a crash before its commit leaves the
+//! file as it was, to be upgraded by the next opening.
+//!
+//! First the journal is folded into the tables as it is, bytes for bytes, so that every row is at one place. Then each
+//! table is gone through, and the rows that are written otherwise today are written anew. One row of the journal, or a
+//! page of changed rows, is in memory at a time.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use redb::Database;
+use redb::ReadTransaction;
+use redb::ReadableDatabase;
+use redb::ReadableTable;
+use redb::TableHandle;
+use redb::WriteTransaction;
+
+use crate::engine::rules::record;
+use crate::engine::rules::record::QueueId;
+use crate::engine::store::base::store_fault;
+use crate::engine::store::create::write_format;
+use crate::engine::store::format3;
+use crate::engine::store::format3::OldTable;
+use crate::engine::store::journal;
+use crate::engine::store::journal::RowReader;
+use crate::engine::store::key::name_key;
+use crate::engine::store::key::parts_of;
+use crate::engine::store::key::prefix_of;
+use crate::engine::store::meta::BATCH_ROW;
+use crate::engine::store::meta::BatchRecord;
+use crate::engine::store::meta::FORMAT_ROW;
+use crate::engine::store::meta::NUMBERS_ROW;
+use crate::engine::store::meta::Sheet;
+use crate::engine::store::schema;
+use crate::engine::store::schema::Definition;
+use crate::engine::store::schema::JOURNAL;
+use crate::engine::store::schema::Table;
+use crate::engine::store::seal::damaged;
+use crate::engine::store::seal::seal;
+use crate::engine::store::seal::unseal;
+use crate::error::Fault;
+
+const REMINDERS: Definition = schema::Reminders::DEFINITION;
+
+/// The reminders under their old keys, while they are given new ones.
+const OLD_REMINDERS: Definition = Definition::new("reminders_before");
+
+/// The first number of the tables that came with format 3.
+const FIRST_OF_FORMAT_3: usize = 17;
+
+/// How many bytes of changed rows are kept before they are written.
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// Says that the file has this format, and makes it so.
+///
+/// # Errors
+/// A fault leaves the file as it was, if the transaction is dropped.
+pub(crate) fn bring_up_to_date(database: &Database, transaction: &WriteTransaction) -> Result<(), Fault> {
+    let found: Option<u32> = Sheet::open(transaction, schema::META)?.get(&name_key(FORMAT_ROW))?;
+    let older = found.filter(|found| *found < schema::FORMAT);
+    if let Some(found) = older {
+        tables_are_there(transaction, found)?;
+    }
+    write_format(transaction)?;
+    match older {
+        Some(found) => upgrade(database, transaction, found),
+        None => Ok(()),
+    }
+}
+
+/// Checks that no table is missing: making an empty one would hide it.
+fn tables_are_there(transaction: &WriteTransaction, found: u32) -> Result<(), Fault> {
+    let tables: Vec<String> =
+        transaction.list_tables().map_err(store_fault)?.map(|table| table.name().to_owned()).collect();
+    let count = if found < schema::FORMAT_3 { FIRST_OF_FORMAT_3 } else { format3::TABLES.len() };
+    let journal = (found > schema::FORMAT_BEFORE_JOURNAL).then_some(JOURNAL);
+    let of_rows = format3::TABLES.iter().take(count).map(|table| table.definition);
+    for definition in of_rows.chain([schema::QUEUES, schema::TALLIES]).chain(journal) {
+        if !tables.iter().any(|name| name == definition.name()) {
+            return Err(damaged(&definition, "the table is missing"));
+        }
+    }
+    Ok(())
+}
+
+fn upgrade(database: &Database, transaction: &WriteTransaction, found: u32) -> Result<(), Fault> {
+    let mut counted = Counted::read(transaction)?;
+    if found > schema::FORMAT_BEFORE_JOURNAL {
+        let before = database.begin_read().map_err(store_fault)?;
+        counted.fold_journal(&before, transaction)?;
+    }
+    transaction.delete_table(JOURNAL).map_err(store_fault)?;
+    drop(transaction.open_table(JOURNAL).map_err(store_fault)?);
+    counted.write(transaction)?;
+    for table in &format3::TABLES {
+        if table.definition.name() != REMINDERS.name() {
+            convert(transaction, table)?;
+        }
+    }
+    convert_reminders(transaction)
+}
+
+/// What is written in place, as it was.
+struct Counted {
+    queues: BTreeMap<QueueId, format3::QueueRecord>,
+    tallies: BTreeMap<QueueId, format3::Tally>,
+    numbers: format3::Numbers,
+    batch: format3::Batch,
+}
+
+impl Counted {
+    fn read(transaction: &WriteTransaction) -> Result<Counted, Fault> {
+        let meta = Sheet::open(transaction, schema::META)?;
+        let queues = Sheet::open(transaction, schema::QUEUES)?.rows::<format3::QueueRecord>()?;
+        let tallies = Sheet::open(transaction, schema::TALLIES)?.rows::<format3::Tally>()?;
+        Ok(Counted {
+            queues: by_queue(&schema::QUEUES, queues)?,
+            tallies: by_queue(&schema::TALLIES, tallies)?,
+            numbers: meta.get(&name_key(NUMBERS_ROW))?.unwrap_or_default(),
+            batch: meta.get(&name_key(BATCH_ROW))?.unwrap_or_default(),
+        })
+    }
+
+    /// Puts the journal's rows into their tables, as they are, and takes its counters.
+    fn fold_journal(
+        &mut self,
+        before: &ReadTransaction,
+        transaction: &WriteTransaction,
+    ) -> Result<(), Fault> {
+        let mut last: Option<format3::Batch> = None;
+        journal::read_all(before, |position, sealed| {
+            let (header, hash, mut row) = RowReader::open_as::<format3::Header>(sealed)?;
+            let follows =
+                last.is_none_or(|last| last.position + 1 == position && last.hash == header.previous);
+            if !follows || header.position != position {
+                return Err(damaged(&JOURNAL, "a row does not follow the one before"));
+            }
+            while let Some(number) = row.next_table()? {
+                let table = format3::TABLES.get(usize::from(number));
+                let table = table.ok_or_else(|| damaged(&JOURNAL, "a row names no table"))?;
+                self.fold_rows(table, &mut row, transaction)?;
+            }
+            self.numbers = header.numbers;
+            self.tallies.extend(header.tallies);
+            last = Some(format3::Batch { position, hash, time: header.time });
+            Ok(())
+        })?;
+        if let Some(last) = last {
+            if last.position < self.batch.position {
+                return Err(damaged(&JOURNAL, "its last rows are missing"));
+            }
+            self.batch = last;
+        }
+        Ok(())
+    }
+
+    fn fold_rows(
+        &self,
+        table: &OldTable,
+        row: &mut RowReader<'_>,
+        transaction: &WriteTransaction,
+    ) -> Result<(), Fault> {
+        let mut sheet = Sheet::open(transaction, table.definition)?;
+        while let Some((key, payload)) = row.next_row()? {
+            // A queue's rows in the journal outlive it.
+            let of_gone = || QueueId::first_of(key).is_none_or(|queue| !self.queues.contains_key(&queue));
+            if table.of_queue && of_gone() {
+                continue;
+            }
+            match payload {
+                Some(payload) => sheet.put_payload(key, payload.to_vec())?,
+                None => sheet.delete(key)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes it as it is today.
+    fn write(mut self, transaction: &WriteTransaction) -> Result<(), Fault> {
+        let mut meta = Sheet::open(transaction, schema::META)?;
+        meta.put(&name_key(NUMBERS_ROW), &record::Numbers::from(self.numbers))?;
+        meta.put(&name_key(BATCH_ROW), &BatchRecord::from(self.batch))?;
+        let queues = &self.queues;
+        self.tallies.retain(|queue, _| queues.contains_key(queue));
+        let mut tallies = Sheet::open(transaction, schema::TALLIES)?;
+        for (queue, tally) in self.tallies {
+            tallies.put(&prefix_of(&queue), &record::Tally::from(tally))?;
+        }
+        let mut queues = Sheet::open(transaction, schema::QUEUES)?;
+        for (queue, old) in self.queues {
+            queues.put(&prefix_of(&queue), &record::QueueRecord::from(old))?;
+        }
+        Ok(())
+    }
+}
+
+fn by_queue<V>(definition: &Definition, rows: Vec<(Vec<u8>, V)>) -> Result<BTreeMap<QueueId, V>, Fault> {
+    let of_queue = |(key, value): (Vec<u8>, V)| match parts_of::<QueueId, ()>(&key) {
+        Some((queue, ())) => Ok((queue, value)),
+        None => Err(damaged(definition, "a key makes no sense")),
+    };
+    rows.into_iter().map(of_queue).collect()
+}
+
+/// Writes those rows of a table anew that are written otherwise today.
+fn convert(transaction: &WriteTransaction, table: &OldTable) -> Result<(), Fault> {
+    let definition = &table.definition;
+    let mut rows = transaction.open_table(*definition).map_err(store_fault)?;
+    let mut after: Option<Vec<u8>> = None;
+    loop {
+        let (mut changed, mut bytes) = (Vec::new(), 0);
+        let from = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        for row in rows.range::<&[u8]>((from, Bound::Unbounded)).map_err(store_fault)? {
+            let (key, sealed) = row.map_err(store_fault)?;
+            let payload = unseal(definition, key.value(), sealed.value())?;
+            let nonsense = || damaged(definition, "a record makes no sense");
+            let converted = (table.converted)(payload).ok_or_else(nonsense)?;
+            if converted != payload {
+                bytes += converted.len();
+                changed.push((key.value().to_vec(), converted));
+            }
+            if bytes >= PAGE_BYTES {
+                break;
+            }
+        }
+        let Some((last, _)) = changed.last() else { return Ok(()) };
+        after = Some(last.clone());
+        for (key, payload) in changed {
+            let sealed = seal(definition, &key, payload);
+            rows.insert(key.as_slice(), sealed.as_slice()).map_err(store_fault)?;
+        }
+    }
+}
+
+/// Gives every reminder the key that it has today.
+fn convert_reminders(transaction: &WriteTransaction) -> Result<(), Fault> {
+    transaction.rename_table(REMINDERS, OLD_REMINDERS).map_err(store_fault)?;
+    let old = transaction.open_table(OLD_REMINDERS).map_err(store_fault)?;
+    let mut new = Sheet::open(transaction, REMINDERS)?;
+    for row in old.iter().map_err(store_fault)? {
+        let (key, sealed) = row.map_err(store_fault)?;
+        unseal(&REMINDERS, key.value(), sealed.value())?;
+        let nonsense = || damaged(&REMINDERS, "a key makes no sense");
+        new.put(&format3::reminder_key(key.value()).ok_or_else(nonsense)?, &())?;
+    }
+    drop(old);
+    transaction.delete_table(OLD_REMINDERS).map_err(store_fault)?;
+    Ok(())
+}

@@ -1,0 +1,339 @@
+//! Reading a selector.
+
+use std::fmt;
+
+use crate::limits;
+use crate::selector::condition::Expression;
+use crate::selector::condition::Lookup;
+use crate::selector::operand::Arithmetic;
+use crate::selector::operand::Comparison;
+use crate::selector::operand::Operand;
+use crate::selector::pattern::Pattern;
+use crate::selector::words::Word;
+use crate::selector::words::Words;
+
+/// A condition on the properties of a message.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Selector(Expression);
+
+/// Why a text is no selector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mistake {
+    problem: String,
+    /// The character before which it was noticed, from 1 on.
+    at: usize,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, at character {}", self.problem, self.at)
+    }
+}
+
+impl Selector {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where; also that it is longer or deeper than it may be.
+    pub(crate) fn parse(text: &str) -> Result<Selector, Mistake> {
+        let max = limits::SELECTOR_BYTES_MAX;
+        if text.len() > max {
+            let problem = format!("the selector has {} bytes, at most {max} are allowed", text.len());
+            return Err(Mistake { problem, at: 1 });
+        }
+        let mut parser = Parser { words: Words::of(text), text, next: None, at: 0, depth: 0 };
+        parser.advance()?;
+        let condition = parser.condition()?;
+        match &parser.next {
+            None => Ok(Selector(condition)),
+            Some(_) => Err(parser.mistake("the selector should have ended")),
+        }
+    }
+
+    /// Whether a message is wanted of which this is known.
+    pub(crate) fn selects<'m>(&self, lookup: impl Fn(&str) -> Operand<'m>) -> bool {
+        self.0.holds(&lookup as Lookup<'_, 'm>) == Some(true)
+    }
+}
+
+/// A place in a text, with one word read ahead.
+struct Parser<'a> {
+    words: Words<'a>,
+    text: &'a str,
+    next: Option<Word<'a>>,
+    /// The byte at which that word begins.
+    at: usize,
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn mistake(&self, problem: impl Into<String>) -> Mistake {
+        Mistake { problem: problem.into(), at: self.text[..self.at].chars().count() + 1 }
+    }
+
+    fn advance(&mut self) -> Result<Option<Word<'a>>, Mistake> {
+        match self.words.next() {
+            Ok(word) => {
+                let (next, at) = word.map_or((None, self.text.len()), |(word, at)| (Some(word), at));
+                self.at = at;
+                Ok(std::mem::replace(&mut self.next, next))
+            }
+            Err((problem, at)) => {
+                self.at = at;
+                Err(self.mistake(problem))
+            }
+        }
+    }
+
+    fn is_key(&self, key: &str) -> bool {
+        matches!(&self.next, Some(Word::Key(next)) if *next == key)
+    }
+
+    /// Goes on if the next is a word of the language.
+    fn took_key(&mut self, key: &str) -> Result<bool, Mistake> {
+        let took = self.is_key(key);
+        if took {
+            self.advance()?;
+        }
+        Ok(took)
+    }
+
+    /// Goes on if the next is a sign.
+    fn took_sign(&mut self, sign: &str) -> Result<bool, Mistake> {
+        let took = matches!(&self.next, Some(Word::Sign(next)) if *next == sign);
+        if took {
+            self.advance()?;
+        }
+        Ok(took)
+    }
+
+    fn expect_sign(&mut self, sign: &str) -> Result<(), Mistake> {
+        match self.took_sign(sign)? {
+            true => Ok(()),
+            false => Err(self.mistake(format!("{sign:?} is missing"))),
+        }
+    }
+
+    fn expect_text(&mut self) -> Result<String, Mistake> {
+        match &self.next {
+            Some(Word::Text(text)) => {
+                let text = text.clone().into_owned();
+                self.advance()?;
+                Ok(text)
+            }
+            _ => Err(self.mistake("a text between quotes is missing")),
+        }
+    }
+
+    /// Reads something that is inside of something else.
+    fn inside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Mistake>) -> Result<T, Mistake> {
+        let max = limits::SELECTOR_DEPTH_MAX;
+        if self.depth == max {
+            return Err(self.mistake(format!("the selector is nested more than {max} times")));
+        }
+        self.depth += 1;
+        let found = read(self);
+        self.depth -= 1;
+        found
+    }
+
+    fn condition(&mut self) -> Result<Expression, Mistake> {
+        let found = self.any()?;
+        self.check(found.is_condition(), "there is a value where a condition should be")?;
+        Ok(found)
+    }
+
+    fn check(&self, is_right: bool, problem: &str) -> Result<(), Mistake> {
+        if is_right { Ok(()) } else { Err(self.mistake(problem)) }
+    }
+
+    fn any(&mut self) -> Result<Expression, Mistake> {
+        self.chain("OR", Self::all, Expression::Or)
+    }
+
+    fn all(&mut self) -> Result<Expression, Mistake> {
+        self.chain("AND", Self::negation, Expression::And)
+    }
+
+    /// Conditions with a word between them; one alone may be a value.
+    fn chain(
+        &mut self,
+        key: &str,
+        read: impl Fn(&mut Self) -> Result<Expression, Mistake>,
+        join: impl FnOnce(Vec<Expression>) -> Expression,
+    ) -> Result<Expression, Mistake> {
+        let first = read(self)?;
+        if !self.is_key(key) {
+            return Ok(first);
+        }
+        let mut parts = vec![first];
+        while self.took_key(key)? {
+            parts.push(read(self)?);
+        }
+        let are_conditions = parts.iter().all(Expression::is_condition);
+        self.check(are_conditions, "AND and OR join conditions, and there is a value")?;
+        Ok(join(parts))
+    }
+
+    fn negation(&mut self) -> Result<Expression, Mistake> {
+        if !self.took_key("NOT")? {
+            return self.predicate();
+        }
+        let inside = self.inside(Self::negation)?;
+        self.check(inside.is_condition(), "NOT is said of a condition, and there is a value")?;
+        Ok(Expression::Not(Box::new(inside)))
+    }
+
+    fn predicate(&mut self) -> Result<Expression, Mistake> {
+        let value = self.sum()?;
+        if let Some(comparison) = self.comparison()? {
+            let other = self.sum()?;
+            return Ok(Expression::Compared(Box::new(value), comparison, Box::new(other)));
+        }
+        if self.took_key("IS")? {
+            let is_not = self.took_key("NOT")?;
+            return match (self.took_key("NULL")?, value) {
+                (true, Expression::Name(name)) => Ok(Expression::IsNull { name, is_not }),
+                (true, _) => Err(self.mistake("IS NULL is said of a name")),
+                (false, _) => Err(self.mistake("NULL is missing after IS")),
+            };
+        }
+        let is_not = self.took_key("NOT")?;
+        if self.took_key("BETWEEN")? {
+            return self.between(value, is_not);
+        }
+        let is_in = self.is_key("IN");
+        if is_in || self.is_key("LIKE") {
+            self.advance()?;
+            let Expression::Name(name) = value else {
+                return Err(self.mistake("IN and LIKE are said of a name"));
+            };
+            return if is_in { self.among(name, is_not) } else { self.like(name, is_not) };
+        }
+        self.check(!is_not, "BETWEEN, IN or LIKE is missing after NOT")?;
+        Ok(value)
+    }
+
+    fn comparison(&mut self) -> Result<Option<Comparison>, Mistake> {
+        let Some(Word::Sign(sign)) = &self.next else { return Ok(None) };
+        let comparison = match *sign {
+            "=" => Comparison::Equal,
+            "<>" => Comparison::Different,
+            "<" => Comparison::Less,
+            "<=" => Comparison::LessOrEqual,
+            ">" => Comparison::Greater,
+            ">=" => Comparison::GreaterOrEqual,
+            _ => return Ok(None),
+        };
+        self.advance()?;
+        Ok(Some(comparison))
+    }
+
+    fn between(&mut self, value: Expression, is_not: bool) -> Result<Expression, Mistake> {
+        let low = self.sum()?;
+        let has_both = self.took_key("AND")?;
+        self.check(has_both, "AND is missing after BETWEEN")?;
+        let high = self.sum()?;
+        let are_numbers = value.is_number() && low.is_number() && high.is_number();
+        self.check(are_numbers, "BETWEEN is said of numbers")?;
+        let [value, low, high] = [value, low, high].map(Box::new);
+        Ok(Expression::Between { value, low, high, is_not })
+    }
+
+    fn among(&mut self, name: String, is_not: bool) -> Result<Expression, Mistake> {
+        self.expect_sign("(")?;
+        let mut texts = vec![self.expect_text()?];
+        while self.took_sign(",")? {
+            texts.push(self.expect_text()?);
+        }
+        self.expect_sign(")")?;
+        Ok(Expression::In { name, texts, is_not })
+    }
+
+    fn like(&mut self, name: String, is_not: bool) -> Result<Expression, Mistake> {
+        let pattern = self.expect_text()?;
+        let mut escape = None;
+        if self.took_key("ESCAPE")? {
+            let text = self.expect_text()?;
+            let mut characters = text.chars();
+            escape = characters.next().filter(|_| characters.next().is_none());
+            self.check(escape.is_some(), "ESCAPE is followed by one character")?;
+        }
+        let pattern = Pattern::read(&pattern, escape).map_err(|problem| self.mistake(problem))?;
+        Ok(Expression::Like { name, pattern, is_not })
+    }
+
+    fn sum(&mut self) -> Result<Expression, Mistake> {
+        let signs = [("+", Arithmetic::Add), ("-", Arithmetic::Subtract)];
+        self.reckoning(signs, Self::product)
+    }
+
+    fn product(&mut self) -> Result<Expression, Mistake> {
+        let signs = [("*", Arithmetic::Multiply), ("/", Arithmetic::Divide)];
+        self.reckoning(signs, Self::signed)
+    }
+
+    fn reckoning(
+        &mut self,
+        signs: [(&str, Arithmetic); 2],
+        read: impl Fn(&mut Self) -> Result<Expression, Mistake>,
+    ) -> Result<Expression, Mistake> {
+        let first = read(self)?;
+        let mut more = Vec::new();
+        while let Some(Word::Sign(next)) = &self.next
+            && let Some((_, arithmetic)) = signs.into_iter().find(|(sign, _)| sign == next)
+        {
+            self.advance()?;
+            more.push((arithmetic, read(self)?));
+        }
+        if more.is_empty() {
+            return Ok(first);
+        }
+        let are_numbers = first.is_number() && more.iter().all(|(_, other)| other.is_number());
+        self.check(are_numbers, "only numbers can be reckoned with")?;
+        Ok(Expression::Reckoned(Box::new(first), more))
+    }
+
+    fn signed(&mut self) -> Result<Expression, Mistake> {
+        if self.took_sign("+")? {
+            let inside = self.inside(Self::signed)?;
+            self.check(inside.is_number(), "only a number has a sign")?;
+            return Ok(inside);
+        }
+        if !self.took_sign("-")? {
+            return self.single();
+        }
+        // The least whole number is one further from zero than the greatest.
+        if self.next == Some(Word::Integer(i64::MIN.unsigned_abs())) {
+            self.advance()?;
+            return Ok(Expression::Integer(i64::MIN));
+        }
+        let inside = self.inside(Self::signed)?;
+        self.check(inside.is_number(), "only a number has a sign")?;
+        Ok(Expression::Negated(Box::new(inside)))
+    }
+
+    fn single(&mut self) -> Result<Expression, Mistake> {
+        let found = match &self.next {
+            Some(Word::Name(name)) => Expression::Name((*name).to_owned()),
+            Some(Word::Text(text)) => Expression::Text(text.clone().into_owned()),
+            Some(Word::Key("TRUE")) => Expression::Boolean(true),
+            Some(Word::Key("FALSE")) => Expression::Boolean(false),
+            Some(Word::Float(number)) => Expression::Float(*number),
+            Some(Word::Integer(number)) => match i64::try_from(*number) {
+                Ok(number) => Expression::Integer(number),
+                Err(_) => return Err(self.mistake(format!("{number} is larger than any whole number"))),
+            },
+            Some(Word::Sign("(")) => {
+                self.advance()?;
+                let found = self.inside(Self::any)?;
+                self.expect_sign(")")?;
+                return Ok(found);
+            }
+            Some(_) => return Err(self.mistake("a name, a value or a parenthesis is missing")),
+            None => return Err(self.mistake("the selector has ended where it should go on")),
+        };
+        self.advance()?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,254 @@
+//! Links that look: every message that is there, in order of number, is shown, and none is locked, counted or removed.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::amqp::Attach;
+use crate::amqp::LinkAnswer;
+use crate::amqp::LinkId;
+use crate::amqp::Outgoing;
+use crate::amqp::SenderSettles;
+use crate::amqp::Unsent;
+use crate::amqp::lookup;
+use crate::id::SequenceNumber;
+use crate::limits;
+use crate::selector::Selector;
+use crate::service_bus::attach::SESSION_FILTER;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::links::Link;
+use crate::service_bus::management::looking;
+use crate::service_bus::management::looking::Look;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::condition;
+use crate::service_bus::selected::is_selected;
+use crate::service_bus::selection;
+use crate::service_bus::shared::Shared;
+use crate::service_bus::talk::Talk;
+
+/// What was found by looking.
+struct Found {
+    messages: Look,
+    /// Where the next look begins.
+    next: SequenceNumber,
+    /// Whether there was nothing more.
+    is_all: bool,
+}
+
+/// A link that looks.
+pub(crate) struct Browser {
+    pub(crate) entity: Entity,
+    /// The session whose messages it is shown; without, all.
+    session: Option<String>,
+    /// What is true of the messages that it is shown.
+    selector: Option<Arc<Selector>>,
+    /// Where the next look begins.
+    next: SequenceNumber,
+    is_looking: bool,
+    /// Whether it looks again after a while, because there was nothing more.
+    is_waiting: bool,
+    /// Whether the client wants to hear when there is nothing more.
+    drains: bool,
+    /// What was seen and had no room.
+    backlog: VecDeque<Bytes>,
+    shown: u64,
+}
+
+impl Talk {
+    /// The client looks.
+    pub(crate) fn attach_browser(&mut self, link: LinkId, attach: &Attach, entity: Entity) {
+        let filter = attach.source.as_ref().map_or(&[][..], |source| &source.filter);
+        let session = match lookup(filter, SESSION_FILTER) {
+            None => None,
+            Some(_) if !entity.has_sessions() && !entity.is_dead_letters => {
+                let refusal = Refusal::new(condition::NOT_ALLOWED, "the queue has no sessions");
+                return self.refuse(link, refusal);
+            }
+            Some(wanted) => match wanted.undescribed().as_str() {
+                Some(id) => Some(id.to_owned()),
+                None => {
+                    let why =
+                        "a link that only looks at a session names it: it locks none, so there is no next";
+                    return self.refuse(link, Refusal::new(condition::NOT_IMPLEMENTED, why));
+                }
+            },
+        };
+        let selector = match selection::selector(filter) {
+            Ok(selector) => selector.map(Arc::new),
+            Err(refusal) => return self.refuse(link, refusal),
+        };
+        let mut answer = LinkAnswer::to(attach);
+        answer.sender_settles = SenderSettles::Settled;
+        if let (Some(source), Some(id)) = (&mut answer.source, &session) {
+            selection::name_session(&mut source.filter, id);
+        }
+        self.links.insert(link, Link::Browser(Browser::new(entity, session, selector)));
+        self.amqp.accept_link(link, answer);
+    }
+
+    /// Notes that a browser has credit, or drains.
+    pub(crate) fn note_browsing(&mut self, link: LinkId, drain: bool) {
+        if let Some(browser) = self.browser(link) {
+            browser.drains |= drain;
+            self.browsing.insert(link);
+        }
+    }
+
+    /// Shows more to every browser that may take it. Those for which there is no room wait.
+    pub(crate) fn feed_browsers(&mut self) {
+        if self.amqp.has_room() {
+            std::mem::take(&mut self.browsing).into_iter().for_each(|link| self.browse(link));
+        }
+    }
+
+    fn browser(&mut self, link: LinkId) -> Option<&mut Browser> {
+        match self.links.get_mut(&link) {
+            Some(Link::Browser(browser)) => Some(browser),
+            _ => None,
+        }
+    }
+
+    fn browse(&mut self, link: LinkId) {
+        self.show_backlog(link);
+        let credit = self.amqp.credit(link) as usize;
+        let Some(browser) = self.browser(link) else { return };
+        match credit {
+            0 if browser.drains => self.finish_browsing(link),
+            0 => {}
+            _ if browser.is_looking || !browser.backlog.is_empty() => {}
+            _ => self.look(link, credit),
+        }
+    }
+
+    /// Shows what was seen, as far as there are credit and room.
+    fn show_backlog(&mut self, link: LinkId) {
+        while let Some(payload) = self.browser(link).and_then(|browser| browser.backlog.pop_front()) {
+            let Some(browser) = self.browser(link) else { return };
+            let tag = Bytes::copy_from_slice(&browser.shown.to_be_bytes());
+            let outgoing = Outgoing { tag, payload: payload.clone(), format: 0, settled: true };
+            match self.amqp.send(link, outgoing) {
+                Ok(_) => {
+                    if let Some(browser) = self.browser(link) {
+                        browser.shown += 1;
+                    }
+                }
+                Err(Unsent::TooLarge) => {
+                    let why = "the next message is larger than the receiver takes";
+                    return self.detach(link, Refusal::new(condition::SIZE_EXCEEDED, why));
+                }
+                Err(unsent) => {
+                    if let Some(browser) = self.browser(link) {
+                        browser.backlog.push_front(payload);
+                    }
+                    if unsent == Unsent::NoRoom {
+                        self.browsing.insert(link);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, link: LinkId, max: usize) {
+        let shared = self.shared.clone();
+        let Some(browser) = self.browser(link) else { return };
+        browser.is_looking = true;
+        let (entity, session, from) = (browser.entity.clone(), browser.session.clone(), browser.next);
+        let (selector, was_draining) = (browser.selector.clone(), browser.drains);
+        self.wait_for(async move {
+            let found = match selector {
+                None => looking::look(&shared, &entity, session.as_deref(), from, max).await.map(Found::all),
+                Some(selector) => find(&shared, &entity, session.as_deref(), from, &selector).await,
+            };
+            move |talk: &mut Talk| talk.found(link, found, was_draining)
+        });
+    }
+
+    fn found(&mut self, link: LinkId, found: Result<Found, Refusal>, was_draining: bool) {
+        let Some(browser) = self.browser(link) else { return };
+        let found = match found {
+            Ok(found) => found,
+            Err(refusal) => return self.detach(link, refusal),
+        };
+        browser.is_looking = false;
+        browser.next = browser.next.max(found.next);
+        browser.backlog.extend(found.messages.into_iter().map(|(_, payload)| payload));
+        match (found.is_all, browser.drains) {
+            (true, true) if was_draining => self.finish_browsing(link),
+            (true, false) => self.look_later(link),
+            _ => drop(self.browsing.insert(link)),
+        }
+    }
+
+    /// Answers a drain: all that was there has been shown.
+    fn finish_browsing(&mut self, link: LinkId) {
+        if let Some(browser) = self.browser(link) {
+            browser.drains = false;
+            self.amqp.drained(link);
+        }
+    }
+
+    /// Looks again after a while: nobody tells of messages that are accepted.
+    fn look_later(&mut self, link: LinkId) {
+        let client = self.shared.client.clone();
+        let Some(browser) = self.browser(link).filter(|browser| !browser.is_waiting) else { return };
+        browser.is_waiting = true;
+        self.wait_for(async move {
+            let _ = client.sleep(limits::SERVICE_BUS_BROWSE_EVERY).await;
+            move |talk: &mut Talk| {
+                if let Some(browser) = talk.browser(link) {
+                    browser.is_waiting = false;
+                    talk.browsing.insert(link);
+                }
+            }
+        });
+    }
+}
+
+impl Found {
+    /// All that one look has shown.
+    fn all(messages: Look) -> Found {
+        let next = messages.last().map_or(0, |(last, _)| last.get() + 1);
+        Found { is_all: messages.is_empty(), next: SequenceNumber::new(next), messages }
+    }
+}
+
+/// Looks until something is found that a selector wants, or there is nothing more, or it has looked often.
+async fn find(
+    shared: &Shared,
+    entity: &Entity,
+    session: Option<&str>,
+    from: SequenceNumber,
+    selector: &Selector,
+) -> Result<Found, Refusal> {
+    let mut found = Found { messages: Look::new(), next: from, is_all: false };
+    for _ in 0..limits::SERVICE_BUS_LOOKS_AT_ONCE {
+        let looked = looking::look(shared, entity, session, found.next, limits::SERVICE_BUS_PEEK_MAX).await?;
+        let Found { messages, next, is_all } = Found::all(looked);
+        found.next = found.next.max(next);
+        found.is_all = is_all;
+        found.messages = messages;
+        found.messages.retain(|(_, payload)| is_selected(selector, payload));
+        if is_all || !found.messages.is_empty() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+impl Browser {
+    fn new(entity: Entity, session: Option<String>, selector: Option<Arc<Selector>>) -> Browser {
+        Browser {
+            entity,
+            session,
+            selector,
+            next: SequenceNumber::new(0),
+            is_looking: false,
+            is_waiting: false,
+            drains: false,
+            backlog: VecDeque::new(),
+            shown: 0,
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! Messages that go out: fetched when a client has given credit, never before, and sent in the order in which they were
+//! handed out.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+
+use crate::amqp::LinkId;
+use crate::amqp::Outgoing;
+use crate::amqp::Unsent;
+use crate::engine::MessageStatus;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::limits;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::holds::Held;
+use crate::service_bus::holds::Hold;
+use crate::service_bus::links::Fetching;
+use crate::service_bus::links::HeldBack;
+use crate::service_bus::links::Sent;
+use crate::service_bus::outgoing::State;
+use crate::service_bus::receive::Handing;
+use crate::service_bus::receive::Packed;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::condition;
+use crate::service_bus::session::Session;
+use crate::service_bus::shared::Shared;
+use crate::service_bus::talk::Talk;
+
+impl Talk {
+    /// Fetches messages for every receiver that has credit. Those for which there is no room stay hungry.
+    pub(crate) fn feed_receivers(&mut self) {
+        if self.amqp.has_room() && !self.is_closing && !self.is_unheard {
+            std::mem::take(&mut self.hungry).into_iter().for_each(|link| self.feed(link));
+        }
+    }
+
+    fn feed(&mut self, link: LinkId) {
+        self.send_backlog(link);
+        let (credit, has_room) = (self.amqp.credit(link) as usize, self.amqp.has_room());
+        let Some(receiver) = self.receiver(link).filter(|receiver| !receiver.is_leaving) else { return };
+        if let Some(fetching) = &receiver.fetching {
+            // What it has brought by then is sent, or goes back before anything else is fetched.
+            if receiver.drains || fetching.max > credit {
+                receiver.hurry();
+            }
+            return;
+        }
+        if receiver.drains && credit == 0 {
+            return self.finish_draining(link);
+        }
+        if !receiver.backlog.is_empty() || !has_room {
+            self.hungry.insert(link);
+            return;
+        }
+        let mut max = credit.min(limits::SERVICE_BUS_FETCH_MAX);
+        if receiver.session.is_some() {
+            let out = receiver.unsettled.len() + receiver.sent.len();
+            max = max.min(limits::TAKEN_AHEAD_MAX.saturating_sub(out));
+        }
+        if let Some(window) = &receiver.window {
+            max = max.min(window.room(credit));
+        }
+        if !receiver.fits() {
+            max = 0;
+        }
+        // What locks and windows hold back is not there for a client that drains: it settles only afterwards.
+        match max {
+            _ if receiver.is_paused && receiver.drains => self.finish_draining(link),
+            _ if receiver.is_paused => {}
+            0 if receiver.drains => self.finish_draining(link),
+            0 if credit > 0 => self.wait_for_room(link),
+            0 => {}
+            _ => self.fetch(link, max),
+        }
+    }
+
+    /// Feeds a receiver again when there may be room in its window, or when somebody else has the message that does not
+    /// fit into it.
+    fn wait_for_room(&mut self, link: LinkId) {
+        let shared = self.shared.clone();
+        if let Some(window) = self.receiver(link).and_then(|receiver| receiver.window.as_ref()) {
+            window.note_waiting(true);
+        }
+        let Some(receiver) = self.receiver(link).filter(|receiver| !receiver.is_waiting_for_room) else {
+            return;
+        };
+        let Some(window) = receiver.window.clone() else { return };
+        receiver.is_waiting_for_room = true;
+        let (entity, held_back) = (receiver.entity.clone(), receiver.held_back);
+        self.wait_for(async move {
+            let look_at = shared.client.elapsed() + limits::SERVICE_BUS_PAUSE;
+            let wakes_at = window.wakes_at_ms().map(Duration::from_millis);
+            let until = match held_back {
+                Some(_) => wakes_at.map_or(look_at, |at| at.min(look_at)),
+                None => wakes_at.unwrap_or(look_at),
+            };
+            tokio::select! {
+                _ = shared.client.sleep_until(until) => {}
+                () = window.heard() => {}
+            }
+            let is_gone = match held_back {
+                Some(held) => !is_there(&shared, &entity, held.message).await,
+                None => false,
+            };
+            move |talk: &mut Talk| talk.look_for_room(link, held_back.filter(|_| is_gone))
+        });
+    }
+
+    fn look_for_room(&mut self, link: LinkId, gone: Option<HeldBack>) {
+        self.hungry.insert(link);
+        let Some(receiver) = self.receiver(link) else { return };
+        receiver.is_waiting_for_room = false;
+        if gone.is_some() && receiver.held_back == gone {
+            receiver.held_back = None;
+        }
+    }
+
+    fn finish_draining(&mut self, link: LinkId) {
+        if let Some(receiver) = self.receiver(link) {
+            receiver.drains = false;
+            self.amqp.drained(link);
+        }
+    }
+
+    fn fetch(&mut self, link: LinkId, max: usize) {
+        let shared = self.shared.clone();
+        let Some(receiver) = self.receiver(link) else { return };
+        let (entity, session) = (receiver.entity.clone(), receiver.session.clone());
+        let handing = Handing {
+            is_of_session: session.is_some(),
+            deletes: receiver.deletes,
+            state: State::Active,
+            window: receiver.window.clone(),
+        };
+        receiver.held_back = None;
+        if let Some(window) = &receiver.window {
+            window.note_waiting(false);
+        }
+        let (hurry, is_for_drain) = (CancellationToken::new(), receiver.drains);
+        receiver.fetching = Some(Fetching { hurry: hurry.clone(), max, is_for_drain });
+        let wait = if is_for_drain { Duration::ZERO } else { limits::RECEIVE_WAIT };
+        self.wait_for(async move {
+            let fetched = fetch(&shared, &entity, session.as_deref(), handing, (max, wait), &hurry).await;
+            // Before anybody hears of it: who holds a session only by fetching for it keeps it from the next.
+            drop(session);
+            move |talk: &mut Talk| talk.fetched(link, fetched)
+        });
+    }
+
+    fn fetched(&mut self, link: LinkId, fetched: Result<Packed, Refusal>) {
+        let Packed { parcels, held_back } = match fetched {
+            Ok(packed) => packed,
+            Err(refusal) => return self.fetch_failed(link, refusal),
+        };
+        let is_unheard = self.is_unheard;
+        let Some(receiver) = self.receiver(link) else {
+            return parcels.iter().rev().for_each(|parcel| self.shared.give_back(&parcel.hold));
+        };
+        let was_for_drain = receiver.fetching.take().is_some_and(|fetching| fetching.is_for_drain);
+        if receiver.is_leaving || is_unheard {
+            return self.give_back(link, parcels.into_iter().map(|parcel| parcel.hold).collect());
+        }
+        receiver.held_back = held_back;
+        let is_all = was_for_drain && receiver.drains && parcels.is_empty();
+        receiver.backlog.extend(parcels);
+        self.hungry.insert(link);
+        self.send_backlog(link);
+        if is_all {
+            self.finish_draining(link);
+        }
+    }
+
+    fn fetch_failed(&mut self, link: LinkId, refusal: Refusal) {
+        let Some(receiver) = self.receiver(link) else { return };
+        receiver.fetching = None;
+        tracing::debug!(%refusal, "fetch for a receiver");
+        match refusal.condition {
+            // As many are handed out as may be. They will be fewer.
+            condition::SERVER_BUSY => self.pause(link, limits::SERVICE_BUS_PAUSE),
+            // What it was attached to was deleted.
+            condition::NOT_FOUND | condition::SESSION_LOCK_LOST => self.detach(link, refusal),
+            _ => self.detach(link, Refusal::new(condition::DETACH_FORCED, refusal.to_string())),
+        }
+    }
+
+    /// Fetches nothing for a receiver for a while.
+    fn pause(&mut self, link: LinkId, lasts: Duration) {
+        let Some(receiver) = self.receiver(link) else { return };
+        receiver.is_paused = true;
+        self.hungry.insert(link);
+        let client = self.shared.client.clone();
+        self.wait_for(async move {
+            let _ = client.sleep(lasts).await;
+            move |talk: &mut Talk| talk.go_on(link)
+        });
+    }
+
+    fn go_on(&mut self, link: LinkId) {
+        let Some(receiver) = self.receiver(link) else { return };
+        receiver.is_paused = false;
+        match receiver.too_large.take() {
+            Some(refusal) => self.detach(link, refusal),
+            None => drop(self.hungry.insert(link)),
+        }
+    }
+
+    /// Notes that the client has settled something, which may be what its receiver waits for.
+    pub(crate) fn note_settled(&mut self, link: LinkId) {
+        self.hungry.insert(link);
+        let Some(receiver) = self.receiver(link).filter(|receiver| receiver.is_paused) else { return };
+        if receiver.too_large.is_none() || receiver.unsettled.is_empty() {
+            self.go_on(link);
+        }
+    }
+
+    /// Sends what was fetched, as far as there is room.
+    fn send_backlog(&mut self, link: LinkId) {
+        let mut unsendable = Vec::new();
+        while let Some((parcel, settled)) =
+            self.receiver(link).and_then(|receiver| Some((receiver.backlog.pop_front()?, receiver.deletes)))
+        {
+            let tag = if settled { [0; 16] } else { parcel.hold.token.tag() };
+            let outgoing = Outgoing {
+                tag: Bytes::copy_from_slice(&tag),
+                payload: parcel.payload.clone(),
+                format: 0,
+                settled,
+            };
+            let sent = self.amqp.send(link, outgoing);
+            if sent.is_ok() {
+                self.shared.meters.too_large.forget(&parcel.hold.queue, parcel.hold.number());
+            }
+            let Some(receiver) = self.receiver(link) else { return };
+            match sent {
+                Ok(delivery) => {
+                    match settled {
+                        true => receiver.sent.push_back(Sent { hold: parcel.hold, until_byte: None }),
+                        false => drop(receiver.unsettled.insert(delivery, parcel.hold)),
+                    }
+                    self.deleting.extend(settled.then_some(link));
+                    self.shared.meters.note_delivered(1);
+                }
+                Err(Unsent::TooManyUnsettled) if receiver.drains => {
+                    unsendable.push(parcel.hold);
+                    unsendable.extend(receiver.backlog.drain(..).map(|parcel| parcel.hold));
+                    self.finish_draining(link);
+                }
+                Err(Unsent::NoRoom | Unsent::TooManyUnsettled) => {
+                    receiver.backlog.push_front(parcel);
+                    break;
+                }
+                Err(Unsent::TooLarge) => {
+                    receiver.backlog.push_front(parcel);
+                    return self.stop_at_too_large(link);
+                }
+                // The client has taken its credit back.
+                Err(Unsent::NoCredit | Unsent::NoLink) => unsendable.push(parcel.hold),
+            }
+        }
+        self.give_back(link, unsendable);
+    }
+
+    /// The next message is larger than the client takes. Nothing behind it is sent: that would break the order. The
+    /// client is told when it has settled what it has, which it could not do any more afterwards.
+    fn stop_at_too_large(&mut self, link: LinkId) {
+        let bytes_max = self.amqp.message_bytes_max(link);
+        let Some(receiver) = self.receiver(link) else { return };
+        let Some(parcel) = receiver.backlog.front() else { return };
+        let (bytes, number) = (parcel.payload.len(), parcel.hold.number());
+        let refusal = Refusal::new(
+            condition::SIZE_EXCEEDED,
+            format!(
+                "message {number} of queue {:?} has {bytes} bytes, and this receiver takes at most {bytes_max} bytes; nothing \
+                 behind it is sent before it: receive it with a larger limit, or dead-letter it",
+                parcel.hold.queue.as_str()
+            ),
+        );
+        let (queue, is_dead) = (parcel.hold.queue.clone(), matches!(parcel.hold.held, Held::DeadLetter(_)));
+        self.note_too_large(&queue, number, (bytes as u64, bytes_max), is_dead);
+        let Some(receiver) = self.receiver(link) else { return };
+        let holds: Vec<Hold> = receiver.backlog.drain(..).map(|parcel| parcel.hold).collect();
+        self.give_back(link, holds);
+        let Some(receiver) = self.receiver(link) else { return };
+        match receiver.session.is_some() && !receiver.unsettled.is_empty() {
+            true => {
+                receiver.too_large = Some(refusal);
+                self.pause(link, limits::SERVICE_BUS_TOO_LARGE_PATIENCE);
+            }
+            false => self.detach(link, refusal),
+        }
+    }
+
+    /// Remembers what stands still because of its size, and says it once in the log: clients come back again and again.
+    fn note_too_large(&self, queue: &QueueName, number: SequenceNumber, sizes: (u64, u64), is_dead: bool) {
+        let (bytes, bytes_max) = sizes;
+        // A dead letter keeps nobody waiting, so it is not looked for among what is blocked.
+        let (too_large, now) = (&self.shared.meters.too_large, self.shared.clock.now());
+        match is_dead || too_large.note(queue, number, sizes, now) {
+            true => tracing::warn!(
+                %queue, %number, bytes, bytes_max,
+                "a message is larger than its receiver takes: nothing behind it is sent before it"
+            ),
+            false => tracing::debug!(%queue, %number, bytes, bytes_max, "a message is too large again"),
+        }
+    }
+
+    /// Deletes what receivers that settle nothing have been sent, as far as it is on its way.
+    pub(crate) fn delete_sent(&mut self) {
+        let written_to = self.bytes_written + self.amqp.output().len() as u64;
+        for link in std::mem::take(&mut self.deleting) {
+            let unsent = self.amqp.unsent(link).len();
+            let bytes_written = self.bytes_written;
+            let Some(receiver) = self.receiver(link) else { continue };
+            let known = receiver.sent.len().saturating_sub(unsent);
+            for sent in receiver.sent.iter_mut().take(known) {
+                sent.until_byte.get_or_insert(written_to);
+            }
+            let is_out = |sent: &Sent| sent.until_byte.is_some_and(|until| until <= bytes_written);
+            let count = receiver.sent.iter().take_while(|sent| is_out(sent)).count();
+            let holds: Vec<Hold> = receiver.sent.drain(..count).map(|sent| sent.hold).collect();
+            if !receiver.sent.is_empty() {
+                self.deleting.insert(link);
+            }
+            if !holds.is_empty() {
+                self.hungry.insert(link);
+                let shared = self.shared.clone();
+                self.start(async move {
+                    if let Err(refusal) = shared.delete(&holds).await {
+                        tracing::warn!(%refusal, "failed to delete a message that was sent; it may be sent again");
+                    }
+                    |_: &mut Talk| {}
+                });
+            }
+        }
+    }
+}
+
+/// Asks the engine, or the shelves, for messages.
+async fn fetch(
+    shared: &Shared,
+    entity: &Entity,
+    session: Option<&Session>,
+    handing: Handing,
+    (max, wait): (usize, Duration),
+    hurry: &CancellationToken,
+) -> Result<Packed, Refusal> {
+    let queue = &entity.queue;
+    if entity.is_transfer {
+        let _ = tokio::time::timeout(wait, hurry.cancelled()).await;
+        return Ok(Packed { parcels: Vec::new(), held_back: None });
+    }
+    if entity.is_dead_letters {
+        let letters = shared.shelves.receive(queue, entity.options.lock, max, wait, hurry).await?;
+        return Ok(shared.pack_letters(entity, letters, handing.deletes, handing.window));
+    }
+    let deliveries = match session {
+        Some(session) => session.taken.receive_until(max, wait, hurry.cancelled()).await?,
+        None => queue.receive_until(max, wait, hurry.cancelled()).await?,
+    };
+    Ok(shared.pack(queue, deliveries, handing))
+}
+
+/// Whether a message that was held back could still be had.
+async fn is_there(shared: &Shared, entity: &Entity, message: SequenceNumber) -> bool {
+    let found = entity.queue.peek(message, 1).await.unwrap_or_default().into_iter().next();
+    let status = found.filter(|view| view.sequence_number == message).map(|view| view.status);
+    match entity.is_dead_letters {
+        true => {
+            matches!(status, Some(MessageStatus::DeadLettered(_)))
+                && shared.shelves.is_free(entity.name(), message)
+        }
+        false => matches!(status, Some(MessageStatus::Ready)),
+    }
+}

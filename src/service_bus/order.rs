@@ -1,0 +1,144 @@
+//! What happens in the order in which it was said: a link, a session or a connection ends when everything that was asked
+//! before it is answered, and what a client wants after an end begins after it.
+
+use crate::amqp::AmqpError;
+use crate::amqp::Attach;
+use crate::amqp::LinkId;
+use crate::service_bus::holds::Hold;
+use crate::service_bus::links::Link;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::talk::Talk;
+use crate::service_bus::talk::elapsed_ms;
+
+/// What waits for its turn.
+pub(crate) enum InOrder {
+    /// A link ends, by its client or for a reason of ours.
+    Leave(LinkId, Option<Refusal>),
+    /// The session of a channel ends; its links have ended before.
+    End(u16),
+    /// The connection ends.
+    Close(Option<AmqpError>),
+    /// A client wants a link.
+    Attach(LinkId, Box<Attach>),
+}
+
+impl Talk {
+    /// Ends a link from this side.
+    pub(crate) fn detach(&mut self, link: LinkId, refusal: Refusal) {
+        self.leave(InOrder::Leave(link, Some(refusal)));
+    }
+
+    /// Ends something, once all that was said before it is done.
+    pub(crate) fn leave(&mut self, what: InOrder) {
+        self.send_groups();
+        self.send_completions();
+        match &what {
+            InOrder::Leave(link, _) => self.stop_feeding(*link),
+            InOrder::Close(_) => {
+                self.is_closing = true;
+                let links: Vec<LinkId> = self.links.keys().copied().collect();
+                links.into_iter().for_each(|link| self.stop_feeding(link));
+            }
+            InOrder::End(_) | InOrder::Attach(..) => {}
+        }
+        self.in_order.push_back((self.work_ever, what));
+    }
+
+    /// Begins a link, after what was to end before it.
+    pub(crate) fn arrive(&mut self, link: LinkId, attach: Box<Attach>) {
+        match self.in_order.is_empty() {
+            true => self.attach(link, *attach),
+            false => self.in_order.push_back((0, InOrder::Attach(link, attach))),
+        }
+    }
+
+    /// Does what can be done now. Says whether there was anything.
+    pub(crate) fn do_in_order(&mut self) -> bool {
+        let mut has_done = false;
+        while let Some((before, what)) = self.in_order.pop_front() {
+            let is_answered = self.under_way.first().is_none_or(|work| *work >= before);
+            let is_quiet = match &what {
+                InOrder::Leave(link, _) => self.is_quiet(*link),
+                InOrder::Close(_) => self.links.keys().all(|link| self.is_quiet(*link)),
+                InOrder::End(_) | InOrder::Attach(..) => true,
+            };
+            if !is_answered || !is_quiet {
+                self.in_order.push_front((before, what));
+                return has_done;
+            }
+            self.do_one(what);
+            has_done = true;
+        }
+        has_done
+    }
+
+    fn do_one(&mut self, what: InOrder) {
+        match what {
+            InOrder::Leave(link, refusal) => {
+                self.forget(link);
+                self.amqp.detach(link, refusal.map(AmqpError::from));
+                if self.links.is_empty() {
+                    self.linkless_since_ms = elapsed_ms(&*self.shared.clock);
+                }
+            }
+            InOrder::End(channel) => self.amqp.end(channel),
+            InOrder::Close(error) => {
+                let links: Vec<LinkId> = self.links.keys().copied().collect();
+                links.into_iter().for_each(|link| self.forget(link));
+                self.amqp.close(error);
+            }
+            InOrder::Attach(link, attach) => self.attach(link, *attach),
+        }
+    }
+
+    /// From now on nothing more goes over a link, and what was fetched for it and not sent goes back.
+    fn stop_feeding(&mut self, link: LinkId) {
+        match self.links.get_mut(&link) {
+            Some(Link::Pending) => drop(self.links.remove(&link)),
+            Some(Link::Receiver(receiver)) => {
+                receiver.is_leaving = true;
+                receiver.hurry();
+                let backlog = receiver.backlog.drain(..).map(|parcel| parcel.hold).collect();
+                self.give_back(link, backlog);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether nothing is fetched for a link any more, and nothing that it has sent for good is still on its way out.
+    fn is_quiet(&self, link: LinkId) -> bool {
+        match self.links.get(&link) {
+            Some(Link::Receiver(receiver)) => {
+                receiver.fetching.is_none() && receiver.sent.len() <= self.amqp.unsent(link).len()
+            }
+            Some(Link::Replies(replies)) => replies.is_quiet(self.amqp.unsent(link).len()),
+            _ => true,
+        }
+    }
+
+    /// Lets a link go, and with it the session that it holds.
+    fn forget(&mut self, link: LinkId) {
+        let unsent = self.amqp.unsent(link);
+        if let Some(receiver) = self.receiver(link) {
+            let holds = unsent.iter().filter_map(|delivery| receiver.unsettled.remove(delivery));
+            let deleted = receiver.sent.drain(..).map(|sent| sent.hold);
+            let holds = holds.chain(deleted).collect();
+            self.give_back(link, holds);
+        }
+        if let Some(Link::Replies(mut replies)) = self.links.remove(&link) {
+            replies.take_undeleted().iter().rev().for_each(|hold| self.shared.give_back(hold));
+        }
+    }
+
+    /// Gives messages back that a client has not seen, as if they had not been handed out; given in the order in which
+    /// they were handed out. Whatever is asked of the engine later finds them given back. The messages of a session that
+    /// is about to be closed are given back with it.
+    pub(crate) fn give_back(&mut self, link: LinkId, holds: Vec<Hold>) {
+        let is_closing =
+            self.receiver(link).is_some_and(|receiver| receiver.is_leaving && receiver.session.is_some());
+        if !is_closing {
+            // Last first, so that none waits behind one that was given back before it.
+            holds.iter().rev().for_each(|hold| self.shared.give_back(hold));
+        }
+    }
+}

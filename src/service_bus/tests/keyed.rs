@@ -1,0 +1,92 @@
+//! What a connection may do where there are keys.
+
+use std::io::Write;
+use std::net::SocketAddr;
+
+use crate::amqp::Value;
+use crate::queue::QueueOptions;
+use crate::sas::Keys;
+use crate::sas::signatures::tests::KEY;
+use crate::sas::signatures::tests::token;
+use crate::service_bus::endpoint::EndpointOptions;
+use crate::service_bus::tests::wire::ACCEPTED;
+use crate::service_bus::tests::wire::ATTACH;
+use crate::service_bus::tests::wire::Host;
+use crate::service_bus::tests::wire::Source;
+use crate::service_bus::tests::wire::data;
+use crate::service_bus::tests::wire::map;
+
+const LATER: u64 = 10_000_000_000;
+
+/// An endpoint with the key `shop`, which reaches the queue `q`, and another queue.
+async fn host(rights: &str) -> Host {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    write!(file, "[[key]]\nname = \"shop\"\nkey_env = \"K\"\nrights = [{rights}]\nqueues = [\"q\"]\n")
+        .unwrap();
+    let keys = Keys::read(file.path(), |_| Some(KEY.to_owned())).unwrap();
+    let (engine, clock) = crate::testing::engine().await.unwrap();
+    let options = EndpointOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let host = Host::with(engine, clock, EndpointOptions { keys: Some(keys), ..options }).await;
+    for name in ["q", "other"] {
+        host.queue(name, QueueOptions::default()).await;
+    }
+    host
+}
+
+fn plain(name: &str, text: &str) -> Vec<u8> {
+    [b"\0", name.as_bytes(), b"\0", text.as_bytes()].concat()
+}
+
+#[tokio::test]
+async fn a_token_for_the_management_of_a_queue_gives_its_rights_there_and_nowhere_else() {
+    let host = host("\"send\", \"listen\"").await;
+    let mut client = host.client().await;
+    let resource = "amqp://localhost/q/$management";
+    let taken = client.put_token(resource, &token(KEY, "shop", resource, LATER)).await;
+    assert_eq!((taken.status, taken.condition.as_str()), (202, ""), "{taken:?}");
+    client.manage("q").await;
+    let entry = map(vec![("message", Value::Binary(data(b"x")))]);
+    let scheduled = client.ask("schedule-message", &map(vec![("messages", Value::List(vec![entry]))])).await;
+    assert_eq!(scheduled.status, 200, "{scheduled:?}");
+    assert_eq!(client.ask("peek-message", &map(vec![("message-count", Value::Int(1))])).await.status, 200);
+    for (handle, address) in ["q", "q/$deadletterqueue", "other"].into_iter().enumerate() {
+        let attached = client.attach_receiver(u32::try_from(handle).unwrap(), Source::of(address)).await;
+        assert_eq!(client.refusal(&attached).await.0, "amqp:unauthorized-access", "{address}");
+    }
+}
+
+#[tokio::test]
+async fn who_says_the_text_of_a_key_may_what_the_key_allows() {
+    let host = host("\"send\"").await;
+    let mut client = host.client_as("PLAIN", &plain("shop", KEY)).await.unwrap();
+    assert_eq!(client.attach_sender(0, vec![Value::from("q")]).await.code, ATTACH);
+    client.transfer(0, 0, &data(b"x")).await;
+    assert_eq!(client.hear_more().await.state(4), ACCEPTED);
+    let attached = client.attach_receiver(1, Source::of("q")).await;
+    assert_eq!(client.refusal(&attached).await.0, "amqp:unauthorized-access", "the key only sends");
+    let attached = client.attach_sender(2, vec![Value::from("other")]).await;
+    assert_eq!(client.refusal(&attached).await.0, "amqp:unauthorized-access", "and to one queue");
+}
+
+#[tokio::test]
+async fn who_says_another_text_is_sent_away_at_once() {
+    let host = host("\"send\"").await;
+    for response in
+        [plain("shop", "wrong"), plain("nobody", KEY), plain("", ""), b"shop".to_vec(), Vec::new()]
+    {
+        assert_eq!(host.client_as("PLAIN", &response).await.err(), Some(1), "{response:?}");
+    }
+    assert!(host.client_as("ANONYMOUS", b"").await.is_ok(), "it may show a token");
+}
+
+#[tokio::test]
+async fn a_token_for_a_queue_that_is_not_there_is_answered_with_404_and_a_sentence() {
+    let host = host("\"manage\"").await;
+    let mut client = host.client().await;
+    let resource = "amqp://localhost/missing";
+    let refused = client.put_token(resource, &token(KEY, "shop", resource, LATER)).await;
+    assert_eq!((refused.status, refused.condition.as_str()), (404, "amqp:not-found"));
+    assert!(refused.description.starts_with("The messaging entity"), "{refused:?}");
+    let wrong = client.put_token("amqp://localhost/q", "SharedAccessSignature x").await;
+    assert_eq!((wrong.status, wrong.condition.as_str()), (401, "amqp:unauthorized-access"));
+}

@@ -1,0 +1,51 @@
+//! How deliveries end that are settled together.
+
+use std::time::Duration;
+
+use crate::amqp::Value;
+use crate::queue::Order;
+use crate::queue::QueueOptions;
+use crate::service_bus::tests::wire::ACCEPTED;
+use crate::service_bus::tests::wire::DISPOSITION;
+use crate::service_bus::tests::wire::Host;
+use crate::service_bus::tests::wire::REJECTED;
+use crate::service_bus::tests::wire::Source;
+use crate::service_bus::tests::wire::data;
+use crate::service_bus::tests::wire::described;
+
+const LOCK: Duration = Duration::from_secs(30);
+
+#[tokio::test]
+async fn of_completions_that_come_together_the_one_whose_lock_was_lost_is_refused() {
+    let host = Host::open().await;
+    let options = QueueOptions { order: Order::None, lock: LOCK, ..QueueOptions::default() };
+    let queue = host.queue("q", options).await;
+    let mut client = host.client().await;
+    client.attach_sender(0, vec![Value::from("q")]).await;
+    for body in [b"a", b"b"] {
+        client.transfer(0, 0, &data(body)).await;
+        assert_eq!(client.hear_more().await.code, DISPOSITION);
+    }
+    client.attach_receiver(1, Source::of("q")).await;
+    client.credit(1, 0, 1, false).await;
+    assert_eq!(client.hear_more().await.body(), "a");
+    host.clock.advance(LOCK - Duration::from_secs(1));
+    client.credit(1, 1, 1, false).await;
+    assert_eq!(client.hear_more().await.body(), "b");
+    // The first lock is over, the second is not.
+    host.clock.advance(Duration::from_secs(2));
+    let accepted = described(ACCEPTED, Vec::new());
+    let both = vec![Value::Boolean(true), Value::Uint(0), Value::Uint(1), Value::Boolean(false), accepted];
+    client.say(DISPOSITION, both).await;
+    let mut ends = Vec::new();
+    while ends.len() < 2 {
+        let heard = client.hear_more().await;
+        if heard.code == DISPOSITION {
+            ends.push((heard.field(1).as_u64(), heard.state(4)));
+        }
+    }
+    ends.sort_unstable();
+    assert_eq!(ends, [(Some(0), REJECTED), (Some(1), ACCEPTED)]);
+    let counts = queue.view().await.unwrap().counts;
+    assert_eq!((counts.completed, counts.stored()), (1, 1), "{counts:?}");
+}

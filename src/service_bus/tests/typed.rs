@@ -1,0 +1,147 @@
+//! What a message says beside its body comes back as it was said.
+
+use bytes::Bytes;
+use bytes::BytesMut;
+
+use crate::amqp::Value;
+use crate::amqp::lookup;
+use crate::amqp::message::Header;
+use crate::amqp::message::Sections;
+use crate::amqp::message::encode_data;
+use crate::amqp::message::encode_delivery_annotations;
+use crate::queue::Order;
+use crate::queue::QueueOptions;
+use crate::service_bus::tests::wire::ACCEPTED;
+use crate::service_bus::tests::wire::Heard;
+use crate::service_bus::tests::wire::Host;
+use crate::service_bus::tests::wire::MODIFIED;
+use crate::service_bus::tests::wire::REJECTED;
+use crate::service_bus::tests::wire::Source;
+use crate::service_bus::tests::wire::Wire;
+use crate::service_bus::tests::wire::data;
+use crate::service_bus::tests::wire::described;
+
+/// Values as .NET says them in what it adds to a message.
+fn said() -> Vec<(Value, Value)> {
+    let uri = Value::described(Value::symbol("com.microsoft:uri"), Value::from("http://example.org/"));
+    let span = Value::described(Value::symbol("com.microsoft:timespan"), Value::Long(36_000_000_000));
+    let values = [
+        ("int", Value::Int(7)),
+        ("short", Value::Short(-7)),
+        ("uuid", Value::Uuid([9; 16])),
+        ("time", Value::Timestamp(1_000)),
+        ("float", Value::Float(0.5)),
+        ("decimal", Value::Decimal(Bytes::from_static(&[3; 16]))),
+        ("uri", uri),
+        ("span", span),
+        ("text", Value::from("as it is")),
+    ];
+    values.into_iter().map(|(name, value)| (Value::from(name), value)).collect()
+}
+
+/// A client with a sender at handle 0 and a receiver at handle 1.
+async fn client(host: &Host, options: QueueOptions) -> Wire {
+    host.queue("q", QueueOptions { order: Order::None, ..options }).await;
+    let mut client = host.client().await;
+    client.attach_sender(0, vec![Value::from("q")]).await;
+    client.attach_receiver(1, Source::of("q")).await;
+    client
+}
+
+async fn send(client: &mut Wire, payload: &[u8]) {
+    client.transfer(0, 0, payload).await;
+    assert_eq!(client.hear_more().await.state(4), ACCEPTED);
+}
+
+fn property(message: &Heard, name: &Value) -> Option<Value> {
+    lookup(&message.message().application_properties().unwrap(), name.as_str().unwrap()).cloned()
+}
+
+fn check(message: &Heard, added: &[(Value, Value)]) {
+    for (name, value) in added {
+        assert_eq!(property(message, name).as_ref(), Some(value), "{name:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_settlement_adds_keeps_its_type() {
+    let host = Host::open().await;
+    let mut client = client(&host, QueueOptions::default()).await;
+    send(&mut client, &data(b"x")).await;
+    client.credit(1, 0, 10, false).await;
+    client.hear_more().await;
+    let state =
+        |entries| described(MODIFIED, vec![Value::Boolean(true), Value::Boolean(false), Value::Map(entries)]);
+    let not_a_number = (Value::from("nan"), Value::Float(f32::NAN));
+    let added = [said(), vec![not_a_number.clone()]].concat();
+    assert_eq!(client.settle(0, state(added)).await.state(4), MODIFIED);
+    let again = client.hear_more().await;
+    check(&again, &said());
+    assert!(matches!(property(&again, &not_a_number.0), Some(Value::Float(n)) if n.is_nan()));
+    // Another attempt changes one, and leaves the others as they are.
+    let changed = (Value::from("uuid"), Value::Ushort(3));
+    assert_eq!(client.settle(1, state(vec![changed.clone()])).await.state(4), MODIFIED);
+    let third = client.hear_more().await;
+    check(&third, &[changed]);
+    check(&third, &said().into_iter().filter(|(name, _)| name.as_str() != Some("uuid")).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn what_a_dead_letter_is_given_keeps_its_type() {
+    let host = Host::open().await;
+    let mut client = client(&host, QueueOptions::default()).await;
+    send(&mut client, &data(b"x")).await;
+    client.credit(1, 0, 1, false).await;
+    client.hear_more().await;
+    let error = vec![Value::symbol("com.microsoft:dead-letter"), Value::Null, Value::Map(said())];
+    let rejected = described(REJECTED, vec![described(0x1d, error)]);
+    assert_eq!(client.settle(0, rejected).await.state(4), REJECTED);
+    client.attach_receiver(2, Source::of("q/$deadletterqueue")).await;
+    client.credit(2, 0, 1, false).await;
+    check(&client.hear_more().await, &said());
+}
+
+#[tokio::test]
+async fn header_delivery_annotations_and_footer_come_back_as_sent() {
+    let host = Host::open().await;
+    let mut client = client(&host, QueueOptions::default()).await;
+    let header =
+        Header { durable: Some(true), priority: Some(7), first_acquirer: Some(true), ..Header::default() };
+    let mut payload = BytesMut::new();
+    header.encode(&mut payload);
+    encode_delivery_annotations(&mut payload, &[(Value::symbol("x-own"), Value::Int(1))]);
+    encode_data(&mut payload, b"x");
+    let footer = described(0x78, Vec::new());
+    let footer = match footer {
+        Value::Described(pair) => {
+            Value::described(pair.0, Value::Map(vec![(Value::symbol("f"), Value::Int(2))]))
+        }
+        other => other,
+    };
+    footer.encode(&mut payload);
+    let sent = Sections::parse(&payload.clone().freeze()).unwrap();
+    send(&mut client, &payload).await;
+    client.credit(1, 0, 1, false).await;
+    let received = client.hear_more().await.message();
+    let told = received.header().unwrap();
+    assert_eq!((told.durable, told.priority, told.first_acquirer), (Some(true), Some(7), Some(true)));
+    assert_eq!(told.delivery_count, Some(0));
+    let annotations = received.delivery_annotations().unwrap();
+    assert_eq!(lookup(&annotations, "x-own"), Some(&Value::Int(1)));
+    assert!(lookup(&annotations, "x-opt-lock-token").is_some());
+    assert_eq!(received.footer, sent.footer);
+}
+
+#[tokio::test]
+async fn a_time_to_live_longer_than_the_queues_is_told_as_the_queues() {
+    let host = Host::open().await;
+    let lives = std::time::Duration::from_secs(60);
+    let mut client =
+        client(&host, QueueOptions { time_to_live: Some(lives), ..QueueOptions::default() }).await;
+    let mut payload = BytesMut::new();
+    Header { ttl_ms: Some(3_600_000), ..Header::default() }.encode(&mut payload);
+    encode_data(&mut payload, b"x");
+    send(&mut client, &payload).await;
+    client.credit(1, 0, 1, false).await;
+    assert_eq!(client.hear_more().await.message().header().unwrap().ttl_ms, Some(60_000));
+}

@@ -1,0 +1,86 @@
+//! Properties of the service.
+
+use crate::storage_queue::tests::house::House;
+use crate::storage_queue::tests::signed::ask_signed;
+
+const PATH: &str = "/shop?restype=service&comp=properties";
+
+const KEPT: &str = "<RetentionPolicy><Enabled>true</Enabled><Days>7</Days></RetentionPolicy>";
+const RULE: &str = "<CorsRule><AllowedOrigins>https://a.example,*</AllowedOrigins><AllowedMethods>GET,PUT</AllowedMethods>\
+                    <AllowedHeaders>x-ms-meta-*</AllowedHeaders><ExposedHeaders /><MaxAgeInSeconds>60</MaxAgeInSeconds>\
+                    </CorsRule>";
+
+fn document(inside: &str) -> String {
+    format!("<?xml version=\"1.0\"?><StorageServiceProperties>{inside}</StorageServiceProperties>")
+}
+
+fn logging(kept: &str) -> String {
+    format!(
+        "<Logging><Version>1.0</Version><Delete>true</Delete><Read>false</Read><Write>true</Write>{kept}</Logging>"
+    )
+}
+
+#[tokio::test]
+async fn properties_are_told_as_they_were_set_and_what_is_not_said_stays() {
+    let house = House::open().await;
+    let before = house.ask("GET", PATH, "").await;
+    assert_eq!((before.status, before.texts("Enabled")), (200, vec!["false"; 5]), "{before:?}");
+    for part in [
+        logging(KEPT),
+        format!(
+            "<HourMetrics><Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>true</IncludeAPIs>{KEPT}</HourMetrics>"
+        ),
+        format!("<Cors>{RULE}</Cors>"),
+    ] {
+        assert_eq!(house.ask("PUT", PATH, &document(&part)).await.status, 202, "{part}");
+    }
+    let told = house.ask("GET", PATH, "").await;
+    for part in [&logging(KEPT), RULE, "<IncludeAPIs>true</IncludeAPIs>"] {
+        assert!(told.body.contains(part), "{part} is in {told:?}");
+    }
+    assert_eq!(house.ask("PUT", PATH, &told.body).await.status, 202, "what was told can be set");
+    assert_eq!(house.ask("GET", PATH, "").await.body, told.body);
+    house.ask("PUT", PATH, &document("<Cors />")).await;
+    let told = house.ask("GET", PATH, "").await;
+    assert!(!told.body.contains("CorsRule") && told.body.contains(KEPT), "{told:?}");
+}
+
+#[tokio::test]
+async fn wrong_properties_are_refused_by_name_and_change_nothing() {
+    let house = House::open().await;
+    let before = house.ask("GET", PATH, "").await.body;
+    let metrics = |inside: &str| format!("<MinuteMetrics><Version>1.0</Version>{inside}</MinuteMetrics>");
+    for (inside, code) in [
+        (logging(""), "MissingRequiredXmlNode"),
+        (logging(&KEPT.replace('7', "366")), "InvalidXmlNodeValue"),
+        (logging(&KEPT.replace("<Days>7</Days>", "")), "MissingRequiredXmlNode"),
+        (logging(KEPT).replace("1.0", "2.0"), "InvalidXmlNodeValue"),
+        (metrics("<Enabled>true</Enabled>"), "MissingRequiredXmlNode"),
+        (metrics("<Enabled>perhaps</Enabled>"), "InvalidXmlNodeValue"),
+        (format!("<Cors>{}</Cors>", RULE.repeat(6)), "InvalidXmlDocument"),
+        (format!("<Cors>{}</Cors>", RULE.replace("a.example", &"x".repeat(2_048))), "InvalidXmlDocument"),
+        (format!("<Cors>{}</Cors>", RULE.replace("GET", "STEAL")), "InvalidXmlNodeValue"),
+        (format!("<Cors>{}</Cors>", RULE.replace("<ExposedHeaders />", "")), "MissingRequiredXmlNode"),
+        ("<DefaultServiceVersion>2021-12-02</DefaultServiceVersion>".to_owned(), "UnsupportedXmlNode"),
+    ] {
+        let refused = house
+            .ask("PUT", PATH, &document(&format!("<Cors />{inside}")).replacen("<Cors /><Cors>", "<Cors>", 1))
+            .await;
+        assert_eq!((refused.status, refused.code()), (400, code), "{inside}");
+    }
+    assert_eq!(house.ask("PUT", PATH, "<a/>").await.code(), "InvalidXmlDocument");
+    assert_eq!(house.ask("GET", PATH, "").await.body, before);
+}
+
+#[tokio::test]
+async fn properties_are_set_by_keys_that_manage_everything() {
+    let body = document(&logging(KEPT));
+    for (rights, status) in [
+        ("rights = [\"manage\"]", 202),
+        ("rights = [\"send\", \"listen\"]", 403),
+        ("rights = [\"manage\"]\nqueues = [\"orders\"]", 403),
+    ] {
+        let house = House::keyed(rights).await;
+        assert_eq!(ask_signed(&house, "PUT", PATH, &body, 0).await.status, status, "{rights}");
+    }
+}

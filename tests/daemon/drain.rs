@@ -1,0 +1,39 @@
+//! A program that outlasts `--drain`: it is asked to end, then killed, and everybody can see why.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::house::House;
+
+/// Says who it is, and does not listen when it is asked to end.
+const STUBBORN: &str = "[[handler]]\nexec = [\"sh\", \"-c\", \"trap 'echo asked >> asked' TERM; echo $$ > pid; \
+    echo > up; while true; do sleep 0.05; done\"]\n";
+
+const REASON: &str = "terminated: the daemon was stopped, and its drain time was over";
+
+#[test]
+fn a_program_that_outlasts_the_drain_is_asked_to_end_then_killed_and_its_attempt_says_why() {
+    let house = House::new();
+    let up = house.pipe("up");
+    house.write("orders.toml", STUBBORN);
+    let log = house.path().join("log");
+    let file = std::fs::File::create(&log).expect("the folder can be written");
+    let mut command = house.command();
+    let daemon = house.start_as(command.args(["--drain", "0s"]).env_remove("SERIATIM_LOG").stderr(file));
+    daemon.json("POST", "/v1/queues/orders/messages", &json!("a"));
+    // Returns once the program has opened it and gone on.
+    std::fs::read(up).expect("it is a pipe");
+    let workflows = house.path().join("workflows");
+    let pid = std::fs::read_to_string(workflows.join("pid")).expect("the program has written it");
+    assert_eq!(daemon.stop(), Some(0));
+    assert_eq!(std::fs::read_to_string(workflows.join("asked")).expect("it was asked first"), "asked\n");
+    assert!(!std::path::Path::new("/proc").join(pid.trim()).exists(), "and then killed");
+    let log = std::fs::read_to_string(&log).expect("there is a log");
+    let said = "terminating a program that still runs: the drain time is over";
+    assert_eq!(log.lines().filter(|line| line.contains(" WARN ") && line.contains(said)).count(), 1, "{log}");
+    house.write("orders.toml", "");
+    let daemon = house.start();
+    let shown = daemon.json("GET", "/v1/queues/orders/messages?from=0&limit=10", &Value::Null);
+    assert!(shown.to_string().contains(REASON), "{shown}");
+    assert_eq!(daemon.stop(), Some(0));
+}

@@ -1,0 +1,143 @@
+//! The files are opened by this version.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+use seriatim::Engine;
+use seriatim::IdempotencyKey;
+use seriatim::Message;
+use seriatim::testing::ManualClock;
+
+use crate::older::listing::difference;
+use crate::older::listing::listing;
+use crate::older::packed::pack;
+use crate::older::packed::place;
+use crate::older::packed::read;
+use crate::older::story::BEGINNING;
+use crate::older::story::END;
+use crate::older::story::play;
+
+/// The files of format 3: closed in good order with all but the last folded; killed with everything in the journal;
+/// killed while it folded.
+const FILES: [&str; 3] = ["format-3-closed", "format-3-killed", "format-3-folding"];
+
+/// A journal so small that most of it is folded.
+const SMALL_WINDOW: u64 = 8 * 1024;
+
+const LARGE_WINDOW: u64 = 64 * 1024 * 1024;
+
+async fn open(path: &Path, clock: &ManualClock) -> Engine {
+    Engine::builder(path).clock(clock.clone()).open().await.expect("the file opens")
+}
+
+async fn upgraded(name: &str) -> (tempfile::TempDir, PathBuf, Engine) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("a.redb");
+    place(name, &path);
+    let engine = open(&path, &ManualClock::new(END)).await;
+    (folder, path, engine)
+}
+
+/// The story is one, so what all of them show is one.
+fn recorded() -> Value {
+    serde_json::from_slice(&read("format-3.json")).expect("the listing is JSON")
+}
+
+#[tokio::test]
+async fn a_file_of_an_older_format_shows_what_it_showed() {
+    for name in FILES {
+        let (_folder, path, engine) = upgraded(name).await;
+        let shown = listing(engine.client()).await;
+        assert_eq!(difference("", &recorded(), &shown), None, "{name}");
+        engine.close().await;
+        let found = seriatim::verify(&path, |_| {}).expect("it can be looked at");
+        assert!(found.is_sound(), "{name}: {:?}", found.damages);
+        // And again, now that it is of today's format.
+        let engine = open(&path, &ManualClock::new(END)).await;
+        assert_eq!(difference("", &recorded(), &listing(engine.client()).await), None, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_of_an_older_format_can_be_verified_without_being_changed() {
+    for name in FILES {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.redb");
+        place(name, &path);
+        let before = std::fs::read(&path).expect("it is there");
+        let found = seriatim::verify(&path, |_| {}).expect("it can be looked at");
+        assert!(found.is_sound() && found.messages > 0, "{name}: {:?}", found.damages);
+        assert!(before == std::fs::read(&path).expect("it is there"), "{name} was changed");
+    }
+}
+
+#[tokio::test]
+async fn what_an_older_version_remembered_is_still_known() {
+    for name in FILES {
+        let (_folder, _path, engine) = upgraded(name).await;
+        let queue = engine.client().queue("arrival").unwrap();
+        let accepted = queue.view().await.unwrap().counts.accepted;
+        queue.send(Message::new("again").workflow("retried").message_id("r2")).await.unwrap();
+        let pair =
+            [Message::new("one").workflow("once"), Message::new("two").workflow("once").message_id("r1")];
+        let key = IdempotencyKey::of_request("k", b"pair").unwrap();
+        queue.send_batch_once(key, pair).await.unwrap();
+        assert_eq!(queue.view().await.unwrap().counts.accepted, accepted, "{name}: duplicates are known");
+        let chains = engine.client().queue("chains").unwrap();
+        chains.send(Message::new("x").workflow("chain").message_id("x").after("d")).await.unwrap();
+        let mut order = String::new();
+        while let Some(mut delivery) = chains.receive(Duration::ZERO).await.unwrap() {
+            order.push_str(&String::from_utf8_lossy(&delivery.message().body));
+            delivery.complete().await.unwrap();
+        }
+        assert_eq!(order, "cdxyz", "{name}: the chain goes on");
+    }
+}
+
+#[tokio::test]
+async fn what_was_due_in_an_older_file_comes_due() {
+    for name in FILES {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.redb");
+        place(name, &path);
+        let clock = ManualClock::new(END);
+        let engine = open(&path, &clock).await;
+        clock.advance(Duration::from_secs(2_000));
+        for queue in ["arrival", "positions"] {
+            let counts = engine.client().queue(queue).unwrap().view().await.unwrap().counts;
+            assert_eq!((counts.scheduled, counts.failed), (0, 0), "{name}: {queue}");
+            assert!(counts.conserved(), "{name}: {queue}");
+        }
+    }
+}
+
+/// Writes the files and listings of the present format, when a folder for them is named.
+#[tokio::test]
+async fn the_files_of_the_present_format_can_be_written() {
+    let kept = std::env::var_os("SERIATIM_WRITE_OLDER").map(PathBuf::from);
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let target = kept.as_deref().unwrap_or(scratch.path());
+    for (name, window, closes) in
+        [("closed", SMALL_WINDOW, true), ("killed", LARGE_WINDOW, false), ("folding", SMALL_WINDOW, false)]
+    {
+        let path = scratch.path().join(name);
+        let clock = ManualClock::new(BEGINNING);
+        let builder = Engine::builder(&path).window_bytes(window).clock(clock.clone());
+        let engine = builder.open().await.expect("a new file");
+        play(engine.client(), &clock).await;
+        // All is durable, and nothing is written meanwhile: a copy is what a kill would leave.
+        let killed = scratch.path().join(format!("{name}.copy"));
+        std::fs::copy(&path, &killed).expect("a copy");
+        engine.close().await;
+        let written = if closes { path } else { killed };
+        let packed = pack(&std::fs::read(&written).expect("it is there"));
+        let engine = open(&written, &ManualClock::new(END)).await;
+        let shown = listing(engine.client()).await;
+        assert!(shown["queues"].as_array().is_some_and(|queues| queues.len() == 6));
+        let listed = serde_json::to_string_pretty(&shown).expect("JSON");
+        std::fs::write(target.join(format!("{name}.packed")), packed).expect("a folder that can be written");
+        std::fs::write(target.join("listing.json"), listed).expect("a folder that can be written");
+    }
+}

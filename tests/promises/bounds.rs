@@ -1,0 +1,98 @@
+//! What is done in steps is done whole, however much it is; and what is kept for a while is the newest.
+
+use seriatim::Abandon;
+use seriatim::Counts;
+use seriatim::Message;
+use seriatim::QueueOptions;
+use seriatim::SequenceNumber;
+use seriatim::Spent;
+use seriatim::limits;
+
+use crate::promises::house::House;
+use crate::promises::house::seconds;
+
+/// More than two steps of any sweep, and more than one batch.
+const MANY: usize = 2 * limits::SWEEP_MAX + 100;
+
+/// No sweep takes as many turns.
+const TURNS_MAX: usize = 1_000;
+
+impl House {
+    async fn send_many(&self, workflow: &str, more: impl Fn(Message) -> Message) {
+        let messages: Vec<Message> = (0..MANY).map(|_| more(Message::new("m").workflow(workflow))).collect();
+        for batch in messages.chunks(limits::SEND_BATCH_MAX) {
+            self.queue.send_batch(batch.to_vec()).await.expect("they are accepted");
+        }
+    }
+
+    /// Looks until something is so: with each look the engine goes on with what it does in steps.
+    async fn until(&self, what: &str, is_so: impl Fn(&Counts) -> bool) {
+        for _ in 0..TURNS_MAX {
+            if is_so(&self.counts().await) {
+                return;
+            }
+        }
+        panic!("{what} never: {:?}", self.counts().await);
+    }
+}
+
+#[tokio::test]
+async fn a_purge_of_a_workflow_leaves_nothing_of_it_however_much_it_has() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send("other", "stays").await;
+    house.send_many("w", |message| message).await;
+    let workflow = house.queue.workflow("w").unwrap();
+    assert_eq!(workflow.purge().await.unwrap(), MANY as u64);
+    let counts = house.counts().await;
+    assert_eq!((counts.stored(), counts.purged), (1, MANY as u64));
+    assert_eq!(house.queue.peek(SequenceNumber::new(0), 9).await.unwrap().len(), 1);
+    assert_eq!(house.drain().await, ["stays"]);
+}
+
+#[tokio::test]
+async fn a_purge_of_a_queue_leaves_nothing_however_much_it_has() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send_many("w", |message| message).await;
+    house.send_many("v", |message| message).await;
+    assert_eq!(house.queue.purge().await.unwrap(), 2 * MANY as u64);
+    assert_eq!(house.counts().await.stored(), 0);
+}
+
+#[tokio::test]
+async fn every_message_expires_and_every_dead_letter_is_purged_however_many_there_are() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send_many("w", |message| message.time_to_live(seconds(1))).await;
+    house.clock.advance(seconds(2));
+    house.until("all have expired", |counts| counts.dead_lettered == MANY as u64).await;
+    assert_eq!(house.queue.purge_dead_letters().await.unwrap(), MANY as u64);
+    assert_eq!(house.counts().await.stored(), 0);
+}
+
+#[tokio::test]
+async fn a_quarantine_takes_all_of_a_workflow_and_a_redrive_puts_all_of_it_back() {
+    let spent = Some(Spent::Quarantine);
+    let house = House::new(QueueOptions { delivery_count_max: 1, spent, ..QueueOptions::default() }).await;
+    house.send_many("w", |message| message).await;
+    house.must().await.abandon().await.unwrap();
+    house.until("all are dead letters", |counts| counts.dead_lettered == MANY as u64).await;
+    house.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
+    house.until("all are back", |counts| counts.ready == MANY as u64).await;
+    assert!(house.next().await.is_some(), "it goes on");
+}
+
+#[tokio::test]
+async fn a_message_keeps_its_last_attempts_and_drops_the_oldest() {
+    let house = House::new(QueueOptions { delivery_count_max: 20, ..QueueOptions::default() }).await;
+    let number = house.send("w", "m").await;
+    let failures = limits::ATTEMPTS_KEPT as u32 + 3;
+    for attempt in 1..=failures {
+        let abandon = Abandon::now().reason(format!("failure {attempt}"));
+        house.must().await.abandon_with(abandon).await.unwrap();
+    }
+    let shown = house.queue.peek(number, 1).await.unwrap().remove(0);
+    let kept: Vec<(u32, String)> =
+        shown.attempts.into_iter().map(|attempt| (attempt.delivery_count, attempt.reason)).collect();
+    let newest: Vec<(u32, String)> =
+        (4..=failures).map(|attempt| (attempt, format!("failure {attempt}"))).collect();
+    assert_eq!(kept, newest);
+}

@@ -1,0 +1,111 @@
+//! What a processor promises of handlers that block their thread.
+
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+
+use seriatim::BatchOutcome;
+use seriatim::Context;
+use seriatim::Failure;
+use seriatim::Outcome;
+use seriatim::Processor;
+use seriatim::QueueOptions;
+use seriatim::Raw;
+
+use crate::promises::house::House;
+use crate::promises::house::millis;
+use crate::promises::house::seconds;
+use crate::promises::processor::until;
+
+/// What threads wait at.
+#[derive(Clone, Default)]
+struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+impl Gate {
+    fn wait(&self) {
+        let (is_open, opened) = &*self.0;
+        let is_open = is_open.lock().expect("nobody panics with it");
+        drop(opened.wait_while(is_open, |is_open| !*is_open).expect("nobody panics with it"));
+    }
+
+    fn open(&self) {
+        *self.0.0.lock().expect("nobody panics with it") = true;
+        self.0.1.notify_all();
+    }
+}
+
+async fn house_of(workflows: usize) -> House {
+    let house = House::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
+    for workflow in 0..workflows {
+        house.send(&format!("w{workflow}"), "body").await;
+    }
+    house
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn handlers_that_block_all_threads_lose_no_lock_nor_do_those_that_wait_for_a_thread() {
+    let house = house_of(8).await;
+    let (gate, calls) = (Gate::default(), Arc::new(AtomicUsize::new(0)));
+    let (wait, count) = (gate.clone(), calls.clone());
+    let handler = move |_: Context, _: Raw| {
+        let (wait, count) = (wait.clone(), count.clone());
+        async move {
+            count.fetch_add(1, Ordering::SeqCst);
+            wait.wait();
+            Ok::<_, Failure>(Outcome::Complete)
+        }
+    };
+    let pool = Processor::new(house.queue.clone()).concurrency(8).start(handler);
+    until(|| async { house.counts().await.locked == 8 }).await;
+    // Three lock times and more.
+    let end = seriatim::Clock::now(&house.clock) + seconds(100);
+    for _ in 0..300_000 {
+        let due = house.engine.client().next_due().await.expect("the engine is open");
+        let now = seriatim::Clock::now(&house.clock);
+        if now >= end {
+            break;
+        }
+        // No lock runs out while the thread that renews it waits for its turn.
+        if due.is_none_or(|due| now + seconds(2) < due) {
+            house.clock.advance(millis(250));
+        }
+    }
+    let locked = house.counts().await.locked;
+    gate.open();
+    assert!(seriatim::Clock::now(&house.clock) >= end, "the locks are renewed");
+    assert_eq!(locked, 8);
+    until(|| async { house.counts().await.completed == 8 }).await;
+    pool.stop().await.unwrap();
+    assert_eq!(calls.load(Ordering::SeqCst), 8, "each was called once");
+}
+
+#[tokio::test]
+async fn a_blocking_handler_leaves_the_runtime_to_others() {
+    let house = house_of(3).await;
+    let gate = Gate::default();
+    let wait = gate.clone();
+    let handler = Processor::blocking(move |_: Context, _: Raw| {
+        wait.wait();
+        Ok::<_, Failure>(Outcome::Complete)
+    });
+    let pool = Processor::new(house.queue.clone()).start(handler);
+    until(|| async { house.counts().await.locked == 3 }).await;
+    gate.open();
+    until(|| async { house.counts().await.completed == 3 }).await;
+    pool.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_panic_of_a_blocking_handler_is_a_failure() {
+    let house = house_of(1).await;
+    let handler = Processor::blocking(|_: Context, _: Vec<Raw>| -> Result<BatchOutcome, Failure> {
+        panic!("out of cheese");
+    });
+    let pool = Processor::new(house.queue.clone()).start_batches::<Raw>(4, handler);
+    until(|| async { house.counts().await.spent == 1 }).await;
+    pool.stop().await.unwrap();
+    let peeked = house.queue.peek(seriatim::SequenceNumber::new(0), 1).await.unwrap();
+    assert_eq!(peeked[0].attempts[0].reason, "the handler panicked: out of cheese");
+}

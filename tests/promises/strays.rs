@@ -1,0 +1,111 @@
+//! After-order: messages whose predecessor is unknown, and what is remembered of a chain.
+
+use seriatim::GapPolicy;
+use seriatim::GapThen;
+use seriatim::HoldCause;
+use seriatim::Message;
+use seriatim::Order;
+use seriatim::QueueOptions;
+use seriatim::Receipt;
+use seriatim::SendRefusal;
+use seriatim::Spent;
+use seriatim::WorkflowStatus;
+
+use crate::promises::house::House;
+use crate::promises::house::millis;
+use crate::promises::house::seconds;
+
+#[tokio::test]
+async fn a_stray_never_becomes_the_head() {
+    for begins in [true, false] {
+        let house = House::new(strays(GapThen::Skip)).await;
+        if begins {
+            house.send_after("w", "a", None).await;
+            assert_eq!(house.drain().await, ["a"]);
+        }
+        house.send_after("w", "d", Some("c")).await;
+        house.send_after("w", "c", Some("b")).await;
+        house.clock.advance(millis(9_999));
+        assert_eq!(house.counts().await.early, 2);
+        house.clock.advance(millis(1));
+        assert_eq!(house.drain().await, [""; 0], "whether or not the chain has begun");
+        let letters = house.queue.dead_letters(None, 10).await.unwrap();
+        let reasons: Vec<&str> = letters.iter().map(|letter| letter.letter.reason.as_str()).collect();
+        assert_eq!(reasons, ["unknown_predecessor", "unknown_predecessor"]);
+        if begins {
+            house.send_after("w", "b", Some("a")).await;
+            assert_eq!(house.drain().await, ["b"], "the chain goes on with its own successor");
+        }
+    }
+}
+
+fn strays(then: GapThen) -> QueueOptions {
+    let gap = GapPolicy { wait: seconds(10), then };
+    QueueOptions { order: Order::After, spent: Some(Spent::Skip), gap, ..QueueOptions::default() }
+}
+
+#[tokio::test]
+async fn a_stray_waits_from_when_the_chain_before_it_is_settled() {
+    let house = House::new(strays(GapThen::Skip)).await;
+    house.send_after("w", "a", None).await;
+    house.send_after("w", "z", Some("y")).await;
+    house.must().await.abandon_after(seconds(60), "later").await.unwrap();
+    house.clock.advance(seconds(60));
+    assert_eq!(house.counts().await.dead_lettered, 0, "a message that is being retried stops the clock");
+    assert_eq!(house.drain().await, ["a"]);
+    house.clock.advance(millis(9_999));
+    assert_eq!(house.counts().await.dead_lettered, 0);
+    house.clock.advance(millis(1));
+    assert_eq!(house.counts().await.dead_lettered, 1);
+}
+
+#[tokio::test]
+async fn each_stray_has_a_wait_of_its_own() {
+    let house = House::new(strays(GapThen::Skip)).await;
+    house.send_after("w", "m", Some("l")).await;
+    house.clock.advance(seconds(6));
+    house.send_after("w", "z", Some("y")).await;
+    house.clock.advance(seconds(4));
+    assert_eq!(house.counts().await.dead_lettered, 1);
+    house.clock.advance(millis(5_999));
+    assert_eq!(house.counts().await.dead_lettered, 1);
+    house.clock.advance(millis(1));
+    assert_eq!(house.counts().await.dead_lettered, 2);
+}
+
+#[tokio::test]
+async fn a_stray_is_shown_by_a_hold_and_the_chain_goes_on_with_its_own_successor() {
+    let house = House::new(strays(GapThen::Hold)).await;
+    house.send_after("w", "a", None).await;
+    house.send_after("w", "z", Some("y")).await;
+    assert_eq!(house.drain().await, ["a"]);
+    house.clock.advance(seconds(10));
+    assert!(
+        matches!(house.status("w").await, Some(WorkflowStatus::Held(hold)) if hold.cause == HoldCause::Gap)
+    );
+    house.send_after("w", "b", Some("a")).await;
+    assert_eq!(house.drain().await, ["b"]);
+    house.send_after("w", "y", Some("b")).await;
+    assert_eq!(house.drain().await, ["y", "z"]);
+}
+
+#[tokio::test]
+async fn a_resend_in_after_order_is_recognised_however_long_the_chain_has_become() {
+    let house = House::new(strays(GapThen::Skip)).await;
+    house.send_after("w", "0", None).await;
+    for number in 1..1_100_u32 {
+        house.send_after("w", &number.to_string(), Some(&(number - 1).to_string())).await;
+    }
+    assert_eq!(house.drain().await.len(), 1_100);
+    for (id, after) in [("0", None), ("1", Some("0")), ("7", Some("6"))] {
+        let again = Message::new(id).workflow("w").message_id(id);
+        let again = after.map_or(again.clone().first(), |after| again.after(after));
+        assert_eq!(house.queue.send(again).await.unwrap(), Receipt::AlreadySettled, "{id}");
+    }
+    let second = Message::new("x").workflow("w").message_id("x").first();
+    let refused = house.queue.send(second).await.unwrap_err();
+    assert!(
+        matches!(refused.refusal(), Some(SendRefusal::PlaceTaken { .. })),
+        "a workflow has one first message"
+    );
+}
