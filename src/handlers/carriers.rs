@@ -169,7 +169,9 @@ mod tests {
     fn what_the_kernel_says_is_read_behind_a_name_that_may_hold_anything() {
         let line = |memory: u64, end: u64| {
             let between = "0 ".repeat(27);
-            format!("12 (a) S 7 (b)) R 1 4711 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1234 {memory} {between}{end} 0")
+            format!(
+                "12 (a) S 7 (b)) R 1 4711 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1234 {memory} {between}{end} 0"
+            )
         };
         let stat = |is_becoming| Some(Stat { state: 'R', group: 4711, started: 1234, is_becoming });
         assert_eq!(read_stat(&line(4096, 70_000)), stat(false));
