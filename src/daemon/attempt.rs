@@ -8,7 +8,6 @@ use tracing::Span;
 
 use crate::clock::Clock;
 use crate::daemon::gauges::QueueGauges;
-use crate::engine::Client;
 use crate::engine::Received;
 use crate::handlers::Dispatch;
 #[cfg(feature = "otlp")]
@@ -33,14 +32,13 @@ pub(crate) struct Attempts {
     pub(crate) rule: Arc<Rule>,
     pub(crate) gauges: QueueGauges,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) client: Client,
 }
 
 impl Attempts {
     /// Defers for as long as the definition says.
     fn deferred(&self, ended: Result<Outcome, Failure>) -> Result<Outcome, Failure> {
         match (ended, self.rule.defer_delay()) {
-            (Ok(Outcome::Defer), Some(delay)) => Ok(Outcome::DeferUntil(self.client.wall_now() + delay)),
+            (Ok(Outcome::Defer), Some(delay)) => Ok(Outcome::DeferFor(delay)),
             (ended, _) => ended,
         }
     }

@@ -206,7 +206,6 @@ impl Crew {
             rule: rule.clone(),
             gauges: self.gauges.of_queue(&definition.name),
             clock: self.clock.clone(),
-            client: self.client.clone(),
         };
         let processor = Processor::new(self.client.queue(definition.name.as_str())?)
             .concurrency(concurrency(definition))

@@ -117,7 +117,7 @@ impl QueueGauges {
         self.durations.observe(lasted.as_secs_f64());
         let outcome = match ended {
             Ok(Outcome::Complete | Outcome::CompleteWith(_)) => COMPLETE,
-            Ok(Outcome::Defer | Outcome::DeferUntil(_)) => "defer",
+            Ok(Outcome::Defer | Outcome::DeferFor(_) | Outcome::DeferUntil(_)) => "defer",
             Ok(Outcome::DeadLetter { .. }) => "dead_letter",
             Ok(_) => "retry",
             Err(failure) if failure.is_unbegun() => "released",

@@ -13,6 +13,7 @@ use crate::engine::rules::command::Completion;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::command::Until;
 use crate::engine::rules::due::Now;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::receipt::Receipt;
@@ -131,7 +132,7 @@ fn deferred_messages_are_fetched_only_while_there_are_locks_left() {
     bare.apply(Command::Receive { queue: queue(), max: 2, token: token(1) });
     let sequences = [SequenceNumber::new(1), SequenceNumber::new(2)];
     for (index, sequence) in sequences.into_iter().enumerate() {
-        let settlement = Settlement::Defer { until: None, properties: Properties::new() };
+        let settlement = Settlement::Defer { until: Until::Asked, properties: Properties::new() };
         let token = token(1).nth(index);
         bare.apply(Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement });
     }

@@ -25,6 +25,8 @@ pub enum Outcome {
     RetryAt(Timestamp),
     /// Set it aside until it is fetched by number; the workflow goes on without it.
     Defer,
+    /// Set it aside for this long, by a clock that does not jump.
+    DeferFor(Duration),
     /// Set it aside until an instant.
     DeferUntil(Timestamp),
     /// Move it aside for good.

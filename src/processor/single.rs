@@ -194,6 +194,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
                 return self.settle_failure(delivery, Failure::new(ASKED).retry_at(at)).await;
             }
             Outcome::Defer => (Handled::SetAside, delivery.defer().await),
+            Outcome::DeferFor(delay) => (Handled::SetAside, delivery.defer_for(delay).await),
             Outcome::DeferUntil(until) => (Handled::SetAside, delivery.defer_until(until).await),
             Outcome::DeadLetter { reason, description } => {
                 (Handled::DeadLettered, delivery.dead_letter(reason, description).await)

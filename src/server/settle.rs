@@ -190,8 +190,10 @@ impl AbandonRequest {
 
 impl DeferRequest {
     fn read(self, house: &House, queue: &QueueName) -> Ending {
-        let own = || house.place.defer_delay(queue).map(|delay| house.client.wall_now() + delay);
-        Ending::Defer(self.until.map(|until| until.0).or_else(own))
+        match (self.until, house.place.defer_delay(queue)) {
+            (None, Some(delay)) => Ending::DeferFor(delay),
+            (until, _) => Ending::Defer(until.map(|until| until.0)),
+        }
     }
 }
 

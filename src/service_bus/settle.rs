@@ -259,7 +259,11 @@ impl Shared {
                 let now = self.client.wall_now();
                 // A client says this of a message that expired in its hands: it is set aside no longer than it lives.
                 let expired = hold.expiry.filter(|expiry| expiry.said_at <= now).map(|expiry| expiry.ends_at);
-                (Ending::Defer(expired.or_else(|| defer_for.map(|defer_for| now + defer_for))), changes)
+                let ending = match (expired, defer_for) {
+                    (None, Some(delay)) => Ending::DeferFor(delay),
+                    (expired, _) => Ending::Defer(expired),
+                };
+                (ending, changes)
             }
             Settlement::DeadLetter { reason, description, changes } => {
                 (Ending::DeadLetter { reason, description }, changes)

@@ -42,6 +42,18 @@ async fn is_ready(queue: &Queue) -> bool {
 }
 
 #[tokio::test]
+async fn what_is_set_aside_for_a_while_comes_back_after_it_whatever_the_wall_clock_shows() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send("aside", "").await;
+    house.must().await.defer_for(seconds(60)).await.unwrap();
+    step_forward(&house.clock, DAY);
+    assert!(!is_ready(&house.queue).await);
+    step_back(&house.clock, DAY);
+    house.clock.advance(seconds(60));
+    assert!(is_ready(&house.queue).await);
+}
+
+#[tokio::test]
 async fn one_forward_step_of_a_day_for_1_7_s_with_one_send_changes_no_lock_and_no_retry() {
     let house = House::new(QueueOptions { lock: seconds(2), ..QueueOptions::default() }).await;
     let held = house.send("held", "").await;

@@ -205,6 +205,14 @@ impl Delivery {
         self.end(Ending::Defer(Some(until))).await
     }
 
+    /// Sets it aside for this long, by a clock that does not jump, or until it is fetched by its sequence number before.
+    ///
+    /// # Errors
+    /// As [`Delivery::complete`].
+    pub async fn defer_for(&mut self, delay: Duration) -> Result<(), SettleError> {
+        self.end(Ending::DeferFor(delay)).await
+    }
+
     /// Moves it aside for good, with a reason by which dead letters are listed.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use crate::engine::rules::command::Completion as CompletionCommand;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::command::Until;
 use crate::engine::rules::output::Output;
 use crate::error::Misuse;
 use crate::error::SettleError;
@@ -203,6 +204,8 @@ pub enum Ending {
     Abandon(Abandon),
     /// It is set aside, until it is asked for by number or until the instant.
     Defer(Option<Timestamp>),
+    /// It is set aside for this long, by a clock that does not jump.
+    DeferFor(Duration),
     /// It is moved aside for good.
     DeadLetter {
         /// A short reason, by which dead letters are listed.
@@ -218,7 +221,8 @@ impl Ending {
     pub(crate) fn check(self, client: &Client) -> Result<Settlement, SettleError> {
         match self {
             Ending::Abandon(abandon) => abandon.check(client),
-            Ending::Defer(until) => Ok(Settlement::Defer { until, properties: Properties::new() }),
+            Ending::Defer(until) => Ok(deferral(until.map_or(Until::Asked, Until::At))),
+            Ending::DeferFor(delay) => Ok(deferral(Until::After(delay))),
             Ending::DeadLetter { reason, description } => {
                 if reason.is_empty() {
                     return Err(Misuse::new("reason", "is empty").into());
@@ -232,6 +236,10 @@ impl Ending {
             Ending::Release => Ok(Settlement::Release),
         }
     }
+}
+
+fn deferral(until: Until) -> Settlement {
+    Settlement::Defer { until, properties: Properties::new() }
 }
 
 pub(crate) fn check_state(state: &Bytes) -> Result<(), Misuse> {

@@ -22,6 +22,7 @@ use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::command::Until;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Records;
@@ -264,7 +265,14 @@ impl Teller {
                 properties,
                 output: Output::default(),
             },
-            7..9 => Settlement::Defer { until: self.random.chance(30).then_some(soon), properties },
+            7..9 => {
+                let until = match self.random.below(10) {
+                    0..3 => Until::At(soon),
+                    3 => Until::After(Duration::from_secs(2)),
+                    _ => Until::Asked,
+                };
+                Settlement::Defer { until, properties }
+            }
             9 => {
                 let reason = self.random.pick(&["bad", "worse"]).to_owned();
                 Settlement::DeadLetter { reason, description: "asked for".to_owned(), properties }

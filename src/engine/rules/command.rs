@@ -288,7 +288,7 @@ pub(crate) enum Settlement {
         output: Output,
     },
     Defer {
-        until: Option<Timestamp>,
+        until: Until,
         properties: Properties,
     },
     DeadLetter {
@@ -348,6 +348,15 @@ pub(crate) enum Retry {
     At(Timestamp),
     /// After the queue's backoff, with this chance in it.
     Backoff(u64),
+}
+
+/// When a message that was set aside comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Until {
+    /// When it is asked for by its sequence number.
+    Asked,
+    At(Timestamp),
+    After(Duration),
 }
 
 /// What an operator can do to a workflow.

@@ -1,9 +1,9 @@
 //! What becomes of a message that failed, was set aside, expired, or is moved to the dead letters.
 
-use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::command::Retry;
+use crate::engine::rules::command::Until;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::Now;
 use crate::engine::rules::due::shown;
@@ -264,7 +264,7 @@ impl Workflow {
         &mut self,
         step: &mut Step<'_>,
         sequence: SequenceNumber,
-        until: Option<Timestamp>,
+        until: Until,
     ) -> Read<()> {
         let before = step.message_listed(self.key.queue, sequence)?;
         let was_aside = self.is_aside(&before);
@@ -273,7 +273,12 @@ impl Workflow {
         }
         let aside = was_aside || !self.queue.options.hold_on_defer;
         let mut message = MessageRecord::clone(&before);
-        message.status = Status::Asked { due: until.map(Due::wall), aside };
+        let due = match until {
+            Until::Asked => None,
+            Until::After(delay) => Some(Due::engine(step.now + delay.min(limits::DURATION_MAX))),
+            Until::At(at) => Some(Due::wall(at)),
+        };
+        message.status = Status::Asked { due, aside };
         message.has_extra = message.delivery_count >= self.queue.options.delivery_count_max;
         if self.queue.options.keep_deferred {
             message.expires_at = None;

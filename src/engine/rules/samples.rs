@@ -22,6 +22,7 @@ use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::command::Until;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
 use crate::engine::rules::due::Due;
@@ -271,7 +272,7 @@ fn settlements() -> Vec<Settlement> {
         abandon(Retry::After(Duration::from_millis(1_500))),
         abandon(Retry::At(at(9))),
         abandon(Retry::Backoff(7)),
-        Settlement::Defer { until: Some(at(9)), properties: headers().properties },
+        Settlement::Defer { until: Until::At(at(9)), properties: headers().properties },
         Settlement::DeadLetter {
             reason: "r".to_owned(),
             description: "d".to_owned(),

@@ -84,6 +84,9 @@ async fn a_delivery_set_aside_for_no_said_time_comes_back_when_its_definition_sa
     let house = House::open().await;
     let deliveries = stocked(&house, "delays", QueueOptions::default(), &["a"]).await;
     assert_eq!(settle(&house, &deliveries[0], "defer", json!({})).await.status, 204);
+    // Who did not hear the answer asks again a moment later.
+    house.clock.advance(Duration::from_secs(1));
+    assert_eq!(settle(&house, &deliveries[0], "defer", json!({})).await.status, 204);
     let message = status_of(&house, &deliveries[0]).await;
     assert_eq!(message["status"], "by_consumer");
     assert!(message["until"].is_string(), "{message}");

@@ -11,6 +11,7 @@ use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::command::Until;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Status;
 use crate::engine::simulation::client::crowd::Crowd;
@@ -200,7 +201,12 @@ impl Crowd {
                 }
             }
             9..14 => {
-                Settlement::Defer { until: self.random.chance(60).then(|| now + self.delay()), properties }
+                let until = match self.random.below(10) {
+                    0..3 => Until::At(now + self.delay()),
+                    3..6 => Until::After(self.delay()),
+                    _ => Until::Asked,
+                };
+                Settlement::Defer { until, properties }
             }
             14..16 => {
                 Settlement::DeadLetter { reason: "bad".to_owned(), description: String::new(), properties }

@@ -10,6 +10,7 @@ use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::command::Until;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::Now;
 use crate::engine::rules::receipt::Receipt;
@@ -185,7 +186,11 @@ impl Ledger {
                 self.put_off(sequence, due, false);
             }
             Settlement::Defer { until, .. } => {
-                let due = until.map_or(Due::engine(Timestamp::MAX), Due::wall);
+                let due = match *until {
+                    Until::Asked => Due::engine(Timestamp::MAX),
+                    Until::After(delay) => Due::engine(self.now + delay),
+                    Until::At(at) => Due::wall(at),
+                };
                 match self.is_within_maximum(queue, sequence) {
                     true => self.put_off(sequence, Some(due), true),
                     // It may have been set aside before, and is exhausted; or the maximum was higher, and it is not.

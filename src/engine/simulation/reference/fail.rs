@@ -1,6 +1,6 @@
 //! How messages end, fail, are set aside and come back.
 
-use crate::clock::Timestamp;
+use crate::engine::rules::command::Until;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::record::Stream;
 use crate::engine::simulation::reference::naive::Cause;
@@ -165,14 +165,19 @@ impl Naive {
         message.has_extra && message.count > self.options.delivery_count_max
     }
 
-    pub(crate) fn set_aside(&mut self, seq: u64, due: Option<Timestamp>) {
+    pub(crate) fn set_aside(&mut self, seq: u64, until: Until) {
         if self.is_expired(seq) {
             return self.expire(seq);
         }
         let message = self.message(seq).expect("it is stored");
         let was_aside = matches!(message.state, State::Locked(Some((_, true))));
         let aside = was_aside || !self.options.hold_on_defer;
-        self.set(seq, State::Asked { due: due.map(Due::wall), aside });
+        let due = match until {
+            Until::Asked => None,
+            Until::After(delay) => Some(Due::engine(self.now + delay)),
+            Until::At(at) => Some(Due::wall(at)),
+        };
+        self.set(seq, State::Asked { due, aside });
         let index = self.at(seq).expect("it is stored");
         self.messages[index].has_extra = self.messages[index].count >= self.options.delivery_count_max;
         if self.options.keep_deferred {
