@@ -1,6 +1,7 @@
 //! The rules against rows in memory, one command at a time: what no client can bring about by itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::actor::Actor;
 use crate::clock::Timestamp;
@@ -14,6 +15,7 @@ use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::Until;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::due::Now;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::receipt::Receipt;
@@ -37,6 +39,8 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
+use crate::queue::GapPolicy;
+use crate::queue::GapThen;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::token::LockToken;
@@ -78,10 +82,14 @@ impl Bare {
     }
 
     fn apply(&mut self, command: Command) -> Reply {
-        let Bare { rules, store, now } = self;
+        self.apply_at(Now::same(self.now), command)
+    }
+
+    fn apply_at(&mut self, now: Now, command: Command) -> Reply {
+        let Bare { rules, store, .. } = self;
         let mut reply = None;
         let applied = store.turn(|turn| {
-            reply = Some(rules.apply(Now::same(*now), command, turn)?.reply);
+            reply = Some(rules.apply(now, command, turn)?.reply);
             Ok(())
         });
         applied.unwrap();
@@ -154,7 +162,7 @@ fn deferred_messages_are_fetched_only_while_there_are_locks_left() {
 
 #[test]
 fn the_last_use_of_a_queue_is_forgotten_with_it() {
-    let idle = Some(std::time::Duration::from_secs(60));
+    let idle = Some(Duration::from_secs(60));
     let mut bare = Bare::new(QueueOptions { delete_when_idle: idle, ..QueueOptions::default() });
     let token = LockToken::new(1, [1; 12]);
     bare.apply(Command::Receive { queue: queue(), max: 1, token });
@@ -257,4 +265,51 @@ fn what_an_after_ordered_workflow_forgets_because_there_is_too_much_is_counted_a
     assert_eq!(again(1), Receipt::AlreadySettled, "the first message is always remembered");
     assert_eq!(again(4), Receipt::AlreadySettled);
     assert!(matches!(again(2), Receipt::Accepted(_)), "it is a stray");
+}
+
+#[test]
+fn a_stray_behind_another_waits_by_the_time_that_has_passed_and_not_by_the_clock_on_the_wall() {
+    let gap = GapPolicy { wait: Duration::from_secs(10), then: GapThen::Skip };
+    let mut bare = Bare::new(QueueOptions { order: Order::After, gap, ..QueueOptions::default() });
+    let start = bare.now;
+    // The wall clock is an hour ahead of what has passed.
+    let apply = |bare: &mut Bare, passed: u64, command: Command| {
+        let engine = start + Duration::from_secs(passed);
+        bare.apply_at(Now { engine, wall: engine + Duration::from_secs(3_600) }, command)
+    };
+    for (passed, number) in [(0, 5), (6, 9)] {
+        apply(&mut bare, passed, Command::Send { queue: queue(), messages: vec![chained(number)] });
+    }
+    for passed in [10, 16] {
+        let due = Due::engine(start + Duration::from_secs(passed));
+        let reminder = bare.rows(|rows| first_reminders(rows).unwrap().into_iter().flatten().min().unwrap());
+        assert_eq!(reminder.due, due, "each stray has a wait of its own, since it came");
+        apply(&mut bare, passed, Command::Remind(reminder));
+    }
+    let letters = bare.rows(|rows| rows.tally(QueueId(1)).unwrap().counts.dead_lettered);
+    assert_eq!(letters, 2);
+}
+
+#[test]
+fn in_after_order_a_message_that_is_in_the_chain_is_not_taken_with_another_predecessor() {
+    let mut bare = Bare::new(QueueOptions { order: Order::After, ..QueueOptions::default() });
+    let send = |bare: &mut Bare, message: NewMessage| match bare
+        .apply(Command::Send { queue: queue(), messages: vec![message] })
+    {
+        Reply::Send(answer) => answer.map(|receipts| receipts[0]),
+        other => panic!("{other:?}"),
+    };
+    let elsewhere = |number: u64| NewMessage {
+        place: Place::After(Some(MessageId::new("z").unwrap())),
+        ..chained(number)
+    };
+    for number in 1..=2 {
+        send(&mut bare, chained(number)).unwrap();
+        // Its successors could not say which of the two they follow.
+        let by = SequenceNumber::new(number);
+        let refused = send(&mut bare, elsewhere(number)).unwrap_err();
+        assert!(matches!(refused, SendRefusal::PlaceTaken { by: of, .. } if of == by), "{refused:?}");
+    }
+    let refused = send(&mut bare, elsewhere(1)).unwrap_err();
+    assert!(matches!(refused, SendRefusal::PlaceTaken { .. }), "it has been followed: {refused:?}");
 }
