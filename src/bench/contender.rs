@@ -2,11 +2,15 @@
 
 use std::future::Future;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::bench::drain::drain_in_tasks;
 use crate::bench::error::BenchError;
+use crate::bench::handler::Handler;
+use crate::bench::plan::Plan;
 
 /// A queue that keeps the messages of a workflow in order, hands them out one at a time, and acknowledges what is on
 /// disk. A clone is another handle of the same queue.
@@ -39,6 +43,16 @@ pub(crate) trait Contender: Clone + Send + Sync + Sized + 'static {
         batch: Self::Batch,
         verdicts: Vec<Verdict>,
     ) -> impl Future<Output = Result<(), BenchError>> + Send;
+
+    /// Handles all messages of a run, each by a call of its own: as its user would who writes the handler and nothing
+    /// else, or, where there is no such thing, by receiving and settling in several tasks.
+    fn process(
+        self,
+        plan: Plan,
+        handler: Arc<Handler>,
+    ) -> impl Future<Output = Result<(), BenchError>> + Send {
+        drain_in_tasks(self, plan, handler)
+    }
 
     /// Removes all messages of a workflow for good; how many. Not every contender can.
     fn purge(&self, workflow: String) -> impl Future<Output = Result<u64, BenchError>> + Send {

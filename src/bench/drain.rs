@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
+
 use crate::bench::contender::Contender;
 use crate::bench::contender::Verdict;
 use crate::bench::error::BenchError;
@@ -12,13 +14,45 @@ use crate::bench::plan::Plan;
 /// How long nothing at all may be settled before a run is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Receives and settles until all messages of the run are settled. Before a batch is settled, the next is asked for
-/// already: what the settling frees is handed out in the same commit.
-pub(crate) async fn drain<C: Contender>(
+/// Receives and settles in as many tasks as the plan says.
+pub(crate) async fn drain_in_tasks<C: Contender>(
     contender: C,
     plan: Plan,
     handler: Arc<Handler>,
 ) -> Result<(), BenchError> {
+    let mut tasks = JoinSet::new();
+    for _ in 0..plan.receivers {
+        tasks.spawn(drain(contender.clone(), plan, handler.clone()));
+    }
+    all_ended(tasks).await
+}
+
+/// Waits for all tasks; the first failure ends the others.
+pub(crate) async fn all_ended(mut tasks: JoinSet<Result<(), BenchError>>) -> Result<(), BenchError> {
+    while let Some(ended) = tasks.join_next().await {
+        ended.map_err(BenchError::system("run a task"))??;
+    }
+    Ok(())
+}
+
+/// Waits until all messages of the run are settled.
+pub(crate) async fn until_all_settled(handler: &Handler) -> Result<(), BenchError> {
+    loop {
+        let before = handler.settled_count();
+        tokio::select! {
+            biased;
+            () = handler.all_settled() => return Ok(()),
+            () = tokio::time::sleep(PATIENCE) => {}
+        }
+        if handler.settled_count() == before {
+            return Err(BenchError::Stalled(PATIENCE.as_secs(), handler.missing()));
+        }
+    }
+}
+
+/// Receives and settles until all messages of the run are settled. Before a batch is settled, the next is asked for
+/// already: what the settling frees is handed out in the same commit.
+async fn drain<C: Contender>(contender: C, plan: Plan, handler: Arc<Handler>) -> Result<(), BenchError> {
     let mut next = receive(&contender, &plan, &handler).await?;
     while let Some(batch) = next {
         let bodies = C::bodies(&batch);

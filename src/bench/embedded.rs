@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use seriatim::Abandon;
+use seriatim::Context;
 use seriatim::Delivery;
 use seriatim::Ending;
 use seriatim::Engine;
@@ -13,10 +14,15 @@ use seriatim::GapPolicy;
 use seriatim::GapThen;
 use seriatim::Message;
 use seriatim::Order as QueueOrder;
+use seriatim::Outcome;
+use seriatim::Processor;
 use seriatim::Queue;
 use seriatim::QueueOptions;
+use seriatim::Raw;
 use seriatim::Run;
 use seriatim::SettleError;
+use tokio::sync::mpsc;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::bench::contender::Contender;
@@ -25,7 +31,10 @@ use crate::bench::contender::Order;
 use crate::bench::contender::Outgoing;
 use crate::bench::contender::Take;
 use crate::bench::contender::Verdict;
+use crate::bench::drain::until_all_settled;
 use crate::bench::error::BenchError;
+use crate::bench::handler::Handler;
+use crate::bench::plan::Plan;
 
 /// The engine's file in its folder.
 const FILE_NAME: &str = "seriatim.redb";
@@ -104,6 +113,39 @@ impl Contender for Embedded {
         settled.map_err(BenchError::system("settle"))
     }
 
+    async fn process(self, plan: Plan, handler: Arc<Handler>) -> Result<(), BenchError> {
+        let (tell, mut broken) = mpsc::unbounded_channel();
+        let handling = handler.clone();
+        let handle = move |_: Context, Raw(body): Raw| {
+            let (handler, tell) = (handling.clone(), tell.clone());
+            async move {
+                let verdict = handler.handle(&[body]).await.map(|verdicts| verdicts[0]);
+                verdict.map(|verdict| outcome(&handler, verdict)).inspect_err(|error| {
+                    let _ = tell.send(error.to_string());
+                })
+            }
+        };
+        let (ends, ended) = oneshot::channel();
+        let until_ended = async {
+            let waited = tokio::select! {
+                waited = until_all_settled(&handler) => waited,
+                Some(broken) = broken.recv() => Err(BenchError::Broken(broken)),
+            };
+            let _ = ends.send(waited);
+        };
+        let ran = Processor::new(self.queue.clone()).run_until(handle, until_ended).await;
+        ran.map_err(BenchError::system("run the processor"))?;
+        ended.await.map_err(BenchError::system("run the processor to its end"))??;
+        // The handler is over before its message is settled; the processor stops when all are.
+        let completed = self.queue.view().await.map_err(BenchError::system("look at the queue"))?;
+        match completed.counts.completed {
+            completed if completed == plan.messages() => Ok(()),
+            completed => {
+                Err(BenchError::Broken(format!("{completed} of {} were completed", plan.messages())))
+            }
+        }
+    }
+
     async fn purge(&self, workflow: String) -> Result<u64, BenchError> {
         let workflow = self.queue.workflow(workflow).map_err(BenchError::system("name a workflow"))?;
         workflow.purge().await.map_err(BenchError::system("purge"))
@@ -115,6 +157,17 @@ impl Contender for Embedded {
         let engine = Arc::try_unwrap(engine).map_err(|_| "somebody still uses it");
         engine.map_err(BenchError::system("close the engine"))?.close().await;
         Ok(())
+    }
+}
+
+/// How a message ends whose handler has judged it.
+fn outcome(handler: &Handler, verdict: Verdict) -> Outcome {
+    match verdict {
+        Verdict::Complete => {
+            handler.settled(1);
+            Outcome::Complete
+        }
+        Verdict::Retry(delay) => Outcome::RetryAfter(delay),
     }
 }
 

@@ -50,7 +50,11 @@ impl Plan {
     /// The plan of a workload, for so many messages or the usual number.
     pub(crate) fn new(workload: Workload, messages: Option<u32>) -> Plan {
         let (workflows, usual) = match workload {
-            Workload::Live | Workload::Backlog | Workload::Retry | Workload::Shuffled => (1_000, 100_000),
+            Workload::Live
+            | Workload::Backlog
+            | Workload::Retry
+            | Workload::Shuffled
+            | Workload::Processor => (1_000, 100_000),
             // Two rounds that are not measured fill what is remembered, so that each message puts an older one out.
             Workload::History => (1_000, 50_000),
             Workload::Wide => (10_000, 200_000),
@@ -81,7 +85,11 @@ impl Plan {
             sync_delay: Duration::ZERO,
         };
         match workload {
-            Workload::Live | Workload::Backlog | Workload::Retry | Workload::History => plan,
+            Workload::Live
+            | Workload::Backlog
+            | Workload::Retry
+            | Workload::History
+            | Workload::Processor => plan,
             Workload::Hot => Plan { send_len: LONGEST, receivers: 1, take: Take::Run(LONGEST), ..plan },
             Workload::Strict => Plan { send_len: LONGEST, receivers: 1, take: Take::Next(1), ..plan },
             Workload::Latency => {

@@ -7,12 +7,14 @@ use seriatim::SystemClock;
 use tokio::task::JoinSet;
 
 use crate::bench::contender::Contender;
-use crate::bench::drain::drain;
+use crate::bench::drain::all_ended;
+use crate::bench::drain::drain_in_tasks;
 use crate::bench::error::BenchError;
 use crate::bench::feed::feed;
 use crate::bench::handler::Handler;
 use crate::bench::plan::Plan;
 use crate::bench::progress::Progress;
+use crate::bench::workload::Workload;
 
 /// Tasks under way; dropped, they end.
 type Tasks = JoinSet<Result<(), BenchError>>;
@@ -52,18 +54,12 @@ impl<'a, C: Contender> Round<'a, C> {
     }
 
     async fn end(self, mut tasks: Tasks) -> Result<Vec<Duration>, BenchError> {
-        for _ in 0..self.plan.receivers {
-            tasks.spawn(drain(self.contender.clone(), *self.plan, self.handler.clone()));
-        }
+        let (contender, handler) = (self.contender.clone(), self.handler.clone());
+        match self.plan.workload {
+            Workload::Processor => tasks.spawn(contender.process(*self.plan, handler)),
+            _ => tasks.spawn(drain_in_tasks(contender, *self.plan, handler)),
+        };
         all_ended(tasks).await?;
         self.handler.end()
     }
-}
-
-/// Waits for all tasks; the first failure ends the others.
-async fn all_ended(mut tasks: Tasks) -> Result<(), BenchError> {
-    while let Some(ended) = tasks.join_next().await {
-        ended.map_err(BenchError::system("run a task"))??;
-    }
-    Ok(())
 }

@@ -32,6 +32,8 @@ pub(crate) enum Workload {
     Purge,
     /// As live, in a queue that remembers how its last 100,000 messages ended.
     History,
+    /// As live, but handled as most users begin: an async handler for each message, and no option set.
+    Processor,
 }
 
 impl Workload {
@@ -60,6 +62,7 @@ impl Workload {
             Workload::Stored => "stored",
             Workload::Purge => "purge",
             Workload::History => "history",
+            Workload::Processor => "processor",
         }
     }
 }
