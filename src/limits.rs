@@ -278,6 +278,26 @@ pub const DISK_LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Default of how many deliveries a processor handles at once.
 pub const CONCURRENCY_DEFAULT: usize = 64;
 
+/// Most messages that a processor has received ahead of its slots: as many as one receive may hand out.
+pub const AHEAD_MAX: usize = RECEIVE_MAX;
+
+/// A processor receives as much ahead as its handlers begin in this time: long enough for a commit on a slow disk, short
+/// enough that another processor of the same queue would not have been much quicker.
+pub const AHEAD_FOR: Duration = Duration::from_millis(100);
+
+/// After this time what was received ahead and has not begun is given back uncounted, as soon as it is looked at, which is
+/// as often: before half of the shortest lock.
+pub const AHEAD_WAITS_MAX: Duration = Duration::from_millis(250);
+
+/// How many times as much as it may receive ahead a processor has in hand beside its slots, what is being settled included.
+pub const GROUPS_AHEAD_MAX: usize = 3;
+
+/// Messages that one task of a processor handles before it lets other tasks go on.
+pub const RUNNER_TURN_MAX: u32 = 64;
+
+/// How long a task of a processor goes on with messages whose handlers never wait, before it lets other tasks go on.
+pub const RUNNER_TURN: Duration = Duration::from_micros(100);
+
 /// Most deliveries a processor handles at once: each has a lock to renew, and most have a task.
 pub const CONCURRENCY_MAX: usize = 16_384;
 

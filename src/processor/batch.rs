@@ -15,6 +15,7 @@ use crate::engine::Queue;
 use crate::engine::Run;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
+use crate::limits;
 use crate::processor::context::Context;
 use crate::processor::delays::Delays;
 use crate::processor::handler::Body;
@@ -23,7 +24,7 @@ use crate::processor::invocation::invoke;
 use crate::processor::locks::KeptLock;
 use crate::processor::outcome::Failure;
 use crate::processor::pool::Consumer;
-use crate::processor::settling::Slots;
+use crate::processor::pool::Desk;
 use crate::processor::single::Handled;
 use crate::processor::single::MALFORMED_BODY;
 use crate::processor::single::failed_as;
@@ -203,23 +204,32 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
     type Begun = BegunRun;
     type Done = Infallible;
 
+    /// As many messages as are received ahead one by one.
+    fn ahead_max(&self) -> usize {
+        (limits::AHEAD_MAX / self.len_max).max(1)
+    }
+
     async fn receive(&self, _max: usize, wait: Duration) -> Result<Vec<Run>, ReceiveError> {
         let run = self.queue.receive_run(self.len_max, wait).await?;
         Ok(run.into_iter().collect())
     }
 
-    fn begin(&self, run: Run) -> BegunRun {
-        let (cancel, cancelled) = watch::channel(false);
-        let lock = self.keeping.locks.keep(run.renewal(), run.lock_time(), cancel);
-        BegunRun { run, lock, cancelled }
+    fn begin(&self, runs: Vec<Run>) -> Vec<(usize, BegunRun)> {
+        let begun = runs.into_iter().map(|run| {
+            let bytes = run.messages().iter().map(|message| message.body.len()).sum();
+            let (cancel, cancelled) = watch::channel(false);
+            let lock = self.keeping.locks.keep(run.renewal(), run.lock_time(), cancel);
+            (bytes, BegunRun { run, lock, cancelled })
+        });
+        begun.collect()
     }
 
     async fn handle(&self, job: BegunRun) -> Result<Option<Infallible>, Unavailable> {
         self.handle_run(job).await.map(|_| None)
     }
 
-    /// Each run has a task of its own.
-    fn take(&self, _received: &mut Vec<Run>, _slots: &mut Slots<Infallible>) {}
+    /// Each run has a handler of its own.
+    fn take(&self, _received: &mut Vec<Run>, _desk: &Desk<Self>) {}
 
     fn give_up(&self) {}
 
@@ -231,7 +241,7 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
         }
     }
 
-    async fn release(&self, mut job: BegunRun) {
-        let _ = job.run.release().await;
+    fn give_back(&self, job: BegunRun) {
+        job.run.give_back();
     }
 }

@@ -7,8 +7,10 @@ mod delays;
 mod gate;
 mod handler;
 mod invocation;
+mod line;
 mod locks;
 mod outcome;
+mod pace;
 mod pool;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod processor;

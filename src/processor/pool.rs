@@ -1,10 +1,9 @@
-//! Many workflows at once: receives no more than it can handle, and stops in order.
+//! Many workflows at once: receives what it has slots for and a little ahead, and stops in order.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -15,19 +14,24 @@ use crate::error::ReceiveError;
 use crate::error::Unavailable;
 use crate::limits;
 use crate::processor::invocation::told;
+use crate::processor::line::Line;
+use crate::processor::line::Place;
+use crate::processor::line::Ready;
 use crate::processor::settling::Ended;
 use crate::processor::settling::Slot;
-use crate::processor::settling::Slots;
 use crate::processor::settling::joined;
 use crate::processor::settling::settle_coming;
 
 /// What a pool runs: where its jobs come from, and what is done with one.
-pub(crate) trait Consumer: Send + Sync + 'static {
+pub(crate) trait Consumer: Send + Sync + Sized + 'static {
     type Job: Send + 'static;
     /// A job whose lock is kept.
     type Begun: Send + 'static;
     /// A job whose handler has ended, and which is to be settled.
     type Done: Send + 'static;
+
+    /// How many jobs may be received ahead of free slots.
+    fn ahead_max(&self) -> usize;
 
     /// Receives up to `max` jobs.
     fn receive(
@@ -36,11 +40,12 @@ pub(crate) trait Consumer: Send + Sync + 'static {
         wait: Duration,
     ) -> impl Future<Output = Result<Vec<Self::Job>, ReceiveError>> + Send;
 
-    /// Takes the jobs that need no task of their own, each with a slot, and leaves the others.
-    fn take(&self, received: &mut Vec<Self::Job>, slots: &mut Slots<Self::Done>);
+    /// Takes the jobs that need no runner, each with a place, and leaves the others.
+    fn take(&self, received: &mut Vec<Self::Job>, desk: &Desk<Self>);
 
-    /// Keeps the lock of a job from now on: its handler may have to wait for a thread.
-    fn begin(&self, job: Self::Job) -> Self::Begun;
+    /// Keeps the locks of jobs from now on, because their handlers may have to wait for a slot and for a thread. With each
+    /// comes how many bytes its bodies have.
+    fn begin(&self, jobs: Vec<Self::Job>) -> Vec<(usize, Self::Begun)>;
 
     /// Handles one; none when it is settled already.
     fn handle(
@@ -55,8 +60,8 @@ pub(crate) trait Consumer: Send + Sync + 'static {
     /// Ends at once what it has taken.
     fn give_up(&self);
 
-    /// Gives one back unstarted.
-    fn release(&self, job: Self::Begun) -> impl Future<Output = ()> + Send;
+    /// Gives one back unstarted, as if it had not been handed out.
+    fn give_back(&self, job: Self::Begun);
 }
 
 /// How a pool runs, and how it ends.
@@ -119,23 +124,28 @@ pub(crate) async fn run_pool<C: Consumer>(
     terms: Terms<'_, impl Future<Output = ()> + Send, impl Future<Output = Result<(), Unavailable>> + Send>,
 ) -> Result<(), ReceiveError> {
     let Terms { concurrency, give_up, shutdown, patience } = terms;
-    let (stop, stopping) = watch::channel(false);
     let (ended, coming) = mpsc::unbounded_channel();
     // On the engine's own thread: what is done is settled even if nobody waits for this any more, and if handlers keep all
     // other threads busy.
     let settling = client.spawn(settle_coming(consumer.clone(), coming));
-    let desk = Arc::new(Desk { consumer, stopping });
-    let (mut jobs, taken) = (JoinSet::new(), Taken(&*desk.consumer));
+    let line = Line::new(consumer.clone(), concurrency);
+    let desk = Arc::new(Desk { client: client.clone(), consumer: consumer.clone(), line, ended });
+    let (mut runners, taken) = (JoinSet::new(), Taken(&*consumer));
+    // Dropped before the runners are, so that none of them begins another job.
+    let closing = Closing {
+        line: desk.line.clone(),
+        watching: client.spawn(give_back_late(desk.line.clone(), client.clone())),
+    };
     let received = tokio::select! {
-        received = receive_all(&desk, concurrency, &ended, &mut jobs) => received,
+        received = receive_all(&desk, &mut runners) => received,
         () = shutdown => Ok(()),
         // Who settles has come to an end, and says below why.
-        () = ended.closed() => Ok(()),
+        () = desk.ended.closed() => Ok(()),
     };
-    stop.send_replace(true);
-    drop(ended);
+    drop(closing);
+    drop(desk);
     let all_settled = async {
-        let all = all_ended(&mut jobs).await;
+        let all = all_ended(&mut runners).await;
         all.and(joined(settling.await))
     };
     let mut all_settled = std::pin::pin!(all_settled);
@@ -151,10 +161,12 @@ pub(crate) async fn run_pool<C: Consumer>(
     received.and(drained.map_err(ReceiveError::from))
 }
 
-/// What the jobs of a pool share.
-struct Desk<C: Consumer> {
+/// What the runners of a pool share.
+pub(crate) struct Desk<C: Consumer> {
+    client: Client,
     consumer: Arc<C>,
-    stopping: watch::Receiver<bool>,
+    line: Arc<Line<C>>,
+    ended: mpsc::UnboundedSender<Ended<C>>,
 }
 
 /// What a consumer has taken: dropped, it is ended at once, as tasks are that nobody waits for.
@@ -166,41 +178,79 @@ impl<C: Consumer> Drop for Taken<'_, C> {
     }
 }
 
-impl<C: Consumer> Desk<C> {
-    async fn handle(&self, job: C::Begun, slot: Slot<C::Done>) -> Result<(), Unavailable> {
-        if *self.stopping.borrow() {
-            Box::pin(self.consumer.release(job)).await;
-            return Ok(());
-        }
-        if let Some(done) = self.consumer.handle(job).await? {
-            slot.hand_on(done);
-        }
-        Ok(())
+/// A line that is closed when this is dropped, and who watches it until then.
+struct Closing<C: Consumer> {
+    line: Arc<Line<C>>,
+    watching: JoinHandle<()>,
+}
+
+impl<C: Consumer> Drop for Closing<C> {
+    fn drop(&mut self) {
+        self.watching.abort();
+        self.line.close();
     }
 }
 
-/// Receives for ever, as much as there are free slots for.
+impl<C: Consumer> Desk<C> {
+    /// A slot for a job that needs no runner.
+    pub(crate) fn slot(&self) -> Slot<C> {
+        Slot::new(self.line.slot(), self.ended.clone())
+    }
+
+    /// A place for such a job beside the slots, as long as there is one: the slot stays free for another job.
+    pub(crate) fn slot_beside(&self) -> Slot<C> {
+        Slot::new(self.line.beside(), self.ended.clone())
+    }
+
+    /// Handles a job, and then what waits for longest, until nothing does.
+    async fn run(&self, first: Ready<C>) -> Result<(), Unavailable> {
+        let Ready { mut job, mut place, mut runner } = first;
+        if self.line.is_closed() {
+            self.consumer.give_back(job);
+            return Ok(());
+        }
+        let (mut turn, mut handled) = (self.client.elapsed(), 0);
+        loop {
+            match self.consumer.handle(job).await? {
+                Some(done) => self.hand_on(done, place),
+                None => drop(place),
+            }
+            match runner.next() {
+                Some(next) => (job, place) = next,
+                None => return Ok(()),
+            }
+            handled += 1;
+            // Handlers that never wait would leave the others of their runtime no turn.
+            if handled == limits::RUNNER_TURN_MAX || self.client.elapsed() >= turn + limits::RUNNER_TURN {
+                tokio::task::yield_now().await;
+                (turn, handled) = (self.client.elapsed(), 0);
+            }
+        }
+    }
+
+    /// Hands a job on, to be settled.
+    fn hand_on(&self, done: C::Done, place: Place<C>) {
+        // When the engine is gone nobody takes it any more; whoever receives is told of that.
+        let _ = self.ended.send(Ended { done, place });
+    }
+}
+
+/// Receives for ever, as much as there are free slots for, and ahead of them as the pace is.
 async fn receive_all<C: Consumer>(
     desk: &Arc<Desk<C>>,
-    concurrency: usize,
-    ended: &mpsc::UnboundedSender<Ended<C::Done>>,
-    jobs: &mut JoinSet<Result<(), Unavailable>>,
+    runners: &mut JoinSet<Result<(), Unavailable>>,
 ) -> Result<(), ReceiveError> {
-    let (all, beside) = (Arc::new(Semaphore::new(concurrency)), Arc::new(Semaphore::new(concurrency)));
     loop {
-        let mut free = all.clone().acquire_owned().await.expect("nobody closes the slots");
-        let more = all.available_permits().min(limits::RECEIVE_MAX - 1);
-        if let Ok(more) = all.clone().try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
-            free.merge(more);
+        let room = desk.line.room().await;
+        let mut received = desk.consumer.receive(room, limits::RECEIVE_WAIT).await?;
+        let elapsed = desk.client.elapsed();
+        desk.line.note_answer(elapsed);
+        desk.consumer.take(&mut received, desk);
+        for ready in desk.line.add(desk.consumer.begin(received), elapsed) {
+            let desk = desk.clone();
+            runners.spawn(async move { desk.run(ready).await });
         }
-        let mut slots = Slots::new(free, beside.clone(), ended.clone());
-        let mut received = desk.consumer.receive(slots.count(), limits::RECEIVE_WAIT).await?;
-        desk.consumer.take(&mut received, &mut slots);
-        for job in received {
-            let (desk, slot, job) = (desk.clone(), slots.one(), desk.consumer.begin(job));
-            jobs.spawn(async move { desk.handle(job, slot).await });
-        }
-        while let Some(ended) = jobs.try_join_next() {
+        while let Some(ended) = runners.try_join_next() {
             if let Ok(Err(unavailable)) = ended {
                 return Err(unavailable.into());
             }
@@ -208,9 +258,21 @@ async fn receive_all<C: Consumer>(
     }
 }
 
-async fn all_ended(jobs: &mut JoinSet<Result<(), Unavailable>>) -> Result<(), Unavailable> {
+/// Gives back what was received ahead of handlers that have become slow since: somebody else may handle it.
+async fn give_back_late<C: Consumer>(line: Arc<Line<C>>, client: Client) {
+    loop {
+        line.filled().await;
+        // An engine that is gone has nothing to be given back to.
+        if client.sleep(limits::AHEAD_WAITS_MAX).await.is_err() {
+            return;
+        }
+        line.give_back_before(client.elapsed().saturating_sub(limits::AHEAD_WAITS_MAX));
+    }
+}
+
+async fn all_ended(runners: &mut JoinSet<Result<(), Unavailable>>) -> Result<(), Unavailable> {
     let mut all = Ok(());
-    while let Some(ended) = jobs.join_next().await {
+    while let Some(ended) = runners.join_next().await {
         all = all.and(ended.unwrap_or(Ok(())));
     }
     all

@@ -2,70 +2,36 @@
 
 use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tokio::task::JoinSet;
 
 use crate::error::Unavailable;
 use crate::limits;
+use crate::processor::line::Place;
 use crate::processor::pool::Consumer;
 
-/// Free slots for jobs, and the way to who settles them.
-pub(crate) struct Slots<D> {
-    free: OwnedSemaphorePermit,
-    /// Places beside the slots, for jobs that wait for each other.
-    beside: Arc<Semaphore>,
-    ended: mpsc::UnboundedSender<Ended<D>>,
+/// The place of a job that needs no runner, and the way to who settles it.
+pub(crate) struct Slot<C: Consumer> {
+    place: Place<C>,
+    ended: mpsc::UnboundedSender<Ended<C>>,
 }
 
-/// The slot of one job.
-pub(crate) struct Slot<D> {
-    permit: OwnedSemaphorePermit,
-    ended: mpsc::UnboundedSender<Ended<D>>,
+/// A job whose handler has ended; its place is free again when it is settled.
+pub(crate) struct Ended<C: Consumer> {
+    pub(crate) done: C::Done,
+    pub(crate) place: Place<C>,
 }
 
-/// A job whose handler has ended; its slot is free again when it is settled.
-pub(crate) struct Ended<D> {
-    done: D,
-    permit: OwnedSemaphorePermit,
-}
-
-impl<D> Slots<D> {
-    pub(crate) fn new(
-        free: OwnedSemaphorePermit,
-        beside: Arc<Semaphore>,
-        ended: mpsc::UnboundedSender<Ended<D>>,
-    ) -> Slots<D> {
-        Slots { free, beside, ended }
+impl<C: Consumer> Slot<C> {
+    pub(crate) fn new(place: Place<C>, ended: mpsc::UnboundedSender<Ended<C>>) -> Slot<C> {
+        Slot { place, ended }
     }
 
-    /// How many there are.
-    pub(crate) fn count(&self) -> usize {
-        self.free.num_permits()
-    }
-
-    /// One of them.
-    pub(crate) fn one(&mut self) -> Slot<D> {
-        let permit = self.free.split(1).expect("no more is received than there are free slots");
-        Slot { permit, ended: self.ended.clone() }
-    }
-
-    /// A place beside them, as long as there is one: the slot stays free for another job.
-    pub(crate) fn one_beside(&mut self) -> Slot<D> {
-        match self.beside.clone().try_acquire_owned() {
-            Ok(permit) => Slot { permit, ended: self.ended.clone() },
-            Err(_) => self.one(),
-        }
-    }
-}
-
-impl<D> Slot<D> {
     /// Hands its job on, to be settled.
-    pub(crate) fn hand_on(self, done: D) {
+    pub(crate) fn hand_on(self, done: C::Done) {
         // When the engine is gone nobody takes it any more; whoever receives is told of that.
-        let _ = self.ended.send(Ended { done, permit: self.permit });
+        let _ = self.ended.send(Ended { done, place: self.place });
     }
 }
 
@@ -75,7 +41,7 @@ impl<D> Slot<D> {
 /// many the engine has one request to judge and one answer to give.
 pub(crate) async fn settle_coming<C: Consumer>(
     consumer: Arc<C>,
-    mut coming: mpsc::UnboundedReceiver<Ended<C::Done>>,
+    mut coming: mpsc::UnboundedReceiver<Ended<C>>,
 ) -> Result<(), Unavailable> {
     let (mut under_way, mut has_ended) = (JoinSet::new(), false);
     loop {
@@ -105,18 +71,11 @@ pub(crate) fn joined(ended: Result<Result<(), Unavailable>, JoinError>) -> Resul
     }
 }
 
-/// Settles a group, and lets go of its slots when that is answered.
-async fn settle<C: Consumer>(consumer: Arc<C>, come: Vec<Ended<C::Done>>) -> Result<(), Unavailable> {
-    let mut permits: Vec<OwnedSemaphorePermit> = Vec::new();
-    let mut all = Vec::with_capacity(come.len());
-    for Ended { done, permit } in come {
-        all.push(done);
-        match permits.iter_mut().find(|known| Arc::ptr_eq(known.semaphore(), permit.semaphore())) {
-            Some(permits) => permits.merge(permit),
-            None => permits.push(permit),
-        }
-    }
-    let settled = consumer.settle(all).await;
-    drop(permits);
+/// Settles a group, and lets go of its places when that is answered.
+async fn settle<C: Consumer>(consumer: Arc<C>, come: Vec<Ended<C>>) -> Result<(), Unavailable> {
+    let (done, places): (Vec<_>, Vec<_>) =
+        come.into_iter().map(|Ended { done, place }| (done, place)).unzip();
+    let settled = consumer.settle(done).await;
+    drop(places);
     settled
 }

@@ -32,8 +32,8 @@ use crate::processor::outcome::Failure;
 use crate::processor::outcome::Outcome;
 use crate::processor::outcome::Retry;
 use crate::processor::pool::Consumer;
+use crate::processor::pool::Desk;
 use crate::processor::settling::Slot;
-use crate::processor::settling::Slots;
 use crate::processor::settling::joined;
 use crate::processor::taker::Assignment;
 use crate::processor::taker::Taker;
@@ -103,7 +103,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     /// Handles one delivery and settles it.
     pub(crate) async fn handle_one(&self, delivery: Delivery) -> Result<Handled, Unavailable> {
         let _watching = self.keeping.locks.watched();
-        match self.run(self.begin(delivery)).await? {
+        match self.run(self.begin_one(delivery)).await? {
             Over::Ended(done) => self.settle_one(done).await,
             Over::Settled(handled) => Ok(handled),
         }
@@ -136,8 +136,15 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         }
     }
 
+    /// Keeps the lock of a delivery from now on.
+    fn begin_one(&self, delivery: Delivery) -> Begun {
+        let (cancel, cancelled) = watch::channel(false);
+        let lock = self.keeping.locks.keep(delivery.renewal(), delivery.lock_time(), cancel);
+        Begun { delivery, lock, cancelled }
+    }
+
     /// Gives a delivery to the one who takes it.
-    fn assign(&self, delivery: Delivery, taker: &Arc<dyn Taker>, slot: Slot<Done>) -> Assignment {
+    fn assign(&self, delivery: Delivery, taker: &Arc<dyn Taker>, slot: Slot<Self>) -> Assignment {
         let (cancel, cancelled) = watch::channel(false);
         let lock =
             self.keeping.locks.keep_taken(delivery.renewal(), delivery.lock_time(), cancel, taker.clone());
@@ -316,6 +323,11 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
     type Begun = Begun;
     type Done = Done;
 
+    /// What has to be let through a gate, or is taken, is not received ahead.
+    fn ahead_max(&self) -> usize {
+        if self.gate.is_none() && self.taker.is_none() { limits::AHEAD_MAX } else { 0 }
+    }
+
     async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
         let Some(gate) = &self.gate else {
             return self.queue.receive_many(max, wait).await;
@@ -334,14 +346,14 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         }
     }
 
-    fn take(&self, received: &mut Vec<Delivery>, slots: &mut Slots<Done>) {
+    fn take(&self, received: &mut Vec<Delivery>, desk: &Desk<Self>) {
         let Some(taker) = &self.taker else { return };
         let takes = |delivery: &mut Delivery| taker.takes(delivery.message());
         let taken = received.extract_if(.., takes);
         let taken: Vec<_> = taken
             .map(|delivery| {
                 // Suspects wait for each other, and others are to go on beside them.
-                let slot = if delivery.message().is_suspect() { slots.one_beside() } else { slots.one() };
+                let slot = if delivery.message().is_suspect() { desk.slot_beside() } else { desk.slot() };
                 self.assign(delivery, taker, slot)
             })
             .collect();
@@ -356,10 +368,10 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         }
     }
 
-    fn begin(&self, delivery: Delivery) -> Begun {
-        let (cancel, cancelled) = watch::channel(false);
-        let lock = self.keeping.locks.keep(delivery.renewal(), delivery.lock_time(), cancel);
-        Begun { delivery, lock, cancelled }
+    fn begin(&self, deliveries: Vec<Delivery>) -> Vec<(usize, Begun)> {
+        let begun =
+            deliveries.into_iter().map(|delivery| (delivery.message().body.len(), self.begin_one(delivery)));
+        begun.collect()
     }
 
     async fn handle(&self, job: Begun) -> Result<Option<Done>, Unavailable> {
@@ -383,7 +395,7 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         all
     }
 
-    async fn release(&self, mut job: Begun) {
-        let _ = job.delivery.release().await;
+    fn give_back(&self, job: Begun) {
+        job.delivery.give_back();
     }
 }

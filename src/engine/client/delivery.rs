@@ -265,6 +265,13 @@ impl Delivery {
         Ok(settled)
     }
 
+    /// Gives it back unstarted. It is asked before this returns, so that whatever is asked later finds it given back; nobody
+    /// hears whether its lock was lost before.
+    pub(crate) fn give_back(mut self) {
+        self.hold.client.give_back(self.hold.command(Settlement::Release));
+        self.note_settled();
+    }
+
     /// How it is named in a command that settles it.
     pub(crate) fn to_settle(&self) -> Held {
         self.hold.held()

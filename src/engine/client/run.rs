@@ -182,6 +182,16 @@ impl Run {
         self.end(0, None).await
     }
 
+    /// Gives back all that is left as if it had not been handed out. It is asked before this returns, so that whatever is
+    /// asked later finds it given back; nobody hears whether its lock was lost before.
+    pub(crate) fn give_back(mut self) {
+        let (completion, first) = (CompletionCommand::default(), self.first());
+        let settlement = RunSettlement { completed: 0, completion, next: None, keep_rest: false, first };
+        let (queue, token) = (self.hold.queue.clone(), self.hold.token);
+        self.hold.client.give_back(Command::SettleRun { queue, token, settlement });
+        self.hold.settled = true;
+    }
+
     /// Completes the first messages, ends the next in its own way, and gives back the others.
     async fn end(&mut self, completed: usize, next: Option<Settlement>) -> Result<(), SettleError> {
         let completion = CompletionCommand::default();

@@ -1,0 +1,278 @@
+//! The slots of handlers, and what was received ahead of them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::limits;
+use crate::processor::pace::Pace;
+use crate::processor::pool::Consumer;
+
+/// The slots of handlers, and the jobs that were received ahead of them, oldest first. All that is in hand is counted,
+/// until it is settled.
+///
+/// # Dropping
+/// What waits is given back uncounted as soon as the line is [closed](Line::close).
+pub(crate) struct Line<C: Consumer> {
+    consumer: Arc<C>,
+    state: Mutex<State<C::Begun>>,
+    /// Rung when there may be room for another receive.
+    room: Notify,
+    /// Rung when something waits that has not waited before.
+    filled: Notify,
+}
+
+struct State<J> {
+    waiting: VecDeque<Waiting<J>>,
+    /// Bytes of the bodies that wait.
+    bytes: usize,
+    /// Slots that nobody has.
+    free: usize,
+    /// Places beside the slots that nobody has.
+    beside: usize,
+    in_hand: usize,
+    in_hand_max: usize,
+    ahead_max: usize,
+    pace: Pace,
+    is_closed: bool,
+}
+
+/// A job that waits for a slot.
+struct Waiting<J> {
+    job: J,
+    bytes: usize,
+    /// Since when it waits, in the clock's elapsed time.
+    since: Duration,
+}
+
+/// A job's place among those in hand, until it is settled.
+pub(crate) struct Place<C: Consumer> {
+    line: Arc<Line<C>>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// In hand, and nothing else.
+    InHand,
+    /// It has a slot, until it is settled.
+    Slot,
+    /// It has a place beside the slots.
+    Beside,
+}
+
+/// A slot, whose handler goes on with what waits.
+pub(crate) struct Runner<C: Consumer> {
+    line: Arc<Line<C>>,
+    has_slot: bool,
+}
+
+/// A job that may begin at once, with its slot.
+pub(crate) struct Ready<C: Consumer> {
+    pub(crate) job: C::Begun,
+    pub(crate) place: Place<C>,
+    pub(crate) runner: Runner<C>,
+}
+
+impl<C: Consumer> Line<C> {
+    /// A line for so many handlers at once.
+    pub(crate) fn new(consumer: Arc<C>, concurrency: usize) -> Arc<Line<C>> {
+        let ahead_max = consumer.ahead_max();
+        let state = State {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            free: concurrency,
+            beside: concurrency,
+            in_hand: 0,
+            in_hand_max: concurrency + limits::GROUPS_AHEAD_MAX * ahead_max,
+            ahead_max,
+            pace: Pace::default(),
+            is_closed: false,
+        };
+        Arc::new(Line { consumer, state: Mutex::new(state), room: Notify::new(), filled: Notify::new() })
+    }
+
+    /// Waits until it is time for another receive, and says for how many jobs.
+    pub(crate) async fn room(&self) -> usize {
+        loop {
+            let room = self.state().room();
+            if room > 0 {
+                return room;
+            }
+            self.room.notified().await;
+        }
+    }
+
+    /// Notes that a receive was answered.
+    pub(crate) fn note_answer(&self, elapsed: Duration) {
+        let mut state = self.state();
+        let ahead_max = state.ahead_max;
+        state.pace.note_answer(elapsed, ahead_max);
+    }
+
+    /// A slot for a job until it is settled, if there is one.
+    pub(crate) fn slot(self: &Arc<Line<C>>) -> Place<C> {
+        let mut state = self.state();
+        state.free = state.free.checked_sub(1).expect("no more is taken than there are free slots");
+        state.in_hand += 1;
+        Place { line: self.clone(), kind: Kind::Slot }
+    }
+
+    /// A place beside the slots, as long as there is one: the slot stays free for another job.
+    pub(crate) fn beside(self: &Arc<Line<C>>) -> Place<C> {
+        {
+            let mut state = self.state();
+            if let Some(beside) = state.beside.checked_sub(1) {
+                state.beside = beside;
+                state.in_hand += 1;
+                return Place { line: self.clone(), kind: Kind::Beside };
+            }
+        }
+        self.slot()
+    }
+
+    /// Lets jobs begin for which there is a slot; the others wait. What comes when it is closed is given back.
+    pub(crate) fn add(self: &Arc<Line<C>>, jobs: Vec<(usize, C::Begun)>, elapsed: Duration) -> Vec<Ready<C>> {
+        let mut state = self.state();
+        if state.is_closed {
+            drop(state);
+            jobs.into_iter().for_each(|(_, job)| self.consumer.give_back(job));
+            return Vec::new();
+        }
+        state.in_hand += jobs.len();
+        let mut begun = Vec::with_capacity(jobs.len().min(state.free));
+        let was_empty = state.waiting.is_empty();
+        for (bytes, job) in jobs {
+            // What waits already goes first.
+            if state.free > 0 && state.waiting.is_empty() {
+                state.free -= 1;
+                let runner = Runner { line: self.clone(), has_slot: true };
+                begun.push(Ready { job, place: self.in_hand(), runner });
+            } else {
+                state.bytes += bytes;
+                state.waiting.push_back(Waiting { job, bytes, since: elapsed });
+            }
+        }
+        if was_empty && !state.waiting.is_empty() {
+            self.filled.notify_one();
+        }
+        begun
+    }
+
+    /// Waits until something waits for a slot.
+    pub(crate) async fn filled(&self) {
+        while self.state().waiting.is_empty() {
+            self.filled.notified().await;
+        }
+    }
+
+    /// Gives back uncounted what waits since before an instant: handlers have become slow.
+    pub(crate) fn give_back_before(&self, until: Duration) {
+        let mut late = Vec::new();
+        {
+            let mut state = self.state();
+            while state.waiting.front().is_some_and(|first| first.since <= until) {
+                late.extend(state.pop());
+                state.in_hand -= 1;
+            }
+            if !late.is_empty() {
+                state.pace.slow_down();
+            }
+        }
+        late.into_iter().for_each(|job| self.consumer.give_back(job));
+    }
+
+    /// Lets nothing begin any more, and gives back uncounted what waits.
+    pub(crate) fn close(&self) {
+        let waiting = {
+            let mut state = self.state();
+            state.is_closed = true;
+            state.bytes = 0;
+            state.in_hand -= state.waiting.len();
+            std::mem::take(&mut state.waiting)
+        };
+        waiting.into_iter().for_each(|waiting| self.consumer.give_back(waiting.job));
+    }
+
+    /// Whether nothing is to begin any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state().is_closed
+    }
+
+    fn in_hand(self: &Arc<Line<C>>) -> Place<C> {
+        Place { line: self.clone(), kind: Kind::InHand }
+    }
+
+    /// Changes what is there, and tells who waits for room if there is some now.
+    fn change<T>(&self, change: impl FnOnce(&mut State<C::Begun>) -> T) -> T {
+        let mut state = self.state();
+        let (before, changed) = (state.room(), change(&mut state));
+        if before == 0 && state.room() > 0 {
+            self.room.notify_one();
+        }
+        changed
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<C::Begun>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<J> State<J> {
+    /// How many jobs to ask for; 0 as long as enough waits.
+    fn room(&self) -> usize {
+        let (ahead, waiting) = (self.pace.ahead(), self.waiting.len());
+        if waiting > ahead / 2 || self.bytes > limits::RECEIVE_BYTES_MAX / 2 {
+            return 0;
+        }
+        let wanted = (self.free + ahead - waiting).min(self.in_hand_max.saturating_sub(self.in_hand));
+        wanted.min(limits::RECEIVE_MAX)
+    }
+
+    fn pop(&mut self) -> Option<J> {
+        let Waiting { job, bytes, .. } = self.waiting.pop_front()?;
+        self.bytes -= bytes;
+        Some(job)
+    }
+}
+
+impl<C: Consumer> Drop for Place<C> {
+    fn drop(&mut self) {
+        self.line.change(|state| {
+            state.in_hand -= 1;
+            match self.kind {
+                Kind::InHand => {}
+                Kind::Slot => state.free += 1,
+                Kind::Beside => state.beside += 1,
+            }
+        });
+    }
+}
+
+impl<C: Consumer> Runner<C> {
+    /// Notes that a handler has ended, and takes what waits for longest; none when nothing does. Then the slot is free.
+    pub(crate) fn next(&mut self) -> Option<(C::Begun, Place<C>)> {
+        let line = &self.line;
+        let next = line.change(|state| {
+            state.pace.note_ended();
+            let next = state.pop();
+            state.free += usize::from(next.is_none());
+            next
+        });
+        self.has_slot = next.is_some();
+        next.map(|job| (job, line.in_hand()))
+    }
+}
+
+impl<C: Consumer> Drop for Runner<C> {
+    fn drop(&mut self) {
+        if self.has_slot {
+            self.line.change(|state| state.free += 1);
+        }
+    }
+}
