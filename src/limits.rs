@@ -298,6 +298,9 @@ pub const RUNNER_TURN_MAX: u32 = 64;
 /// How long a task of a processor goes on with messages whose handlers never wait, before it lets other tasks go on.
 pub const RUNNER_TURN: Duration = Duration::from_micros(100);
 
+/// Most runs that a processor receives together: each is a request.
+pub const RUNS_MAX: usize = 256;
+
 /// Most deliveries a processor handles at once: each has a lock to renew, and most have a task.
 pub const CONCURRENCY_MAX: usize = 16_384;
 
@@ -313,6 +316,10 @@ pub const CANCEL_GRACE: Duration = Duration::from_secs(1);
 /// Groups of messages that a processor settles at a time: one that the engine commits, and one behind it. What is done
 /// meanwhile waits a moment and is settled together.
 pub const GROUPS_UNDER_WAY_MAX: usize = 2;
+
+/// Messages after which a second group leaves although more is about to come: then the engine prepares it while the first is
+/// committed, and has enough to do.
+pub const GROUP_LARGE: usize = 256;
 
 /// How long one receive of a processor waits; it only bounds how long a lost wake-up could last.
 pub const RECEIVE_WAIT: Duration = Duration::from_secs(60);

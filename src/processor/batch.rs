@@ -4,6 +4,8 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -107,6 +109,8 @@ pub(crate) struct Batches<H, T> {
     pub(crate) keeping: Keeping,
     pub(crate) delays: Delays,
     pub(crate) len_max: usize,
+    /// How many runs the last receive brought.
+    pub(crate) received: AtomicUsize,
     pub(crate) body: PhantomData<fn() -> T>,
 }
 
@@ -209,9 +213,12 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
         (limits::AHEAD_MAX / self.len_max).max(1)
     }
 
-    async fn receive(&self, _max: usize, wait: Duration) -> Result<Vec<Run>, ReceiveError> {
-        let run = self.queue.receive_run(self.len_max, wait).await?;
-        Ok(run.into_iter().collect())
+    async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Run>, ReceiveError> {
+        // Each run is a request: twice as many as there were last time, so that few are in vain.
+        let max = max.min(2 * self.received.load(Ordering::Relaxed) + 1).min(limits::RUNS_MAX);
+        let runs = self.queue.receive_runs(max, self.len_max, wait).await?;
+        self.received.store(runs.len(), Ordering::Relaxed);
+        Ok(runs)
     }
 
     fn begin(&self, runs: Vec<Run>) -> Vec<(usize, BegunRun)> {

@@ -37,6 +37,10 @@ struct State<J> {
     beside: usize,
     in_hand: usize,
     in_hand_max: usize,
+    /// Jobs whose handlers have ended, and which nobody has asked the engine to settle yet; for a moment fewer than none.
+    unsettled: isize,
+    /// Whether the last receive brought less than was asked for.
+    is_exhausted: bool,
     ahead_max: usize,
     pace: Pace,
     is_closed: bool,
@@ -90,6 +94,8 @@ impl<C: Consumer> Line<C> {
             beside: concurrency,
             in_hand: 0,
             in_hand_max: concurrency + limits::GROUPS_AHEAD_MAX * ahead_max,
+            unsettled: 0,
+            is_exhausted: false,
             ahead_max,
             pace: Pace::default(),
             is_closed: false,
@@ -108,11 +114,22 @@ impl<C: Consumer> Line<C> {
         }
     }
 
-    /// Notes that a receive was answered.
-    pub(crate) fn note_answer(&self, elapsed: Duration) {
+    /// Notes that a receive of up to `max` jobs was answered with so many.
+    pub(crate) fn note_answer(&self, (received, max): (usize, usize), elapsed: Duration) {
         let mut state = self.state();
         let ahead_max = state.ahead_max;
         state.pace.note_answer(elapsed, ahead_max);
+        state.is_exhausted = received < max;
+    }
+
+    /// Notes that the engine was asked to settle so many.
+    pub(crate) fn note_asked(&self, count: usize) {
+        self.change(|state| state.unsettled -= isize::try_from(count).unwrap_or(isize::MAX));
+    }
+
+    /// Whether something waits for a slot.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.state().waiting.is_empty()
     }
 
     /// A slot for a job until it is settled, if there is one.
@@ -166,7 +183,7 @@ impl<C: Consumer> Line<C> {
 
     /// Waits until something waits for a slot.
     pub(crate) async fn filled(&self) {
-        while self.state().waiting.is_empty() {
+        while !self.has_waiting() {
             self.filled.notified().await;
         }
     }
@@ -227,17 +244,29 @@ impl<J> State<J> {
     /// How many jobs to ask for; 0 as long as enough waits.
     fn room(&self) -> usize {
         let (ahead, waiting) = (self.pace.ahead(), self.waiting.len());
-        if waiting > ahead / 2 || self.bytes > limits::RECEIVE_BYTES_MAX / 2 {
+        let enough = match self.is_exhausted && ahead > 0 {
+            // Nothing else was ready: what is in hand is settled first, so that what it frees is handed out with it.
+            true if self.unsettled > 0 => return 0,
+            true => 0,
+            false => ahead / 2,
+        };
+        if waiting > enough || self.bytes > limits::RECEIVE_BYTES_MAX / 2 {
             return 0;
         }
-        let wanted = (self.free + ahead - waiting).min(self.in_hand_max.saturating_sub(self.in_hand));
-        wanted.min(limits::RECEIVE_MAX)
+        (self.free + ahead).min(self.in_hand_max.saturating_sub(self.in_hand)).min(limits::RECEIVE_MAX)
     }
 
     fn pop(&mut self) -> Option<J> {
         let Waiting { job, bytes, .. } = self.waiting.pop_front()?;
         self.bytes -= bytes;
         Some(job)
+    }
+}
+
+impl<C: Consumer> Place<C> {
+    /// Whether its job was handled by a [`Runner`].
+    pub(crate) fn is_of_runner(&self) -> bool {
+        self.kind == Kind::InHand
     }
 }
 
@@ -255,11 +284,13 @@ impl<C: Consumer> Drop for Place<C> {
 }
 
 impl<C: Consumer> Runner<C> {
-    /// Notes that a handler has ended, and takes what waits for longest; none when nothing does. Then the slot is free.
-    pub(crate) fn next(&mut self) -> Option<(C::Begun, Place<C>)> {
+    /// Notes that a handler has ended, and whether its job is to be settled; takes what waits for longest. None when nothing
+    /// does: then the slot is free.
+    pub(crate) fn next(&mut self, is_unsettled: bool) -> Option<(C::Begun, Place<C>)> {
         let line = &self.line;
         let next = line.change(|state| {
             state.pace.note_ended();
+            state.unsettled += isize::from(is_unsettled);
             let next = state.pop();
             state.free += usize::from(next.is_none());
             next

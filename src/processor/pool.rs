@@ -125,10 +125,10 @@ pub(crate) async fn run_pool<C: Consumer>(
 ) -> Result<(), ReceiveError> {
     let Terms { concurrency, give_up, shutdown, patience } = terms;
     let (ended, coming) = mpsc::unbounded_channel();
+    let line = Line::new(consumer.clone(), concurrency);
     // On the engine's own thread: what is done is settled even if nobody waits for this any more, and if handlers keep all
     // other threads busy.
-    let settling = client.spawn(settle_coming(consumer.clone(), coming));
-    let line = Line::new(consumer.clone(), concurrency);
+    let settling = client.spawn(settle_coming(consumer.clone(), line.clone(), coming));
     let desk = Arc::new(Desk { client: client.clone(), consumer: consumer.clone(), line, ended });
     let (mut runners, taken) = (JoinSet::new(), Taken(&*consumer));
     // Dropped before the runners are, so that none of them begins another job.
@@ -211,11 +211,13 @@ impl<C: Consumer> Desk<C> {
         }
         let (mut turn, mut handled) = (self.client.elapsed(), 0);
         loop {
-            match self.consumer.handle(job).await? {
+            let done = self.consumer.handle(job).await?;
+            let is_unsettled = done.is_some();
+            match done {
                 Some(done) => self.hand_on(done, place),
                 None => drop(place),
             }
-            match runner.next() {
+            match runner.next(is_unsettled) {
                 Some(next) => (job, place) = next,
                 None => return Ok(()),
             }
@@ -244,7 +246,7 @@ async fn receive_all<C: Consumer>(
         let room = desk.line.room().await;
         let mut received = desk.consumer.receive(room, limits::RECEIVE_WAIT).await?;
         let elapsed = desk.client.elapsed();
-        desk.line.note_answer(elapsed);
+        desk.line.note_answer((received.len(), room), elapsed);
         desk.consumer.take(&mut received, desk);
         for ready in desk.line.add(desk.consumer.begin(received), elapsed) {
             let desk = desk.clone();

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -231,6 +232,7 @@ impl Processor {
             handler: Arc::new(handler),
             delays: self.delays.clone(),
             len_max: len_max.clamp(1, limits::RECEIVE_MAX),
+            received: AtomicUsize::new(0),
             body: PhantomData,
         };
         let (_watching, patience) = (batches.keeping.locks.watched(), self.patience());

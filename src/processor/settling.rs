@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::error::Unavailable;
 use crate::limits;
+use crate::processor::line::Line;
 use crate::processor::line::Place;
 use crate::processor::pool::Consumer;
 
@@ -38,21 +39,28 @@ impl<C: Consumer> Slot<C> {
 /// Settles what comes until nobody is left who could hand on more.
 ///
 /// What comes while two groups are under way goes together into the next: who is alone does not wait, and where there are
-/// many the engine has one request to judge and one answer to give.
+/// many the engine has one request to judge and one answer to give. As long as handlers are waited for, more is about to
+/// come, and a second group leaves only when it is large.
 pub(crate) async fn settle_coming<C: Consumer>(
     consumer: Arc<C>,
+    line: Arc<Line<C>>,
     mut coming: mpsc::UnboundedReceiver<Ended<C>>,
 ) -> Result<(), Unavailable> {
     let (mut under_way, mut has_ended) = (JoinSet::new(), false);
     loop {
+        let may_leave = match under_way.len() {
+            0 => true,
+            some if some < limits::GROUPS_UNDER_WAY_MAX => {
+                coming.len() >= limits::GROUP_LARGE || !line.has_waiting()
+            }
+            _ => false,
+        };
         let mut come = Vec::new();
         tokio::select! {
-            count = coming.recv_many(&mut come, limits::COMPLETE_ALL_MAX),
-                if !has_ended && under_way.len() < limits::GROUPS_UNDER_WAY_MAX =>
-            {
+            count = coming.recv_many(&mut come, limits::COMPLETE_ALL_MAX), if !has_ended && may_leave => {
                 has_ended = count == 0;
                 if !has_ended {
-                    under_way.spawn(settle(consumer.clone(), come));
+                    under_way.spawn(settle(consumer.clone(), line.clone(), come));
                 }
             }
             Some(answered) = under_way.join_next() => joined(answered)?,
@@ -72,10 +80,16 @@ pub(crate) fn joined(ended: Result<Result<(), Unavailable>, JoinError>) -> Resul
 }
 
 /// Settles a group, and lets go of its places when that is answered.
-async fn settle<C: Consumer>(consumer: Arc<C>, come: Vec<Ended<C>>) -> Result<(), Unavailable> {
+async fn settle<C: Consumer>(
+    consumer: Arc<C>,
+    line: Arc<Line<C>>,
+    come: Vec<Ended<C>>,
+) -> Result<(), Unavailable> {
     let (done, places): (Vec<_>, Vec<_>) =
         come.into_iter().map(|Ended { done, place }| (done, place)).unzip();
-    let settled = consumer.settle(done).await;
+    let count = places.iter().filter(|place| place.is_of_runner()).count();
+    // The engine is asked when settling is first polled, which is before this is noted.
+    let (settled, ()) = tokio::join!(consumer.settle(done), async { line.note_asked(count) });
     drop(places);
     settled
 }

@@ -1,5 +1,7 @@
 //! What a processor promises of messages that are taken.
 
+mod ahead;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -12,6 +12,7 @@ mod once;
 pub(crate) mod queue;
 pub(crate) mod received;
 pub(crate) mod run;
+mod runs;
 pub(crate) mod scheduled;
 pub(crate) mod settling;
 pub(crate) mod taken;
