@@ -92,6 +92,10 @@ impl Assignment {
     }
 
     /// The span it is handled in.
+    #[cfg_attr(
+        all(test, not(feature = "daemon")),
+        expect(dead_code, reason = "only handlers of the daemon do something inside")
+    )]
     pub(crate) fn span(&self) -> &Span {
         &self.span
     }
