@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tracing::Instrument;
 
 use crate::engine::Completion;
@@ -118,13 +117,12 @@ pub(crate) struct Batches<H, T> {
 pub(crate) struct BegunRun {
     run: Run,
     lock: KeptLock,
-    cancelled: watch::Receiver<bool>,
 }
 
 impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
     async fn handle_run(&self, begun: BegunRun) -> Result<Handled, Unavailable> {
-        let BegunRun { mut run, mut lock, cancelled } = begun;
-        if *cancelled.borrow() {
+        let BegunRun { mut run, lock } = begun;
+        if lock.signal().is_raised() {
             // It has waited for a thread for too long.
             return Ok(Handled::Lost);
         }
@@ -149,14 +147,14 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
             Arc::new(run.messages()[0].clone()),
             self.queue.clone(),
             run.lock_token(),
-            cancelled,
+            lock.signal().clone(),
             self.keeping.give_up.clone(),
         );
         let handler = self.handler.clone();
         let span = span_of(&self.queue, &run.messages()[0]);
         let handling = async move { handler.handle(context, bodies).await };
         let client = self.queue.client();
-        let invoked = invoke(client, &mut lock, &self.keeping.give_up, handling).instrument(span);
+        let invoked = invoke(client, &lock, &self.keeping.give_up, handling).instrument(span);
         match invoked.await? {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,
@@ -224,9 +222,8 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
     fn begin(&self, runs: Vec<Run>) -> Vec<(usize, BegunRun)> {
         let begun = runs.into_iter().map(|run| {
             let bytes = run.messages().iter().map(|message| message.body.len()).sum();
-            let (cancel, cancelled) = watch::channel(false);
-            let lock = self.keeping.locks.keep(run.renewal(), run.lock_time(), cancel);
-            (bytes, BegunRun { run, lock, cancelled })
+            let lock = self.keeping.locks.keep(run.renewal(), run.lock_time());
+            (bytes, BegunRun { run, lock })
         });
         begun.collect()
     }

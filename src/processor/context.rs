@@ -11,6 +11,7 @@ use crate::engine::Received;
 use crate::error::Misuse;
 use crate::error::QueueError;
 use crate::processor::invocation::told;
+use crate::processor::signal::Signal;
 use crate::token::LockToken;
 
 /// What a handler knows beside the body: the message, its attempt, its workflow's state, and whether to stop.
@@ -19,7 +20,7 @@ pub struct Context {
     message: Arc<Received>,
     queue: Queue,
     token: LockToken,
-    cancelled: watch::Receiver<bool>,
+    lock: Arc<Signal>,
     /// Raised when handlers that still run are to end: the processor was stopped, and its drain time is over.
     given_up: watch::Receiver<bool>,
 }
@@ -29,10 +30,10 @@ impl Context {
         message: Arc<Received>,
         queue: Queue,
         token: LockToken,
-        cancelled: watch::Receiver<bool>,
+        lock: Arc<Signal>,
         given_up: watch::Receiver<bool>,
     ) -> Context {
-        Context { message, queue, token, cancelled, given_up }
+        Context { message, queue, token, lock, given_up }
     }
 
     /// The message; in a batch, the first.
@@ -86,19 +87,15 @@ impl Context {
     /// Waits until the handler is to end soon, as [`Context::is_cancelled`] says. One that still runs is dropped a second after its
     /// lock was lost, three seconds after the drain time was over.
     pub async fn cancelled(&self) {
-        let lost = async {
-            // Once the delivery is over, nobody is left who could say that its lock was lost.
-            let _ = self.cancelled.clone().wait_for(|cancelled| *cancelled).await;
-        };
         tokio::select! {
-            () = lost => {}
+            () = self.lock.raised() => {}
             () = told(&self.given_up) => {}
         }
     }
 
     /// Whether the lock was lost, or the delivery is settled.
     pub(crate) fn is_lost(&self) -> bool {
-        *self.cancelled.borrow() || self.cancelled.has_changed().is_err()
+        self.lock.is_raised()
     }
 
     /// Whether the handler has outlasted the drain of its processor.

@@ -37,7 +37,7 @@ const OUTLASTED: &str =
 /// [`Unavailable`] when the engine went away before: with it went the lock.
 pub(crate) async fn invoke<T>(
     client: &Client,
-    lock: &mut KeptLock,
+    lock: &KeptLock,
     give_up: &watch::Receiver<bool>,
     handling: impl Future<Output = Result<T, Failure>>,
 ) -> Result<Option<Result<T, Failure>>, Unavailable> {

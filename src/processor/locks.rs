@@ -9,8 +9,6 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::sync::oneshot;
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::engine::Client;
@@ -19,6 +17,7 @@ use crate::error::Unavailable;
 use crate::limits;
 use crate::processor::renewal::first_due;
 use crate::processor::renewal::keep_until_lost;
+use crate::processor::signal::Signal;
 use crate::processor::taker::Taker;
 
 /// Keeps locks while handlers run, as long as they are [watched](Locks::watched).
@@ -52,23 +51,29 @@ struct Lock {
     renewal: Renewal,
     since: Duration,
     lasts: Duration,
-    /// Tells the handler.
-    cancel: watch::Sender<bool>,
+    /// Tells the handler, and who runs it when that has had the time to end by itself.
+    signal: Arc<Signal>,
     /// Who has taken the message, if it has no task of its own.
     taker: Option<Arc<dyn Taker>>,
-    /// Tells who runs the handler, when that has had the time to end by itself.
-    lost: oneshot::Sender<Result<(), Unavailable>>,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.signal.end();
+    }
 }
 
 /// A lock that is kept until this is dropped.
 pub(crate) struct KeptLock {
     locks: Arc<Locks>,
     due: Due,
-    lost: oneshot::Receiver<Result<(), Unavailable>>,
+    signal: Arc<Signal>,
 }
 
 impl Drop for KeptLock {
     fn drop(&mut self) {
+        // It may be renewed just now.
+        self.signal.end();
         let removed = self.locks.noted().due.remove(&self.due);
         // Here the list is free again: this wakes others.
         drop(removed);
@@ -90,15 +95,20 @@ impl KeptLock {
         self.due.1
     }
 
+    /// What becomes of it.
+    pub(crate) fn signal(&self) -> &Arc<Signal> {
+        &self.signal
+    }
+
     /// Waits until it is lost, and its handler has had the time to end by itself.
     ///
     /// # Errors
     /// [`Unavailable`] when the engine went away: with it went the lock.
-    pub(crate) async fn lost(&mut self) -> Result<(), Unavailable> {
-        match (&mut self.lost).await {
-            Ok(lost) => lost,
+    pub(crate) async fn lost(&self) -> Result<(), Unavailable> {
+        match self.signal.lost().await {
+            Some(lost) => lost,
             // Nobody keeps it any more. If that is because the engine is gone, it says why.
-            Err(_) => Box::pin(self.locks.client.sleep(Duration::ZERO)).await,
+            None => Box::pin(self.locks.client.sleep(Duration::ZERO)).await,
         }
     }
 }
@@ -109,15 +119,9 @@ impl Locks {
         Arc::new(Locks { client, renew_for, noted: Mutex::default(), earlier: Notify::new() })
     }
 
-    /// Keeps a lock that was taken at an instant of the clock's elapsed time, for so long; says through `cancel` when it is
-    /// lost.
-    pub(crate) fn keep(
-        self: &Arc<Locks>,
-        renewal: Renewal,
-        taken: (Duration, Duration),
-        cancel: watch::Sender<bool>,
-    ) -> KeptLock {
-        self.note(renewal, taken, cancel, None)
+    /// Keeps a lock that was taken at an instant of the clock's elapsed time, for so long.
+    pub(crate) fn keep(self: &Arc<Locks>, renewal: Renewal, taken: (Duration, Duration)) -> KeptLock {
+        self.note(renewal, taken, None)
     }
 
     /// Keeps the lock of a message that a taker takes.
@@ -125,10 +129,9 @@ impl Locks {
         self: &Arc<Locks>,
         renewal: Renewal,
         taken: (Duration, Duration),
-        cancel: watch::Sender<bool>,
         taker: Arc<dyn Taker>,
     ) -> KeptLock {
-        self.note(renewal, taken, cancel, Some(taker))
+        self.note(renewal, taken, Some(taker))
     }
 
     /// Notes a lock. If it is due before the instant the engine was asked for, whoever watches is told.
@@ -136,24 +139,25 @@ impl Locks {
         self: &Arc<Locks>,
         renewal: Renewal,
         taken: (Duration, Duration),
-        cancel: watch::Sender<bool>,
         taker: Option<Arc<dyn Taker>>,
     ) -> KeptLock {
         let (since, lasts) = taken;
-        let (tell, lost) = oneshot::channel();
+        let signal = Arc::new(Signal::default());
         let mut noted = self.noted();
         noted.next += 1;
         let number = noted.next;
         let due = (first_due(since, lasts, self.renew_for), number);
         if !noted.is_over {
-            noted.due.insert(due, Lock { number, renewal, since, lasts, cancel, taker, lost: tell });
+            noted.due.insert(due, Lock { number, renewal, since, lasts, signal: signal.clone(), taker });
+        } else {
+            signal.end();
         }
         let is_earlier = !noted.is_over && noted.asked_for.is_none_or(|asked_for| due.0 < asked_for);
         drop(noted);
         if is_earlier {
             self.earlier.notify_one();
         }
-        KeptLock { locks: self.clone(), due, lost }
+        KeptLock { locks: self.clone(), due, signal }
     }
 
     /// Watches them in a task of its own: whoever waits for the processor may do something else meanwhile.
@@ -219,15 +223,15 @@ impl Locks {
 
 impl Lock {
     /// Renews it until it is lost, or until nobody wants it any more.
-    async fn keep(mut self, client: Client, renew_for: Duration) {
+    async fn keep(self, client: Client, renew_for: Duration) {
         let kept = tokio::select! {
             kept = keep_until_lost(&client, &self.renewal, self.since, self.lasts, renew_for) => kept,
-            () = self.lost.closed() => return,
+            () = self.signal.ended() => return,
         };
         self.tell();
         tokio::select! {
             _ = client.sleep(limits::CANCEL_GRACE) => {}
-            () = self.lost.closed() => return,
+            () = self.signal.ended() => return,
         }
         self.give_up(kept);
     }
@@ -235,7 +239,7 @@ impl Lock {
     /// Tells who handles the message that it is lost.
     fn tell(&self) {
         // The flag first: a taker that does not know the number yet looks at the flag when it begins.
-        self.cancel.send_replace(true);
+        self.signal.raise();
         if let Some(taker) = &self.taker {
             taker.cancel(self.number);
         }
@@ -243,7 +247,7 @@ impl Lock {
 
     /// Ends who handles the message, and has had the time to end by itself.
     fn give_up(self, lost: Result<(), Unavailable>) {
-        let _ = self.lost.send(lost);
+        self.signal.lose(lost);
         if let Some(taker) = &self.taker {
             taker.give_up(self.number);
         }

@@ -16,6 +16,7 @@ mod pool;
 mod processor;
 mod renewal;
 mod settling;
+mod signal;
 mod single;
 mod taker;
 #[cfg(test)]
@@ -36,6 +37,8 @@ pub use crate::processor::outcome::Failure;
 pub use crate::processor::outcome::Outcome;
 pub use crate::processor::pool::Running;
 pub use crate::processor::processor::Processor;
+#[cfg(all(test, feature = "daemon"))]
+pub(crate) use crate::processor::signal::Signal;
 pub(crate) use crate::processor::single::Handled;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::processor::taker::Assignment;

@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 use tracing::Span;
@@ -71,7 +70,6 @@ pub(crate) enum Handled {
 pub(crate) struct Begun {
     delivery: Delivery,
     lock: KeptLock,
-    cancelled: watch::Receiver<bool>,
 }
 
 /// How far a delivery has come when its handler is over.
@@ -111,8 +109,8 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
 
     /// Handles one delivery, up to what its handler says.
     async fn run(&self, begun: Begun) -> Result<Over, Unavailable> {
-        let Begun { mut delivery, mut lock, cancelled } = begun;
-        if *cancelled.borrow() {
+        let Begun { mut delivery, lock } = begun;
+        if lock.signal().is_raised() {
             // It has waited for a thread for too long.
             return Ok(Over::Settled(Handled::Lost));
         }
@@ -123,12 +121,12 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
                 return settled_as(Handled::DeadLettered, settled).map(Over::Settled);
             }
         };
-        let context = self.context_of(&delivery, cancelled);
+        let context = self.context_of(&delivery, &lock);
         let handler = self.handler.clone();
         let span = span_of(&self.queue, delivery.message());
         let handling = async move { handler.handle(context, body).await };
         let client = self.queue.client();
-        let invoked = invoke(client, &mut lock, &self.keeping.give_up, handling).instrument(span);
+        let invoked = invoke(client, &lock, &self.keeping.give_up, handling).instrument(span);
         match invoked.await? {
             Some(said) => Ok(Over::Ended(Done { delivery, said, _lock: lock })),
             // Its handler is gone by now. Dropping it tells the engine what it knows already.
@@ -138,17 +136,14 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
 
     /// Keeps the lock of a delivery from now on.
     fn begin_one(&self, delivery: Delivery) -> Begun {
-        let (cancel, cancelled) = watch::channel(false);
-        let lock = self.keeping.locks.keep(delivery.renewal(), delivery.lock_time(), cancel);
-        Begun { delivery, lock, cancelled }
+        let lock = self.keeping.locks.keep(delivery.renewal(), delivery.lock_time());
+        Begun { delivery, lock }
     }
 
     /// Gives a delivery to the one who takes it.
     fn assign(&self, delivery: Delivery, taker: &Arc<dyn Taker>, slot: Slot<Self>) -> Assignment {
-        let (cancel, cancelled) = watch::channel(false);
-        let lock =
-            self.keeping.locks.keep_taken(delivery.renewal(), delivery.lock_time(), cancel, taker.clone());
-        let context = self.context_of(&delivery, cancelled);
+        let lock = self.keeping.locks.keep_taken(delivery.renewal(), delivery.lock_time(), taker.clone());
+        let context = self.context_of(&delivery, &lock);
         let (taker, client) = (taker.clone(), self.queue.client().clone());
         let began = client.elapsed();
         Assignment::new(lock.number(), context, move |result| {
@@ -159,9 +154,9 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     }
 
     /// What a handler knows of a delivery beside its body.
-    fn context_of(&self, delivery: &Delivery, cancelled: watch::Receiver<bool>) -> Context {
+    fn context_of(&self, delivery: &Delivery, lock: &KeptLock) -> Context {
         let (message, token) = (delivery.shared_message(), delivery.lock_token());
-        Context::new(message, self.queue.clone(), token, cancelled, self.keeping.give_up.clone())
+        Context::new(message, self.queue.clone(), token, lock.signal().clone(), self.keeping.give_up.clone())
     }
 
     /// Settles a delivery as its handler said.

@@ -52,7 +52,7 @@ async fn a_program_whose_lock_is_lost_is_ended_with_its_children() {
     let handed = stage.hand(Message::new("")).await;
     let losing = async {
         assert_eq!(ear.hear().await.as_deref(), Some("up"));
-        handed.cancel.send_replace(true);
+        handed.lock.raise();
         while ear.hear().await.is_some() {}
     };
     let (result, ()) = tokio::join!(stage.handle_one(&exec, &handed), losing);

@@ -239,7 +239,7 @@ async fn a_message_whose_lock_was_lost_before_it_was_taken_is_not_begun() {
     let Some((stage, persistent)) = begin(|_| ()).await else { return };
     let lost = stage.hand(Message::new("die")).await;
     // Nobody knows its number yet.
-    lost.cancel.send_replace(true);
+    lost.lock.raise();
     persistent.cancel(7);
     let (assignment, ended) = assign(7, &lost);
     persistent.take(vec![assignment]);

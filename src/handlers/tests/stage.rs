@@ -22,6 +22,7 @@ use crate::processor::Failure;
 use crate::processor::Handler;
 use crate::processor::Outcome;
 use crate::processor::Raw;
+use crate::processor::Signal;
 use crate::queue::QueueOptions;
 
 /// Longer than any test: what takes so long hangs.
@@ -39,7 +40,7 @@ pub(super) struct Stage {
 pub(super) struct Handed {
     delivery: Delivery,
     pub(super) context: Context,
-    pub(super) cancel: watch::Sender<bool>,
+    pub(super) lock: Arc<Signal>,
 }
 
 impl Stage {
@@ -60,11 +61,12 @@ impl Stage {
     pub(super) async fn hand(&self, message: Message) -> Handed {
         self.queue.send(message).await.unwrap();
         let delivery = self.queue.receive(LONG).await.unwrap().expect("the message was sent");
-        let (cancel, cancelled) = watch::channel(false);
+        let lock = Arc::new(Signal::default());
         let token = delivery.lock_token();
         let (_, given_up) = watch::channel(false);
-        let context = Context::new(delivery.shared_message(), self.queue.clone(), token, cancelled, given_up);
-        Handed { delivery, context, cancel }
+        let message = delivery.shared_message();
+        let context = Context::new(message, self.queue.clone(), token, lock.clone(), given_up);
+        Handed { delivery, context, lock }
     }
 
     /// Sends a message, and lets a handler handle it.

@@ -136,7 +136,7 @@ async fn a_post_whose_lock_is_lost_is_given_up() {
     let handed = stage.hand(Message::new("")).await;
     let losing = async {
         receiver.seen().await;
-        handed.cancel.send_replace(true);
+        handed.lock.raise();
     };
     let (result, ()) = tokio::join!(stage.handle_one(&webhook, &handed), losing);
     assert_eq!(reason(result), "its lock was lost");

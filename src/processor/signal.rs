@@ -1,0 +1,74 @@
+//! What becomes of a lock while its message is handled, for all who have to know it.
+
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::Notify;
+
+use crate::error::Unavailable;
+
+/// What becomes of one lock: shared by who keeps it, who runs the handler, and the handler. One allocation a message.
+#[derive(Default)]
+pub(crate) struct Signal {
+    /// The handler is to end soon: the lock is lost, or nobody keeps it any more.
+    raised: AtomicBool,
+    /// Nobody keeps it any more, or nobody wants it to be kept.
+    over: AtomicBool,
+    /// Why the handler is to be dropped: its lock was lost, or with the engine all locks were.
+    lost: OnceLock<Result<(), Unavailable>>,
+    rung: Notify,
+}
+
+impl Signal {
+    /// Tells the handler to end soon.
+    pub(crate) fn raise(&self) {
+        self.raised.store(true, Ordering::Release);
+        self.rung.notify_waiters();
+    }
+
+    /// Whether the handler is to end soon.
+    pub(crate) fn is_raised(&self) -> bool {
+        self.raised.load(Ordering::Acquire)
+    }
+
+    /// Waits until the handler is to end soon.
+    pub(crate) async fn raised(&self) {
+        self.until(Signal::is_raised).await;
+    }
+
+    /// Says that the handler is to be dropped.
+    pub(crate) fn lose(&self, lost: Result<(), Unavailable>) {
+        let _ = self.lost.set(lost);
+        self.raise();
+    }
+
+    /// Says that nobody keeps the lock any more, or nobody wants it to be kept.
+    pub(crate) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+        self.raise();
+    }
+
+    /// Waits until nobody keeps the lock any more, or nobody wants it to be kept.
+    pub(crate) async fn ended(&self) {
+        self.until(|signal| signal.over.load(Ordering::Acquire)).await;
+    }
+
+    /// Waits until the handler is to be dropped; `None` when nobody keeps its lock any more and nobody said why.
+    pub(crate) async fn lost(&self) -> Option<Result<(), Unavailable>> {
+        self.until(|signal| signal.lost.get().is_some() || signal.over.load(Ordering::Acquire)).await;
+        self.lost.get().cloned()
+    }
+
+    async fn until(&self, is_so: impl Fn(&Signal) -> bool) {
+        loop {
+            let mut rung = std::pin::pin!(self.rung.notified());
+            // From here on no ring is missed.
+            rung.as_mut().enable();
+            if is_so(self) {
+                return;
+            }
+            rung.await;
+        }
+    }
+}
