@@ -83,7 +83,7 @@ impl Crowd {
             place: if self.random.chance(1) { Place::Arrival } else { place },
             message_id,
             time_to_live: self.time_to_live(),
-            schedule_at: self.random.chance(10).then(|| now + self.delay()),
+            schedule_at: self.random.chance(15).then(|| now + self.delay()),
             headers: Headers::default(),
             body: Bytes::from_static(self.random.pick(&[b"a", b"a", b"a", b"b"])),
         }
