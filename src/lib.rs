@@ -56,6 +56,8 @@ pub mod intake;
 pub mod limits;
 mod lookup;
 mod message;
+#[cfg(feature = "daemon")]
+mod page;
 mod processor;
 mod queue;
 mod rate;

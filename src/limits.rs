@@ -4,9 +4,11 @@ use std::time::Duration;
 
 mod endpoints;
 mod http;
+mod page;
 
 pub use crate::limits::endpoints::*;
 pub use crate::limits::http::*;
+pub use crate::limits::page::*;
 
 /// Longest name of a queue in bytes: a name is also a file name of a definition and a part of a URL.
 pub const QUEUE_NAME_BYTES_MAX: usize = 128;

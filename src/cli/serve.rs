@@ -42,6 +42,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
     options.http = arguments.http;
     set_endpoints(&mut options, &arguments.endpoints);
     options.keys = arguments.keys.clone();
+    options.page = arguments.page;
     options.tls = arguments.tls_certificate.clone().zip(arguments.tls_key.clone());
     options.drain = arguments.drain.0;
     options.head_room_bytes = arguments.head_room;
@@ -62,6 +63,7 @@ pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, Failure> {
     options.head_room_bytes = 0;
     options.history = Some(limits::HISTORY_OF_DEV);
     options.http = arguments.http;
+    options.page = Some(true);
     set_endpoints(&mut options, &arguments.endpoints);
     eprintln!("definitions: {}", definitions.display());
     let served = serve(options, arguments.json);
@@ -141,7 +143,7 @@ fn announce(daemon: &Daemon, json: bool) {
     match json {
         true => {
             let http = format!("http://{address}");
-            let ready = json!({ "http": http, "amqp": amqp, "storage_queue": storage_queue, "definitions": definitions });
+            let ready = json!({ "http": http, "amqp": amqp, "storage_queue": storage_queue, "page": daemon.page(), "definitions": definitions });
             println!("{ready}");
         }
         false => {
@@ -149,6 +151,9 @@ fn announce(daemon: &Daemon, json: bool) {
                 [amqp, storage_queue].into_iter().flatten().map(|other| format!(", {other}")).collect();
             let definitions = counted(definitions as u64, "definition");
             println!("seriatim is ready: http://{address}{others}, {definitions}; Ctrl-C stops it");
+            if let Some(page) = daemon.page() {
+                println!("what is stuck, and what to do about it: {page}");
+            }
         }
     }
 }

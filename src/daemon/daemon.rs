@@ -25,6 +25,7 @@ use crate::daemon::host::Desk;
 use crate::daemon::host::is_own;
 use crate::daemon::lookout::Lookout;
 use crate::daemon::memory::Memory;
+use crate::daemon::rates::Rates;
 use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::systemd;
 use crate::daemon::ticker::Ticker;
@@ -43,6 +44,8 @@ use crate::error::Unavailable;
 use crate::handlers::fence;
 use crate::intake::Intake;
 use crate::limits;
+use crate::page;
+use crate::page::PageOptions;
 use crate::processor::Running;
 use crate::server::Doorkeeper;
 use crate::server::Server;
@@ -62,6 +65,8 @@ pub struct DaemonOptions {
     pub definitions: PathBuf,
     /// Where HTTP is served; port 0 takes any that is free.
     pub http: SocketAddr,
+    /// Whether the web page is served at `/ui`; `None` serves it where only this machine can reach the address.
+    pub page: Option<bool>,
     /// A file of keys; without one, everybody who reaches the address may do everything.
     pub keys: Option<PathBuf>,
     /// Certificate chain and private key, as PEM files.
@@ -92,6 +97,7 @@ impl DaemonOptions {
             data: data.into(),
             definitions: definitions.into(),
             http: SocketAddr::from(([127, 0, 0, 1], limits::HTTP_PORT)),
+            page: None,
             keys: None,
             tls: None,
             amqp: None,
@@ -132,6 +138,7 @@ pub(crate) struct House {
     pub(crate) crew: Crew,
     pub(crate) ticker: Ticker,
     pub(crate) lookout: Lookout,
+    pub(crate) rates: Rates,
     pub(crate) gauges: Gauges,
     /// What the endpoint of Service Bus counts.
     pub(crate) amqp_meters: Meters,
@@ -179,6 +186,7 @@ impl Daemon {
             crew,
             ticker,
             lookout: Lookout::default(),
+            rates: Rates::default(),
             gauges,
             amqp_meters: Meters::default(),
             storage_queue_meters: storage_queue::Meters::default(),
@@ -196,6 +204,7 @@ impl Daemon {
         let desk = Arc::new(Desk { house: house.clone() });
         let client = engine.client().clone();
         let server = Server::bind(house.server_options()?, client, desk.clone(), desk.clone()).await?;
+        let server = house.with_page(server);
         let _ = house.doorkeeper.set(server.doorkeeper());
         let endpoint = house.endpoint().await?;
         let (address, stopping) = (server.address(), CancellationToken::new());
@@ -226,6 +235,12 @@ impl Daemon {
     /// Where HTTP is served.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where the page is served, if it is.
+    pub fn page(&self) -> Option<String> {
+        let scheme = if self.house.options.tls.is_some() { "https" } else { "http" };
+        self.house.has_page().then(|| format!("{scheme}://{}/ui/", self.address))
     }
 
     /// Where AMQP is served, if it is.
@@ -364,6 +379,25 @@ impl House {
         options.keys = self.keys()?;
         let (clock, meters) = (self.clock.clone(), self.amqp_meters.clone());
         Ok(Some(Endpoint::bind(options, self.intake.clone(), |queue| !is_own(queue), clock, meters).await?))
+    }
+
+    /// Whether the page is served: as it was said, or else where nobody but this machine can reach it.
+    fn has_page(&self) -> bool {
+        self.options.page.unwrap_or_else(|| self.options.http.ip().is_loopback())
+    }
+
+    /// The server, with the page in front of the API if it is served.
+    fn with_page(&self, server: Server) -> Server {
+        if !self.has_page() {
+            return server;
+        }
+        let client = self.intake.client().clone();
+        let options = PageOptions {
+            clock: self.clock.clone(),
+            draw: Arc::new(move || client.entropy().ok()),
+            port: server.address().port(),
+        };
+        server.mount(|api| page::mount(api, options))
     }
 
     fn server_options(&self) -> Result<ServerOptions, DaemonError> {

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use crate::clock::Timestamp;
 use crate::daemon::daemon::House;
 use crate::daemon::error::DaemonError;
+use crate::daemon::lookout::Cause;
 use crate::daemon::lookout::all_queues;
 use crate::daemon::metrics;
 use crate::daemon::metrics::Looked;
@@ -35,10 +36,13 @@ use crate::storage_queue::RECORDS_QUEUE;
 use crate::wire::Problem;
 use crate::wire::WireDuration;
 use crate::wire::WireTime;
+use crate::wire::views::BlockedCause;
+use crate::wire::views::BlockedCountView;
 use crate::wire::views::ClockStepView;
 use crate::wire::views::DefinitionView;
 use crate::wire::views::HeldBackCause;
 use crate::wire::views::HeldBackView;
+use crate::wire::views::RatesView;
 use crate::wire::views::ScheduleView;
 use crate::wire::views::StatusView;
 
@@ -87,6 +91,7 @@ impl Host for Desk {
             file_bytes: Some(house.home.store_bytes()),
             definitions: house.definitions.load().len(),
             handlers_running: house.gauges.running(),
+            blocked: self.blocked_counts(),
             reload_problem: self.reload_problem(),
             clock_step: ClockStepView::of(house.intake.client().clock_steps()),
             storage_free_bytes: house.intake.client().storage_room().map(|room| room.free_bytes),
@@ -185,6 +190,23 @@ impl Host for Desk {
         looking.boxed()
     }
 
+    fn rates(&self) -> RatesView {
+        let commits = self.house.intake.client().commit_stats();
+        let mean = commits.lasted.as_secs_f64() * 1_000.0 / commits.commits as f64;
+        let commit_ms_mean = (commits.commits > 0).then_some(mean);
+        RatesView { queues: self.house.rates.show(), commit_ms_mean }
+    }
+
+    fn scheduled_now(&self, queue: &QueueName, schedule: &str) -> Result<Message, Problem> {
+        let missing = || {
+            let detail = format!("queue {queue} has no schedule {schedule:?}");
+            Problem::new("schedule_not_found", detail)
+        };
+        let ticking = self.house.ticker.find(queue, schedule).ok_or_else(missing)?;
+        let message = ticking.schedule.message(self.house.intake.client().wall_now());
+        Ok(self.house.intake.place(queue, message)?)
+    }
+
     fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse> {
         // The rules of a queue's name are those of a plain file name.
         let name = QueueName::new(name).map_err(|error| Misuse::new("path", error.to_string()))?;
@@ -203,6 +225,21 @@ fn show_held_back(until: Timestamp, held_back: HeldBack) -> HeldBackView {
 }
 
 impl Desk {
+    /// How many workflows do not go on, as the lookout knows them.
+    fn blocked_counts(&self) -> Vec<BlockedCountView> {
+        let troubles = self.house.lookout.count(self.house.clock.now());
+        let show = |((queue, cause), workflows): ((QueueName, Cause), u64)| BlockedCountView {
+            queue: queue.to_string(),
+            cause: match cause {
+                Cause::Retry => BlockedCause::Retry,
+                Cause::Gap => BlockedCause::Gap,
+                Cause::Held => BlockedCause::Held,
+            },
+            workflows,
+        };
+        troubles.by_cause.into_iter().map(show).collect()
+    }
+
     /// Whether the disk is so full that nothing new is accepted.
     fn is_full(&self) -> bool {
         self.house.intake.client().storage_room().is_some_and(|room| room.is_full)

@@ -17,6 +17,7 @@ mod lookout;
 mod memory;
 mod metrics;
 mod posts;
+mod rates;
 mod reload_problem;
 mod signals;
 mod systemd;

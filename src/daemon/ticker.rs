@@ -139,6 +139,12 @@ impl Ticker {
         schedules.values().map(next).collect()
     }
 
+    /// A schedule of a queue, by its name.
+    pub(crate) fn find(&self, queue: &QueueName, name: &str) -> Option<Arc<Ticking>> {
+        let schedules = self.shared.schedules.load();
+        schedules.values().find(|ticking| ticking.queue == *queue && ticking.schedule.name == name).cloned()
+    }
+
     /// The last tick a schedule has sent; none when it has not sent any.
     pub(crate) async fn last_tick(&self, ticking: &Ticking) -> Result<Option<Timestamp>, QueueError> {
         let state = self.shared.queue.workflow(ticking.id())?.state().await?;

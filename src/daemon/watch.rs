@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use crate::daemon::apply::apply;
 use crate::daemon::daemon::House;
 use crate::daemon::error::DaemonError;
+use crate::daemon::lookout::all_queues;
 use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::systemd;
 use crate::daemon::tell::tell;
@@ -151,6 +152,9 @@ pub(crate) async fn follow_troubles(house: Arc<House>) {
                     false => house.lookout.walk(&client, house.clock.now()).await,
                 };
                 is_walked = walked.is_ok();
+                if let Ok(queues) = all_queues(&client).await {
+                    house.rates.note(house.clock.elapsed(), &queues);
+                }
                 if let Err(error) = house.lookout.look_again(&client, house.clock.now()).await {
                     tracing::warn!(%error, "failed to look at the workflows that stand still");
                 }

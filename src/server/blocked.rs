@@ -9,13 +9,17 @@ use serde::Serialize;
 
 use crate::engine::HoldCause;
 use crate::engine::MessageStatus;
+use crate::engine::MessageView;
+use crate::engine::Queue;
 use crate::engine::QueueView;
+use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
 use crate::queue::Order;
+use crate::queue::QueueOptions;
 use crate::sas::Right;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
@@ -37,6 +41,8 @@ pub(crate) struct BlockedQuery {
     queue: Option<String>,
     /// Only those for this cause; without it, all but those that are locked.
     cause: Option<BlockedCause>,
+    /// Only those whose last error or hold reason has this text in it.
+    reason: Option<String>,
     /// Where the page before ended; as answered there.
     after: Option<String>,
     /// How many at most: 100 if it is not given, 1,000 at most.
@@ -74,6 +80,7 @@ struct Search<'a> {
     caller: &'a Caller,
     queue: Option<QueueName>,
     cause: Option<BlockedCause>,
+    reason: Option<String>,
     limit: usize,
     /// Workflows that may still be looked at.
     looks: usize,
@@ -89,6 +96,7 @@ impl<'a> Search<'a> {
             caller,
             queue: query.queue.map(QueueName::new).transpose()?,
             cause: query.cause,
+            reason: query.reason,
             limit: page_limit(query.limit)?,
             looks: limits::HTTP_LOOKS_MAX,
             blocked: Vec::new(),
@@ -154,7 +162,13 @@ impl<'a> Search<'a> {
             let of_handlers = || BlockedCause::held_back(found, held_back.as_ref()?);
             stalled.cause_of(found).or_else(of_handlers)
         };
+        let reason = self.reason.clone();
+        let says = |found: &WorkflowView| {
+            let text = reason.as_deref();
+            text.is_none_or(|text| held_or_failed_because(found).any(|said| said.contains(text)))
+        };
         let is_wanted = |found: &WorkflowView| match (cause_of(found), cause) {
+            _ if !says(found) => false,
             (Some(found), Some(wanted)) => found == wanted,
             (Some(found), None) => found != BlockedCause::Locked,
             (None, _) => false,
@@ -166,15 +180,7 @@ impl<'a> Search<'a> {
                 self.blocked.extend(stalled.row_of(workflow));
                 continue;
             }
-            let about = match quarantined_for(workflow) {
-                Some(number) => queue.peek(number, 1).await?.pop(),
-                None => None,
-            };
-            let about = about.filter(|message| Some(message.sequence_number) == quarantined_for(workflow));
-            let about = match about {
-                Some(message) => Some(message),
-                None => queue.workflow(id)?.messages(0, 1).await?.pop(),
-            };
+            let about = about(&queue, id, workflow).await?;
             let shown = BlockedView::show(&view.name, &view.options, workflow, about.as_ref());
             let of_handlers =
                 || BlockedView::show_held_back(&view.name, workflow, held_back.as_ref()?, about.as_ref());
@@ -197,6 +203,42 @@ impl<'a> Search<'a> {
     fn wants(&self, cause: BlockedCause) -> bool {
         self.cause.is_none_or(|wanted| wanted == cause)
     }
+}
+
+/// What was said where a workflow was held, or why its head failed.
+pub(crate) fn held_or_failed_because(view: &WorkflowView) -> impl Iterator<Item = &str> {
+    let held = view.holds.iter().map(|hold| hold.reason.as_str());
+    let failed = match &view.status {
+        WorkflowStatus::Blocked { reason, .. } => Some(reason.as_str()),
+        _ => None,
+    };
+    held.chain(failed)
+}
+
+/// A workflow, if it does not go on for a reason that the engine knows.
+pub(crate) async fn row_of(
+    queue: &Queue,
+    options: &QueueOptions,
+    workflow: &WorkflowView,
+) -> Result<Option<BlockedView>, Refused> {
+    let Some(id) = &workflow.workflow_id else { return Ok(None) };
+    let about = about(queue, id, workflow).await?;
+    Ok(BlockedView::show(queue.name(), options, workflow, about.as_ref()))
+}
+
+/// The message because of which a workflow does not go on.
+async fn about(
+    queue: &Queue,
+    id: &WorkflowId,
+    workflow: &WorkflowView,
+) -> Result<Option<MessageView>, Refused> {
+    if let Some(number) = quarantined_for(workflow) {
+        let found = queue.peek(number, 1).await?.pop();
+        if let Some(message) = found.filter(|message| message.sequence_number == number) {
+            return Ok(Some(message));
+        }
+    }
+    Ok(queue.workflow(id)?.messages(0, 1).await?.pop())
 }
 
 /// What stands still in a queue because it is too large for its receivers.

@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
 use crate::server::behalf::acting_as;
+use crate::server::blocked::held_or_failed_because;
 use crate::server::caller::Caller;
 use crate::server::named::Named;
 use crate::server::named::Told;
@@ -98,12 +98,7 @@ impl Filter {
 
     fn matches(&self, view: &WorkflowView) -> bool {
         let mut causes = view.holds.iter().map(|hold| HoldWord::show(&hold.cause).0);
-        let held = view.holds.iter().map(|hold| hold.reason.as_str());
-        let blocked = match &view.status {
-            WorkflowStatus::Blocked { reason, .. } => Some(reason.as_str()),
-            _ => None,
-        };
-        let says = |text: &String| held.chain(blocked).any(|reason| reason.contains(text.as_str()));
+        let says = |text: &String| held_or_failed_because(view).any(|reason| reason.contains(text.as_str()));
         let cause = || BlockedCause::of(view).is_some_and(|cause| self.cause.contains(&cause));
         (self.status.is_empty() || self.status.contains(&WorkflowWord::show(&view.status)))
             && (self.cause.is_empty() || cause())

@@ -33,6 +33,11 @@ impl Caller {
         self.key.as_ref().is_none_or(|key| key.reaches(queue))
     }
 
+    /// Whether the caller reaches every queue.
+    pub(crate) fn reaches_all(&self) -> bool {
+        self.key.as_ref().is_none_or(|key| key.reaches_all())
+    }
+
     /// Refuses a caller without a right; for a queue if one is named, else for what belongs to none.
     pub(crate) fn check(&self, right: Right, queue: Option<&str>) -> Result<(), Refused> {
         let Some(key) = &self.key else { return Ok(()) };

@@ -13,6 +13,7 @@ use crate::id::SequenceNumber;
 use crate::message::Message;
 use crate::wire::Problem;
 use crate::wire::views::DefinitionView;
+use crate::wire::views::RatesView;
 use crate::wire::views::ScheduleView;
 use crate::wire::views::StatusView;
 
@@ -97,6 +98,14 @@ pub(crate) trait Host: Send + Sync + 'static {
 
     /// The schedules, with their next instants.
     fn schedules(&self) -> BoxFuture<'_, Result<Vec<ScheduleView>, Problem>>;
+
+    /// How much came and was completed in the last hour.
+    fn rates(&self) -> RatesView {
+        RatesView::default()
+    }
+
+    /// The message that a schedule would send at this instant, with its place.
+    fn scheduled_now(&self, queue: &QueueName, schedule: &str) -> Result<Message, Problem>;
 
     /// The file a backup of this name is written to, inside the folder that is meant for backups.
     fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse>;

@@ -11,6 +11,7 @@ mod caller;
 mod daemon;
 mod dead;
 mod events;
+mod groups;
 mod guard;
 mod headers;
 mod history;

@@ -13,6 +13,7 @@ use crate::server::bulk;
 use crate::server::daemon;
 use crate::server::dead;
 use crate::server::events;
+use crate::server::groups;
 use crate::server::guard::guard;
 use crate::server::headers::HEADERS;
 use crate::server::history;
@@ -31,8 +32,11 @@ use crate::server::settle;
 use crate::server::shared::Shared;
 use crate::server::workflows;
 use crate::wire::options::OptionsEnvelope;
+use crate::wire::views::DeadLetterGroupsView;
+use crate::wire::views::KeyView;
 use crate::wire::views::MessageEnvelope;
 use crate::wire::views::QueueEnvelope;
+use crate::wire::views::RatesView;
 use crate::wire::views::StatusView;
 use crate::wire::views::WorkflowEnvelope;
 
@@ -73,6 +77,11 @@ fn around() -> Vec<Route> {
             .for_listeners()
             .of_each_queue()
             .gives::<StatusView>(OK, "Its state"),
+        get("/v1/key", "What the key of this request may do", daemon::key)
+            .for_listeners()
+            .of_each_queue()
+            .asks::<daemon::KeyQuery>()
+            .gives::<KeyView>(OK, "Its rights"),
         get("/v1/definitions", "The definitions in use", daemon::definitions)
             .for_listeners()
             .of_each_queue()
@@ -83,8 +92,12 @@ fn around() -> Vec<Route> {
             .for_listeners()
             .of_each_queue()
             .gives::<daemon::SchedulesAnswer>(OK, "The schedules"),
+        get("/v1/rates", "How much came and was completed in each minute of the last hour", daemon::rates)
+            .for_listeners()
+            .of_each_queue()
+            .gives::<RatesView>(OK, "The rates"),
         get("/v1/audit", "What operators did", daemon::audit)
-            .asks::<PageQuery>()
+            .asks::<daemon::AuditQuery>()
             .gives::<daemon::AuditAnswer>(OK, "A page of what they did"),
         post("/v1/backup", "Copies everything to a new file while work goes on", daemon::backup)
             .takes::<daemon::BackupRequest>()
@@ -122,6 +135,13 @@ fn queues_and_messages() -> Vec<Route> {
             .gives_nothing("They are paused"),
         post("/v1/queues/{queue}/resume", "Lets the handlers of a queue go on", queues::resume)
             .gives_nothing("They go on"),
+        post(
+            "/v1/queues/{queue}/schedules/{schedule}/run",
+            "Sends at once what a schedule sends",
+            daemon::run_schedule,
+        )
+        .takes::<daemon::RunScheduleRequest>()
+        .gives::<daemon::RunScheduleAnswer>(OK, "What was sent"),
         post("/v1/queues/{queue}/purge", "Removes every message for good", queues::purge)
             .takes::<queues::PurgeRequest>()
             .gives::<queues::PurgeAnswer>(OK, "How many were removed"),
@@ -261,6 +281,9 @@ fn looking() -> Vec<Route> {
             .for_listeners()
             .asks::<dead::DeadLettersQuery>()
             .gives::<dead::DeadLettersAnswer>(OK, "A page of dead letters"),
+        get("/v1/queues/{queue}/dead_letters/groups", "Dead letters in groups of one kind", groups::list)
+            .for_listeners()
+            .gives::<DeadLetterGroupsView>(OK, "The groups"),
     ]
 }
 

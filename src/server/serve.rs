@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+use axum::Router;
 use axum::response::IntoResponse;
 use axum::response::Response;
 use rustls::ServerConfig;
@@ -132,7 +133,11 @@ pub(crate) struct Server {
     tls: Arc<ArcSwapOption<ServerConfig>>,
     places: Arc<Places>,
     shared: Shared,
+    mount: Mount,
 }
+
+/// Puts something in front of the API's router.
+type Mount = Box<dyn FnOnce(Router) -> Router + Send>;
 
 /// Listens and serves until `stopping` is set, and requests have ended.
 pub(crate) async fn serve(
@@ -172,12 +177,17 @@ impl Server {
         let places = Arc::new(Places::new(options.connections_max, options.connections_per_address_max));
         let shared = Arc::new(House::new(client, place, host, options.keys, options.patience));
         let tls = Arc::new(ArcSwapOption::new(tls));
-        Ok(Server { listener, address, socket, tls, places, shared })
+        Ok(Server { listener, address, socket, tls, places, shared, mount: Box::new(|api| api) })
     }
 
     /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Serves what is made of the API's router instead of it alone.
+    pub(crate) fn mount(self, mount: impl FnOnce(Router) -> Router + Send + 'static) -> Server {
+        Server { mount: Box::new(mount), ..self }
     }
 
     /// Who changes the keys and the certificate while it runs.
@@ -188,9 +198,9 @@ impl Server {
     /// Serves until `stopping` is set; then who waits for work is told that there is none, requests end, and so do
     /// connections, after a limited time in any case.
     pub(crate) async fn run(self, stopping: CancellationToken) {
-        let Server { listener, socket, tls, places, shared, .. } = self;
-        let connections =
-            Connections::new(router(&shared), refuse_head, shared.patience, shared.stopping.clone());
+        let Server { listener, socket, tls, places, shared, mount, .. } = self;
+        let router = mount(router(&shared));
+        let connections = Connections::new(router, refuse_head, shared.patience, shared.stopping.clone());
         tokio::join!(
             accept_streams(listener, &tls, &places, &connections, &stopping),
             accept_locally(socket, &places, &connections, &stopping),

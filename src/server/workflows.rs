@@ -21,6 +21,7 @@ use crate::server::answer::bytes_as;
 use crate::server::answer::json;
 use crate::server::answer::no_content;
 use crate::server::behalf::acting_as;
+use crate::server::blocked;
 use crate::server::caller::Caller;
 use crate::server::named::Asked;
 use crate::server::named::Named;
@@ -104,7 +105,11 @@ pub(crate) async fn look(named: Named, Asked(query): Asked<WorkflowQuery>) -> An
     let queue = named.queue()?;
     let workflow = queue.workflow(query.id)?;
     match view(&queue, &workflow).await {
-        Ok(view) => json(&WorkflowEnvelope::show(&view)),
+        Ok(view) => {
+            let options = queue.view().await?.options;
+            let blocked = blocked::row_of(&queue, &options, &view).await?.map(Box::new);
+            json(&WorkflowEnvelope { blocked, ..WorkflowEnvelope::show(&view) })
+        }
         // What is stored goes before what is remembered.
         Err(missing) => match workflow.history(None, 1).await?.first() {
             Some(last) => json(&WorkflowEnvelope::show_ended(last)),

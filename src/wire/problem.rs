@@ -44,6 +44,7 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("queue_not_found", 404, "There is no such queue"),
     ("workflow_not_found", 404, "There is no such workflow"),
     ("message_not_found", 404, "There is no such message"),
+    ("schedule_not_found", 404, "There is no such schedule"),
     ("state_not_found", 404, "The workflow keeps no state"),
     ("not_dead_lettered", 404, "There is no such dead letter"),
     ("method_not_allowed", 405, "The method is not allowed here"),

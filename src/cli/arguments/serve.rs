@@ -36,6 +36,9 @@ pub(crate) struct RunArguments {
     /// Where HTTP is served. Beyond this machine it needs keys and TLS.
     #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP", value_parser = listen_address)]
     pub(crate) http: SocketAddr,
+    /// Serve the web page at /ui: true or false. Without it, it is served where only this machine can reach the address.
+    #[arg(long, env = "SERIATIM_PAGE")]
+    pub(crate) page: Option<bool>,
     #[command(flatten)]
     pub(crate) endpoints: EndpointArguments,
     /// TOML file of the keys and what each may do. Without it, whoever reaches the address may do everything.

@@ -99,6 +99,7 @@ impl Host for FakeHost {
             storage_free_bytes: None,
             definitions: 1,
             handlers_running: 0,
+            blocked: Vec::new(),
             reload_problem: None,
             clock_step: None,
             fault: None,
@@ -170,6 +171,13 @@ impl Host for FakeHost {
             last: None,
         }];
         Box::pin(async { Ok(schedules) })
+    }
+
+    fn scheduled_now(&self, _queue: &QueueName, schedule: &str) -> Result<Message, Problem> {
+        match schedule {
+            "nightly" => Ok(Message::new("tick")),
+            _ => Err(Problem::new("schedule_not_found", format!("there is no schedule {schedule}"))),
+        }
     }
 
     fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse> {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::clock::ClockSteps;
 use crate::wire::time::WireDuration;
 use crate::wire::time::WireTime;
+use crate::wire::views::blocked::BlockedCause;
 
 /// The state of a daemon.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +33,9 @@ pub struct StatusView {
     pub definitions: usize,
     /// How many handlers run at this moment.
     pub handlers_running: usize,
+    /// How many workflows of each queue do not go on, by cause, as far as the daemon watches them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<BlockedCountView>,
     /// Why the definition files as they are now are not in use: every mistake, a line for each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reload_problem: Option<String>,
@@ -41,6 +45,51 @@ pub struct StatusView {
     /// The last time that the wall clock of the machine was set by more than a minute, or the machine slept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step: Option<ClockStepView>,
+}
+
+/// How many workflows of a queue do not go on for a cause.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct BlockedCountView {
+    /// The queue.
+    pub queue: String,
+    /// Why they do not go on: `retry`, `gap` or `held`.
+    pub cause: BlockedCause,
+    /// How many.
+    pub workflows: u64,
+}
+
+/// What the key of a request may do; without keys, what everybody on this machine may.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct KeyView {
+    /// The name of the key, as the audit tells it; `local` where no key is asked for.
+    pub name: String,
+    /// Whether a key is asked for at all.
+    pub is_needed: bool,
+    /// Its rights: `send`, `listen`, `manage`. If the request names a queue, those for that queue.
+    pub rights: Vec<String>,
+    /// Whether it reaches every queue, and what belongs to none, such as the audit.
+    pub reaches_all: bool,
+}
+
+/// How much came and was completed in the last hour, as far as this process has seen it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RatesView {
+    /// In order of queue.
+    pub queues: Vec<QueueRatesView>,
+    /// How long a commit took on average since the process began, in milliseconds; absent before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit_ms_mean: Option<f64>,
+}
+
+/// The last hour of a queue: a number for each minute, oldest first; the last is of the minute that is not over.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct QueueRatesView {
+    /// The queue.
+    pub queue: String,
+    /// Messages that were accepted.
+    pub accepted: Vec<u64>,
+    /// Messages that were completed.
+    pub completed: Vec<u64>,
 }
 
 /// A step of the wall clock.

@@ -212,6 +212,32 @@ fn shown_status(status: &MessageStatus) -> (MessageWord, Option<WireTime>, Optio
     }
 }
 
+/// The dead letters of a queue in groups: those of one reason whose errors differ in numbers and IDs only.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct DeadLetterGroupsView {
+    /// The groups, the largest first; 100 at most.
+    pub groups: Vec<DeadLetterGroupView>,
+    /// Whether there are more letters or groups than were looked at: 10,000 letters at most.
+    pub is_cut: bool,
+}
+
+/// Dead letters of one reason and one kind of error.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeadLetterGroupView {
+    /// Why they were moved aside.
+    pub reason: String,
+    /// The error of one of them.
+    pub error: String,
+    /// How many they are.
+    pub letters: u64,
+    /// When the first was moved aside.
+    pub first_at: WireTime,
+    /// When the last was.
+    pub last_at: WireTime,
+    /// The number of one of them.
+    pub sample: u64,
+}
+
 /// A dead letter in a listing, without its body.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DeadLetterEntry {

@@ -12,6 +12,7 @@ use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 use crate::queue::HoldKind;
 use crate::wire::time::WireTime;
+use crate::wire::views::blocked::BlockedView;
 use crate::wire::views::history::HistoryView;
 
 /// A workflow.
@@ -62,6 +63,9 @@ pub struct WorkflowEnvelope {
     /// Ready, but the rate of its queue is used up: when hand-out goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limited_until: Option<WireTime>,
+    /// When one is asked for that does not go on: why, since when, and what happens next by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Box<BlockedView>>,
     /// Ended: what ended last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<HistoryView>,
@@ -204,6 +208,7 @@ impl WorkflowEnvelope {
             has_state: view.has_state,
             gap: view.gap.as_ref().map(GapView::show),
             rate_limited_until: view.rate_limited_until.map(WireTime),
+            blocked: None,
             ended: None,
         };
         shown.with_status(&view.status)
@@ -229,6 +234,7 @@ impl WorkflowEnvelope {
             has_state: false,
             gap: None,
             rate_limited_until: None,
+            blocked: None,
             ended: Some(HistoryView::show(last)),
         }
     }

@@ -1,0 +1,198 @@
+//! Doing what was reviewed: by the very calls of the API that `curl` would make. Bulk work goes slice by slice, so that it
+//! can be watched, interrupted, and begun again where it stopped.
+
+use http::Method;
+use maud::Markup;
+use maud::html;
+use serde_json::Value;
+
+use crate::page::api::Refused;
+use crate::page::fields::Fields;
+use crate::page::labels::sentence;
+use crate::page::layout::Screen;
+use crate::page::layout::Tab;
+use crate::page::plan::Act;
+use crate::page::plan::Plan;
+use crate::page::response::go_to;
+use crate::page::response::with_notice;
+use crate::page::review;
+use crate::page::review::refusals;
+use crate::page::review::target;
+use crate::page::routes::Seen;
+use crate::page::visitor::Visit;
+use crate::page::visitor::Visitor;
+use crate::remote::BulkOutcome;
+use crate::remote::OperationOutcome;
+use crate::remote::PurgeOutcome;
+use crate::remote::RedriveManyOutcome;
+use crate::remote::RedriveOutcome;
+use crate::remote::Route;
+use crate::wire::Problem;
+use crate::wire::plural::counted;
+
+/// What was done.
+#[derive(Default)]
+struct Done {
+    /// What was done, in a sentence; empty for a slice of a bulk action.
+    effect: String,
+    done: u64,
+    refused: Vec<(String, String)>,
+    /// Where to go on: there is more.
+    after: Option<String>,
+}
+
+impl Done {
+    fn of(effect: impl Into<String>) -> Done {
+        Done { effect: effect.into(), done: 1, ..Done::default() }
+    }
+}
+
+/// Carries out a plan.
+pub(crate) async fn carry_out(visitor: Visit, form: Fields) -> Seen {
+    let Some(plan) = Plan::read(&form) else {
+        return Err(Box::new(Problem::new("misuse", "nothing that can be done is meant")));
+    };
+    let reason = form.one("reason").map(str::trim).filter(|reason| !reason.is_empty());
+    let done = perform(&visitor, &plan, reason).await?;
+    let is_slice = plan.is_bulk() && (done.after.is_some() || form.number("sum").is_some());
+    if is_slice || !done.refused.is_empty() {
+        let so_far = form.number("sum").unwrap_or_default() + done.done;
+        let refused_so_far = form.number("refused").unwrap_or_default() + done.refused.len() as u64;
+        let content = progress(&visitor, &plan, reason, &done, (so_far, refused_so_far));
+        return Ok(Screen::still(Tab::Blocked, plan.act.name(), content).into());
+    }
+    let notice = match plan.is_bulk() {
+        true => format!("{}: {}", plan.act.name(), counted(done.done, "done")),
+        false => format!("{}, {}: {}", plan.act.name(), target(&plan), done.effect),
+    };
+    let place = match plan.act {
+        Act::Purge if plan.one("id").is_some() => "./",
+        _ => plan.back(),
+    };
+    Ok(with_notice(go_to(place), &visitor.cookies, &notice).into())
+}
+
+async fn perform(visitor: &Visitor, plan: &Plan, reason: Option<&str>) -> Result<Done, Refused> {
+    let api = &visitor.api;
+    match plan.act {
+        act if act.is_of_workflows() => match plan.is_bulk() {
+            true => {
+                let route = Route::queue(plan.queue()).word("operate");
+                let outcome: BulkOutcome = api.post(&route, &review::bulk(plan, reason, false)).await?;
+                let refused = outcome.refused.into_iter().map(|row| (row.workflow_id, row.error.detail));
+                Ok(Done {
+                    done: outcome.done,
+                    refused: refused.collect(),
+                    after: outcome.after,
+                    ..Done::default()
+                })
+            }
+            false => one_by_one(visitor, plan, reason).await,
+        },
+        Act::Redrive => {
+            let request = review::redrive(plan, reason, false);
+            let outcome: RedriveOutcome = api.post(&review::letter_route(plan), &request).await?;
+            Ok(Done::of(review::redriven(&outcome)))
+        }
+        Act::RedriveMany => {
+            let request = review::redrive_many(plan, reason, false);
+            let outcome: RedriveManyOutcome = api.post(&review::letters_route(plan), &request).await?;
+            let name = |number: u64| format!("message {number}");
+            let refused =
+                outcome.refused.into_iter().map(|row| (name(row.sequence_number), row.error.detail));
+            let done = outcome.in_place + outcome.as_new;
+            Ok(Done { done, refused: refused.collect(), after: outcome.after, ..Done::default() })
+        }
+        Act::PurgeLetters | Act::PurgeQueue => {
+            let request = serde_json::json!({ "reason": reason });
+            let outcome: PurgeOutcome = api.post(&review::purge_route(plan), &request).await?;
+            Ok(Done::of(format!("{} removed", counted(outcome.purged, "message"))))
+        }
+        Act::RunNow => {
+            let request = serde_json::json!({ "reason": reason });
+            let outcome: Value = api.post(&review::run_route(plan), &request).await?;
+            Ok(Done::of(outcome["effect"].as_str().unwrap_or_default()))
+        }
+        act => without_body(visitor, plan, act).await,
+    }
+}
+
+/// What the API takes without a body, and answers with nothing.
+async fn without_body(visitor: &Visitor, plan: &Plan, act: Act) -> Result<Done, Refused> {
+    let (api, queue) = (&visitor.api, Route::queue(plan.queue()));
+    let message = || queue.clone().word("messages").data(plan.number("number").unwrap_or_default());
+    let (method, route, effect) = match act {
+        Act::Cancel => (Method::DELETE, message(), "cancelled"),
+        Act::CancelAndVoid => {
+            (Method::DELETE, message().query("void", Some(true)), "cancelled, its place is void")
+        }
+        Act::Pause => (Method::POST, queue.clone().word("pause"), "paused"),
+        Act::Unpause => (Method::POST, queue.clone().word("resume"), "the handlers go on"),
+        _ => (Method::POST, Route::new("/v1/definitions/reload"), "in use as they are now"),
+    };
+    api.tell(method, &route).await?;
+    Ok(Done::of(effect))
+}
+
+async fn one_by_one(visitor: &Visitor, plan: &Plan, reason: Option<&str>) -> Result<Done, Refused> {
+    let mut done = Done::default();
+    let request = review::operation(plan, reason, false);
+    let workflows = review::workflows(plan);
+    for (queue, id) in &workflows {
+        let route = review::workflow_route(plan, queue, id);
+        match visitor.api.post::<OperationOutcome>(&route, &request).await {
+            Ok(outcome) => {
+                done.done += 1;
+                done.effect = outcome.effect;
+            }
+            // Of one that was named, the refusal is the answer.
+            Err(problem) if problem.status < 500 && workflows.len() > 1 => {
+                done.refused.push((id.clone(), problem.detail));
+            }
+            Err(problem) => return Err(problem),
+        }
+    }
+    if workflows.len() > 1 {
+        done.effect = counted(done.done, "workflow");
+    }
+    Ok(done)
+}
+
+/// How far it has come, and how it goes on: by itself with the script, by a button without it.
+fn progress(
+    visitor: &Visitor,
+    plan: &Plan,
+    reason: Option<&str>,
+    done: &Done,
+    (so_far, refused_so_far): (u64, u64),
+) -> Markup {
+    let is_over = done.after.is_none();
+    html! {
+        div.review #progress {
+            h1 { (plan.act.name()) @if is_over { ": done" } @else { ": at work" } }
+            p.target { (sentence(&target(plan))) }
+            div.card role="status" {
+                p.big { span #so-far { (so_far) } " done, " (refused_so_far) " refused" }
+                @if !is_over { progress.wide aria-label="At work" {} }
+                (refusals(&done.refused))
+            }
+            @if let Some(after) = &done.after {
+                form.card method="post" action="act" data-go-on {
+                    input type="hidden" name="form_token" value=(visitor.form_token);
+                    input type="hidden" name="sum" value=(so_far);
+                    input type="hidden" name="refused" value=(refused_so_far);
+                    @if let Some(reason) = reason { input type="hidden" name="reason" value=(reason); }
+                    (plan.hidden(Some(after)))
+                    p.quiet { "There is more. What is done is done; stopping here loses nothing, and beginning again goes on with \
+                        what is left." }
+                    div.buttons {
+                        button.primary type="submit" { "Go on" }
+                        a.button #stop href=(plan.back()) { "Stop here" }
+                    }
+                }
+            } @else {
+                p { a.button.primary href=(plan.back()) { "Back" } }
+            }
+        }
+    }
+}

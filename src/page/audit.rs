@@ -1,0 +1,53 @@
+//! The audit: who did what, to what, why, and how much it changed; newest first.
+
+use maud::html;
+
+use crate::limits;
+use crate::page::fields::Fields;
+use crate::page::labels;
+use crate::page::layout::Screen;
+use crate::page::layout::Tab;
+use crate::page::layout::heading;
+use crate::page::layout::more;
+use crate::page::routes::Seen;
+use crate::page::text::brief;
+use crate::page::text::visible;
+use crate::page::visitor::Visit;
+use crate::remote::AuditPage;
+use crate::remote::Route;
+
+/// The screen.
+pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
+    let route = Route::new("/v1/audit").query("newest", Some(true)).query("after", fields.one("after"));
+    let page: AuditPage = visitor.api.get(&route.query("limit", Some(limits::SCREEN_ROWS))).await?;
+    let next =
+        page.after.as_ref().map(|after| Route::new("audit").query("after", Some(after)).as_str().to_owned());
+    let content = html! {
+        (heading(html! { "Audit" }, html! { "newest first" }))
+        @if page.actions.is_empty() { div.empty { p.big { "Nobody has done anything yet." } } }
+        @else {
+            div.scroll tabindex="0" role="region" aria-label="What operators did" {
+                table {
+                    thead { tr { th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" }
+                        th scope="col" { "To what" } th.number scope="col" { "How many" } th scope="col" { "Why" } } }
+                    tbody { @for action in &page.actions {
+                        tr {
+                            td { (visitor.present.show(action.at)) }
+                            td { (visible(&action.actor, false)) }
+                            td { code { (action.verb) }
+                                @if let Some(refusal) = &action.refusal { " " (labels::chip("warn", "\u{2298}", "refused"))
+                                    " " span.quiet { (brief(refusal, 100)) } } }
+                            td { (visible(&action.queue, false))
+                                @if let Some(id) = &action.workflow_id { " " (labels::workflow_link(&action.queue, id)) }
+                                @if let Some(number) = action.sequence_number { " " (labels::message_link(&action.queue, number)) } }
+                            td.number { (action.count) }
+                            td { @if let Some(reason) = &action.reason { (brief(reason, 160)) } }
+                        }
+                    } }
+                }
+            }
+        }
+        (more(next))
+    };
+    Ok(Screen::live(Tab::Audit, "Audit", content).into())
+}

@@ -1,0 +1,174 @@
+//! The body of a message: data that is shown as text, never as HTML, and downloaded as it is.
+
+use axum::response::Response;
+use http::HeaderValue;
+use http::StatusCode;
+use http::header;
+use maud::Markup;
+use maud::html;
+
+use crate::limits;
+use crate::page::api::Refused;
+use crate::page::fields::Fields;
+use crate::page::response::protected;
+use crate::page::routes::Seen;
+use crate::page::text::cut;
+use crate::page::text::visible;
+use crate::page::visitor::Visit;
+use crate::remote::Route;
+use crate::wire::BodyFields;
+use crate::wire::Problem;
+use crate::wire::is_json;
+use crate::wire::plural::counted;
+use crate::wire::views::MessageEnvelope;
+
+/// Bytes that are shown of a body that is no text, sixteen a line.
+const HEX_BYTES: usize = 4 * 1024;
+
+/// Indents beyond which nested JSON goes no further to the right.
+const INDENTS: usize = 40;
+
+/// The bytes of a message's body.
+pub(crate) fn bytes_of(message: &MessageEnvelope) -> Result<Vec<u8>, Refused> {
+    let fields = BodyFields {
+        body: message.body.clone(),
+        body_text: message.body_text.clone(),
+        body_base64: message.body_base64.clone(),
+    };
+    let (bytes, _) = fields.read().map_err(|error| Problem::new("fault", error.to_string()))?;
+    Ok(bytes.to_vec())
+}
+
+/// A body as a file, whatever it is: a browser must not look into it.
+pub(crate) async fn download(visitor: Visit, fields: Fields) -> Seen {
+    let (queue, number) =
+        (fields.one("queue").unwrap_or_default(), fields.number("number").unwrap_or_default());
+    let route = Route::queue(queue).word("messages").data(number);
+    let message: MessageEnvelope = visitor.api.get(&route).await?;
+    Ok(as_file(number, bytes_of(&message)?).into())
+}
+
+fn as_file(number: u64, bytes: Vec<u8>) -> Response {
+    let mut response = protected(StatusCode::OK, "application/octet-stream", bytes);
+    let name = format!("attachment; filename=\"message-{number}\"");
+    if let Ok(name) = HeaderValue::try_from(name) {
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
+    }
+    response
+}
+
+/// Bytes as a block of text: JSON with its parts on lines of their own, text, or hexadecimal.
+pub(crate) fn block(bytes: &[u8], content_type: Option<&str>) -> Markup {
+    let (kind, text, is_whole) = match std::str::from_utf8(bytes) {
+        Ok("") => return html! { p.quiet { "Empty." } },
+        Ok(text) if content_type.is_some_and(is_json) && is_valid_json(text) => {
+            let (text, is_whole) = cut(text, limits::SCREEN_BODY_BYTES);
+            ("JSON", pretty(text), is_whole)
+        }
+        Ok(text) => {
+            let (text, is_whole) = cut(text, limits::SCREEN_BODY_BYTES);
+            ("text", text.to_owned(), is_whole)
+        }
+        Err(_) => ("bytes", hex(bytes), bytes.len() <= HEX_BYTES),
+    };
+    let shown = visible(&text, true);
+    let (shown, is_short) = cut(&shown, 2 * limits::SCREEN_BODY_BYTES);
+    html! {
+        p.quiet { (kind) ", " (counted(bytes.len() as u64, "byte"))
+            @if !is_whole || !is_short { ". " strong { "Only the beginning is shown; download the whole." } } }
+        pre.body dir="ltr" tabindex="0" data-copy { (shown) }
+    }
+}
+
+fn is_valid_json(text: &str) -> bool {
+    serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
+}
+
+/// JSON with its parts on lines of their own. No number and no text is read, so each stays as it was sent.
+fn pretty(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() * 2);
+    let (mut depth, mut is_text, mut is_escaped, mut opened) = (0_usize, false, false, false);
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n("  ", depth.min(INDENTS)));
+    };
+    for letter in json.chars() {
+        if is_text {
+            out.push(letter);
+            (is_text, is_escaped) = (letter != '"' || is_escaped, letter == '\\' && !is_escaped);
+            continue;
+        }
+        if letter.is_ascii_whitespace() {
+            continue;
+        }
+        let closes = matches!(letter, '}' | ']');
+        depth = depth.saturating_sub(usize::from(closes));
+        if opened != closes {
+            line(&mut out, depth);
+        }
+        opened = false;
+        match letter {
+            '{' | '[' => {
+                out.push(letter);
+                (depth, opened) = (depth + 1, true);
+                continue;
+            }
+            ',' => {
+                out.push(letter);
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            '"' => {
+                out.push(letter);
+                is_text = true;
+            }
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let line = |(row, line): (usize, &[u8])| {
+        let digits: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+        let letter = |byte: &u8| if byte.is_ascii_graphic() { char::from(*byte) } else { '.' };
+        let letters: String = line.iter().map(letter).collect();
+        format!("{:08x}  {:<47}  {letters}\n", row * 16, digits.join(" "))
+    };
+    bytes.chunks(16).take(HEX_BYTES / 16).enumerate().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_spread_out_and_every_number_stays_as_it_was() {
+        let shown = pretty(r#"{"id":18446744073709551616,"a":[1.10,{}],"t":"a,\"{b\\","e":[]}"#);
+        let expected = "{\n  \"id\": 18446744073709551616,\n  \"a\": [\n    1.10,\n    {}\n  ],\n  \"t\": \"a,\\\"{b\\\\\",\n  \"e\": []\n}";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_hostile_body_is_text_and_of_limited_length() {
+        let script = "<script>alert(1)</script>".repeat(100_000);
+        let html = block(script.as_bytes(), Some("text/html")).into_string();
+        assert!(!html.contains("<script") && html.contains("&lt;script&gt;"));
+        assert!(html.len() < 2 * limits::SCREEN_BODY_BYTES + 1_000, "{}", html.len());
+        let deep = "[".repeat(50_000) + &"]".repeat(50_000);
+        assert!(block(deep.as_bytes(), Some("application/json")).into_string().len() < 250_000);
+        let turned = block("a\u{202e}b".as_bytes(), None).into_string();
+        assert!(turned.contains("U+202E") && !turned.contains('\u{202e}'));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_shown_in_hexadecimal() {
+        assert_eq!(hex(b"A\xff\n"), format!("00000000  {:<47}  A..\n", "41 ff 0a"));
+    }
+
+    #[test]
+    fn lone_surrogates_in_json_stay_as_they_were_sent() {
+        let html = block(br#"{"a":"\ud800"}"#, Some("application/json")).into_string();
+        assert!(html.contains("\\ud800"), "{html}");
+    }
+}

@@ -1,0 +1,128 @@
+//! Dead letters: in groups of the same reason and the same kind of error, to be put back or discarded together.
+
+use maud::Markup;
+use maud::html;
+
+use crate::limits;
+use crate::page::fields::Fields;
+use crate::page::labels;
+use crate::page::layout::Screen;
+use crate::page::layout::Tab;
+use crate::page::layout::heading;
+use crate::page::layout::more;
+use crate::page::plan::Act;
+use crate::page::plan::Plan;
+use crate::page::routes::Seen;
+use crate::page::text::brief;
+use crate::page::text::visible;
+use crate::page::visitor::Visit;
+use crate::page::visitor::Visitor;
+use crate::remote::DeadLetterPage;
+use crate::remote::QueuePage;
+use crate::remote::Route;
+use crate::wire::views::DeadLetterEntry;
+use crate::wire::views::DeadLetterGroupView;
+use crate::wire::views::DeadLetterGroupsView;
+
+/// The screen: the groups of every queue, or the letters of one group.
+pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
+    match (fields.one("queue"), fields.one("reason")) {
+        (Some(queue), Some(reason)) => letters(&visitor, queue, reason, fields.one("after")).await,
+        (queue, _) => groups(&visitor, queue).await,
+    }
+}
+
+async fn groups(visitor: &Visitor, only: Option<&str>) -> Seen {
+    let queues: QueuePage = visitor.api.get(&Route::new("/v1/queues").query("limit", Some(1_000))).await?;
+    let has_some = |queue: &&crate::wire::views::QueueEnvelope| {
+        queue.counts.dead_lettered > 0 && only.is_none_or(|only| only == queue.name)
+    };
+    let mut shown = Vec::new();
+    for queue in queues.queues.iter().filter(has_some).take(limits::SCREEN_ROWS) {
+        let route = Route::queue(&queue.name).word("dead_letters").word("groups");
+        let groups: DeadLetterGroupsView = visitor.api.get(&route).await?;
+        let may = visitor.may_manage(&queue.name).await;
+        shown.push(of_queue(visitor, &queue.name, queue.counts.dead_lettered, &groups, may));
+    }
+    let content = html! {
+        (heading(html! { "Dead letters" }, html! { @if let Some(only) = only { "of " (visible(only, false)) " \u{b7} "
+            a href="dead-letters" { "every queue" } } }))
+        @if shown.is_empty() { div.empty { p.big { "No dead letters." } } }
+        @for queue in &shown { (queue) }
+    };
+    Ok(Screen::live(Tab::DeadLetters, "Dead letters", content).into())
+}
+
+fn of_queue(visitor: &Visitor, queue: &str, all: u64, groups: &DeadLetterGroupsView, may: bool) -> Markup {
+    let plan = |act: Act| Plan::new(act).with("queue", queue).with("back", "dead-letters");
+    html! {
+        section.queue {
+            div.heading {
+                h2 { (visible(queue, false)) " " span.quiet { (all) } }
+                @if may { div.buttons {
+                    (plan(Act::RedriveMany).with("all", "true").button_named("Redrive all")) (plan(Act::PurgeLetters).button()) } }
+            }
+            @if groups.is_cut { p.quiet { "There are more than were looked at; the numbers are of the first." } }
+            ul.rows aria-label={ "Groups of " (visible(queue, false)) } {
+                @for group in &groups.groups { (show_group(visitor, queue, group, may)) }
+            }
+        }
+    }
+}
+
+fn show_group(visitor: &Visitor, queue: &str, group: &DeadLetterGroupView, may: bool) -> Markup {
+    let place = Route::new("dead-letters").query("queue", Some(queue)).query("reason", Some(&group.reason));
+    let plan = Plan::new(Act::RedriveMany).with("queue", queue).with("letter_reason", &group.reason);
+    html! {
+        li.row.bad {
+            div.main {
+                p.title { a href=(place.as_str()) { (visible(&group.reason, false)) } }
+                @if !group.error.is_empty() { p.error title=(visible(&group.error, true)) { (brief(&group.error, 200)) } }
+            }
+            dl.facts {
+                div { dt { "Letters" } dd { (group.letters) } }
+                div { dt { "First" } dd { (visitor.present.show(group.first_at)) } }
+                div { dt { "Last" } dd { (visitor.present.show(group.last_at)) } }
+                div { dt { "Such as" } dd { (labels::message_link(queue, group.sample)) } }
+            }
+            @if may { div.buttons { (plan.with("back", "dead-letters").button_named("Redrive this reason")) } }
+        }
+    }
+}
+
+async fn letters(visitor: &Visitor, queue: &str, reason: &str, after: Option<&str>) -> Seen {
+    let route = Route::queue(queue).word("dead_letters").query("reason", Some(reason)).query("after", after);
+    let page: DeadLetterPage = visitor.api.get(&route.query("limit", Some(limits::SCREEN_ROWS))).await?;
+    let may = visitor.may_manage(queue).await;
+    let here = Route::new("dead-letters").query("queue", Some(queue)).query("reason", Some(reason));
+    let next = page.after.as_ref().map(|after| here.clone().query("after", Some(after)).as_str().to_owned());
+    let plan = Plan::new(Act::RedriveMany).with("queue", queue).with("letter_reason", reason);
+    let content = html! {
+        nav.crumbs aria-label="Where this is" { a href="dead-letters" { "Dead letters" }
+            a href=(Route::new("dead-letters").query("queue", Some(queue)).as_str()) { (visible(queue, false)) } }
+        (heading(html! { (visible(reason, false)) }, html! {
+            @if may { div.buttons { (plan.with("back", "dead-letters").button_named("Redrive all of them")) } } }))
+        @if page.dead_letters.is_empty() { div.empty { p { "None any more." } } }
+        ul.rows aria-label="Dead letters" { @for letter in &page.dead_letters { (show(visitor, queue, letter, here.as_str(), may)) } }
+        (more(next))
+    };
+    Ok(Screen::live(Tab::DeadLetters, format!("Dead letters: {reason}"), content).into())
+}
+
+fn show(visitor: &Visitor, queue: &str, letter: &DeadLetterEntry, here: &str, may: bool) -> Markup {
+    let number = letter.sequence_number;
+    html! {
+        li.row.bad {
+            div.main {
+                p.title { (labels::message_link(queue, number)) " "
+                    @if let Some(id) = &letter.workflow_id { (labels::workflow_link(queue, id)) } }
+                @if !letter.letter.description.is_empty() { p.error { (brief(&letter.letter.description, 200)) } }
+            }
+            dl.facts {
+                div { dt { "Since" } dd { (visitor.present.show(letter.letter.at)) } }
+                div { dt { "Tried" } dd { (letter.delivery_count) } }
+            }
+            @if may { div.buttons { (Plan::new(Act::Redrive).with("queue", queue).with("number", number).with("back", here).button()) } }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Definitions: which file each queue has, when it was loaded, and why the files as they are now are not in use.
+
+use maud::html;
+
+use crate::page::fields::Fields;
+use crate::page::labels;
+use crate::page::layout::Screen;
+use crate::page::layout::Tab;
+use crate::page::layout::heading;
+use crate::page::plan::Act;
+use crate::page::plan::Plan;
+use crate::page::routes::Seen;
+use crate::page::text::visible;
+use crate::page::visitor::Visit;
+use crate::remote::DefinitionPage;
+use crate::remote::Route;
+
+/// The screen.
+pub(crate) async fn screen(visitor: Visit, _: Fields) -> Seen {
+    let page: DefinitionPage = visitor.api.get(&Route::new("/v1/definitions")).await?;
+    let content = html! {
+        (heading(html! { "Definitions" }, html! {
+            @if visitor.may_manage_all() { (Plan::new(Act::Reload).with("back", "definitions").button()) } }))
+        @if let Some(problem) = &page.problem {
+            div.notice.bad { p { strong { "The files as they are now are not in use. " } "The last valid set is." }
+                pre tabindex="0" { (visible(problem, true)) } }
+        }
+        @if page.definitions.is_empty() { div.empty { p.big { "No definitions." } } }
+        ul.rows aria-label="Definitions" {
+            @for definition in &page.definitions {
+                li.row.calm {
+                    div.main {
+                        p.title {
+                            a href=(Route::new("workflows").query("queue", Some(&definition.queue)).as_str()) {
+                                bdi.id { (visible(&definition.queue, false)) } }
+                            @if definition.paused { " " (labels::chip("warn", "\u{23f8}", "paused")) }
+                        }
+                        p { code { (visible(&definition.file, false)) } }
+                        @if let Some(held) = &definition.held_back {
+                            p.error { "Nothing is handed out until " (visitor.present.show(held.until))
+                                @if let Some(reason) = &held.reason { ": " (visible(reason, false)) } }
+                        }
+                    }
+                    dl.facts {
+                        div { dt { "Handlers" } dd { @if definition.handlers.is_empty() { "none" }
+                            @else { (visible(&definition.handlers.join(", "), false)) } } }
+                        div { dt { "Schedules" } dd { (definition.schedules) } }
+                        div { dt { "Loaded" } dd { (visitor.present.show(definition.loaded_at)) } }
+                    }
+                }
+            }
+        }
+    };
+    Ok(Screen::live(Tab::Definitions, "Definitions", content).into())
+}

@@ -1,0 +1,45 @@
+//! What every request of the page shares, and where the page stands: in front of the API.
+
+use std::sync::Arc;
+
+use axum::Router;
+
+use crate::clock::Clock;
+use crate::inbound::inflow::Reading;
+use crate::inbound::patience::Patience;
+use crate::limits;
+use crate::page::routes::routes;
+use crate::page::sessions::Sessions;
+
+/// Draws a number that nobody can guess; none when the system has no more.
+pub(crate) type Draw = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
+
+/// What the page is made with.
+pub(crate) struct PageOptions {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) draw: Draw,
+    /// The port of the daemon: browsers keep cookies for a machine, whatever the port.
+    pub(crate) port: u16,
+}
+
+/// What every request of the page shares.
+pub(crate) struct State {
+    pub(crate) api: Router,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) sessions: Sessions,
+    pub(crate) reading: Arc<Reading>,
+}
+
+/// What every request of the page shares. Cheap to clone.
+pub(crate) type Shared = Arc<State>;
+
+/// The API, with the page in front of it at `/ui`. Links are relative, so whatever prefix a proxy adds, they work.
+pub(crate) fn mount(api: Router, options: PageOptions) -> Router {
+    let state = Arc::new(State {
+        api: api.clone(),
+        sessions: Sessions::new(options.draw, options.clock.clone(), options.port),
+        clock: options.clock,
+        reading: Arc::new(Reading::new(limits::FORMS_BYTES, Patience::default())),
+    });
+    api.merge(routes(state))
+}

@@ -1,0 +1,163 @@
+//! The overview: every queue with what came and went in the last hour, what waits, what is stuck, what is dead.
+
+use maud::Markup;
+use maud::html;
+
+use crate::limits;
+use crate::page::fields::Fields;
+use crate::page::labels;
+use crate::page::layout::Screen;
+use crate::page::layout::Tab;
+use crate::page::layout::heading;
+use crate::page::layout::more;
+use crate::page::plan::Act;
+use crate::page::plan::Plan;
+use crate::page::routes::Seen;
+use crate::page::text::visible;
+use crate::page::visitor::Visit;
+use crate::page::visitor::Visitor;
+use crate::remote::QueuePage;
+use crate::remote::Route;
+use crate::wire::views::BlockedCause;
+use crate::wire::views::QueueEnvelope;
+use crate::wire::views::QueueRatesView;
+use crate::wire::views::RatesView;
+
+/// The screen.
+pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
+    let route = Route::new("/v1/queues").query("after", fields.one("after"));
+    let page: QueuePage = visitor.api.get(&route.query("limit", Some(limits::SCREEN_ROWS))).await?;
+    let rates: RatesView = visitor.api.get(&Route::new("/v1/rates")).await?;
+    let mut rows = Vec::new();
+    for queue in &page.queues {
+        let of_queue = rates.queues.iter().find(|rates| rates.queue == queue.name);
+        rows.push(row(&visitor, queue, of_queue, visitor.may_manage(&queue.name).await));
+    }
+    let next = page.after.as_ref().map(|after| Route::new("overview").query("after", Some(after)));
+    let content = html! {
+        (heading(html! { "Overview" }, html! { (page.queues.len()) " queues" }))
+        (figures(&visitor, &rates))
+        @if rows.is_empty() {
+            div.empty { p.big { "No queue yet." }
+                p.quiet { "A queue comes with a definition file, or with " code { "PUT /v1/queues/{name}" } "." } }
+        }
+        ul.rows.queues aria-label="Queues" { @for row in &rows { (row) } }
+        (more(next.map(|route| route.as_str().to_owned())))
+    };
+    Ok(Screen::live(Tab::Overview, "Overview", content).into())
+}
+
+fn figures(visitor: &Visitor, rates: &RatesView) -> Markup {
+    let status = &visitor.status;
+    html! {
+        dl.figures {
+            div.bad[visitor.blocked() > 0] { dt { "Blocked" } dd { a href="blocked" { (visitor.blocked()) } } }
+            @for cause in [BlockedCause::Retry, BlockedCause::Held, BlockedCause::Gap] {
+                div { dt { (labels::of_cause(cause).2) } dd { (count(visitor, None, cause)) } }
+            }
+            div { dt { "Handlers at work" } dd { (status.handlers_running) } }
+            @if let Some(commit) = rates.commit_ms_mean { div { dt { "Commit" } dd { (commit_time(commit)) } } }
+            @if let Some(bytes) = status.file_bytes { div { dt { "Store" } dd { (size(bytes)) } } }
+            @if let Some(free) = status.storage_free_bytes { div { dt { "Disk free" } dd { (size(free)) } } }
+        }
+    }
+}
+
+fn commit_time(ms: f64) -> String {
+    if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
+}
+
+/// A number of bytes, as people read it.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let unit = units.into_iter().find(|(shift, _)| bytes >> shift > 0);
+    match unit {
+        None => format!("{bytes} B"),
+        Some((shift, name)) => {
+            let tenths = (bytes >> (shift - 10)) * 10 / 1_024;
+            if tenths >= 100 {
+                format!("{} {name}", tenths / 10)
+            } else {
+                format!("{}.{} {name}", tenths / 10, tenths % 10)
+            }
+        }
+    }
+}
+
+/// How many workflows of a queue, or of all, stand still for a cause.
+fn count(visitor: &Visitor, queue: Option<&str>, cause: BlockedCause) -> u64 {
+    let is_meant = |row: &&crate::wire::views::BlockedCountView| {
+        row.cause == cause && queue.is_none_or(|queue| row.queue == queue)
+    };
+    visitor.status.blocked.iter().filter(is_meant).map(|row| row.workflows).sum()
+}
+
+fn row(visitor: &Visitor, queue: &QueueEnvelope, rates: Option<&QueueRatesView>, may: bool) -> Markup {
+    let counts = &queue.counts;
+    let blocked: u64 =
+        visitor.status.blocked.iter().filter(|row| row.queue == queue.name).map(|row| row.workflows).sum();
+    let place = |name: &str| Route::new(name).query("queue", Some(&queue.name)).as_str().to_owned();
+    let plan = |act: Act| Plan::new(act).with("queue", &queue.name).with("back", "overview");
+    html! {
+        li.row.bad[blocked > 0] {
+            div.main {
+                p.title {
+                    a href=(place("workflows")) { bdi.id { (visible(&queue.name, false)) } }
+                    @if queue.paused == Some(true) { " " (labels::chip("warn", "\u{23f8}", "handlers paused")) }
+                }
+                @if let Some(rates) = rates { (spark(rates)) }
+            }
+            dl.facts {
+                div { dt { "Waiting" } dd { (counts.ready + counts.scheduled) } }
+                div { dt { "At work" } dd { (counts.locked) } }
+                div.bad[blocked > 0] { dt { "Blocked" } dd { a href=(place("blocked")) { (blocked) } } }
+                div { dt { "Deferred" } dd { (counts.early + counts.failed + counts.asked + counts.spent) } }
+                div.bad[counts.dead_lettered > 0] { dt { "Dead" } dd { a href=(place("dead-letters")) { (counts.dead_lettered) } } }
+                div { dt { "Completed" } dd { (counts.completed) } }
+            }
+            @if may {
+                div.buttons {
+                    @match queue.paused {
+                        Some(true) => (plan(Act::Unpause).button()),
+                        Some(false) => (plan(Act::Pause).button()),
+                        None => {}
+                    }
+                    a.button href=(place("tail")) { "Live tail" }
+                }
+            }
+        }
+    }
+}
+
+/// The last hour as two curves: what came, and what was completed.
+fn spark(rates: &QueueRatesView) -> Markup {
+    let max = rates.accepted.iter().chain(&rates.completed).copied().max().unwrap_or_default().max(1);
+    let curve = |values: &[u64]| {
+        let last = (values.len().max(2) - 1) as u64;
+        let point =
+            |(at, value): (usize, &u64)| format!("{},{}", at as u64 * 240 / last, 30 - value * 28 / max);
+        values.iter().enumerate().map(point).collect::<Vec<_>>().join(" ")
+    };
+    let (came, done): (u64, u64) = (rates.accepted.iter().sum(), rates.completed.iter().sum());
+    let says = format!("Last hour: {came} came, {done} completed; at most {max} a minute");
+    html! {
+        div.spark {
+            svg viewBox="0 0 240 32" preserveAspectRatio="none" role="img" aria-label=(says) {
+                polyline.in points=(curve(&rates.accepted)) {}
+                polyline.out points=(curve(&rates.completed)) {}
+            }
+            p.quiet { "last hour: " span.in { (came) " in" } ", " span.out { (done) " done" } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_bytes_is_told_in_its_unit() {
+        let told = [5, 1_536, 12 << 20, 3 << 30].map(size);
+        assert_eq!(told, ["5 B", "1.5 KiB", "12 MiB", "3.0 GiB"]);
+    }
+}

@@ -1,0 +1,171 @@
+//! The screens and what they are called: the only table of them.
+
+use std::future::Future;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::MethodRouter;
+use axum::routing::get;
+use axum::routing::post;
+
+use crate::inbound::inflow::Inflow;
+use crate::limits;
+use crate::page::actions;
+use crate::page::api::Refused;
+use crate::page::assets::asset;
+use crate::page::audit;
+use crate::page::blocked;
+use crate::page::body;
+use crate::page::dead_letters;
+use crate::page::definitions;
+use crate::page::events;
+use crate::page::fields::Fields;
+use crate::page::layout::Screen;
+use crate::page::layout::trouble;
+use crate::page::layout::trouble_outside;
+use crate::page::login;
+use crate::page::message;
+use crate::page::page::Shared;
+use crate::page::queues;
+use crate::page::response::go_to;
+use crate::page::review;
+use crate::page::schedules;
+use crate::page::tail;
+use crate::page::visitor::Outside;
+use crate::page::visitor::Visit;
+use crate::page::visitor::Visitor;
+use crate::page::workflow;
+use crate::page::workflows;
+use crate::wire::Problem;
+
+/// The routes of the page. All screens stand beside each other, so that links between them are one word.
+pub(crate) fn routes(shared: Shared) -> Router {
+    Router::new()
+        .route("/", get(|| async { go_to("ui/") }))
+        .route("/ui", get(|| async { go_to("ui/") }))
+        .route("/ui/", look(home))
+        .route("/ui/overview", look(queues::screen))
+        .route("/ui/blocked", look(blocked::screen))
+        .route("/ui/workflows", look(workflows::screen))
+        .route("/ui/workflow", look(workflow::screen))
+        .route("/ui/message", look(message::screen))
+        .route("/ui/body", look(body::download))
+        .route("/ui/dead-letters", look(dead_letters::screen))
+        .route("/ui/schedules", look(schedules::screen))
+        .route("/ui/definitions", look(definitions::screen))
+        .route("/ui/audit", look(audit::screen))
+        .route("/ui/tail", look(tail::screen))
+        .route("/ui/events", look(events::stream))
+        .route("/ui/review", look(review::screen).merge(act(review::screen)))
+        .route("/ui/act", act(actions::carry_out))
+        .route("/ui/login", post(login::login).get(|| async { go_to("./") }))
+        .route("/ui/logout", post(login::logout).get(|| async { go_to("./") }))
+        .route("/ui/assets/{name}", get(asset))
+        .route("/ui/{*rest}", look(nothing_here))
+        .with_state(shared)
+}
+
+/// What somebody is shown.
+pub(crate) enum Shown {
+    Screen(Screen),
+    Response(Response),
+}
+
+impl From<Screen> for Shown {
+    fn from(screen: Screen) -> Shown {
+        Shown::Screen(screen)
+    }
+}
+
+impl From<Response> for Shown {
+    fn from(response: Response) -> Shown {
+        Shown::Response(response)
+    }
+}
+
+/// What a screen comes to.
+pub(crate) type Seen = Result<Shown, Refused>;
+
+/// Shows a screen to those who may look.
+fn look<F>(screen: fn(Visit, Fields) -> F) -> MethodRouter<Shared>
+where
+    F: Future<Output = Seen> + Send + 'static,
+{
+    get(move |State(shared): State<Shared>, request: Request| async move {
+        let (parts, _) = request.into_parts();
+        let fields = Fields::read(parts.uri.query().unwrap_or_default());
+        match Visitor::admit(&shared, &parts).await {
+            Ok(visitor) => {
+                let seen = screen(visitor.clone(), fields).await;
+                respond(&visitor, seen)
+            }
+            Err(outside) => turn_away(outside),
+        }
+    })
+}
+
+/// Takes a form, if it is one of ours.
+fn act<F>(take: fn(Visit, Fields) -> F) -> MethodRouter<Shared>
+where
+    F: Future<Output = Seen> + Send + 'static,
+{
+    post(move |State(shared): State<Shared>, request: Request| async move {
+        let (parts, body) = request.into_parts();
+        let visitor = match Visitor::admit(&shared, &parts).await {
+            Ok(visitor) => visitor,
+            Err(outside) => return turn_away(outside),
+        };
+        let seen = async {
+            let form = read_form(&shared, body).await?;
+            let token = form.one("form_token").unwrap_or_default();
+            match shared.sessions.is_own_form(&visitor.cookies.session, token) {
+                true => take(visitor.clone(), form).await,
+                false => Err(Box::new(foreign_form())),
+            }
+        };
+        let seen = seen.await;
+        respond(&visitor, seen)
+    })
+}
+
+fn foreign_form() -> Problem {
+    let detail = "the form was not made by this page for this browser, or the daemon has been started again since: \
+                  nothing was done; go back, load the screen again and repeat it";
+    Problem::new("forbidden", detail)
+}
+
+fn respond(visitor: &Visitor, seen: Seen) -> Response {
+    match seen {
+        Ok(Shown::Screen(screen)) => screen.respond(visitor),
+        Ok(Shown::Response(response)) => response,
+        Err(problem) => trouble(visitor, &problem),
+    }
+}
+
+fn turn_away(outside: Outside) -> Response {
+    match outside {
+        Outside::NeedsKey(cookies) => login::ask(&cookies, None),
+        Outside::ComesFromElsewhere => login::ask_again(),
+        Outside::Refused(problem) => trouble_outside(&problem),
+    }
+}
+
+/// Reads a form, within the bounds of one.
+pub(crate) async fn read_form(shared: &Shared, body: Body) -> Result<Fields, Refused> {
+    let read = Inflow::new(&shared.reading, body, limits::FORM_BYTES_MAX).all().await;
+    let (bytes, _room) = read.map_err(|refusal| Problem::new("body_too_large", refusal.to_string()))?;
+    Ok(Fields::read(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Where somebody begins: with what is stuck, if anything is.
+async fn home(visitor: Visit, _: Fields) -> Seen {
+    let place = if visitor.blocked() > 0 { "blocked" } else { "overview" };
+    Ok(go_to(place).into())
+}
+
+async fn nothing_here(_: Visit, _: Fields) -> Seen {
+    Err(Box::new(Problem::new("route_not_found", "there is no such screen")))
+}

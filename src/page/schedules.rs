@@ -1,0 +1,54 @@
+//! Schedules: when each sends next, when it has sent last, and sending once now.
+
+use maud::html;
+
+use crate::limits;
+use crate::page::fields::Fields;
+use crate::page::layout::Screen;
+use crate::page::layout::Tab;
+use crate::page::layout::heading;
+use crate::page::plan::Act;
+use crate::page::plan::Plan;
+use crate::page::routes::Seen;
+use crate::page::text::visible;
+use crate::page::visitor::Visit;
+use crate::remote::Route;
+use crate::remote::SchedulePage;
+use crate::wire::views::ScheduleView;
+
+/// The screen.
+pub(crate) async fn screen(visitor: Visit, _: Fields) -> Seen {
+    let page: SchedulePage = visitor.api.get(&Route::new("/v1/schedules")).await?;
+    let mut rows: Vec<(&ScheduleView, bool)> = Vec::new();
+    for schedule in page.schedules.iter().take(limits::SCREEN_ROWS) {
+        rows.push((schedule, visitor.may_manage(&schedule.queue).await));
+    }
+    let content = html! {
+        (heading(html! { "Schedules" }, html! { (page.schedules.len()) }))
+        @if rows.is_empty() { div.empty { p.big { "No schedules." } p.quiet { "A definition file can have some." } } }
+        ul.rows aria-label="Schedules" {
+            @for (schedule, may) in &rows {
+                li.row.calm {
+                    div.main {
+                        p.title { strong { (visible(&schedule.name, false)) } " "
+                            span.quiet { "to " (visible(&schedule.queue, false)) } }
+                        p { code { (visible(&schedule.cron, false)) } " " span.quiet { (visible(&schedule.time_zone, false)) } }
+                    }
+                    dl.facts {
+                        div { dt { "Last" } dd { @match schedule.last { Some(last) => (visitor.present.show(last)), None => "never" } } }
+                        div { dt { "Next" } dd { @match schedule.next.first() {
+                            Some(next) => (visitor.present.show_both(*next)), None => "never" } } }
+                    }
+                    details.wide {
+                        summary { "The next " (schedule.next.len()) }
+                        ol { @for next in &schedule.next { li { (visitor.present.show_both(*next)) } } }
+                    }
+                    @if *may { div.buttons {
+                        (Plan::new(Act::RunNow).with("queue", &schedule.queue).with("schedule", &schedule.name)
+                            .with("back", "schedules").button()) } }
+                }
+            }
+        }
+    };
+    Ok(Screen::live(Tab::Schedules, "Schedules", content).into())
+}

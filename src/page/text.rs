@@ -1,0 +1,86 @@
+//! Foreign text made safe to look at: characters that hide or turn others around are shown as what they are.
+
+use std::fmt::Write;
+
+/// A text in which control characters, and those that change the direction of writing, are written out. Line ends and
+/// tabs stay where `lines` says so.
+pub(crate) fn visible(text: &str, lines: bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\t' if lines => shown.push(letter),
+            _ if is_hidden(letter) => {
+                // Writing to a string cannot fail.
+                let _ = write!(shown, "\u{27e8}U+{:04X}\u{27e9}", u32::from(letter));
+            }
+            _ => shown.push(letter),
+        }
+    }
+    shown
+}
+
+/// Whether a character cannot be seen, or changes how others are seen.
+fn is_hidden(letter: char) -> bool {
+    letter.is_control()
+        || matches!(
+            letter,
+            '\u{200b}'..='\u{200f}'
+                | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// A text of one line with at most so many characters.
+pub(crate) fn brief(text: &str, chars_max: usize) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    let shown = visible(line, false);
+    match shown.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}\u{2026}", &shown[..end]),
+        None => shown,
+    }
+}
+
+/// The beginning of a text that takes at most so many bytes inside HTML, and whether that is all of it.
+pub(crate) fn cut(text: &str, bytes_max: usize) -> (&str, bool) {
+    let mut bytes = 0;
+    for (at, letter) in text.char_indices() {
+        bytes += match letter {
+            '&' => 5,
+            '<' | '>' => 4,
+            '"' => 6,
+            _ => letter.len_utf8(),
+        };
+        if bytes > bytes_max {
+            return (&text[..at], false);
+        }
+    }
+    (text, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hides_or_turns_text_around_is_written_out() {
+        assert_eq!(visible("a\u{202e}b\0\n", true), "a\u{27e8}U+202E\u{27e9}b\u{27e8}U+0000\u{27e9}\n");
+        assert_eq!(visible("\n", false), "\u{27e8}U+000A\u{27e9}");
+        assert_eq!(visible("\u{5e9} <b>&\u{e9}", false), "\u{5e9} <b>&\u{e9}");
+    }
+
+    #[test]
+    fn a_line_is_cut_between_characters() {
+        assert_eq!(brief("\n  \u{e9}\u{e9}\u{e9}\nmore", 2), "\u{e9}\u{e9}\u{2026}");
+        assert_eq!(brief("short", 9), "short");
+    }
+
+    #[test]
+    fn what_html_makes_longer_counts_as_long_as_it_gets() {
+        assert_eq!(cut("<<<<", 8), ("<<", false));
+        assert_eq!(cut("\u{e9}\u{e9}", 3), ("\u{e9}", false));
+        assert_eq!(cut("abc", 3), ("abc", true));
+    }
+}

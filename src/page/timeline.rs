@@ -1,0 +1,199 @@
+//! The time of a workflow as a picture: when its messages came, when each was tried and how that went, what comes next.
+
+use maud::Markup;
+use maud::html;
+
+use crate::page::present::Present;
+use crate::page::present::lasted;
+use crate::page::text::brief;
+use crate::wire::WireTime;
+use crate::wire::views::EndingWord;
+use crate::wire::views::HistoryView;
+use crate::wire::views::MessageEnvelope;
+use crate::wire::views::WorkflowEnvelope;
+
+/// Lanes of the picture: the head and what stands around it.
+const LANES: usize = 9;
+
+const LANE: u64 = 26;
+const TOP: u64 = 24;
+
+/// Something at an instant.
+struct Mark {
+    at: u64,
+    /// How long it lasted, in milliseconds.
+    lasted: u64,
+    kind: &'static str,
+    says: String,
+}
+
+/// What happened to a message.
+struct Lane {
+    name: String,
+    marks: Vec<Mark>,
+}
+
+/// The span that is shown, in milliseconds since 1970.
+struct Axis {
+    from: u64,
+    to: u64,
+}
+
+impl Axis {
+    /// Where an instant is, in thousandths of the width.
+    fn at(&self, instant: u64) -> u64 {
+        let length = (self.to - self.from).max(1);
+        instant.clamp(self.from, self.to).saturating_sub(self.from).saturating_mul(1_000) / length
+    }
+}
+
+/// A part of the width, as SVG writes it.
+fn percent(thousandths: u64) -> String {
+    format!("{}.{}%", thousandths / 10, thousandths % 10)
+}
+
+/// The picture; nothing where nothing has happened.
+pub(crate) fn show(
+    workflow: &WorkflowEnvelope,
+    messages: &[MessageEnvelope],
+    ended: &[HistoryView],
+    present: Present,
+) -> Markup {
+    let mut lanes: Vec<Lane> = ended.iter().rev().filter_map(ended_lane).collect();
+    let behind = lanes.len().saturating_sub(3);
+    lanes.drain(..behind);
+    lanes.extend(messages.iter().take(LANES - lanes.len()).map(lane));
+    lanes.extend(around(workflow));
+    let instants =
+        || lanes.iter().flat_map(|lane| &lane.marks).flat_map(|mark| [mark.at, mark.at + mark.lasted]);
+    let now = present.0.as_millis();
+    let (Some(from), Some(to)) = (instants().min(), instants().max()) else { return html! {} };
+    // A little room on both sides, so that what is at the edge can be seen.
+    let (from, to) = (from.min(now), to.max(now));
+    let room = ((to - from) / 40).max(500);
+    let axis = Axis { from: from.saturating_sub(room), to: to + room };
+    let height = TOP + LANE * lanes.len() as u64 + 8;
+    html! {
+        figure.timeline {
+            div.scroll tabindex="0" role="region" aria-label="Timeline" {
+                svg width="100%" height=(height) role="img" aria-labelledby="timeline-title" {
+                    title #timeline-title { "What happened to the messages around the head, and what comes next" }
+                    (ticks(&axis, height, present))
+                    @for (row, lane) in lanes.iter().enumerate() { (show_lane(&axis, lane, TOP + LANE * row as u64)) }
+                    @let here = percent(axis.at(now));
+                    line.now x1=(here) x2=(here) y1=(TOP - 6) y2=(height) {}
+                }
+            }
+            figcaption {
+                span.key.arrival { "came" } span.key.failure { "failed" } span.key.success { "completed" }
+                span.key.ahead { "comes next" } span.key.now { "now" }
+            }
+        }
+    }
+}
+
+fn ticks(axis: &Axis, height: u64, present: Present) -> Markup {
+    let step = (axis.to - axis.from) / 4;
+    let ticks: Vec<u64> = (0..=3).map(|tick| axis.from + step * tick).collect();
+    html! {
+        @for tick in ticks {
+            @let here = percent(axis.at(tick));
+            line.tick x1=(here) x2=(here) y1="16" y2=(height) {}
+            text.tick x=(here) y="11" dx="3" { (present.clock(WireTime(crate::clock::Timestamp::from_millis(tick)))) }
+        }
+    }
+}
+
+fn show_lane(axis: &Axis, lane: &Lane, top: u64) -> Markup {
+    html! {
+        line.lane x1="0" x2="100%" y1=(top + 13) y2=(top + 13) {}
+        @for mark in &lane.marks {
+            @let (from, to) = (axis.at(mark.at), axis.at(mark.at + mark.lasted));
+            g.mark.(mark.kind) {
+                title { (mark.says) }
+                @if mark.lasted > 0 && to > from + 8 {
+                    rect x=(percent(from)) y=(top + 7) width=(percent(to - from)) height="12" rx="3" {}
+                } @else {
+                    circle cx=(percent(from)) cy=(top + 13) r="5" {}
+                }
+            }
+        }
+        text.lane x="4" y=(top + 9) { (lane.name) }
+    }
+}
+
+fn millis(at: WireTime) -> u64 {
+    at.0.as_millis()
+}
+
+fn name(position: Option<u64>, number: u64) -> String {
+    position.map_or_else(|| format!("#{number}"), |position| position.to_string())
+}
+
+fn lane(message: &MessageEnvelope) -> Lane {
+    let mut marks = vec![arrival(message.accepted_at)];
+    for attempt in &message.attempts {
+        let how_long = u64::try_from(attempt.lasted.0.as_millis()).unwrap_or(u64::MAX);
+        let (took, why) = (lasted(attempt.lasted.0), brief(&attempt.reason, 120));
+        let says = format!("attempt {} failed after {took}: {why}", attempt.delivery_count);
+        marks.push(Mark { at: millis(attempt.at), lasted: how_long, kind: "failure", says });
+    }
+    if let Some(until) = message.until {
+        let says = format!("comes next: {until}");
+        marks.push(Mark { at: millis(until), lasted: 0, kind: "ahead", says });
+    }
+    Lane { name: name(message.position, message.sequence_number), marks }
+}
+
+fn arrival(at: WireTime) -> Mark {
+    Mark { at: millis(at), lasted: 0, kind: "arrival", says: format!("came: {at}") }
+}
+
+fn ended_lane(entry: &HistoryView) -> Option<Lane> {
+    let number = entry.sequence_number?;
+    let mut marks: Vec<Mark> = entry.accepted_at.into_iter().map(arrival).collect();
+    let kind = if entry.ending == EndingWord::Completed { "success" } else { "failure" };
+    let says = format!("{}: {}", crate::page::labels::of_ending(entry.ending).2, entry.at);
+    marks.push(Mark { at: millis(entry.at), lasted: 0, kind, says });
+    Some(Lane { name: name(entry.positions.map(|(first, _)| first), number), marks })
+}
+
+/// What belongs to the workflow itself: holds, and a gap with the instant at which something becomes of it.
+fn around(workflow: &WorkflowEnvelope) -> Vec<Lane> {
+    let mut lanes = Vec::new();
+    if !workflow.holds.is_empty() {
+        let hold = |hold: &crate::wire::views::HoldView| {
+            let says =
+                format!("held: {} ({})", crate::page::labels::hold(hold.cause), brief(&hold.reason, 120));
+            Mark { at: millis(hold.since), lasted: 0, kind: "failure", says }
+        };
+        lanes.push(Lane { name: "held".to_owned(), marks: workflow.holds.iter().map(hold).collect() });
+    }
+    if let Some(gap) = &workflow.gap {
+        let mut marks = vec![Mark {
+            at: millis(gap.since),
+            lasted: 0,
+            kind: "failure",
+            says: format!("messages wait behind the gap since {}", gap.since),
+        }];
+        if let Some(due) = gap.due {
+            let says = format!("the gap policy acts: {due}");
+            marks.push(Mark { at: millis(due), lasted: 0, kind: "ahead", says });
+        }
+        lanes.push(Lane { name: "gap".to_owned(), marks });
+    }
+    lanes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_stand_within_the_width() {
+        let axis = Axis { from: 1_000, to: 2_000 };
+        assert_eq!((axis.at(1_000), axis.at(1_500), axis.at(9_000), axis.at(0)), (0, 500, 1_000, 0));
+        assert_eq!(percent(1_000), "100.0%");
+        assert_eq!(Axis { from: 5, to: 5 }.at(5), 0);
+    }
+}
