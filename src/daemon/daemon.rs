@@ -18,6 +18,7 @@ use crate::daemon::apply::apply;
 use crate::daemon::crew::Crew;
 use crate::daemon::endpoints::Serving;
 use crate::daemon::error::DaemonError;
+use crate::daemon::gaps::Gaps;
 use crate::daemon::gauges::Gauges;
 use crate::daemon::home::Home;
 use crate::daemon::home::STORE_FILE;
@@ -138,6 +139,7 @@ pub(crate) struct House {
     pub(crate) crew: Crew,
     pub(crate) ticker: Ticker,
     pub(crate) lookout: Lookout,
+    pub(crate) gaps: Gaps,
     pub(crate) rates: Rates,
     pub(crate) gauges: Gauges,
     /// What the endpoint of Service Bus counts.
@@ -186,6 +188,7 @@ impl Daemon {
             crew,
             ticker,
             lookout: Lookout::default(),
+            gaps: Gaps::default(),
             rates: Rates::default(),
             gauges,
             amqp_meters: Meters::default(),

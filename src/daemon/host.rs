@@ -227,7 +227,11 @@ fn show_held_back(until: Timestamp, held_back: HeldBack) -> HeldBackView {
 impl Desk {
     /// How many workflows do not go on, as the lookout knows them.
     fn blocked_counts(&self) -> Vec<BlockedCountView> {
-        let troubles = self.house.lookout.count(self.house.clock.now());
+        let mut troubles = self.house.lookout.count(self.house.clock.now());
+        for (queue, workflows) in self.house.gaps.counts() {
+            let known = troubles.by_cause.entry((queue, Cause::Gap)).or_default();
+            *known = workflows.max(*known);
+        }
         let show = |((queue, cause), workflows): ((QueueName, Cause), u64)| BlockedCountView {
             queue: queue.to_string(),
             cause: match cause {

@@ -10,6 +10,7 @@ mod crew;
 mod daemon;
 mod endpoints;
 mod error;
+mod gaps;
 mod gauges;
 mod home;
 mod host;

@@ -154,6 +154,9 @@ pub(crate) async fn follow_troubles(house: Arc<House>) {
                 is_walked = walked.is_ok();
                 if let Ok(queues) = all_queues(&client).await {
                     house.rates.note(house.clock.elapsed(), &queues);
+                    if let Err(error) = house.gaps.look(&client, &queues).await {
+                        tracing::debug!(%error, "failed to count the workflows that wait for a predecessor");
+                    }
                 }
                 if let Err(error) = house.lookout.look_again(&client, house.clock.now()).await {
                     tracing::warn!(%error, "failed to look at the workflows that stand still");

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Workflows that are looked at, every few seconds, to count those that wait for a predecessor.
+pub const GAP_LOOKS: usize = 2_048;
+
 /// Minutes of which rates are kept: an hour tells whether something is new.
 pub const RATE_MINUTES: usize = 60;
 

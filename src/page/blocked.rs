@@ -236,10 +236,19 @@ fn show(visitor: &Visitor, filter: &Filter, row: &BlockedView, may: bool) -> Mar
             }
             @if let Some(id) = row.workflow_id.as_deref().filter(|_| may) {
                 div.buttons { @for act in helpful(row.cause) {
-                    (Plan::new(*act).with("queue", &row.queue).with("id", id).with("back", filter.here()).button())
+                    (single(*act, row, id).with("back", filter.here()).button())
                 } }
             }
         }
+    }
+}
+
+/// An act on the workflow of a row; what is missing is known, so that nobody has to type it.
+fn single(act: Act, row: &BlockedView, id: &str) -> Plan {
+    let plan = Plan::new(act).with("queue", &row.queue).with("id", id);
+    match (act, row.first_missing, row.first_waiting) {
+        (Act::Void, Some(from), Some(waiting)) => plan.with("from", from).with("to", waiting - 1),
+        _ => plan,
     }
 }
 

@@ -31,7 +31,9 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
     let mut rows = Vec::new();
     for queue in &page.queues {
         let of_queue = rates.queues.iter().find(|rates| rates.queue == queue.name);
-        rows.push(row(&visitor, queue, of_queue, visitor.may_manage(&queue.name).await));
+        // What the daemon keeps for itself is not paused by hand.
+        let may = !queue.name.starts_with("seriatim.") && visitor.may_manage(&queue.name).await;
+        rows.push(row(&visitor, queue, of_queue, may));
     }
     let next = page.after.as_ref().map(|after| Route::new("overview").query("after", Some(after)));
     let content = html! {

@@ -39,6 +39,8 @@ use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::page::workflow;
 use crate::page::workflows;
+use crate::remote::BlockedPage;
+use crate::remote::Route;
 use crate::wire::Problem;
 
 /// The routes of the page. All screens stand beside each other, so that links between them are one word.
@@ -162,7 +164,12 @@ pub(crate) async fn read_form(shared: &Shared, body: Body) -> Result<Fields, Ref
 
 /// Where somebody begins: with what is stuck, if anything is.
 async fn home(visitor: Visit, _: Fields) -> Seen {
-    let place = if visitor.blocked() > 0 { "blocked" } else { "overview" };
+    if visitor.blocked() > 0 {
+        return Ok(go_to("blocked").into());
+    }
+    // What has got stuck a moment ago is not counted yet.
+    let page: BlockedPage = visitor.api.get(&Route::new("/v1/blocked").query("limit", Some(1))).await?;
+    let place = if page.blocked.is_empty() { "overview" } else { "blocked" };
     Ok(go_to(place).into())
 }
 

@@ -53,8 +53,12 @@ pub(crate) fn cells(
     cells
 }
 
+/// Ended messages that are in the picture; the others are below it, in the history.
+const ENDED: usize = 6;
+
 /// What is done: the last few one by one, as far as the queue remembers them.
 fn past(workflow: &WorkflowEnvelope, ended: &[HistoryView]) -> Vec<Cell> {
+    let ended = &ended[..ended.len().min(ENDED)];
     let mut shown: Vec<Cell> = ended.iter().rev().filter_map(ended_cell).collect();
     let first = ended.iter().filter_map(|entry| entry.positions).map(|(first, _)| first).min();
     let done = workflow.next_position.filter(|next| *next > 1).map(|next| first.unwrap_or(next));

@@ -18,6 +18,9 @@ const LANES: usize = 9;
 const LANE: u64 = 26;
 const TOP: u64 = 24;
 
+/// Thousandths of the width that are left to the names of the lanes.
+const GUTTER: u64 = 80;
+
 /// Something at an instant.
 struct Mark {
     at: u64,
@@ -43,7 +46,8 @@ impl Axis {
     /// Where an instant is, in thousandths of the width.
     fn at(&self, instant: u64) -> u64 {
         let length = (self.to - self.from).max(1);
-        instant.clamp(self.from, self.to).saturating_sub(self.from).saturating_mul(1_000) / length
+        let along = instant.clamp(self.from, self.to).saturating_sub(self.from);
+        GUTTER + along.saturating_mul(1_000 - GUTTER) / length
     }
 }
 
@@ -106,7 +110,7 @@ fn ticks(axis: &Axis, height: u64, present: Present) -> Markup {
 
 fn show_lane(axis: &Axis, lane: &Lane, top: u64) -> Markup {
     html! {
-        line.lane x1="0" x2="100%" y1=(top + 13) y2=(top + 13) {}
+        line.lane x1=(percent(GUTTER)) x2="100%" y1=(top + 13) y2=(top + 13) {}
         @for mark in &lane.marks {
             @let (from, to) = (axis.at(mark.at), axis.at(mark.at + mark.lasted));
             g.mark.(mark.kind) {
@@ -118,7 +122,7 @@ fn show_lane(axis: &Axis, lane: &Lane, top: u64) -> Markup {
                 }
             }
         }
-        text.lane x="4" y=(top + 9) { (lane.name) }
+        text.lane x="4" y=(top + 17) { (lane.name) }
     }
 }
 
@@ -192,8 +196,8 @@ mod tests {
     #[test]
     fn instants_stand_within_the_width() {
         let axis = Axis { from: 1_000, to: 2_000 };
-        assert_eq!((axis.at(1_000), axis.at(1_500), axis.at(9_000), axis.at(0)), (0, 500, 1_000, 0));
+        assert_eq!((axis.at(1_000), axis.at(1_500), axis.at(9_000), axis.at(0)), (80, 540, 1_000, 80));
         assert_eq!(percent(1_000), "100.0%");
-        assert_eq!(Axis { from: 5, to: 5 }.at(5), 0);
+        assert_eq!(Axis { from: 5, to: 5 }.at(5), 80);
     }
 }

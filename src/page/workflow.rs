@@ -188,7 +188,7 @@ fn waiting(known: &Known, present: Present) -> Markup {
             div.scroll tabindex="0" role="region" aria-labelledby="messages" {
                 table {
                     thead { tr { th scope="col" { "Place" } th scope="col" { "Message" } th scope="col" { "Status" }
-                        th scope="col" { "Came" } th scope="col" { "Tried" } th scope="col" { "Last error" } } }
+                        th scope="col" { "Came" } th.number scope="col" { "Tried" } th scope="col" { "Last error" } } }
                     tbody { @for message in &known.messages {
                         @let (tone, sign, word) = labels::of_message(message.status);
                         tr {
@@ -213,7 +213,7 @@ fn history(known: &Known, present: Present) -> Markup {
             div.scroll tabindex="0" role="region" aria-labelledby="history" {
                 table {
                     thead { tr { th scope="col" { "Place" } th scope="col" { "Message" } th scope="col" { "How it ended" }
-                        th scope="col" { "When" } th scope="col" { "Tried" } th scope="col" { "Why" } } }
+                        th scope="col" { "When" } th.number scope="col" { "Tried" } th scope="col" { "Why" } } }
                     tbody { @for entry in &known.ended {
                         @let (tone, sign, word) = labels::of_ending(entry.ending);
                         tr {

@@ -300,6 +300,14 @@ pub(crate) const TABLE: &[Row] = &[
         because: "siblings do not meet: a server knows definitions, the intake and the engine's face, no handler",
     },
     Row {
+        room: &["src/page"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[WORDS, &["crate::inbound", "crate::page", "crate::remote", "crate::wire"]],
+        because: "the page is a user of the HTTP API like any other: it knows what travels, no engine, no server's insides",
+    },
+    Row {
         room: &["src/service_bus"],
         outside: &[],
         binds: Binds::CodeOnly,
