@@ -43,7 +43,7 @@ pub(crate) struct Preview {
 
 impl Preview {
     fn of(effect: impl Into<String>) -> Preview {
-        Preview { effects: vec![effect.into()], is_possible: true, ..Preview::default() }
+        Preview { effects: vec![sentence(&effect.into())], is_possible: true, ..Preview::default() }
     }
 }
 
@@ -166,7 +166,7 @@ async fn of_workflows(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused
             Ok(outcome) => {
                 preview.is_possible = true;
                 preview.effects.push(match workflows.len() {
-                    1 => outcome.effect,
+                    1 => sentence(&outcome.effect),
                     _ => format!("{id}: {}", outcome.effect),
                 });
             }
@@ -207,7 +207,7 @@ async fn of_filter(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
     let more = if outcome.after.is_some() { " at least" } else { "" };
     let effect = format!("{}: {}{more}", plan.act.name().to_lowercase(), counted(outcome.done, "workflow"));
     Ok(Preview {
-        effects: vec![effect],
+        effects: vec![sentence(&effect)],
         sample: outcome.workflow_ids.into_iter().take(10).collect(),
         refused: outcome.refused.into_iter().map(|row| (row.workflow_id, row.error.detail)).collect(),
         is_possible: outcome.done > 0 || outcome.after.is_some(),
@@ -299,7 +299,7 @@ fn show(visitor: &Visitor, plan: &Plan, preview: &Preview) -> Markup {
             div.card {
                 h2 { @if preview.is_possible { "What would be done" } @else { "Nothing can be done" } }
                 @if !preview.effects.is_empty() {
-                    ul.effects { @for effect in preview.effects.iter().take(20) { li { (sentence(effect)) } }
+                    ul.effects { @for effect in preview.effects.iter().take(20) { li { (visible(effect, true)) } }
                         @if preview.effects.len() > 20 { li { "and " (preview.effects.len() - 20) " more" } } }
                 }
                 @if !preview.sample.is_empty() {

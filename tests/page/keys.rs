@@ -51,7 +51,7 @@ async fn sign_in(fixture: &Fixture, key: &str) -> (Browser, u16) {
     let token = browser.token("blocked").await;
     let answer = browser.post("login", &[("form_token", &token), ("key", key)]).await;
     for (name, value) in &answer.headers {
-        assert!(!value.contains(key), "{name} tells the key");
+        assert!(key.is_empty() || !value.contains(key), "{name} tells the key");
     }
     (browser, answer.status)
 }

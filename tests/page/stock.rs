@@ -12,13 +12,13 @@ pub(crate) const HOSTILE: &str = "</title><img src=x onerror=alert(1)>&\"'\u{202
 /// A definition with a handler that does nothing, and a schedule.
 pub(crate) const DEFINED: (&str, &str) = (
     "defined.toml",
-    "order = \"arrival\"\n[[handler]]\nexec = [\"true\"]\n[[schedule]]\nname = \"nightly\"\ncron = \"0 2 * * *\"\nworkflow = \"tick\"\n",
+    "order = \"arrival\"\n[[handler]]\nexec = [\"true\"]\n[[schedule]]\nname = \"nightly\"\ncron = \"0 2 * * *\"\nworkflow_id = \"tick\"\n",
 );
 
 impl Fixture {
     /// Creates a queue in order by position.
     pub(crate) async fn create(&self, queue: &str) {
-        self.api("PUT", &format!("/queues/{queue}"), r#"{"order":"position"}"#).await;
+        self.api("PUT", &format!("/queues/{queue}"), r#"{"order":"position","history":"1h"}"#).await;
     }
 
     pub(crate) async fn send(&self, queue: &str, id: &str, position: u64, body: &str) {
@@ -74,6 +74,12 @@ impl Fixture {
             200 => serde_json::from_slice(&answer.body).expect("JSON"),
             _ => Value::Null,
         }
+    }
+
+    /// The number of the first message of a queue that is stored.
+    pub(crate) async fn first(&self, queue: &str) -> u64 {
+        let messages = self.api("GET", &format!("/queues/{queue}/messages?limit=1"), "").await;
+        messages["messages"][0]["sequence_number"].as_u64().expect("a message is stored")
     }
 
     pub(crate) async fn count(&self, queue: &str, count: &str) -> u64 {
