@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
+use crate::daemon::lookout::Cause;
 use crate::engine::Client;
 use crate::engine::QueueView;
 use crate::error::QueueError;
@@ -44,7 +45,8 @@ impl Gaps {
             loop {
                 let asked = limits::HTTP_PAGE.min(looks);
                 let page = queue.workflows(after.as_ref(), asked).await?;
-                found += page.iter().filter(|workflow| workflow.gap.is_some()).count() as u64;
+                found +=
+                    page.iter().filter(|workflow| Cause::of(workflow) == Some(Cause::Gap)).count() as u64;
                 looks -= page.len().min(looks);
                 if page.len() < asked {
                     walk.known.insert(view.name.clone(), found);

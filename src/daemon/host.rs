@@ -197,14 +197,14 @@ impl Host for Desk {
         RatesView { queues: self.house.rates.show(), commit_ms_mean }
     }
 
-    fn scheduled_now(&self, queue: &QueueName, schedule: &str) -> Result<Message, Problem> {
+    fn scheduled_now(&self, queue: &QueueName, schedule: &str) -> Result<Message, Box<Problem>> {
         let missing = || {
             let detail = format!("queue {queue} has no schedule {schedule:?}");
-            Problem::new("schedule_not_found", detail)
+            Box::new(Problem::new("schedule_not_found", detail))
         };
         let ticking = self.house.ticker.find(queue, schedule).ok_or_else(missing)?;
         let message = ticking.schedule.message(self.house.intake.client().wall_now());
-        Ok(self.house.intake.place(queue, message)?)
+        self.house.intake.place(queue, message).map_err(|misuse| Box::new(Problem::from(misuse)))
     }
 
     fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse> {

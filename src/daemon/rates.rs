@@ -14,7 +14,14 @@ use crate::wire::views::QueueRatesView;
 /// The rates of the last hour.
 #[derive(Default)]
 pub(crate) struct Rates {
-    known: Mutex<BTreeMap<QueueName, Series>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    series: BTreeMap<QueueName, Series>,
+    /// Whether the queues that were there at the start have been looked at: all that a later one has is new.
+    is_begun: bool,
 }
 
 /// One queue's last hour, a number for each minute, and its counters when they were looked at last.
@@ -27,15 +34,9 @@ struct Series {
 }
 
 impl Series {
-    fn new(minute: u64, view: &QueueView) -> Series {
+    fn new(minute: u64, accepted_before: u64, completed_before: u64) -> Series {
         let empty = || VecDeque::from(vec![0; limits::RATE_MINUTES]);
-        Series {
-            minute,
-            accepted: empty(),
-            completed: empty(),
-            accepted_before: view.counts.accepted,
-            completed_before: view.counts.completed,
-        }
+        Series { minute, accepted: empty(), completed: empty(), accepted_before, completed_before }
     }
 
     fn note(&mut self, minute: u64, view: &QueueView) {
@@ -63,17 +64,21 @@ impl Rates {
     pub(crate) fn note(&self, elapsed: Duration, queues: &[QueueView]) {
         let minute = elapsed.as_secs() / 60;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|name, _| queues.iter().any(|view| view.name == *name));
+        let Known { series, is_begun } = &mut *known;
+        series.retain(|name, _| queues.iter().any(|view| view.name == *name));
         for view in queues {
-            let has_room = known.len() < limits::RATE_QUEUES;
-            match known.get_mut(&view.name) {
-                Some(series) => series.note(minute, view),
-                None if has_room => {
-                    known.insert(view.name.clone(), Series::new(minute, view));
+            if !series.contains_key(&view.name) {
+                if series.len() >= limits::RATE_QUEUES {
+                    continue;
                 }
-                None => {}
+                let before = if *is_begun { (0, 0) } else { (view.counts.accepted, view.counts.completed) };
+                series.insert(view.name.clone(), Series::new(minute, before.0, before.1));
+            }
+            if let Some(series) = series.get_mut(&view.name) {
+                series.note(minute, view);
             }
         }
+        *is_begun = true;
     }
 
     /// The rates of the last hour, oldest minute first.
@@ -84,7 +89,7 @@ impl Rates {
             accepted: series.accepted.iter().copied().collect(),
             completed: series.completed.iter().copied().collect(),
         };
-        known.iter().map(show).collect()
+        known.series.iter().map(show).collect()
     }
 }
 
@@ -116,6 +121,11 @@ mod tests {
         assert_eq!((shown.accepted.len(), &shown.accepted[58..], shown.completed[59]), (60, &[2, 1][..], 1));
         note(&rates, client, 60 * 61).await;
         assert!(rates.show()[0].accepted.iter().all(|count| *count == 0));
+        let later = client.create_queue("later", QueueOptions::default()).await.unwrap();
+        later.send(Message::new("x").workflow("w")).await.unwrap();
+        note(&rates, client, 60 * 61).await;
+        assert_eq!(rates.show()[0].accepted[59], 1, "all that a new queue has is new");
+        client.delete_queue("later").await.unwrap();
         client.delete_queue("q").await.unwrap();
         note(&rates, client, 60 * 61).await;
         assert!(rates.show().is_empty());

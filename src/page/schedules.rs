@@ -39,13 +39,13 @@ pub(crate) async fn screen(visitor: Visit, _: Fields) -> Seen {
                         div { dt { "Next" } dd { @match schedule.next.first() {
                             Some(next) => (visitor.present.show_both(*next)), None => "never" } } }
                     }
+                    @if *may { div.buttons {
+                        (Plan::new(Act::RunNow).with("queue", &schedule.queue).with("schedule", &schedule.name)
+                            .with("back", "schedules").button()) } }
                     details.wide {
                         summary { "The next " (schedule.next.len()) }
                         ol { @for next in &schedule.next { li { (visitor.present.show_both(*next)) } } }
                     }
-                    @if *may { div.buttons {
-                        (Plan::new(Act::RunNow).with("queue", &schedule.queue).with("schedule", &schedule.name)
-                            .with("back", "schedules").button()) } }
                 }
             }
         }

@@ -6,6 +6,7 @@ use maud::html;
 use crate::page::labels;
 use crate::page::labels::Tone;
 use crate::page::present::Present;
+use crate::wire::views::EndingWord;
 use crate::wire::views::HistoryView;
 use crate::wire::views::MessageEnvelope;
 use crate::wire::views::MessageWord;
@@ -81,7 +82,11 @@ fn past(workflow: &WorkflowEnvelope, ended: &[HistoryView]) -> Vec<Cell> {
 }
 
 fn ended_cell(entry: &HistoryView) -> Option<Cell> {
-    let (tone, sign, what) = labels::of_ending(entry.ending);
+    let (tone, sign, what) = match entry.ending {
+        // In a picture of many, the shortest word will do.
+        EndingWord::Completed => ("good", "\u{2713}", "done"),
+        other => labels::of_ending(other),
+    };
     let place = match (entry.positions, entry.sequence_number) {
         (Some((first, last)), _) if first == last => first.to_string(),
         (Some((first, last)), _) => format!("{first}\u{2013}{last}"),

@@ -185,7 +185,7 @@ fn waiting(known: &Known, present: Present) -> Markup {
     html! {
         section aria-labelledby="messages" {
             h2 #messages { "Messages" }
-            div.scroll tabindex="0" role="region" aria-labelledby="messages" {
+            div.scroll tabindex="0" role="region" aria-label="Messages, as a table" {
                 table {
                     thead { tr { th scope="col" { "Place" } th scope="col" { "Message" } th scope="col" { "Status" }
                         th scope="col" { "Came" } th.number scope="col" { "Tried" } th scope="col" { "Last error" } } }
@@ -210,7 +210,7 @@ fn history(known: &Known, present: Present) -> Markup {
     html! {
         section aria-labelledby="history" {
             h2 #history { "History" }
-            div.scroll tabindex="0" role="region" aria-labelledby="history" {
+            div.scroll tabindex="0" role="region" aria-label="History, as a table" {
                 table {
                     thead { tr { th scope="col" { "Place" } th scope="col" { "Message" } th scope="col" { "How it ended" }
                         th scope="col" { "When" } th.number scope="col" { "Tried" } th scope="col" { "Why" } } }

@@ -105,7 +105,7 @@ pub(crate) trait Host: Send + Sync + 'static {
     }
 
     /// The message that a schedule would send at this instant, with its place.
-    fn scheduled_now(&self, queue: &QueueName, schedule: &str) -> Result<Message, Problem>;
+    fn scheduled_now(&self, queue: &QueueName, schedule: &str) -> Result<Message, Box<Problem>>;
 
     /// The file a backup of this name is written to, inside the folder that is meant for backups.
     fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse>;

@@ -18,7 +18,7 @@ async fn with_100_000_workflows_every_screen_is_small_and_every_blocked_one_is_f
     fixture.create("orders").await;
     // Every hundredth waits for a predecessor that has never come.
     let line = |number: usize| {
-        let position = if number % (WORKFLOWS / BLOCKED) == 0 { 2 } else { 1 };
+        let position = if number.is_multiple_of(WORKFLOWS / BLOCKED) { 2 } else { 1 };
         json!({ "workflow_id": format!("order-{number:06}-{}", "x".repeat(80)), "position": position })
             .to_string()
     };

@@ -130,7 +130,7 @@ async fn the_picture_of_a_workflow_explains_itself() {
     let mut from = 0;
     for told in [
         "15",
-        "completed",
+        "done",
         "16",
         "failed 3\u{d7}",
         "again ",

@@ -173,10 +173,12 @@ impl Host for FakeHost {
         Box::pin(async { Ok(schedules) })
     }
 
-    fn scheduled_now(&self, _queue: &QueueName, schedule: &str) -> Result<Message, Problem> {
+    fn scheduled_now(&self, _queue: &QueueName, schedule: &str) -> Result<Message, Box<Problem>> {
         match schedule {
             "nightly" => Ok(Message::new("tick")),
-            _ => Err(Problem::new("schedule_not_found", format!("there is no schedule {schedule}"))),
+            _ => {
+                Err(Box::new(Problem::new("schedule_not_found", format!("there is no schedule {schedule}"))))
+            }
         }
     }
 
