@@ -43,6 +43,7 @@ use crate::queue::GapPolicy;
 use crate::queue::GapThen;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
+use crate::queue::Spent;
 use crate::token::LockToken;
 
 /// The rules with rows in memory, one command at a time.
@@ -312,4 +313,48 @@ fn in_after_order_a_message_that_is_in_the_chain_is_not_taken_with_another_prede
     }
     let refused = send(&mut bare, elsewhere(1)).unwrap_err();
     assert!(matches!(refused, SendRefusal::PlaceTaken { .. }), "it has been followed: {refused:?}");
+}
+
+/// Receives the next message and completes it; its number, and what was answered to what that sends.
+fn complete_next(bare: &mut Bare, sends: Vec<(QueueName, Vec<NewMessage>)>) -> (u64, Vec<Receipt>) {
+    let token = LockToken::new(1, [u8::try_from(bare.now.as_millis() % 250).unwrap(); 12]);
+    bare.now = bare.now + Duration::from_millis(1);
+    let Reply::Receive(Ok(handed)) = bare.apply(Command::Receive { queue: queue(), max: 1, token }) else {
+        panic!("a receive is not refused");
+    };
+    let sequence = handed[0].sequence;
+    let settlement = Settlement::Complete(Completion { sends, ..Completion::default() });
+    let settle = Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement };
+    let Reply::Settle(Ok(settled)) = bare.apply(settle) else { panic!("it is held") };
+    (sequence.get(), settled.receipts)
+}
+
+#[test]
+fn in_after_order_a_completion_that_sends_its_own_message_again_is_told_that_it_is_settled() {
+    let mut bare = Bare::new(QueueOptions { order: Order::After, ..QueueOptions::default() });
+    bare.apply(Command::Send { queue: queue(), messages: vec![chained(1)] });
+    let (_, receipts) = complete_next(&mut bare, vec![(queue(), vec![chained(1)])]);
+    assert_eq!(receipts, [Receipt::AlreadySettled]);
+}
+
+#[test]
+fn what_expired_behind_a_cancelled_message_is_passed_when_its_place_is_filled() {
+    let spent = Some(Spent::Skip);
+    let mut bare = Bare::new(QueueOptions { order: Order::After, spent, ..QueueOptions::default() });
+    let scheduled = NewMessage { schedule_at: Some(bare.now + Duration::from_secs(100)), ..chained(1) };
+    let mortal = NewMessage { time_to_live: Some(Duration::from_secs(10)), ..chained(2) };
+    let send = |bare: &mut Bare, messages| bare.apply(Command::Send { queue: queue(), messages });
+    send(&mut bare, vec![scheduled, mortal, chained(3)]);
+    bare.now = bare.now + Duration::from_secs(10);
+    let reminders = bare.rows(|rows| first_reminders(rows).unwrap());
+    let expiry = reminders.into_iter().flatten().find(|reminder| matches!(reminder.what, Remind::Expiry(_)));
+    bare.apply(Command::Remind(expiry.unwrap()));
+    let cancel = Command::Cancel { queue: queue(), sequence: SequenceNumber::new(1), void: false };
+    assert!(matches!(bare.apply(cancel), Reply::Send(Ok(_))));
+    let key = WorkflowKey { queue: QueueId(1), stream: Stream::Named(workflow(1)) };
+    assert_eq!(bare.rows(|rows| rows.mark_from(&key, 0).unwrap()).map(|mark| mark.from > 1_000), Some(true));
+    let Reply::Send(Ok(receipts)) = send(&mut bare, vec![chained(2), chained(1)]) else { panic!("refused") };
+    assert!(matches!(receipts[..], [Receipt::DeadLettered(_), Receipt::Accepted(_)]), "{receipts:?}");
+    let numbers: Vec<u64> = (0..2).map(|_| complete_next(&mut bare, Vec::new()).0).collect();
+    assert_eq!(numbers, [receipts[1].sequence_number().unwrap().get(), 3]);
 }
