@@ -124,7 +124,7 @@ impl Reference {
         if let Some(known) = self.options(name) {
             return (known == options).then_some(false);
         }
-        match self.is_blind {
+        match self.is_blind || options.order == Order::After {
             true => drop(self.chained.insert(name.clone(), options.clone())),
             false => drop(self.queues.insert(name.clone(), Naive::new(options.clone(), self.clocks))),
         }
@@ -219,13 +219,11 @@ impl Naive {
         let Some(message) = self.message(seq).filter(|m| matches!(m.state, State::Scheduled(_))) else {
             return false;
         };
-        let key = message.key.clone();
+        let (key, position) = (message.key.clone(), message.position);
         let message = self.remove(seq);
         self.forget_id(&message);
         if void {
-            self.give_up(&message);
-        } else {
-            self.cut_link(&message);
+            self.give_up(&key, position);
         }
         self.close(&key);
         true
@@ -262,7 +260,7 @@ impl Naive {
             self.close(&message.key);
             return Some(Redriven::InPlace);
         }
-        if position.is_none() && self.placed(&message.key) {
+        if position.is_none() && self.positional(&message.key) {
             return None;
         }
         let new = NewMessage {
@@ -294,7 +292,7 @@ impl Naive {
             self.forget_id(&message);
             if message.state != State::Dead {
                 self.lift(&message.key, Cause::Spent(seq));
-                self.give_up(&message);
+                self.give_up(&message.key, message.position);
             }
             if whole.is_none() {
                 self.close(&message.key);

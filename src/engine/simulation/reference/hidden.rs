@@ -92,7 +92,7 @@ impl Naive {
         if message.count == 0 {
             self.remove(message.seq);
             self.forget_id(&message);
-            self.give_up(&message);
+            self.give_up(&message.key, message.position);
         } else {
             self.complete(message.seq);
         }

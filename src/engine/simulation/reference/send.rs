@@ -133,14 +133,10 @@ impl Naive {
 
     /// Whether a stored message waits for the place of this one.
     fn is_waited_for(&self, message: &NewMessage) -> bool {
-        let Some(key) = message.workflow_id.clone().map(Stream::Named) else { return false };
-        match &message.place {
-            Place::Position(position) => {
-                self.line(&key).iter().any(|waiting| waiting.place() > position.get())
-            }
-            Place::After(_) => self.unreached(&key).iter().any(|waiting| waiting.after == message.message_id),
-            Place::Arrival => false,
-        }
+        let (Some(id), Place::Position(position)) = (&message.workflow_id, &message.place) else {
+            return false;
+        };
+        self.line(&Stream::Named(id.clone())).iter().any(|waiting| waiting.place() > position.get())
     }
 
     fn judge_one(&self, message: &NewMessage, next: u64) -> Result<Receipt, Unsent> {
@@ -152,11 +148,6 @@ impl Naive {
         let known = id.and_then(|id| self.ids.get(id)).filter(|(_, until)| self.now < *until);
         if let Some((first, _)) = known {
             return Ok(Receipt::Duplicate(SequenceNumber::new(*first)));
-        }
-        if let (Some(id), Place::After(_)) = (&message.workflow_id, &message.place) {
-            let key = Stream::Named(id.clone());
-            let judged = self.judge_link(message, &key, number);
-            return judged.unwrap_or_else(|| self.judge_room(message, &key, number));
         }
         let (Some(id), Place::Position(position)) = (&message.workflow_id, &message.place) else {
             return Ok(Receipt::Accepted(number));
@@ -206,11 +197,7 @@ impl Naive {
         match (self.options.order, &message.place, &message.workflow_id) {
             (Order::Position { .. }, Place::Arrival, None) => true,
             (Order::Position { first }, Place::Position(position), Some(_)) => *position >= first,
-            (Order::After, Place::Arrival, None) => true,
-            (Order::After, Place::After(after), Some(_)) => {
-                message.message_id.is_some() && *after != message.message_id
-            }
-            (Order::Position { .. } | Order::After, _, _) => false,
+            (Order::Position { .. }, _, _) => false,
             (_, place, _) => *place == Place::Arrival,
         }
     }
@@ -235,12 +222,10 @@ impl Naive {
             (false, Some(due)) => State::Scheduled(Due::wall(due)),
             (false, None) => State::Ready,
         };
-        let (position, after) = match &message.place {
-            Place::Position(position) if self.positional(&key) => (Some(position.get()), None),
-            Place::After(after) => (None, after.clone()),
-            _ => (None, None),
+        let position = match message.place {
+            Place::Position(position) if self.positional(&key) => Some(position.get()),
+            _ => None,
         };
-        let handed_at = if self.chained(&key) { self.now } else { self.wall };
         let expires = self.expiry(message, due);
         let (id, body) = (message.message_id.clone(), message.body.clone());
         let workflow_id = message.workflow_id.clone();
@@ -249,21 +234,16 @@ impl Naive {
             key: key.clone(),
             workflow_id,
             position,
-            is_linked: self.chained(&key),
-            after,
             id,
             body,
             state,
             count: 0,
-            handed_at,
+            handed_at: self.wall,
             expires,
             lives: message.time_to_live,
             suspect: Suspect::No,
             has_extra: false,
         });
-        if !is_dead {
-            self.link(number);
-        }
         self.close_unjudged(&key);
     }
 
