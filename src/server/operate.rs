@@ -23,6 +23,7 @@ use crate::server::named::required;
 use crate::server::queues::check_not_own;
 use crate::server::shared::Shared;
 use crate::server::workflows::WorkflowQuery;
+use crate::server::workflows::shown;
 use crate::server::workflows::view;
 use crate::wire::plural::counted;
 use crate::wire::plural::spanned;
@@ -117,7 +118,10 @@ pub(crate) async fn operate(
     // A dry run is judged by the engine as well, which takes everything back then.
     let done = order.carry_out(&workflow).await;
     let purged = done.map_err(|refused| explained(refused, before.as_ref()))?;
-    let workflow = workflow.view().await?.as_ref().map(WorkflowEnvelope::show);
+    let workflow = match workflow.view().await? {
+        Some(view) => Some(shown(&queue, &view).await?),
+        None => None,
+    };
     let (effect, purged) = (order.effect(before.as_ref()), purged.filter(|_| !dry_run));
     json(&OperateAnswer { effect, dry_run, purged, workflow })
 }

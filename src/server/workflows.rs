@@ -105,17 +105,20 @@ pub(crate) async fn look(named: Named, Asked(query): Asked<WorkflowQuery>) -> An
     let queue = named.queue()?;
     let workflow = queue.workflow(query.id)?;
     match view(&queue, &workflow).await {
-        Ok(view) => {
-            let options = queue.view().await?.options;
-            let blocked = blocked::row_of(&queue, &options, &view).await?.map(Box::new);
-            json(&WorkflowEnvelope { blocked, ..WorkflowEnvelope::show(&view) })
-        }
+        Ok(view) => json(&shown(&queue, &view).await?),
         // What is stored goes before what is remembered.
         Err(missing) => match workflow.history(None, 1).await?.first() {
             Some(last) => json(&WorkflowEnvelope::show_ended(last)),
             None => Err(missing),
         },
     }
+}
+
+/// A workflow that one has asked for, with why it does not go on.
+pub(crate) async fn shown(queue: &Queue, view: &WorkflowView) -> Result<WorkflowEnvelope, Refused> {
+    let options = queue.view().await?.options;
+    let blocked = blocked::row_of(queue, &options, view).await?.map(Box::new);
+    Ok(WorkflowEnvelope { blocked, ..WorkflowEnvelope::show(view) })
 }
 
 /// A workflow as it is, or a refusal when nothing is stored of it.
