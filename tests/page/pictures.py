@@ -17,7 +17,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "page"
-DEFINITION = """order = "position"
+DEFINITION = """order = "arrival"
 history = "7d"
 [[handler]]
 exec = ["true"]
