@@ -36,6 +36,10 @@ pub(crate) async fn all_ended(mut tasks: JoinSet<Result<(), BenchError>>) -> Res
 }
 
 /// Waits until all messages of the run are settled.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what hangs for a minute is to end, and there is no receive that could say so"
+)]
 pub(crate) async fn until_all_settled(handler: &Handler) -> Result<(), BenchError> {
     loop {
         let before = handler.settled_count();
