@@ -100,7 +100,7 @@ BUGS = [
     ("waiter_loses_his_place", E + "turn.rs", "self.wakeups.put_back(place, waiter);", "drop((place, waiter));"),
     ("retry_reminder_forgotten", R + "line.rs", "self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), due_of(&after))?;", "self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), None)?;"),
     ("expiry_reminder_forgotten", R + "line.rs", "self.move_reminder(step, &Remind::Expiry(sequence), before.and_then(expiry_of), expiry_of(&after))?;", ""),
-    ("deferral_without_its_end", R + "fail.rs", "message.status = Status::Asked { due: until.map(Due::wall), aside };", "message.status = Status::Asked { due: until.map(Due::wall).filter(|_| false), aside };"),
+    ("deferral_without_its_end", R + "fail.rs", "Until::At(at) => Some(Due::wall(at)),", "Until::At(_) => None,"),
     ("everybody_settles_apart", R + "settle.rs", "step.locks.get(token).is_some_and(|lock| lock.is_apart)\n            && options", "options"),
     ("void_claim_is_heard", R + "hide.rs", "|| message.handed_out_at != claim.at", ""),
     ("hidden_is_not_counted", R + "hide.rs", "            record.count_hand_out();\n", ""),
