@@ -84,7 +84,7 @@ impl Session {
 
     /// Answers a link with an attach.
     pub(crate) fn accept(&mut self, hub: &mut Hub, id: LinkId, answer: LinkAnswer) {
-        let limit = hub.options.message_bytes_max;
+        let most = hub.options.message_bytes_max;
         let Some(link) = self.link_mut(id).filter(|link| link.state == LinkState::Asked) else {
             return;
         };
@@ -92,8 +92,8 @@ impl Session {
         // What we send is in memory already.
         let limit = match answer.message_bytes_max {
             Some(bytes) if is_sending => bytes,
-            Some(bytes) => bytes.min(limit),
-            None => limit,
+            Some(bytes) => bytes.min(most),
+            None => most,
         };
         let attach = Attach {
             name: link.name.clone(),
@@ -120,7 +120,7 @@ impl Session {
                 hub.events.push_back(Event::Credit { link, credit, drain });
             }
         } else {
-            link.message_bytes_max = limit;
+            link.message_bytes_max = limit.saturating_add(answer.message_bytes_beyond).min(most);
             self.grant(hub, id, answer.credit);
         }
     }

@@ -279,6 +279,11 @@ impl Connection {
         self.hub.events.push_back(Event::Closed { error });
     }
 
+    /// Whether the peer has said that it closes, and did not just leave, fall silent or break a rule.
+    pub fn was_closed_by_peer(&self) -> bool {
+        self.phase == Phase::Left { hears: true }
+    }
+
     /// Ends the connection because of what the peer did or did not do.
     pub(crate) fn fail(&mut self, error: AmqpError) {
         self.close(Some(error));

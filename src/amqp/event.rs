@@ -149,6 +149,9 @@ pub struct LinkAnswer {
     pub receiver_settles: ReceiverSettles,
     /// The largest message; of a peer that sends at most the connection's limit, which is meant by none.
     pub message_bytes_max: Option<u64>,
+    /// How many bytes more than that are taken all the same, up to the connection's limit: a client that fills a batch to the
+    /// last byte may forget what stands around it.
+    pub message_bytes_beyond: u64,
     /// How many messages a sending peer may send at once; for a receiving one it means nothing.
     pub credit: u32,
     /// Extensions.
@@ -166,6 +169,7 @@ impl LinkAnswer {
             sender_settles: attach.sender_settles,
             receiver_settles: attach.receiver_settles,
             message_bytes_max: None,
+            message_bytes_beyond: 0,
             credit: 0,
             offered_capabilities: Vec::new(),
             properties: Map::new(),

@@ -151,6 +151,10 @@ pub const SERVICE_BUS_LINKLESS_MAX: Duration = Duration::from_secs(5 * 60);
 /// Longest that a client may wait for the next session that has work, whatever it says.
 pub const SERVICE_BUS_SESSION_WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// How much larger than announced a message over a link of Service Bus may be: the SDK for Python fills batches to the last
+/// byte and does not count the headers around them, a copy of those of the first message.
+pub const SERVICE_BUS_BATCH_BYTES_BEYOND: u64 = 8 * 1024;
+
 /// Largest message that a link of Service Bus takes, whatever its queue does: a body of 4 MiB, and what is said beside it. A
 /// connection may have one of them in part in memory.
 pub const SERVICE_BUS_MESSAGE_BYTES_MAX: u64 = 4 * 1024 * 1024 + 128 * 1024;

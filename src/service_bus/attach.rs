@@ -116,6 +116,7 @@ impl Talk {
         let bytes_max = message_bytes_max(&entity).min(limits::SERVICE_BUS_MESSAGE_BYTES_MAX);
         let mut answer = LinkAnswer {
             message_bytes_max: Some(bytes_max),
+            message_bytes_beyond: limits::SERVICE_BUS_BATCH_BYTES_BEYOND,
             ..LinkAnswer::to(attach).credit(limits::SERVICE_BUS_SEND_CREDIT)
         };
         answer.properties.push((Value::symbol(BATCH_BYTES_MAX), Value::Ulong(bytes_max)));

@@ -1,8 +1,11 @@
 //! What happens in the order in which it was said: a link, a session or a connection ends when everything that was asked
 //! before it is answered, and what a client wants after an end begins after it.
 
+use std::collections::HashMap;
+
 use crate::amqp::AmqpError;
 use crate::amqp::Attach;
+use crate::amqp::DeliveryNumber;
 use crate::amqp::LinkId;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::links::Link;
@@ -116,18 +119,33 @@ impl Talk {
         }
     }
 
-    /// Lets a link go, and with it the session that it holds.
+    /// Lets a link go, and with it the session that it holds. Where its client has left without a word, the session's first
+    /// message has failed: a client that a message kills would otherwise get it again for ever.
     fn forget(&mut self, link: LinkId) {
-        let unsent = self.amqp.unsent(link);
+        let (unsent, has_broken_off) = (self.amqp.unsent(link), self.has_broken_off);
         if let Some(receiver) = self.receiver(link) {
             let holds = unsent.iter().filter_map(|delivery| receiver.unsettled.remove(delivery));
             let deleted = receiver.sent.drain(..).map(|sent| sent.hold);
             let holds = holds.chain(deleted).collect();
+            let is_left = has_broken_off && receiver.session.is_some();
+            let left = if is_left { std::mem::take(&mut receiver.unsettled) } else { HashMap::new() };
             self.give_back(link, holds);
+            self.break_off(left);
         }
         if let Some(Link::Replies(mut replies)) = self.links.remove(&link) {
             replies.take_undeleted().iter().rev().for_each(|hold| self.shared.give_back(hold));
         }
+    }
+
+    /// Fails the first of what a client has left behind. The others are given back before, because they stay counted when
+    /// an earlier one fails in their holder's hands.
+    fn break_off(&self, left: HashMap<DeliveryNumber, Hold>) {
+        let mut left: Vec<_> = left.into_iter().collect();
+        left.sort_unstable_by_key(|(delivery, _)| *delivery);
+        let mut holds = left.iter().map(|(_, hold)| hold);
+        let first = holds.next();
+        holds.rev().for_each(|hold| self.shared.give_back(hold));
+        first.iter().for_each(|hold| self.shared.break_off(hold));
     }
 
     /// Gives messages back that a client has not seen, as if they had not been handed out; given in the order in which

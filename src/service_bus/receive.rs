@@ -155,6 +155,14 @@ impl Shared {
         }
     }
 
+    /// Fails a message whose client has left without a word.
+    pub(crate) fn break_off(&self, hold: &Hold) {
+        self.holds.forget(hold.token);
+        if let (Held::Message(id), Ok(kept)) = (hold.held, self.kept(&hold.queue)) {
+            kept.break_off(id, "the connection broke off before it was settled");
+        }
+    }
+
     /// Deletes what is on its way to a client that settles nothing.
     pub(crate) async fn delete(&self, holds: &[Hold]) -> Result<(), Refusal> {
         let Some(queue) = holds.first().map(|hold| &hold.queue) else { return Ok(()) };

@@ -61,6 +61,8 @@ pub(crate) struct Talk {
     pub(crate) taken_at_ms: u64,
     /// Bytes that were ever written.
     pub(crate) bytes_written: u64,
+    /// Whether the client has left without a word: what it was handling may be why.
+    pub(crate) has_broken_off: bool,
     /// Whether the connection is about to end.
     pub(crate) is_closing: bool,
     /// Whether the peer hears nothing any more. What it has said is still read.
@@ -92,6 +94,7 @@ impl Talk {
             linkless_since_ms: now_ms,
             taken_at_ms: now_ms,
             bytes_written: 0,
+            has_broken_off: false,
             is_closing: false,
             is_unheard: false,
             gives_up: false,
@@ -173,6 +176,7 @@ impl Talk {
                 if let Some(error) = error {
                     tracing::debug!(%error, "an AMQP connection was closed");
                 }
+                self.has_broken_off = !self.amqp.was_closed_by_peer();
                 self.leave(InOrder::Close(None));
             }
         }

@@ -15,9 +15,11 @@ use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion as CompletionCommand;
 use crate::engine::rules::command::Held;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settled;
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
 use crate::error::Misuse;
 use crate::error::SettleError;
@@ -198,6 +200,18 @@ impl Kept {
     pub(crate) fn give_back(&self, id: DeliveryId) {
         let Held { token, sequence, delivery_count } = id.held();
         let (queue, settlement) = (self.queue.clone(), Settlement::Release);
+        self.client.give_back(Command::Settle { queue, token, sequence, delivery_count, settlement });
+    }
+
+    /// Fails a delivery whose consumer is gone; it is offered again at once. It is asked before this returns, so whatever
+    /// is asked later finds it failed; nobody hears whether its lock was lost before.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) fn break_off(&self, id: DeliveryId, reason: &str) {
+        let Held { token, sequence, delivery_count } = id.held();
+        let (reason, properties) = (reason.to_owned(), Properties::new());
+        let settlement =
+            Settlement::Abandon { retry: Retry::Now, reason, properties, output: Output::default() };
+        let queue = self.queue.clone();
         self.client.give_back(Command::Settle { queue, token, sequence, delivery_count, settlement });
     }
 

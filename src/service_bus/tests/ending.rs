@@ -20,6 +20,7 @@ use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::engine::MessageStatus;
 use crate::engine::Queue;
+use crate::id::SequenceNumber;
 use crate::message::Message;
 use crate::service_bus::tests::bare::Bare;
 use crate::service_bus::tests::bare::House;
@@ -345,6 +346,28 @@ async fn a_session_can_be_taken_again_as_soon_as_its_end_is_answered() {
         assert_eq!(two.bodies(10).await, expected, "round {round}");
         two.says([Performative::Close(Close::default())]).await;
         two.rest().await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_without_a_word_has_failed_the_first_message_of_its_session() {
+    let house = House::open().await;
+    let queue = house.queue("q").await;
+    for number in 0..3 {
+        queue.send(Message::new(number.to_string()).workflow("s")).await.unwrap();
+    }
+    for (says_so, first) in [(true, (0, 0)), (false, (1, 1)), (true, (1, 1)), (false, (2, 2))] {
+        let mut bare = Bare::connect(&house).await;
+        bare.attach_session(0, "q", "s").await;
+        bare.says([credit(0, 0, 3)]).await;
+        assert_eq!(bare.bodies(3).await, ["0", "1", "2"]);
+        if says_so {
+            bare.says([Performative::Close(Close::default())]).await;
+        }
+        bare.finish().await;
+        let views = queue.peek(SequenceNumber::new(1), 3).await.unwrap();
+        let counts: Vec<_> = views.iter().map(|view| (view.delivery_count, view.attempts.len())).collect();
+        assert_eq!(counts, [first, (0, 0), (0, 0)], "the rest was not begun");
     }
 }
 
