@@ -196,9 +196,21 @@ impl Talk {
         let Some(outcome) = reply.outcome else { return };
         let outcome = match answer {
             Ok(()) => outcome,
+            // Of a session that is still held the message was taken back alone, because one before it has failed: an SDK
+            // that hears of a lost session gives all of it up.
+            Err(refusal) if refusal.condition == condition::SESSION_LOCK_LOST && self.holds(reply.link) => {
+                Outcome::Rejected(Some(Refusal::lock_lost().into()))
+            }
             Err(refusal) => Outcome::Rejected(Some(refusal.into())),
         };
         self.amqp.settle(reply.link, reply.delivery, outcome);
+    }
+
+    /// Whether a link holds its session still.
+    fn holds(&mut self, link: LinkId) -> bool {
+        let now = self.shared.client.wall_now();
+        let session = self.receiver(link).and_then(|receiver| receiver.session.as_ref());
+        session.is_some_and(|session| now < session.locked_until())
     }
 }
 

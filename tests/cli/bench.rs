@@ -39,8 +39,19 @@ fn every_workload_keeps_its_promises() {
     let outcomes = outcomes(&["--messages", "300", "--json"]);
     let names: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome["workload"].as_str()).collect();
     let all = [
-        "live", "wide", "backlog", "hot", "strict", "latency", "retry", "shuffled", "stuck", "stored",
-        "purge", "history",
+        "live",
+        "wide",
+        "backlog",
+        "hot",
+        "strict",
+        "latency",
+        "retry",
+        "shuffled",
+        "stuck",
+        "stored",
+        "purge",
+        "history",
+        "processor",
     ];
     assert_eq!(names, all);
     let particulars = [

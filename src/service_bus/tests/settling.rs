@@ -3,8 +3,15 @@
 use std::time::Duration;
 
 use crate::amqp::Value;
+use crate::amqp::tests::peer::Outcome;
+use crate::amqp::tests::peer::Performative;
+use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
+use crate::service_bus::tests::bare::Bare;
+use crate::service_bus::tests::bare::House;
+use crate::service_bus::tests::bare::credit;
+use crate::service_bus::tests::bare::ends;
 use crate::service_bus::tests::wire::ACCEPTED;
 use crate::service_bus::tests::wire::DISPOSITION;
 use crate::service_bus::tests::wire::Host;
@@ -48,4 +55,29 @@ async fn of_completions_that_come_together_the_one_whose_lock_was_lost_is_refuse
     assert_eq!(ends, [(Some(0), REJECTED), (Some(1), ACCEPTED)]);
     let counts = queue.view().await.unwrap().counts;
     assert_eq!((counts.completed, counts.stored()), (1, 1), "{counts:?}");
+}
+
+#[tokio::test]
+async fn what_comes_again_because_one_before_it_has_failed_is_not_said_to_be_a_lost_session() {
+    let house = House::open().await;
+    let queue = house.queue("q").await;
+    let mut bare = Bare::connect(&house).await;
+    bare.attach_session(0, "q", "s").await;
+    for number in 0..2 {
+        queue.send(Message::new(number.to_string()).workflow("s")).await.unwrap();
+    }
+    bare.says([credit(0, 0, 2)]).await;
+    assert_eq!(bare.bodies(2).await, ["0", "1"]);
+    let failed =
+        Outcome::Modified { delivery_failed: true, undeliverable_here: false, annotations: Vec::new() };
+    let mut conditions = Vec::new();
+    for (number, outcome) in [(0, failed), (1, Outcome::Accepted)] {
+        bare.says([ends(number, number, false, outcome)]).await;
+        let heard = bare.hears_until(|heard| matches!(heard, Performative::Disposition(_))).await;
+        let Some(Performative::Disposition(answer)) = heard.into_iter().next_back() else { unreachable!() };
+        if let Some(Outcome::Rejected(Some(error))) = answer.state {
+            conditions.push(error.condition.to_string());
+        }
+    }
+    assert_eq!(conditions, ["com.microsoft:message-lock-lost"]);
 }
