@@ -108,6 +108,10 @@ impl Memory {
 
 fn read(folder: &Path) -> io::Result<Option<Kept>> {
     let path = folder.join(FILE);
+    // Who opens a pipe waits for its other end, for ever perhaps.
+    if std::fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
+        return Err(io::Error::other(format!("{} is no file", path.display())));
+    }
     match std::fs::read(&path) {
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
             io::Error::other(format!("{} is not as it was written: {error}", path.display()))
@@ -163,6 +167,15 @@ mod tests {
         assert_eq!(open(&copy, "d").store_id(), "d");
         assert_eq!(open(&moved, "e").store_id(), "a");
         assert_eq!(open(&copy, "f").store_id(), "d");
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_file_is_refused_at_once() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join(FILE);
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let error = Memory::open(folder.path(), "a".to_owned()).err().unwrap();
+        assert!(error.to_string().ends_with("seriatim.json is no file"), "{error}");
     }
 
     #[test]

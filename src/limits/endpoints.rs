@@ -151,6 +151,9 @@ pub const SERVICE_BUS_LINKLESS_MAX: Duration = Duration::from_secs(5 * 60);
 /// Longest that a client may wait for the next session that has work, whatever it says.
 pub const SERVICE_BUS_SESSION_WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Scheduled messages of one request that are cancelled at the same time: as many as share a commit well.
+pub const SERVICE_BUS_CANCELS_TOGETHER: usize = 256;
+
 /// How much larger than announced a message over a link of Service Bus may be: the SDK for Python fills batches to the last
 /// byte and does not count the headers around them, a copy of those of the first message.
 pub const SERVICE_BUS_BATCH_BYTES_BEYOND: u64 = 8 * 1024;

@@ -102,6 +102,11 @@ async fn what_is_no_file_is_refused_at_once() {
         let error = seriatim::verify(path, |_| {}).err().unwrap();
         assert!(error.to_string().contains(what), "{error}");
     }
+    let (link, gone) = (folder.path().join("link"), folder.path().join("gone"));
+    std::os::unix::fs::symlink(&gone, &link).unwrap();
+    let error = Engine::open(&link).await.err().unwrap();
+    assert!(error.to_string().contains("a link to a file that is not there"), "{error}");
+    assert!(link.is_symlink() && !gone.exists(), "no new store takes its place");
     let error = Engine::open("/dev/null").await.err().unwrap();
     assert!(error.to_string().contains("a device"), "{error}");
     assert!(!Path::new("/dev/null.lock").exists());

@@ -11,7 +11,7 @@ use crate::engine::rules::command::Completion as CompletionCommand;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
-use crate::engine::rules::command::Until;
+use crate::engine::rules::due::Until;
 use crate::engine::rules::output::Output;
 use crate::error::Misuse;
 use crate::error::SettleError;

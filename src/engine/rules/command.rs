@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::actor::Actor;
 use crate::clock::Timestamp;
 use crate::engine::rules::claim::Claim;
+use crate::engine::rules::due::Until;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Content;
@@ -348,15 +349,6 @@ pub(crate) enum Retry {
     At(Timestamp),
     /// After the queue's backoff, with this chance in it.
     Backoff(u64),
-}
-
-/// When a message that was set aside comes back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Until {
-    /// When it is asked for by its sequence number.
-    Asked,
-    At(Timestamp),
-    After(Duration),
 }
 
 /// What an operator can do to a workflow.

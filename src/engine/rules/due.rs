@@ -4,6 +4,7 @@
 //! people set. An instant of one clock is never compared with the other.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -80,6 +81,15 @@ impl Due {
     pub(crate) fn shown(self, now: Now) -> Timestamp {
         if self.is_of_wall() { self.at() } else { shown(self.at(), now) }
     }
+}
+
+/// When a message that was set aside comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Until {
+    /// When it is asked for by its sequence number.
+    Asked,
+    At(Timestamp),
+    After(Duration),
 }
 
 impl From<Timestamp> for Due {

@@ -3,9 +3,9 @@
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::command::Retry;
-use crate::engine::rules::command::Until;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::Now;
+use crate::engine::rules::due::Until;
 use crate::engine::rules::due::shown;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::holds::HoldCause;

@@ -83,11 +83,16 @@ pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Refuses what is there and is no file: who opens a pipe waits for its other end, for ever perhaps.
+/// Refuses what is there and is no file: who opens a pipe waits for its other end, for ever perhaps, and a link to what is not
+/// there may be one to a disk that is not mounted.
 pub(crate) fn check_is_file(path: &Path) -> Result<(), OpenError> {
     let kind = match std::fs::metadata(path) {
         Ok(about) => about.file_type(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !path.is_symlink() => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let detail = "it is a link to a file that is not there".to_owned();
+            return Err(OpenError::Foreign { path: path.to_owned(), detail });
+        }
         Err(error) => return Err(fault_of(path, &error).into()),
     };
     let detail = match kind {

@@ -1,6 +1,7 @@
 //! Messages for later.
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 
 use crate::amqp::Value;
 use crate::amqp::lookup;
@@ -41,10 +42,17 @@ fn payload(entry: &[(Value, Value)]) -> Result<&Bytes, Refusal> {
     payload.ok_or_else(|| Refusal::argument("message of an entry of messages is missing, or no binary"))
 }
 
-/// Cancels scheduled messages, up to the first that is not scheduled any more.
+/// Cancels scheduled messages, many in one commit. Is one of them not scheduled any more, the others are cancelled all the
+/// same, and the answer says that.
 pub(crate) async fn cancel(entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
-    for number in request.numbers()? {
-        entity.queue.cancel(number).await?;
+    let mut refused = None;
+    for together in request.numbers()?.chunks(limits::SERVICE_BUS_CANCELS_TOGETHER) {
+        let cancels = together.iter().map(|number| entity.queue.cancel(*number));
+        let answers = join_all(cancels).await;
+        refused = refused.or(answers.into_iter().find_map(Result::err));
     }
-    Ok(Answer::done(Vec::new()))
+    match refused {
+        None => Ok(Answer::done(Vec::new())),
+        Some(error) => Err(error.into()),
+    }
 }

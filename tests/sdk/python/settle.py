@@ -167,6 +167,25 @@ def a_scheduled_message_comes_when_it_is_due_and_a_cancelled_one_never():
 
 
 @promise
+def of_messages_that_are_cancelled_together_one_that_is_gone_keeps_none_of_the_others():
+    name = queue()
+    later = datetime.now(timezone.utc) + timedelta(hours=1)
+    with hasty.get_queue_sender(name) as sender:
+        numbers = sender.schedule_messages([ServiceBusMessage(str(at)) for at in range(600)], later)
+        try:
+            sender.cancel_scheduled_messages([numbers[0], 999_999, *numbers[1:]])
+            raise AssertionError("a message that was never there was cancelled")
+        except MessageNotFoundError:
+            pass
+        for number in (numbers[0], numbers[300], numbers[-1]):
+            try:
+                sender.cancel_scheduled_messages(number)
+                raise AssertionError("a message was not cancelled")
+            except MessageNotFoundError:
+                pass
+
+
+@promise
 def a_renewed_lock_lasts_longer():
     name = queue(**short())
     send(name, "a")

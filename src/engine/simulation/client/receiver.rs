@@ -11,7 +11,7 @@ use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
-use crate::engine::rules::command::Until;
+use crate::engine::rules::due::Until;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Status;
 use crate::engine::simulation::client::crowd::Crowd;

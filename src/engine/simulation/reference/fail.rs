@@ -1,7 +1,7 @@
 //! How messages end, fail, are set aside and come back.
 
-use crate::engine::rules::command::Until;
 use crate::engine::rules::due::Due;
+use crate::engine::rules::due::Until;
 use crate::engine::rules::record::Stream;
 use crate::engine::simulation::reference::naive::Cause;
 use crate::engine::simulation::reference::naive::Lock;
