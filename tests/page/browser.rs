@@ -51,7 +51,12 @@ impl Chromium {
         };
         let mut lines = BufReader::new(driver.stdout.take().expect("a pipe")).lines();
         let port = loop {
-            let line = lines.next_line().await.expect("the driver talks").expect("it says its port");
+            let line =
+                tokio::time::timeout(PATIENCE, lines.next_line()).await.expect("the driver talks in time");
+            let Some(line) = line.expect("the driver talks") else {
+                println!("skipped: the page in a browser: chromedriver does not start");
+                return None;
+            };
             let told = line.split_once("started successfully on port ");
             if let Some(port) = told.and_then(|(_, port)| port.trim_end_matches('.').parse::<u16>().ok()) {
                 break port;
