@@ -19,6 +19,7 @@ mod promises {
     mod broken_answers;
     mod check;
     mod clocks;
+    mod compact;
     mod corners;
     mod cursors;
     mod files;

@@ -12,6 +12,7 @@ use crate::cli::backup;
 use crate::cli::bench;
 use crate::cli::blocked;
 use crate::cli::check;
+use crate::cli::compact;
 use crate::cli::completions;
 use crate::cli::connect;
 use crate::cli::cron;
@@ -89,6 +90,7 @@ fn run_verb(verb: Verb) -> Result<bool, Failure> {
         Verb::Demo(Demo::Git(arguments)) => Ok(demo_git::run(arguments)?),
         Verb::Demo(Demo::GitEngine(arguments)) => Ok(demo_git::run_engine(&arguments)?),
         Verb::Verify(arguments) => Ok(verify::run(&arguments)?),
+        Verb::Compact(arguments) => compact::run(&arguments),
         Verb::Bench(arguments) => Ok(bench::run(&arguments)?),
         Verb::BenchRun(arguments) => Ok(bench::run_one(&arguments)?),
     }

@@ -9,6 +9,7 @@ mod blocked;
 mod bulk;
 mod check;
 mod command;
+mod compact;
 mod completions;
 mod connect;
 mod cron;

@@ -80,6 +80,8 @@ pub use crate::engine::rules::record::Attempt;
 pub use crate::engine::rules::record::Counts;
 pub use crate::engine::rules::record::DeadLetter;
 pub use crate::engine::store::caught::quiet_caught_panics;
+pub use crate::engine::store::compact::Compaction;
+pub use crate::engine::store::compact::compact;
 pub use crate::engine::store::room::StorageRoom;
 pub use crate::engine::verify::report::Damage;
 pub use crate::engine::verify::report::Verification;

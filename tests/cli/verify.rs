@@ -10,8 +10,12 @@ use seriatim::Message;
 use seriatim::QueueOptions;
 
 fn verify(file: &Path, arguments: &[&str]) -> Output {
+    run("verify", file, arguments)
+}
+
+fn run(verb: &str, file: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
-    command.arg("verify").arg(file).args(arguments).output().expect("the binary runs")
+    command.arg(verb).arg(file).args(arguments).output().expect("the binary runs")
 }
 
 async fn engine_with_messages(path: &Path) -> Engine {
@@ -70,6 +74,22 @@ async fn a_damaged_file_is_named_damaged_and_where() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_compacted_is_said_to_have_been_larger() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("a.redb");
+    engine_with_messages(&path).await.close().await;
+    let before = std::fs::metadata(&path).expect("the file is there").len();
+    let output = run("compact", &path, &["--json"]);
+    let json: Value = serde_json::from_slice(&output.stdout).expect("one line of JSON");
+    let after = std::fs::metadata(&path).expect("the file is there").len();
+    assert_eq!((json["bytes_before"].as_u64(), json["bytes_after"].as_u64()), (Some(before), Some(after)));
+    assert!(after < before, "{json}");
+    let text = String::from_utf8(run("compact", &path, &[]).stdout).expect("text");
+    assert!(text.contains(" KiB before, ") && text.trim().ends_with(" KiB now"), "{text}");
+    assert!(verify(&path, &[]).status.success());
+}
+
+#[tokio::test]
 async fn what_cannot_be_looked_at_is_refused_in_one_line() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("a.redb");
@@ -83,8 +103,10 @@ async fn what_cannot_be_looked_at_is_refused_in_one_line() {
         (&folder.path().join("nowhere"), "nowhere"),
         (folder.path(), "it is a folder"),
     ];
-    for (file, words) in cases {
-        let output = verify(file, &[]);
+    for (verb, (file, words)) in
+        ["verify", "compact"].into_iter().flat_map(|verb| cases.map(|case| (verb, case)))
+    {
+        let output = run(verb, file, &[]);
         let complaint = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{complaint}");
         assert!(complaint.starts_with("seriatim: failed to ") && complaint.contains(words), "{complaint}");

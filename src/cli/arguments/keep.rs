@@ -1,4 +1,4 @@
-//! The arguments of the verbs that look after files: verify, backup, restore, export, import.
+//! The arguments of the verbs that look after files: verify, compact, backup, restore, export, import.
 
 use std::path::PathBuf;
 
@@ -13,6 +13,15 @@ pub(crate) struct VerifyArguments {
     /// How many damages are printed; the total always is.
     #[arg(long, default_value_t = 20)]
     pub(crate) limit: usize,
+    /// Print the result as one line of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompactArguments {
+    /// The file.
+    pub(crate) file: PathBuf,
     /// Print the result as one line of JSON.
     #[arg(long)]
     pub(crate) json: bool,

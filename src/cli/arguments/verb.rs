@@ -10,6 +10,7 @@ use crate::cli::arguments::bench::BenchRunArguments;
 use crate::cli::arguments::define::CheckArguments;
 use crate::cli::arguments::demo::Demo;
 use crate::cli::arguments::keep::BackupArguments;
+use crate::cli::arguments::keep::CompactArguments;
 use crate::cli::arguments::keep::ExportArguments;
 use crate::cli::arguments::keep::ImportArguments;
 use crate::cli::arguments::keep::RestoreArguments;
@@ -151,6 +152,9 @@ pub(crate) enum Verb {
     /// Read all of a file that no engine has open, without changing it, and say what is damaged.
     #[command(after_help = VERIFY_CODES)]
     Verify(VerifyArguments),
+    /// Make a file that no engine has open as small as what it holds; a file does not become smaller by itself.
+    #[command(after_help = EXIT_CODES)]
+    Compact(CompactArguments),
     /// Measure the engine on this machine; order and one at a time are checked for every message.
     #[command(after_help = EXIT_CODES)]
     Bench(BenchArguments),

@@ -1,6 +1,7 @@
 //! What a power cut, a failing disk and a flipped bit may do to the store, tried out: nothing that was acknowledged is
 //! lost, nothing is made up, and what is damaged is refused.
 
+mod compact;
 mod cut;
 pub(crate) mod disk;
 mod faults;

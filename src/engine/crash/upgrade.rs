@@ -28,7 +28,7 @@ pub(crate) fn older() -> Image {
 }
 
 /// Opens what is on a disk; the hash of all that it holds.
-fn content(disk: Disk, setting: Setting) -> Result<u64, String> {
+pub(crate) fn content(disk: Disk, setting: Setting) -> Result<u64, String> {
     let opened = quietly(|| {
         let mut store = Store::open_backend(disk, setting.options()).map_err(|error| error.to_string())?;
         store.content_hash().map_err(|fault| fault.to_string())

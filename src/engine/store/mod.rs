@@ -9,6 +9,7 @@ pub(crate) mod base;
 pub(crate) mod caught;
 mod change;
 pub(crate) mod codec;
+pub(crate) mod compact;
 #[cfg(test)]
 mod content;
 mod create;

@@ -1,0 +1,20 @@
+//! `seriatim compact`: a closed file becomes as small as what it holds.
+
+use crate::cli::arguments::keep::CompactArguments;
+use crate::cli::failure::Failure;
+use crate::cli::out::Out;
+
+/// Compacts a file.
+pub(crate) fn run(arguments: &CompactArguments) -> Result<bool, Failure> {
+    let out = Out::new(arguments.json);
+    let found = seriatim::compact(&arguments.file)?;
+    out.json(&found)?;
+    let (before, after) = (kib(found.bytes_before), kib(found.bytes_after));
+    out.say(format!("{}: {before} KiB before, {after} KiB now", arguments.file.display()))?;
+    Ok(true)
+}
+
+/// Whole KiB, none of which is left out.
+fn kib(bytes: u64) -> u64 {
+    bytes.div_ceil(1024)
+}
