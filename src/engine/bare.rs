@@ -1,6 +1,7 @@
 //! The rules against rows in memory, one command at a time: what no client can bring about by itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::actor::Actor;
 use crate::clock::Timestamp;
@@ -13,6 +14,7 @@ use crate::engine::rules::command::Completion;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::due::Due;
 use crate::engine::rules::due::Now;
 use crate::engine::rules::due::Until;
 use crate::engine::rules::lock::LockKind;
@@ -37,8 +39,11 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
+use crate::queue::GapPolicy;
+use crate::queue::GapThen;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
+use crate::queue::Spent;
 use crate::token::LockToken;
 
 /// The rules with rows in memory, one command at a time.
@@ -78,10 +83,14 @@ impl Bare {
     }
 
     fn apply(&mut self, command: Command) -> Reply {
-        let Bare { rules, store, now } = self;
+        self.apply_at(Now::same(self.now), command)
+    }
+
+    fn apply_at(&mut self, now: Now, command: Command) -> Reply {
+        let Bare { rules, store, .. } = self;
         let mut reply = None;
         let applied = store.turn(|turn| {
-            reply = Some(rules.apply(Now::same(*now), command, turn)?.reply);
+            reply = Some(rules.apply(now, command, turn)?.reply);
             Ok(())
         });
         applied.unwrap();
@@ -154,7 +163,7 @@ fn deferred_messages_are_fetched_only_while_there_are_locks_left() {
 
 #[test]
 fn the_last_use_of_a_queue_is_forgotten_with_it() {
-    let idle = Some(std::time::Duration::from_secs(60));
+    let idle = Some(Duration::from_secs(60));
     let mut bare = Bare::new(QueueOptions { delete_when_idle: idle, ..QueueOptions::default() });
     let token = LockToken::new(1, [1; 12]);
     bare.apply(Command::Receive { queue: queue(), max: 1, token });
@@ -257,4 +266,95 @@ fn what_an_after_ordered_workflow_forgets_because_there_is_too_much_is_counted_a
     assert_eq!(again(1), Receipt::AlreadySettled, "the first message is always remembered");
     assert_eq!(again(4), Receipt::AlreadySettled);
     assert!(matches!(again(2), Receipt::Accepted(_)), "it is a stray");
+}
+
+#[test]
+fn a_stray_behind_another_waits_by_the_time_that_has_passed_and_not_by_the_clock_on_the_wall() {
+    let gap = GapPolicy { wait: Duration::from_secs(10), then: GapThen::Skip };
+    let mut bare = Bare::new(QueueOptions { order: Order::After, gap, ..QueueOptions::default() });
+    let start = bare.now;
+    // The wall clock is an hour ahead of what has passed.
+    let apply = |bare: &mut Bare, passed: u64, command: Command| {
+        let engine = start + Duration::from_secs(passed);
+        bare.apply_at(Now { engine, wall: engine + Duration::from_secs(3_600) }, command)
+    };
+    for (passed, number) in [(0, 5), (6, 9)] {
+        apply(&mut bare, passed, Command::Send { queue: queue(), messages: vec![chained(number)] });
+    }
+    for passed in [10, 16] {
+        let due = Due::engine(start + Duration::from_secs(passed));
+        let reminder = bare.rows(|rows| first_reminders(rows).unwrap().into_iter().flatten().min().unwrap());
+        assert_eq!(reminder.due, due, "each stray has a wait of its own, since it came");
+        apply(&mut bare, passed, Command::Remind(reminder));
+    }
+    let letters = bare.rows(|rows| rows.tally(QueueId(1)).unwrap().counts.dead_lettered);
+    assert_eq!(letters, 2);
+}
+
+#[test]
+fn in_after_order_a_message_that_is_in_the_chain_is_not_taken_with_another_predecessor() {
+    let mut bare = Bare::new(QueueOptions { order: Order::After, ..QueueOptions::default() });
+    let send = |bare: &mut Bare, message: NewMessage| match bare
+        .apply(Command::Send { queue: queue(), messages: vec![message] })
+    {
+        Reply::Send(answer) => answer.map(|receipts| receipts[0]),
+        other => panic!("{other:?}"),
+    };
+    let elsewhere = |number: u64| NewMessage {
+        place: Place::After(Some(MessageId::new("z").unwrap())),
+        ..chained(number)
+    };
+    for number in 1..=2 {
+        send(&mut bare, chained(number)).unwrap();
+        // Its successors could not say which of the two they follow.
+        let by = SequenceNumber::new(number);
+        let refused = send(&mut bare, elsewhere(number)).unwrap_err();
+        assert!(matches!(refused, SendRefusal::PlaceTaken { by: of, .. } if of == by), "{refused:?}");
+    }
+    let refused = send(&mut bare, elsewhere(1)).unwrap_err();
+    assert!(matches!(refused, SendRefusal::PlaceTaken { .. }), "it has been followed: {refused:?}");
+}
+
+/// Receives the next message and completes it; its number, and what was answered to what that sends.
+fn complete_next(bare: &mut Bare, sends: Vec<(QueueName, Vec<NewMessage>)>) -> (u64, Vec<Receipt>) {
+    let token = LockToken::new(1, [u8::try_from(bare.now.as_millis() % 250).unwrap(); 12]);
+    bare.now = bare.now + Duration::from_millis(1);
+    let Reply::Receive(Ok(handed)) = bare.apply(Command::Receive { queue: queue(), max: 1, token }) else {
+        panic!("a receive is not refused");
+    };
+    let sequence = handed[0].sequence;
+    let settlement = Settlement::Complete(Completion { sends, ..Completion::default() });
+    let settle = Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement };
+    let Reply::Settle(Ok(settled)) = bare.apply(settle) else { panic!("it is held") };
+    (sequence.get(), settled.receipts)
+}
+
+#[test]
+fn in_after_order_a_completion_that_sends_its_own_message_again_is_told_that_it_is_settled() {
+    let mut bare = Bare::new(QueueOptions { order: Order::After, ..QueueOptions::default() });
+    bare.apply(Command::Send { queue: queue(), messages: vec![chained(1)] });
+    let (_, receipts) = complete_next(&mut bare, vec![(queue(), vec![chained(1)])]);
+    assert_eq!(receipts, [Receipt::AlreadySettled]);
+}
+
+#[test]
+fn what_expired_behind_a_cancelled_message_is_passed_when_its_place_is_filled() {
+    let spent = Some(Spent::Skip);
+    let mut bare = Bare::new(QueueOptions { order: Order::After, spent, ..QueueOptions::default() });
+    let scheduled = NewMessage { schedule_at: Some(bare.now + Duration::from_secs(100)), ..chained(1) };
+    let mortal = NewMessage { time_to_live: Some(Duration::from_secs(10)), ..chained(2) };
+    let send = |bare: &mut Bare, messages| bare.apply(Command::Send { queue: queue(), messages });
+    send(&mut bare, vec![scheduled, mortal, chained(3)]);
+    bare.now = bare.now + Duration::from_secs(10);
+    let reminders = bare.rows(|rows| first_reminders(rows).unwrap());
+    let expiry = reminders.into_iter().flatten().find(|reminder| matches!(reminder.what, Remind::Expiry(_)));
+    bare.apply(Command::Remind(expiry.unwrap()));
+    let cancel = Command::Cancel { queue: queue(), sequence: SequenceNumber::new(1), void: false };
+    assert!(matches!(bare.apply(cancel), Reply::Send(Ok(_))));
+    let key = WorkflowKey { queue: QueueId(1), stream: Stream::Named(workflow(1)) };
+    assert_eq!(bare.rows(|rows| rows.mark_from(&key, 0).unwrap()).map(|mark| mark.from > 1_000), Some(true));
+    let Reply::Send(Ok(receipts)) = send(&mut bare, vec![chained(2), chained(1)]) else { panic!("refused") };
+    assert!(matches!(receipts[..], [Receipt::DeadLettered(_), Receipt::Accepted(_)]), "{receipts:?}");
+    let numbers: Vec<u64> = (0..2).map(|_| complete_next(&mut bare, Vec::new()).0).collect();
+    assert_eq!(numbers, [receipts[1].sequence_number().unwrap().get(), 3]);
 }

@@ -67,7 +67,7 @@ pub(crate) struct Rows {
     pub(crate) ready: BTreeMap<(QueueId, u64), Stream>,
     /// By instant, queue and bytes: those of one instant come in an order that must not change from file to file.
     pub(crate) reminders: BTreeMap<(Due, QueueId, Vec<u8>), Reminder>,
-    dead_by_workflow: BTreeSet<(WorkflowKey, u64, SequenceNumber)>,
+    pub(crate) dead_by_workflow: BTreeSet<(WorkflowKey, u64, SequenceNumber)>,
     dead_by_reason: BTreeSet<(QueueId, String, SequenceNumber)>,
     pub(crate) duplicates: BTreeMap<(QueueId, MessageId), Duplicate>,
     pub(crate) answers: BTreeMap<(QueueId, Arc<str>), Arc<Answered>>,

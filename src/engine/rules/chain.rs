@@ -227,6 +227,23 @@ impl Workflow {
         step.write(Change::Trail(self.key.clone(), rank, None))
     }
 
+    /// The rank of the message with this ID, if the chain has reached it and it is not long ago.
+    pub(crate) fn rank_of_id(&self, step: &Step<'_>, id: &MessageId) -> Read<Option<u64>> {
+        if self.record.tail.as_ref() == Some(id) {
+            return Ok(Some(self.record.through));
+        }
+        let follower = step.records.link(&self.key, Some(id))?;
+        Ok(follower.and_then(|follower| follower.rank).map(|rank| rank - 1))
+    }
+
+    /// The link that leads to a rank.
+    pub(crate) fn link_at(&self, step: &Step<'_>, rank: u64) -> Read<Option<Link>> {
+        match step.records.trail_from(&self.key, rank)?.filter(|(at, _)| *at == rank) {
+            Some((_, trail)) => step.records.link(&self.key, trail.after.as_ref()),
+            None => Ok(None),
+        }
+    }
+
     /// The message that waits for the one with this ID, as long as the chain has reached neither.
     fn waiting_follower(&self, step: &Step<'_>, id: &MessageId) -> Read<Option<SequenceNumber>> {
         let link = step.records.link(&self.key, Some(id))?;

@@ -401,10 +401,13 @@ impl Workflow {
             assert!(!is_dead(&pending), "a dead letter waits for no predecessor");
             return Ok(PlaceUse::stored(sequence, None));
         }
-        let follower = step.records.link(&self.key, Some(id))?;
-        let is_reached = |link: Link| link.rank.is_some_and(|rank| !self.record.is_beyond(rank));
-        let passed_over = follower.is_some_and(is_reached);
-        Ok(if passed_over { PlaceUse::GivenUp } else { PlaceUse::Free })
+        let Some(rank) = self.rank_of_id(step, id)? else { return Ok(PlaceUse::Free) };
+        Ok(match self.link_at(step, rank)? {
+            // It follows another one, and successors could not say which of the two they mean.
+            Some(Link { sequence: Some(by), settled: None, .. }) => PlaceUse::stored(by, None),
+            _ if self.record.is_beyond(rank) => PlaceUse::Free,
+            _ => PlaceUse::GivenUp,
+        })
     }
 }
 

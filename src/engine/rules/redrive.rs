@@ -23,6 +23,7 @@ use crate::engine::rules::step::refuse;
 use crate::engine::rules::workflow::Workflow;
 use crate::error::OperateRefusal;
 use crate::error::SendRefusal;
+use crate::id::MessageId;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -137,8 +138,8 @@ impl Workflow {
             let link = step.records.link(&self.key, message.after.as_ref())?;
             let own = link.filter(|link| link.sequence == Some(sequence));
             let waits = own.as_ref().is_some_and(|link| link.rank.is_none());
-            if waits && step.records.waiting(&self.key, &chained_id(message))?.is_some() {
-                // Another message that has its ID waits for the chain: only one of them can be found by it.
+            if waits && self.has_id(step, &chained_id(message))? {
+                // Another message has its ID: only one of them can be found by it.
                 return Ok(false);
             }
             let ahead = own.is_some_and(|link| link.rank.is_none_or(|rank| rank > self.record.done));
@@ -149,6 +150,11 @@ impl Workflow {
         let taken = taken(step.records.line_from(&self.key, rank)?)
             || taken(step.records.aside_from(&self.key, rank)?);
         Ok(rank > self.record.done && !taken && !self.has_later_out(step, Some(rank))?)
+    }
+
+    /// Whether a message with this ID waits for the chain, or is in it.
+    fn has_id(&self, step: &Step<'_>, id: &MessageId) -> Read<bool> {
+        Ok(step.records.waiting(&self.key, id)?.is_some() || self.rank_of_id(step, id)?.is_some())
     }
 
     /// Whether a holder has a message out that stands behind a rank.

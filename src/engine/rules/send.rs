@@ -246,7 +246,7 @@ fn record_of(
         time_to_live: new.time_to_live,
         bytes,
         delivery_count: 0,
-        handed_out_at: step.wall,
+        handed_out_at: if workflow.is_chained() { step.now } else { step.wall },
         attempts: Vec::new(),
         suspicion: Suspicion::None,
         has_extra: false,

@@ -174,28 +174,36 @@ impl Plain {
     fn clear_up(&mut self, at: Reading, asked: Vec<Asked>, played: &mut Played) {
         let idle_since =
             |rows: &Rows, key: &WorkflowKey| rows.workflows.get(key).and_then(|known| known.idle_since);
+        let cursor_of = |rows: &Rows, key: &WorkflowKey| rows.workflows.get(key).map(|known| known.cursor);
         let forgettable = self.due(self.now).filter_map(|reminder| match &reminder.what {
             Remind::Forget(stream) => Some(WorkflowKey { queue: reminder.queue, stream: stream.clone() }),
             _ => None,
         });
-        let forgettable: Vec<_> = forgettable.map(|key| (idle_since(&self.rows, &key), key)).collect();
+        let forgettable: Vec<_> =
+            forgettable.map(|key| (idle_since(&self.rows, &key), cursor_of(&self.rows, &key), key)).collect();
         let mut remembered: Vec<WorkflowKey> = self.rows.cursors.keys().cloned().collect();
         self.turn(at, asked, played);
         played.turns_before += 1;
-        for (since, key) in forgettable {
+        let mut begun_anew = Vec::new();
+        for (since, cursor, key) in forgettable {
             let is_back = self.rows.workflows.contains_key(&key);
             if let Some(queue) = self.rows.queues.get(&key.queue)
                 && since.is_some()
                 && idle_since(&self.rows, &key) != since
             {
                 let queue = queue.name.clone();
-                remembered.push(key.clone());
+                // One that is back and stands at its beginning has met no cursor.
+                match is_back && cursor_of(&self.rows, &key) < cursor {
+                    true => begun_anew.push(key.clone()),
+                    false => remembered.push(key.clone()),
+                }
                 played.forgotten.push(Forgotten { queue, stream: key.stream, is_back });
             }
         }
         let Rows { queues, workflows, cursors, .. } = &self.rows;
         remembered.retain(|key| !cursors.contains_key(key) && !workflows.contains_key(key));
-        let lapsed = remembered.into_iter().filter_map(|key| Some((queues.get(&key.queue)?, key.stream)));
+        let lapsed = remembered.into_iter().chain(begun_anew);
+        let lapsed = lapsed.filter_map(|key| Some((queues.get(&key.queue)?, key.stream)));
         played.lapsed.extend(lapsed.map(|(queue, stream)| (queue.name.clone(), stream)));
     }
 

@@ -125,7 +125,8 @@ impl Crowd {
         }
         let asked = match self.random.below(100) {
             0..28 => Some(self.send(queue, now)),
-            28..54 => Some(self.receive(rows, queue)),
+            28..52 => Some(self.receive(rows, queue)),
+            52..54 => Some(self.call_off(rows, queue, now)),
             54..80 => self.settle(ledger, now),
             80..86 => self.use_taken(rows),
             86..89 => Some(self.hide(queue)),

@@ -69,6 +69,16 @@ impl Crowd {
         (position(from), position(from + self.random.below(3)))
     }
 
+    /// Cancels a scheduled message, or lets it come at another instant.
+    pub(crate) fn call_off(&mut self, rows: &Rows, queue: usize, now: Timestamp) -> Command {
+        let name = self.queues[queue].0.clone();
+        let sequence = self.number(rows, queue, |status| matches!(status, Status::Scheduled { .. }));
+        match self.random.below(4) {
+            0 => Command::Reschedule { queue: name, sequence, at: self.instant(now) },
+            kind => Command::Cancel { queue: name, sequence, void: kind == 1 },
+        }
+    }
+
     fn change(
         &mut self,
         rows: &Rows,
@@ -77,13 +87,7 @@ impl Crowd {
         (name, order): (crate::id::QueueName, crate::queue::Order),
     ) -> Command {
         match self.random.below(48) {
-            0..16 => {
-                let sequence = self.number(rows, queue, |status| matches!(status, Status::Scheduled { .. }));
-                match self.random.below(4) {
-                    0 => Command::Reschedule { queue: name, sequence, at: self.instant(now) },
-                    kind => Command::Cancel { queue: name, sequence, void: kind == 1 },
-                }
-            }
+            0..16 => self.call_off(rows, queue, now),
             16..34 => {
                 let sequence = self.number(rows, queue, |status| matches!(status, Status::DeadLettered(_)));
                 let position = self.random.chance(20).then(|| self.range().0);

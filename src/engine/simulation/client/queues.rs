@@ -20,8 +20,8 @@ const QUEUES_MAX: u64 = 3;
 /// The queues of one simulation, each with its order.
 pub(crate) fn queues(random: &mut Random) -> Vec<(QueueName, Order)> {
     let first = Position::new(random.pick(&[1, 1, 1, 7])).expect("a good position");
-    let orders =
-        [Order::Position { first }, Order::Position { first }, Order::Arrival, Order::After, Order::None];
+    let position = Order::Position { first };
+    let orders = [position, position, Order::Arrival, Order::After, Order::After, Order::None];
     let count = 1 + random.below(QUEUES_MAX);
     let queue = |number| QueueName::new(format!("q{number}")).expect("a good name");
     (0..count).map(|number| (queue(number), random.pick(&orders))).collect()

@@ -53,7 +53,12 @@ impl Crowd {
             true => self.random.pick(&[limits::SWEEP_MAX, limits::SWEEP_MAX + 1, limits::SEND_BATCH_MAX]),
             false => self.random.pick(&[1, 1, 1, 2, 3]),
         };
-        (0..count).map(|_| self.message(queue, now)).collect()
+        let mut messages: Vec<NewMessage> = (0..count).map(|_| self.message(queue, now)).collect();
+        if self.random.chance(25) {
+            // On their way they have overtaken each other.
+            messages.reverse();
+        }
+        messages
     }
 
     fn message(&mut self, queue: usize, now: Timestamp) -> NewMessage {
@@ -67,21 +72,33 @@ impl Crowd {
             }
             (Order::After, Some(_)) => {
                 let number = self.place(queue, workflow, 1);
-                (Place::After((number > 1).then(|| message_id(workflow, number - 1))), number)
+                (Place::After(self.predecessor(workflow, number)), number)
             }
             _ => (Place::Arrival, self.random.below(6)),
         };
-        let has_id = order == Order::After || self.random.chance(40);
+        let has_id = order == Order::After && self.random.below(200) > 0 || self.random.chance(40);
         let message_id = has_id.then(|| message_id(workflow, place_number));
         NewMessage {
             workflow_id,
             place: if self.random.chance(1) { Place::Arrival } else { place },
             message_id,
             time_to_live: self.time_to_live(),
-            schedule_at: self.random.chance(10).then(|| now + self.delay()),
+            schedule_at: self.random.chance(15).then(|| now + self.delay()),
             headers: Headers::default(),
             body: Bytes::from_static(self.random.pick(&[b"a", b"a", b"a", b"b"])),
         }
+    }
+
+    /// Nearly always the message before. A sender that is mistaken names one that comes later, and perhaps names this one in
+    /// turn, one that has been followed long ago, or none.
+    fn predecessor(&mut self, workflow: u64, number: u64) -> Option<MessageId> {
+        let before = match self.random.below(100) {
+            0..3 => number + 1 + self.random.below(2),
+            3..5 => number.saturating_sub(2 + self.random.below(3)),
+            5 => 0,
+            _ => number - 1,
+        };
+        (before > 0).then(|| message_id(workflow, before))
     }
 
     fn time_to_live(&mut self) -> Option<Duration> {

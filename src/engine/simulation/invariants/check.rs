@@ -46,6 +46,7 @@ const EVERY_TURN: &[(&str, Invariant)] = &[
 /// What takes a walk over all rows.
 const THOROUGHLY: &[(&str, Invariant)] = &[
     ("I1 nothing acknowledged is lost", stored::nothing_acknowledged_is_lost),
+    ("I5 every dead letter is listed", stored::every_dead_letter_is_listed),
     ("I3 a suspect is out alone", locks::a_suspect_is_out_alone),
     ("I5 nothing is stranded", work::nothing_is_stranded),
     ("I5 every reminder has its reason", work::every_reminder_has_its_reason),

@@ -1,7 +1,10 @@
 //! What was accepted is there until it has ended, once.
 
+use std::collections::BTreeSet;
+
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Status;
+use crate::engine::rules::record::WorkflowKey;
 use crate::engine::simulation::ledger::entry::End;
 use crate::engine::simulation::ledger::fact::Fact;
 use crate::engine::simulation::view::Finding;
@@ -38,6 +41,19 @@ pub(crate) fn gone(view: &View<'_>) -> Vec<(SequenceNumber, Option<End>)> {
         }
     }
     gone
+}
+
+/// I5: every dead letter of a workflow is listed once, under the place it had, and nothing else is.
+pub(crate) fn every_dead_letter_is_listed(view: &View<'_>) -> Finding {
+    let dead =
+        view.rows().messages.iter().filter(|(_, message)| matches!(message.status, Status::DeadLettered(_)));
+    let dead = dead.map(|(key, message)| {
+        let workflow = WorkflowKey { queue: key.queue, stream: message.stream.clone() };
+        (workflow, message.rank.unwrap_or(0), key.sequence)
+    });
+    let dead: BTreeSet<_> = dead.collect();
+    let listed = &view.rows().dead_by_workflow;
+    expect(dead == *listed, || format!("dead letters are {dead:?}, listed are {listed:?}"))
 }
 
 /// I2: a message is completed once, and is not handed out after its end.

@@ -124,7 +124,7 @@ impl Reference {
         if let Some(known) = self.options(name) {
             return (known == options).then_some(false);
         }
-        match self.is_blind || options.order == Order::After {
+        match self.is_blind {
             true => drop(self.chained.insert(name.clone(), options.clone())),
             false => drop(self.queues.insert(name.clone(), Naive::new(options.clone(), self.clocks))),
         }
@@ -219,11 +219,13 @@ impl Naive {
         let Some(message) = self.message(seq).filter(|m| matches!(m.state, State::Scheduled(_))) else {
             return false;
         };
-        let (key, position) = (message.key.clone(), message.position);
+        let key = message.key.clone();
         let message = self.remove(seq);
         self.forget_id(&message);
         if void {
-            self.give_up(&key, position);
+            self.give_up(&message);
+        } else {
+            self.cut_link(&message);
         }
         self.close(&key);
         true
@@ -260,7 +262,7 @@ impl Naive {
             self.close(&message.key);
             return Some(Redriven::InPlace);
         }
-        if position.is_none() && self.positional(&message.key) {
+        if position.is_none() && self.placed(&message.key) {
             return None;
         }
         let new = NewMessage {
@@ -292,7 +294,7 @@ impl Naive {
             self.forget_id(&message);
             if message.state != State::Dead {
                 self.lift(&message.key, Cause::Spent(seq));
-                self.give_up(&message.key, message.position);
+                self.give_up(&message);
             }
             if whole.is_none() {
                 self.close(&message.key);

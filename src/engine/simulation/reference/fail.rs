@@ -3,6 +3,7 @@
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::Until;
 use crate::engine::rules::record::Stream;
+use crate::engine::simulation::reference::chain::Ended;
 use crate::engine::simulation::reference::naive::Cause;
 use crate::engine::simulation::reference::naive::Lock;
 use crate::engine::simulation::reference::naive::Message;
@@ -15,9 +16,11 @@ use crate::queue::Spent;
 
 impl Naive {
     /// Its place is settled, but it was never handled.
-    pub(crate) fn give_up(&mut self, key: &Stream, position: Option<u64>) {
-        if let Some(position) = position {
-            self.flow(key).given_up.insert(position);
+    pub(crate) fn give_up(&mut self, message: &Message) {
+        if self.chained(&message.key) {
+            self.end_link(message, Ended::GivenUp);
+        } else if let Some(position) = message.position {
+            self.flow(&message.key).given_up.insert(position);
         }
     }
 
@@ -27,7 +30,20 @@ impl Naive {
         let index = self.at(seq).expect("it is stored");
         self.messages[index].suspect = Suspect::No;
         let message = self.message(seq).expect("it is stored").clone();
-        self.give_up(&message.key, message.position);
+        self.give_up(&message);
+    }
+
+    /// The same where in after-order nothing that follows it may go on.
+    pub(crate) fn kill_predecessor(&mut self, seq: u64) {
+        let key = self.key_of(seq);
+        self.kill(seq);
+        self.hold_behind(&key);
+    }
+
+    fn hold_behind(&mut self, key: &Stream) {
+        if self.chained(key) && self.options.spent_policy() == Spent::Hold {
+            self.hold(key, Cause::Predecessor);
+        }
     }
 
     pub(crate) fn is_expired(&self, seq: u64) -> bool {
@@ -38,19 +54,24 @@ impl Naive {
         let message = self.message(seq).expect("it is stored").clone();
         self.lift(&message.key, Cause::Spent(seq));
         match self.options.expired {
-            Expired::DeadLetter => self.kill(seq),
+            Expired::DeadLetter => self.kill_predecessor(seq),
             Expired::Drop => {
                 self.remove(seq);
-                self.give_up(&message.key, message.position);
+                self.give_up(&message);
+                self.hold_behind(&message.key);
             }
         }
     }
 
     pub(crate) fn complete(&mut self, seq: u64) {
         let message = self.remove(seq);
+        let is_chained = self.chained(&message.key);
         let flow = self.flow(&message.key);
         flow.done = flow.done.max(message.place());
-        flow.completed.extend(message.position);
+        match is_chained {
+            true => self.end_link(&message, Ended::Completed),
+            false => flow.completed.extend(message.position),
+        }
     }
 
     /// A message that was handed out has failed; `due` is when it is to be tried again, if not at once.
@@ -69,7 +90,7 @@ impl Naive {
             }
             return;
         }
-        let by_another = [HoldKind::Exhausted, HoldKind::Quarantine];
+        let by_another = [HoldKind::Exhausted, HoldKind::Quarantine, HoldKind::Predecessor];
         let is_held_by_another = by_another.into_iter().any(|kind| self.is_held_for(&message.key, kind));
         if !is_spent || is_held_by_another {
             return self.set(seq, due.map_or(State::Ready, |due| State::Failed(Some(due))));

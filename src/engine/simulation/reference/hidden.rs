@@ -92,7 +92,7 @@ impl Naive {
         if message.count == 0 {
             self.remove(message.seq);
             self.forget_id(&message);
-            self.give_up(&message.key, message.position);
+            self.give_up(&message);
         } else {
             self.complete(message.seq);
         }

@@ -60,7 +60,7 @@ impl Naive {
             }
             Settlement::Defer { .. } if self.has_used_extra(&message) => self.fail(seq, None),
             Settlement::Defer { until, .. } => self.set_aside(seq, *until),
-            Settlement::DeadLetter { .. } => self.kill(seq),
+            Settlement::DeadLetter { .. } => self.kill_predecessor(seq),
             Settlement::Release => self.give_back(seq),
             Settlement::Suspect { retry, .. } => {
                 let due = self.due_of(*retry, message.count);

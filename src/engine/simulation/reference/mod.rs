@@ -1,10 +1,11 @@
 //! The naive reference: plain vectors and linear scans, written from the contract, so that every answer of the rules
 //! can be compared with what the contract says.
 //!
-//! It knows every command, and queues in order of arrival, by position and without order. Chains it does not know.
+//! It knows every command, and queues in order of arrival, by position, after a predecessor and without order.
 
 pub(crate) mod again;
 mod answer;
+mod chain;
 mod fail;
 mod gap;
 mod hidden;
@@ -15,6 +16,7 @@ mod receive;
 mod receiving;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod reference;
+mod rows;
 mod send;
 mod settling;
 

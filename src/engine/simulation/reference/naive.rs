@@ -10,6 +10,7 @@ use crate::clock::Timestamp;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::Now;
 use crate::engine::rules::record::Stream;
+use crate::engine::simulation::reference::chain::Link;
 use crate::id::MessageId;
 use crate::id::WorkflowId;
 use crate::queue::HoldKind;
@@ -38,7 +39,11 @@ pub(crate) struct Message {
     pub(crate) key: Stream,
     /// As its sender named it, even where that means nothing.
     pub(crate) workflow_id: Option<WorkflowId>,
+    /// Its position; in after-order the place that the chain has given it.
     pub(crate) position: Option<u64>,
+    /// Whether the chain gives it its place, and who stands before it there.
+    pub(crate) is_linked: bool,
+    pub(crate) after: Option<MessageId>,
     pub(crate) id: Option<MessageId>,
     pub(crate) body: Bytes,
     pub(crate) state: State,
@@ -64,7 +69,8 @@ pub(crate) enum Suspect {
 
 impl Message {
     pub(crate) fn place(&self) -> u64 {
-        self.position.unwrap_or(self.seq)
+        // What the chain has not reached is before everything: it never is in the line.
+        self.position.unwrap_or(if self.is_linked { 0 } else { self.seq })
     }
 
     /// The first delivery of a suspect alone takes the place of the one in the run.
@@ -82,6 +88,7 @@ pub(crate) enum Cause {
     Operator,
     Spent(u64),
     Gap,
+    Predecessor,
     Quarantine,
     Redriving,
 }
@@ -92,6 +99,7 @@ impl Cause {
             Cause::Operator => HoldKind::Operator,
             Cause::Spent(_) => HoldKind::Exhausted,
             Cause::Gap => HoldKind::Gap,
+            Cause::Predecessor => HoldKind::Predecessor,
             Cause::Quarantine => HoldKind::Quarantine,
             Cause::Redriving => HoldKind::Redriving,
         }
@@ -119,11 +127,15 @@ pub(crate) struct Flow {
     pub(crate) completed: BTreeSet<u64>,
     /// Settled, but never handled.
     pub(crate) given_up: BTreeSet<u64>,
+    /// Who follows whom, in after-order.
+    pub(crate) links: Vec<Link>,
+    /// The first place that was never settled with all before it.
+    pub(crate) cursor: u64,
     /// The highest place that was completed.
     pub(crate) done: u64,
     /// Oldest first, at most one of each kind.
     pub(crate) held: Vec<Cause>,
-    /// The first missing position, and when its wait is over.
+    /// The first missing position, and when its wait is over. In after-order the number of the stray that is waited for.
     pub(crate) gap: Option<(u64, Option<Timestamp>)>,
     pub(crate) state: Option<Bytes>,
     pub(crate) lock: Option<Lock>,
@@ -225,6 +237,11 @@ impl Naive {
         matches!(self.options.order, Order::Position { .. }) && matches!(key, Stream::Named(_))
     }
 
+    /// Whether its messages have places that can be missing.
+    pub(crate) fn placed(&self, key: &Stream) -> bool {
+        self.positional(key) || self.chained(key)
+    }
+
     /// The message that has a position and is not a dead letter.
     pub(crate) fn live_at(&self, key: &Stream, position: u64) -> Option<&Message> {
         let here = |m: &&Message| m.key == *key && m.position == Some(position) && m.state != State::Dead;
@@ -241,13 +258,19 @@ impl Naive {
     }
 
     pub(crate) fn is_early(&self, message: &Message) -> bool {
-        message.state == State::Ready
-            && self.positional(&message.key)
-            && message.position.is_some_and(|position| position > self.first_missing(&message.key))
+        let is_beyond = |position: u64| position > self.first_missing(&message.key);
+        let is_early = match self.chained(&message.key) {
+            true => message.position.is_none(),
+            false => self.positional(&message.key) && message.position.is_some_and(is_beyond),
+        };
+        message.state == State::Ready && is_early
     }
 
     /// How many messages of a workflow wait for a predecessor.
     pub(crate) fn early(&self, key: &Stream) -> u64 {
+        if self.chained(key) {
+            return self.unreached(key).iter().filter(|m| m.state == State::Ready).count() as u64;
+        }
         if !self.positional(key) {
             return 0;
         }
@@ -259,7 +282,8 @@ impl Naive {
     /// Whether the workflow waits for this message, or will come to it.
     pub(crate) fn in_line(&self, message: &Message) -> bool {
         match message.state {
-            State::Scheduled(_) => self.positional(&message.key),
+            _ if self.chained(&message.key) && message.position.is_none() => false,
+            State::Scheduled(_) => self.placed(&message.key),
             State::Asked { aside, .. } | State::Locked(Some((_, aside))) => !aside,
             State::Dead => false,
             _ => true,

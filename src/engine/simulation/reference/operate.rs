@@ -113,7 +113,8 @@ impl Naive {
     }
 
     fn skip_gap(&mut self, key: &Stream) -> bool {
-        if self.early(key) == 0 {
+        let is_chained = self.chained(key);
+        if self.early(key) == 0 || is_chained && self.first_stray(key).is_none() {
             return false;
         }
         self.give_up_gap(key);
@@ -157,14 +158,16 @@ impl Naive {
         if matches!(message.key, Stream::Single(_)) {
             return true;
         }
+        let (is_chained, place) = (self.chained(&message.key), message.place());
         let Some(flow) = self.flows.get(&message.key).filter(|flow| !flow.held.is_empty()) else {
             return false;
         };
         let is_taken =
             message.position.is_some_and(|position| self.live_at(&message.key, position).is_some());
         let out = flow.lock.iter().flat_map(|lock| &lock.out).filter_map(|seq| self.message(*seq));
-        let is_overtaken = out.filter(|m| self.in_line(m)).any(|m| m.place() > message.place());
-        message.place() > flow.done && !is_taken && !is_overtaken
+        let is_overtaken = out.filter(|m| self.in_line(m)).any(|m| m.place() > place);
+        let is_ahead = if is_chained { self.is_link_ahead(message) } else { place > flow.done && !is_taken };
+        is_ahead && !is_overtaken
     }
 
     pub(crate) fn put_back(&mut self, seq: u64) {
@@ -175,7 +178,9 @@ impl Naive {
         let lives = message.lives.into_iter().chain(self.options.time_to_live).min();
         message.expires = lives.map(|lives| Due::engine(self.now + lives));
         let (key, position) = (message.key.clone(), message.position);
-        if let Some(position) = position {
+        if self.chained(&key) {
+            self.link(seq);
+        } else if let Some(position) = position {
             self.flow(&key).given_up.remove(&position);
         }
     }
@@ -248,7 +253,10 @@ impl Naive {
                     let out = |state: &State| matches!(state, State::Locked(_));
                     let line = self.line(&key);
                     let line: Vec<u64> = line.into_iter().filter(|m| !out(&m.state)).map(|m| m.seq).collect();
-                    line.into_iter().for_each(|seq| self.kill(seq));
+                    let unreached: Vec<u64> = self.unreached(&key).iter().map(|m| m.seq).collect();
+                    let unreached = unreached.into_iter().filter(|_| self.chained(&key));
+                    let all: Vec<u64> = line.into_iter().chain(unreached).collect();
+                    all.into_iter().for_each(|seq| self.kill(seq));
                 } else if self.is_held_for(&key, HoldKind::Redriving) {
                     self.redrive_all(&key);
                 }

@@ -63,7 +63,7 @@ impl Reference {
 
     /// A workflow was forgotten: that is allowed when nothing was stored of it for long enough.
     pub(crate) fn forget(&mut self, forgotten: &Forgotten) -> Finding {
-        let Forgotten { queue, stream: key, is_back } = forgotten;
+        let Forgotten { queue, stream: key, .. } = forgotten;
         let Some(queue) = self.queues.get_mut(queue) else { return Ok(()) };
         let since = queue.flows.get(key).and_then(|flow| flow.idle_since);
         let is_idle = since.is_some_and(|since| since + queue.options.forget_after <= queue.now);
@@ -71,15 +71,19 @@ impl Reference {
         expect(is_idle && !is_held, || format!("R {key:?} was forgotten, and was idle since {since:?}"))?;
         let flow = queue.flows.remove(key).unwrap_or_default();
         if !flow.completed.is_empty() || !flow.given_up.is_empty() {
-            let Flow { completed, given_up, done, .. } = flow;
+            let Flow { completed, given_up, cursor, done, .. } = flow;
             let forgotten_at = Some(queue.now);
-            let left = Flow { completed, given_up, done, forgotten_at, ..Flow::default() };
+            let left = Flow { completed, given_up, cursor, done, forgotten_at, ..Flow::default() };
             queue.flows.insert(key.clone(), left);
         }
-        if *is_back {
-            queue.close(key);
-        }
         Ok(())
+    }
+
+    /// A workflow that was forgotten is used again: what is still remembered of it is its own.
+    pub(crate) fn come_back(&mut self, forgotten: &Forgotten) {
+        if let Some(queue) = self.queues.get_mut(&forgotten.queue).filter(|_| forgotten.is_back) {
+            queue.close(&forgotten.stream);
+        }
     }
 
     /// The places of forgotten workflows were forgotten, the oldest first.
@@ -165,6 +169,7 @@ impl Reference {
                 format!("R {name}: {here} are stored, {there} expected; {different:?}")
             })?;
             let Some(id) = id else { continue };
+            naive.compare_places(id, rows)?;
             let remembered = naive.flows.iter().filter_map(|(key, flow)| Some((key, flow.forgotten_at?)));
             let remembered: Vec<_> =
                 remembered.map(|(key, since)| (key, naive.first_missing(key), since)).collect();

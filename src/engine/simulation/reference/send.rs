@@ -83,12 +83,12 @@ impl Naive {
         completed: u64,
     ) -> Result<Vec<Receipt>, Unsent> {
         let receipts = match messages {
-            [message] => vec![self.judge_one(message, next)?],
+            [message] => vec![self.judge_one(message, next, self)?],
             _ => {
                 let mut tried = self.clone();
                 let mut receipts = Vec::new();
                 for message in messages {
-                    let receipt = tried.judge_one(message, next)?;
+                    let receipt = tried.judge_one(message, next, self)?;
                     tried.accept(message, receipt);
                     next += u64::from(is_stored(&receipt));
                     receipts.push(receipt);
@@ -133,13 +133,18 @@ impl Naive {
 
     /// Whether a stored message waits for the place of this one.
     fn is_waited_for(&self, message: &NewMessage) -> bool {
-        let (Some(id), Place::Position(position)) = (&message.workflow_id, &message.place) else {
-            return false;
-        };
-        self.line(&Stream::Named(id.clone())).iter().any(|waiting| waiting.place() > position.get())
+        let Some(key) = message.workflow_id.clone().map(Stream::Named) else { return false };
+        match &message.place {
+            Place::Position(position) => {
+                self.line(&key).iter().any(|waiting| waiting.place() > position.get())
+            }
+            Place::After(_) => self.unreached(&key).iter().any(|waiting| waiting.after == message.message_id),
+            Place::Arrival => false,
+        }
     }
 
-    fn judge_one(&self, message: &NewMessage, next: u64) -> Result<Receipt, Unsent> {
+    /// What is answered to a message after others of its command; `before` is what was there before the first of them.
+    fn judge_one(&self, message: &NewMessage, next: u64, before: &Naive) -> Result<Receipt, Unsent> {
         let number = SequenceNumber::new(next);
         if !self.fits(message) {
             return Err(Unsent::Mismatch);
@@ -148,6 +153,11 @@ impl Naive {
         let known = id.and_then(|id| self.ids.get(id)).filter(|(_, until)| self.now < *until);
         if let Some((first, _)) = known {
             return Ok(Receipt::Duplicate(SequenceNumber::new(*first)));
+        }
+        if let (Some(id), Place::After(_)) = (&message.workflow_id, &message.place) {
+            let key = Stream::Named(id.clone());
+            let judged = self.judge_link(message, &key, number, before);
+            return judged.unwrap_or_else(|| self.judge_room(message, &key, number));
         }
         let (Some(id), Place::Position(position)) = (&message.workflow_id, &message.place) else {
             return Ok(Receipt::Accepted(number));
@@ -197,7 +207,11 @@ impl Naive {
         match (self.options.order, &message.place, &message.workflow_id) {
             (Order::Position { .. }, Place::Arrival, None) => true,
             (Order::Position { first }, Place::Position(position), Some(_)) => *position >= first,
-            (Order::Position { .. }, _, _) => false,
+            (Order::After, Place::Arrival, None) => true,
+            (Order::After, Place::After(after), Some(_)) => {
+                message.message_id.is_some() && *after != message.message_id
+            }
+            (Order::Position { .. } | Order::After, _, _) => false,
             (_, place, _) => *place == Place::Arrival,
         }
     }
@@ -222,10 +236,12 @@ impl Naive {
             (false, Some(due)) => State::Scheduled(Due::wall(due)),
             (false, None) => State::Ready,
         };
-        let position = match message.place {
-            Place::Position(position) if self.positional(&key) => Some(position.get()),
-            _ => None,
+        let (position, after) = match &message.place {
+            Place::Position(position) if self.positional(&key) => (Some(position.get()), None),
+            Place::After(after) => (None, after.clone()),
+            _ => (None, None),
         };
+        let handed_at = if self.chained(&key) { self.now } else { self.wall };
         let expires = self.expiry(message, due);
         let (id, body) = (message.message_id.clone(), message.body.clone());
         let workflow_id = message.workflow_id.clone();
@@ -234,16 +250,21 @@ impl Naive {
             key: key.clone(),
             workflow_id,
             position,
+            is_linked: self.chained(&key),
+            after,
             id,
             body,
             state,
             count: 0,
-            handed_at: self.wall,
+            handed_at,
             expires,
             lives: message.time_to_live,
             suspect: Suspect::No,
             has_extra: false,
         });
+        if !is_dead {
+            self.link(number);
+        }
         self.close_unjudged(&key);
     }
 
