@@ -201,9 +201,10 @@ impl Crowd {
                 }
             }
             9..14 => {
-                let until = match self.random.chance(60) {
-                    true => Until::At(now + self.delay()),
-                    false => Until::Asked,
+                let until = match self.random.below(10) {
+                    0..3 => Until::At(now + self.delay()),
+                    3..6 => Until::After(self.delay()),
+                    _ => Until::Asked,
                 };
                 Settlement::Defer { until, properties }
             }
