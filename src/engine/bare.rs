@@ -39,6 +39,7 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
+use crate::queue::Expired;
 use crate::queue::GapPolicy;
 use crate::queue::GapThen;
 use crate::queue::Order;
@@ -335,6 +336,10 @@ fn in_after_order_a_completion_that_sends_its_own_message_again_is_told_that_it_
     bare.apply(Command::Send { queue: queue(), messages: vec![chained(1)] });
     let (_, receipts) = complete_next(&mut bare, vec![(queue(), vec![chained(1)])]);
     assert_eq!(receipts, [Receipt::AlreadySettled]);
+    bare.apply(Command::Send { queue: queue(), messages: vec![chained(2)] });
+    let elsewhere = NewMessage { place: Place::After(chained(9).message_id), ..chained(2) };
+    let (_, receipts) = complete_next(&mut bare, vec![(queue(), vec![elsewhere])]);
+    assert!(matches!(receipts[..], [Receipt::DeadLettered(_)]), "its place has been passed: {receipts:?}");
 }
 
 #[test]
@@ -357,4 +362,28 @@ fn what_expired_behind_a_cancelled_message_is_passed_when_its_place_is_filled() 
     assert!(matches!(receipts[..], [Receipt::DeadLettered(_), Receipt::Accepted(_)]), "{receipts:?}");
     let numbers: Vec<u64> = (0..2).map(|_| complete_next(&mut bare, Vec::new()).0).collect();
     assert_eq!(numbers, [receipts[1].sequence_number().unwrap().get(), 3]);
+}
+
+#[test]
+fn messages_that_name_each_other_in_a_circle_are_looked_at_once_when_room_is_short() {
+    let (expired, early_max) = (Expired::Drop, 1);
+    let order = Order::After;
+    let mut bare = Bare::new(QueueOptions { order, expired, early_max, ..QueueOptions::default() });
+    let circle = |number: u64, after: u64| NewMessage {
+        place: Place::After(chained(after).message_id),
+        ..chained(number)
+    };
+    let send = |bare: &mut Bare, messages| match bare.apply(Command::Send { queue: queue(), messages }) {
+        Reply::Send(answer) => answer,
+        other => panic!("{other:?}"),
+    };
+    let mortal = NewMessage { time_to_live: Some(Duration::from_secs(10)), ..circle(2, 3) };
+    send(&mut bare, vec![mortal]).unwrap();
+    bare.now = bare.now + Duration::from_secs(10);
+    let reminders = bare.rows(|rows| first_reminders(rows).unwrap());
+    let expiry = reminders.into_iter().flatten().find(|reminder| matches!(reminder.what, Remind::Expiry(_)));
+    bare.apply(Command::Remind(expiry.unwrap()));
+    send(&mut bare, vec![circle(3, 2)]).unwrap();
+    let first = NewMessage { place: Place::After(None), ..chained(2) };
+    send(&mut bare, vec![first, circle(9, 8)]).unwrap();
 }

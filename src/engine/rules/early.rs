@@ -1,6 +1,7 @@
 //! How many messages wait early once those of a command are stored: what they reach in order takes no room.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
@@ -8,6 +9,7 @@ use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
 use crate::id::MessageId;
 use crate::id::Position;
+use crate::id::SequenceNumber;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
@@ -28,6 +30,8 @@ pub(crate) struct RunAhead {
     tail: Option<MessageId>,
     early: u64,
     early_bytes: u64,
+    /// Links that the run has followed: messages that name each other in a circle are followed once around.
+    followed: BTreeSet<SequenceNumber>,
     /// Messages of the command that the run has not reached.
     waiting: BTreeMap<Place, Arrival>,
     /// Messages of the command for which nobody has looked yet how far the run will reach. If it reaches none of them,
@@ -45,6 +49,7 @@ impl RunAhead {
             tail: record.tail.clone(),
             early: record.early,
             early_bytes: record.early_bytes,
+            followed: BTreeSet::new(),
             waiting: BTreeMap::new(),
             unfollowed: Vec::new(),
             unfollowed_early: 0,
@@ -139,6 +144,9 @@ impl RunAhead {
         let (Some(sequence), None) = (link.sequence, link.rank) else {
             return Ok(false);
         };
+        if !self.followed.insert(sequence) {
+            return Ok(false);
+        }
         if link.settled.is_none() {
             let message = step.message_listed(workflow.key.queue, sequence)?;
             self.count((message.status == Status::Ready).then_some(message.bytes), false);

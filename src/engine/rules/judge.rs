@@ -50,6 +50,8 @@ pub(crate) enum Verdict {
 enum PlaceUse {
     Free,
     Pending(Pending),
+    /// In after-order: the message with this ID stands behind another predecessor.
+    Elsewhere(SequenceNumber),
     Completed,
     GivenUp,
 }
@@ -218,6 +220,7 @@ impl Judge {
         match used {
             PlaceUse::Free => {}
             PlaceUse::Pending(pending) => return judge_pending(step, queue, index, message, pending),
+            PlaceUse::Elsewhere(by) => return refuse(SendRefusal::PlaceTaken { index, by }),
             PlaceUse::Completed => return judge_late(queue, index),
             PlaceUse::GivenUp => return Ok(Verdict::DeadLetter(ARRIVED_AFTER_GAP)),
         }
@@ -246,6 +249,7 @@ impl Judge {
             {
                 PlaceUse::Completed
             }
+            PlaceUse::Elsewhere(by) if is_completed(&by) => PlaceUse::GivenUp,
             used => used,
         }
     }
@@ -399,12 +403,12 @@ impl Workflow {
         if let Some(sequence) = step.records.waiting(&self.key, id)? {
             let pending = step.message_listed(self.key.queue, sequence)?;
             assert!(!is_dead(&pending), "a dead letter waits for no predecessor");
-            return Ok(PlaceUse::stored(sequence, None));
+            return Ok(PlaceUse::Elsewhere(sequence));
         }
         let Some(rank) = self.rank_of_id(step, id)? else { return Ok(PlaceUse::Free) };
         Ok(match self.link_at(step, rank)? {
             // It follows another one, and successors could not say which of the two they mean.
-            Some(Link { sequence: Some(by), settled: None, .. }) => PlaceUse::stored(by, None),
+            Some(Link { sequence: Some(by), settled: None, .. }) => PlaceUse::Elsewhere(by),
             _ if self.record.is_beyond(rank) => PlaceUse::Free,
             _ => PlaceUse::GivenUp,
         })

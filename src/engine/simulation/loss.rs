@@ -82,8 +82,7 @@ impl World {
         })?;
         self.ledger.advance(self.plain.now);
         self.reference.restart(self.plain.now);
-        played.forgotten.iter().try_for_each(|forgotten| self.reference.forget(forgotten))?;
-        self.reference.lapse_all(&played.lapsed)?;
+        played.cleared.iter().try_for_each(|cleared| self.reference.clear_up(cleared))?;
         for event in &played.events {
             self.ledger.told.hear(event);
             self.hear_event(event);

@@ -61,12 +61,18 @@ pub(crate) struct Played {
     pub(crate) events: Vec<Event>,
     /// How many turns were played before, in which nothing was asked.
     pub(crate) turns_before: usize,
-    /// Workflows that were forgotten in them.
-    pub(crate) forgotten: Vec<Forgotten>,
-    /// Workflows whose remembered cursors were forgotten in them.
-    pub(crate) lapsed: Vec<(QueueName, Stream)>,
+    /// What was forgotten in each of them.
+    pub(crate) cleared: Vec<Cleared>,
     /// Commands by which the engine takes back what nobody was there to take.
     pub(crate) given_back: Vec<Command>,
+}
+
+/// What was forgotten in one turn.
+#[derive(Default)]
+pub(crate) struct Cleared {
+    pub(crate) forgotten: Vec<Forgotten>,
+    /// Workflows whose remembered cursors were forgotten.
+    pub(crate) lapsed: Vec<(QueueName, Stream)>,
 }
 
 /// A workflow that was forgotten.
@@ -184,6 +190,7 @@ impl Plain {
         let mut remembered: Vec<WorkflowKey> = self.rows.cursors.keys().cloned().collect();
         self.turn(at, asked, played);
         played.turns_before += 1;
+        let mut cleared = Cleared::default();
         let mut begun_anew = Vec::new();
         for (since, cursor, key) in forgettable {
             let is_back = self.rows.workflows.contains_key(&key);
@@ -197,14 +204,15 @@ impl Plain {
                     true => begun_anew.push(key.clone()),
                     false => remembered.push(key.clone()),
                 }
-                played.forgotten.push(Forgotten { queue, stream: key.stream, is_back });
+                cleared.forgotten.push(Forgotten { queue, stream: key.stream, is_back });
             }
         }
         let Rows { queues, workflows, cursors, .. } = &self.rows;
         remembered.retain(|key| !cursors.contains_key(key) && !workflows.contains_key(key));
         let lapsed = remembered.into_iter().chain(begun_anew);
         let lapsed = lapsed.filter_map(|key| Some((queues.get(&key.queue)?, key.stream)));
-        played.lapsed.extend(lapsed.map(|(queue, stream)| (queue.name.clone(), stream)));
+        cleared.lapsed.extend(lapsed.map(|(queue, stream)| (queue.name.clone(), stream)));
+        played.cleared.push(cleared);
     }
 
     fn turn(&mut self, at: Reading, asked: Vec<Asked>, played: &mut Played) {

@@ -186,9 +186,7 @@ impl World {
     pub(crate) fn hear(&mut self, questions: &[Question], played: Played, is_answered: bool) -> Finding {
         self.ledger.advance(self.plain.now);
         self.reference.advance(self.plain.now, played.turns_before > 0);
-        played.forgotten.iter().try_for_each(|forgotten| self.reference.forget(forgotten))?;
-        self.reference.lapse_all(&played.lapsed)?;
-        played.forgotten.iter().for_each(|forgotten| self.reference.come_back(forgotten));
+        played.cleared.iter().try_for_each(|cleared| self.reference.clear_up(cleared))?;
         let is_done = |number: u64| {
             let mut answers = played.answers.iter();
             answers.any(|(of, reply)| *of == number && matches!(reply, Reply::Queue(Ok(true))))

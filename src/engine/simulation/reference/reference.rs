@@ -14,6 +14,7 @@ use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::Suspicion;
+use crate::engine::simulation::plain::Cleared;
 use crate::engine::simulation::plain::Forgotten;
 use crate::engine::simulation::reference::again::Delivery;
 use crate::engine::simulation::reference::again::Done;
@@ -61,8 +62,16 @@ impl Reference {
         }
     }
 
+    /// What one turn forgets: workflows leave what they remember, then the oldest of that goes, then some begin again.
+    pub(crate) fn clear_up(&mut self, cleared: &Cleared) -> Finding {
+        cleared.forgotten.iter().try_for_each(|forgotten| self.forget(forgotten))?;
+        self.lapse_all(&cleared.lapsed)?;
+        cleared.forgotten.iter().for_each(|forgotten| self.come_back(forgotten));
+        Ok(())
+    }
+
     /// A workflow was forgotten: that is allowed when nothing was stored of it for long enough.
-    pub(crate) fn forget(&mut self, forgotten: &Forgotten) -> Finding {
+    fn forget(&mut self, forgotten: &Forgotten) -> Finding {
         let Forgotten { queue, stream: key, .. } = forgotten;
         let Some(queue) = self.queues.get_mut(queue) else { return Ok(()) };
         let since = queue.flows.get(key).and_then(|flow| flow.idle_since);
@@ -80,14 +89,14 @@ impl Reference {
     }
 
     /// A workflow that was forgotten is used again: what is still remembered of it is its own.
-    pub(crate) fn come_back(&mut self, forgotten: &Forgotten) {
+    fn come_back(&mut self, forgotten: &Forgotten) {
         if let Some(queue) = self.queues.get_mut(&forgotten.queue).filter(|_| forgotten.is_back) {
             queue.close(&forgotten.stream);
         }
     }
 
     /// The places of forgotten workflows were forgotten, the oldest first.
-    pub(crate) fn lapse_all(&mut self, lapsed: &[(QueueName, Stream)]) -> Finding {
+    fn lapse_all(&mut self, lapsed: &[(QueueName, Stream)]) -> Finding {
         let since = |(queue, key): &(QueueName, Stream)| {
             self.queues.get(queue).and_then(|queue| queue.flows.get(key)).and_then(|flow| flow.forgotten_at)
         };
