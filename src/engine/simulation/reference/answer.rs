@@ -17,6 +17,7 @@ use crate::engine::simulation::reference::send::Sender;
 use crate::engine::simulation::reference::send::Unsent;
 use crate::engine::simulation::view::Finding;
 use crate::engine::simulation::view::expect;
+use crate::error::SendRefusal;
 use crate::header::Headers;
 use crate::id::IdempotencyKey;
 use crate::id::Position;
@@ -63,11 +64,7 @@ impl Reference {
                 self.hear_sent(queue, messages, answer)
             }
             (Command::SendEach { queue, messages }, Reply::SendEach(answers)) => {
-                for (message, answer) in messages.iter().zip(answers) {
-                    let answer = answer.as_ref().map(|receipt| vec![*receipt]).map_err(Unsent::of);
-                    self.hear_sent(queue, std::slice::from_ref(message), answer)?;
-                }
-                Ok(())
+                self.hear_sent_each(queue, messages, answers)
             }
             (Command::SendOnce { queue, key, messages }, Reply::Send(answer)) => {
                 let answer = answer.as_ref().map_err(Unsent::of).cloned();
@@ -158,6 +155,26 @@ impl Reference {
         };
         same(&answer, &expected)?;
         self.accept(queue, messages, &expected.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Where none is refused they are judged as messages of one command, else each by itself.
+    fn hear_sent_each(
+        &mut self,
+        queue: &QueueName,
+        messages: &[NewMessage],
+        answers: &[Result<Receipt, SendRefusal>],
+    ) -> Finding {
+        let naive = self.queues.get(queue);
+        let together = naive.map(|naive| naive.judge(messages, self.last + 1, Sender::Anybody));
+        if matches!(together, Some(Ok(_))) {
+            let answer = answers.iter().cloned().collect::<Result<Vec<_>, _>>();
+            return self.hear_sent(queue, messages, answer.map_err(|refusal| Unsent::of(&refusal)));
+        }
+        for (message, answer) in messages.iter().zip(answers) {
+            let answer = answer.as_ref().map(|receipt| vec![*receipt]).map_err(Unsent::of);
+            self.hear_sent(queue, std::slice::from_ref(message), answer)?;
+        }
         Ok(())
     }
 
