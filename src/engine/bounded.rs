@@ -13,11 +13,13 @@ use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Completion;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
+use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
@@ -152,8 +154,9 @@ struct Turns {
     store: Store,
     now: Timestamp,
     next_due: NextDue,
-    /// The most work that any turn has done since it was last asked for.
+    /// The most work that any turn has done since it was last asked for, and all of it.
     most: u64,
+    sum: u64,
 }
 
 fn queue() -> QueueName {
@@ -199,7 +202,7 @@ impl Turns {
         let store = Store::in_memory(options_of_store).unwrap();
         let now = Timestamp::from_millis(1_000_000);
         let (rules, wakeups) = (Rules::default(), Wakeups::default());
-        let mut turns = Turns { rules, wakeups, store, now, next_due: NextDue::default(), most: 0 };
+        let mut turns = Turns { rules, wakeups, store, now, next_due: NextDue::default(), most: 0, sum: 0 };
         let order = options.order;
         turns.ask(Command::CreateQueue { name: queue(), options: Box::new(options) });
         let message = |number: u64| NewMessage {
@@ -231,11 +234,16 @@ impl Turns {
             })
             .unwrap();
         self.next_due = next_due;
-        self.most = self.most.max(work + rows_read() - before);
+        self.note(work + rows_read() - before);
     }
 
     fn ask(&mut self, command: Command) {
         self.turn(Some(command));
+    }
+
+    fn note(&mut self, work: u64) {
+        self.most = self.most.max(work);
+        self.sum += work;
     }
 
     /// Turns until nothing is due any more; how many.
@@ -262,7 +270,7 @@ impl Turns {
                     Ok((reply, rows.work.get()))
                 })
                 .unwrap();
-            self.most = self.most.max(work + rows_read() - before);
+            self.note(work + rows_read() - before);
             let Reply::Purge(Ok(purged)) = reply else { panic!("{reply:?}") };
             count += purged.count;
             from = purged.next;
@@ -392,4 +400,36 @@ fn a_purge_that_was_only_tried_leaves_every_message_to_be_found() {
     }
     assert_eq!(turns.counts().ready, MANY);
     assert_eq!(turns.purge(&scope), MANY);
+}
+
+#[test]
+fn a_long_backlog_of_one_workflow_costs_the_same_from_its_first_message_to_its_last() {
+    let after = QueueOptions { order: Order::After, ..QueueOptions::default() };
+    for (options, run) in [(QueueOptions::by_position(), 1), (after, 16)] {
+        let order = options.order;
+        let mut turns = Turns::with_many(options, None);
+        let (mut tenths, mut next) = (Vec::new(), 0);
+        while next < MANY {
+            turns.sum = 0;
+            let (from, end) = (next, (next + MANY.div_ceil(10)).min(MANY));
+            while next < end {
+                let (queue, token) = (queue(), token(u8::try_from(next % 251).unwrap()));
+                turns.ask(Command::ReceiveRun { queue: queue.clone(), max: run, token });
+                let first = Some(SequenceNumber::new(next + 1));
+                let settlement = RunSettlement {
+                    completed: run,
+                    completion: Completion::default(),
+                    next: None,
+                    keep_rest: false,
+                    first,
+                };
+                turns.ask(Command::SettleRun { queue, token, settlement });
+                next += run as u64;
+            }
+            tenths.push(turns.sum / (next - from));
+        }
+        assert_eq!(turns.counts().completed, MANY, "{order:?}");
+        let (first, last) = (tenths[0], tenths[9]);
+        assert!(last * 5 <= first * 6, "{order:?} by {run}: {tenths:?} rows a message");
+    }
 }
