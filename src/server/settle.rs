@@ -190,10 +190,7 @@ impl AbandonRequest {
 
 impl DeferRequest {
     fn read(self, house: &House, queue: &QueueName) -> Ending {
-        match (self.until, house.place.defer_delay(queue)) {
-            (None, Some(delay)) => Ending::DeferFor(delay),
-            (until, _) => Ending::Defer(until.map(|until| until.0)),
-        }
+        Ending::defer(self.until.map(|until| until.0), house.place.defer_delay(queue))
     }
 }
 

@@ -198,19 +198,21 @@ impl Talk {
             Ok(()) => outcome,
             // Of a session that is still held the message was taken back alone, because one before it has failed: an SDK
             // that hears of a lost session gives all of it up.
-            Err(refusal) if refusal.condition == condition::SESSION_LOCK_LOST && self.holds(reply.link) => {
-                Outcome::Rejected(Some(Refusal::lock_lost().into()))
+            Err(refusal)
+                if refusal.condition == condition::LOCK_LOST && self.has_lost_session(reply.link) =>
+            {
+                Outcome::Rejected(Some(Refusal::session_lock_lost().into()))
             }
             Err(refusal) => Outcome::Rejected(Some(refusal.into())),
         };
         self.amqp.settle(reply.link, reply.delivery, outcome);
     }
 
-    /// Whether a link holds its session still.
-    fn holds(&mut self, link: LinkId) -> bool {
+    /// Whether a link has a session that it does not hold any more.
+    fn has_lost_session(&mut self, link: LinkId) -> bool {
         let now = self.shared.client.wall_now();
         let session = self.receiver(link).and_then(|receiver| receiver.session.as_ref());
-        session.is_some_and(|session| now < session.locked_until())
+        session.is_some_and(|session| session.locked_until() <= now)
     }
 }
 
@@ -271,11 +273,7 @@ impl Shared {
                 let now = self.client.wall_now();
                 // A client says this of a message that expired in its hands: it is set aside no longer than it lives.
                 let expired = hold.expiry.filter(|expiry| expiry.said_at <= now).map(|expiry| expiry.ends_at);
-                let ending = match (expired, defer_for) {
-                    (None, Some(delay)) => Ending::DeferFor(delay),
-                    (expired, _) => Ending::Defer(expired),
-                };
-                (ending, changes)
+                (Ending::defer(expired, defer_for), changes)
             }
             Settlement::DeadLetter { reason, description, changes } => {
                 (Ending::DeadLetter { reason, description }, changes)
@@ -306,9 +304,6 @@ impl Shared {
                     place.note_settled(hold.number());
                 }
                 Ok(())
-            }
-            Err(refusal) if refusal.condition == condition::LOCK_LOST && hold.is_of_session => {
-                Err(Refusal::session_lock_lost())
             }
             Err(refusal) => Err(refusal),
         }

@@ -40,7 +40,8 @@ pub(crate) struct BulkArguments {
     /// Only those that do not get on for one of these causes: retry, deferred, gap, held, locked.
     #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<BlockedCause>)]
     pub(crate) cause: Vec<BlockedCause>,
-    /// Only those that are held for one of these causes: operator, spent, gap, predecessor, quarantine.
+    /// Only those that are held for one of these causes: operator, exhausted, gap, predecessor, quarantine,
+    /// redriving.
     #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<HoldWord>)]
     pub(crate) hold_cause: Vec<HoldWord>,
     /// Only those whose last error, or the reason they are held for, has this text in it.
@@ -73,7 +74,8 @@ pub(crate) struct HeldArguments {
     /// Only those whose workflow ID begins so.
     #[arg(long, requires = "all")]
     pub(crate) prefix: Option<String>,
-    /// Only those that are held for one of these causes: operator, exhausted, gap, predecessor, quarantine.
+    /// Only those that are held for one of these causes: operator, exhausted, gap, predecessor, quarantine,
+    /// redriving.
     #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<HoldWord>)]
     pub(crate) hold_cause: Vec<HoldWord>,
     /// Only those that are held for a reason with this text in it.
@@ -304,4 +306,27 @@ pub(crate) enum GapVerb {
         #[command(flatten)]
         operator: OperatorArguments,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::arguments::verb::Arguments;
+
+    #[test]
+    fn the_help_of_every_verb_names_each_cause_of_a_hold_in_the_words_of_json() {
+        for verb in ["retry", "skip", "hold", "resume", "purge"] {
+            let command = Arguments::command();
+            let found = command.find_subcommand(verb).expect("the verb exists");
+            let causes = found.get_arguments().find(|argument| argument.get_id() == "hold_cause");
+            let help = causes.and_then(|causes| causes.get_help()).expect("it has a help").to_string();
+            for cause in ["operator", "exhausted", "gap", "predecessor", "quarantine", "redriving"] {
+                assert!(help.contains(cause), "{verb}: {help}");
+                parse_word::<HoldWord>(cause).expect("it is a cause");
+            }
+            assert!(!help.contains("spent"), "{verb}: {help}");
+        }
+    }
 }

@@ -198,21 +198,17 @@ impl Kept {
     /// later finds it given back; nobody hears whether its lock was lost before.
     #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
     pub(crate) fn give_back(&self, id: DeliveryId) {
-        let Held { token, sequence, delivery_count } = id.held();
-        let (queue, settlement) = (self.queue.clone(), Settlement::Release);
-        self.client.give_back(Command::Settle { queue, token, sequence, delivery_count, settlement });
+        self.settle_at_once(id, Settlement::Release);
     }
 
     /// Fails a delivery whose consumer is gone; it is offered again at once. It is asked before this returns, so whatever
     /// is asked later finds it failed; nobody hears whether its lock was lost before.
     #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
     pub(crate) fn break_off(&self, id: DeliveryId, reason: &str) {
-        let Held { token, sequence, delivery_count } = id.held();
         let (reason, properties) = (reason.to_owned(), Properties::new());
         let settlement =
             Settlement::Abandon { retry: Retry::Now, reason, properties, output: Output::default() };
-        let queue = self.queue.clone();
-        self.client.give_back(Command::Settle { queue, token, sequence, delivery_count, settlement });
+        self.settle_at_once(id, settlement);
     }
 
     /// Prolongs a lock by the queue's lock time from now, and says until when.
@@ -235,10 +231,18 @@ impl Kept {
         Ok(())
     }
 
+    /// Asks for a settlement before it returns; nobody hears the answer.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    fn settle_at_once(&self, id: DeliveryId, settlement: Settlement) {
+        self.client.give_back(self.command(id, settlement));
+    }
+
     async fn settle(&self, id: DeliveryId, settlement: Settlement) -> Result<Settled, SettleError> {
+        settled(self.client.ask(self.command(id, settlement)).await?)
+    }
+
+    fn command(&self, id: DeliveryId, settlement: Settlement) -> Command {
         let Held { token, sequence, delivery_count } = id.held();
-        let queue = self.queue.clone();
-        let command = Command::Settle { queue, token, sequence, delivery_count, settlement };
-        settled(self.client.ask(command).await?)
+        Command::Settle { queue: self.queue.clone(), token, sequence, delivery_count, settlement }
     }
 }

@@ -218,6 +218,15 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// Sets it aside until an instant; where none is given, for the delay that is usual there.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only definitions say a usual delay"))]
+    pub(crate) fn defer(until: Option<Timestamp>, usual: Option<Duration>) -> Ending {
+        match (until, usual) {
+            (None, Some(delay)) => Ending::DeferFor(delay),
+            (until, _) => Ending::Defer(until),
+        }
+    }
+
     pub(crate) fn check(self, client: &Client) -> Result<Settlement, SettleError> {
         match self {
             Ending::Abandon(abandon) => abandon.check(client),

@@ -58,7 +58,8 @@ pub(crate) async fn update_disposition(
     for token in request.tokens()? {
         match shared.holds.get(entity.name(), token) {
             Some(hold) => {
-                shared.settle(&hold, settlement.clone()).await?;
+                let answer = shared.settle(&hold, settlement.clone()).await;
+                answer.map_err(|refusal| of_session(refusal, &hold))?;
                 shared.meters.note_settled(1);
             }
             None if shared.holds.settled(token) == Some(kind) => {}
@@ -67,6 +68,14 @@ pub(crate) async fn update_disposition(
         }
     }
     Ok(Answer::done(Vec::new()))
+}
+
+/// What settles by token has no link that knows its session: a lock that was lost is the session's.
+fn of_session(refusal: Refusal, hold: &Hold) -> Refusal {
+    match refusal.condition == condition::LOCK_LOST && hold.is_of_session {
+        true => Refusal::session_lock_lost(),
+        false => refusal,
+    }
 }
 
 fn settlement(request: &Request) -> Result<(Settlement, Kind), Refusal> {
