@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -39,6 +40,10 @@ pub(crate) struct FromFileSystem;
 /// Set on requests that came over TLS.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OverTls;
+
+/// Set on requests that came over the network: the address of the other end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FromAddress(pub(crate) IpAddr);
 
 /// How the requests of a connection come in.
 #[derive(Clone, Copy)]
@@ -80,7 +85,8 @@ impl Connections {
         // Answers are written whole; waiting for more of them would only delay them.
         let _ = stream.set_nodelay(true);
         let transport = if tls.is_some() { Transport::Tls } else { Transport::Tcp };
-        let (talk, patience) = (self.talk(transport), self.patience.head);
+        let peer = stream.peer_addr().ok().map(|peer| FromAddress(peer.ip()));
+        let (talk, patience) = (self.talk(transport, peer), self.patience.head);
         self.spawn(place, async move {
             let Some(tls) = tls else { return talk.over(stream).await };
             match tokio::time::timeout(patience, tls.accept(stream)).await {
@@ -96,13 +102,13 @@ impl Connections {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let talk = self.talk(Transport::FileSystem);
+        let talk = self.talk(Transport::FileSystem, None);
         self.spawn(place, talk.over(stream));
     }
 
-    fn talk(&self, transport: Transport) -> Talk {
+    fn talk(&self, transport: Transport, peer: Option<FromAddress>) -> Talk {
         let (router, stopping) = (self.router.clone(), self.stopping.clone());
-        Talk { router, refuse: self.refuse, patience: self.patience, stopping, transport }
+        Talk { router, refuse: self.refuse, patience: self.patience, stopping, transport, peer }
     }
 
     fn spawn(&self, place: Place, connection: impl Future<Output = ()> + Send + 'static) {
@@ -134,17 +140,21 @@ struct Talk {
     patience: Patience,
     stopping: CancellationToken,
     transport: Transport,
+    peer: Option<FromAddress>,
 }
 
 impl Talk {
     /// Answers requests until one side ends the connection.
     async fn over<S: AsyncRead + AsyncWrite + Unpin>(self, stream: S) {
-        let Talk { router, refuse, patience, stopping, transport } = self;
+        let Talk { router, refuse, patience, stopping, transport, peer } = self;
         let pace = Arc::new(Pace::default());
         let io = TokioIo::new(Paced::new(stream, pace.clone(), patience));
         let service = service_fn(|request: Request<Incoming>| {
             pace.note_request();
             let mut request = request.map(|body| Body::new(Uptake::new(body, pace.clone())));
+            if let Some(peer) = peer {
+                request.extensions_mut().insert(peer);
+            }
             match transport {
                 Transport::Tcp => {}
                 Transport::Tls => drop(request.extensions_mut().insert(OverTls)),

@@ -1,5 +1,6 @@
 //! Keys and what is signed with them: tokens of Service Bus, and requests to storage accounts.
 
+mod address_range;
 mod keys;
 mod pattern;
 mod right;

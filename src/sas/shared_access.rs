@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
+use crate::sas::address_range::AddressRange;
 use crate::sas::keys::Key;
 use crate::sas::signatures::Refusal;
 use crate::sas::signatures::Rights;
@@ -38,9 +39,12 @@ impl SharedAccess {
         key: &Arc<Key>,
         scopes: &str,
     ) -> Result<SharedAccess, Refusal> {
-        // Addresses are not judged here; what they limit must not be given away whole.
-        if request.field("sip").is_some() {
-            return Err(Refusal::Malformed);
+        if let Some(addresses) = request.field("sip").filter(|text| !text.is_empty()) {
+            let addresses: AddressRange = addresses.parse()?;
+            // Of whom nobody knows where he asks from, nobody can say that he may.
+            if !request.peer.is_some_and(|peer| addresses.contains(peer)) {
+                return Err(Refusal::Address);
+            }
         }
         if request.field("ss").is_some_and(|services| !services.contains('q')) {
             return Err(Refusal::Elsewhere);

@@ -30,6 +30,9 @@ pub(crate) enum Refusal {
     /// It is for HTTPS, and the request came over HTTP.
     #[error("the signature is for requests over HTTPS only, and this one came over HTTP")]
     Protocol,
+    /// It is for other addresses than that of who asks.
+    #[error("the signature is not for requests from this address")]
+    Address,
     /// The policy that it names is not there, or says what it says itself.
     #[error(
         "the signature names a stored access policy that the queue does not have, or both say the same term"

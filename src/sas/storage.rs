@@ -1,5 +1,7 @@
 //! Requests to a storage account: signed whole with its key, or carrying a signature that gives a part of it away.
 
+use std::net::IpAddr;
+
 use http::HeaderMap;
 use jiff::Timestamp as Instant;
 use jiff::fmt::rfc2822::DateTimeParser;
@@ -48,6 +50,8 @@ pub(crate) struct StorageRequest<'a> {
     pub(crate) headers: &'a HeaderMap,
     /// Whether nobody else can hear it.
     pub(crate) over_tls: bool,
+    /// The address it came from, if it came over the network.
+    pub(crate) peer: Option<IpAddr>,
 }
 
 /// How much of a request its account's key has signed.

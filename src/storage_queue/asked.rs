@@ -6,6 +6,7 @@ use http::Method;
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
 
+use crate::inbound::connection::FromAddress;
 use crate::inbound::connection::OverTls;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
@@ -70,6 +71,7 @@ impl Asked {
             query: &self.query,
             headers: &self.parts.headers,
             over_tls: self.is_over_tls(),
+            peer: self.parts.extensions.get::<FromAddress>().map(|from| from.0),
         }
     }
 

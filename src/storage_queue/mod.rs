@@ -3,6 +3,7 @@
 mod access;
 mod answer;
 mod asked;
+mod cors;
 mod element;
 mod list;
 mod messages;

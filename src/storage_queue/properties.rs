@@ -1,5 +1,5 @@
-//! Properties of the service: kept as they were set, and told again. Nothing is logged or measured by them, and no page of
-//! another origin is let in.
+//! Properties of the service: kept as they were set, and told again. Nothing is logged or measured by them; what they say of
+//! pages of other origins is in force.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -56,12 +56,17 @@ struct Metrics {
 
 /// What pages of other origins are to be allowed; texts as they were set.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct CorsRule {
-    origins: String,
-    methods: String,
-    allowed_headers: String,
-    exposed_headers: String,
-    seconds: u32,
+pub(crate) struct CorsRule {
+    pub(crate) origins: String,
+    pub(crate) methods: String,
+    pub(crate) allowed_headers: String,
+    pub(crate) exposed_headers: String,
+    pub(crate) seconds: u32,
+}
+
+/// What pages of other origins may do; the first rule that fits holds.
+pub(crate) async fn cors_rules(client: &Client) -> Result<Vec<CorsRule>, Refused> {
+    Ok(load(client).await?.cors)
 }
 
 pub(crate) async fn tell(shared: &Shared) -> Answer {

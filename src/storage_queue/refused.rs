@@ -193,6 +193,7 @@ impl From<Foreign> for Refused {
 impl From<sas::Refusal> for Refused {
     fn from(refusal: sas::Refusal) -> Refused {
         let code = match refusal {
+            sas::Refusal::Address => "AuthorizationSourceIPMismatch",
             sas::Refusal::Protocol => "AuthorizationProtocolMismatch",
             _ => "AuthenticationFailed",
         };

@@ -6,10 +6,13 @@ use axum::extract::Request;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::response::Response;
+use http::Method;
+use http::header;
 
 use crate::storage_queue::access::Access;
 use crate::storage_queue::answer::headed;
 use crate::storage_queue::asked::Asked;
+use crate::storage_queue::cors;
 use crate::storage_queue::list;
 use crate::storage_queue::messages;
 use crate::storage_queue::operation::Operation;
@@ -30,7 +33,11 @@ async fn respond(State(shared): State<Shared>, request: Request) -> Response {
     let method = request.method().clone();
     let client = request.headers().get("x-ms-client-request-id").cloned();
     let (parts, body) = request.into_parts();
+    let origin = parts.headers.get(header::ORIGIN).cloned();
     let (operation, answer) = match Asked::read(parts) {
+        Ok(asked) if *asked.method() == Method::OPTIONS => {
+            (None, cors::preflight(&shared, &asked.parts).await)
+        }
         Ok(asked) => {
             let operation = Operation::of(&asked);
             let known = operation.as_ref().ok().copied();
@@ -43,6 +50,10 @@ async fn respond(State(shared): State<Shared>, request: Request) -> Response {
         tracing::debug!(%method, request_id, code = refused.code, "refuse a request to a storage queue");
         refused.into_response()
     });
+    let response = match operation {
+        Some(_) if origin.is_some() => cors::admit(&shared, (method.as_str(), origin), response).await,
+        _ => response,
+    };
     shared.meters.note_answer(operation, response.status());
     let response = headed(response, [("x-ms-request-id", request_id)]);
     match client.as_ref().and_then(|id| id.to_str().ok()) {

@@ -20,6 +20,7 @@ use tower::ServiceExt;
 
 use crate::engine::Engine;
 use crate::id::QueueName;
+use crate::inbound::connection::FromAddress;
 use crate::inbound::connection::OverTls;
 use crate::inbound::inflow::Reading;
 use crate::inbound::patience::Patience;
@@ -130,6 +131,13 @@ impl House {
     pub(crate) async fn ask_over_tls(&self, method: &str, path: &str, body: &str) -> Answered {
         let request = Request::builder().method(method).uri(path).header("host", "127.0.0.1:10001");
         self.answer(request.extension(OverTls).body(Body::from(body.to_owned())).unwrap()).await
+    }
+
+    /// Asks from an address.
+    pub(crate) async fn ask_from(&self, address: &str, method: &str, path: &str, body: &str) -> Answered {
+        let request = Request::builder().method(method).uri(path).header("host", "127.0.0.1:10001");
+        let from = FromAddress(address.parse().unwrap());
+        self.answer(request.extension(from).body(Body::from(body.to_owned())).unwrap()).await
     }
 
     async fn answer(&self, request: Request<Body>) -> Answered {

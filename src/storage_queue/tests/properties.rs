@@ -84,3 +84,52 @@ async fn properties_are_set_by_keys_that_manage_everything() {
         assert_eq!(ask_signed(&house, "PUT", PATH, &body, 0).await.status, status, "{rights}");
     }
 }
+
+#[tokio::test]
+async fn a_page_of_another_origin_may_do_what_a_rule_says_and_nothing_else() {
+    let house = House::open().await;
+    house.make("orders").await;
+    let messages = "/shop/orders/messages";
+    let preflight = async |origin: &str, method: &str, headers: &str| {
+        let asked = [
+            ("host", "127.0.0.1:10001"),
+            ("origin", origin),
+            ("access-control-request-method", method),
+            ("access-control-request-headers", headers),
+        ];
+        house.ask_with("OPTIONS", messages, &asked, "").await
+    };
+    let refused = preflight("https://a.example", "GET", "").await;
+    assert_eq!((refused.status, refused.code()), (403, "CorsPreflightFailure"), "there is no rule");
+    let rules = "<Cors><CorsRule><AllowedOrigins>https://a.example,https://b.example</AllowedOrigins>\
+        <AllowedMethods>GET,PUT</AllowedMethods><AllowedHeaders>x-ms-meta-*,x-ms-version</AllowedHeaders>\
+        <ExposedHeaders>x-ms-*</ExposedHeaders><MaxAgeInSeconds>200</MaxAgeInSeconds></CorsRule></Cors>";
+    assert_eq!(house.ask("PUT", PATH, &document(rules)).await.status, 202);
+    let allowed = preflight("https://b.example", "PUT", "X-MS-Meta-Color, x-ms-version").await;
+    assert_eq!(allowed.status, 200, "{allowed:?}");
+    let header = |name: &str| allowed.headers.get(name).map_or("", String::as_str);
+    assert_eq!(header("access-control-allow-origin"), "https://b.example");
+    assert_eq!(header("access-control-allow-methods"), "PUT");
+    assert_eq!(header("access-control-allow-headers"), "X-MS-Meta-Color, x-ms-version");
+    assert_eq!(header("access-control-max-age"), "200");
+    let wrong = [
+        ("https://c.example", "GET", ""),
+        ("https://a.example", "DELETE", ""),
+        ("https://a.example", "GET", "a"),
+    ];
+    for (origin, method, headers) in wrong {
+        assert_eq!(
+            preflight(origin, method, headers).await.code(),
+            "CorsPreflightFailure",
+            "{origin} {method}"
+        );
+    }
+    for (origin, seen) in [("http://127.0.0.1:10001", None), ("https://a.example", Some("https://a.example"))]
+    {
+        let asked = [("host", "127.0.0.1:10001"), ("origin", origin)];
+        let told = house.ask_with("GET", messages, &asked, "").await;
+        assert_eq!(told.headers.get("access-control-allow-origin").map(String::as_str), seen, "{told:?}");
+        let exposed = told.headers.get("access-control-expose-headers").map_or("", String::as_str);
+        assert_eq!(exposed.contains("x-ms-version"), seen.is_some(), "{told:?}");
+    }
+}

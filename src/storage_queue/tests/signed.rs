@@ -170,6 +170,30 @@ async fn a_signature_for_https_only_is_no_use_over_http() {
     assert_eq!(house.ask("POST", &altered, &message("a")).await.code(), "AuthenticationFailed");
 }
 
+/// A signature that is for some addresses only.
+fn part_from(addresses: &str) -> String {
+    let text = format!("a\n\n{LATER}\n/queue/shop/orders\n\n{addresses}\n\n2021-12-02");
+    let signature = sign(&text).replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+    format!("/shop/orders/messages?sv=2021-12-02&sp=a&se={LATER}&sip={addresses}&sig={signature}")
+}
+
+#[tokio::test]
+async fn a_signature_for_some_addresses_is_no_use_from_others() {
+    let house = House::keyed(MANAGE).await;
+    ask_signed(&house, "PUT", "/shop/orders", "", 0).await;
+    let put = async |from: &str, path: &str| house.ask_from(from, "POST", path, &message("a")).await;
+    let (one, range) = (part_from("168.1.5.65"), part_from("168.1.5.60-168.1.5.70"));
+    assert_eq!(put("168.1.5.65", &one).await.status, 201);
+    assert_eq!(put("::ffff:168.1.5.65", &one).await.status, 201);
+    for (from, path) in [("168.1.5.66", &one), ("168.1.5.71", &range), ("::1", &range)] {
+        let refused = put(from, path).await;
+        assert_eq!((refused.status, refused.code()), (403, "AuthorizationSourceIPMismatch"), "{from}");
+    }
+    assert_eq!(put("168.1.5.70", &range).await.status, 201);
+    assert_eq!(house.ask("POST", &one, &message("a")).await.code(), "AuthorizationSourceIPMismatch");
+    assert_eq!(put("1.2.3.4", &part_from("1.2.3.0/24")).await.code(), "AuthenticationFailed");
+}
+
 #[tokio::test]
 async fn a_request_may_be_signed_by_the_lighter_scheme() {
     let house = House::keyed(MANAGE).await;
