@@ -96,3 +96,22 @@ async fn a_message_keeps_its_last_attempts_and_drops_the_oldest() {
         (4..=failures).map(|attempt| (attempt, format!("failure {attempt}"))).collect();
     assert_eq!(kept, newest);
 }
+
+#[tokio::test]
+async fn a_queue_with_many_messages_is_deleted_in_slices_and_others_are_served_between() {
+    let house = House::new(QueueOptions::default()).await;
+    house.send_many("w", |message| message).await;
+    let client = house.engine.client();
+    let look = async {
+        let mut seen = Vec::new();
+        while let Ok(view) = house.queue.view().await {
+            seen.push(view.counts.stored());
+        }
+        seen
+    };
+    let (deleted, seen) = tokio::join!(client.delete_queue("q"), look);
+    deleted.unwrap();
+    assert!(seen.iter().any(|stored| (1..MANY as u64).contains(stored)), "in one turn: {seen:?}");
+    let queue = client.create_queue("q", QueueOptions::default()).await.unwrap();
+    assert_eq!(queue.view().await.unwrap().counts.accepted, 0);
+}

@@ -24,6 +24,9 @@ use crate::engine::query::Answer;
 use crate::engine::query::Query;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::command::PurgeFrom;
+use crate::engine::rules::command::PurgeScope;
+use crate::engine::rules::command::Purged;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
@@ -126,12 +129,37 @@ impl Client {
         self.ask_queue(command).await
     }
 
-    /// Deletes a queue with everything in it; its deliveries can no longer be settled.
+    /// Deletes a queue with everything in it; its deliveries can no longer be settled. What it stores is removed some at a
+    /// time, so that others are served meanwhile: if the future is dropped before it ends, a part may be gone.
     ///
     /// # Errors
     /// [`QueueRefusal::QueueNotFound`].
     pub async fn delete_queue(&self, name: impl AsRef<str>) -> Result<(), QueueError> {
-        self.ask_queue(Command::DeleteQueue { name: QueueName::new(name)? }).await?;
+        let name = QueueName::new(name)?;
+        if !self.is_dry_run {
+            self.empty_in_slices(&name).await?;
+        }
+        self.ask_queue(Command::DeleteQueue { name }).await?;
+        Ok(())
+    }
+
+    /// Purges what is stored in a queue now, a limited number in a turn, so that others are served meanwhile. What is sent
+    /// after that is not waited for, so it ends.
+    async fn empty_in_slices(&self, name: &QueueName) -> Result<(), QueueError> {
+        // What refuses a look refuses the deletion, and is put on record there.
+        let Ok(view) = self.queue(name)?.view().await else { return Ok(()) };
+        let stored = view.counts.stored();
+        let mut from = PurgeFrom::Start;
+        for _ in 0..stored / limits::SWEEP_MAX as u64 {
+            let (queue, scope) = (name.clone(), PurgeScope::Everything);
+            let purge = Command::Purge { queue, scope, from };
+            // It is a part of the deletion, which is what is put on record.
+            from = match self.shared.inbox.ask(purge, None).await? {
+                Reply::Purge(Ok(Purged { next: Some(next), .. })) => next,
+                Reply::Purge(_) => return Ok(()),
+                other => unreachable!("a purge is answered as one: {other:?}"),
+            };
+        }
         Ok(())
     }
 
