@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::id::MessageId;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -221,7 +222,7 @@ pub enum SendRefusal {
     #[error("there is no queue {0}")]
     QueueNotFound(QueueName),
     /// Another message waits at this place.
-    #[error("send message {index}: its place is taken by message {by}")]
+    #[error("send message {}: its place is taken by message {by}", .index + 1)]
     PlaceTaken {
         /// Which message of the batch, from 0.
         index: usize,
@@ -229,13 +230,13 @@ pub enum SendRefusal {
         by: SequenceNumber,
     },
     /// The position is settled already, and the queue refuses late messages.
-    #[error("send message {index}: its place is settled already")]
+    #[error("send message {}: its place is settled already", .index + 1)]
     AlreadySettled {
         /// Which message of the batch, from 0.
         index: usize,
     },
     /// The place does not fit the queue's order.
-    #[error("send message {index}: {detail}")]
+    #[error("send message {}: {detail}", .index + 1)]
     PlaceMismatch {
         /// Which message of the batch, from 0.
         index: usize,
@@ -243,7 +244,7 @@ pub enum SendRefusal {
         detail: String,
     },
     /// The body is larger than the queue allows.
-    #[error("send message {index}: its body has {bytes} bytes, the queue takes {bytes_max}")]
+    #[error("send message {}: its body has {bytes} bytes, the queue takes {bytes_max}", .index + 1)]
     BodyTooLarge {
         /// Which message of the batch, from 0.
         index: usize,
@@ -253,7 +254,7 @@ pub enum SendRefusal {
         bytes_max: usize,
     },
     /// Too many early messages wait in this workflow.
-    #[error("send message {index}: its workflow is full (early messages that wait in it: {early})")]
+    #[error("send message {}: its workflow is full (early messages that wait in it: {early})", .index + 1)]
     WorkflowFull {
         /// Which message of the batch, from 0.
         index: usize,
@@ -469,9 +470,14 @@ pub enum OperateRefusal {
     /// the workflow before its place.
     #[error(
         "redrive message {0}: its workflow has gone past its place, or is not held before it; give it a new position \
-         (--position), or hold the workflow first"
+         (--position; in after-order send its content as a new message), or hold the workflow first"
     )]
     PlacePassed(SequenceNumber),
+    /// In after-order: nothing is known of the message's predecessor. Send that first.
+    #[error(
+        "redrive message {0}: its predecessor {1} is unknown; send that first, or redrive it if it is a dead letter too"
+    )]
+    PredecessorUnknown(SequenceNumber, MessageId),
     /// The workflow is quarantined: what came back would be dead-lettered again. Resume it, or resume and redrive it.
     #[error("redrive message {0}: its workflow is quarantined; resume it first")]
     Quarantined(SequenceNumber),

@@ -94,7 +94,7 @@ pub use crate::engine::{
     Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hidden, HistoryEnding, HistoryEntry, Hold,
     HoldCause, Kept, MessageStatus, MessageView, Missed, Output, Queue, QueueView, Receipt, Received,
     Redriven, Renewal, Run, StorageRoom, TakenWorkflow, Verification, VerifyProgress, VerifyStep, Workflow,
-    WorkflowStatus, WorkflowView, compact, quiet_caught_panics, verify,
+    WorkflowRedrive, WorkflowStatus, WorkflowView, compact, quiet_caught_panics, verify,
 };
 pub use crate::error::{
     Error, Fault, Misuse, OpenError, OperateError, OperateRefusal, OperationError, QueueError, QueueRefusal,

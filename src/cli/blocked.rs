@@ -78,6 +78,8 @@ fn cause(row: &BlockedView) -> String {
         Some(waiting) if waiting > first + 1 => format!("{first}-{} are missing", waiting - 1),
         _ => format!("{first} is missing"),
     });
+    let predecessor = || row.missing_predecessor.as_ref().map(|id| format!("{id} is missing"));
+    let missing = missing.or_else(predecessor);
     let held = |cause: HoldWord| match (cause, &missing) {
         (HoldWord::Spent, _) => format!("exhausted{attempts}"),
         (HoldWord::Gap, Some(missing)) => missing.clone(),

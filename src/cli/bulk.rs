@@ -42,6 +42,10 @@ struct Tally {
     refused: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     purged: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redriven: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stayed: Option<u64>,
     /// Where to go on, when it was interrupted.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<String>,
@@ -152,7 +156,12 @@ impl Tally {
     fn add(&mut self, page: &BulkOutcome) {
         self.matched += page.matched;
         self.done += page.done;
-        self.purged = page.purged.map(|purged| purged + self.purged.unwrap_or_default()).or(self.purged);
+        let sum = |page: Option<u64>, before: Option<u64>| {
+            page.map(|count| count + before.unwrap_or_default()).or(before)
+        };
+        self.purged = sum(page.purged, self.purged);
+        self.redriven = sum(page.redriven, self.redriven);
+        self.stayed = sum(page.stayed, self.stayed);
         let idle = page.refused.iter().filter(|refused| is_idle(refused)).count();
         self.idle += idle as u64;
         self.refused += (page.refused.len() - idle) as u64;
@@ -167,8 +176,12 @@ impl Tally {
                 self.idle_told()
             );
         }
-        let purged =
-            self.purged.map(|purged| format!(", {}", counted(purged, "message"))).unwrap_or_default();
+        let purged = self.purged.map(|purged| format!(", {}", counted(purged, "message")));
+        let redriven = self.redriven.map(|redriven| {
+            let stayed = self.stayed.unwrap_or_default();
+            format!(", {} put back in place, {stayed} not", counted(redriven, "dead letter"))
+        });
+        let purged = purged.or(redriven).unwrap_or_default();
         match self.refused {
             0 => format!("{} {done}{purged}{}", counted(self.done, "workflow"), self.idle_told()),
             refused => {

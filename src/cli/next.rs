@@ -55,7 +55,10 @@ pub(crate) fn gap_told(gap: Option<&GapView>, present: &Present) -> String {
             format!("positions {from} to {} come", waiting - 1)
         }
         (Some(position), _) => format!("position {position} comes"),
-        _ => "the missing predecessor comes".to_owned(),
+        _ => match &gap.missing_predecessor {
+            Some(id) => format!("the missing predecessor {id:?} comes"),
+            None => "the missing predecessor comes".to_owned(),
+        },
     };
     match gap.due {
         Some(due) => format!("{missing}, or the queue's gap policy acts {}", present.full(due)),
@@ -69,15 +72,20 @@ fn commands(workflow: &WorkflowEnvelope) -> Vec<(&'static str, &'static str)> {
     const SKIP: (&str, &str) = ("skip WORKFLOW --reason ..", "dead-letters it and goes on");
     const VOID: (&str, &str) = ("gap void WORKFLOW FROM..TO --reason ..", "nobody will send these positions");
     const SKIP_GAP: (&str, &str) = ("gap skip WORKFLOW --reason ..", "goes on without them");
+    const SKIP_STRAY: (&str, &str) =
+        ("gap skip WORKFLOW --reason ..", "dead-letters the message whose predecessor is missing");
     const RESUME: (&str, &str) = ("resume WORKFLOW", "lets it go on");
     const REDRIVE: (&str, &str) =
         ("resume WORKFLOW --redrive", "puts its dead letters back in place, and goes on");
     const RESUME_FOR: (&str, &str) = ("resume WORKFLOW --cause CAUSE", "lifts one cause");
     const RESUME_ALL: (&str, &str) = ("resume WORKFLOW", "lifts every cause and lets it go on");
     const UNLOCK: (&str, &str) = ("unlock WORKFLOW", "takes it from its holder");
+    // Without positions there is nothing to declare void: a message waits for another that it names.
+    let by_position = workflow.next_position.is_some();
+    let gap = || if by_position { vec![VOID, SKIP_GAP] } else { vec![SKIP_STRAY] };
     let of_cause = |cause: HoldWord| match cause {
         HoldWord::Spent => vec![RETRY, SKIP],
-        HoldWord::Gap => vec![VOID, SKIP_GAP, RESUME],
+        HoldWord::Gap => [gap(), vec![RESUME]].concat(),
         HoldWord::Quarantine | HoldWord::Predecessor => vec![REDRIVE, RESUME],
         HoldWord::Redriving => Vec::new(),
         HoldWord::Operator => vec![RESUME],
@@ -92,7 +100,7 @@ fn commands(workflow: &WorkflowEnvelope) -> Vec<(&'static str, &'static str)> {
         }
         (_, Some(cause)) => of_cause(cause),
         (WorkflowWord::Blocked, None) => vec![RETRY, SKIP],
-        (WorkflowWord::WaitingForPredecessor, None) => vec![VOID, SKIP_GAP],
+        (WorkflowWord::WaitingForPredecessor, None) => gap(),
         (WorkflowWord::Locked, None) => vec![UNLOCK],
         _ => Vec::new(),
     }
@@ -125,7 +133,7 @@ mod tests {
     fn somebody_who_is_stuck_is_told_the_commands_that_help() {
         let workflow = serde_json::from_value(json!({
             "status": "held", "hold_cause": "gap", "held_since": 0, "messages": 2, "early": 2, "set_aside": 0,
-            "dead_letters": 0, "has_state": false,
+            "dead_letters": 0, "has_state": false, "next_position": 19,
             "gap": { "first_missing": 19, "first_waiting": 23, "since": 0 },
         }));
         let target: WorkflowTarget = "orders/order 17".parse().unwrap();
@@ -137,6 +145,24 @@ mod tests {
             "      seriatim resume 'orders/order 17'   lets it go on",
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn in_after_order_the_missing_predecessor_is_named_and_no_position_is_declared_void() {
+        for status in ["waiting_for_predecessor", "held"] {
+            let cause = if status == "held" { json!("gap") } else { json!(null) };
+            let workflow = serde_json::from_value(json!({
+                "status": status, "hold_cause": cause, "messages": 1, "early": 1, "set_aside": 0, "dead_letters": 0,
+                "has_state": false, "gap": { "missing_predecessor": "m-7", "since": 0 },
+            }));
+            let told = told(&"orders/a".parse().unwrap(), &workflow.unwrap(), &Present::at(0)).join("\n");
+            assert!(
+                told.contains("seriatim gap skip orders/a --reason ..   dead-letters the message"),
+                "{told}"
+            );
+            assert!(!told.contains("gap void"), "{told}");
+            assert!(status == "held" || told.contains("the missing predecessor \"m-7\" comes"), "{told}");
+        }
     }
 
     #[test]

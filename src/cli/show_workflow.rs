@@ -143,7 +143,8 @@ fn timeline(messages: &[MessageEnvelope], present: &Present) -> Table {
     let mut table =
         Table::new(&[">place", ">number", "status", ">handed out", "when", "message ID", "subject, error"]);
     for (at, message) in messages.iter().enumerate() {
-        let place = message.position.map(|position| position.to_string());
+        let follows = || message.after.as_ref().map(|predecessor| format!("after {predecessor}"));
+        let place = message.position.map(|position| position.to_string()).or_else(follows);
         table.row([
             place.unwrap_or_default(),
             message.sequence_number.to_string(),

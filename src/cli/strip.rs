@@ -63,7 +63,7 @@ pub(crate) fn what(message: &MessageEnvelope, is_head: bool, present: &Present) 
         (MessageWord::Locked, None) => "LOCKED".to_owned(),
         (MessageWord::Early, _) => "early".to_owned(),
         (MessageWord::Failed, Some(until)) => format!("FAILED {count}x, again {until}"),
-        (MessageWord::Failed, None) => format!("FAILED {count}x, exhausted"),
+        (MessageWord::Failed, None) | (MessageWord::Exhausted, _) => format!("FAILED {count}x, exhausted"),
         (MessageWord::Asked, Some(until)) => format!("set aside, back {until}"),
         (MessageWord::Asked, None) => "set aside".to_owned(),
         (MessageWord::Scheduled, Some(until)) => format!("scheduled {until}"),

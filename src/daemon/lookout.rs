@@ -52,7 +52,7 @@ impl Cause {
             WorkflowStatus::Blocked { .. } => Some(Cause::Retry),
             // A retry that is being tried right now is not over yet.
             WorkflowStatus::Locked { .. } if view.gap.is_none() => None,
-            _ => view.gap.map(|_| Cause::Gap),
+            _ => view.gap.as_ref().map(|_| Cause::Gap),
         }
     }
 }
@@ -283,7 +283,7 @@ fn held_for(cause: &HoldCause) -> Option<SequenceNumber> {
 fn since(view: &WorkflowView) -> Option<Timestamp> {
     match &view.status {
         WorkflowStatus::Held(hold) => Some(hold.since),
-        _ => view.gap.map(|gap| gap.since),
+        _ => view.gap.as_ref().map(|gap| gap.since),
     }
 }
 

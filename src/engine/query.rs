@@ -20,7 +20,6 @@ use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::lock::Locks;
 use crate::engine::rules::rate::Rates;
 use crate::engine::rules::record::MessageKey;
-use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Status;
@@ -30,9 +29,7 @@ use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::view::DeadLetterView;
-use crate::engine::view::Deferral;
 use crate::engine::view::Gap;
-use crate::engine::view::MessageStatus;
 use crate::engine::view::MessageView;
 use crate::engine::view::QueueView;
 use crate::engine::view::WorkflowStatus;
@@ -62,6 +59,12 @@ pub(crate) enum Query {
     Workflow {
         queue: QueueName,
         id: WorkflowId,
+    },
+    /// Messages for themselves, each as the workflow that it is.
+    Alone {
+        queue: QueueName,
+        from: SequenceNumber,
+        limit: usize,
     },
     Messages {
         queue: QueueName,
@@ -119,6 +122,7 @@ impl Query {
             Query::Queue { name } => Some(name),
             Query::Workflows { queue, .. }
             | Query::Workflow { queue, .. }
+            | Query::Alone { queue, .. }
             | Query::Messages { queue, .. }
             | Query::Offered { queue, .. }
             | Query::Line { queue, .. }
@@ -144,6 +148,7 @@ pub(crate) enum Answer {
     Queue(Box<QueueView>),
     Workflows(Vec<WorkflowView>),
     Workflow(Option<Box<WorkflowView>>),
+    Alone(Vec<(SequenceNumber, WorkflowView)>),
     Messages(Vec<MessageView>),
     DeadLetters(Vec<DeadLetterView>),
     State(Option<Bytes>),
@@ -214,12 +219,12 @@ pub(crate) fn first_reminders(records: &dyn Records) -> Read<[Option<Reminder>; 
 }
 
 /// A look into one queue.
-struct Look<'a> {
-    queue: Arc<QueueRecord>,
-    records: &'a dyn Records,
-    locks: &'a Locks,
+pub(crate) struct Look<'a> {
+    pub(crate) queue: Arc<QueueRecord>,
+    pub(crate) records: &'a dyn Records,
+    pub(crate) locks: &'a Locks,
     rates: &'a Rates,
-    now: Now,
+    pub(crate) now: Now,
 }
 
 impl Look<'_> {
@@ -230,6 +235,7 @@ impl Look<'_> {
             }
             Query::Workflows { after, limit, .. } => Answer::Workflows(self.workflows(after, limit)?),
             Query::Workflow { id, .. } => Answer::Workflow(self.workflow(id)?),
+            Query::Alone { from, limit, .. } => Answer::Alone(self.alone(from, limit)?),
             Query::Messages { from, limit, .. } => Answer::Messages(self.messages(from, limit)?),
             Query::Offered { limit, .. } => Answer::Messages(self.offered(limit)?),
             Query::Line { id, from, limit, .. } => Answer::Messages(self.line(id, from, limit)?),
@@ -247,7 +253,7 @@ impl Look<'_> {
         })
     }
 
-    fn key(&self, stream: Stream) -> WorkflowKey {
+    pub(crate) fn key(&self, stream: Stream) -> WorkflowKey {
         WorkflowKey { queue: self.queue.id, stream }
     }
 
@@ -256,6 +262,17 @@ impl Look<'_> {
         let after = after.map_or(Stream::Single(SequenceNumber::new(u64::MAX)), Stream::Named);
         let page = self.records.workflows(self.queue.id, Some(&after), limit.min(limits::PAGE_MAX))?;
         page.into_iter().map(|(stream, record)| self.workflow_view(&self.key(stream), &record)).collect()
+    }
+
+    fn alone(&self, from: SequenceNumber, limit: usize) -> Read<Vec<(SequenceNumber, WorkflowView)>> {
+        let before = from.get().checked_sub(1).map(|before| Stream::Single(SequenceNumber::new(before)));
+        let page = self.records.workflows(self.queue.id, before.as_ref(), limit.min(limits::PAGE_MAX))?;
+        let mut views = Vec::with_capacity(page.len());
+        for (stream, record) in page {
+            let Stream::Single(sequence) = stream else { break };
+            views.push((sequence, self.workflow_view(&self.key(stream), &record)?));
+        }
+        Ok(views)
     }
 
     fn workflow(&self, id: WorkflowId) -> Read<Option<Box<WorkflowView>>> {
@@ -320,11 +337,11 @@ impl Look<'_> {
     }
 
     /// An instant as people are shown it.
-    fn shown(&self, due: Option<Due>) -> Option<Timestamp> {
+    pub(crate) fn shown(&self, due: Option<Due>) -> Option<Timestamp> {
         due.map(|due| due.shown(self.now))
     }
 
-    fn is_beyond(&self, record: &WorkflowRecord, rank: u64) -> bool {
+    pub(crate) fn is_beyond(&self, record: &WorkflowRecord, rank: u64) -> bool {
         let positional = matches!(self.queue.options.order, Order::Position { .. } | Order::After);
         positional && record.is_beyond(rank)
     }
@@ -337,110 +354,20 @@ impl Look<'_> {
             true => self.records.line_from(key, record.through + 1)?.map(|(rank, _)| rank),
             false => None,
         };
+        // In after-order the gap is that before one message, whose predecessor is unknown.
+        let stray = match by_position {
+            true => None,
+            false => self
+                .records
+                .message(MessageKey { queue: key.queue, sequence: SequenceNumber::new(gap.at) })?,
+        };
         Ok(Some(Gap {
             first_missing: by_position.then_some(record.through + 1),
             first_waiting: waiting,
+            missing_predecessor: stray.and_then(|stray| stray.after.clone()),
             since: gap.since,
             due: gap.due.filter(|_| !held).map(|due| shown(due, self.now)),
         }))
-    }
-
-    fn messages(&self, from: SequenceNumber, limit: usize) -> Read<Vec<MessageView>> {
-        let mut page = page::Page::new(limit);
-        let mut next = from;
-        while page.has_room() {
-            let Some((sequence, record)) = self.records.message_from(self.queue.id, next)? else {
-                break;
-            };
-            page.add(self.message_view(sequence, record)?);
-            next = SequenceNumber::new(sequence.get() + 1);
-        }
-        Ok(page.views)
-    }
-
-    /// One message of each workflow that offers one.
-    fn offered(&self, limit: usize) -> Read<Vec<MessageView>> {
-        let mut page = page::Page::new(limit);
-        let mut ticket = 0;
-        while page.has_room() {
-            let Some((found, stream)) = self.records.ready_from(self.queue.id, ticket)? else {
-                break;
-            };
-            ticket = found + 1;
-            let key = self.key(stream);
-            let Some((_, sequence)) = self.records.line_from(&key, 0)? else { continue };
-            if let Some(record) = self.records.message(MessageKey { queue: key.queue, sequence })? {
-                page.add(self.message_view(sequence, record)?);
-            }
-        }
-        Ok(page.views)
-    }
-
-    fn line(&self, id: WorkflowId, from: u64, limit: usize) -> Read<Vec<MessageView>> {
-        let key = self.key(Stream::Named(id));
-        let mut page = page::Page::new(limit);
-        let mut next = from;
-        while page.has_room() {
-            let Some((rank, sequence)) = self.records.line_from(&key, next)? else {
-                break;
-            };
-            if let Some(record) = self.records.message(MessageKey { queue: key.queue, sequence })? {
-                page.add(self.message_view(sequence, record)?);
-            }
-            next = rank + 1;
-        }
-        Ok(page.views)
-    }
-
-    fn message_view(&self, sequence: SequenceNumber, record: Arc<MessageRecord>) -> Read<MessageView> {
-        let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
-        let content = Arc::unwrap_or_clone(content.expect("every stored message has its content"));
-        let record = Arc::unwrap_or_clone(record);
-        let by_position = matches!(self.queue.options.order, Order::Position { .. });
-        Ok(MessageView {
-            sequence_number: sequence,
-            position: record.rank.filter(|_| by_position && content.workflow_id.is_some()),
-            after: record.after.clone(),
-            status: self.message_status(&record)?,
-            workflow_id: content.workflow_id,
-            message_id: record.message_id,
-            accepted_at: record.accepted_at,
-            expires_at: self.shown(record.expires_at),
-            delivery_count: record.delivery_count,
-            attempts: record.attempts,
-            headers: content.headers,
-            body: content.body,
-        })
-    }
-
-    fn message_status(&self, record: &MessageRecord) -> Read<MessageStatus> {
-        let key = self.key(record.stream.clone());
-        Ok(match &record.status {
-            Status::Ready => match self.is_early(&key, record)? {
-                true => MessageStatus::Deferred { why: Deferral::Early, until: None },
-                false => MessageStatus::Ready,
-            },
-            Status::Scheduled { due } => MessageStatus::Scheduled { until: due.shown(self.now) },
-            Status::Failed { due } => {
-                MessageStatus::Deferred { why: Deferral::Failed, until: self.shown(*due) }
-            }
-            Status::Asked { due, .. } => {
-                MessageStatus::Deferred { why: Deferral::Asked, until: self.shown(*due) }
-            }
-            Status::Locked { .. } => MessageStatus::Locked {
-                until: self.locks.of(&key).map(|(_, lock)| shown(lock.until, self.now)).unwrap_or_default(),
-            },
-            Status::DeadLettered(letter) => MessageStatus::DeadLettered((**letter).clone()),
-        })
-    }
-
-    fn is_early(&self, key: &WorkflowKey, record: &MessageRecord) -> Read<bool> {
-        let Some(rank) = record.rank else { return Ok(true) };
-        let Some(workflow) = self.records.workflow(key)? else {
-            return Ok(false);
-        };
-        let named = matches!(key.stream, Stream::Named(_));
-        Ok(named && self.is_beyond(&workflow, rank))
     }
 
     fn dead_letters(

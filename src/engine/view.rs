@@ -137,13 +137,15 @@ pub enum WorkflowStatus {
 }
 
 /// A gap that later messages wait behind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Gap {
     /// The first missing position, in order by position.
     pub first_missing: Option<u64>,
     /// The lowest position that waits, in order by position.
     pub first_waiting: Option<u64>,
+    /// The message that is waited for, in after-order: the predecessor that a stored one names.
+    pub missing_predecessor: Option<MessageId>,
     /// Since when messages wait.
     pub since: Timestamp,
     /// When the queue's gap policy acts; `None` when it already has, or as soon as the workflow comes to the gap.

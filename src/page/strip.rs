@@ -132,7 +132,7 @@ fn cell(message: &MessageEnvelope, is_head: bool, is_held: bool, present: Presen
             what = format!("failed {count}\u{d7}");
             more = Some(format!("again {}", present.clock(until)));
         }
-        (MessageWord::Failed, None) => {
+        (MessageWord::Failed, None) | (MessageWord::Exhausted, _) => {
             what = format!("failed {count}\u{d7}");
             more = Some("no retry left".to_owned());
         }

@@ -43,6 +43,12 @@ pub struct OperationOutcome {
     /// With purge: how many messages were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purged: Option<u64>,
+    /// With redrive: how many dead letters are back in their places.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redriven: Option<u64>,
+    /// With redrive: how many stayed dead letters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stayed: Option<u64>,
     /// The workflow as it is now; absent when nothing is stored of it any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow: Option<WorkflowEnvelope>,
@@ -112,6 +118,10 @@ pub struct BulkOutcome {
     pub workflow_ids: Vec<String>,
     /// With purge: how many messages were removed.
     pub purged: Option<u64>,
+    /// With redrive: how many dead letters are back in their places.
+    pub redriven: Option<u64>,
+    /// With redrive: how many stayed dead letters.
+    pub stayed: Option<u64>,
     /// Whether nothing was done.
     pub dry_run: bool,
     /// Where to go on; none at the end.

@@ -21,6 +21,7 @@ use crate::limits;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::sas::Right;
+use crate::server::alone::Alone;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
@@ -246,7 +247,7 @@ async fn about(
 struct Stalled {
     /// Of each workflow: the message at its head.
     of_workflow: BTreeMap<WorkflowId, BlockedView>,
-    /// The first message without a workflow, or all that waits for room in a window.
+    /// The first message without a workflow, or all that wait for their retry, for a handler, or for room in a window.
     alone: Option<BlockedView>,
 }
 
@@ -257,6 +258,13 @@ impl Stalled {
         let mut stalled = Stalled::default();
         if search.wants(BlockedCause::TooLarge) {
             stalled.look_for_large(search, view).await?;
+        }
+        if stalled.alone.is_none() {
+            let queue = search.house.client.queue(&view.name)?;
+            let held_back =
+                search.house.host.definition_of(&view.name).and_then(|definition| definition.held_back);
+            let alone = Alone::look(&queue, view, search.reason.as_deref()).await?;
+            stalled.alone = alone.row(&queue, view, held_back.as_ref(), |cause| search.wants(cause)).await?;
         }
         if search.wants(BlockedCause::PrefetchWindow) && view.counts.ready > 0 && stalled.alone.is_none() {
             let full = search.house.host.full_window(&view.name);

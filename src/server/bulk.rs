@@ -122,6 +122,12 @@ pub(crate) struct BulkAnswer {
     /// With `purge`: how many messages were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     purged: Option<u64>,
+    /// With `redrive`: how many dead letters are back in their places.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redriven: Option<u64>,
+    /// With `redrive`: how many stayed dead letters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stayed: Option<u64>,
     /// Whether nothing was done.
     dry_run: bool,
     /// Where to go on: there may be more. Absent when there is no more.
@@ -166,15 +172,20 @@ pub(crate) async fn bulk(
         refused: Vec::new(),
         workflow_ids: Vec::new(),
         purged: (verb == Verb::Purge && !dry_run).then_some(0),
+        redriven: (redrive && !dry_run).then_some(0),
+        stayed: (redrive && !dry_run).then_some(0),
         dry_run,
         after: None,
     };
     for view in &found.views {
         let workflow_id = id_of(view);
         match order.carry_out(&queue.workflow(&workflow_id)?).await {
-            Ok(purged) => {
+            Ok(done) => {
                 answer.done += 1;
-                answer.purged = answer.purged.map(|sum| sum + purged.unwrap_or_default());
+                answer.purged = answer.purged.map(|sum| sum + done.purged.unwrap_or_default());
+                let (redriven, stayed) = done.redrive.map_or((0, 0), |done| (done.redriven, done.stayed));
+                answer.redriven = answer.redriven.map(|sum| sum + redriven);
+                answer.stayed = answer.stayed.map(|sum| sum + stayed);
                 if dry_run {
                     answer.workflow_ids.push(workflow_id);
                 }

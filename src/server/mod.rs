@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unused_imports, reason = "the daemon calls what nothing here does")]
 
+mod alone;
 mod answer;
 mod batch;
 mod behalf;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::engine::Hold;
 use crate::engine::HoldCause;
 use crate::engine::Workflow;
+use crate::engine::WorkflowRedrive;
 use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 use crate::id::WorkflowId;
@@ -36,7 +37,7 @@ use crate::wire::views::WorkflowEnvelope;
 pub(crate) enum Verb {
     /// Holds it: nothing of it is offered until it is resumed.
     Hold,
-    /// Resumes it; a spent message at its head is tried again.
+    /// Resumes it; an exhausted message at its head is tried again.
     Resume,
     /// Tries the failed message at its head again now.
     Retry,
@@ -87,6 +88,12 @@ pub(crate) struct OperateAnswer {
     /// With `purge`: how many messages were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     purged: Option<u64>,
+    /// With `redrive`: how many dead letters are back in their places.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redriven: Option<u64>,
+    /// With `redrive`: how many stayed dead letters, because their places are passed or there is no room for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stayed: Option<u64>,
     /// The workflow as it is now; absent when nothing is stored of it any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     workflow: Option<WorkflowEnvelope>,
@@ -117,13 +124,18 @@ pub(crate) async fn operate(
     };
     // A dry run is judged by the engine as well, which takes everything back then.
     let done = order.carry_out(&workflow).await;
-    let purged = done.map_err(|refused| explained(refused, before.as_ref()))?;
+    let done = done.map_err(|refused| explained(refused, before.as_ref()))?;
     let workflow = match workflow.view().await? {
         Some(view) => Some(shown(&queue, &view).await?),
         None => None,
     };
-    let (effect, purged) = (order.effect(before.as_ref()), purged.filter(|_| !dry_run));
-    json(&OperateAnswer { effect, dry_run, purged, workflow })
+    let done = if dry_run { Done::default() } else { done };
+    let effect = match done.redrive {
+        Some(redrive) => redriven(redrive),
+        None => order.effect(before.as_ref()),
+    };
+    let (redriven, stayed) = done.redrive.map(|redrive| (redrive.redriven, redrive.stayed)).unzip();
+    json(&OperateAnswer { effect, dry_run, purged: done.purged, redriven, stayed, workflow })
 }
 
 /// What was looked at says more precisely why nothing waits for a retry: somebody may be at work on it.
@@ -242,13 +254,16 @@ impl Order {
         (from, self.request.to.unwrap_or(from))
     }
 
-    /// Does it. Answers how many messages were purged.
-    pub(crate) async fn carry_out(&self, workflow: &Workflow) -> Result<Option<u64>, Refused> {
+    /// Does it.
+    pub(crate) async fn carry_out(&self, workflow: &Workflow) -> Result<Done, Refused> {
         let OperateRequest { reason, redrive, cause, .. } = &self.request;
         let reason = || reason.clone().unwrap_or_default();
         match self.verb {
             Verb::Hold => workflow.hold(reason()).await?,
-            Verb::Resume if *redrive => workflow.resume_and_redrive().await?,
+            Verb::Resume if *redrive => {
+                let redrive = Some(workflow.resume_and_redrive().await?);
+                return Ok(Done { redrive, ..Done::default() });
+            }
             Verb::Resume => match cause {
                 Some(cause) => workflow.resume_for(cause.kind()).await?,
                 None => workflow.resume().await?,
@@ -261,9 +276,35 @@ impl Order {
                 workflow.declare_void(from, to).await?;
             }
             Verb::SkipGap => workflow.skip_gap().await?,
-            Verb::Purge => return Ok(Some(workflow.purge().await?)),
+            Verb::Purge => {
+                let purged = Some(workflow.purge().await?);
+                return Ok(Done { purged, ..Done::default() });
+            }
         }
-        Ok(None)
+        Ok(Done::default())
+    }
+}
+
+/// How much was done, where that is more than one thing.
+#[derive(Default)]
+pub(crate) struct Done {
+    /// How many messages were removed.
+    pub(crate) purged: Option<u64>,
+    /// What became of the dead letters.
+    pub(crate) redrive: Option<WorkflowRedrive>,
+}
+
+fn redriven(redrive: WorkflowRedrive) -> String {
+    let WorkflowRedrive { redriven, stayed, .. } = redrive;
+    let are = if redriven == 1 { "is" } else { "are" };
+    let back =
+        format!("{} {are} back in place, and the workflow is resumed", counted(redriven, "dead letter"));
+    match stayed {
+        0 => back,
+        1 => format!("{back}; 1 stays a dead letter, because its place is passed or there is no room"),
+        _ => {
+            format!("{back}; {stayed} stay dead letters, because their places are passed or there is no room")
+        }
     }
 }
 
@@ -283,7 +324,7 @@ fn behind(count: u64) -> String {
 }
 
 fn gap_skipped(view: &WorkflowView) -> String {
-    match view.gap.and_then(|gap| gap.first_missing.zip(gap.first_waiting)) {
+    match view.gap.as_ref().and_then(|gap| gap.first_missing.zip(gap.first_waiting)) {
         Some((missing, waiting)) => {
             let (positions, last) = (spanned("position", missing, waiting - 1), waiting - 1);
             let are = if missing == last { "is" } else { "are" };

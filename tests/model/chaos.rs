@@ -262,7 +262,7 @@ impl Chaos {
         let done = match kind {
             0 => workflow.hold("why not").await,
             1 | 2 => workflow.resume().await,
-            3 => workflow.resume_and_redrive().await,
+            3 => workflow.resume_and_redrive().await.map(drop),
             4 => workflow.retry_now().await,
             5 => workflow.skip_head("skip").await,
             6 => workflow.skip_gap().await,

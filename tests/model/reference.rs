@@ -207,7 +207,18 @@ impl Reference {
 
     /// The state as an observer sees it.
     pub(crate) fn shown(&self, message: &Message) -> State {
-        if self.is_early(message) { State::Early } else { message.state.clone() }
+        match self.is_early(message) || self.is_behind_scheduled(message) {
+            true => State::Early,
+            false => message.state.clone(),
+        }
+    }
+
+    /// A scheduled head is a known predecessor: what stands behind it waits as early.
+    fn is_behind_scheduled(&self, message: &Message) -> bool {
+        let head = || self.head(message.key).filter(|head| matches!(head.state, State::Scheduled(_)));
+        message.state == State::Ready
+            && self.positional(message.key)
+            && head().is_some_and(|head| head.place() < message.place())
     }
 
     pub(crate) fn in_line(&self, message: &Message) -> bool {

@@ -110,7 +110,8 @@ async fn dead_letters_do_not_fill_a_queue_and_a_redrive_may_exceed_its_limit_by_
     let refused = house.queue.redrive(dead[1]).await.unwrap_err();
     assert_eq!(refused.refusal(), Some(&OperateRefusal::Send(full(3))));
     assert_eq!(house.counts().await.dead_lettered, 3);
-    house.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
+    let told = house.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
+    assert_eq!((told.redriven, told.stayed), (0, 3));
     assert_eq!(house.drain().await, ["1", "5", "6"], "what there is no room for stays where it is");
 }
 

@@ -1,9 +1,11 @@
 //! Messages that are scheduled: their places, cancelled, void and moved to another instant.
 
 use seriatim::Clock;
+use seriatim::Deferral;
 use seriatim::GapPolicy;
 use seriatim::GapThen;
 use seriatim::Message;
+use seriatim::MessageStatus;
 use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
@@ -111,4 +113,18 @@ async fn a_rescheduled_message_comes_at_its_new_instant_in_its_own_place() {
     assert_eq!(house.drain().await, ["2", "3"]);
     let again = house.queue.reschedule(third, now).await.unwrap_err();
     assert_eq!(again.refusal(), Some(&SendRefusal::NotScheduled(third)));
+}
+
+#[tokio::test]
+async fn what_stands_behind_a_scheduled_head_is_shown_as_early() {
+    let house = House::new(QueueOptions::by_position()).await;
+    let at = house.clock.now() + seconds(60);
+    let scheduled = house.accept(Message::new("1").workflow("w").position(1).schedule_at(at)).await;
+    let behind = house.send_at("w", 2).await;
+    let early = MessageStatus::Deferred { why: Deferral::Early, until: None };
+    let shown = house.queue.peek(scheduled, 2).await.unwrap();
+    let statuses: Vec<_> = shown.iter().map(|message| message.status.clone()).collect();
+    assert_eq!(statuses, [MessageStatus::Scheduled { until: at }, early]);
+    house.clock.advance(seconds(60));
+    assert_eq!(house.queue.peek(behind, 1).await.unwrap()[0].status, MessageStatus::Ready);
 }

@@ -4,9 +4,11 @@ use seriatim::GapPolicy;
 use seriatim::GapThen;
 use seriatim::HoldCause;
 use seriatim::Message;
+use seriatim::OperateRefusal;
 use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
+use seriatim::Redriven;
 use seriatim::SendRefusal;
 use seriatim::Spent;
 use seriatim::WorkflowStatus;
@@ -108,4 +110,89 @@ async fn a_resend_in_after_order_is_recognised_however_long_the_chain_has_become
         matches!(refused.refusal(), Some(SendRefusal::PlaceTaken { .. })),
         "a workflow has one first message"
     );
+}
+
+#[tokio::test]
+async fn what_waits_for_a_predecessor_is_listed_and_the_missing_one_is_named() {
+    let house = House::new(strays(GapThen::Hold)).await;
+    house.send_after("w", "a", None).await;
+    for (id, after) in [("f", "e"), ("d", "c"), ("c", "b"), ("g", "f")] {
+        house.send_after("w", id, Some(after)).await;
+    }
+    assert_eq!(listed(&house).await, ["a", "f", "g", "c", "d"], "chain by chain behind the live one");
+    assert_eq!(house.drain().await, ["a"]);
+    let view = house.queue.workflow("w").unwrap().view().await.unwrap().unwrap();
+    let missing = view.gap.and_then(|gap| gap.missing_predecessor);
+    assert_eq!(missing.map(|id| id.to_string()).as_deref(), Some("e"), "that of the first that came");
+    house.clock.advance(seconds(10));
+    let view = house.queue.workflow("w").unwrap().view().await.unwrap().unwrap();
+    assert!(matches!(view.status, WorkflowStatus::Held(_)));
+    assert!(view.gap.is_some_and(|gap| gap.missing_predecessor.is_some()), "also while it is held for that");
+}
+
+#[tokio::test]
+async fn messages_that_name_each_other_in_a_circle_are_listed_once() {
+    let house = House::new(strays(GapThen::Wait)).await;
+    house.send_after("w", "x", Some("y")).await;
+    house.send_after("w", "y", Some("x")).await;
+    let mut listed = listed(&house).await;
+    listed.sort();
+    assert_eq!(listed, ["x", "y"]);
+}
+
+async fn listed(house: &House) -> Vec<String> {
+    let messages = house.queue.workflow("w").unwrap().messages(0, 100).await.unwrap();
+    messages.iter().map(|message| String::from_utf8_lossy(&message.body).into_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_stray_that_was_given_up_comes_back_once_its_predecessor_is_known() {
+    let house = House::new(strays(GapThen::Skip)).await;
+    house.send_after("w", "a", None).await;
+    let stray = house.send_after("w", "c", Some("b")).await;
+    assert_eq!(house.drain().await, ["a"]);
+    house.clock.advance(seconds(10));
+    assert_eq!(house.counts().await.dead_lettered, 1);
+
+    let refused = house.queue.redrive(stray).await.unwrap_err();
+    let expected = OperateRefusal::PredecessorUnknown(stray, seriatim::MessageId::new("b").unwrap());
+    assert_eq!(refused.refusal(), Some(&expected), "{refused}");
+    assert!(!refused.to_string().contains("--position"), "{refused}");
+
+    house.send_after("w", "b", Some("a")).await;
+    assert_eq!(house.queue.redrive(stray).await.unwrap(), Redriven::InPlace);
+    house.send_after("w", "d", Some("c")).await;
+    assert_eq!(house.drain().await, ["b", "c", "d"]);
+}
+
+#[tokio::test]
+async fn a_stray_does_not_come_back_before_what_was_completed() {
+    let house = House::new(strays(GapThen::Skip)).await;
+    house.send_after("w", "a", None).await;
+    let stray = house.send_after("w", "c", Some("b")).await;
+    assert_eq!(house.drain().await, ["a"]);
+    house.clock.advance(seconds(10));
+    house.send_after("w", "b", Some("a")).await;
+    house.send_after("w", "d", Some("c")).await;
+    assert_eq!(house.drain().await, ["b", "d"], "the chain goes past what was given up");
+    let refused = house.queue.redrive(stray).await.unwrap_err();
+    assert_eq!(refused.refusal(), Some(&OperateRefusal::PlacePassed(stray)));
+}
+
+#[tokio::test]
+async fn strays_that_follow_each_other_come_back_in_their_order() {
+    let house = House::new(strays(GapThen::Skip)).await;
+    house.send_after("w", "a", None).await;
+    let first = house.send_after("w", "c", Some("b")).await;
+    let second = house.send_after("w", "d", Some("c")).await;
+    assert_eq!(house.drain().await, ["a"]);
+    house.clock.advance(seconds(10));
+    assert_eq!(house.counts().await.dead_lettered, 2);
+    let refused = house.queue.redrive(second).await.unwrap_err();
+    assert!(matches!(refused.refusal(), Some(OperateRefusal::PredecessorUnknown(..))), "{refused}");
+    house.send_after("w", "b", Some("a")).await;
+    for stray in [first, second] {
+        assert_eq!(house.queue.redrive(stray).await.unwrap(), Redriven::InPlace);
+    }
+    assert_eq!(house.drain().await, ["b", "c", "d"]);
 }

@@ -261,7 +261,7 @@ impl Stage {
                 Some(_) => line.unknown(),
                 None => workflow.resume().await,
             },
-            "resume-and-redrive" => workflow.resume_and_redrive().await,
+            "resume-and-redrive" => workflow.resume_and_redrive().await.map(drop),
             "retry" => workflow.retry_now().await,
             "skip" => workflow.skip_head("a reason").await,
             "void" => workflow.declare_void(line.number(1), line.number(2)).await,

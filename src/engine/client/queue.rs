@@ -388,6 +388,20 @@ impl Queue {
         self.client.ask_queue(Command::PauseQueue { name: self.name.clone(), paused }).await
     }
 
+    /// Up to `limit` messages without a workflow ID from a number on, each as the workflow that it is.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the daemon's server asks so"))]
+    pub(crate) async fn alone(
+        &self,
+        from: SequenceNumber,
+        limit: usize,
+    ) -> Result<Vec<(SequenceNumber, WorkflowView)>, QueueError> {
+        let query = Query::Alone { queue: self.name.clone(), from, limit };
+        match self.client.look(&self.name, query).await? {
+            Answer::Alone(views) => Ok(views),
+            other => unreachable!("a look at messages alone is answered with them: {other:?}"),
+        }
+    }
+
     /// Removes one dead letter for good. Returns whether there was one with this number.
     ///
     /// # Errors

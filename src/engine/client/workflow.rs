@@ -14,10 +14,13 @@ use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::history::HistoryEntry;
+use crate::engine::rules::holds::HoldCause;
 use crate::engine::view::MessageView;
 use crate::engine::view::WorkflowView;
 use crate::error::OperateError;
+use crate::error::OperateRefusal;
 use crate::error::QueueError;
+use crate::error::QueueRefusal;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
@@ -126,12 +129,22 @@ impl Workflow {
         self.operate(Operation::ResumeFor { kind }).await
     }
 
-    /// Puts all its dead letters whose places are ahead back in place, then resumes it.
+    /// Puts all its dead letters whose places are ahead back in place, then resumes it, and says how many came back once
+    /// that is done. If the future is dropped before, it is done all the same. A dry run puts none back.
     ///
     /// # Errors
     /// As [`Workflow::resume`].
-    pub async fn resume_and_redrive(&self) -> Result<(), OperateError> {
-        self.operate(Operation::Resume { redrive: true }).await
+    pub async fn resume_and_redrive(&self) -> Result<WorkflowRedrive, OperateError> {
+        let before = self.view().await.map_err(operate_error)?.map_or(0, |view| view.dead_letters);
+        self.operate(Operation::Resume { redrive: true }).await?;
+        // Every look is answered by a turn, and every turn puts some of them back before it looks.
+        let stayed = loop {
+            let Some(view) = self.view().await.map_err(operate_error)? else { break 0 };
+            if !view.holds.iter().any(|hold| hold.cause == HoldCause::Redriving) {
+                break view.dead_letters;
+            }
+        };
+        Ok(WorkflowRedrive { redriven: before.saturating_sub(stayed), stayed })
     }
 
     /// Tries the failed message at its head again now, not at its time.
@@ -189,6 +202,27 @@ impl Workflow {
     async fn operate(&self, operation: Operation) -> Result<(), OperateError> {
         let (queue, workflow) = (self.queue.clone(), self.id.clone());
         operated(self.client.ask(Command::Operate { queue, workflow, operation }).await?)
+    }
+}
+
+/// What became of the dead letters of a workflow that was resumed and redriven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkflowRedrive {
+    /// How many are back in their places.
+    pub redriven: u64,
+    /// How many are dead letters still: the workflow has gone past their places, or its queue has no room for them.
+    pub stayed: u64,
+}
+
+fn operate_error(error: QueueError) -> OperateError {
+    match error {
+        QueueError::Refused(QueueRefusal::QueueNotFound(queue)) => {
+            OperateError::Refused(OperateRefusal::QueueNotFound(queue))
+        }
+        QueueError::Refused(other) => unreachable!("a look is refused only without its queue: {other:?}"),
+        QueueError::Misuse(misuse) => misuse.into(),
+        QueueError::Unavailable(unavailable) => unavailable.into(),
     }
 }
 

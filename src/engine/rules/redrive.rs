@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::rules::chain::UNKNOWN_PREDECESSOR;
 use crate::engine::rules::chain::chained_id;
 use crate::engine::rules::command::Redriven;
 use crate::engine::rules::due::Due;
@@ -10,6 +11,7 @@ use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::judge::Verdict;
 use crate::engine::rules::line::is_dead;
+use crate::engine::rules::record::Link;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
@@ -63,7 +65,10 @@ impl Step<'_> {
             return Ok(Redriven::InPlace);
         }
         if workflow.is_positional() && position.is_none() {
-            return refuse(OperateRefusal::PlacePassed(sequence));
+            return refuse(match workflow.unknown_predecessor(self, sequence, &message)? {
+                Some(predecessor) => OperateRefusal::PredecessorUnknown(sequence, predecessor),
+                None => OperateRefusal::PlacePassed(sequence),
+            });
         }
         self.redrive_as_new(&queue, sequence, &message, position)
     }
@@ -94,7 +99,8 @@ impl Step<'_> {
         workflow.list_dead_letter(self, sequence, message, false)?;
         workflow.erase(self, sequence, message, ending)?;
         workflow.close(self)?;
-        let new_sequence = self.accept(queue, new)?;
+        let receipt = self.accept(queue, new)?;
+        let new_sequence = receipt.sequence_number().expect("an accepted message has its number");
         let redriven = EventKind::Redriven { in_place: false };
         self.tell(&queue.name, workflow_id.as_ref(), Some(new_sequence), redriven);
         Ok(Redriven::AsNew(new_sequence))
@@ -116,7 +122,7 @@ impl Step<'_> {
 
 impl Workflow {
     /// Whether whatever comes back would go to the dead letters again.
-    fn is_quarantined(&self) -> bool {
+    pub(crate) fn is_quarantined(&self) -> bool {
         self.record.holds.has(HoldKind::Quarantine)
     }
 
@@ -131,19 +137,11 @@ impl Workflow {
         if matches!(self.key.stream, Stream::Single(_)) {
             return Ok(true);
         }
+        if self.is_chained() {
+            return self.link_is_ahead(step, sequence, message);
+        }
         if !self.is_held() {
             return Ok(false);
-        }
-        if self.is_chained() {
-            let link = step.records.link(&self.key, message.after.as_ref())?;
-            let own = link.filter(|link| link.sequence == Some(sequence));
-            let waits = own.as_ref().is_some_and(|link| link.rank.is_none());
-            if waits && self.has_id(step, &chained_id(message))? {
-                // Another message has its ID: only one of them can be found by it.
-                return Ok(false);
-            }
-            let ahead = own.is_some_and(|link| link.rank.is_none_or(|rank| rank > self.record.done));
-            return Ok(ahead && !self.has_later_out(step, message.rank)?);
         }
         let rank = message.rank.expect("only in after-order has a message no rank");
         let taken = |entry: Option<(u64, SequenceNumber)>| entry.is_some_and(|(at, _)| at == rank);
@@ -155,6 +153,65 @@ impl Workflow {
     /// Whether a message with this ID waits for the chain, or is in it.
     fn has_id(&self, step: &Step<'_>, id: &MessageId) -> Read<bool> {
         Ok(step.records.waiting(&self.key, id)?.is_some() || self.rank_of_id(step, id)?.is_some())
+    }
+
+    /// The same in after-order. A stray was given up because its predecessor was unknown: as soon as that is known it
+    /// returns to its place also where nothing holds the workflow, as long as nothing behind it was completed or is out.
+    fn link_is_ahead(
+        &self,
+        step: &Step<'_>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+    ) -> Read<bool> {
+        let Some(link) = self.own_link(step, sequence, message)? else { return Ok(false) };
+        if link.rank.is_none() && self.has_id(step, &chained_id(message))? {
+            // Another message has its ID: only one of them can be found by it.
+            return Ok(false);
+        }
+        let may_return = match self.is_held() {
+            true => true,
+            false => is_stray(message) && self.knows_predecessor(step, message, &link)?,
+        };
+        Ok(may_return
+            && match link.rank {
+                Some(rank) => rank > self.record.done && !self.has_later_out(step, Some(rank))?,
+                None => true,
+            })
+    }
+
+    /// The link by which a message follows its predecessor, unless another message has taken that place.
+    fn own_link(
+        &self,
+        step: &Step<'_>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+    ) -> Read<Option<Link>> {
+        let link = step.records.link(&self.key, message.after.as_ref())?;
+        Ok(link.filter(|link| link.sequence == Some(sequence)))
+    }
+
+    /// Whether the chain has reached the predecessor of a message, or it is stored and waits for the chain.
+    fn knows_predecessor(&self, step: &Step<'_>, message: &MessageRecord, link: &Link) -> Read<bool> {
+        Ok(link.rank.is_some()
+            || match &message.after {
+                Some(predecessor) => step.records.waiting(&self.key, predecessor)?.is_some(),
+                None => true,
+            })
+    }
+
+    /// The predecessor of a stray, if still nothing is known of it.
+    fn unknown_predecessor(
+        &self,
+        step: &Step<'_>,
+        sequence: SequenceNumber,
+        message: &MessageRecord,
+    ) -> Read<Option<MessageId>> {
+        if !self.is_chained() || !is_stray(message) {
+            return Ok(None);
+        }
+        let Some(link) = self.own_link(step, sequence, message)? else { return Ok(None) };
+        let is_known = self.knows_predecessor(step, message, &link)?;
+        Ok(message.after.clone().filter(|_| !is_known))
     }
 
     /// Whether a holder has a message out that stands behind a rank.
@@ -221,4 +278,9 @@ impl Workflow {
         }
         Ok(put_back == 0)
     }
+}
+
+/// Whether a dead letter was given up because nothing was known of its predecessor.
+fn is_stray(message: &MessageRecord) -> bool {
+    matches!(&message.status, Status::DeadLettered(letter) if letter.reason == UNKNOWN_PREDECESSOR)
 }

@@ -392,6 +392,7 @@ fn answered() -> Answered {
         Receipt::Duplicate(number(2)),
         Receipt::AlreadySettled,
         Receipt::DeadLettered(number(3)),
+        Receipt::Quarantined(number(4)),
     ];
     Answered { digest: 300, receipts, until: at(9) }
 }

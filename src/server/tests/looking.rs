@@ -410,3 +410,65 @@ async fn what_has_ended_is_looked_at_where_nothing_is_stored_any_more() {
     assert_eq!((&ended["status"], &ended["ended"]["ending"]), (&json!("ended"), &json!("completed")));
     assert_eq!(house.get("/v1/queues/arrival/workflow?id=v").await.code(), "workflow_not_found");
 }
+
+#[tokio::test]
+async fn a_message_without_a_retry_left_is_shown_as_exhausted_and_not_as_waiting_for_one() {
+    let house = House::open().await;
+    let options =
+        QueueOptions { delivery_count_max: 1, spent: Some(Spent::Hold), ..QueueOptions::by_position() };
+    let queue = house.engine.client().create_queue("orders", options).await.unwrap();
+    send(&queue, "w", 1).await;
+    fail(&queue, "no").await;
+    for path in [
+        "/v1/queues/orders/messages/1",
+        "/v1/queues/orders/messages",
+        "/v1/queues/orders/workflow/messages?id=w",
+    ] {
+        let shown = house.get(path).await.json();
+        let message = if shown["messages"].is_array() { &shown["messages"][0] } else { &shown };
+        assert_eq!(message["status"], "exhausted", "{path}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn who_sends_into_a_quarantined_workflow_is_told_so() {
+    let house = House::open().await;
+    let options =
+        QueueOptions { delivery_count_max: 1, spent: Some(Spent::Quarantine), ..QueueOptions::by_position() };
+    let queue = house.engine.client().create_queue("orders", options).await.unwrap();
+    send(&queue, "w", 1).await;
+    fail(&queue, "no").await;
+    let place = [("seriatim-workflow-id", "w"), ("seriatim-position", "2")];
+    let one = house.call("POST", "/v1/queues/orders/messages", &place, "x").await;
+    assert_eq!((one.status.as_u16(), &one.json()["status"]), (201, &json!("quarantined")));
+}
+
+#[tokio::test]
+async fn messages_without_a_workflow_that_wait_for_their_retry_are_listed_in_one_row_of_their_queue() {
+    let house = House::open().await;
+    let unordered = QueueOptions { order: Order::None, ..QueueOptions::default() };
+    let mails = house.engine.client().create_queue("mails", unordered).await.unwrap();
+    let orders = house.engine.client().create_queue("orders", QueueOptions::by_position()).await.unwrap();
+    for queue in [&mails, &mails, &orders] {
+        queue.send(Message::new("x")).await.unwrap();
+        fail(queue, "no route").await;
+    }
+    mails.send(Message::new("ready")).await.unwrap();
+    let page = house.get("/v1/blocked").await.json();
+    let rows: Vec<(&Value, &Value, &Value)> = page["blocked"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (&row["queue"], &row["cause"], &row["waiting"]))
+        .collect();
+    let retry = &json!("retry");
+    assert_eq!(rows, [(&json!("mails"), retry, &json!(2)), (&json!("orders"), retry, &json!(1))], "{page}");
+    let row = &page["blocked"][0];
+    assert_eq!((&row["sequence_number"], &row["last_error"]), (&json!(1), &json!("no route")), "{row}");
+    assert!(row["next_at"].is_string() && row.get("workflow_id").is_none(), "{row}");
+    let none = house.get("/v1/blocked?cause=held").await.json();
+    assert_eq!(none["blocked"], json!([]));
+    let found = house.get("/v1/blocked?queue=mails&reason=route").await.json();
+    assert_eq!(found["blocked"][0]["waiting"], 2);
+    assert_eq!(house.get("/v1/blocked?queue=mails&reason=other").await.json()["blocked"], json!([]));
+}

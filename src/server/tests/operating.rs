@@ -282,3 +282,27 @@ async fn each_cause_of_a_hold_is_shown_and_can_be_lifted_alone() {
     let told = operate(&house, "w", "resume", json!({ "cause": "operator" })).await.json();
     assert_eq!(told["workflow"]["status"], "waiting_for_predecessor");
 }
+
+#[tokio::test]
+async fn a_resume_with_redrive_says_how_many_came_back_and_how_many_stayed() {
+    let house = House::open().await;
+    let queue = house.create("orders", QueueOptions::by_position()).await;
+    for position in 1..=4 {
+        queue.send(Message::new("x").workflow("w").position(position)).await.unwrap();
+    }
+    for done in [false, true, false] {
+        let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+        match done {
+            true => delivery.complete().await.unwrap(),
+            false => delivery.dead_letter("no", "").await.unwrap(),
+        }
+    }
+    queue.workflow("w").unwrap().hold("look").await.unwrap();
+    let told = house.post("/v1/queues/orders/workflow/resume?id=w", json!({ "redrive": true })).await.json();
+    assert_eq!((&told["redriven"], &told["stayed"]), (&json!(1), &json!(1)), "{told}");
+    let effect = told["effect"].as_str().unwrap_or_default();
+    assert!(
+        effect.starts_with("1 dead letter is back in place, and the workflow is resumed; 1 stays"),
+        "{effect}"
+    );
+}

@@ -8,7 +8,9 @@ use crate::clock::Timestamp;
 use crate::engine::Gap;
 use crate::engine::Hold;
 use crate::engine::HoldCause;
+use crate::engine::MessageStatus;
 use crate::engine::MessageView;
+use crate::engine::QueueView;
 use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 use crate::id::QueueName;
@@ -63,6 +65,9 @@ pub struct BlockedView {
     /// The lowest position that waits behind the gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_waiting: Option<u64>,
+    /// The message ID that is waited for, in after-order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_predecessor: Option<String>,
     /// Too large: how many bytes the message has on the wire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_bytes: Option<u64>,
@@ -161,8 +166,9 @@ impl BlockedView {
             holds: view.holds.iter().map(HoldView::show).collect(),
             hold_cause: hold.map(|hold| HoldWord::show(&hold.cause).0),
             hold_reason: hold.map(|hold| hold.reason.clone()),
-            first_missing: view.gap.and_then(|gap| gap.first_missing),
-            first_waiting: view.gap.and_then(|gap| gap.first_waiting),
+            first_missing: view.gap.as_ref().and_then(|gap| gap.first_missing),
+            first_waiting: view.gap.as_ref().and_then(|gap| gap.first_waiting),
+            missing_predecessor: missing_predecessor(view),
             message_bytes: None,
             receiver_bytes_max: None,
             next,
@@ -194,6 +200,7 @@ impl BlockedView {
             hold_reason: None,
             first_missing: None,
             first_waiting: None,
+            missing_predecessor: None,
             message_bytes: Some(bytes),
             receiver_bytes_max: Some(bytes_max),
             next: format!(
@@ -205,18 +212,62 @@ impl BlockedView {
         }
     }
 
-    /// Shows a queue whose ready messages wait, because its receivers are sent at most so many ahead.
-    pub fn show_full_window(
-        queue: &QueueName,
-        messages: usize,
-        since: Timestamp,
+    /// Shows messages without a workflow that wait for their retries, given the first of them.
+    pub fn show_alone(queue: &QueueName, waiting: u64, first: Option<&MessageView>) -> BlockedView {
+        let until = first.and_then(|first| match first.status {
+            MessageStatus::Deferred { until, .. } => until,
+            _ => None,
+        });
+        let next = match (first, until) {
+            (Some(first), Some(until)) => {
+                format!("message {} is tried again at {}", first.sequence_number, WireTime(until))
+            }
+            _ => "each is tried again when its retry is due".to_owned(),
+        };
+        BlockedView {
+            since: first.and_then(|first| first.attempts.first()).map(|attempt| WireTime(attempt.at)),
+            sequence_number: first.map(|first| first.sequence_number.get()),
+            delivery_count: first.map(|first| first.delivery_count),
+            last_error: first.and_then(|first| first.attempts.last()).map(|last| last.reason.clone()),
+            next_at: until.map(WireTime),
+            ..BlockedView::of_queue(queue, BlockedCause::Retry, (waiting, NextAction::Retry), next)
+        }
+    }
+
+    /// Shows messages without a workflow that are ready and handed to nobody for a while; `None` when nothing keeps them.
+    pub fn show_ready_alone(
+        view: &QueueView,
+        held_back: Option<&HeldBackView>,
         waiting: u64,
+    ) -> Option<BlockedView> {
+        let of_queue =
+            |cause, next| BlockedView::of_queue(&view.name, cause, (waiting, NextAction::HandOut), next);
+        if let Some(until) = view.rate_limited_until {
+            let Next(_, _, next) = after_pause(&view.options, Some(until));
+            let next_at = Some(WireTime(until));
+            return Some(BlockedView { next_at, ..of_queue(BlockedCause::RateLimited, next) });
+        }
+        let held_back = held_back?;
+        let (cause, next) = after_held_back(held_back);
+        Some(BlockedView {
+            last_error: held_back.reason.clone(),
+            next_at: Some(held_back.until),
+            ..of_queue(cause, next)
+        })
+    }
+
+    /// A row of a queue, about no workflow.
+    fn of_queue(
+        queue: &QueueName,
+        cause: BlockedCause,
+        (waiting, next_action): (u64, NextAction),
+        next: String,
     ) -> BlockedView {
         BlockedView {
             queue: queue.to_string(),
             workflow_id: None,
-            cause: BlockedCause::PrefetchWindow,
-            since: Some(WireTime(since)),
+            cause,
+            since: None,
             waiting,
             sequence_number: None,
             position: None,
@@ -227,14 +278,29 @@ impl BlockedView {
             hold_reason: None,
             first_missing: None,
             first_waiting: None,
+            missing_predecessor: None,
             message_bytes: None,
             receiver_bytes_max: None,
-            next: format!(
-                "a receiver that lets locks run out is sent at most {messages} ahead, and more when it settles them; another \
-                 receiver is sent them at once"
-            ),
-            next_action: NextAction::Resume,
+            next,
+            next_action,
             next_at: None,
+        }
+    }
+
+    /// Shows a queue whose ready messages wait, because its receivers are sent at most so many ahead.
+    pub fn show_full_window(
+        queue: &QueueName,
+        messages: usize,
+        since: Timestamp,
+        waiting: u64,
+    ) -> BlockedView {
+        let next = format!(
+            "a receiver that lets locks run out is sent at most {messages} ahead, and more when it settles them; another \
+             receiver is sent them at once"
+        );
+        BlockedView {
+            since: Some(WireTime(since)),
+            ..BlockedView::of_queue(queue, BlockedCause::PrefetchWindow, (waiting, NextAction::Resume), next)
         }
     }
 }
@@ -248,12 +314,7 @@ impl BlockedView {
         head: Option<&MessageView>,
     ) -> Option<BlockedView> {
         let cause = BlockedCause::held_back(view, held_back)?;
-        let next = match (cause, &held_back.reason) {
-            (BlockedCause::CannotStart, Some(reason)) => {
-                format!("the daemon tries to start its handler again at {} ({reason})", held_back.until)
-            }
-            _ => format!("the rate of its handler allows the next hand-out at {}", held_back.until),
-        };
+        let (_, next) = after_held_back(held_back);
         Some(BlockedView {
             queue: queue.to_string(),
             workflow_id: Some(view.workflow_id.as_ref()?.to_string()),
@@ -269,6 +330,7 @@ impl BlockedView {
             hold_reason: None,
             first_missing: None,
             first_waiting: None,
+            missing_predecessor: None,
             message_bytes: None,
             receiver_bytes_max: None,
             next,
@@ -282,10 +344,7 @@ impl BlockedCause {
     /// Why a workflow that is ready waits for its handlers.
     pub fn held_back(view: &WorkflowView, held_back: &HeldBackView) -> Option<BlockedCause> {
         let is_ready = matches!(view.status, WorkflowStatus::Ready) && BlockedCause::of(view).is_none();
-        is_ready.then_some(match held_back.cause {
-            HeldBackCause::RateLimited => BlockedCause::RateLimited,
-            HeldBackCause::CannotStart => BlockedCause::CannotStart,
-        })
+        is_ready.then(|| after_held_back(held_back).0)
     }
 
     /// Its word.
@@ -323,13 +382,13 @@ impl BlockedCause {
 }
 
 fn next(options: &QueueOptions, view: &WorkflowView, cause: BlockedCause) -> Next {
-    match (&view.status, cause, view.gap) {
+    match (&view.status, cause, &view.gap) {
         (WorkflowStatus::Held(_), ..) if view.holds.len() > 1 => {
             let causes: Vec<&str> = view.holds.iter().map(|hold| hold.cause.kind().as_str()).collect();
             let sentence = format!("nothing, until every cause of the hold is lifted: {}", causes.join(", "));
             Next(NextAction::Nothing, None, sentence)
         }
-        (WorkflowStatus::Held(hold), ..) => after_hold(hold),
+        (WorkflowStatus::Held(hold), ..) => after_hold(hold, missing_predecessor(view)),
         (WorkflowStatus::Blocked { until: Some(until), sequence_number, .. }, ..) => {
             let sentence = format!("message {sequence_number} is tried again at {}", WireTime(*until));
             Next(NextAction::Retry, Some(*until), sentence)
@@ -338,7 +397,7 @@ fn next(options: &QueueOptions, view: &WorkflowView, cause: BlockedCause) -> Nex
             let sentence = format!("nothing, until somebody asks for message {sequence_number}");
             Next(NextAction::Nothing, None, sentence)
         }
-        (_, BlockedCause::Gap, Some(gap)) => after_gap(options, &gap),
+        (_, BlockedCause::Gap, Some(gap)) => after_gap(options, gap),
         (WorkflowStatus::Locked { until }, ..) => {
             let sentence = format!(
                 "the lock runs out at {}, unless its holder renews it or settles before",
@@ -351,13 +410,32 @@ fn next(options: &QueueOptions, view: &WorkflowView, cause: BlockedCause) -> Nex
     }
 }
 
+/// Why handlers are handed nothing, and what happens then.
+fn after_held_back(held_back: &HeldBackView) -> (BlockedCause, String) {
+    match (held_back.cause, &held_back.reason) {
+        (HeldBackCause::CannotStart, reason) => {
+            let reason = reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+            let next = format!("the daemon tries to start its handler again at {}{reason}", held_back.until);
+            (BlockedCause::CannotStart, next)
+        }
+        (HeldBackCause::RateLimited, _) => {
+            let next = format!("the rate of its handler allows the next hand-out at {}", held_back.until);
+            (BlockedCause::RateLimited, next)
+        }
+    }
+}
+
 fn after_pause(options: &QueueOptions, until: Option<Timestamp>) -> Next {
     let rate = options.rate.map(|rate| format!("the rate of {rate}")).unwrap_or_default();
     let at = until.map(|until| format!(" at {}", WireTime(until))).unwrap_or_default();
     Next(NextAction::HandOut, until, format!("{rate} allows the next hand-out of the queue{at}"))
 }
 
-fn after_hold(hold: &Hold) -> Next {
+fn missing_predecessor(view: &WorkflowView) -> Option<String> {
+    view.gap.as_ref()?.missing_predecessor.as_ref().map(ToString::to_string)
+}
+
+fn after_hold(hold: &Hold, missing_predecessor: Option<String>) -> Next {
     let sentence = match &hold.cause {
         HoldCause::Redriving => {
             let sentence = "it resumes once its dead letters are back in place".to_owned();
@@ -367,10 +445,15 @@ fn after_hold(hold: &Hold) -> Next {
         HoldCause::Spent(number) => {
             format!("nothing, until somebody resumes it, which tries message {number} again, or skips that")
         }
-        HoldCause::Gap => {
-            "nothing, until what is missing comes, or somebody declares it void or resumes the workflow"
-                .to_owned()
-        }
+        HoldCause::Gap => match missing_predecessor {
+            Some(id) => format!(
+                "nothing, until the predecessor {id:?} comes, or somebody skips the gap, which dead-letters what waits for it"
+            ),
+            None => {
+                "nothing, until what is missing comes, or somebody declares it void or resumes the workflow"
+                    .to_owned()
+            }
+        },
         HoldCause::Predecessor(number) => {
             format!("nothing, until somebody resumes it although message {number} was not completed")
         }
@@ -387,7 +470,10 @@ fn after_gap(options: &QueueOptions, gap: &Gap) -> Next {
             format!("{} are", spanned("position", missing, waiting - 1))
         }
         (Some(missing), _) => format!("position {missing} is"),
-        _ => "the missing predecessor is".to_owned(),
+        _ => match &gap.missing_predecessor {
+            Some(id) => format!("the predecessor {:?} is", id.as_str()),
+            None => "the missing predecessor is".to_owned(),
+        },
     };
     let (action, what) = match options.gap.then {
         GapThen::Hold => (NextAction::Hold, "the workflow is held"),

@@ -98,6 +98,9 @@ pub enum MessageWord {
     /// Deferred: it waits for its retry.
     #[serde(rename = "retry", alias = "failed")]
     Failed,
+    /// Deferred: it has failed as often as it may, and its workflow is held for it.
+    #[serde(alias = "spent")]
+    Exhausted,
     /// Deferred: its consumer set it aside.
     #[serde(rename = "by_consumer", alias = "asked")]
     Asked,
@@ -201,6 +204,7 @@ fn shown_status(status: &MessageStatus) -> (MessageWord, Option<WireTime>, Optio
         MessageStatus::Deferred { why, until } => {
             let word = match why {
                 Deferral::Early => MessageWord::Early,
+                Deferral::Failed if until.is_none() => MessageWord::Exhausted,
                 Deferral::Failed => MessageWord::Failed,
                 Deferral::Asked => MessageWord::Asked,
             };

@@ -135,7 +135,7 @@ impl HoldView {
 }
 
 /// A gap that later messages wait behind.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GapView {
     /// The first missing position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,6 +143,9 @@ pub struct GapView {
     /// The lowest position that waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_waiting: Option<u64>,
+    /// The message ID that is waited for, in after-order: the predecessor that a stored message names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_predecessor: Option<String>,
     /// Since when messages wait.
     pub since: WireTime,
     /// When the queue's gap policy acts.
@@ -155,6 +158,7 @@ impl GapView {
         GapView {
             first_missing: gap.first_missing,
             first_waiting: gap.first_waiting,
+            missing_predecessor: gap.missing_predecessor.as_ref().map(ToString::to_string),
             since: WireTime(gap.since),
             due: gap.due.map(WireTime),
         }

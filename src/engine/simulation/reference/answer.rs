@@ -208,7 +208,9 @@ impl Reference {
 
     fn note_numbers(&mut self, receipts: &[Receipt]) {
         for receipt in receipts {
-            if let Receipt::Accepted(number) | Receipt::DeadLettered(number) = receipt {
+            if let Receipt::Accepted(number) | Receipt::DeadLettered(number) | Receipt::Quarantined(number) =
+                receipt
+            {
                 self.last = self.last.max(number.get());
             }
         }

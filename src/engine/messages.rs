@@ -1,0 +1,168 @@
+//! Looks at messages: those of a queue, of one workflow in its order, and what would be handed out next.
+
+use std::sync::Arc;
+
+use crate::engine::page;
+use crate::engine::query::Look;
+use crate::engine::rules::due::shown;
+use crate::engine::rules::record::Link;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Status;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::records::Read;
+use crate::engine::view::Deferral;
+use crate::engine::view::MessageStatus;
+use crate::engine::view::MessageView;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
+use crate::queue::Order;
+
+impl Look<'_> {
+    pub(crate) fn messages(&self, from: SequenceNumber, limit: usize) -> Read<Vec<MessageView>> {
+        let mut page = page::Page::new(limit);
+        let mut next = from;
+        while page.has_room() {
+            let Some((sequence, record)) = self.records.message_from(self.queue.id, next)? else {
+                break;
+            };
+            page.add(self.message_view(sequence, record)?);
+            next = SequenceNumber::new(sequence.get() + 1);
+        }
+        Ok(page.views)
+    }
+
+    /// One message of each workflow that offers one.
+    pub(crate) fn offered(&self, limit: usize) -> Read<Vec<MessageView>> {
+        let mut page = page::Page::new(limit);
+        let mut ticket = 0;
+        while page.has_room() {
+            let Some((found, stream)) = self.records.ready_from(self.queue.id, ticket)? else {
+                break;
+            };
+            ticket = found + 1;
+            let key = self.key(stream);
+            let Some((_, sequence)) = self.records.line_from(&key, 0)? else { continue };
+            if let Some(record) = self.records.message(MessageKey { queue: key.queue, sequence })? {
+                page.add(self.message_view(sequence, record)?);
+            }
+        }
+        Ok(page.views)
+    }
+
+    pub(crate) fn line(&self, id: WorkflowId, from: u64, limit: usize) -> Read<Vec<MessageView>> {
+        let key = self.key(Stream::Named(id));
+        let mut page = page::Page::new(limit);
+        let mut next = from;
+        while page.has_room() {
+            let Some((rank, sequence)) = self.records.line_from(&key, next)? else {
+                break;
+            };
+            if let Some(record) = self.records.message(MessageKey { queue: key.queue, sequence })? {
+                page.add(self.message_view(sequence, record)?);
+            }
+            next = rank + 1;
+        }
+        if matches!(self.queue.options.order, Order::After) {
+            self.add_unreached(&key, &mut page)?;
+        }
+        Ok(page.views)
+    }
+
+    /// Adds what waits for the chain in after-order and has no rank: chain by chain, each from the message whose
+    /// predecessor is missing.
+    fn add_unreached(&self, key: &WorkflowKey, page: &mut page::Page) -> Read<()> {
+        let mut from = SequenceNumber::new(0);
+        let mut found = self.records.root_from(key, from)?;
+        if found.is_none() {
+            // Messages that name each other in a circle have no first one.
+            found = self.records.waiting_first(key)?;
+        }
+        while let Some(root) = found {
+            self.add_chain(key, root, page)?;
+            if !page.has_room() {
+                break;
+            }
+            from = from.max(SequenceNumber::new(root.get() + 1));
+            found = self.records.root_from(key, from)?;
+        }
+        Ok(())
+    }
+
+    fn add_chain(&self, key: &WorkflowKey, root: SequenceNumber, page: &mut page::Page) -> Read<()> {
+        let mut next = Some(root);
+        while let Some(sequence) = next.filter(|_| page.has_room()) {
+            let message = self.records.message(MessageKey { queue: key.queue, sequence })?;
+            let Some(message) = message else { break };
+            let follower = self.records.link(key, message.message_id.as_ref())?;
+            page.add(self.message_view(sequence, message)?);
+            let waits = |link: &Link| link.rank.is_none() && link.settled.is_none();
+            next = follower.filter(waits).and_then(|link| link.sequence).filter(|next| *next != root);
+        }
+        Ok(())
+    }
+
+    fn message_view(&self, sequence: SequenceNumber, record: Arc<MessageRecord>) -> Read<MessageView> {
+        let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
+        let content = Arc::unwrap_or_clone(content.expect("every stored message has its content"));
+        let record = Arc::unwrap_or_clone(record);
+        let by_position = matches!(self.queue.options.order, Order::Position { .. });
+        Ok(MessageView {
+            sequence_number: sequence,
+            position: record.rank.filter(|_| by_position && content.workflow_id.is_some()),
+            after: record.after.clone(),
+            status: self.message_status(&record)?,
+            workflow_id: content.workflow_id,
+            message_id: record.message_id,
+            accepted_at: record.accepted_at,
+            expires_at: self.shown(record.expires_at),
+            delivery_count: record.delivery_count,
+            attempts: record.attempts,
+            headers: content.headers,
+            body: content.body,
+        })
+    }
+
+    fn message_status(&self, record: &MessageRecord) -> Read<MessageStatus> {
+        let key = self.key(record.stream.clone());
+        Ok(match &record.status {
+            Status::Ready => match self.is_early(&key, record)? {
+                true => MessageStatus::Deferred { why: Deferral::Early, until: None },
+                false => MessageStatus::Ready,
+            },
+            Status::Scheduled { due } => MessageStatus::Scheduled { until: due.shown(self.now) },
+            Status::Failed { due } => {
+                MessageStatus::Deferred { why: Deferral::Failed, until: self.shown(*due) }
+            }
+            Status::Asked { due, .. } => {
+                MessageStatus::Deferred { why: Deferral::Asked, until: self.shown(*due) }
+            }
+            Status::Locked { .. } => MessageStatus::Locked {
+                until: self.locks.of(&key).map(|(_, lock)| shown(lock.until, self.now)).unwrap_or_default(),
+            },
+            Status::DeadLettered(letter) => MessageStatus::DeadLettered((**letter).clone()),
+        })
+    }
+
+    fn is_early(&self, key: &WorkflowKey, record: &MessageRecord) -> Read<bool> {
+        let Some(rank) = record.rank else { return Ok(true) };
+        let Some(workflow) = self.records.workflow(key)? else {
+            return Ok(false);
+        };
+        let named = matches!(key.stream, Stream::Named(_));
+        Ok(named && (self.is_beyond(&workflow, rank) || self.is_behind_scheduled(key, rank)?))
+    }
+
+    /// Whether a message by position waits for the head of its line, which is scheduled and holds its place.
+    fn is_behind_scheduled(&self, key: &WorkflowKey, rank: u64) -> Read<bool> {
+        if !matches!(self.queue.options.order, Order::Position { .. } | Order::After) {
+            return Ok(false);
+        }
+        let Some((_, sequence)) = self.records.line_from(key, 0)?.filter(|(first, _)| *first < rank) else {
+            return Ok(false);
+        };
+        let head = self.records.message(MessageKey { queue: key.queue, sequence })?;
+        Ok(head.is_some_and(|head| matches!(head.status, Status::Scheduled { .. })))
+    }
+}
