@@ -81,11 +81,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, Failure> {
         Ok(status) => of_status(&remote, status, &Present::here()),
         Err(error) => vec![
             Finding::ok("reachable", remote.url()),
-            Finding::fail(
-                "status",
-                format!("failed to {error}"),
-                "give a key that may: --key-file, SERIATIM_KEY",
-            ),
+            Finding { verdict: Verdict::Fail, ..unknown("status", error) },
         ],
     };
     findings.push(ready(&remote).await);
@@ -95,6 +91,20 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, Failure> {
     findings.push(dead_letters(&remote).await);
     unless_cut_off(findings.iter().try_for_each(|finding| say(&out, finding)))?;
     Ok(findings.iter().all(|finding| finding.verdict != Verdict::Fail))
+}
+
+/// A check that the daemon did not answer, and what helps: only a refusal of the key is mended by another key.
+fn unknown(check: &'static str, error: &RemoteError) -> Finding {
+    let found = format!("not known: failed to {error}");
+    match error.problem().map(|problem| (problem.code.as_str(), problem.status)) {
+        Some(("stopped", _)) => Finding::warn(
+            check,
+            "not known: the engine has stopped",
+            "see to its fault, and start the daemon again",
+        ),
+        Some((_, 401 | 403)) => Finding::warn(check, found, "give a key that may: --key-file, SERIATIM_KEY"),
+        _ => Finding::warn(check, found, "see the daemon's log"),
+    }
 }
 
 fn say(out: &Out, finding: &Finding) -> Result<(), Failure> {
@@ -173,7 +183,7 @@ async fn blocked(remote: &Remote) -> Finding {
             let found = format!("{more}{} {do_not} get on", page.blocked.len());
             Finding::warn("workflows", found, "seriatim blocked")
         }
-        Err(error) => Finding::warn("workflows", error.to_string(), "a key with the right to manage"),
+        Err(error) => unknown("workflows", &error),
     }
 }
 
@@ -183,7 +193,8 @@ async fn dead_letters(remote: &Remote) -> Finding {
             0 => Finding::ok("dead letters", "none"),
             letters => Finding::warn("dead letters", letters.to_string(), "seriatim dlq"),
         },
-        Err(failure) => Finding::warn("dead letters", failure.to_string(), "a key with the right to manage"),
+        Err(Failure::Remote { error, .. }) => unknown("dead letters", &error),
+        Err(failure) => Finding::warn("dead letters", failure.to_string(), "see the daemon's log"),
     }
 }
 
@@ -201,9 +212,7 @@ async fn ready(remote: &Remote) -> Finding {
 async fn definitions(remote: &Remote) -> Finding {
     let DefinitionPage { definitions, problem } = match remote.definitions().await {
         Ok(page) => page,
-        Err(error) => {
-            return Finding::warn("definitions", error.to_string(), "a key with the right to manage");
-        }
+        Err(error) => return unknown("definitions", &error),
     };
     let of_one = definitions.iter().find_map(|definition| {
         let error = definition.problem.as_ref()?;
@@ -221,5 +230,24 @@ async fn definitions(remote: &Remote) -> Finding {
             "seriatim definitions resume QUEUE",
         ),
         None => Finding::ok("definitions", format!("{} loaded", definitions.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use seriatim::wire::Problem;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_asked_for_only_where_one_is_missing() {
+        let told = |code: &str, status: u16| {
+            let problem = Problem { status, ..Problem::new(code, "why") };
+            unknown("workflows", &RemoteError::Problem(Box::new(problem))).told()
+        };
+        assert!(told("forbidden", 403).contains("--key-file"));
+        let stopped = told("stopped", 503);
+        assert!(!stopped.contains("key") && stopped.contains("the engine has stopped"), "{stopped}");
+        assert!(!told("busy", 503).contains("key"));
     }
 }

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use indicatif::ProgressBar;
 use indicatif::ProgressDrawTarget;
 use indicatif::ProgressStyle;
+use seriatim::OpenError;
 use seriatim::Verification;
 use seriatim::VerifyProgress;
 use seriatim::VerifyStep;
@@ -18,12 +19,23 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, Failure> {
     let bar = Bar::new();
     let found = seriatim::verify(&arguments.file, |progress| bar.show(progress));
     bar.end();
-    let found = found?;
+    let found = found.map_err(unopened)?;
     match arguments.json {
         true => println!("{}", serde_json::to_string(&found)?),
         false => print(arguments, &found),
     }
     Ok(found.is_sound())
+}
+
+/// A file that is too damaged to be read is found to be damaged, which is what was asked.
+fn unopened(error: OpenError) -> Failure {
+    match error {
+        OpenError::Damaged { path, detail } => {
+            let what = "nothing more can be told of what it holds; restore a backup";
+            Failure::Refused(format!("verify {}: it is damaged: {detail}; {what}", path.display()))
+        }
+        error => error.into(),
+    }
 }
 
 fn print(arguments: &VerifyArguments, found: &Verification) {

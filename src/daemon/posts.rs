@@ -51,6 +51,7 @@ pub(crate) fn dispatch_of(definition: &Definition, site: &Site) -> Result<Dispat
 pub(crate) fn site_of(definition: &Definition, home: &Home, intake: &Intake, clock: &Arc<dyn Clock>) -> Site {
     let intake = intake.clone();
     Site {
+        queue: definition.name.clone(),
         store_id: home.memory().store_id(),
         by_position: matches!(definition.options.order, Order::Position { .. }),
         place: Arc::new(move |queue, message| intake.place(queue, message)),

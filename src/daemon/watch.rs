@@ -19,14 +19,17 @@ use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::systemd;
 use crate::daemon::tell::tell;
 use crate::definition::Definitions;
+use crate::engine::Client;
 use crate::engine::Event;
 use crate::engine::EventKind;
+use crate::engine::HoldCause;
 use crate::engine::Missed;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
 use crate::wire::WireTime;
+use crate::wire::plural::spanned;
 use crate::wire::views::HoldWord;
 
 /// Reads the definitions again: a whole valid set takes the place of the old one, or nothing changes and the reason is
@@ -140,7 +143,7 @@ pub(crate) async fn follow_troubles(house: Arc<House>) {
             _ = client.ended() => return,
             event = events.next() => match event {
                 Some(Ok(event)) => {
-                    log(&event);
+                    log(&client, &event).await;
                     house.lookout.note(&event);
                 }
                 Some(Err(Missed(_))) => is_walked = false,
@@ -178,7 +181,7 @@ pub(crate) async fn follow_troubles(house: Arc<House>) {
 }
 
 /// One line for whatever keeps a workflow from going on: where, why, and what happens next.
-fn log(event: &Event) {
+async fn log(client: &Client, event: &Event) {
     let (queue, workflow) = (event.queue.as_str(), event.workflow.as_ref().map(WorkflowId::as_str));
     let sequence = event.sequence_number.map(SequenceNumber::get);
     match &event.kind {
@@ -188,20 +191,76 @@ fn log(event: &Event) {
         }
         EventKind::Held { cause, reason } => {
             let held = HoldWord::show(cause).0.kind().as_str();
-            let next = "nothing by itself: retry, skip or resume it";
+            let next = after_hold(cause);
             tracing::warn!(queue, workflow, sequence, held, cause = reason, next, "a workflow is held");
         }
         EventKind::Gap { since } => {
-            let (since, next) = (
-                WireTime(*since).to_string(),
-                "what its queue says: wait on, hold it or skip what is missing",
-            );
-            tracing::warn!(queue, workflow, since, next, "a predecessor has not come in time");
+            let (since, missing) = (WireTime(*since).to_string(), missing(client, event).await);
+            let next = "send it, or see `seriatim gap show`: declare it void, or skip it";
+            tracing::warn!(queue, workflow, since, missing, next, "a predecessor has not come in time");
+        }
+        EventKind::GapSkipped { from, to } => {
+            let missing = spanned("position", *from, *to);
+            let next = "what still comes there is dead-lettered";
+            tracing::warn!(queue, workflow, missing, next, "what was missing is given up");
         }
         EventKind::DeadLettered { reason } => {
             let next = "redrive or purge it";
             tracing::warn!(queue, workflow, sequence, cause = reason, next, "a message was dead-lettered");
         }
         _ => {}
+    }
+}
+
+/// What helps a workflow that is held, for each cause.
+fn after_hold(cause: &HoldCause) -> &'static str {
+    match cause {
+        HoldCause::Operator => "nothing by itself: resume it",
+        HoldCause::Spent(_) => "nothing by itself: retry, skip or resume it",
+        HoldCause::Gap => {
+            "it goes on when what is missing comes; or declare that void, skip the gap, or resume the workflow"
+        }
+        HoldCause::Predecessor(_) => "nothing by itself: resume it, or resume it with --redrive",
+        HoldCause::Quarantine(_) => {
+            "what is sent to it is dead-lettered: resume it, or resume it with --redrive"
+        }
+        HoldCause::Redriving => "it resumes by itself when its dead letters are back in place",
+    }
+}
+
+/// What a workflow waits for, as far as a look tells: its queue's policy may have given it up already.
+async fn missing(client: &Client, event: &Event) -> Option<String> {
+    let queue = client.queue(event.queue.as_str()).ok()?;
+    let view = queue.workflow(event.workflow.as_ref()?.as_str()).ok()?.view().await.ok()??;
+    let gap = view.gap?;
+    match (gap.first_missing, gap.first_waiting, gap.missing_predecessor) {
+        (Some(first), waiting, _) => Some(spanned(
+            "position",
+            first,
+            waiting.map_or(first, |waiting| waiting.saturating_sub(1).max(first)),
+        )),
+        (None, _, predecessor) => predecessor.map(|id| format!("message {id:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skip_is_proposed_only_where_the_head_can_be_skipped() {
+        let number = SequenceNumber::new(1);
+        assert!(after_hold(&HoldCause::Spent(number)).contains("retry, skip"));
+        let others = [
+            HoldCause::Operator,
+            HoldCause::Gap,
+            HoldCause::Predecessor(number),
+            HoldCause::Quarantine(number),
+            HoldCause::Redriving,
+        ];
+        for cause in others {
+            let next = after_hold(&cause);
+            assert!(!next.contains("retry") && !next.contains("skip or"), "{cause:?}: {next}");
+        }
     }
 }

@@ -107,10 +107,12 @@ pub(crate) fn rate(
         }
         return None;
     };
-    match rate.value.parse::<Rate>() {
-        Ok(rate) => Some(Rate { burst: value(burst), ..rate }),
+    let read = rate.value.parse::<Rate>().map(|rate| Rate { burst: value(burst), ..rate });
+    match read.and_then(|rate| rate.check().map(|()| rate)) {
+        Ok(rate) => Some(rate),
         Err(misuse) => {
-            mistakes.add(&rate.span, misuse.to_string());
+            let of_burst = burst.as_ref().filter(|_| misuse.field() == "burst");
+            mistakes.add(of_burst.map_or(&rate.span, |burst| &burst.span), misuse.to_string());
             None
         }
     }

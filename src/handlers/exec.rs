@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use bytes::Bytes;
+use rustix::process::Signal;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 
@@ -42,6 +44,9 @@ const BAD_DATA_REASON: &str = "DeadLetteredByHandler";
 
 /// Why an attempt has failed that outlasted the drain.
 pub(super) const GIVEN_UP: &str = "terminated: the daemon was stopped, and its drain time was over";
+
+/// The same of a program that did not end when it was asked to.
+const GIVEN_UP_AND_KILLED: &str = "killed: the daemon was stopped, its drain time was over, and the program did not end when it was asked to";
 
 /// What is run, and how.
 #[derive(Clone, Debug)]
@@ -182,6 +187,7 @@ impl Exec {
         let what = match ran.end {
             End::Exited => told(&ran.status),
             End::LockLost => "its lock was lost".to_owned(),
+            End::GivenUp if ran.was_killed() => GIVEN_UP_AND_KILLED.to_owned(),
             End::GivenUp => GIVEN_UP.to_owned(),
             End::TimedOut => format!("timed out after {}", WireDuration(self.timeout)),
         };
@@ -213,6 +219,11 @@ impl Ran {
         output::of_both(&mut self.output, &mut self.errors)
     }
 
+    fn was_killed(&self) -> bool {
+        let signal = self.status.as_ref().ok().and_then(ExitStatusExt::signal);
+        signal == Some(Signal::KILL.as_raw())
+    }
+
     /// The last line it complained.
     fn last_words(&mut self) -> Option<String> {
         self.errors.last_line().map(|line| answer::legible(line.text))
@@ -228,7 +239,8 @@ impl Handler<Raw> for Exec {
                 true => {
                     let message = context.message();
                     let (program, sequence) = (self.program.name(), message.sequence_number);
-                    tracing::warn!(program, %sequence, "terminating a program that still runs: the drain time is over");
+                    let queue = self.site.queue.as_str();
+                    tracing::warn!(queue, program, %sequence, "terminating a program that still runs: the drain time is over");
                     End::GivenUp
                 }
                 false => End::LockLost,
@@ -237,7 +249,8 @@ impl Handler<Raw> for Exec {
         let ran = match self.run(body.0, variables, ended).await {
             Ok(ran) => ran,
             Err(not) if not.is_shortage => {
-                self.shortage.note(self.site.clock.elapsed(), self.program.name(), &not.why);
+                let names = (self.site.queue.as_str(), self.program.name());
+                self.shortage.note(self.site.clock.elapsed(), names, &not.why);
                 return Err(Failure::unbegun(not.why));
             }
             Err(not) => return Err(Failure::new(not.why)),

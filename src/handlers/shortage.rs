@@ -37,7 +37,7 @@ struct State {
 
 impl Shortage {
     /// Notes that a program could not be started. Those that fail during a pause were handed out before it.
-    pub(crate) fn note(&self, elapsed: Duration, program: &str, why: &str) {
+    pub(crate) fn note(&self, elapsed: Duration, (queue, program): (&str, &str), why: &str) {
         let mut state = self.state();
         if state.until <= elapsed {
             state.pause = (state.pause * 2).clamp(limits::START_PAUSE_MIN, limits::START_PAUSE_MAX);
@@ -48,6 +48,7 @@ impl Shortage {
             state.logged_at = Some(elapsed);
             let pause = state.pause;
             tracing::error!(
+                queue,
                 program,
                 why,
                 ?pause,
@@ -80,8 +81,8 @@ mod tests {
     fn a_pause_grows_to_its_bound_and_begins_anew_after_a_start() {
         let (shortage, mut elapsed, mut pauses) = (Shortage::default(), Duration::from_secs(5), Vec::new());
         for _ in 0..12 {
-            shortage.note(elapsed, "sh", "no room");
-            shortage.note(elapsed, "sh", "no room");
+            shortage.note(elapsed, ("q", "sh"), "no room");
+            shortage.note(elapsed, ("q", "sh"), "no room");
             let (until, _) = shortage.pauses_until(elapsed).expect("it pauses");
             pauses.push((until - elapsed).as_millis());
             assert!(shortage.pauses_until(until).is_none());
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!(pauses[..4], [100, 200, 400, 800], "failures of one hand-out count once");
         assert_eq!(pauses.last(), Some(&limits::START_PAUSE_MAX.as_millis()));
         shortage.note_start();
-        shortage.note(elapsed, "sh", "no room");
+        shortage.note(elapsed, ("q", "sh"), "no room");
         assert_eq!(
             shortage.pauses_until(elapsed).map(|(until, _)| until),
             Some(elapsed + limits::START_PAUSE_MIN)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::error::Misuse;
+use crate::id::QueueName;
 use crate::message::Message;
 
 /// Gives a message that an answer sends its workflow and position, as the definition of its queue says.
@@ -12,6 +13,8 @@ pub(crate) type Placing = Arc<dyn Fn(&str, Message) -> Result<Message, Misuse> +
 /// What the daemon tells the handlers of one queue.
 #[derive(Clone)]
 pub(crate) struct Site {
+    /// The queue, for log lines.
+    pub(crate) queue: QueueName,
     /// The store's ID: every child carries it, so that a child of a daemon that died is found.
     pub(crate) store_id: String,
     /// Whether the queue is ordered by position, so that a message's rank is its position.

@@ -9,7 +9,7 @@ use crate::house::House;
 const STUBBORN: &str = "[[handler]]\nexec = [\"sh\", \"-c\", \"trap 'echo asked >> asked' TERM; echo $$ > pid; \
     echo > up; while true; do sleep 0.05; done\"]\n";
 
-const REASON: &str = "terminated: the daemon was stopped, and its drain time was over";
+const REASON: &str = "killed: the daemon was stopped, its drain time was over, and the program did not end when it was asked to";
 
 #[test]
 fn a_program_that_outlasts_the_drain_is_asked_to_end_then_killed_and_its_attempt_says_why() {
@@ -30,7 +30,8 @@ fn a_program_that_outlasts_the_drain_is_asked_to_end_then_killed_and_its_attempt
     assert!(!std::path::Path::new("/proc").join(pid.trim()).exists(), "and then killed");
     let log = std::fs::read_to_string(&log).expect("there is a log");
     let said = "terminating a program that still runs: the drain time is over";
-    assert_eq!(log.lines().filter(|line| line.contains(" WARN ") && line.contains(said)).count(), 1, "{log}");
+    let is_said = |line: &&str| line.contains(" WARN ") && line.contains(said) && line.contains("orders");
+    assert_eq!(log.lines().filter(is_said).count(), 1, "{log}");
     house.write("orders.toml", "");
     let daemon = house.start();
     let shown = daemon.json("GET", "/v1/queues/orders/messages?from=0&limit=10", &Value::Null);

@@ -322,3 +322,16 @@ fn one_file_has_so_many_mistakes_and_no_more() {
     let text: String = (0..500).map(|number| format!("x{number} = 1\n")).collect();
     assert_eq!(mistakes(&text).len(), crate::limits::MISTAKES_MAX);
 }
+
+#[test]
+fn a_rate_of_nothing_is_told_beside_other_mistakes() {
+    let text = "[delivery]\nrate = \"0/s\"\nlock = \"1ms\"\n[[handler]]\nexec = [\"sh\"]\nrate = \"5/s\"\nburst = 0\n";
+    assert_eq!(
+        mistakes(text),
+        [
+            "2:8: rate must be 1 to 1000000 messages",
+            "3:8: `lock` must be from 1s to 12h",
+            "7:9: `burst` must be from 1 to 1000000",
+        ]
+    );
+}

@@ -99,7 +99,8 @@ impl Keeper {
         if *self.stop.borrow() {
             return;
         }
-        tracing::warn!(program = self.crew.name(), deaths, why, "a persistent handler ended");
+        let (queue, program) = (self.crew.queue(), self.crew.name());
+        tracing::warn!(queue, program, deaths, why, "a persistent handler ended");
         let Some(rest) = rest_after(deaths) else { return };
         let told = format!("{why}; it ended {deaths} times in a row without an answer");
         self.crew.rest(self.seat, rest, told);
@@ -228,7 +229,8 @@ impl Keeper {
             let ended = lines.next(|line| {
                 self.crew.complained(self.seat, &String::from_utf8_lossy(line));
                 let line = answer::legible(line);
-                tracing::info!(line, "a persistent handler said");
+                let (queue, program) = (self.crew.queue(), self.crew.name());
+                tracing::info!(queue, program, line, "a persistent handler said");
                 *last_words.lock().unwrap_or_else(PoisonError::into_inner) = line;
             });
             match ended.await {

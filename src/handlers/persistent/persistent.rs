@@ -207,8 +207,13 @@ impl Taker for Persistent {
             board.ids()
         });
         if !numbers.is_empty() {
-            let (program, messages) = (self.crew.name(), numbers.len());
-            tracing::warn!(program, messages, "terminating programs that still run: the drain time is over");
+            let (queue, program, messages) = (self.crew.queue(), self.crew.name(), numbers.len());
+            tracing::warn!(
+                queue,
+                program,
+                messages,
+                "terminating programs that still run: the drain time is over"
+            );
         }
         // Their keepers ask them to end, and kill them if they do not.
         numbers.into_iter().for_each(|number| self.crew.withdraw(number, GIVEN_UP, |_| ()));
@@ -233,6 +238,11 @@ impl Crew {
         self.site.clock.elapsed()
     }
 
+    /// The queue whose messages it handles, for people.
+    pub(super) fn queue(&self) -> &str {
+        self.site.queue.as_str()
+    }
+
     /// The program's name, for people.
     pub(super) fn name(&self) -> &str {
         self.program.name()
@@ -249,7 +259,7 @@ impl Crew {
     /// Notes that the daemon lacks something to start a child; says how long it is not tried again.
     pub(super) fn note_shortage(&self, seat: usize, why: String) -> Duration {
         let now = self.now();
-        self.shortage.note(now, self.name(), &why);
+        self.shortage.note(now, (self.queue(), self.name()), &why);
         let until = self.shortage.pauses_until(now).map_or(now + limits::START_PAUSE_MIN, |(until, _)| until);
         self.with_board(|board| board.rest_until(seat, Rest { until, why, is_shortage: true }, now));
         until - now

@@ -14,6 +14,7 @@ use crate::handlers::exec::Exec;
 use crate::handlers::group::REFUSED;
 use crate::handlers::site::Site;
 use crate::handlers::tests::stage::script;
+use crate::id::QueueName;
 use crate::message::Message;
 use crate::processor::Processor;
 use crate::queue::QueueOptions;
@@ -40,6 +41,7 @@ async fn with_five(clock: &ManualClock) -> (crate::engine::Engine, Queue, tempfi
         queue.send(Message::new("body").workflow(format!("w{number}"))).await.unwrap();
     }
     let site = Site {
+        queue: QueueName::new("q").unwrap(),
         store_id: format!("gated-{}", std::process::id()),
         by_position: false,
         place: Arc::new(|_, message| Ok(message)),

@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use crate::engine::Queue;
 use crate::handlers::exec::ExecOptions;
 use crate::handlers::site::Site;
+use crate::id::QueueName;
 use crate::limits;
 use crate::message::Message;
 use crate::processor::Context;
@@ -49,6 +50,7 @@ impl Stage {
         let queue = engine.client().create_queue("orders", QueueOptions::default()).await.unwrap();
         let folder = TempDir::new().unwrap();
         let site = Site {
+            queue: QueueName::new("orders").unwrap(),
             store_id: format!("store-{}-{}", std::process::id(), folder.path().display()),
             by_position: false,
             place: Arc::new(|_, message| Ok(message)),
