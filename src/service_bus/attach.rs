@@ -73,14 +73,19 @@ impl Talk {
         }
         match Address::read(address) {
             Address::Tokens => self.accept_requests(link, &attach, Node::Tokens),
-            Address::Management(path) => self.resolve(link, path, move |talk, entity| {
-                talk.accept_requests(link, &attach, Node::Management(Box::new(entity)));
-            }),
+            Address::Management(path) => {
+                self.resolve(link, (path, Right::Listen), move |talk, entity| {
+                    match talk.may_attach_management(&entity) {
+                        Ok(()) => talk.accept_requests(link, &attach, Node::Management(Box::new(entity))),
+                        Err(refusal) => talk.refuse(link, refusal),
+                    }
+                });
+            }
             Address::Entity(path) if path.is_dead_letters => {
                 let refusal = Refusal::new(condition::NOT_ALLOWED, "nobody sends to dead letters");
                 self.refuse(link, refusal);
             }
-            Address::Entity(path) => self.resolve(link, path, move |talk, entity| {
+            Address::Entity(path) => self.resolve(link, (path, Right::Send), move |talk, entity| {
                 talk.accept_sender(link, &attach, entity);
             }),
         }
@@ -90,7 +95,7 @@ impl Talk {
     fn resolve(
         &mut self,
         link: LinkId,
-        path: EntityPath,
+        (path, right): (EntityPath, Right),
         found: impl FnOnce(&mut Talk, Entity) + Send + 'static,
     ) {
         let shared = self.shared.clone();
@@ -99,7 +104,7 @@ impl Talk {
             move |talk: &mut Talk| match entity {
                 _ if !talk.is_pending(link) => {}
                 Ok(entity) => found(talk, entity),
-                Err(refusal) => talk.refuse(link, refusal),
+                Err(refusal) => talk.refuse(link, talk.unfound(&path, right, refusal)),
             }
         });
     }
@@ -138,7 +143,7 @@ impl Talk {
             }
             Address::Entity(path) => match selection::judge(&mut attach) {
                 Err(refusal) => self.refuse(link, refusal),
-                Ok(()) => self.resolve(link, path, move |talk, entity| {
+                Ok(()) => self.resolve(link, (path, Right::Listen), move |talk, entity| {
                     talk.attach_to_messages(link, attach, entity);
                 }),
             },

@@ -10,6 +10,7 @@ use crate::limits;
 use crate::sas::Right;
 use crate::sas::Rights;
 use crate::service_bus::address::Address;
+use crate::service_bus::address::EntityPath;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::Link;
 use crate::service_bus::links::Node;
@@ -42,6 +43,12 @@ impl Grants {
             };
             is_below && rights.until > now && rights.allows(right, queue)
         })
+    }
+
+    /// Whether one of them reaches a queue of this name now, whatever it allows there.
+    fn reaches(&self, queue: &str, now: Timestamp) -> bool {
+        let shown = self.by_path.values().filter(|rights| rights.until > now);
+        shown.chain(&self.of_key).any(|rights| rights.reaches(queue))
     }
 }
 
@@ -108,10 +115,26 @@ impl Talk {
         let path = format!("{}{dead_letters}{below}", queue.to_ascii_lowercase());
         match self.grants.allows(right, &path, queue, self.shared.clock.now()) {
             true => Ok(()),
-            false => {
-                let why = format!("nothing this connection has shown allows to {} on {path}", right.as_str());
-                Err(Refusal::new(condition::UNAUTHORIZED, why))
-            }
+            false => Err(no_right(right, &path)),
+        }
+    }
+
+    /// Refuses the management links of an entity to whom nothing there is allowed.
+    pub(crate) fn may_attach_management(&self, entity: &Entity) -> Result<(), Refusal> {
+        let listens = self.may_over_management(entity, Right::Listen);
+        listens.or_else(|refusal| self.may_over_management(entity, Right::Send).map_err(|_| refusal))
+    }
+
+    /// Whether it may hear that there is no queue of a name: who has no right for it is refused as if there were one.
+    pub(crate) fn may_know(&self, queue: &str) -> bool {
+        self.shared.signatures.is_none() || self.grants.reaches(queue, self.shared.clock.now())
+    }
+
+    /// What is said of an entity that cannot be found.
+    pub(crate) fn unfound(&self, path: &EntityPath, right: Right, refusal: Refusal) -> Refusal {
+        match refusal.condition == condition::NOT_FOUND && !self.may_know(&path.queue) {
+            true => no_right(right, &path.queue.to_ascii_lowercase()),
+            false => refusal,
         }
     }
 
@@ -131,10 +154,7 @@ impl Talk {
             Link::Browser(browser) => self.may(&browser.entity, Right::Listen).err(),
             Link::Requests(requests) => match &requests.node {
                 Node::Tokens => None,
-                Node::Management(entity) => {
-                    let listens = self.may_over_management(entity, Right::Listen);
-                    listens.or_else(|_| self.may_over_management(entity, Right::Send)).err()
-                }
+                Node::Management(entity) => self.may_attach_management(entity).err(),
             },
             Link::Pending | Link::Replies(_) => None,
         };
@@ -142,4 +162,9 @@ impl Talk {
             self.links.iter().filter_map(|(id, link)| Some((*id, is_over(link)?))).collect();
         over.into_iter().for_each(|(link, refusal)| self.detach(link, refusal));
     }
+}
+
+fn no_right(right: Right, path: &str) -> Refusal {
+    let why = format!("nothing this connection has shown allows to {} on {path}", right.as_str());
+    Refusal::new(condition::UNAUTHORIZED, why)
 }

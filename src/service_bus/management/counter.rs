@@ -81,7 +81,11 @@ impl Talk {
         let shared = self.shared.clone();
         self.start(async move {
             let found = shared.entity(&path).await.map(drop);
-            move |talk: &mut Talk| talk.reply(reply_link, tokens::answer(&request, found))
+            move |talk: &mut Talk| {
+                // Who has no right for a queue of that name does not hear whether there is one.
+                let found = if talk.may_know(&path.queue) { found } else { Ok(()) };
+                talk.reply(reply_link, tokens::answer(&request, found));
+            }
         });
     }
 

@@ -18,11 +18,14 @@ use crate::service_bus::tests::wire::map;
 
 const LATER: u64 = 10_000_000_000;
 
-/// An endpoint with the key `shop`, which reaches the queue `q`, and another queue.
+/// An endpoint with the key `shop`, which reaches the queue `q` and one that is not there, and another queue.
 async fn host(rights: &str) -> Host {
     let mut file = tempfile::NamedTempFile::new().unwrap();
-    write!(file, "[[key]]\nname = \"shop\"\nkey_env = \"K\"\nrights = [{rights}]\nqueues = [\"q\"]\n")
-        .unwrap();
+    write!(
+        file,
+        "[[key]]\nname = \"shop\"\nkey_env = \"K\"\nrights = [{rights}]\nqueues = [\"q\", \"gone\"]\n"
+    )
+    .unwrap();
     let keys = Keys::read(file.path(), |_| Some(KEY.to_owned())).unwrap();
     let (engine, clock) = crate::testing::engine().await.unwrap();
     let options = EndpointOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
@@ -89,4 +92,32 @@ async fn a_token_for_a_queue_that_is_not_there_is_answered_with_404_and_a_senten
     assert!(refused.description.starts_with("The messaging entity"), "{refused:?}");
     let wrong = client.put_token("amqp://localhost/q", "SharedAccessSignature x").await;
     assert_eq!((wrong.status, wrong.condition.as_str()), (401, "amqp:unauthorized-access"));
+}
+
+#[tokio::test]
+async fn who_has_no_right_for_a_queue_does_not_hear_whether_there_is_one() {
+    let host = host("\"send\", \"listen\"").await;
+    let mut client = host.client_as("PLAIN", &plain("shop", KEY)).await.unwrap();
+    let mut handle = 0;
+    let mut heard = Vec::new();
+    for address in ["other", "nope", "gone"] {
+        for management in ["", "/$management"] {
+            let attached =
+                client.attach_sender(handle, vec![Value::from(&*format!("{address}{management}"))]).await;
+            let (condition, text) = client.refusal(&attached).await;
+            heard.push((condition, text.replace(address, "NAME")));
+            handle += 1;
+        }
+        let resource = format!("amqp://localhost/{address}");
+        let taken = client.put_token(&resource, &token(KEY, "shop", &resource, LATER)).await;
+        heard.push((taken.condition.clone(), taken.status.to_string()));
+    }
+    assert_eq!(heard[0].0, "amqp:unauthorized-access");
+    assert_eq!(heard[..3], heard[3..6], "one that is there and one that is not");
+    assert_eq!(
+        (heard[6].0.as_str(), heard[7].0.as_str()),
+        ("amqp:not-found", "amqp:not-found"),
+        "who has one hears it"
+    );
+    assert_eq!(heard[8].0, "amqp:not-found");
 }
