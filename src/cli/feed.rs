@@ -44,7 +44,6 @@ struct Tally {
     duplicate: u64,
     already_settled: u64,
     dead_lettered: u64,
-    quarantined: u64,
     refused: u64,
     left_out: u64,
 }
@@ -129,7 +128,6 @@ impl Feed {
                 Ok(ReceiptStatus::Duplicate) => tally.duplicate += 1,
                 Ok(ReceiptStatus::AlreadySettled) => tally.already_settled += 1,
                 Ok(ReceiptStatus::DeadLettered) => tally.dead_lettered += 1,
-                Ok(ReceiptStatus::Quarantined) => tally.quarantined += 1,
                 Err(problem) => self.refuse(*number, &problem, tally)?,
             }
         }
@@ -209,13 +207,11 @@ fn is_final(problem: &&Problem) -> bool {
 
 impl Tally {
     fn told(&self) -> String {
-        let Tally { lines, accepted, duplicate, already_settled, dead_lettered, .. } = self;
-        let Tally { quarantined, refused, left_out, .. } = self;
+        let Tally { lines, accepted, duplicate, already_settled, dead_lettered, refused, left_out } = self;
         let others = [
             (duplicate, "sent before"),
             (already_settled, "settled before"),
             (dead_lettered, "dead-lettered"),
-            (quarantined, "quarantined"),
             (left_out, "left out"),
             (refused, "REFUSED"),
         ];

@@ -66,11 +66,6 @@ fn told(queue: &str, receipt: &ReceiptView) -> String {
         ReceiptStatus::DeadLettered => {
             format!("stored as dead letter {number}: its place was given up before it came")
         }
-        ReceiptStatus::Quarantined => {
-            format!(
-                "stored as {number}, which goes to the dead letters: its workflow is quarantined until it is resumed"
-            )
-        }
     }
 }
 

@@ -29,8 +29,6 @@ pub enum ReceiptStatus {
     AlreadySettled,
     /// It is stored as a dead letter: its place was given up before it came.
     DeadLettered,
-    /// It is stored, and its workflow is quarantined: it goes to the dead letters, unless somebody resumes that before.
-    Quarantined,
 }
 
 /// What became of one line of messages that were sent as lines.

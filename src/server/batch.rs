@@ -253,9 +253,6 @@ pub(crate) fn write_receipt(answers: &mut Vec<u8>, receipt: Receipt) {
         Receipt::DeadLettered(number) => {
             writeln!(answers, "{{\"sequence_number\":{number},\"status\":\"dead_lettered\"}}")
         }
-        Receipt::Quarantined(number) => {
-            writeln!(answers, "{{\"sequence_number\":{number},\"status\":\"quarantined\"}}")
-        }
     };
     written.expect("a vector takes what is written");
 }

@@ -73,8 +73,6 @@ pub(crate) enum ReceiptWord {
     AlreadySettled,
     /// It is stored as a dead letter: its place was given up before it came.
     DeadLettered,
-    /// It is stored, and its workflow is quarantined: it goes to the dead letters, unless somebody resumes that before.
-    Quarantined,
 }
 
 /// One line of the answer to a batch.
@@ -101,7 +99,6 @@ impl ReceiptAnswer {
             Receipt::Duplicate(_) => ReceiptWord::Duplicate,
             Receipt::AlreadySettled => ReceiptWord::AlreadySettled,
             Receipt::DeadLettered(_) => ReceiptWord::DeadLettered,
-            Receipt::Quarantined(_) => ReceiptWord::Quarantined,
         };
         ReceiptAnswer { sequence_number: receipt.sequence_number().map(|number| number.get()), status }
     }
@@ -160,7 +157,7 @@ async fn send_one(
     };
     let answer = ReceiptAnswer::show(receipt);
     let status = match answer.status {
-        ReceiptWord::Accepted | ReceiptWord::DeadLettered | ReceiptWord::Quarantined => StatusCode::CREATED,
+        ReceiptWord::Accepted | ReceiptWord::DeadLettered => StatusCode::CREATED,
         ReceiptWord::Duplicate | ReceiptWord::AlreadySettled => StatusCode::OK,
     };
     Ok(json_as(status, &answer))

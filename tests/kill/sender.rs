@@ -97,7 +97,7 @@ async fn send_batch(load: &Load, names: Vec<Name>) -> bool {
 
 fn answers(sent: Result<Vec<Receipt>, SendError>, count: usize) -> Result<Vec<Answer>, String> {
     let answer = |receipt: Receipt| match receipt {
-        Receipt::Accepted(number) | Receipt::Quarantined(number) => Answer::Accepted(Some(number.get())),
+        Receipt::Accepted(number) => Answer::Accepted(Some(number.get())),
         Receipt::Duplicate(number) => Answer::Duplicate(number.get()),
         Receipt::AlreadySettled => Answer::AlreadySettled,
         Receipt::DeadLettered(_) => Answer::Refused,

@@ -177,7 +177,7 @@ impl Drive {
             message = message.time_to_live(Duration::from_millis(lives));
         }
         let sent = match self.queue.send(message).await {
-            Ok(Receipt::Accepted(number) | Receipt::Quarantined(number)) => Sent::Accepted(number.get()),
+            Ok(Receipt::Accepted(number)) => Sent::Accepted(number.get()),
             Ok(Receipt::Duplicate(number)) => Sent::Duplicate(number.get()),
             Ok(Receipt::DeadLettered(number)) => Sent::DeadLettered(number.get()),
             Ok(Receipt::AlreadySettled) => Sent::AlreadySettled,

@@ -202,22 +202,6 @@ async fn o6_quarantine_dead_letters_all_that_follows_and_redrives_it_in_place() 
     assert_eq!(house.drain().await, ["1", "2", "3", "4"]);
 }
 
-#[tokio::test]
-async fn o6_who_sends_into_a_quarantined_workflow_is_told() {
-    let house = House::new(twice(Spent::Quarantine)).await;
-    spend_the_first(&house).await;
-    let message = |position| Message::new("x").workflow("w").position(position);
-    let told = house.queue.send_batch(vec![message(4), message(5)]).await.unwrap();
-    assert!(matches!(told[..], [Receipt::Quarantined(_), Receipt::Quarantined(_)]), "{told:?}");
-    assert!(house.next().await.is_none());
-    let late = house.queue.send(message(4)).await.unwrap();
-    assert!(matches!(late, Receipt::DeadLettered(_)), "its place was given up: {late:?}");
-    let other = house.queue.send(Message::new("x").workflow("v").position(1)).await.unwrap();
-    assert!(matches!(other, Receipt::Accepted(_)), "other workflows know nothing of it: {other:?}");
-    house.queue.workflow("w").unwrap().resume().await.unwrap();
-    assert!(matches!(house.queue.send(message(6)).await.unwrap(), Receipt::Accepted(_)));
-}
-
 fn gap(then: GapThen) -> QueueOptions {
     QueueOptions { gap: GapPolicy { wait: seconds(10), then }, ..QueueOptions::by_position() }
 }

@@ -16,19 +16,15 @@ pub enum Receipt {
     AlreadySettled,
     /// It is stored as a dead letter: its place was given up before it came.
     DeadLettered(SequenceNumber),
-    /// It is stored under this number, and its workflow is quarantined: it goes to the dead letters, unless somebody resumes
-    /// the workflow before.
-    Quarantined(SequenceNumber),
 }
 
 impl Receipt {
     /// The number of the stored message, unless its place was completed before.
     pub fn sequence_number(&self) -> Option<SequenceNumber> {
         match self {
-            Receipt::Accepted(number)
-            | Receipt::Duplicate(number)
-            | Receipt::DeadLettered(number)
-            | Receipt::Quarantined(number) => Some(*number),
+            Receipt::Accepted(number) | Receipt::Duplicate(number) | Receipt::DeadLettered(number) => {
+                Some(*number)
+            }
             Receipt::AlreadySettled => None,
         }
     }

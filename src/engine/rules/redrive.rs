@@ -99,8 +99,7 @@ impl Step<'_> {
         workflow.list_dead_letter(self, sequence, message, false)?;
         workflow.erase(self, sequence, message, ending)?;
         workflow.close(self)?;
-        let receipt = self.accept(queue, new)?;
-        let new_sequence = receipt.sequence_number().expect("an accepted message has its number");
+        let new_sequence = self.accept(queue, new)?;
         let redriven = EventKind::Redriven { in_place: false };
         self.tell(&queue.name, workflow_id.as_ref(), Some(new_sequence), redriven);
         Ok(Redriven::AsNew(new_sequence))
@@ -122,7 +121,7 @@ impl Step<'_> {
 
 impl Workflow {
     /// Whether whatever comes back would go to the dead letters again.
-    pub(crate) fn is_quarantined(&self) -> bool {
+    fn is_quarantined(&self) -> bool {
         self.record.holds.has(HoldKind::Quarantine)
     }
 

@@ -392,7 +392,6 @@ fn answered() -> Answered {
         Receipt::Duplicate(number(2)),
         Receipt::AlreadySettled,
         Receipt::DeadLettered(number(3)),
-        Receipt::Quarantined(number(4)),
     ];
     Answered { digest: 300, receipts, until: at(9) }
 }

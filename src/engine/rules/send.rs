@@ -114,7 +114,7 @@ impl Step<'_> {
             receipts.push(match verdict {
                 Verdict::Duplicate(first) => Receipt::Duplicate(first),
                 Verdict::AlreadySettled => Receipt::AlreadySettled,
-                Verdict::Accept => self.accept(&queue, message)?,
+                Verdict::Accept => Receipt::Accepted(self.accept(&queue, message)?),
                 Verdict::DeadLetter(reason) => {
                     Receipt::DeadLettered(self.accept_as_dead_letter(&queue, message, reason)?)
                 }
@@ -123,16 +123,12 @@ impl Step<'_> {
         Ok(receipts)
     }
 
-    pub(crate) fn accept(&mut self, queue: &Arc<QueueRecord>, new: NewMessage) -> Read<Receipt> {
+    pub(crate) fn accept(&mut self, queue: &Arc<QueueRecord>, new: NewMessage) -> Read<SequenceNumber> {
         let sequence = self.next_sequence()?;
         self.tally(queue.id)?.counts.accepted += 1;
         self.remember_id(queue, sequence, &new)?;
         let mut workflow = Workflow::open(self, queue, stream_of(queue, sequence, &new))?;
         let is_behind = workflow.is_offering();
-        let receipt = match workflow.is_quarantined() {
-            true => Receipt::Quarantined(sequence),
-            false => Receipt::Accepted(sequence),
-        };
         let (message, content) = record_of(self, &workflow, sequence, new);
         let message = Arc::new(message);
         self.write(Change::Content(workflow.message_key(sequence), Some(Arc::new(content))))?;
@@ -145,7 +141,7 @@ impl Step<'_> {
             // he sends, because any of it may fill the gap.
             workflow.close_unjudged(self)?
         }
-        Ok(receipt)
+        Ok(sequence)
     }
 
     fn accept_as_dead_letter(

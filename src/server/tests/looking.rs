@@ -431,19 +431,6 @@ async fn a_message_without_a_retry_left_is_shown_as_exhausted_and_not_as_waiting
 }
 
 #[tokio::test]
-async fn who_sends_into_a_quarantined_workflow_is_told_so() {
-    let house = House::open().await;
-    let options =
-        QueueOptions { delivery_count_max: 1, spent: Some(Spent::Quarantine), ..QueueOptions::by_position() };
-    let queue = house.engine.client().create_queue("orders", options).await.unwrap();
-    send(&queue, "w", 1).await;
-    fail(&queue, "no").await;
-    let place = [("seriatim-workflow-id", "w"), ("seriatim-position", "2")];
-    let one = house.call("POST", "/v1/queues/orders/messages", &place, "x").await;
-    assert_eq!((one.status.as_u16(), &one.json()["status"]), (201, &json!("quarantined")));
-}
-
-#[tokio::test]
 async fn messages_without_a_workflow_that_wait_for_their_retry_are_listed_in_one_row_of_their_queue() {
     let house = House::open().await;
     let unordered = QueueOptions { order: Order::None, ..QueueOptions::default() };

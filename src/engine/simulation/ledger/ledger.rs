@@ -99,11 +99,7 @@ impl Ledger {
             receipt.sequence_number().is_some_and(|first| self.is_same_place(first, queue, message));
         let (last, queue) = (self.last, queue.clone());
         self.facts.push(Fact::Sent { receipt, last, remembered, is_pending });
-        let (Receipt::Accepted(sequence) | Receipt::DeadLettered(sequence) | Receipt::Quarantined(sequence)) =
-            receipt
-        else {
-            return;
-        };
+        let (Receipt::Accepted(sequence) | Receipt::DeadLettered(sequence)) = receipt else { return };
         let is_dead = matches!(receipt, Receipt::DeadLettered(_));
         self.queues.get_mut(&queue).expect("it was just found").sums.accepted += 1;
         self.enter(queue, message, sequence, is_dead, &options);

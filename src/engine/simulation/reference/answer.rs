@@ -208,9 +208,7 @@ impl Reference {
 
     fn note_numbers(&mut self, receipts: &[Receipt]) {
         for receipt in receipts {
-            if let Receipt::Accepted(number) | Receipt::DeadLettered(number) | Receipt::Quarantined(number) =
-                receipt
-            {
+            if let Receipt::Accepted(number) | Receipt::DeadLettered(number) = receipt {
                 self.last = self.last.max(number.get());
             }
         }

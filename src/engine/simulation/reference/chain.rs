@@ -160,19 +160,26 @@ impl Naive {
         is_passed.then_some(Ok(Receipt::DeadLettered(number)))
     }
 
-    /// Whether a dead letter of a held workflow can return to its place in the chain.
+    /// Whether a dead letter can return to its place in the chain: while its workflow is held; one that was given up as a
+    /// stray, as soon as something is known of its predecessor.
     pub(crate) fn is_link_ahead(&self, message: &Message) -> bool {
         let key = &message.key;
-        if !self.links(key).iter().any(|link| link.seq == message.seq) {
+        let Some(flow) = self.flows.get(key) else { return false };
+        if !flow.links.iter().any(|link| link.seq == message.seq) {
             return false;
         }
-        let place = (1..).zip(self.chain(key)).find(|(_, link)| link.seq == message.seq);
+        let has_id = |id: &Option<MessageId>| self.unreached(key).iter().any(|waiting| waiting.id == *id);
+        let chain = self.chain(key);
+        let place = (1..).zip(&chain).find(|(_, link)| link.seq == message.seq).map(|(place, _)| place);
+        let is_known = place.is_some() || message.after.is_none() || has_id(&message.after);
+        if flow.held.is_empty() && !(message.is_stray && is_known) {
+            return false;
+        }
         match place {
-            Some((place, _)) => place > self.flows.get(key).map_or(0, |flow| flow.done),
+            Some(place) => place > flow.done && !self.has_later_out(key, place),
             None => {
-                let is_same = |other: &&Message| other.id == message.id;
-                let is_chained = self.chain(key).iter().any(|link| Some(&link.id) == message.id.as_ref());
-                !is_chained && !self.unreached(key).iter().any(is_same)
+                let is_chained = chain.iter().any(|link| Some(&link.id) == message.id.as_ref());
+                !is_chained && !has_id(&message.id)
             }
         }
     }

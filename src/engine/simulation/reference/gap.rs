@@ -122,7 +122,9 @@ impl Naive {
     pub(crate) fn give_up_gap(&mut self, key: &Stream) {
         if self.chained(key) {
             let stray = self.first_stray(key).expect("somebody waits");
-            return self.kill(stray);
+            self.kill(stray);
+            self.messages.iter_mut().filter(|m| m.seq == stray).for_each(|m| m.is_stray = true);
+            return;
         }
         let missing = self.first_missing(key);
         let waiting = self.line(key).into_iter().map(Message::place).find(|place| *place > missing);

@@ -56,6 +56,8 @@ pub(crate) struct Message {
     pub(crate) suspect: Suspect,
     /// Whether it was set aside when no delivery was left, and so has one more.
     pub(crate) has_extra: bool,
+    /// Whether it is dead because nothing was known of its predecessor.
+    pub(crate) is_stray: bool,
 }
 
 /// Whether a message was in a run that failed without a word on where.

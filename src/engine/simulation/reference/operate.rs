@@ -158,23 +158,30 @@ impl Naive {
         if matches!(message.key, Stream::Single(_)) {
             return true;
         }
-        let (is_chained, place) = (self.chained(&message.key), message.place());
+        if self.chained(&message.key) {
+            return self.is_link_ahead(message);
+        }
+        let place = message.place();
         let Some(flow) = self.flows.get(&message.key).filter(|flow| !flow.held.is_empty()) else {
             return false;
         };
         let is_taken =
             message.position.is_some_and(|position| self.live_at(&message.key, position).is_some());
-        let out = flow.lock.iter().flat_map(|lock| &lock.out).filter_map(|seq| self.message(*seq));
-        let is_overtaken = out.filter(|m| self.in_line(m)).any(|m| m.place() > place);
-        let is_ahead = if is_chained { self.is_link_ahead(message) } else { place > flow.done && !is_taken };
-        is_ahead && !is_overtaken
+        place > flow.done && !is_taken && !self.has_later_out(&message.key, place)
+    }
+
+    /// Whether a holder has a message out that stands behind a place.
+    pub(crate) fn has_later_out(&self, key: &Stream, place: u64) -> bool {
+        let lock = self.flows.get(key).and_then(|flow| flow.lock.as_ref());
+        let out = lock.into_iter().flat_map(|lock| &lock.out).filter_map(|seq| self.message(*seq));
+        out.filter(|m| self.in_line(m)).any(|m| m.place() > place)
     }
 
     pub(crate) fn put_back(&mut self, seq: u64) {
         let index = self.at(seq).expect("it is stored");
         let message = &mut self.messages[index];
         message.state = State::Ready;
-        message.has_extra = false;
+        (message.has_extra, message.is_stray) = (false, false);
         let lives = message.lives.into_iter().chain(self.options.time_to_live).min();
         message.expires = lives.map(|lives| Due::engine(self.now + lives));
         let (key, position) = (message.key.clone(), message.position);

@@ -12,7 +12,6 @@ use crate::error::SendRefusal;
 use crate::id::SequenceNumber;
 use crate::message::NewMessage;
 use crate::message::Place;
-use crate::queue::HoldKind;
 use crate::queue::Late;
 use crate::queue::Order;
 
@@ -56,7 +55,7 @@ impl Unsent {
 }
 
 fn is_stored(receipt: &Receipt) -> bool {
-    matches!(receipt, Receipt::Accepted(_) | Receipt::DeadLettered(_) | Receipt::Quarantined(_))
+    matches!(receipt, Receipt::Accepted(_) | Receipt::DeadLettered(_))
 }
 
 impl Naive {
@@ -100,7 +99,7 @@ impl Naive {
         let (mut new, mut new_dead) = (0, 0);
         for (message, receipt) in messages.iter().zip(&receipts) {
             match receipt {
-                Receipt::Accepted(_) | Receipt::Quarantined(_) => new += 1,
+                Receipt::Accepted(_) => new += 1,
                 Receipt::DeadLettered(_) => new_dead += 1,
                 _ => continue,
             }
@@ -161,7 +160,7 @@ impl Naive {
             return judged.unwrap_or_else(|| self.judge_room(message, &key, number));
         }
         let (Some(id), Place::Position(position)) = (&message.workflow_id, &message.place) else {
-            return Ok(self.stored_as(message, number));
+            return Ok(Receipt::Accepted(number));
         };
         let (key, position) = (Stream::Named(id.clone()), position.get());
         if let Some(pending) = self.live_at(&key, position) {
@@ -195,23 +194,13 @@ impl Naive {
         number: SequenceNumber,
     ) -> Result<Receipt, Unsent> {
         if self.early(key) < self.options.early_max {
-            return Ok(self.stored_as(message, number));
+            return Ok(Receipt::Accepted(number));
         }
         let mut tried = self.clone();
         tried.accept(message, Receipt::Accepted(number));
         let is_early = tried.message(number.get()).is_some_and(|message| tried.is_early(message));
         let is_full = is_early && tried.early(key) > self.options.early_max;
-        if is_full { Err(Unsent::WorkflowFull) } else { Ok(self.stored_as(message, number)) }
-    }
-
-    /// What is stored in a quarantined workflow goes to the dead letters.
-    fn stored_as(&self, message: &NewMessage, number: SequenceNumber) -> Receipt {
-        let is_named = self.options.order != Order::None;
-        let key = message.workflow_id.clone().filter(|_| is_named).map(Stream::Named);
-        match key.is_some_and(|key| self.is_held_for(&key, HoldKind::Quarantine)) {
-            true => Receipt::Quarantined(number),
-            false => Receipt::Accepted(number),
-        }
+        if is_full { Err(Unsent::WorkflowFull) } else { Ok(Receipt::Accepted(number)) }
     }
 
     fn fits(&self, message: &NewMessage) -> bool {
@@ -230,7 +219,7 @@ impl Naive {
     /// Stores a message that was answered so.
     pub(crate) fn accept(&mut self, message: &NewMessage, receipt: Receipt) {
         let (number, is_dead) = match receipt {
-            Receipt::Accepted(number) | Receipt::Quarantined(number) => (number.get(), false),
+            Receipt::Accepted(number) => (number.get(), false),
             Receipt::DeadLettered(number) => (number.get(), true),
             _ => return,
         };
@@ -272,6 +261,7 @@ impl Naive {
             lives: message.time_to_live,
             suspect: Suspect::No,
             has_extra: false,
+            is_stray: false,
         });
         if !is_dead {
             self.link(number);
