@@ -478,6 +478,9 @@ pub enum OperateRefusal {
         "redrive message {0}: its predecessor {1} is unknown; send that first, or redrive it if it is a dead letter too"
     )]
     PredecessorUnknown(SequenceNumber, MessageId),
+    /// The dead letter is the original of a message that was edited and put back: it is kept to be looked at.
+    #[error("redrive message {0}: it is the original of a message that was edited and put back already")]
+    Original(SequenceNumber),
     /// The workflow is quarantined: what came back would be dead-lettered again. Resume it, or resume and redrive it.
     #[error("redrive message {0}: its workflow is quarantined; resume it first")]
     Quarantined(SequenceNumber),

@@ -91,10 +91,11 @@ pub use crate::engine::fuzz;
 pub use crate::engine::{
     Abandon, Attempt, AuditEntry, AuditVerb, COMMIT_SECONDS, Check, Claim, Client, CommitStats, Compaction,
     Completion, Counts, Damage, DeadLetter, DeadLetterView, Deferral, Delivery, DeliveryId, Durability,
-    Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hidden, HistoryEnding, HistoryEntry, Hold,
-    HoldCause, Kept, MessageStatus, MessageView, Missed, Output, Queue, QueueView, Receipt, Received,
-    Redriven, Renewal, Run, StorageRoom, TakenWorkflow, Verification, VerifyProgress, VerifyStep, Workflow,
-    WorkflowRedrive, WorkflowStatus, WorkflowView, compact, quiet_caught_panics, verify,
+    EDITED, Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hidden, HistoryEnding,
+    HistoryEntry, Hold, HoldCause, Kept, MessageStatus, MessageView, Missed, Output, Queue, QueueView,
+    Receipt, Received, Redriven, Renewal, Run, StorageRoom, TakenWorkflow, Verification, VerifyProgress,
+    VerifyStep, Workflow, WorkflowRedrive, WorkflowStatus, WorkflowView, compact, quiet_caught_panics,
+    verify,
 };
 pub use crate::error::{
     Error, Fault, Misuse, OpenError, OperateError, OperateRefusal, OperationError, QueueError, QueueRefusal,

@@ -5,10 +5,12 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 use seriatim::Clock;
+use seriatim::EDITED;
 use seriatim::SystemClock;
 use seriatim::remote::Redrive;
 use seriatim::remote::RedrivenWord;
 use seriatim::remote::Remote;
+use seriatim::wire::BodyFields;
 use seriatim::wire::WireTime;
 use seriatim::wire::views::DeadLetterEntry;
 
@@ -23,6 +25,7 @@ use crate::cli::operate::confirm;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
+use crate::cli::send::body;
 use crate::cli::word::counted;
 
 /// Puts one dead letter back, those of a workflow, or all that match.
@@ -38,6 +41,9 @@ pub(crate) async fn run(arguments: RedriveArguments) -> Result<bool, Failure> {
         target if arguments.position.is_some() => {
             Err(Failure::Argument(format!("redrive {target}: --position goes with QUEUE#NUMBER")))
         }
+        target if arguments.body.is_some() => {
+            Err(Failure::Argument(format!("redrive {target}: --body goes with QUEUE#NUMBER")))
+        }
         _ => many(&remote, &out, &arguments).await,
     }
 }
@@ -50,10 +56,7 @@ async fn one(
     number: u64,
 ) -> Result<bool, Failure> {
     let failed = || Failure::to(format!("redrive {queue}#{number}"));
-    let outcome = remote
-        .redrive(queue, number, &redrive_of(arguments, arguments.operator.dry_run))
-        .await
-        .map_err(failed())?;
+    let outcome = remote.redrive(queue, number, &edit_of(arguments)?).await.map_err(failed())?;
     out.json(&outcome)?;
     out.say(match (outcome.redriven, outcome.dry_run) {
         (RedrivenWord::InPlace, false) => format!("{queue}#{number} is back in its own place"),
@@ -71,7 +74,18 @@ async fn one(
 }
 
 fn redrive_of(arguments: &RedriveArguments, dry_run: bool) -> Redrive {
-    Redrive { position: arguments.position, reason: arguments.reason.clone(), dry_run }
+    let (position, reason) = (arguments.position, arguments.reason.clone());
+    Redrive { position, reason, dry_run, ..Redrive::default() }
+}
+
+/// The same, with the body that the arguments say.
+fn edit_of(arguments: &RedriveArguments) -> Result<Redrive, Failure> {
+    let redrive = redrive_of(arguments, arguments.operator.dry_run);
+    let Some(given) = &arguments.body else { return Ok(redrive) };
+    let shown = BodyFields::show(&body(Some(given))?.into(), None);
+    // No body at all would be the old one.
+    let body_text = shown.body_text.or_else(|| shown.body_base64.is_none().then(String::new));
+    Ok(Redrive { body_text, body_base64: shown.body_base64, ..redrive })
 }
 
 /// What became of many.
@@ -173,7 +187,9 @@ fn is_meant(letter: &DeadLetterEntry, arguments: &RedriveArguments) -> bool {
         Target::Workflow(workflow) => id == Some(&workflow.workflow_id),
         _ => true,
     };
+    // What became of an original was put back already.
+    let is_original = letter.letter.reason == EDITED && arguments.many.letter_reason.is_none();
     let prefix = arguments.many.prefix.as_deref();
     let begins_so = prefix.is_none_or(|prefix| id.is_some_and(|id| id.starts_with(prefix)));
-    is_of_workflow && begins_so && matches(letter, arguments.many.error.as_deref())
+    is_of_workflow && !is_original && begins_so && matches(letter, arguments.many.error.as_deref())
 }

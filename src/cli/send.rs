@@ -98,7 +98,8 @@ fn message(arguments: &SendArguments) -> Result<SendEnvelope, Failure> {
     })
 }
 
-fn body(body: Option<&str>) -> Result<Vec<u8>, Failure> {
+/// The bytes of a body: text, `@FILE`, or `-` for stdin.
+pub(crate) fn body(body: Option<&str>) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let max = limits::BODY_BYTES_MAX + 1;
     match body {

@@ -84,6 +84,8 @@ fn need(command: &Command, records: &dyn Records) -> Result<Need, Fault> {
             Need::HeadRoom(limits::ROOM_PER_BYTE * state.len() as u64 + limits::ROOM_PER_MESSAGE)
         }
         Command::HideAgain { body: Some(_), .. } => Need::HeadRoom(cost(command, 1)),
+        // The original stays beside what is written.
+        Command::EditAndRedrive { .. } => Need::Room(cost(command, 2)),
         Command::OnRecord { command, .. } => need(command, records)?,
         _ => Need::Nothing,
     })
@@ -122,6 +124,7 @@ fn refusal(command: &Command) -> Option<Reply> {
             Reply::Settle(Err(SettleRefusal::Send(SendRefusal::StorageFull)))
         }
         Command::HideAgain { .. } => Reply::HideAgain(Err(SettleRefusal::Send(SendRefusal::StorageFull))),
+        Command::EditAndRedrive { .. } => Reply::Redrive(Err(OperateRefusal::Send(SendRefusal::StorageFull))),
         Command::SetState { .. } => Reply::Operate(Err(OperateRefusal::Send(SendRefusal::StorageFull))),
         Command::OnRecord { command, .. } => return refusal(command),
         _ => return None,

@@ -89,7 +89,7 @@ async fn perform(visitor: &Visitor, plan: &Plan, reason: Option<&str>) -> Result
             }
             false => one_by_one(visitor, plan, reason).await,
         },
-        Act::Redrive => {
+        Act::Redrive | Act::Edit => {
             let request = review::redrive(plan, reason, false);
             let outcome: RedriveOutcome = api.post(&review::letter_route(plan), &request).await?;
             Ok(Done::of(review::redriven(&outcome)))

@@ -85,7 +85,7 @@ fn is_valid_json(text: &str) -> bool {
 }
 
 /// JSON with its parts on lines of their own. No number and no text is read, so each stays as it was sent.
-fn pretty(json: &str) -> String {
+pub(crate) fn pretty(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let (mut depth, mut is_text, mut is_escaped, mut opened) = (0_usize, false, false, false);
     let line = |out: &mut String, depth: usize| {

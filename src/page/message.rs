@@ -41,6 +41,7 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
         div.heading { h1 { "Message " (number) " " (labels::chip(tone, sign, word))
             @if let Some(until) = message.until { " " small { (visitor.present.show_both(until)) } } } }
         (dead(&message, visitor.present))
+        (relation(&queue, &message))
         @if may { (buttons(&queue, &message)) }
         @if message.ended.is_none() {
             section aria-labelledby="body" {
@@ -66,6 +67,30 @@ fn dead(message: &MessageEnvelope, present: Present) -> Markup {
     }
 }
 
+/// The property of an original that names the message it was edited to, and the other way round.
+const EDITED_AS: &str = "seriatim-edited-as";
+const ORIGINAL: &str = "seriatim-original";
+
+/// A message that is named by a property.
+fn number_in(message: &MessageEnvelope, property: &str) -> Option<u64> {
+    match message.properties.get(property) {
+        Some(WireProperty::Integer(number)) => u64::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+fn relation(queue: &str, message: &MessageEnvelope) -> Markup {
+    let (edited, original) = (number_in(message, EDITED_AS), number_in(message, ORIGINAL));
+    html! {
+        @if let Some(edited) = edited.filter(|_| message.dead_letter.is_some()) {
+            p { "It was edited and put back as message " (labels::message_link(queue, edited)) "; this is how it was." }
+        }
+        @if let Some(original) = original {
+            p { "Its body was edited; the original is message " (labels::message_link(queue, original)) "." }
+        }
+    }
+}
+
 fn buttons(queue: &str, message: &MessageEnvelope) -> Markup {
     let plan = |act: Act| {
         let back = labels::message_place(queue, message.sequence_number);
@@ -73,7 +98,12 @@ fn buttons(queue: &str, message: &MessageEnvelope) -> Markup {
     };
     html! {
         @match message.status {
-            MessageWord::DeadLettered => div.buttons role="group" aria-label="Actions" { (plan(Act::Redrive).button()) },
+            MessageWord::DeadLettered => div.buttons role="group" aria-label="Actions" {
+                @if number_in(message, EDITED_AS).is_none() {
+                    (plan(Act::Redrive).button())
+                    @let place = Route::new("edit").query("queue", Some(queue)).query("number", Some(message.sequence_number));
+                    a.button href=(place.as_str()) { "Edit and redrive" }
+                } },
             MessageWord::Scheduled => div.buttons role="group" aria-label="Actions" {
                 (plan(Act::Cancel).button()) (plan(Act::CancelAndVoid).button()) },
             _ => {}

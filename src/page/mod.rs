@@ -10,6 +10,7 @@ mod blocked;
 mod body;
 mod dead_letters;
 mod definitions;
+mod edit;
 mod events;
 mod fields;
 mod labels;

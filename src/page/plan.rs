@@ -19,6 +19,8 @@ pub(crate) enum Act {
     ReleaseLock,
     Purge,
     Redrive,
+    /// Redrive with another body.
+    Edit,
     RedriveMany,
     PurgeLetters,
     PurgeQueue,
@@ -53,7 +55,7 @@ const fn facts(act: Act, word: &'static str, name: &'static str, reason: Reason,
     Facts { act, word, name, reason, is_loss }
 }
 
-const FACTS: [Facts; 19] = [
+const FACTS: [Facts; 20] = [
     facts(Act::Hold, "hold", "Hold", Reason::May, false),
     facts(Act::Resume, "resume", "Resume", Reason::May, false),
     facts(Act::ResumeAndRedrive, "resume_and_redrive", "Redrive and resume", Reason::May, false),
@@ -64,6 +66,7 @@ const FACTS: [Facts; 19] = [
     facts(Act::ReleaseLock, "release_lock", "Release lock", Reason::May, false),
     facts(Act::Purge, "purge", "Purge", Reason::Must, true),
     facts(Act::Redrive, "redrive", "Redrive", Reason::May, false),
+    facts(Act::Edit, "edit", "Redrive as edited", Reason::May, false),
     facts(Act::RedriveMany, "redrive_many", "Redrive", Reason::May, false),
     facts(Act::PurgeLetters, "purge_letters", "Discard all", Reason::Must, true),
     facts(Act::PurgeQueue, "purge_queue", "Purge the queue", Reason::Must, true),
@@ -144,7 +147,7 @@ pub(crate) struct Plan {
 }
 
 /// The fields of a plan, in the order in which they are written.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 15] = [
     "queue",
     "id",
     "number",
@@ -156,6 +159,7 @@ const FIELDS: [&str; 14] = [
     "from",
     "to",
     "position",
+    "body",
     "schedule",
     "back",
     "after",

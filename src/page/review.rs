@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::limits;
 use crate::page::api::Refused;
+use crate::page::edit;
 use crate::page::fields::Fields;
 use crate::page::labels::sentence;
 use crate::page::layout::Screen;
@@ -37,6 +38,8 @@ pub(crate) struct Preview {
     pub(crate) sample: Vec<String>,
     /// What refuses, and why.
     pub(crate) refused: Vec<(String, String)>,
+    /// What else there is to see before it is done.
+    pub(crate) details: Option<Markup>,
     /// Whether there is anything to do.
     pub(crate) is_possible: bool,
 }
@@ -89,7 +92,7 @@ async fn preview(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
             true => of_filter(visitor, plan).await,
             false => of_workflows(visitor, plan).await,
         },
-        Act::Redrive => of_letter(visitor, plan).await,
+        Act::Redrive | Act::Edit => of_letter(visitor, plan).await,
         Act::RedriveMany => of_letters(visitor, plan).await,
         Act::PurgeLetters | Act::PurgeQueue => {
             let outcome: PurgeOutcome =
@@ -210,6 +213,7 @@ async fn of_filter(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
         effects: vec![sentence(&effect)],
         sample: outcome.workflow_ids.into_iter().take(10).collect(),
         refused: outcome.refused.into_iter().map(|row| (row.workflow_id, row.error.detail)).collect(),
+        details: None,
         is_possible: outcome.done > 0 || outcome.after.is_some(),
     })
 }
@@ -223,6 +227,9 @@ pub(crate) fn redrive(plan: &Plan, reason: Option<&str>, dry_run: bool) -> Value
     if let Some(reason) = reason {
         request["reason"] = reason.into();
     }
+    if plan.act == Act::Edit {
+        request["body_text"] = edit::new_body(plan).into();
+    }
     request
 }
 
@@ -233,7 +240,15 @@ pub(crate) fn letter_route(plan: &Plan) -> Route {
 
 async fn of_letter(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
     let outcome: RedriveOutcome = visitor.api.post(&letter_route(plan), &redrive(plan, None, true)).await?;
-    Ok(Preview::of(redriven(&outcome)))
+    let preview = Preview::of(redriven(&outcome));
+    if plan.act != Act::Edit {
+        return Ok(preview);
+    }
+    let mut effects = preview.effects.clone();
+    effects.push(
+        "The original stays a dead letter, with the reason \"edited\" and a number of its own".to_owned(),
+    );
+    Ok(Preview { effects, details: Some(edit::changes(visitor, plan).await?), ..preview })
 }
 
 /// How a dead letter comes back, in a sentence.
@@ -283,6 +298,7 @@ async fn of_letters(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> 
     }
     let refused = outcome.refused.into_iter();
     Ok(Preview {
+        details: None,
         is_possible: in_place + as_new > 0 || outcome.after.is_some(),
         effects,
         sample: Vec::new(),
@@ -308,6 +324,7 @@ fn show(visitor: &Visitor, plan: &Plan, preview: &Preview) -> Markup {
                 }
                 (refusals(&preview.refused))
             }
+            @if let Some(details) = &preview.details { (details) }
             @if preview.is_possible { (form(visitor, plan)) }
             @else { p { a.button href=(plan.back()) { "Back" } } }
         }

@@ -21,6 +21,7 @@ use crate::page::blocked;
 use crate::page::body;
 use crate::page::dead_letters;
 use crate::page::definitions;
+use crate::page::edit;
 use crate::page::events;
 use crate::page::fields::Fields;
 use crate::page::layout::Screen;
@@ -55,6 +56,7 @@ pub(crate) fn routes(shared: Shared) -> Router {
         .route("/ui/workflow", look(workflow::screen))
         .route("/ui/message", look(message::screen))
         .route("/ui/body", look(body::download))
+        .route("/ui/edit", look(edit::screen))
         .route("/ui/dead-letters", look(dead_letters::screen))
         .route("/ui/schedules", look(schedules::screen))
         .route("/ui/definitions", look(definitions::screen))

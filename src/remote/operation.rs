@@ -149,6 +149,12 @@ pub struct Redrive {
     /// Only says how it would come back, or why it would not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
+    /// Another body, as UTF-8 text: the original stays a dead letter with the reason `edited`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_text: Option<String>,
+    /// Another body, as base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_base64: Option<String>,
 }
 
 /// How a dead letter came back.

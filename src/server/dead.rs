@@ -1,14 +1,18 @@
 //! Dead letters: list, put back, remove.
 
 use axum::extract::State;
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::engine::DeadLetter;
 use crate::engine::DeadLetterView;
+use crate::engine::EDITED;
 use crate::engine::Queue;
 use crate::engine::Redriven;
+use crate::error::Misuse;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::server::answer::Answer;
@@ -24,6 +28,7 @@ use crate::server::page::page_limit;
 use crate::server::queues::PurgeAnswer;
 use crate::server::queues::PurgeRequest;
 use crate::server::shared::Shared;
+use crate::wire::BodyFields;
 use crate::wire::Problem;
 use crate::wire::views::DeadLetterEntry;
 
@@ -55,6 +60,7 @@ struct Pile {
     workflow_id: Option<String>,
     after: Option<DeadLetterView>,
     looks: usize,
+    skips_originals: bool,
 }
 
 impl Pile {
@@ -69,7 +75,13 @@ impl Pile {
             (None, Some(reason)) => Some(place(reason.clone(), SequenceNumber::new(0))),
             (None, None) => None,
         };
-        Ok(Pile { reason, workflow_id, after, looks: limits::HTTP_LOOKS_MAX })
+        Ok(Pile { reason, workflow_id, after, looks: limits::HTTP_LOOKS_MAX, skips_originals: false })
+    }
+
+    /// Leaves out the originals of edited messages: what became of them was put back already.
+    fn without_originals(mut self) -> Pile {
+        self.skips_originals = self.reason.is_none();
+        self
     }
 
     /// The next up to `limit`; whether there is nothing behind them.
@@ -99,6 +111,9 @@ impl Pile {
     }
 
     fn is_wanted(&self, letter: &DeadLetterView) -> bool {
+        if self.skips_originals && letter.letter.reason == EDITED {
+            return false;
+        }
         let id = letter.workflow_id.as_ref().map(|id| id.as_str());
         self.workflow_id.as_ref().is_none_or(|wanted| id == Some(wanted.as_str()))
     }
@@ -140,6 +155,26 @@ pub(crate) struct RedriveRequest {
     reason: Option<String>,
     /// Only says how it would come back, or why it would not.
     dry_run: bool,
+    /// Another body, as a JSON value: the original stays a dead letter with the reason `edited`.
+    #[schemars(with = "Option<serde_json::Value>")]
+    body: Option<Box<RawValue>>,
+    /// Another body, as UTF-8 text.
+    body_text: Option<String>,
+    /// Another body, as base64.
+    body_base64: Option<String>,
+}
+
+impl RedriveRequest {
+    /// The body it goes back with, if it is another one.
+    fn take_body(&mut self) -> Result<Option<Bytes>, Misuse> {
+        let (body, body_text, body_base64) =
+            (self.body.take(), self.body_text.take(), self.body_base64.take());
+        if body.is_none() && body_text.is_none() && body_base64.is_none() {
+            return Ok(None);
+        }
+        let (bytes, _) = BodyFields { body, body_text, body_base64 }.read()?;
+        Ok(Some(bytes))
+    }
 }
 
 /// How a dead letter came back.
@@ -167,15 +202,17 @@ pub(crate) async fn redrive(
     State(shared): State<Shared>,
     caller: Caller,
     named: Named,
-    Told(request): Told<RedriveRequest>,
+    Told(mut request): Told<RedriveRequest>,
 ) -> Answer {
+    let body = request.take_body()?;
     let client = acting_as(&shared.client, &caller, request.reason.as_deref())?;
     let dry_run = request.dry_run;
     let client = if dry_run { client.dry_run() } else { client };
     let (queue, number) = (client.queue(named.text("queue")?)?, named.number()?);
-    let redriven = match request.position {
-        Some(position) => queue.redrive_as(number, position).await?,
-        None => queue.redrive(number).await?,
+    let redriven = match (body, request.position) {
+        (Some(body), position) => queue.edit_and_redrive(number, body, position).await?,
+        (None, Some(position)) => queue.redrive_as(number, position).await?,
+        (None, None) => queue.redrive(number).await?,
     };
     let (redriven, number) = match redriven {
         Redriven::InPlace => (RedrivenWord::InPlace, number),
@@ -184,7 +221,8 @@ pub(crate) async fn redrive(
     json(&RedriveAnswer { redriven, sequence_number: number.get(), dry_run })
 }
 
-/// Which dead letters are put back. One of the filters has to be given: `all` if all are meant.
+/// Which dead letters are put back. One of the filters has to be given: `all` if all are meant. Originals of messages that
+/// were edited are not meant, unless their reason is given.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RedriveManyRequest {
@@ -244,7 +282,8 @@ pub(crate) async fn redrive_many(
     let client = acting_as(&shared.client, &caller, request.reason.as_deref())?;
     let client = if dry_run { client.dry_run() } else { client };
     let queue = client.queue(named.text("queue")?)?;
-    let mut pile = Pile::new(request.letter_reason, request.workflow_id, request.after)?;
+    let pile = Pile::new(request.letter_reason, request.workflow_id, request.after)?;
+    let mut pile = pile.without_originals();
     let (letters, is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
     let mut answer = RedriveManyAnswer { matched: letters.len(), dry_run, ..Default::default() };
     for letter in &letters {

@@ -245,6 +245,7 @@ impl Coded for OperateRefusal {
             OperateRefusal::NotDeadLettered(_) => "not_dead_lettered",
             OperateRefusal::PlacePassed(_) => "place_passed",
             OperateRefusal::PredecessorUnknown(..) => "predecessor_unknown",
+            OperateRefusal::Original(_) => "original",
             OperateRefusal::Quarantined(_) => "quarantined",
             OperateRefusal::Send(refusal) => refusal.code(),
             OperateRefusal::StorageFull { .. } => "storage_full",

@@ -107,6 +107,53 @@ async fn dead_letters_are_put_back_one_by_one_and_together_and_discarded() {
 }
 
 #[tokio::test]
+async fn a_dead_letter_is_edited_and_goes_back_and_its_original_is_kept() {
+    let fixture = fixture().await;
+    let body = "{\n  \"iban\": \"DE\",\n  \"cents\": 18446744073709551616\n}";
+    fixture.send("orders", "w", 1, body).await;
+    fixture.settle("orders", "dead_letter", json!({ "reason": "invalid", "description": "no IBAN" })).await;
+    fixture.api("POST", "/queues/orders/workflow/hold?id=w", "{}").await;
+    let number = fixture.first("orders").await;
+    let mut browser = fixture.browser();
+    let message = format!("message?queue=orders&number={number}");
+    assert!(browser.screen(&message).await.contains(&format!("edit?queue=orders&amp;number={number}")));
+    let form = browser.screen(&format!("edit?queue=orders&number={number}")).await;
+    assert!(form.contains("18446744073709551616") && form.contains("textarea"), "{form}");
+    let token = browser.token(&format!("edit?queue=orders&number={number}")).await;
+    // As a browser ends lines.
+    let edited = body.replace("DE", "DE02").replace('\n', "\r\n");
+    let text = number.to_string();
+    let fields = [("form_token", token.as_str()), ("do", "edit"), ("queue", "orders"), ("number", &text)];
+    let review = browser.post("review", &[&fields[..], &[("body", &edited)]].concat()).await.text();
+    assert!(review.contains("DE02") && review.contains("It returns to its own place"), "{review}");
+    assert!(!review.contains("cents</pre>"), "only what differs is shown: {review}");
+    assert_eq!(fixture.count("orders", "dead_lettered").await, 1);
+    assert_eq!(browser.post("review", &[&fields[1..], &[("body", "x")]].concat()).await.status, 403);
+    let confirmed = hidden(&review);
+    let mut confirmed: Vec<(&str, &str)> =
+        confirmed.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    confirmed.push(("reason", "the IBAN was cut"));
+    assert_eq!(browser.post("act", &confirmed).await.status, 303);
+    let entry = fixture.audited().await;
+    assert_eq!((&entry["verb"], &entry["reason"]), (&json!("edit_and_redrive"), &json!("the IBAN was cut")));
+    let letters = fixture.api("GET", "/queues/orders/dead_letters", "").await["dead_letters"].clone();
+    assert_eq!((letters.as_array().map(Vec::len), &letters[0]["reason"]), (Some(1), &json!("edited")));
+    let original =
+        browser.screen(&format!("message?queue=orders&number={}", letters[0]["sequence_number"])).await;
+    assert!(original.contains("this is how it was") && !original.contains("do=redrive"), "{original}");
+    fixture.api("POST", "/queues/orders/workflow/resume?id=w", "{}").await;
+    fixture.receive("orders").await;
+    let sent = browser.get(&format!("body?queue=orders&number={number}")).await.text();
+    assert_eq!(
+        sent.split_whitespace().collect::<String>(),
+        r#"{"iban":"DE02","cents":18446744073709551616}"#
+    );
+    let all = r#"{"all":true}"#;
+    let left = fixture.api("POST", "/queues/orders/dead_letters/redrive", all).await;
+    assert_eq!(left["matched"], 0, "an original is not put back with all others: {left}");
+}
+
+#[tokio::test]
 async fn a_scheduled_message_is_cancelled_and_a_schedule_is_run() {
     let fixture = fixture().await;
     let mut browser = fixture.browser();

@@ -30,9 +30,13 @@ impl FileHouse {
         FileHouse { folder: tempfile::tempdir().expect("a temporary folder"), clock }
     }
 
+    pub(crate) fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("a.redb")
+    }
+
     pub(crate) async fn open(&self) -> (Engine, Queue) {
-        let path = self.folder.path().join("a.redb");
-        let engine = Engine::builder(path).clock(self.clock.clone()).open().await.expect("the file opens");
+        let engine =
+            Engine::builder(self.path()).clock(self.clock.clone()).open().await.expect("the file opens");
         let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
         let queue = engine.client().create_queue("q", options).await.expect("the options never change");
         (engine, queue)

@@ -204,6 +204,9 @@ pub(crate) struct RedriveArguments {
     /// Sends it as a new message at this position, instead of to its own place.
     #[arg(long)]
     pub(crate) position: Option<u64>,
+    /// Puts it back with another body: text, @FILE, or - for stdin. The original stays a dead letter, with the reason edited.
+    #[arg(long, value_name = "BODY")]
+    pub(crate) body: Option<String>,
     /// Why, for the audit.
     #[arg(long)]
     pub(crate) reason: Option<String>,

@@ -3,6 +3,7 @@
 mod background;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 pub(crate) mod client;
+pub(crate) mod dead_letters;
 pub(crate) mod delivery;
 pub(crate) mod events;
 pub(crate) mod hidden;

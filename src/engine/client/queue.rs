@@ -13,10 +13,8 @@ use crate::engine::query::Query;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Redriven;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::view::DeadLetterView;
 use crate::engine::view::MessageView;
 use crate::engine::view::QueueView;
 use crate::engine::view::WorkflowView;
@@ -27,7 +25,6 @@ use crate::error::ReceiveError;
 use crate::error::SendError;
 use crate::error::SettleError;
 use crate::error::SettleRefusal;
-use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -320,53 +317,6 @@ impl Queue {
         match self.client.look(&self.name, query).await? {
             Answer::Messages(messages) => Ok(messages),
             other => unreachable!("a look at messages is answered with messages: {other:?}"),
-        }
-    }
-
-    /// Up to `limit` dead letters in order of reason and number, after the given one.
-    ///
-    /// # Errors
-    /// As [`Queue::view`].
-    pub async fn dead_letters(
-        &self,
-        after: Option<&DeadLetterView>,
-        limit: usize,
-    ) -> Result<Vec<DeadLetterView>, QueueError> {
-        let after = after.map(|last| (last.letter.reason.clone(), last.sequence_number));
-        let query = Query::DeadLetters { queue: self.name.clone(), after, limit };
-        match self.client.look(&self.name, query).await? {
-            Answer::DeadLetters(letters) => Ok(letters),
-            other => unreachable!("a look at dead letters is answered with them: {other:?}"),
-        }
-    }
-
-    /// Puts a dead letter back: to its own place while its workflow is held before it, else as a new message. The
-    /// answer says which.
-    ///
-    /// # Errors
-    /// [`OperateRefusal::PlacePassed`](crate::OperateRefusal::PlacePassed) when the workflow has gone past its place;
-    /// [`OperateRefusal::Quarantined`](crate::OperateRefusal::Quarantined) when everything of it goes to the dead
-    /// letters until it is resumed.
-    pub async fn redrive(&self, number: SequenceNumber) -> Result<Redriven, OperateError> {
-        self.redrive_to(number, None).await
-    }
-
-    /// Puts a dead letter back as a new message at a position of its workflow.
-    ///
-    /// # Errors
-    /// [`OperateRefusal::Send`](crate::OperateRefusal::Send) when the position is taken or settled.
-    pub async fn redrive_as(&self, number: SequenceNumber, position: u64) -> Result<Redriven, OperateError> {
-        self.redrive_to(number, Some(Position::new(position)?)).await
-    }
-
-    async fn redrive_to(
-        &self,
-        sequence: SequenceNumber,
-        position: Option<Position>,
-    ) -> Result<Redriven, OperateError> {
-        match self.client.ask(Command::Redrive { queue: self.name.clone(), sequence, position }).await? {
-            Reply::Redrive(answer) => answer.map_err(OperateError::Refused),
-            other => unreachable!("a redrive is answered as one: {other:?}"),
         }
     }
 

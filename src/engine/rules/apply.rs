@@ -224,6 +224,9 @@ impl Step<'_> {
             Command::Redrive { queue, sequence, position } => {
                 Reply::Redrive(answer(self.redrive(&queue, sequence, position))?)
             }
+            Command::EditAndRedrive { queue, edit } => {
+                Reply::Redrive(answer(self.edit_and_redrive(&queue, edit))?)
+            }
             Command::Purge { queue, scope, from } => Reply::Purge(answer(self.purge(&queue, scope, from))?),
             Command::Remind(reminder) => {
                 self.remind(reminder, used_at)?;

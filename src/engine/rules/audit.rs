@@ -79,6 +79,8 @@ pub enum AuditVerb {
     ResumeQueue,
     /// Lift one of the holds of a workflow; others stay.
     ResumeFor,
+    /// Put a dead letter back with another body.
+    EditAndRedrive,
 }
 
 impl AuditVerb {
@@ -104,6 +106,7 @@ impl AuditVerb {
             AuditVerb::PauseQueue => "pause_queue",
             AuditVerb::ResumeQueue => "resume_queue",
             AuditVerb::ResumeFor => "resume_for",
+            AuditVerb::EditAndRedrive => "edit_and_redrive",
         }
     }
 }

@@ -17,6 +17,8 @@ use crate::engine::rules::record::Content;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
+use crate::engine::rules::redriven::Edit;
+use crate::engine::rules::redriven::Redriven;
 use crate::error::OperateRefusal;
 use crate::error::QueueRefusal;
 use crate::error::ReceiveRefusal;
@@ -206,6 +208,10 @@ pub(crate) enum Command {
         name: QueueName,
         paused: bool,
     },
+    EditAndRedrive {
+        queue: QueueName,
+        edit: Edit,
+    },
 }
 
 /// A delivery as its holder names it.
@@ -238,6 +244,7 @@ impl Command {
                 | Command::SetState { .. }
                 | Command::Operate { .. }
                 | Command::Redrive { .. }
+                | Command::EditAndRedrive { .. }
                 | Command::Purge { .. }
         )
     }
@@ -249,6 +256,7 @@ impl Command {
             Command::SetState { .. }
                 | Command::Operate { .. }
                 | Command::Redrive { .. }
+                | Command::EditAndRedrive { .. }
                 | Command::Purge { .. }
         )
     }
@@ -273,6 +281,7 @@ impl Command {
             Command::Settle { settlement: Settlement::Complete(completion), .. } => sends(completion),
             Command::SettleRun { settlement, .. } => sends(&settlement.completion),
             Command::HideAgain { body: Some(body), .. } => body.len(),
+            Command::EditAndRedrive { edit, .. } => edit.body.len(),
             _ => 0,
         }
     }
@@ -386,15 +395,6 @@ pub(crate) enum PurgeScope {
     Workflow(WorkflowId),
     /// One dead letter.
     DeadLetter(SequenceNumber),
-}
-
-/// How a dead letter came back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Redriven {
-    /// To its own place, under its own number.
-    InPlace,
-    /// As a new message, under this number.
-    AsNew(SequenceNumber),
 }
 
 /// A message as it is handed out.

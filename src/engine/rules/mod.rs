@@ -10,6 +10,7 @@ pub(crate) mod command;
 pub(crate) mod cursor;
 pub(crate) mod due;
 mod early;
+pub(crate) mod edit;
 pub(crate) mod effect;
 mod fail;
 mod gap;
@@ -34,6 +35,7 @@ mod receive;
 pub(crate) mod record;
 pub(crate) mod records;
 mod redrive;
+pub(crate) mod redriven;
 mod remember;
 mod remind;
 #[cfg(test)]

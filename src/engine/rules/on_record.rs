@@ -14,6 +14,7 @@ use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::records::Read;
+use crate::engine::rules::redriven::Edit;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
 use crate::id::QueueName;
@@ -87,7 +88,8 @@ impl Step<'_> {
         match command {
             Command::SetState { workflow, .. } => entry.workflow_id = Some(workflow.clone()),
             Command::Purge { scope: PurgeScope::Workflow(id), .. } => entry.workflow_id = Some(id.clone()),
-            Command::Redrive { sequence, position, .. } => {
+            Command::Redrive { sequence, position, .. }
+            | Command::EditAndRedrive { edit: Edit { sequence, position, .. }, .. } => {
                 entry.sequence_number = Some(*sequence);
                 entry.positions = position.map(|position| (position.get(), position.get()));
             }
@@ -148,6 +150,7 @@ fn verb_of(command: &Command) -> (AuditVerb, &QueueName) {
         Command::PauseQueue { name, paused: false } => (AuditVerb::ResumeQueue, name),
         Command::SetState { queue, .. } => (AuditVerb::SetState, queue),
         Command::Redrive { queue, .. } => (AuditVerb::Redrive, queue),
+        Command::EditAndRedrive { queue, .. } => (AuditVerb::EditAndRedrive, queue),
         Command::Purge { queue, scope, .. } => (verb_of_purge(scope), queue),
         Command::Operate { queue, operation, .. } => (verb_of_operation(operation), queue),
         other => unreachable!("only what operators do is put on record: {other:?}"),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::engine::rules::chain::UNKNOWN_PREDECESSOR;
 use crate::engine::rules::chain::chained_id;
-use crate::engine::rules::command::Redriven;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::history::HistoryEnding;
@@ -18,6 +17,7 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::records::Read;
+use crate::engine::rules::redriven::Redriven;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
@@ -51,6 +51,9 @@ impl Step<'_> {
         let Some(message) = self.message(queue.id, sequence)?.filter(|message| is_dead(message)) else {
             return refuse(OperateRefusal::NotDeadLettered(sequence));
         };
+        if self.is_original(MessageKey { queue: queue.id, sequence }, &message)? {
+            return refuse(OperateRefusal::Original(sequence));
+        }
         let mut workflow = Workflow::open(self, &queue, message.stream.clone())?;
         if workflow.is_quarantined() {
             return refuse(OperateRefusal::Quarantined(sequence));

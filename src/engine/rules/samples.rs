@@ -58,6 +58,7 @@ use crate::engine::rules::record::Suspicion;
 use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::redriven::Edit;
 use crate::header::Headers;
 use crate::header::PropertyValue;
 use crate::id::IdempotencyKey;
@@ -242,6 +243,8 @@ pub(crate) fn commands() -> Vec<Command> {
     let actor = Arc::new(Actor::new("ada").and_then(|actor| actor.because("r")).unwrap());
     let command = Box::new(Command::DeleteQueue { name: queue.clone() });
     commands.push(Command::OnRecord { actor, begun: Some(300), command });
+    let edit = Edit { sequence: number(1), position: None, body: Bytes::from_static(b"b") };
+    commands.push(Command::EditAndRedrive { queue: queue.clone(), edit });
     let scopes = [
         PurgeScope::Everything,
         PurgeScope::DeadLetters,

@@ -3,13 +3,13 @@
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Operation;
-use crate::engine::rules::command::Redriven;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Stream;
+use crate::engine::rules::redriven::Redriven;
 use crate::engine::simulation::ledger::Ledger;
 use crate::engine::simulation::ledger::entry::End;
 use crate::engine::simulation::ledger::entry::Entry;

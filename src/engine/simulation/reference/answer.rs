@@ -3,11 +3,11 @@
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Redriven;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Stream;
+use crate::engine::rules::redriven::Redriven;
 use crate::engine::simulation::reference::Reference;
 use crate::engine::simulation::reference::naive::Cause;
 use crate::engine::simulation::reference::naive::Message;
