@@ -63,7 +63,7 @@ pub(crate) fn table(rows: &[BlockedView], present: &Present) -> Table {
 }
 
 /// What does not go on: a workflow, or a message without one.
-fn place(row: &BlockedView) -> String {
+pub(crate) fn place(row: &BlockedView) -> String {
     match (&row.workflow_id, row.sequence_number) {
         (Some(id), _) => format!("{}/{id}", row.queue),
         (None, Some(number)) => format!("{}#{number}", row.queue),
@@ -72,7 +72,7 @@ fn place(row: &BlockedView) -> String {
 }
 
 /// Why a workflow does not go on, with what is missing, how often it was tried, or how large it is.
-fn cause(row: &BlockedView) -> String {
+pub(crate) fn cause(row: &BlockedView) -> String {
     let attempts = row.delivery_count.map(|count| format!(" ({count}x)")).unwrap_or_default();
     let missing = row.first_missing.map(|first| match row.first_waiting {
         Some(waiting) if waiting > first + 1 => format!("{first}-{} are missing", waiting - 1),
@@ -102,7 +102,7 @@ fn cause(row: &BlockedView) -> String {
 }
 
 /// What happens by itself, and when.
-fn next(row: &BlockedView, present: &Present) -> String {
+pub(crate) fn next(row: &BlockedView, present: &Present) -> String {
     match (row.next_action, row.next_at) {
         (NextAction::Nothing, _) => "nothing: somebody has to act".to_owned(),
         (action, Some(at)) => format!("{} {}", word(&action), present.age(at)),

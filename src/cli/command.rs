@@ -37,6 +37,7 @@ use crate::cli::serve;
 use crate::cli::settle;
 use crate::cli::show;
 use crate::cli::tail;
+use crate::cli::top;
 use crate::cli::verify;
 
 /// Does what the command line says.
@@ -66,6 +67,7 @@ fn run_verb(verb: Verb) -> Result<bool, Failure> {
         Verb::Queues(arguments) => connect::run(queues::run(arguments)),
         Verb::Blocked(arguments) => connect::run(blocked::run(arguments)),
         Verb::Show(arguments) => connect::run(show::run(arguments)),
+        Verb::Top(arguments) => connect::run(top::run(arguments)),
         Verb::Tail(arguments) => connect::run(tail::run(arguments)),
         Verb::Retry(arguments) => connect::run(operate::retry(arguments)),
         Verb::Skip(arguments) => connect::run(operate::skip(arguments)),

@@ -44,6 +44,18 @@ pub(crate) const HISTORY_OF_DEV: Duration = Duration::from_secs(24 * 60 * 60);
 /// Letters of a state that are printed.
 pub(crate) const STATE_LETTERS: usize = 2_000;
 
+/// Workflows that do not go on of which `top` shows the first: more than anybody reads down.
+pub(crate) const TOP_ROWS: usize = 200;
+
+/// Messages of a workflow that `top` shows: what a tall terminal has room for.
+pub(crate) const TOP_MESSAGES: usize = 50;
+
+/// How often `top` asks the daemon.
+pub(crate) const TOP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Keys that wait to be taken: those of a paste beyond it wait in the terminal.
+pub(crate) const KEYS_WAITING: usize = 64;
+
 /// How far the daemon's clock may be from ours before that is worth a warning.
 pub(crate) const CLOCKS_APART: Duration = Duration::from_secs(5);
 

@@ -50,6 +50,7 @@ mod spans;
 mod strip;
 mod table;
 mod tail;
+mod top;
 mod verify;
 mod word;
 

@@ -43,7 +43,8 @@ pub(crate) async fn all(remote: &Remote) -> Result<Vec<QueueEnvelope>, Failure> 
     Ok(queues)
 }
 
-fn table(queues: &[QueueEnvelope]) -> Table {
+/// One row for each queue.
+pub(crate) fn table(queues: &[QueueEnvelope]) -> Table {
     let heading = [
         "queue",
         "order",

@@ -15,6 +15,7 @@ use crate::remote::remote::Remote;
 use crate::remote::route::Route;
 use crate::wire::WireTime;
 use crate::wire::views::DefinitionView;
+use crate::wire::views::RatesView;
 use crate::wire::views::ScheduleView;
 use crate::wire::views::StatusView;
 
@@ -73,6 +74,14 @@ impl Remote {
     pub async fn schedules(&self) -> Result<Vec<ScheduleView>, RemoteError> {
         let page: SchedulePage = self.get(Route::new("/v1/schedules")).answer().await?;
         Ok(page.schedules)
+    }
+
+    /// How much came and was completed in each minute of the last hour.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn rates(&self) -> Result<RatesView, RemoteError> {
+        self.get(Route::new("/v1/rates")).answer().await
     }
 
     /// A page of what operators did, oldest first.

@@ -38,6 +38,30 @@ fn what_is_blocked_is_a_table_for_people_and_a_line_each_for_programs() {
 }
 
 #[test]
+fn top_prints_one_snapshot_where_there_is_no_terminal() {
+    let fake = Fake::new(|asked| {
+        let is = |word: &str| asked.line.contains(word);
+        Answer::json(match () {
+            () if is("/v1/status") => {
+                json!({ "version": "1.2.3", "state": "ready", "started_at": 0, "definitions": 0,
+                "handlers_running": 0, "blocked": [{ "queue": "orders", "cause": "held", "workflows": 1 }] })
+            }
+            () if is("/v1/rates") => json!({ "queues": [], "commit_ms_mean": 1.5 }),
+            () if is("/v1/queues") => json!({ "queues": [] }),
+            () => json!({ "blocked": [blocked_row("1")] }),
+        })
+    });
+    let ran = fake.run(&["top"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for word in ["seriatim 1.2.3, ready", "blocked: 1 held; commit 1.5 ms; 0 handlers at work", "orders/1"] {
+        assert!(ran.stdout.contains(word), "{word}: {ran:?}");
+    }
+    let shown = fake.run(&["top", "--json"]).json();
+    assert_eq!((shown.len(), &shown[0]["blocked"][0]["workflow_id"]), (1, &json!("1")), "{shown:?}");
+    assert_eq!(shown[0]["status"]["state"], "ready");
+}
+
+#[test]
 fn definitions_show_why_the_files_are_not_in_use() {
     let fake =
         Fake::always(json!({ "definitions": [], "problem": "orders.toml:3:8: there is no program `x`" }));

@@ -359,7 +359,7 @@ pub(crate) const TABLE: &[Row] = &[
         room: &["src"],
         outside: &["src/main.rs", "src/bench", "src/cli", "src/demo"],
         binds: Binds::CodeAndTests,
-        may_not_name: &["crate::bench", "crate::cli", "crate::demo", "clap", "indicatif"],
+        may_not_name: &["crate::bench", "crate::cli", "crate::demo", "clap", "indicatif", "ratatui"],
         but_may: &[],
         because: "command line, demonstration and benchmarks belong to the binary; the library builds without them",
     },

@@ -23,6 +23,7 @@ use crate::cli::arguments::look::DoctorArguments;
 use crate::cli::arguments::look::QueuesArguments;
 use crate::cli::arguments::look::ShowArguments;
 use crate::cli::arguments::look::TailArguments;
+use crate::cli::arguments::look::TopArguments;
 use crate::cli::arguments::operate::DlqArguments;
 use crate::cli::arguments::operate::GapArguments;
 use crate::cli::arguments::operate::HoldArguments;
@@ -87,6 +88,9 @@ pub(crate) enum Verb {
     /// Show everything that does not go on: which workflow, why, since when, and what happens next.
     #[command(after_help = EXIT_CODES)]
     Blocked(BlockedArguments),
+    /// Watch the queues and what is blocked, anew each second; without a terminal, print it once.
+    #[command(after_help = EXIT_CODES)]
+    Top(TopArguments),
     /// Show a queue, the timeline of a workflow, or one message. Looking never changes anything.
     #[command(after_help = EXIT_CODES)]
     Show(ShowArguments),

@@ -1,0 +1,113 @@
+//! What `top` shows: how the daemon is at one moment, as its API says.
+
+use serde::Serialize;
+use seriatim::remote::Remote;
+use seriatim::wire::views::BlockedCause;
+use seriatim::wire::views::BlockedView;
+use seriatim::wire::views::QueueEnvelope;
+use seriatim::wire::views::QueueRatesView;
+use seriatim::wire::views::RatesView;
+use seriatim::wire::views::StatusView;
+
+use crate::cli::blocked;
+use crate::cli::failure::Failure;
+use crate::cli::limits;
+use crate::cli::moment::Present;
+use crate::cli::queues;
+use crate::cli::word::counted;
+use crate::cli::word::word;
+
+/// The daemon at one moment.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Snapshot {
+    pub(crate) status: StatusView,
+    pub(crate) rates: RatesView,
+    pub(crate) queues: Vec<QueueEnvelope>,
+    /// The first workflows that do not go on.
+    pub(crate) blocked: Vec<BlockedView>,
+    /// Whether there are more of them.
+    pub(crate) has_more: bool,
+}
+
+impl Snapshot {
+    /// Asks the daemon.
+    pub(crate) async fn take(remote: &Remote) -> Result<Snapshot, Failure> {
+        let status = remote.status().await.map_err(Failure::to("ask the daemon how it is"))?;
+        let rates = remote.rates().await.map_err(Failure::to("ask for the rates"))?;
+        let queues = queues::all(remote).await?;
+        let page = remote.blocked(None, None, None, limits::TOP_ROWS).await;
+        let page = page.map_err(Failure::to("list what is blocked"))?;
+        Ok(Snapshot { status, rates, queues, blocked: page.blocked, has_more: page.after.is_some() })
+    }
+
+    /// How many workflows do not go on, of one queue or of all, for one cause or for any.
+    pub(crate) fn count(&self, queue: Option<&str>, cause: Option<BlockedCause>) -> u64 {
+        let is_meant = |row: &&seriatim::wire::views::BlockedCountView| {
+            queue.is_none_or(|queue| row.queue == queue) && cause.is_none_or(|cause| row.cause == cause)
+        };
+        self.status.blocked.iter().filter(is_meant).map(|row| row.workflows).sum()
+    }
+
+    /// The last hour of a queue.
+    pub(crate) fn rates_of(&self, queue: &str) -> Option<&QueueRatesView> {
+        self.rates.queues.iter().find(|rates| rates.queue == queue)
+    }
+
+    /// What matters most, in a few words each.
+    pub(crate) fn figures(&self) -> Vec<String> {
+        let causes = [BlockedCause::Retry, BlockedCause::Held, BlockedCause::Gap];
+        let of_cause = |cause: &BlockedCause| match self.count(None, Some(*cause)) {
+            0 => None,
+            some => Some(format!("{some} {}", word(cause))),
+        };
+        let causes: Vec<String> = causes.iter().filter_map(of_cause).collect();
+        let blocked = match causes.is_empty() {
+            true => "nothing blocked".to_owned(),
+            false => format!("blocked: {}", causes.join(", ")),
+        };
+        let mut figures = vec![blocked];
+        figures.extend(self.rates.commit_ms_mean.map(|commit| format!("commit {commit:.1} ms")));
+        figures.extend(self.status.file_bytes.map(|bytes| format!("store {}", size(bytes))));
+        figures.extend(self.status.storage_free_bytes.map(|bytes| format!("disk free {}", size(bytes))));
+        figures.push(format!("{} at work", counted(self.status.handlers_running as u64, "handler")));
+        figures
+    }
+
+    /// All of it as text.
+    pub(crate) fn told(&self, present: &Present) -> String {
+        let StatusView { version, state, .. } = &self.status;
+        let mut parts = vec![format!("seriatim {version}, {state}\n{}", self.figures().join("; "))];
+        if !self.queues.is_empty() {
+            parts.push(queues::table(&self.queues).to_string());
+        }
+        if !self.blocked.is_empty() {
+            parts.push(blocked::table(&self.blocked, present).to_string());
+        }
+        if self.has_more {
+            parts.push("... and more: seriatim blocked".to_owned());
+        }
+        parts.join("\n\n")
+    }
+}
+
+/// A number of bytes in its unit.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.into_iter().find(|(shift, _)| bytes >> shift > 0) {
+        None => format!("{bytes} B"),
+        Some((shift, unit)) => {
+            let tenths = (bytes >> (shift - 10)) * 10 / 1_024;
+            format!("{}.{} {unit}", tenths / 10, tenths % 10)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_bytes_is_told_in_its_unit() {
+        assert_eq!([5, 1_536, 12 << 20, 3 << 30].map(size), ["5 B", "1.5 KiB", "12.0 MiB", "3.0 GiB"]);
+    }
+}
