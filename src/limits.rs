@@ -62,6 +62,9 @@ pub const ACTOR_BYTES_MAX: usize = 128;
 /// Entries of the audit that are kept; with each one more, the oldest is dropped. At 200 bytes each they take 20 MB.
 pub const AUDIT_KEPT: u64 = 100_000;
 
+/// The newest entries of the audit that are looked through for those of one workflow, each time that somebody looks at it.
+pub const AUDIT_LOOKS: u64 = 2_000;
+
 /// Default of how many ended messages a queue remembers that has a history: with their rows in three tables they take
 /// some tens of MB.
 pub const HISTORY_MAX: u64 = 100_000;
@@ -408,6 +411,9 @@ pub const MISTAKES_MAX: usize = 100;
 
 /// Most handlers of one definition, one a subject: they are looked through in a map.
 pub const HANDLERS_MAX: usize = 256;
+
+/// Most values of a message that a definition hides where people look.
+pub const REDACTIONS_MAX: usize = 64;
 
 /// Most schedules of one definition.
 pub const SCHEDULES_MAX: usize = 256;

@@ -12,5 +12,7 @@ mod keys;
 mod many;
 #[path = "page/screens.rs"]
 mod screens;
+#[path = "page/shown.rs"]
+mod shown;
 #[path = "page/stock.rs"]
 mod stock;

@@ -43,6 +43,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
     set_endpoints(&mut options, &arguments.endpoints);
     options.keys = arguments.keys.clone();
     options.page = arguments.page;
+    options.environment = arguments.environment.clone();
+    options.trace_url = arguments.trace_url.clone();
     options.tls = arguments.tls_certificate.clone().zip(arguments.tls_key.clone());
     options.drain = arguments.drain.0;
     options.head_room_bytes = arguments.head_room;

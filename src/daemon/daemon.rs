@@ -55,6 +55,8 @@ use crate::service_bus::Endpoint;
 use crate::service_bus::EndpointOptions;
 use crate::service_bus::Meters;
 use crate::storage_queue;
+use crate::wire::views::EnvironmentView;
+use crate::wire::views::TraceUrl;
 
 /// What a daemon is started with.
 #[derive(Clone, Debug)]
@@ -68,6 +70,10 @@ pub struct DaemonOptions {
     pub http: SocketAddr,
     /// Whether the web page is served at `/ui`; `None` serves it where only this machine can reach the address.
     pub page: Option<bool>,
+    /// The environment, as it is told wherever somebody looks.
+    pub environment: Option<EnvironmentView>,
+    /// Where a trace can be looked at.
+    pub trace_url: Option<TraceUrl>,
     /// A file of keys; without one, everybody who reaches the address may do everything.
     pub keys: Option<PathBuf>,
     /// Certificate chain and private key, as PEM files.
@@ -99,6 +105,8 @@ impl DaemonOptions {
             definitions: definitions.into(),
             http: SocketAddr::from(([127, 0, 0, 1], limits::HTTP_PORT)),
             page: None,
+            environment: None,
+            trace_url: None,
             keys: None,
             tls: None,
             amqp: None,

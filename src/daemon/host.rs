@@ -25,6 +25,7 @@ use crate::error::Unavailable;
 use crate::handlers::HeldBack;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::intake::Source;
 use crate::limits;
 use crate::message::Message;
 use crate::server::FullWindow;
@@ -43,6 +44,7 @@ use crate::wire::views::DefinitionView;
 use crate::wire::views::HeldBackCause;
 use crate::wire::views::HeldBackView;
 use crate::wire::views::RatesView;
+use crate::wire::views::RedactionView;
 use crate::wire::views::ScheduleView;
 use crate::wire::views::StatusView;
 
@@ -93,6 +95,8 @@ impl Host for Desk {
             handlers_running: house.gauges.running(),
             blocked: self.blocked_counts(),
             reload_problem: self.reload_problem(),
+            environment: house.options.environment.clone(),
+            trace_url: house.options.trace_url.clone(),
             clock_step: ClockStepView::of(house.intake.client().clock_steps()),
             storage_free_bytes: house.intake.client().storage_room().map(|room| room.free_bytes),
             fault: house.intake.client().fault().map(|fault| Unavailable::Stopped(fault).to_string()),
@@ -273,6 +277,7 @@ impl Desk {
             paused: self.house.crew.is_paused(&definition.name),
             schedules: definition.schedules.len(),
             retry_delays: definition.rule.retry_delays().iter().copied().map(WireDuration).collect(),
+            redact: definition.redact.iter().map(show_redaction).collect(),
             loaded_at: WireTime(**self.house.loaded_at.load()),
             problem: (**self.house.reload_problem.load())
                 .as_ref()
@@ -290,6 +295,7 @@ impl Desk {
             paused: false,
             schedules: 0,
             retry_delays: Vec::new(),
+            redact: Vec::new(),
             loaded_at: WireTime(**self.house.loaded_at.load()),
             problem: None,
         }
@@ -311,5 +317,17 @@ impl Desk {
             storage_queue: house.options.storage_queue.map(|_| house.storage_queue_meters.read()),
         };
         metrics::page(&house.gauges, &looked).map_err(|error| Problem::new("fault", error.to_string()))
+    }
+}
+
+fn show_redaction(source: &Source) -> RedactionView {
+    match source {
+        Source::Pointer(pointer) => {
+            RedactionView { pointer: Some(pointer.to_string()), ..RedactionView::default() }
+        }
+        Source::Header(header) => {
+            RedactionView { header: Some(header.as_str().to_owned()), ..RedactionView::default() }
+        }
+        Source::Property(name) => RedactionView { property: Some(name.clone()), ..RedactionView::default() },
     }
 }

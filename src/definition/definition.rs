@@ -10,6 +10,7 @@ use crate::definition::schedule::ScheduleDefinition;
 use crate::definition::schema::schema_text;
 use crate::id::QueueName;
 use crate::intake::Rule;
+use crate::intake::Source;
 use crate::queue::QueueOptions;
 
 /// A definition: what one file says of a queue and of what handles its messages.
@@ -34,6 +35,8 @@ pub struct Definition {
     pub handlers: Vec<HandlerDefinition>,
     /// What is sent at certain instants.
     pub schedules: Vec<ScheduleDefinition>,
+    /// What the page hides of each message; in a pointer `*` stands for every member or element.
+    pub redact: Vec<Source>,
     /// Whom to tell when a workflow stands still.
     pub notify: Option<NotifyDefinition>,
 }

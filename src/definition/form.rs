@@ -56,6 +56,11 @@ pub(crate) struct QueueForm {
     /// How long is remembered how each message has ended, to be looked up. Without it, nothing is remembered (`seriatim dev`
     /// remembers a day).
     pub(crate) history: Option<Given<Written>>,
+    /// What the page hides of each message: JSON pointers into the body, in which `*` stands for every member or element, or
+    /// tables that name a property or a header. The API hides nothing.
+    #[serde(default)]
+    #[schemars(length(max = limits::REDACTIONS_MAX))]
+    pub(crate) redact: Vec<Given<TextOr<SourceForm>>>,
     /// What handles the messages, one for each subject and at most one for every other subject. Without any, clients
     /// receive the messages over HTTP.
     #[serde(default)]

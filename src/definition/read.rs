@@ -21,6 +21,7 @@ use crate::definition::read_options::options;
 use crate::definition::read_options::order_word;
 use crate::definition::read_options::retry_delays;
 use crate::definition::read_schedules::ScheduleReader;
+use crate::definition::read_sources::redactions;
 use crate::definition::read_sources::sources;
 use crate::definition::schedule::SCHEDULES_QUEUE;
 use crate::definition::schema::SCHEMA;
@@ -130,6 +131,7 @@ fn definition(
     let folder = file.parent().unwrap_or(Path::new("."));
     let options = options(form, mistakes);
     let sources = sources(form, mistakes);
+    let redact = redactions(&form.redact, mistakes);
     let delays = retry_delays(form.retry.as_ref(), mistakes);
     let delivery = form.delivery.as_ref();
     let defer_for = delivery.and_then(|delivery| duration(&delivery.defer_for, "defer_for", mistakes));
@@ -156,6 +158,7 @@ fn definition(
         renew_for,
         handlers,
         schedules,
+        redact,
         notify,
     })
 }

@@ -44,6 +44,11 @@ pub(crate) fn sources(form: &QueueForm, mistakes: &mut Mistakes) -> Sources {
     }
 }
 
+/// What is hidden of a message, without what is wrong.
+pub(crate) fn redactions(given: &[Given<TextOr<SourceForm>>], mistakes: &mut Mistakes) -> Vec<Source> {
+    given.iter().filter_map(|given| of_text_or_table(given, mistakes)).collect()
+}
+
 fn misplaced(span: &Option<Range<usize>>, name: &str, fits: bool, mistakes: &mut Mistakes) {
     if let (Some(span), false) = (span, fits) {
         let help = format!("write order = \"{name}\", or leave `{name}` out");
@@ -56,7 +61,10 @@ fn misplaced(span: &Option<Range<usize>>, name: &str, fits: bool, mistakes: &mut
 }
 
 fn source(given: &Option<Given<TextOr<SourceForm>>>, mistakes: &mut Mistakes) -> Option<Source> {
-    let given = given.as_ref()?;
+    of_text_or_table(given.as_ref()?, mistakes)
+}
+
+fn of_text_or_table(given: &Given<TextOr<SourceForm>>, mistakes: &mut Mistakes) -> Option<Source> {
     match &given.value {
         TextOr::Text(text) => pointer(text, &given.span, mistakes),
         TextOr::Table(table) => one_of_three(table, &given.span, mistakes),

@@ -67,6 +67,12 @@ pub const HTTP_KEY_BYTES_MIN: usize = 43;
 /// Workflows one HTTP request may look at to find those it asks for; it is told where to go on.
 pub const HTTP_LOOKS_MAX: usize = 10_000;
 
+/// Messages one HTTP request may look at to find those with a property; it is told where to go on.
+pub const SEARCH_LOOKS: usize = 2_000;
+
+/// Messages that a search looks at in one go: each comes with its body.
+pub const SEARCH_PAGE: usize = 64;
+
 /// Workflows that are looked at in one go, so that others are served between.
 pub const HTTP_PAGE: usize = 256;
 

@@ -10,6 +10,8 @@ use maud::html;
 use crate::limits;
 use crate::page::api::Refused;
 use crate::page::fields::Fields;
+use crate::page::redact::Left;
+use crate::page::redact::Redaction;
 use crate::page::response::protected;
 use crate::page::routes::Seen;
 use crate::page::text::cut;
@@ -45,7 +47,13 @@ pub(crate) async fn download(visitor: Visit, fields: Fields) -> Seen {
         (fields.one("queue").unwrap_or_default(), fields.number("number").unwrap_or_default());
     let route = Route::queue(queue).word("messages").data(number);
     let message: MessageEnvelope = visitor.api.get(&route).await?;
-    Ok(as_file(number, bytes_of(&message)?).into())
+    let bytes = bytes_of(&message)?;
+    if Redaction::of(&visitor, queue).await?.body(&bytes) != Left::All {
+        let detail =
+            "the definition of the queue hides parts of its bodies on the page; the API hides nothing";
+        return Err(Box::new(Problem::new("forbidden", detail)));
+    }
+    Ok(as_file(number, bytes).into())
 }
 
 fn as_file(number: u64, bytes: Vec<u8>) -> Response {

@@ -11,6 +11,8 @@ use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::plan::Plan;
+use crate::page::redact::Left;
+use crate::page::redact::Redaction;
 use crate::page::routes::Seen;
 use crate::page::text::brief;
 use crate::page::text::cut;
@@ -61,7 +63,18 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
 }
 
 async fn look(visitor: &Visitor, queue: &str, number: u64) -> Result<MessageEnvelope, Refused> {
-    visitor.api.get(&Route::queue(queue).word("messages").data(number)).await
+    let message = visitor.api.get(&Route::queue(queue).word("messages").data(number)).await?;
+    // What is not shown cannot be edited either.
+    match Redaction::of(visitor, queue).await?.body(&body::bytes_of(&message)?) {
+        Left::All => Ok(message),
+        _ => {
+            let detail = format!(
+                "message {number} cannot be edited here: the definition of the queue hides parts of its bodies on the page; \
+                 `seriatim redrive` takes any body (--body)"
+            );
+            Err(Box::new(Problem::new("forbidden", detail)))
+        }
+    }
 }
 
 /// The body of a message as a text that a form brings back as it was; of JSON, each part on a line of its own.

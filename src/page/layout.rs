@@ -138,6 +138,9 @@ fn bar(visitor: &Visitor, here: Option<Tab>) -> Markup {
     html! {
         header.bar {
             a.brand href="./" { (mark()) "seriatim" }
+            @if let Some(environment) = &visitor.status.environment {
+                span.environment.(environment.colour.as_str()) { span.sr { "Environment: " } (visible(&environment.name, false)) }
+            }
             nav aria-label="Screens" {
                 @for (tab, place, name) in Tab::ALL {
                     @if tab != Tab::Audit || visitor.may_manage_all() {

@@ -13,15 +13,20 @@ use crate::page::plan::Act;
 use crate::page::plan::Plan;
 use crate::page::present::Present;
 use crate::page::present::lasted;
+use crate::page::redact::HIDDEN;
+use crate::page::redact::Left;
+use crate::page::redact::Redaction;
 use crate::page::routes::Seen;
 use crate::page::text::cut;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
+use crate::page::visitor::Visitor;
 use crate::remote::Route;
 use crate::wire::AttemptEnvelope;
 use crate::wire::WireProperty;
 use crate::wire::views::MessageEnvelope;
 use crate::wire::views::MessageWord;
+use crate::wire::views::trace_id;
 
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
@@ -30,6 +35,8 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
     let message: MessageEnvelope =
         visitor.api.get(&Route::queue(&queue).word("messages").data(number)).await?;
     let bytes = body::bytes_of(&message)?;
+    let redaction = Redaction::of(&visitor, &queue).await?;
+    let left = redaction.body(&bytes);
     let may = visitor.may_manage(&queue).await;
     let (tone, sign, word) = labels::of_message(message.status);
     let download = Route::new("body").query("queue", Some(&queue)).query("number", Some(number));
@@ -42,17 +49,26 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
             @if let Some(until) = message.until { " " small { (visitor.present.show_both(until)) } } } }
         (dead(&message, visitor.present))
         (relation(&queue, &message))
-        @if may { (buttons(&queue, &message)) }
+        @if may { (buttons(&queue, &message, left == Left::All)) }
         @if message.ended.is_none() {
             section aria-labelledby="body" {
                 div.heading { h2 #body { "Body" }
-                    div.buttons { button.button type="button" data-copy-from="pre.body" hidden { "Copy" }
-                        a.button href=(download.as_str()) download { "Download" } } }
-                (body::block(&bytes, message.content_type.as_deref()))
+                    @if left == Left::All { div.buttons {
+                        button.button type="button" data-copy-from="pre.body" hidden { "Copy" }
+                        a.button href=(download.as_str()) download { "Download" } } } }
+                @match &left {
+                    Left::All => (body::block(&bytes, message.content_type.as_deref())),
+                    Left::Some(left) => {
+                        (body::block(left, message.content_type.as_deref()))
+                        p.quiet { "Some of it is hidden, as the queue's definition says. The API hides nothing." }
+                    }
+                    Left::Nothing => p.quiet { "It is hidden: the queue's definition hides parts of its bodies, and this one is no JSON. \
+                        The API hides nothing." },
+                }
             }
         } @else { p.quiet { "It has ended; its headers and its body are gone." } }
         (attempts(&message.attempts, visitor.present))
-        (headers(&message, visitor.present))
+        (headers(&visitor, &message, &redaction))
     };
     Ok(Screen::live(Tab::Workflows, format!("Message {number}"), content).into())
 }
@@ -91,7 +107,7 @@ fn relation(queue: &str, message: &MessageEnvelope) -> Markup {
     }
 }
 
-fn buttons(queue: &str, message: &MessageEnvelope) -> Markup {
+fn buttons(queue: &str, message: &MessageEnvelope, may_edit: bool) -> Markup {
     let plan = |act: Act| {
         let back = labels::message_place(queue, message.sequence_number);
         Plan::new(act).with("queue", queue).with("number", message.sequence_number).with("back", back)
@@ -101,8 +117,8 @@ fn buttons(queue: &str, message: &MessageEnvelope) -> Markup {
             MessageWord::DeadLettered => div.buttons role="group" aria-label="Actions" {
                 @if number_in(message, EDITED_AS).is_none() {
                     (plan(Act::Redrive).button())
-                    @let place = Route::new("edit").query("queue", Some(queue)).query("number", Some(message.sequence_number));
-                    a.button href=(place.as_str()) { "Edit and redrive" }
+                    @if may_edit { @let place = Route::new("edit").query("queue", Some(queue)).query("number", Some(message.sequence_number));
+                    a.button href=(place.as_str()) { "Edit and redrive" } }
                 } },
             MessageWord::Scheduled => div.buttons role="group" aria-label="Actions" {
                 (plan(Act::Cancel).button()) (plan(Act::CancelAndVoid).button()) },
@@ -142,15 +158,17 @@ fn output(attempt: &AttemptEnvelope) -> Markup {
     }
 }
 
-fn headers(message: &MessageEnvelope, present: Present) -> Markup {
+fn headers(visitor: &Visitor, message: &MessageEnvelope, redaction: &Redaction) -> Markup {
+    let present = visitor.present;
     let texts = [
-        ("Message ID", &message.message_id),
-        ("Follows", &message.after),
-        ("Subject", &message.subject),
-        ("Content type", &message.content_type),
-        ("Correlation ID", &message.correlation_id),
-        ("Reply to", &message.reply_to),
+        ("Message ID", "message_id", &message.message_id),
+        ("Follows", "after", &message.after),
+        ("Subject", "subject", &message.subject),
+        ("Content type", "content_type", &message.content_type),
+        ("Correlation ID", "correlation_id", &message.correlation_id),
+        ("Reply to", "reply_to", &message.reply_to),
     ];
+    let trace = trace_of(visitor, message);
     html! {
         section aria-labelledby="headers" {
             h2 #headers { "Headers and properties" }
@@ -159,15 +177,32 @@ fn headers(message: &MessageEnvelope, present: Present) -> Markup {
                 @if let Some(position) = message.position { div { dt { "Position" } dd { (position) } } }
                 div { dt { "Handed out" } dd { (message.delivery_count) " times" } }
                 @if let Some(expires) = message.expires_at { div { dt { "Expires" } dd { (present.show_both(expires)) } } }
-                @for (name, text) in texts {
-                    @if let Some(text) = text { div { dt { (name) } dd { (visible(text, false)) } } }
+                @for (name, word, text) in texts {
+                    @if let Some(text) = text { div { dt { (name) }
+                        dd { @if redaction.hides_header(word) { (hidden()) } @else { (visible(text, false)) } } } }
+                }
+                @if let Some((id, place)) = trace {
+                    div { dt { "Trace" } dd { a href=(place) rel="noreferrer" { (id) } } }
                 }
                 @for (name, value) in &message.properties {
-                    div { dt { code { (visible(name, false)) } } dd { (visible(&property(value), true)) } }
+                    div { dt { code { (visible(name, false)) } }
+                        dd { @if redaction.hides_property(name) { (hidden()) } @else { (visible(&property(value), true)) } } }
                 }
             }
         }
     }
+}
+
+/// What stands for a value that is hidden.
+fn hidden() -> Markup {
+    html! { span.quiet title="hidden, as the definition of the queue says" { (HIDDEN) span.sr { " hidden" } } }
+}
+
+/// The ID of the message's trace, and where that can be looked at.
+fn trace_of(visitor: &Visitor, message: &MessageEnvelope) -> Option<(String, String)> {
+    let Some(WireProperty::Text(parent)) = message.properties.get("traceparent") else { return None };
+    let place = visitor.status.trace_url.as_ref()?.of(parent)?;
+    Some((trace_id(parent)?.to_owned(), place))
 }
 
 fn property(value: &WireProperty) -> String {

@@ -17,11 +17,13 @@ mod labels;
 mod layout;
 mod login;
 mod message;
+mod messages;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod page;
 mod plan;
 mod present;
 mod queues;
+mod redact;
 mod response;
 mod review;
 mod routes;

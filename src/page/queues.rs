@@ -125,6 +125,7 @@ fn row(visitor: &Visitor, queue: &QueueEnvelope, rates: Option<&QueueRatesView>,
                         None => {}
                     }
                     a.button href=(place("tail")) { "Live tail" }
+                    (plan(Act::PurgeQueue).button())
                 }
             }
         }

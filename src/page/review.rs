@@ -97,7 +97,7 @@ async fn preview(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
         Act::PurgeLetters | Act::PurgeQueue => {
             let outcome: PurgeOutcome =
                 visitor.api.post(&purge_route(plan), &json!({ "dry_run": true })).await?;
-            Ok(Preview::of(format!("{} are removed for good", counted(outcome.purged, "message"))))
+            Ok(Preview::of(format!("removed for good: {}", counted(outcome.purged, "message"))))
         }
         Act::RunNow => {
             let request = json!({ "dry_run": true });

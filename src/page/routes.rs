@@ -29,6 +29,7 @@ use crate::page::layout::trouble;
 use crate::page::layout::trouble_outside;
 use crate::page::login;
 use crate::page::message;
+use crate::page::messages;
 use crate::page::page::Shared;
 use crate::page::queues;
 use crate::page::response::go_to;
@@ -55,6 +56,7 @@ pub(crate) fn routes(shared: Shared) -> Router {
         .route("/ui/workflows", look(workflows::screen))
         .route("/ui/workflow", look(workflow::screen))
         .route("/ui/message", look(message::screen))
+        .route("/ui/messages", look(messages::screen))
         .route("/ui/body", look(body::download))
         .route("/ui/edit", look(edit::screen))
         .route("/ui/dead-letters", look(dead_letters::screen))

@@ -7,6 +7,7 @@ use crate::page::present::Present;
 use crate::page::present::lasted;
 use crate::page::text::brief;
 use crate::wire::WireTime;
+use crate::wire::views::AuditView;
 use crate::wire::views::EndingWord;
 use crate::wire::views::HistoryView;
 use crate::wire::views::MessageEnvelope;
@@ -61,6 +62,7 @@ pub(crate) fn show(
     workflow: &WorkflowEnvelope,
     messages: &[MessageEnvelope],
     ended: &[HistoryView],
+    acts: &[AuditView],
     present: Present,
 ) -> Markup {
     let mut lanes: Vec<Lane> = ended.iter().rev().filter_map(ended_lane).collect();
@@ -68,6 +70,7 @@ pub(crate) fn show(
     lanes.drain(..behind);
     lanes.extend(messages.iter().take(LANES - lanes.len()).map(lane));
     lanes.extend(around(workflow));
+    lanes.extend(operators(acts));
     let instants =
         || lanes.iter().flat_map(|lane| &lane.marks).flat_map(|mark| [mark.at, mark.at + mark.lasted]);
     let now = present.0.as_millis();
@@ -90,6 +93,7 @@ pub(crate) fn show(
             }
             figcaption {
                 span.key.arrival { "came" } span.key.failure { "failed" } span.key.success { "completed" }
+                @if !acts.is_empty() { span.key.act { "an operator" } }
                 span.key.ahead { "comes next" } span.key.now { "now" }
             }
         }
@@ -187,6 +191,18 @@ fn around(workflow: &WorkflowEnvelope) -> Vec<Lane> {
         lanes.push(Lane { name: "gap".to_owned(), marks });
     }
     lanes
+}
+
+/// What operators did.
+fn operators(acts: &[AuditView]) -> Option<Lane> {
+    let mark = |act: &AuditView| {
+        let refused = if act.refusal.is_some() { " (refused)" } else { "" };
+        let why = act.reason.as_deref().map(|reason| format!(": {}", brief(reason, 120))).unwrap_or_default();
+        let says = format!("{} by {}{refused}{why}: {}", act.verb, brief(&act.actor, 40), act.at);
+        Mark { at: millis(act.at), lasted: 0, kind: "act", says }
+    };
+    let lane = Lane { name: "operator".to_owned(), marks: acts.iter().map(mark).collect() };
+    (!acts.is_empty()).then_some(lane)
 }
 
 #[cfg(test)]

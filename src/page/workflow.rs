@@ -14,6 +14,8 @@ use crate::page::layout::Tab;
 use crate::page::plan::Act;
 use crate::page::plan::Plan;
 use crate::page::present::Present;
+use crate::page::redact::Left;
+use crate::page::redact::Redaction;
 use crate::page::routes::Seen;
 use crate::page::strip;
 use crate::page::text::brief;
@@ -21,9 +23,11 @@ use crate::page::text::visible;
 use crate::page::timeline;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
+use crate::remote::AuditPage;
 use crate::remote::HistoryPage;
 use crate::remote::MessagePage;
 use crate::remote::Route;
+use crate::wire::views::AuditView;
 use crate::wire::views::HistoryView;
 use crate::wire::views::MessageEnvelope;
 use crate::wire::views::WorkflowEnvelope;
@@ -37,6 +41,9 @@ struct Known {
     messages: Vec<MessageEnvelope>,
     ended: Vec<HistoryView>,
     state: Option<Vec<u8>>,
+    /// What operators did to it lately, newest first.
+    acts: Vec<AuditView>,
+    redaction: Redaction,
     may: bool,
 }
 
@@ -67,7 +74,15 @@ async fn look(visitor: &Visitor, queue: String, id: String) -> Result<Known, Ref
         false => None,
     };
     let may = visitor.may_manage(&queue).await;
-    Ok(Known { queue, id, workflow, messages: messages.messages, ended: history.history, state, may })
+    let audit = Route::queue(&queue).word("workflow").word("audit").query("id", Some(&id));
+    let acts: AuditPage = match may {
+        true => visitor.api.get(&audit.query("limit", Some(limits::SCREEN_ENDED))).await?,
+        // Who did what is for those who may do it.
+        false => AuditPage::default(),
+    };
+    let redaction = Redaction::of(visitor, &queue).await?;
+    let (messages, ended, acts) = (messages.messages, history.history, acts.actions);
+    Ok(Known { queue, id, workflow, messages, ended, state, acts, redaction, may })
 }
 
 fn show(visitor: &Visitor, known: &Known) -> Markup {
@@ -87,13 +102,19 @@ fn show(visitor: &Visitor, known: &Known) -> Markup {
         }
         section aria-labelledby="time" {
             h2 #time { "Time" }
-            (timeline::show(workflow, &known.messages, &known.ended, present))
+            (timeline::show(workflow, &known.messages, &known.ended, &known.acts, present))
         }
         (counts(workflow))
         @if !known.messages.is_empty() { (waiting(known, present)) }
         @if !known.ended.is_empty() { (history(known, present)) }
+        @if !known.acts.is_empty() { (acts(known, present)) }
         @if let Some(state) = &known.state {
-            section aria-labelledby="state" { h2 #state { "State" } (body::block(state, Some("application/json"))) }
+            section aria-labelledby="state" { h2 #state { "State" }
+                @match known.redaction.body(state) {
+                    Left::All => (body::block(state, Some("application/json"))),
+                    Left::Some(left) => { (body::block(&left, Some("application/json"))) p.quiet { "Some of it is hidden, as the queue's definition says." } }
+                    Left::Nothing => p.quiet { "It is hidden: it is no JSON, and the queue's definition hides parts." },
+                } }
         }
     }
 }
@@ -227,6 +248,32 @@ fn history(known: &Known, present: Present) -> Markup {
                             td { (present.show(entry.at)) }
                             td.number { (entry.delivery_count) }
                             td { @if let Some(reason) = &entry.reason { (brief(reason, 100)) } }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}
+
+/// What operators did to it.
+fn acts(known: &Known, present: Present) -> Markup {
+    html! {
+        section aria-labelledby="acts" {
+            h2 #acts { "What operators did" }
+            div.scroll tabindex="0" role="region" aria-label="What operators did, as a table" {
+                table {
+                    thead { tr { th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" }
+                        th scope="col" { "Message" } th scope="col" { "Why" } } }
+                    tbody { @for act in &known.acts {
+                        tr {
+                            td { (present.show(act.at)) }
+                            td { (visible(&act.actor, false)) }
+                            td { code { (act.verb) }
+                                @if act.refusal.is_some() { " " (labels::chip("warn", "\u{2298}", "refused")) } }
+                            td { @match act.sequence_number {
+                                Some(number) => (labels::message_link(&known.queue, number)), None => "\u{2013}" } }
+                            td { @if let Some(why) = act.refusal.as_ref().or(act.reason.as_ref()) { (brief(why, 100)) } }
                         }
                     } }
                 }

@@ -9,6 +9,7 @@ use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
+use crate::page::messages;
 use crate::page::routes::Seen;
 use crate::page::text::brief;
 use crate::page::text::visible;
@@ -61,6 +62,7 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
             }
             button.button type="submit" { "Find" }
         }
+        @if !name.is_empty() { (messages::empty_form(name)) }
         @if page.workflows.is_empty() {
             div.empty { p { @if next.is_some() { "None among those looked at so far; there are more." }
                 @else { "There is no such workflow." } } }

@@ -25,7 +25,6 @@ use crate::server::named::required;
 use crate::server::openapi;
 use crate::server::page::page_limit;
 use crate::server::shared::Shared;
-use crate::wire::views::AuditView;
 use crate::wire::views::DefinitionView;
 use crate::wire::views::KeyView;
 use crate::wire::views::ScheduleView;
@@ -181,107 +180,22 @@ pub(crate) async fn run_schedule(
         return json(&RunScheduleAnswer { effect, sequence_number: None, dry_run: true });
     }
     let message = message.property(RUN_BY[0], caller.name());
+    let why = match &request.reason {
+        Some(reason) => format!("schedule {schedule}: {reason}"),
+        None => format!("schedule {schedule}"),
+    };
     let message = match request.reason {
         Some(reason) => message.property(RUN_BY[1], reason),
         None => message,
     };
-    let receipt = queue.send(message).await?;
+    let client = acting_as(&shared.client, &caller, Some(&why))?;
+    let receipt = client.queue(queue.name())?.run_schedule(message).await?;
     let sequence_number = receipt.sequence_number().map(SequenceNumber::get);
     let effect = match sequence_number {
         Some(number) => format!("sent as message {number}"),
         None => "sent".to_owned(),
     };
     json(&RunScheduleAnswer { effect, sequence_number, dry_run: false })
-}
-
-/// Which part of what operators did.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct AuditQuery {
-    /// Where the page before ended; as answered there.
-    after: Option<String>,
-    /// How many entries at most: 100 if it is not given, 1,000 at most.
-    limit: Option<usize>,
-    /// Begins with the newest and goes back in time.
-    newest: bool,
-}
-
-/// What operators did.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct AuditAnswer {
-    /// In the order in which it was done, or newest first.
-    actions: Vec<AuditView>,
-    /// Where the next page begins after; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<String>,
-}
-
-pub(crate) async fn audit(
-    State(shared): State<Shared>,
-    caller: Caller,
-    Asked(page): Asked<AuditQuery>,
-) -> Answer {
-    let after: Option<u64> = page.after.as_deref().map(str::parse).transpose().map_err(|_| wrong_entry())?;
-    let limit = page_limit(page.limit)?;
-    if page.newest {
-        return newest_first(&shared, &caller, after, limit).await;
-    }
-    let after = after.unwrap_or_default();
-    let entries = shared.client.audit(after, limit).await?;
-    let is_full = entries.len() == limit;
-    let after = entries.last().filter(|_| is_full).map(|entry| entry.number.to_string());
-    let mut actions: Vec<AuditView> = entries.into_iter().map(AuditView::show).collect();
-    actions.retain(|action| caller.reaches(&action.queue));
-    json(&AuditAnswer { actions, after })
-}
-
-fn wrong_entry() -> Refused {
-    Refused::misuse("after", "is not the number of an entry")
-}
-
-/// A page of the audit that goes back in time from the newest entry, or from the one before `before`.
-async fn newest_first(shared: &Shared, caller: &Caller, before: Option<u64>, limit: usize) -> Answer {
-    let end = match before {
-        Some(before) => before,
-        None => newest_entry(shared).await? + 1,
-    };
-    let begin = end.saturating_sub(limit as u64 + 1);
-    let mut entries = shared.client.audit(begin, limit).await?;
-    entries.retain(|entry| entry.number < end);
-    let after = entries.first().map(|entry| entry.number).filter(|number| *number > 1);
-    // What is not kept any more is not asked for.
-    let after = match after {
-        Some(number)
-            if !shared
-                .client
-                .audit(number.saturating_sub(2), 1)
-                .await?
-                .iter()
-                .any(|entry| entry.number < number) =>
-        {
-            None
-        }
-        after => after.map(|number| number.to_string()),
-    };
-    let mut actions: Vec<AuditView> = entries.into_iter().rev().map(AuditView::show).collect();
-    actions.retain(|action| caller.reaches(&action.queue));
-    json(&AuditAnswer { actions, after })
-}
-
-/// The number of the newest entry; entries are numbered one after the other.
-async fn newest_entry(shared: &Shared) -> Result<u64, Refused> {
-    let Some(first) = shared.client.audit(0, 1).await?.first().map(|entry| entry.number) else {
-        return Ok(0);
-    };
-    let (mut known, mut beyond) = (first, first + limits::AUDIT_KEPT + 1);
-    while known + 1 < beyond {
-        let middle = known + (beyond - known) / 2;
-        match shared.client.audit(middle - 1, 1).await?.is_empty() {
-            true => beyond = middle,
-            false => known = middle,
-        }
-    }
-    Ok(known)
 }
 
 /// Where a backup goes.

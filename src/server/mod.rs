@@ -4,6 +4,7 @@
 
 mod alone;
 mod answer;
+mod audit;
 mod batch;
 mod behalf;
 mod blocked;
@@ -28,6 +29,7 @@ mod receive;
 mod route;
 mod routes;
 
+mod search;
 mod send;
 mod serve;
 mod settle;

@@ -17,6 +17,8 @@ use crate::server::named::Asked;
 use crate::server::named::Named;
 use crate::server::named::Told;
 use crate::server::page::page_limit;
+use crate::server::search::Wanted;
+use crate::server::search::search;
 use crate::server::shared::Shared;
 use crate::wire::WireTime;
 use crate::wire::views::MessageEnvelope;
@@ -29,6 +31,14 @@ pub(crate) struct PeekQuery {
     from: u64,
     /// How many messages at most: 100 if it is not given, 1,000 at most.
     limit: Option<usize>,
+    /// Only those with this property: `name=value`. A number or a boolean is meant as it is written.
+    property: Option<String>,
+    /// Only those with this message ID.
+    message_id: Option<String>,
+    /// Only those with this subject.
+    subject: Option<String>,
+    /// Only those with this correlation ID.
+    correlation_id: Option<String>,
 }
 
 /// Messages, and where to look next.
@@ -36,7 +46,8 @@ pub(crate) struct PeekQuery {
 pub(crate) struct MessagesAnswer {
     /// The messages in order.
     messages: Vec<MessageEnvelope>,
-    /// Where the next page begins; absent on an empty one.
+    /// Where the next page begins; absent on an empty one. Where only some are asked for, a page may be empty and still have one
+    /// behind it: no request looks at more than 2,000 messages. It is absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<u64>,
 }
@@ -48,6 +59,16 @@ impl MessagesAnswer {
 }
 
 pub(crate) async fn list(named: Named, Asked(query): Asked<PeekQuery>) -> Answer {
+    let wanted = Wanted {
+        property: query.property.as_deref().map(Wanted::read_property).transpose()?,
+        message_id: query.message_id,
+        subject: query.subject,
+        correlation_id: query.correlation_id,
+    };
+    if wanted.is_narrow() {
+        let (views, next) = search(&named.queue()?, query.from, page_limit(query.limit)?, &wanted).await?;
+        return json(&MessagesAnswer::show(&views, next));
+    }
     let views = named.queue()?.peek(SequenceNumber::new(query.from), page_limit(query.limit)?).await?;
     let next = views.last().map(|last| last.sequence_number.get() + 1);
     json(&MessagesAnswer::show(&views, next))

@@ -73,6 +73,7 @@ fn shown(house: &House, view: &QueueView) -> QueueEnvelope {
     let mut shown = QueueEnvelope::show(view);
     if let Some(definition) = house.host.definition_of(&view.name) {
         shown.definition = Some(definition.file);
+        shown.redact = definition.redact;
         shown.paused = (!definition.handlers.is_empty()).then_some(definition.paused);
         if !definition.retry_delays.is_empty() {
             shown.retry_delays = definition.retry_delays;

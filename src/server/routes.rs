@@ -8,6 +8,7 @@ use axum::middleware::from_fn_with_state;
 use http::StatusCode;
 
 use crate::server::answer::Refused;
+use crate::server::audit;
 use crate::server::blocked;
 use crate::server::bulk;
 use crate::server::daemon;
@@ -96,9 +97,9 @@ fn around() -> Vec<Route> {
             .for_listeners()
             .of_each_queue()
             .gives::<RatesView>(OK, "The rates"),
-        get("/v1/audit", "What operators did", daemon::audit)
-            .asks::<daemon::AuditQuery>()
-            .gives::<daemon::AuditAnswer>(OK, "A page of what they did"),
+        get("/v1/audit", "What operators did", audit::audit)
+            .asks::<audit::AuditQuery>()
+            .gives::<audit::AuditAnswer>(OK, "A page of what they did"),
         post("/v1/backup", "Copies everything to a new file while work goes on", daemon::backup)
             .takes::<daemon::BackupRequest>()
             .gives::<daemon::BackupAnswer>(OK, "The copy is made"),
@@ -262,6 +263,9 @@ fn looking() -> Vec<Route> {
             .for_listeners()
             .asks::<workflows::WorkflowQuery>()
             .gives_text("application/octet-stream", "The state; `application/json` if it is JSON"),
+        get("/v1/queues/{queue}/workflow/audit", "What operators did to a workflow", audit::of_workflow)
+            .asks::<audit::WorkflowAuditQuery>()
+            .gives::<audit::AuditAnswer>(OK, "What they did lately, newest first"),
         put("/v1/queues/{queue}/workflow/state", "Sets the state of a workflow", workflows::put_state)
             .asks::<workflows::WorkflowQuery>()
             .takes_bytes(&["application/octet-stream", "application/json"])

@@ -173,6 +173,9 @@ async fn a_scheduled_message_is_cancelled_and_a_schedule_is_run() {
     browser.act("do=run_now&queue=defined&schedule=nightly", Some("it was missed")).await;
     let sent = fixture.api("GET", "/queues/defined/messages", "").await["messages"][0].clone();
     assert_eq!(sent["properties"]["seriatim-run-by"], "local", "{sent}");
+    let entry = fixture.audited().await;
+    assert_eq!((&entry["verb"], &entry["workflow_id"]), (&json!("run_schedule"), &json!("tick")), "{entry}");
+    assert_eq!(entry["reason"], "schedule nightly: it was missed");
     browser.act("do=unpause&queue=defined&back=overview", None).await;
     assert!(!browser.screen("overview").await.contains("handlers paused"));
     let reloaded = browser.act("do=reload&back=definitions", None).await;

@@ -18,6 +18,7 @@ fn places(queue: &str, id: &str, number: u64) -> Vec<String> {
     places.push(format!("workflows?queue={queue}&prefix={id}"));
     places.push(format!("workflow?queue={queue}&id={id}"));
     places.push(format!("message?queue={queue}&number={number}"));
+    places.push(format!("messages?queue={queue}&name={id}&value={id}"));
     places.push(format!("dead-letters?queue={queue}&reason=invalid"));
     places.push(format!("blocked?queue={queue}&cause=retry&text=a"));
     places.push(format!("review?do=hold&queue={queue}&id={id}&back=blocked"));

@@ -96,6 +96,7 @@ async fn every_verb_of_an_operator_is_written_down_with_who_why_and_what() {
     assert_eq!(of(AuditVerb::SkipGap).positions, Some((3, 3)));
     assert_eq!(of(AuditVerb::DeclareVoid).positions, Some((5, 9)));
     assert_eq!(of(AuditVerb::Redrive).sequence_number, Some(number));
+    assert_eq!(of(AuditVerb::Redrive).workflow_id.as_ref().map(|id| id.as_str()), Some("w"));
     assert_eq!(of(AuditVerb::PurgeWorkflow).workflow_id.as_ref().map(|id| id.as_str()), Some("v"));
     assert_eq!(of(AuditVerb::PurgeQueue).count, 1);
     assert!(!format!("{entries:?}").contains("secret"), "no content is written down");

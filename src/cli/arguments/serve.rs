@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use seriatim::limits;
 use seriatim::wire::WireDuration;
+use seriatim::wire::views::EnvironmentView;
+use seriatim::wire::views::TraceUrl;
 
 /// Endpoints beside HTTP.
 #[derive(Debug, Args)]
@@ -39,6 +41,14 @@ pub(crate) struct RunArguments {
     /// Serve the web page at /ui: true or false. Without it, it is served where only this machine can reach the address.
     #[arg(long, env = "SERIATIM_PAGE")]
     pub(crate) page: Option<bool>,
+    /// The environment, as a badge on the page and in `top`: a name, and a colour of red, amber, green, blue and grey behind a
+    /// colon, for example production:red.
+    #[arg(long, env = "SERIATIM_ENVIRONMENT", value_name = "NAME[:COLOUR]")]
+    pub(crate) environment: Option<EnvironmentView>,
+    /// Where the trace of a message can be looked at, for example https://traces.example/trace/{trace_id}: the page links the
+    /// `traceparent` of a message to it.
+    #[arg(long, env = "SERIATIM_TRACE_URL", value_name = "URL")]
+    pub(crate) trace_url: Option<TraceUrl>,
     #[command(flatten)]
     pub(crate) endpoints: EndpointArguments,
     /// TOML file of the keys and what each may do. Without it, whoever reaches the address may do everything.

@@ -18,6 +18,7 @@ use ratatui::widgets::TableState;
 use ratatui::widgets::Wrap;
 use seriatim::wire::views::BlockedCause;
 use seriatim::wire::views::BlockedView;
+use seriatim::wire::views::Colour;
 use seriatim::wire::views::QueueEnvelope;
 use seriatim::wire::views::QueueRatesView;
 
@@ -69,12 +70,26 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, state: &State, present: &Present
         Span::raw(format!("  since {}  ", present.age(status.started_at))),
         Span::styled(printable(&state.url), QUIET),
     ];
+    if let Some(environment) = &status.environment {
+        let badge = Style::new().fg(Color::White).bg(badge(environment.colour));
+        first.insert(0, Span::styled(format!(" {} ", printable(&environment.name)), badge));
+    }
     if let Some(problem) = &state.problem {
         let problem = format!(" {}", printable(problem));
         first = vec![Span::styled(problem, Style::new().fg(Color::Red).add_modifier(Modifier::BOLD))];
     }
     let figures = Line::raw(format!(" {}", state.snapshot.figures().join("  \u{b7}  ")));
     frame.render_widget(Paragraph::new(vec![Line::from(first), figures]), area);
+}
+
+fn badge(colour: Colour) -> Color {
+    match colour {
+        Colour::Red => Color::Red,
+        Colour::Amber => Color::Rgb(138, 83, 0),
+        Colour::Green => Color::Rgb(27, 110, 60),
+        Colour::Blue => Color::Blue,
+        Colour::Grey => Color::DarkGray,
+    }
 }
 
 fn draw_lists(frame: &mut Frame<'_>, area: Rect, state: &State, present: &Present) {

@@ -345,6 +345,18 @@ impl Client {
         self.shared.inbox.ask(command, None).await
     }
 
+    /// Asks for what operators do only now and then, and puts it on record if somebody is named.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the daemon has schedules"))]
+    pub(crate) async fn ask_on_record(&self, command: Command) -> Result<Reply, Unavailable> {
+        let command = match &self.actor {
+            Some(actor) => {
+                Command::OnRecord { actor: actor.clone(), begun: None, command: Box::new(command) }
+            }
+            None => command,
+        };
+        self.shared.inbox.ask(command, None).await
+    }
+
     /// Asks for work, and waits for it up to `wait`.
     pub(crate) async fn ask_for_work(&self, command: Command, wait: Duration) -> Result<Reply, Unavailable> {
         self.shared.inbox.ask(command, Some(wait.min(limits::DURATION_MAX))).await

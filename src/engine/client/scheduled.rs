@@ -4,10 +4,23 @@ use crate::clock::Timestamp;
 use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::receipts;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::receipt::Receipt;
 use crate::error::SendError;
 use crate::id::SequenceNumber;
+use crate::message::Message;
 
 impl Queue {
+    /// Sends what a schedule sends, out of its turn: the audit has an entry, if the client acts for somebody.
+    ///
+    /// # Errors
+    /// As [`Queue::send`].
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the daemon has schedules"))]
+    pub(crate) async fn run_schedule(&self, message: Message) -> Result<Receipt, SendError> {
+        let command = Command::Send { queue: self.name.clone(), messages: vec![message.check()?] };
+        let receipts = receipts(self.client.ask_on_record(command).await?)?;
+        Ok(receipts.into_iter().next().expect("every message has its receipt"))
+    }
+
     /// Stops a scheduled message and gives its place back: its position, or its predecessor in after-order, and its ID may
     /// be sent again. Messages that wait behind it wait for that, and the wait of the gap begins.
     ///

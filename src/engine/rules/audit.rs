@@ -81,6 +81,8 @@ pub enum AuditVerb {
     ResumeFor,
     /// Put a dead letter back with another body.
     EditAndRedrive,
+    /// Send at once what a schedule sends.
+    RunSchedule,
 }
 
 impl AuditVerb {
@@ -107,6 +109,7 @@ impl AuditVerb {
             AuditVerb::ResumeQueue => "resume_queue",
             AuditVerb::ResumeFor => "resume_for",
             AuditVerb::EditAndRedrive => "edit_and_redrive",
+            AuditVerb::RunSchedule => "run_schedule",
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::EventKind;
+use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::redriven::Edit;
@@ -34,6 +36,9 @@ impl Step<'_> {
         let told = self.effects.len();
         let mut reply = self.run_or_refuse(command, self.now)?;
         entry.count = count_of(&reply);
+        if let Reply::Send(Ok(receipts)) = &reply {
+            entry.sequence_number = receipts.first().and_then(Receipt::sequence_number);
+        }
         entry.refusal = refusal_of(&reply);
         if entry.refusal.is_none() && entry.verb == AuditVerb::SkipGap {
             entry.positions = self.effects[told..].iter().find_map(given_up);
@@ -88,9 +93,13 @@ impl Step<'_> {
         match command {
             Command::SetState { workflow, .. } => entry.workflow_id = Some(workflow.clone()),
             Command::Purge { scope: PurgeScope::Workflow(id), .. } => entry.workflow_id = Some(id.clone()),
+            Command::Send { messages, .. } => {
+                entry.workflow_id = messages.first().and_then(|message| message.workflow_id.clone());
+            }
             Command::Redrive { sequence, position, .. }
             | Command::EditAndRedrive { edit: Edit { sequence, position, .. }, .. } => {
                 entry.sequence_number = Some(*sequence);
+                entry.workflow_id = self.workflow_of(queue, *sequence)?;
                 entry.positions = position.map(|position| (position.get(), position.get()));
             }
             Command::Operate { workflow, operation, .. } => {
@@ -125,6 +134,13 @@ impl Step<'_> {
         Ok(())
     }
 
+    /// The workflow that a message belongs to.
+    fn workflow_of(&self, queue: &QueueName, sequence: SequenceNumber) -> Read<Option<WorkflowId>> {
+        let Some(queue) = self.queue_named(queue)? else { return Ok(None) };
+        let content = self.records.content(MessageKey { queue: queue.id, sequence })?;
+        Ok(content.and_then(|content| content.workflow_id.clone()))
+    }
+
     fn head_of(&self, queue: &QueueName, workflow: &WorkflowId) -> Read<Option<SequenceNumber>> {
         let Some(queue) = self.queue_named(queue)? else { return Ok(None) };
         let workflow = Workflow::open(self, &queue, Stream::Named(workflow.clone()))?;
@@ -149,6 +165,7 @@ fn verb_of(command: &Command) -> (AuditVerb, &QueueName) {
         Command::PauseQueue { name, paused: true } => (AuditVerb::PauseQueue, name),
         Command::PauseQueue { name, paused: false } => (AuditVerb::ResumeQueue, name),
         Command::SetState { queue, .. } => (AuditVerb::SetState, queue),
+        Command::Send { queue, .. } => (AuditVerb::RunSchedule, queue),
         Command::Redrive { queue, .. } => (AuditVerb::Redrive, queue),
         Command::EditAndRedrive { queue, .. } => (AuditVerb::EditAndRedrive, queue),
         Command::Purge { queue, scope, .. } => (verb_of_purge(scope), queue),
@@ -183,6 +200,7 @@ fn count_of(reply: &Reply) -> u64 {
     match reply {
         Reply::Queue(Ok(changed)) => u64::from(*changed),
         Reply::Operate(Ok(())) | Reply::Redrive(Ok(_)) => 1,
+        Reply::Send(Ok(receipts)) => receipts.len() as u64,
         Reply::Purge(Ok(purged)) => purged.count,
         _ => 0,
     }
@@ -192,6 +210,7 @@ fn refusal_of(reply: &Reply) -> Option<String> {
     match reply {
         Reply::Queue(answer) => answer.as_ref().err().map(ToString::to_string),
         Reply::Operate(answer) => answer.as_ref().err().map(ToString::to_string),
+        Reply::Send(answer) => answer.as_ref().err().map(ToString::to_string),
         Reply::Redrive(answer) => answer.as_ref().err().map(ToString::to_string),
         Reply::Purge(answer) => answer.as_ref().err().map(ToString::to_string),
         other => unreachable!("an operator is not answered so: {other:?}"),

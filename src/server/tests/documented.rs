@@ -98,6 +98,7 @@ async fn requests(house: &House) -> Vec<(&'static str, String, Value)> {
         ("POST", q("/dead_letters/purge"), json!({ "reason": "r" })),
         ("POST", q("/purge"), json!({ "reason": "r" })),
         ("GET", q("/history"), none()),
+        ("GET", q("/workflow/audit?id=w11"), none()),
     ]
 }
 

@@ -101,6 +101,8 @@ impl Host for FakeHost {
             handlers_running: 0,
             blocked: Vec::new(),
             reload_problem: None,
+            environment: None,
+            trace_url: None,
             clock_step: None,
             fault: None,
         }
@@ -119,6 +121,7 @@ impl Host for FakeHost {
             paused: self.paused.load(Ordering::Relaxed),
             schedules: 1,
             retry_delays: vec![WireDuration(Duration::from_secs(60))],
+            redact: Vec::new(),
             loaded_at: WireTime(Timestamp::from_millis(0)),
             problem: None,
         }]

@@ -8,6 +8,9 @@ use crate::clock::ClockSteps;
 use crate::wire::time::WireDuration;
 use crate::wire::time::WireTime;
 use crate::wire::views::blocked::BlockedCause;
+use crate::wire::views::label::EnvironmentView;
+use crate::wire::views::label::RedactionView;
+use crate::wire::views::label::TraceUrl;
 
 /// The state of a daemon.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +45,12 @@ pub struct StatusView {
     /// The fault that has stopped the engine: nothing works any more, and the daemon is about to exit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// The environment it belongs to, as whoever started it has said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<EnvironmentView>,
+    /// Where a trace can be looked at: an address with `{trace_id}` in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_url: Option<TraceUrl>,
     /// The last time that the wall clock of the machine was set by more than a minute, or the machine slept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step: Option<ClockStepView>,
@@ -137,6 +146,9 @@ pub struct DefinitionView {
     /// Why nothing is handed out to its handlers right now; absent when it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_back: Option<HeldBackView>,
+    /// What the page hides of each message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redact: Vec<RedactionView>,
     /// When it was loaded.
     pub loaded_at: WireTime,
     /// Why the file as it is now is not in use.

@@ -9,6 +9,7 @@ use crate::engine::QueueView;
 use crate::wire::options::OptionsEnvelope;
 use crate::wire::time::WireDuration;
 use crate::wire::time::WireTime;
+use crate::wire::views::label::RedactionView;
 
 /// A queue.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +27,9 @@ pub struct QueueEnvelope {
     /// Exact delays between attempts as its definition says, the last of which repeats; then there is no backoff.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retry_delays: Vec<WireDuration>,
+    /// What the page hides of each message, as its definition says. The API hides nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redact: Vec<RedactionView>,
     /// Until when hand-out pauses because the queue's rate is used up, while messages are ready; absent when it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limited_until: Option<WireTime>,
@@ -57,6 +61,7 @@ impl QueueEnvelope {
             definition: None,
             paused: None,
             retry_delays: Vec::new(),
+            redact: Vec::new(),
             rate_limited_until: view.rate_limited_until.map(WireTime),
             counts: CountsView::show(&view.counts),
             history: view.history,
