@@ -462,6 +462,10 @@ pub const LOOKOUT_EVERY: Duration = Duration::from_secs(5);
 /// Workflows in trouble that are known; beyond it, an operator has enough to do.
 pub const TROUBLES_KNOWN: usize = 10_000;
 
+/// Workflows that may stand still of which the engine keeps the IDs, about 20 MB; beyond it they are found by looking at all,
+/// which is quick where so many of them stand still.
+pub const STANDING_KNOWN: usize = 100_000;
+
 /// Next ticks of a schedule that are shown.
 pub const TICKS_SHOWN: usize = 5;
 

@@ -2,6 +2,8 @@
 
 #[path = "page/acting.rs"]
 mod acting;
+#[path = "page/axe.rs"]
+mod axe;
 #[path = "page/browser.rs"]
 mod browser;
 #[path = "page/fixture.rs"]

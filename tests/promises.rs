@@ -48,6 +48,7 @@ mod promises {
     mod scheduled;
     mod send_order;
     mod settled_twice;
+    mod standing;
     mod strangers;
     mod strays;
     mod together;

@@ -125,10 +125,11 @@ impl Lookout {
     pub(crate) async fn walk(&self, client: &Client, now: Timestamp) -> Result<(), QueueError> {
         for view in all_queues(client).await? {
             let queue = client.queue(view.name.as_str())?;
-            let mut after: Option<WorkflowId> = None;
+            let (mut after, mut pages): (Option<WorkflowId>, usize) = (None, 0);
             loop {
                 let page = queue.workflows(after.as_ref(), limits::PAGE_MAX).await?;
                 let Some(last) = page.last() else { break };
+                pages += 1;
                 after = last.workflow_id.clone();
                 for workflow in &page {
                     if let (Some(id), Some(cause)) = (&workflow.workflow_id, Cause::of(workflow)) {
@@ -139,6 +140,12 @@ impl Lookout {
                     }
                 }
                 if after.is_none() {
+                    break;
+                }
+            }
+            // So that who asks what is blocked need not look at all of them again.
+            for _ in 0..=pages {
+                if queue.standing_workflows(None, 1).await?.is_some() {
                     break;
                 }
             }

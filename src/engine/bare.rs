@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::actor::Actor;
 use crate::clock::Timestamp;
-use crate::engine::query::first_reminders;
 use crate::engine::rules::Rules;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
@@ -27,6 +26,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::records::Records;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
+use crate::engine::upcoming::first_reminders;
 use crate::error::ReceiveRefusal;
 use crate::error::SendRefusal;
 use crate::header::Headers;

@@ -38,6 +38,7 @@ mod store;
 mod threads;
 mod timers;
 mod turn;
+mod upcoming;
 mod verify;
 mod view;
 mod wakeups;

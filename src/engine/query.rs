@@ -13,7 +13,6 @@ use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::due::NextDue;
 use crate::engine::rules::due::Now;
 use crate::engine::rules::due::shown;
 use crate::engine::rules::history::HistoryEntry;
@@ -21,13 +20,13 @@ use crate::engine::rules::lock::Locks;
 use crate::engine::rules::rate::Rates;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueRecord;
-use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+use crate::engine::upcoming::next_hand_out;
 use crate::engine::view::DeadLetterView;
 use crate::engine::view::Gap;
 use crate::engine::view::MessageView;
@@ -52,6 +51,12 @@ pub(crate) enum Query {
         name: QueueName,
     },
     Workflows {
+        queue: QueueName,
+        after: Option<WorkflowId>,
+        limit: usize,
+    },
+    /// Those that may stand still: never too few of them.
+    Standing {
         queue: QueueName,
         after: Option<WorkflowId>,
         limit: usize,
@@ -121,6 +126,7 @@ impl Query {
         match self {
             Query::Queue { name } => Some(name),
             Query::Workflows { queue, .. }
+            | Query::Standing { queue, .. }
             | Query::Workflow { queue, .. }
             | Query::Alone { queue, .. }
             | Query::Messages { queue, .. }
@@ -147,6 +153,8 @@ pub(crate) enum Answer {
     Queues(Vec<QueueView>),
     Queue(Box<QueueView>),
     Workflows(Vec<WorkflowView>),
+    /// `None` while they are not all known.
+    Standing(Option<Vec<WorkflowView>>),
     Workflow(Option<Box<WorkflowView>>),
     Alone(Vec<(SequenceNumber, WorkflowView)>),
     Messages(Vec<MessageView>),
@@ -177,6 +185,18 @@ pub(crate) fn look(query: Query, records: &dyn Records, rules: &Rules, now: Now)
     }
 }
 
+/// What workflows of a queue do, or why they do nothing.
+pub(crate) fn look_at(
+    queue: Arc<QueueRecord>,
+    workflows: &[(Stream, Arc<WorkflowRecord>)],
+    records: &dyn Records,
+    rules: &Rules,
+    now: Now,
+) -> Read<Vec<WorkflowView>> {
+    let look = Look { queue, records, locks: rules.locks(), rates: rules.rates(), now };
+    workflows.iter().map(|(stream, record)| look.workflow_view(&look.key(stream.clone()), record)).collect()
+}
+
 fn queues(
     records: &dyn Records,
     rates: &Rates,
@@ -188,34 +208,6 @@ fn queues(
     let views: Read<Vec<QueueView>> =
         page.iter().map(|queue| QueueView::look(records, rates, queue, now)).collect();
     Ok(Answer::Queues(views?))
-}
-
-/// When a lock runs out or a reminder is due, whichever is first, on each clock.
-pub(crate) fn next_due(records: &dyn Records, locks: &Locks) -> Read<NextDue> {
-    let [engine, wall] = first_reminders(records)?.map(|first| first.map(|reminder| reminder.due));
-    let lock = locks.first_deadline().map(|(due, _)| Due::engine(due));
-    Ok(NextDue { engine: [engine, lock].into_iter().flatten().min(), wall })
-}
-
-/// When the next thing is due, or when a queue that has something ready may hand it out again.
-fn next_hand_out(records: &dyn Records, rules: &Rules, now: Now) -> Read<NextDue> {
-    let mut due = next_due(records, rules.locks())?;
-    for queue in rules.rates().queues() {
-        if let Some(record) = records.queue(*queue)?
-            && records.tally(*queue)?.counts.ready > 0
-            && let Some(until) = rules.rates().pauses_until(&record, now.engine)
-        {
-            due.engine = due.engine.into_iter().chain([Due::engine(until)]).min();
-        }
-    }
-    Ok(due)
-}
-
-/// The first reminder of engine time and that of wall time.
-pub(crate) fn first_reminders(records: &dyn Records) -> Read<[Option<Reminder>; 2]> {
-    let engine = records.reminder_from(Due::engine(Timestamp::default()))?;
-    let wall = records.reminder_from(Due::FIRST_OF_WALL)?;
-    Ok([engine.filter(|reminder| !reminder.due.is_of_wall()), wall])
 }
 
 /// A look into one queue.
@@ -247,6 +239,7 @@ impl Look<'_> {
             Query::Ended { sequence, .. } => {
                 Answer::History(history::of_message(self.records, self.queue.id, sequence)?)
             }
+            Query::Standing { .. } => unreachable!("the store is asked for what may stand still"),
             Query::Queues { .. } | Query::Audit { .. } | Query::NextDue | Query::TryOut(_) => {
                 unreachable!("these look into no queue")
             }

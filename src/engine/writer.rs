@@ -35,6 +35,8 @@ use crate::engine::wakeups::Waiter;
 use crate::engine::wakeups::Wakeups;
 use crate::error::Fault;
 use crate::error::Unavailable;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
 use crate::limits;
 use crate::token::LockToken;
 
@@ -224,6 +226,9 @@ impl Writer {
             let reply = self.store.try_out(|turn| rules.try_out(now, *command, turn))?;
             return Ok(Answer::TriedOut(Box::new(reply)));
         }
+        if let Query::Standing { queue, after, limit } = query {
+            return self.look_for_standing(&queue, after.as_ref(), limit);
+        }
         let (answer, job) = self.store.prepare(|turn| {
             if query.is_use()
                 && let Some(name) = query.queue()
@@ -233,6 +238,23 @@ impl Writer {
                 rules.note_use(queue.id, now.engine);
             }
             query::look(query, turn, rules, now)
+        })?;
+        assert!(job.is_none(), "a look changes nothing");
+        Ok(answer)
+    }
+
+    fn look_for_standing(
+        &mut self,
+        queue: &QueueName,
+        after: Option<&WorkflowId>,
+        limit: usize,
+    ) -> Result<Answer, Fault> {
+        let (rules, now) = (&self.rules, self.clocks.now());
+        let (answer, job) = self.store.prepare(|turn| {
+            let Some(queue) = turn.queue_named(queue)? else { return Ok(Answer::NoQueue) };
+            let found = turn.standing(queue.id, after, limit.min(limits::PAGE_MAX))?;
+            let seen = found.map(|found| query::look_at(queue, &found, turn, rules, now));
+            Ok(Answer::Standing(seen.transpose()?))
         })?;
         assert!(job.is_none(), "a look changes nothing");
         Ok(answer)

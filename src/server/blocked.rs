@@ -157,6 +157,7 @@ impl<'a> Search<'a> {
         let queue = self.house.client.queue(&view.name)?;
         let mut walk = Walk::new(after, None)?;
         walk.looks = self.looks;
+        walk.is_of_standing = self.asks_for_standing(view, &stalled);
         let cause = self.cause;
         let held_back = self.house.host.definition_of(&view.name).and_then(|definition| definition.held_back);
         let cause_of = |found: &WorkflowView| {
@@ -199,6 +200,21 @@ impl<'a> Search<'a> {
             None => {}
         }
         Ok(())
+    }
+
+    /// Whether everything that is asked for stands still by what the engine itself knows: not for a rate, a receiver or a
+    /// handler, for which workflows wait that are ready, and not because somebody is at work.
+    fn asks_for_standing(&self, view: &QueueView, stalled: &Stalled) -> bool {
+        let held_back = self.house.host.definition_of(&view.name).and_then(|definition| definition.held_back);
+        match self.cause {
+            Some(BlockedCause::Retry | BlockedCause::Deferred | BlockedCause::Gap | BlockedCause::Held) => {
+                true
+            }
+            None => {
+                held_back.is_none() && view.rate_limited_until.is_none() && stalled.of_workflow.is_empty()
+            }
+            _ => false,
+        }
     }
 
     fn wants(&self, cause: BlockedCause) -> bool {

@@ -14,6 +14,8 @@ pub(crate) struct Walk {
     pub(crate) prefix: Option<String>,
     /// Workflows that may still be looked at.
     pub(crate) looks: usize,
+    /// Whether only workflows match that the engine knows to be able to stand still.
+    pub(crate) is_of_standing: bool,
 }
 
 /// What one step of a walk has found.
@@ -30,7 +32,7 @@ impl Walk {
             (None, Some(prefix)) => just_before(prefix).and_then(|start| WorkflowId::new(start).ok()),
             (None, None) => None,
         };
-        Ok(Walk { after, prefix, looks: limits::HTTP_LOOKS_MAX })
+        Ok(Walk { after, prefix, looks: limits::HTTP_LOOKS_MAX, is_of_standing: false })
     }
 
     /// Takes up to `limit` workflows that match. The walk stands behind the last one it has looked at.
@@ -42,7 +44,7 @@ impl Walk {
     ) -> Result<Found, Refused> {
         let mut found = Found { views: Vec::new(), is_last: false };
         while found.views.len() < limit && self.looks > 0 && !found.is_last {
-            let page = queue.workflows(self.after.as_ref(), limits::HTTP_PAGE.min(self.looks)).await?;
+            let page = self.page(queue, limits::HTTP_PAGE.min(self.looks)).await?;
             found.is_last = page.len() < limits::HTTP_PAGE.min(self.looks);
             for view in page {
                 self.looks -= 1;
@@ -63,6 +65,17 @@ impl Walk {
             }
         }
         Ok(found)
+    }
+
+    async fn page(&mut self, queue: &Queue, limit: usize) -> Result<Vec<WorkflowView>, Refused> {
+        if self.is_of_standing {
+            match queue.standing_workflows(self.after.as_ref(), limit).await? {
+                Some(page) => return Ok(page),
+                // Not all of them are known yet.
+                None => self.is_of_standing = false,
+            }
+        }
+        Ok(queue.workflows(self.after.as_ref(), limit).await?)
     }
 
     /// Whether a workflow stands before those whose ID begins as asked, among them or behind them.

@@ -24,8 +24,8 @@ use crate::stock::DEFINED;
 use crate::stock::HOSTILE;
 
 /// A browser, and the driver that ends with it.
-struct Chromium {
-    client: Client,
+pub(crate) struct Chromium {
+    pub(crate) client: Client,
     _driver: Child,
 }
 
@@ -35,6 +35,11 @@ const DRIVERS: [&str; 2] = ["chromedriver", "/usr/lib/chromium/chromedriver"];
 impl Chromium {
     /// Starts a browser; `None` where there is none.
     async fn start() -> Option<Chromium> {
+        Chromium::start_with(&[]).await
+    }
+
+    /// The same with arguments of Chromium's own.
+    pub(crate) async fn start_with(others: &[&str]) -> Option<Chromium> {
         let spawn = |program: &&str| {
             let mut command = Command::new(program);
             command
@@ -69,6 +74,7 @@ impl Chromium {
             "--disable-dev-shm-usage",
             "--window-size=1440,1000",
         ];
+        let arguments: Vec<&str> = arguments.into_iter().chain(others.iter().copied()).collect();
         let options = json!({ "args": arguments });
         let logs = json!({ "browser": "ALL" });
         let wanted: serde_json::Map<String, Value> =
@@ -87,7 +93,7 @@ impl Chromium {
         }
     }
 
-    async fn open(&self, url: &str) {
+    pub(crate) async fn open(&self, url: &str) {
         self.client.goto(url).await.expect("the place is loaded");
         self.find("html[data-ready]").await;
     }
@@ -98,7 +104,7 @@ impl Chromium {
         waiting.await.unwrap_or_else(|error| panic!("{css} does not come: {error}"))
     }
 
-    async fn script(&self, script: &str) -> Value {
+    pub(crate) async fn script(&self, script: &str) -> Value {
         self.client.execute(script, Vec::new()).await.unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
@@ -122,7 +128,7 @@ impl Chromium {
         panic!("the keyboard does not reach {text:?}");
     }
 
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         self.client.close().await.expect("the browser ends");
     }
 }
@@ -144,7 +150,8 @@ const UNNAMED: &str = r#"
     return wrong;
 "#;
 
-async fn seeded() -> Fixture {
+/// A workflow that stands still, and a definition.
+pub(crate) async fn seeded() -> Fixture {
     let fixture = Fixture::open(&[DEFINED]).await;
     fixture.create("orders").await;
     fixture.stall("orders", "order-4711").await;

@@ -308,6 +308,24 @@ impl Queue {
         }
     }
 
+    /// Up to `limit` of its workflows that may stand still, in order of ID, after the given one: each one that does, and some
+    /// that do not. `None` as long as they are not all known, after the file was opened: who asks lets the engine look at
+    /// 1,000 more. What is ready and only waits for a rate is not among them.
+    ///
+    /// # Errors
+    /// As [`Queue::view`].
+    pub async fn standing_workflows(
+        &self,
+        after: Option<&WorkflowId>,
+        limit: usize,
+    ) -> Result<Option<Vec<WorkflowView>>, QueueError> {
+        let query = Query::Standing { queue: self.name.clone(), after: after.cloned(), limit };
+        match self.client.look(&self.name, query).await? {
+            Answer::Standing(workflows) => Ok(workflows),
+            other => unreachable!("a look at what stands still is answered so: {other:?}"),
+        }
+    }
+
     /// Up to `limit` messages of any status, in order of number, from the given one on. Looking changes nothing.
     ///
     /// # Errors

@@ -3,13 +3,13 @@
 use crate::clock::Timestamp;
 use crate::engine::crash::listing::Listing;
 use crate::engine::crash::rows::Rows;
-use crate::engine::query::first_reminders;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::Now;
 use crate::engine::rules::records::Records;
 use crate::engine::store::Store;
+use crate::engine::upcoming::first_reminders;
 use crate::error::Fault;
 
 /// Reminders one turn handles; the rest waits for the next, as in the hot loop.

@@ -30,6 +30,7 @@ use crate::engine::store::schema::Definition;
 use crate::engine::store::seal::damaged;
 use crate::engine::store::seal::seal;
 use crate::engine::store::stamp::WallRecord;
+use crate::engine::store::standing::Standing;
 use crate::error::Fault;
 use crate::id::QueueName;
 
@@ -62,6 +63,8 @@ pub(crate) struct Kept {
     pub(crate) tallies: BTreeMap<QueueId, Tally>,
     /// The queues whose counters this turn has changed.
     pub(crate) touched_tallies: BTreeSet<QueueId>,
+    /// The workflows that may stand still; in memory only.
+    pub(crate) standing: Standing,
 }
 
 impl Kept {
@@ -102,6 +105,7 @@ impl Kept {
         }
         self.tallies.remove(&queue);
         self.touched_tallies.remove(&queue);
+        self.standing.forget_queue(queue);
     }
 }
 

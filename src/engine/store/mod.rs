@@ -38,6 +38,7 @@ pub(crate) mod seal;
 mod shelf;
 mod snapshot;
 mod stamp;
+mod standing;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod store;
 mod trial;

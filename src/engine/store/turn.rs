@@ -29,6 +29,9 @@ impl Turn<'_> {
 
     pub(crate) fn put_queue(&mut self, record: QueueRecord) {
         let id = record.id;
+        if !self.kept.queues.contains_key(&id) {
+            self.kept.standing.begin(id);
+        }
         self.kept.keep_queue(record);
         let record = self.kept.queues.get(&id).map(Arc::clone);
         self.queue_changes.extend(record.map(QueueChange::Put));

@@ -12,8 +12,17 @@ impl Turn<'_> {
         self.changed = true;
         let (shelves, base) = (&mut *self.shelves, &self.base);
         match change {
-            Change::Workflow(key, record) => shelves.workflows.set(base, &key.queue, key.stream, record),
-            Change::Message(key, record) => shelves.messages.set(base, &key.queue, key.sequence, record),
+            Change::Workflow(key, record) => {
+                let is_trial = shelves.workflows.trial.is_some();
+                self.kept.standing.note(&key, record.as_deref(), is_trial);
+                shelves.workflows.set(base, &key.queue, key.stream, record)
+            }
+            Change::Message(key, record) => {
+                if let Some(record) = &record {
+                    self.kept.standing.note_message(key.queue, record);
+                }
+                shelves.messages.set(base, &key.queue, key.sequence, record)
+            }
             Change::Content(key, content) => shelves.contents.set(base, &key.queue, key.sequence, content),
             Change::Line(key, rank, entry) => shelves.line.set(base, &key, rank, entry),
             Change::Holding(key, holding) => shelves.holdings.set(base, &key.queue, key.stream, holding),
