@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::engine::crash::listing::Listing;
-use crate::engine::query::first_reminders;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::Due;
@@ -27,6 +26,7 @@ use crate::engine::simulation::stored::Stored;
 use crate::engine::simulation::view::Finding;
 use crate::engine::simulation::view::View;
 use crate::engine::simulation::view::expect;
+use crate::engine::upcoming::first_reminders;
 use crate::id::QueueName;
 
 /// Steps of one simulation.
