@@ -36,6 +36,7 @@ SCREENS = [
     ("overview", "overview", 1200, "dark"),
     ("workflows", "workflows?queue=charges", 1200, "light"),
     ("dead-letters", "dead-letters", 1200, "light"),
+    ("edit", "edit?queue=charges&number={dead}", 1200, "light"),
     ("schedules", "schedules", 1200, "light"),
     ("definitions", "definitions", 1200, "light"),
     ("audit", "audit", 1200, "light"),
@@ -75,7 +76,7 @@ class Store:
         ask("POST", f"{self.url}/workflow/{verb}?{query}", {"reason": reason})
 
     def fill(self):
-        """Lets workflows get stuck; answers the number of a message that has failed."""
+        """Lets workflows get stuck; answers the number of a message that has failed, and that of a dead letter."""
         numbers = {at: self.send("order-4711", at, {"order": 4711, "cents": 18446744073709551616, "step": at})
                    for at in [*range(1, 19), 20]}
         for _ in range(15):
@@ -91,11 +92,11 @@ class Store:
         self.send("order-5001", 1, {})
         self.operate("hold", "order-5001", "the customer disputes the invoice")
         for number in range(9):
-            self.send(f"order-60{number:02}", 1, {})
+            dead = self.send(f"order-60{number:02}", 1, {"order": f"60{number:02}", "card": 1000 + number, "cents": number * 1700})
             reason = "invalid" if number % 3 else "expired_card"
             text = f"amount {number * 17} exceeds the limit" if number % 3 else f"card {1000 + number} has expired"
             self.settle("dead_letter", {"reason": reason, "description": text})
-        return numbers[16]
+        return numbers[16], dead
 
 
 class Chromium:
@@ -136,14 +137,14 @@ def main():
         definitions.mkdir()
         (definitions / "settlements.toml").write_text(DEFINITION)
         command = [ROOT / "target/debug/seriatim", "run", definitions, "--data", f"{folder}/data",
-                   "--http", "127.0.0.1:0", "--json"]
+                   "--http", "127.0.0.1:0", "--json", "--environment", "production:red"]
         daemon = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         chromium = Chromium()
         try:
             address = json.loads(daemon.stdout.readline())["http"]
-            failed = Store(address).fill()
+            failed, dead = Store(address).fill()
             for name, place, width, scheme in SCREENS:
-                picture = chromium.picture(f"{address}/ui/{place.format(failed=failed)}", width, scheme)
+                picture = chromium.picture(f"{address}/ui/{place.format(failed=failed, dead=dead)}", width, scheme)
                 (PICTURES / f"{name}.png").write_bytes(picture)
                 print(f"docs/page/{name}.png")
         finally:
