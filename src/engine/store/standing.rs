@@ -22,6 +22,9 @@ use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
 
+/// Workflows with their records, in order of ID.
+type Workflows = Vec<(Stream, Arc<WorkflowRecord>)>;
+
 /// The workflows of each queue that may stand still.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
@@ -112,7 +115,7 @@ impl Turn<'_> {
         queue: QueueId,
         after: Option<&WorkflowId>,
         limit: usize,
-    ) -> Read<Option<Vec<(Stream, Arc<WorkflowRecord>)>>> {
+    ) -> Read<Option<Workflows>> {
         self.scan_for_standing(queue)?;
         let mut found = Vec::new();
         let mut from = after.cloned();
