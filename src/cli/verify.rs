@@ -27,12 +27,12 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, Failure> {
     Ok(found.is_sound())
 }
 
-/// A file that is too damaged to be read is found to be damaged, which is what was asked.
+/// Who verifies a file that is too damaged to be read is not told to verify it.
 fn unopened(error: OpenError) -> Failure {
     match error {
         OpenError::Damaged { path, detail } => {
             let what = "nothing more can be told of what it holds; restore a backup";
-            Failure::Refused(format!("verify {}: it is damaged: {detail}; {what}", path.display()))
+            Failure::Other(format!("verify {}: it is damaged: {detail}; {what}", path.display()).into())
         }
         error => error.into(),
     }
@@ -92,5 +92,18 @@ impl Bar {
 
     fn end(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_too_damaged_to_be_read_is_not_said_to_need_verifying() {
+        let told =
+            unopened(OpenError::Damaged { path: "a.redb".into(), detail: "why".to_owned() }).to_string();
+        assert!(told.starts_with("verify a.redb: it is damaged: why; "), "{told}");
+        assert!(!told.contains("`seriatim verify`"), "{told}");
     }
 }

@@ -23,6 +23,7 @@ use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::lock_file::held_by_another;
 use crate::engine::store::open::StoreOptions;
+use crate::engine::store::pages::with_place;
 use crate::engine::store::recognize::check_format;
 use crate::engine::store::recognize::check_magic;
 use crate::engine::store::recognize::damaged_file;
@@ -98,7 +99,8 @@ impl Inspection {
     /// what redb cannot verify it drops from what it shows afterwards.
     pub(crate) fn check_pages(mut self) -> Result<Option<String>, Fault> {
         let Some(database) = &mut self.database else { return Ok(None) };
-        page_damage(database)
+        let problem = page_damage(database)?;
+        Ok(problem.map(|problem| with_place(&self.path, &problem)))
     }
 
     /// What was last committed.

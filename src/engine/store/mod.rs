@@ -27,6 +27,7 @@ pub(crate) mod merged;
 pub(crate) mod meta;
 mod neighbours;
 mod open;
+mod pages;
 mod recognize;
 mod records;
 mod replay;

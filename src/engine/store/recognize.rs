@@ -17,6 +17,7 @@ use crate::engine::store::header::header_damage;
 use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::meta::FORMAT_ROW;
+use crate::engine::store::pages::with_place;
 use crate::engine::store::schema;
 use crate::engine::store::seal::LAST_COMMIT_LEADS_ASTRAY;
 use crate::error::OpenError;
@@ -68,7 +69,7 @@ pub(crate) fn refusal(path: &Path, error: DatabaseError) -> OpenError {
 /// The refusal of a file that was ours: what is wrong with its first bytes says more than what was met behind them.
 pub(crate) fn damaged_file(path: &Path, met: &str) -> OpenError {
     let in_header = File::open(path).ok().and_then(|mut file| header_damage(&mut file));
-    OpenError::Damaged { path: path.to_owned(), detail: in_header.unwrap_or_else(|| met.to_owned()) }
+    OpenError::Damaged { path: path.to_owned(), detail: in_header.unwrap_or_else(|| with_place(path, met)) }
 }
 
 /// The refusal of a file that is not ours.
