@@ -24,6 +24,7 @@ use crate::service_bus::links::Sender;
 use crate::service_bus::management::replies::Replies;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
+use crate::service_bus::rights;
 use crate::service_bus::selection;
 use crate::service_bus::session;
 use crate::service_bus::session::Wanted;
@@ -74,18 +75,20 @@ impl Talk {
         match Address::read(address) {
             Address::Tokens => self.accept_requests(link, &attach, Node::Tokens),
             Address::Management(path) => {
-                self.resolve(link, (path, Right::Listen), move |talk, entity| {
-                    match talk.may_attach_management(&entity) {
+                self.resolve(
+                    link,
+                    (path, (Right::Listen, rights::MANAGEMENT)),
+                    move |talk, entity| match talk.may_attach_management(&entity) {
                         Ok(()) => talk.accept_requests(link, &attach, Node::Management(Box::new(entity))),
                         Err(refusal) => talk.refuse(link, refusal),
-                    }
-                });
+                    },
+                );
             }
             Address::Entity(path) if path.is_dead_letters => {
                 let refusal = Refusal::new(condition::NOT_ALLOWED, "nobody sends to dead letters");
                 self.refuse(link, refusal);
             }
-            Address::Entity(path) => self.resolve(link, (path, Right::Send), move |talk, entity| {
+            Address::Entity(path) => self.resolve(link, (path, (Right::Send, "")), move |talk, entity| {
                 talk.accept_sender(link, &attach, entity);
             }),
         }
@@ -95,7 +98,7 @@ impl Talk {
     fn resolve(
         &mut self,
         link: LinkId,
-        (path, right): (EntityPath, Right),
+        (path, wanted): (EntityPath, rights::Wanted),
         found: impl FnOnce(&mut Talk, Entity) + Send + 'static,
     ) {
         let shared = self.shared.clone();
@@ -104,7 +107,7 @@ impl Talk {
             move |talk: &mut Talk| match entity {
                 _ if !talk.is_pending(link) => {}
                 Ok(entity) => found(talk, entity),
-                Err(refusal) => talk.refuse(link, talk.unfound(&path, right, refusal)),
+                Err(refusal) => talk.refuse(link, talk.unfound(&path, wanted, refusal)),
             }
         });
     }
@@ -143,7 +146,7 @@ impl Talk {
             }
             Address::Entity(path) => match selection::judge(&mut attach) {
                 Err(refusal) => self.refuse(link, refusal),
-                Ok(()) => self.resolve(link, (path, Right::Listen), move |talk, entity| {
+                Ok(()) => self.resolve(link, (path, (Right::Listen, "")), move |talk, entity| {
                     talk.attach_to_messages(link, attach, entity);
                 }),
             },

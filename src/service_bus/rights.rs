@@ -22,6 +22,12 @@ use crate::service_bus::talk::Talk;
 /// The mechanism by which a client says the name of a key, and its text.
 pub(crate) const PLAIN: &str = "PLAIN";
 
+/// Below which path of an entity its management is.
+pub(crate) const MANAGEMENT: &str = "/$management";
+
+/// What a link is for: the right that it needs, and below which path of its entity.
+pub(crate) type Wanted = (Right, &'static str);
+
 /// The tokens of a connection, by the path each was shown for.
 #[derive(Default)]
 pub(crate) struct Grants {
@@ -99,7 +105,7 @@ impl Talk {
 
     /// Whether it may do something over the management links of an entity: clients show tokens for these alone.
     fn may_over_management(&self, entity: &Entity, right: Right) -> Result<(), Refusal> {
-        self.may_at(entity, right, "/$management")
+        self.may_at(entity, right, MANAGEMENT)
     }
 
     fn may_at(&self, entity: &Entity, right: Right, below: &str) -> Result<(), Refusal> {
@@ -107,12 +113,7 @@ impl Talk {
             return Ok(());
         }
         let queue = entity.name().as_str();
-        let dead_letters = match (entity.is_dead_letters, entity.is_transfer) {
-            (_, true) => "/$transfer/$deadletterqueue",
-            (true, false) => "/$deadletterqueue",
-            (false, false) => "",
-        };
-        let path = format!("{}{dead_letters}{below}", queue.to_ascii_lowercase());
+        let path = path_of(queue, (entity.is_dead_letters, entity.is_transfer), below);
         match self.grants.allows(right, &path, queue, self.shared.clock.now()) {
             true => Ok(()),
             false => Err(no_right(right, &path)),
@@ -131,9 +132,9 @@ impl Talk {
     }
 
     /// What is said of an entity that cannot be found.
-    pub(crate) fn unfound(&self, path: &EntityPath, right: Right, refusal: Refusal) -> Refusal {
+    pub(crate) fn unfound(&self, path: &EntityPath, (right, below): Wanted, refusal: Refusal) -> Refusal {
         match refusal.condition == condition::NOT_FOUND && !self.may_know(&path.queue) {
-            true => no_right(right, &path.queue.to_ascii_lowercase()),
+            true => no_right(right, &path_of(&path.queue, (path.is_dead_letters, path.is_transfer), below)),
             false => refusal,
         }
     }
@@ -167,4 +168,14 @@ impl Talk {
 fn no_right(right: Right, path: &str) -> Refusal {
     let why = format!("nothing this connection has shown allows to {} on {path}", right.as_str());
     Refusal::new(condition::UNAUTHORIZED, why)
+}
+
+/// The path of an entity, or of what is below it, as tokens name it.
+fn path_of(queue: &str, (is_dead_letters, is_transfer): (bool, bool), below: &str) -> String {
+    let dead_letters = match (is_dead_letters, is_transfer) {
+        (_, true) => "/$transfer/$deadletterqueue",
+        (true, false) => "/$deadletterqueue",
+        (false, false) => "",
+    };
+    format!("{}{dead_letters}{below}", queue.to_ascii_lowercase())
 }

@@ -86,7 +86,7 @@ async fn who_says_another_text_is_sent_away_at_once() {
 async fn a_token_for_a_queue_that_is_not_there_is_answered_with_404_and_a_sentence() {
     let host = host("\"manage\"").await;
     let mut client = host.client().await;
-    let resource = "amqp://localhost/missing";
+    let resource = "amqp://localhost/gone";
     let refused = client.put_token(resource, &token(KEY, "shop", resource, LATER)).await;
     assert_eq!((refused.status, refused.condition.as_str()), (404, "amqp:not-found"));
     assert!(refused.description.starts_with("The messaging entity"), "{refused:?}");
