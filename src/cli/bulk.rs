@@ -43,7 +43,7 @@ struct Tally {
     #[serde(skip_serializing_if = "Option::is_none")]
     purged: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    redriven: Option<u64>,
+    put_back: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stayed: Option<u64>,
     /// Where to go on, when it was interrupted.
@@ -160,7 +160,7 @@ impl Tally {
             page.map(|count| count + before.unwrap_or_default()).or(before)
         };
         self.purged = sum(page.purged, self.purged);
-        self.redriven = sum(page.redriven, self.redriven);
+        self.put_back = sum(page.put_back, self.put_back);
         self.stayed = sum(page.stayed, self.stayed);
         let idle = page.refused.iter().filter(|refused| is_idle(refused)).count();
         self.idle += idle as u64;
@@ -177,7 +177,7 @@ impl Tally {
             );
         }
         let purged = self.purged.map(|purged| format!(", {}", counted(purged, "message")));
-        let redriven = self.redriven.map(|redriven| {
+        let redriven = self.put_back.map(|redriven| {
             let stayed = self.stayed.unwrap_or_default();
             format!(", {} put back in place, {stayed} not", counted(redriven, "dead letter"))
         });

@@ -45,7 +45,7 @@ pub struct OperationOutcome {
     pub purged: Option<u64>,
     /// With redrive: how many dead letters are back in their places.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub redriven: Option<u64>,
+    pub put_back: Option<u64>,
     /// With redrive: how many stayed dead letters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stayed: Option<u64>,
@@ -119,7 +119,7 @@ pub struct BulkOutcome {
     /// With purge: how many messages were removed.
     pub purged: Option<u64>,
     /// With redrive: how many dead letters are back in their places.
-    pub redriven: Option<u64>,
+    pub put_back: Option<u64>,
     /// With redrive: how many stayed dead letters.
     pub stayed: Option<u64>,
     /// Whether nothing was done.

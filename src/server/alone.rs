@@ -56,12 +56,11 @@ impl Alone {
     }
 
     fn note(&mut self, sequence: SequenceNumber, seen: &WorkflowView, reason: Option<&str>) {
+        let says = |text: &str| held_or_failed_because(seen).any(|said| said.contains(text));
         match BlockedCause::of(seen) {
-            Some(BlockedCause::Retry) => {
-                if reason.is_none_or(|text| held_or_failed_because(seen).any(|said| said.contains(text))) {
-                    self.retry += 1;
-                    self.first.get_or_insert(sequence);
-                }
+            Some(BlockedCause::Retry) if reason.is_none_or(says) => {
+                self.retry += 1;
+                self.first.get_or_insert(sequence);
             }
             None | Some(BlockedCause::RateLimited) if reason.is_none() => self.ready += 1,
             _ => {}

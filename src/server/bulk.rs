@@ -124,7 +124,7 @@ pub(crate) struct BulkAnswer {
     purged: Option<u64>,
     /// With `redrive`: how many dead letters are back in their places.
     #[serde(skip_serializing_if = "Option::is_none")]
-    redriven: Option<u64>,
+    put_back: Option<u64>,
     /// With `redrive`: how many stayed dead letters.
     #[serde(skip_serializing_if = "Option::is_none")]
     stayed: Option<u64>,
@@ -172,7 +172,7 @@ pub(crate) async fn bulk(
         refused: Vec::new(),
         workflow_ids: Vec::new(),
         purged: (verb == Verb::Purge && !dry_run).then_some(0),
-        redriven: (redrive && !dry_run).then_some(0),
+        put_back: (redrive && !dry_run).then_some(0),
         stayed: (redrive && !dry_run).then_some(0),
         dry_run,
         after: None,
@@ -184,7 +184,7 @@ pub(crate) async fn bulk(
                 answer.done += 1;
                 answer.purged = answer.purged.map(|sum| sum + done.purged.unwrap_or_default());
                 let (redriven, stayed) = done.redrive.map_or((0, 0), |done| (done.redriven, done.stayed));
-                answer.redriven = answer.redriven.map(|sum| sum + redriven);
+                answer.put_back = answer.put_back.map(|sum| sum + redriven);
                 answer.stayed = answer.stayed.map(|sum| sum + stayed);
                 if dry_run {
                     answer.workflow_ids.push(workflow_id);

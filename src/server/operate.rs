@@ -90,7 +90,7 @@ pub(crate) struct OperateAnswer {
     purged: Option<u64>,
     /// With `redrive`: how many dead letters are back in their places.
     #[serde(skip_serializing_if = "Option::is_none")]
-    redriven: Option<u64>,
+    put_back: Option<u64>,
     /// With `redrive`: how many stayed dead letters, because their places are passed or there is no room for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     stayed: Option<u64>,
@@ -134,8 +134,8 @@ pub(crate) async fn operate(
         Some(redrive) => redriven(redrive),
         None => order.effect(before.as_ref()),
     };
-    let (redriven, stayed) = done.redrive.map(|redrive| (redrive.redriven, redrive.stayed)).unzip();
-    json(&OperateAnswer { effect, dry_run, purged: done.purged, redriven, stayed, workflow })
+    let (put_back, stayed) = done.redrive.map(|redrive| (redrive.redriven, redrive.stayed)).unzip();
+    json(&OperateAnswer { effect, dry_run, purged: done.purged, put_back, stayed, workflow })
 }
 
 /// What was looked at says more precisely why nothing waits for a retry: somebody may be at work on it.

@@ -299,7 +299,7 @@ async fn a_resume_with_redrive_says_how_many_came_back_and_how_many_stayed() {
     }
     queue.workflow("w").unwrap().hold("look").await.unwrap();
     let told = house.post("/v1/queues/orders/workflow/resume?id=w", json!({ "redrive": true })).await.json();
-    assert_eq!((&told["redriven"], &told["stayed"]), (&json!(1), &json!(1)), "{told}");
+    assert_eq!((&told["put_back"], &told["stayed"]), (&json!(1), &json!(1)), "{told}");
     let effect = told["effect"].as_str().unwrap_or_default();
     assert!(
         effect.starts_with("1 dead letter is back in place, and the workflow is resumed; 1 stays"),
