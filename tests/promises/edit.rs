@@ -16,17 +16,17 @@ use crate::promises::house::FileHouse;
 use crate::promises::house::House;
 
 async fn letters(queue: &Queue) -> Vec<DeadLetterView> {
-    queue.dead_letters(None, 100).await.unwrap()
+    queue.dead_letters(None, 100).await.expect("the queue exists")
 }
 
 async fn body(queue: &Queue, number: SequenceNumber) -> String {
-    let found = queue.peek(number, 1).await.unwrap().remove(0);
+    let found = queue.peek(number, 1).await.expect("the queue exists").remove(0);
     assert_eq!(found.sequence_number, number);
-    String::from_utf8(found.body.to_vec()).unwrap()
+    String::from_utf8(found.body.to_vec()).expect("the tests send text")
 }
 
 fn refusal<T: std::fmt::Debug>(answer: Result<T, OperateError>) -> OperateRefusal {
-    match answer.unwrap_err() {
+    match answer.expect_err("it is refused") {
         OperateError::Refused(refusal) => refusal,
         other => panic!("{other}"),
     }

@@ -88,9 +88,9 @@ async fn every_way_to_stop_is_known_and_what_goes_on_is_not_looked_at() {
         let mut delivery = house.must().await;
         let workflow = delivery.message().workflow_id.as_ref().map(ToString::to_string);
         match workflow.as_deref() {
-            Some("failed") => drop(delivery.abandon_after(seconds(60), "busy").await.unwrap()),
-            Some("deferred") => drop(delivery.defer().await.unwrap()),
-            _ => drop(delivery.complete().await.unwrap()),
+            Some("failed") => delivery.abandon_after(seconds(60), "busy").await.unwrap(),
+            Some("deferred") => delivery.defer().await.unwrap(),
+            _ => delivery.complete().await.unwrap(),
         }
     }
     agrees(queue).await;
