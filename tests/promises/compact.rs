@@ -12,21 +12,21 @@ const BODY_BYTES: usize = 20_000;
 
 /// A file in which much was stored and most of it was purged.
 async fn emptied(path: &Path) {
-    let engine = Engine::open(path).await.unwrap();
-    let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let engine = Engine::open(path).await.expect("a new file");
+    let queue = engine.client().create_queue("q", QueueOptions::default()).await.expect("a new queue");
     for workflow in ["kept", "purged"] {
         let count = if workflow == "kept" { 10 } else { 1_000 };
         let messages = (0..count).map(|number: usize| {
-            Message::new(vec![u8::try_from(number % 251).unwrap(); BODY_BYTES]).workflow(workflow)
+            Message::new(vec![u8::try_from(number % 251).expect("a byte"); BODY_BYTES]).workflow(workflow)
         });
-        queue.send_batch(messages).await.unwrap();
+        queue.send_batch(messages).await.expect("accepted");
     }
-    queue.workflow("purged").unwrap().purge().await.unwrap();
+    queue.workflow("purged").expect("a good ID").purge().await.expect("purged");
     engine.close().await;
 }
 
 fn len(path: &Path) -> u64 {
-    std::fs::metadata(path).unwrap().len()
+    std::fs::metadata(path).expect("the file is there").len()
 }
 
 #[tokio::test]
