@@ -141,7 +141,7 @@ async fn messages_that_name_each_other_in_a_circle_are_listed_once() {
 }
 
 async fn listed(house: &House) -> Vec<String> {
-    let messages = house.queue.workflow("w").expect("it is held").messages(0, 100).await.expect("it is held");
+    let messages = house.queue.workflow("w").expect("a good ID").messages(0, 100).await.expect("listed");
     messages.iter().map(|message| String::from_utf8_lossy(&message.body).into_owned()).collect()
 }
 
