@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
+use serde_json::json;
 use seriatim::Engine;
 use seriatim::IdempotencyKey;
 use seriatim::Message;
@@ -42,7 +43,12 @@ async fn upgraded(name: &str) -> (tempfile::TempDir, PathBuf, Engine) {
 
 /// The story is one, so what all of them show is one.
 fn recorded() -> Value {
-    serde_json::from_slice(&read("format-3.json")).expect("the listing is JSON")
+    let mut recorded: Value = serde_json::from_slice(&read("format-3.json")).expect("the listing is JSON");
+    // What stands behind a scheduled message waits as early, and was shown as ready.
+    let behind = recorded.pointer_mut("/queues/4/messages/6/status").expect("it is listed");
+    assert_eq!(*behind, json!("Ready"));
+    *behind = json!({ "Deferred": { "until": null, "why": "Early" } });
+    recorded
 }
 
 #[tokio::test]

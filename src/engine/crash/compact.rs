@@ -9,7 +9,6 @@ use crate::engine::crash::setting::Tried;
 use crate::engine::crash::upgrade::content;
 use crate::engine::crash::upgrade::older;
 use crate::engine::store::Store;
-use crate::engine::store::compact::one_generation;
 
 #[test]
 fn a_power_cut_at_any_point_of_a_compaction_leaves_a_file_that_opens_with_all_it_held() {
@@ -20,7 +19,7 @@ fn a_power_cut_at_any_point_of_a_compaction_leaves_a_file_that_opens_with_all_it
     let held = content(upgraded.clone(), setting).unwrap();
     let before = upgraded.image();
     let disk = Disk::recording(before.clone());
-    Store::open_backend(disk.clone(), one_generation(setting.options())).unwrap().compact().unwrap();
+    Store::open_backend(disk.clone(), setting.options()).unwrap().compact().unwrap();
     assert!(disk.image().len() < before.len(), "there was nothing to give back");
     let log = disk.take_log();
     let (mut cutter, mut random) = (Cutter::new(before, &log), Random::new(1));

@@ -68,7 +68,7 @@ pub fn compact(path: impl AsRef<Path>) -> Result<Compaction, OpenError> {
 }
 
 /// One generation, however much there is.
-pub(crate) fn one_generation(options: StoreOptions) -> StoreOptions {
+fn one_generation(options: StoreOptions) -> StoreOptions {
     StoreOptions { generation_bytes: u64::MAX, ..options }
 }
 
