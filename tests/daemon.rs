@@ -29,5 +29,7 @@ mod restart;
 mod spans;
 #[path = "daemon/storage.rs"]
 mod storage;
+#[path = "daemon/watching.rs"]
+mod watching;
 #[path = "daemon/webhook.rs"]
 mod webhook;
