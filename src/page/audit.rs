@@ -9,6 +9,7 @@ use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
+use crate::page::layout::scrolling_table;
 use crate::page::routes::Seen;
 use crate::page::text::brief;
 use crate::page::text::visible;
@@ -26,26 +27,25 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
         (heading(html! { "Audit" }, html! { "newest first" }))
         @if page.actions.is_empty() { div.empty { p.big { "Nobody has done anything yet." } } }
         @else {
-            div.scroll tabindex="0" role="region" aria-label="What operators did" {
-                table {
-                    thead { tr { th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" }
-                        th scope="col" { "To what" } th.number scope="col" { "How many" } th scope="col" { "Why" } } }
-                    tbody { @for action in &page.actions {
-                        tr {
-                            td { (visitor.present.show(action.at)) }
-                            td { (visible(&action.actor, false)) }
-                            td { code { (action.verb) }
-                                @if let Some(refusal) = &action.refusal { " " (labels::chip("warn", "\u{2298}", "refused"))
-                                    " " span.quiet { (brief(refusal, 100)) } } }
-                            td { (visible(&action.queue, false))
-                                @if let Some(id) = &action.workflow_id { " " (labels::workflow_link(&action.queue, id)) }
-                                @if let Some(number) = action.sequence_number { " " (labels::message_link(&action.queue, number)) } }
-                            td.number { (action.count) }
-                            td { @if let Some(reason) = &action.reason { (brief(reason, 160)) } }
-                        }
-                    } }
+            (scrolling_table("What operators did", &html! {
+                th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" }
+                th scope="col" { "To what" } th.number scope="col" { "How many" } th scope="col" { "Why" }
+            }, &html! {
+                @for action in &page.actions {
+                    tr {
+                        td { (visitor.present.show(action.at)) }
+                        td { (visible(&action.actor, false)) }
+                        td { code { (action.verb) }
+                            @if let Some(refusal) = &action.refusal { " " (labels::chip("warn", "\u{2298}", "refused"))
+                                " " span.quiet { (brief(refusal, 100)) } } }
+                        td { (visible(&action.queue, false))
+                            @if let Some(id) = &action.workflow_id { " " (labels::workflow_link(&action.queue, id)) }
+                            @if let Some(number) = action.sequence_number { " " (labels::message_link(&action.queue, number)) } }
+                        td.number { (action.count) }
+                        td { @if let Some(reason) = &action.reason { (brief(reason, 160)) } }
+                    }
                 }
-            }
+            }))
         }
         (more(next))
     };

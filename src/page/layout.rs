@@ -221,3 +221,15 @@ pub(crate) fn heading(title: Markup, aside: Markup) -> Markup {
 pub(crate) fn more(route: Option<String>) -> Markup {
     html! { @if let Some(route) = route { p.more { a.button href=(route) rel="next" { "Next page" } } } }
 }
+
+/// A table that scrolls by itself where it is too wide, with its name for who hears the page.
+pub(crate) fn scrolling_table(name: &str, headings: &Markup, rows: &Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(name) {
+            table {
+                thead { tr { (headings) } }
+                tbody { (rows) }
+            }
+        }
+    }
+}

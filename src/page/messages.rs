@@ -10,6 +10,7 @@ use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
+use crate::page::layout::scrolling_table;
 use crate::page::routes::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
@@ -118,21 +119,20 @@ fn form(queue: &str, sought: &Sought<'_>) -> Markup {
 
 fn table(visitor: &Visitor, queue: &str, messages: &[MessageEnvelope]) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Messages" {
-            table {
-                thead { tr { th scope="col" { "Message" } th scope="col" { "Workflow" } th scope="col" { "Status" }
-                    th scope="col" { "Came" } th.number scope="col" { "Tried" } } }
-                tbody { @for message in messages {
-                    @let (tone, sign, word) = labels::of_message(message.status);
-                    tr {
-                        td { (labels::message_link(queue, message.sequence_number)) }
-                        td { @if let Some(id) = &message.workflow_id { (labels::workflow_link(queue, id)) } }
-                        td { (labels::chip(tone, sign, word)) }
-                        td { (visitor.present.show(message.accepted_at)) }
-                        td.number { (message.delivery_count) }
-                    }
-                } }
+        (scrolling_table("Messages", &html! {
+            th scope="col" { "Message" } th scope="col" { "Workflow" } th scope="col" { "Status" }
+            th scope="col" { "Came" } th.number scope="col" { "Tried" }
+        }, &html! {
+            @for message in messages {
+                @let (tone, sign, word) = labels::of_message(message.status);
+                tr {
+                    td { (labels::message_link(queue, message.sequence_number)) }
+                    td { @if let Some(id) = &message.workflow_id { (labels::workflow_link(queue, id)) } }
+                    td { (labels::chip(tone, sign, word)) }
+                    td { (visitor.present.show(message.accepted_at)) }
+                    td.number { (message.delivery_count) }
+                }
             }
-        }
+        }))
     }
 }

@@ -11,6 +11,7 @@ use crate::page::fields::Fields;
 use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
+use crate::page::layout::scrolling_table;
 use crate::page::plan::Act;
 use crate::page::plan::Plan;
 use crate::page::present::Present;
@@ -206,23 +207,22 @@ fn waiting(known: &Known, present: Present) -> Markup {
     html! {
         section aria-labelledby="messages" {
             h2 #messages { "Messages" }
-            div.scroll tabindex="0" role="region" aria-label="Messages, as a table" {
-                table {
-                    thead { tr { th scope="col" { "Place" } th scope="col" { "Message" } th scope="col" { "Status" }
-                        th scope="col" { "Came" } th.number scope="col" { "Tried" } th scope="col" { "Last error" } } }
-                    tbody { @for message in &known.messages {
-                        @let (tone, sign, word) = labels::of_message(message.status);
-                        tr {
-                            td { @match message.position { Some(position) => (position), None => "\u{2013}" } }
-                            td { (labels::message_link(&known.queue, message.sequence_number)) }
-                            td { (labels::chip(tone, sign, word)) @if let Some(until) = message.until { " " (present.show(until)) } }
-                            td { (present.show(message.accepted_at)) }
-                            td.number { (message.delivery_count) }
-                            td { @if let Some(last) = message.attempts.last() { (brief(&last.reason, 100)) } }
-                        }
-                    } }
+            (scrolling_table("Messages, as a table", &html! {
+                th scope="col" { "Place" } th scope="col" { "Message" } th scope="col" { "Status" }
+                th scope="col" { "Came" } th.number scope="col" { "Tried" } th scope="col" { "Last error" }
+            }, &html! {
+                @for message in &known.messages {
+                    @let (tone, sign, word) = labels::of_message(message.status);
+                    tr {
+                        td { @match message.position { Some(position) => (position), None => "\u{2013}" } }
+                        td { (labels::message_link(&known.queue, message.sequence_number)) }
+                        td { (labels::chip(tone, sign, word)) @if let Some(until) = message.until { " " (present.show(until)) } }
+                        td { (present.show(message.accepted_at)) }
+                        td.number { (message.delivery_count) }
+                        td { @if let Some(last) = message.attempts.last() { (brief(&last.reason, 100)) } }
+                    }
                 }
-            }
+            }))
         }
     }
 }
@@ -231,27 +231,26 @@ fn history(known: &Known, present: Present) -> Markup {
     html! {
         section aria-labelledby="history" {
             h2 #history { "History" }
-            div.scroll tabindex="0" role="region" aria-label="History, as a table" {
-                table {
-                    thead { tr { th scope="col" { "Place" } th scope="col" { "Message" } th scope="col" { "How it ended" }
-                        th scope="col" { "When" } th.number scope="col" { "Tried" } th scope="col" { "Why" } } }
-                    tbody { @for entry in &known.ended {
-                        @let (tone, sign, word) = labels::of_ending(entry.ending);
-                        tr {
-                            td { @match entry.positions {
-                                Some((first, last)) if first == last => (first),
-                                Some((first, last)) => { (first) "\u{2013}" (last) }
-                                None => "\u{2013}",
-                            } }
-                            td { @if let Some(number) = entry.sequence_number { (labels::message_link(&known.queue, number)) } }
-                            td { (labels::chip(tone, sign, word)) }
-                            td { (present.show(entry.at)) }
-                            td.number { (entry.delivery_count) }
-                            td { @if let Some(reason) = &entry.reason { (brief(reason, 100)) } }
-                        }
-                    } }
+            (scrolling_table("History, as a table", &html! {
+                th scope="col" { "Place" } th scope="col" { "Message" } th scope="col" { "How it ended" }
+                th scope="col" { "When" } th.number scope="col" { "Tried" } th scope="col" { "Why" }
+            }, &html! {
+                @for entry in &known.ended {
+                    @let (tone, sign, word) = labels::of_ending(entry.ending);
+                    tr {
+                        td { @match entry.positions {
+                            Some((first, last)) if first == last => (first),
+                            Some((first, last)) => { (first) "\u{2013}" (last) }
+                            None => "\u{2013}",
+                        } }
+                        td { @if let Some(number) = entry.sequence_number { (labels::message_link(&known.queue, number)) } }
+                        td { (labels::chip(tone, sign, word)) }
+                        td { (present.show(entry.at)) }
+                        td.number { (entry.delivery_count) }
+                        td { @if let Some(reason) = &entry.reason { (brief(reason, 100)) } }
+                    }
                 }
-            }
+            }))
         }
     }
 }
@@ -261,23 +260,22 @@ fn acts(known: &Known, present: Present) -> Markup {
     html! {
         section aria-labelledby="acts" {
             h2 #acts { "What operators did" }
-            div.scroll tabindex="0" role="region" aria-label="What operators did, as a table" {
-                table {
-                    thead { tr { th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" }
-                        th scope="col" { "Message" } th scope="col" { "Why" } } }
-                    tbody { @for act in &known.acts {
-                        tr {
-                            td { (present.show(act.at)) }
-                            td { (visible(&act.actor, false)) }
-                            td { code { (act.verb) }
-                                @if act.refusal.is_some() { " " (labels::chip("warn", "\u{2298}", "refused")) } }
-                            td { @match act.sequence_number {
-                                Some(number) => (labels::message_link(&known.queue, number)), None => "\u{2013}" } }
-                            td { @if let Some(why) = act.refusal.as_ref().or(act.reason.as_ref()) { (brief(why, 100)) } }
-                        }
-                    } }
+            (scrolling_table("What operators did, as a table", &html! {
+                th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" }
+                th scope="col" { "Message" } th scope="col" { "Why" }
+            }, &html! {
+                @for act in &known.acts {
+                    tr {
+                        td { (present.show(act.at)) }
+                        td { (visible(&act.actor, false)) }
+                        td { code { (act.verb) }
+                            @if act.refusal.is_some() { " " (labels::chip("warn", "\u{2298}", "refused")) } }
+                        td { @match act.sequence_number {
+                            Some(number) => (labels::message_link(&known.queue, number)), None => "\u{2013}" } }
+                        td { @if let Some(why) = act.refusal.as_ref().or(act.reason.as_ref()) { (brief(why, 100)) } }
+                    }
                 }
-            }
+            }))
         }
     }
 }

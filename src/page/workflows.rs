@@ -9,6 +9,7 @@ use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
+use crate::page::layout::scrolling_table;
 use crate::page::messages;
 use crate::page::routes::Seen;
 use crate::page::text::brief;
@@ -67,22 +68,21 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
             div.empty { p { @if next.is_some() { "None among those looked at so far; there are more." }
                 @else { "There is no such workflow." } } }
         } @else {
-            div.scroll tabindex="0" role="region" aria-label="Workflows" {
-                table {
-                    thead { tr { th scope="col" { "Workflow" } th scope="col" { "Status" } th.number scope="col" { "Messages" }
-                        th.number scope="col" { "Dead" } th scope="col" { "Why" } } }
-                    tbody { @for workflow in &page.workflows {
-                        tr {
-                            td { @if let Some(id) = &workflow.workflow_id { (labels::workflow_link(name, id)) } }
-                            td { (labels::workflow(workflow.status))
-                                @if let Some(until) = workflow.until { " " (visitor.present.show(until)) } }
-                            td.number { (workflow.messages) }
-                            td.number { (workflow.dead_letters) }
-                            td { @if let Some(reason) = &workflow.reason { (brief(reason, 90)) } }
-                        }
-                    } }
+            (scrolling_table("Workflows", &html! {
+                th scope="col" { "Workflow" } th scope="col" { "Status" } th.number scope="col" { "Messages" }
+                th.number scope="col" { "Dead" } th scope="col" { "Why" }
+            }, &html! {
+                @for workflow in &page.workflows {
+                    tr {
+                        td { @if let Some(id) = &workflow.workflow_id { (labels::workflow_link(name, id)) } }
+                        td { (labels::workflow(workflow.status))
+                            @if let Some(until) = workflow.until { " " (visitor.present.show(until)) } }
+                        td.number { (workflow.messages) }
+                        td.number { (workflow.dead_letters) }
+                        td { @if let Some(reason) = &workflow.reason { (brief(reason, 90)) } }
+                    }
                 }
-            }
+            }))
         }
         (more(next))
     };
