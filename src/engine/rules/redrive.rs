@@ -149,7 +149,7 @@ impl Workflow {
         let taken = |entry: Option<(u64, SequenceNumber)>| entry.is_some_and(|(at, _)| at == rank);
         let taken = taken(step.records.line_from(&self.key, rank)?)
             || taken(step.records.aside_from(&self.key, rank)?);
-        Ok(rank > self.record.done && !taken && !self.has_later_out(step, Some(rank))?)
+        Ok(rank > self.record.done && !taken && !self.has_later_out(step, rank)?)
     }
 
     /// Whether a message with this ID waits for the chain, or is in it.
@@ -166,19 +166,14 @@ impl Workflow {
         message: &MessageRecord,
     ) -> Read<bool> {
         let Some(link) = self.own_link(step, sequence, message)? else { return Ok(false) };
-        if link.rank.is_none() && self.has_id(step, &chained_id(message))? {
-            // Another message has its ID: only one of them can be found by it.
+        if !self.is_held() && !(is_stray(message) && self.knows_predecessor(step, message, &link)?) {
             return Ok(false);
         }
-        let may_return = match self.is_held() {
-            true => true,
-            false => is_stray(message) && self.knows_predecessor(step, message, &link)?,
-        };
-        Ok(may_return
-            && match link.rank {
-                Some(rank) => rank > self.record.done && !self.has_later_out(step, Some(rank))?,
-                None => true,
-            })
+        match link.rank {
+            Some(rank) => Ok(rank > self.record.done && !self.has_later_out(step, rank)?),
+            // Only one message can be found by its ID.
+            None => Ok(!self.has_id(step, &chained_id(message))?),
+        }
     }
 
     /// The link by which a message follows its predecessor, unless another message has taken that place.
@@ -217,11 +212,11 @@ impl Workflow {
     }
 
     /// Whether a holder has a message out that stands behind a rank.
-    fn has_later_out(&self, step: &Step<'_>, rank: Option<u64>) -> Read<bool> {
+    fn has_later_out(&self, step: &Step<'_>, rank: u64) -> Read<bool> {
         let out = step.locks.of(&self.key).map(|(_, lock)| lock.out.clone()).unwrap_or_default();
         for sequence in out {
             let message = step.message_listed(self.key.queue, sequence)?;
-            if !self.is_aside(&message) && message.rank > rank {
+            if !self.is_aside(&message) && message.rank.is_some_and(|later| later > rank) {
                 return Ok(true);
             }
         }
