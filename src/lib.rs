@@ -38,6 +38,8 @@
 mod actor;
 #[cfg(feature = "daemon")]
 pub mod amqp;
+#[cfg(feature = "daemon")]
+pub mod api;
 mod clock;
 #[cfg(feature = "daemon")]
 pub mod daemon;

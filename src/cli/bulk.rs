@@ -1,10 +1,11 @@
 //! An operator's verb for every workflow that matches: counted first, page by page, resumable.
 
 use serde::Serialize;
-use seriatim::remote::BulkOperation;
-use seriatim::remote::BulkOutcome;
-use seriatim::remote::OperationFilter;
-use seriatim::remote::RefusedOperation;
+use seriatim::api::BulkRequest;
+use seriatim::api::BulkResponse;
+use seriatim::api::OperateRequest;
+use seriatim::api::RefusedWorkflow;
+use seriatim::api::WorkflowFilter;
 use seriatim::remote::Remote;
 
 use crate::cli::arguments::operate::BulkArguments;
@@ -26,7 +27,7 @@ pub(crate) struct Bulk<'a> {
     remote: Remote,
     queue: String,
     act: Act<'a>,
-    filter: OperationFilter,
+    filter: WorkflowFilter,
     after: Option<String>,
 }
 
@@ -56,7 +57,7 @@ impl<'a> Bulk<'a> {
         let BulkArguments { all: _, status, prefix, cause, hold_cause, error, after } = arguments;
         let says_which = !status.is_empty() || !cause.is_empty() || !hold_cause.is_empty();
         let status = if says_which { status } else { act.verb.of_many.to_vec() };
-        let filter = OperationFilter { all: false, status, prefix, cause, hold_cause, reason: error };
+        let filter = WorkflowFilter { all: false, status, prefix, cause, hold_cause, reason: error };
         let filter = filter.or_all();
         Bulk { remote, queue, act, filter, after }
     }
@@ -77,8 +78,12 @@ impl<'a> Bulk<'a> {
                 out.json(&would)?;
                 return Ok(true);
             }
-            let question =
-                format!("{} {} of {}?", self.act.verb.name, counted(would.done, "workflow"), self.queue);
+            let question = format!(
+                "{} {} of {}?",
+                self.act.verb.verb.as_str(),
+                counted(would.done, "workflow"),
+                self.queue
+            );
             confirm(self.act.operator, &question)?;
         }
         let tally = self.all_pages(dry_run, &out).await?;
@@ -92,7 +97,7 @@ impl<'a> Bulk<'a> {
 
     async fn all_pages(&self, dry_run: bool, out: &Out) -> Result<Tally, Failure> {
         let progress = Progress::new("workflows");
-        let mut tally = Tally { verb: self.act.verb.name, dry_run, ..Tally::default() };
+        let mut tally = Tally { verb: self.act.verb.verb.as_str(), dry_run, ..Tally::default() };
         let mut after = self.after.clone();
         let interrupt = Interrupt::listen();
         loop {
@@ -125,21 +130,15 @@ impl<'a> Bulk<'a> {
         Ok(tally)
     }
 
-    async fn page(&self, dry_run: bool, after: Option<String>) -> Result<BulkOutcome, Failure> {
-        let mut operation = self.act.operation.clone();
-        operation.dry_run = dry_run;
-        let bulk = BulkOperation {
-            verb: self.act.verb.name.to_owned(),
-            filter: self.filter.clone(),
-            operation,
-            after,
-            limit: Some(limits::BULK_PAGE),
-        };
+    async fn page(&self, dry_run: bool, after: Option<String>) -> Result<BulkResponse, Failure> {
+        let OperateRequest { reason, redrive, cause, .. } = self.act.operation.clone();
+        let (verb, filter, limit) = (self.act.verb.verb, self.filter.clone(), Some(limits::BULK_PAGE));
+        let bulk = BulkRequest { verb, filter, reason, redrive, cause, dry_run, after, limit };
         let done = self.remote.operate_on_all(&self.queue, &bulk).await;
-        done.map_err(Failure::to(format!("{} workflows of {}", self.act.verb.name, self.queue)))
+        done.map_err(Failure::to(format!("{} workflows of {}", self.act.verb.verb.as_str(), self.queue)))
     }
 
-    fn refuse(&self, refused: &RefusedOperation, out: &Out) -> Result<(), Failure> {
+    fn refuse(&self, refused: &RefusedWorkflow, out: &Out) -> Result<(), Failure> {
         let id = &refused.workflow_id;
         remark(format!("{}/{id}: {} ({})", self.queue, refused.error.detail, refused.error.code));
         out.json(refused)?;
@@ -148,12 +147,12 @@ impl<'a> Bulk<'a> {
 }
 
 /// Whether there was nothing to do for a workflow, which is no refusal: it gets on by itself.
-fn is_idle(refused: &RefusedOperation) -> bool {
+fn is_idle(refused: &RefusedWorkflow) -> bool {
     NOTHING_TO_DO.contains(&refused.error.code.as_str())
 }
 
 impl Tally {
-    fn add(&mut self, page: &BulkOutcome) {
+    fn add(&mut self, page: &BulkResponse) {
         self.matched += page.matched;
         self.done += page.done;
         let sum = |page: Option<u64>, before: Option<u64>| {

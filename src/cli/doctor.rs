@@ -1,7 +1,7 @@
 //! `seriatim doctor`: one line for each check, and what to do.
 
 use serde::Serialize;
-use seriatim::remote::DefinitionPage;
+use seriatim::api::DefinitionPage;
 use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
 use seriatim::wire::views::ClockStepView;

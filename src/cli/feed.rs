@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
+use seriatim::api::ReceiptStatus;
 use seriatim::remote::BatchAnswers;
-use seriatim::remote::ReceiptStatus;
 use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
 use seriatim::wire::Problem;
@@ -142,7 +142,7 @@ impl Feed {
     ) -> Result<BatchAnswers, RemoteError> {
         let mut answers = self.send_once(batch.messages.clone()).await?;
         for _ in 0..limits::FEED_RETRIES_MAX {
-            let wait = |answer: &Result<_, Problem>| answer.as_ref().err()?.retry_after_seconds;
+            let wait = |answer: &Result<_, Box<Problem>>| answer.as_ref().err()?.retry_after_seconds;
             let again: Vec<usize> = (0..answers.len()).filter(|&at| wait(&answers[at]).is_some()).collect();
             let Some(seconds) = again.iter().filter_map(|&at| wait(&answers[at])).max() else { break };
             let patience = Duration::from_secs(seconds).min(limits::FEED_RETRY_WAIT_MAX);
@@ -161,11 +161,14 @@ impl Feed {
         match self.remote.send_batch(&self.queue, &messages).await {
             // The whole request came too early: so did each of its messages.
             Err(RemoteError::Problem(problem)) if problem.retry_after_seconds.is_some() => {
-                Ok(vec![Err(*problem); messages.len()])
+                Ok(vec![Err(problem); messages.len()])
             }
             // Nothing can become of the lines that follow either.
-            Ok(answers) => match answers.iter().find_map(|answer| answer.as_ref().err().filter(is_final)) {
-                Some(problem) => Err(RemoteError::Problem(Box::new(problem.clone()))),
+            Ok(answers) => match answers
+                .iter()
+                .find_map(|answer| answer.as_ref().err().filter(|problem| is_final(problem)))
+            {
+                Some(problem) => Err(RemoteError::Problem(problem.clone())),
                 None => Ok(answers),
             },
             Err(error) => Err(error),
@@ -201,7 +204,7 @@ pub(crate) fn why_unread(error: &serde_json::Error) -> String {
     plain(error)
 }
 
-fn is_final(problem: &&Problem) -> bool {
+fn is_final(problem: &Problem) -> bool {
     problem.code == "queue_not_found"
 }
 

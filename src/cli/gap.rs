@@ -1,7 +1,7 @@
 //! `seriatim gap`: what is missing in a workflow, and what is done about it.
 
 use serde_json::json;
-use seriatim::remote::Operation;
+use seriatim::api::OperateRequest;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::GapArguments;
@@ -24,11 +24,11 @@ pub(crate) async fn run(arguments: GapArguments) -> Result<bool, Failure> {
         GapVerb::Show { target } => show(&target, daemon).await,
         GapVerb::Void { target, positions, reason, operator } => {
             let (from, to) = (Some(positions.from), Some(positions.to));
-            let operation = Operation { reason: Some(reason), from, to, ..Operation::default() };
+            let operation = OperateRequest { reason: Some(reason), from, to, ..OperateRequest::default() };
             Act { verb: &VOID, operation, operator: &operator, daemon }.on_one(&target).await
         }
         GapVerb::Skip { target, reason, operator } => {
-            let operation = Operation { reason: Some(reason), ..Operation::default() };
+            let operation = OperateRequest { reason: Some(reason), ..OperateRequest::default() };
             Act { verb: &SKIP_GAP, operation, operator: &operator, daemon }.on_one(&target).await
         }
     }

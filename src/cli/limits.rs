@@ -30,7 +30,7 @@ pub(crate) const PAGE: usize = 500;
 pub(crate) const EXPORT_PAGE: usize = 100;
 
 /// Workflows or dead letters one request of a bulk operation handles, so that it answers soon and can be interrupted.
-pub(crate) const BULK_PAGE: u64 = 200;
+pub(crate) const BULK_PAGE: usize = 200;
 
 /// Letters of an error that stand in a table; `show` prints all.
 pub(crate) const ERROR_LETTERS: usize = 80;

@@ -1,7 +1,8 @@
 //! The operator's verbs on one workflow, and the way to many.
 
-use seriatim::remote::Operation;
-use seriatim::remote::OperationOutcome;
+use seriatim::api::OperateRequest;
+use seriatim::api::OperateResponse;
+use seriatim::api::Verb;
 use seriatim::remote::Remote;
 use seriatim::wire::views::WorkflowWord;
 
@@ -27,8 +28,8 @@ use crate::cli::word::counted;
 
 /// A verb of the daemon, and how we speak of it.
 pub(crate) struct OperatorVerb {
-    /// As the daemon calls it.
-    pub(crate) name: &'static str,
+    /// As the daemon knows it.
+    pub(crate) verb: Verb,
     /// As the command line calls it.
     pub(crate) command: &'static str,
     /// What was done, or would be.
@@ -43,26 +44,36 @@ pub(crate) struct OperatorVerb {
 const STUCK: &[WorkflowWord] = &[WorkflowWord::Blocked, WorkflowWord::Held];
 
 const RETRY: OperatorVerb =
-    OperatorVerb { name: "retry", command: "retry", done: "retried", is_final: false, of_many: STUCK };
+    OperatorVerb { verb: Verb::Retry, command: "retry", done: "retried", is_final: false, of_many: STUCK };
 const SKIP: OperatorVerb =
-    OperatorVerb { name: "skip", command: "skip", done: "skipped", is_final: false, of_many: STUCK };
+    OperatorVerb { verb: Verb::Skip, command: "skip", done: "skipped", is_final: false, of_many: STUCK };
 const HOLD: OperatorVerb =
-    OperatorVerb { name: "hold", command: "hold", done: "held", is_final: false, of_many: &[] };
+    OperatorVerb { verb: Verb::Hold, command: "hold", done: "held", is_final: false, of_many: &[] };
 const RESUME: OperatorVerb = OperatorVerb {
-    name: "resume",
+    verb: Verb::Resume,
     command: "resume",
     done: "resumed",
     is_final: false,
     of_many: &[WorkflowWord::Held],
 };
-const UNLOCK: OperatorVerb =
-    OperatorVerb { name: "release_lock", command: "unlock", done: "unlocked", is_final: false, of_many: &[] };
+const UNLOCK: OperatorVerb = OperatorVerb {
+    verb: Verb::ReleaseLock,
+    command: "unlock",
+    done: "unlocked",
+    is_final: false,
+    of_many: &[],
+};
 const PURGE: OperatorVerb =
-    OperatorVerb { name: "purge", command: "purge", done: "purged", is_final: true, of_many: &[] };
-pub(crate) const VOID: OperatorVerb =
-    OperatorVerb { name: "void", command: "gap void", done: "declared void", is_final: false, of_many: &[] };
+    OperatorVerb { verb: Verb::Purge, command: "purge", done: "purged", is_final: true, of_many: &[] };
+pub(crate) const VOID: OperatorVerb = OperatorVerb {
+    verb: Verb::Void,
+    command: "gap void",
+    done: "declared void",
+    is_final: false,
+    of_many: &[],
+};
 pub(crate) const SKIP_GAP: OperatorVerb = OperatorVerb {
-    name: "skip_gap",
+    verb: Verb::SkipGap,
     command: "gap skip",
     done: "taken past its gap",
     is_final: false,
@@ -71,25 +82,25 @@ pub(crate) const SKIP_GAP: OperatorVerb = OperatorVerb {
 
 pub(crate) async fn retry(arguments: RetryArguments) -> Result<bool, Failure> {
     let RetryArguments { target, reason, bulk, operator, daemon } = arguments;
-    let operation = Operation { reason, ..Operation::default() };
+    let operation = OperateRequest { reason, ..OperateRequest::default() };
     Act { verb: &RETRY, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
 
 pub(crate) async fn skip(arguments: SkipArguments) -> Result<bool, Failure> {
     let SkipArguments { target, reason, bulk, operator, daemon } = arguments;
-    let operation = Operation { reason: Some(reason), ..Operation::default() };
+    let operation = OperateRequest { reason: Some(reason), ..OperateRequest::default() };
     Act { verb: &SKIP, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
 
 pub(crate) async fn hold(arguments: HoldArguments) -> Result<bool, Failure> {
     let HoldArguments { target, reason, bulk, operator, daemon } = arguments;
-    let operation = Operation { reason, ..Operation::default() };
+    let operation = OperateRequest { reason, ..OperateRequest::default() };
     Act { verb: &HOLD, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
 
 pub(crate) async fn resume(arguments: ResumeArguments) -> Result<bool, Failure> {
     let ResumeArguments { target, redrive, cause, reason, many, operator, daemon } = arguments;
-    let operation = Operation { reason, redrive, cause, ..Operation::default() };
+    let operation = OperateRequest { reason, redrive, cause, ..OperateRequest::default() };
     let bulk = many.with_cause(cause);
     Act { verb: &RESUME, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
@@ -99,20 +110,20 @@ pub(crate) async fn purge(arguments: PurgeArguments) -> Result<bool, Failure> {
     if let (Target::Queue(queue), true) = (&target, bulk.is_everything()) {
         return purge::queue(queue, reason, &operator, &daemon).await;
     }
-    let operation = Operation { reason: Some(reason), ..Operation::default() };
+    let operation = OperateRequest { reason: Some(reason), ..OperateRequest::default() };
     Act { verb: &PURGE, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
 
 pub(crate) async fn unlock(arguments: UnlockArguments) -> Result<bool, Failure> {
     let UnlockArguments { target, reason, operator, daemon } = arguments;
-    let operation = Operation { reason, ..Operation::default() };
+    let operation = OperateRequest { reason, ..OperateRequest::default() };
     Act { verb: &UNLOCK, operation, operator: &operator, daemon: &daemon }.on_one(&target).await
 }
 
 /// What an operator does.
 pub(crate) struct Act<'a> {
     pub(crate) verb: &'a OperatorVerb,
-    pub(crate) operation: Operation,
+    pub(crate) operation: OperateRequest,
     pub(crate) operator: &'a OperatorArguments,
     pub(crate) daemon: &'a DaemonArguments,
 }
@@ -158,15 +169,15 @@ impl Act<'_> {
         remote: &Remote,
         target: &WorkflowTarget,
         dry_run: bool,
-    ) -> Result<OperationOutcome, Failure> {
+    ) -> Result<OperateResponse, Failure> {
         self.operation.dry_run = dry_run;
         let called =
-            remote.operate(&target.queue, &target.workflow_id, self.verb.name, &self.operation).await;
+            remote.operate(&target.queue, &target.workflow_id, self.verb.verb, &self.operation).await;
         called.map_err(Failure::to(format!("{} {target}", self.verb.command)))
     }
 }
 
-fn told(verb: &OperatorVerb, outcome: &OperationOutcome, target: &WorkflowTarget) -> String {
+fn told(verb: &OperatorVerb, outcome: &OperateResponse, target: &WorkflowTarget) -> String {
     let purged = outcome.purged.map(|count| format!(", {}", counted(count, "message"))).unwrap_or_default();
     match outcome.effect.is_empty() || outcome.purged.is_some() {
         true => format!("{target} {}{purged}", verb.done),

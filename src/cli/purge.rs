@@ -1,7 +1,7 @@
 //! Purges of a queue: of everything it stores, or of its dead letters.
 
-use seriatim::remote::Purge;
-use seriatim::remote::PurgeOutcome;
+use seriatim::api::PurgeRequest;
+use seriatim::api::PurgeResponse;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::OperatorArguments;
@@ -19,7 +19,7 @@ pub(crate) async fn queue(
     daemon: &DaemonArguments,
 ) -> Result<bool, Failure> {
     let remote = connect(daemon)?;
-    let call = async |purge: Purge| {
+    let call = async |purge: PurgeRequest| {
         remote.purge_queue(queue, &purge).await.map_err(Failure::to(format!("purge {queue}")))
     };
     run("message", queue, reason, operator, daemon, call).await
@@ -33,7 +33,7 @@ pub(crate) async fn dead_letters(
     daemon: &DaemonArguments,
 ) -> Result<bool, Failure> {
     let remote = connect(daemon)?;
-    let call = async |purge: Purge| {
+    let call = async |purge: PurgeRequest| {
         let purged = remote.purge_dead_letters(queue, &purge).await;
         purged.map_err(Failure::to(format!("purge the dead letters of {queue}")))
     };
@@ -47,15 +47,15 @@ async fn run(
     reason: String,
     operator: &OperatorArguments,
     daemon: &DaemonArguments,
-    call: impl AsyncFn(Purge) -> Result<PurgeOutcome, Failure>,
+    call: impl AsyncFn(PurgeRequest) -> Result<PurgeResponse, Failure>,
 ) -> Result<bool, Failure> {
     let out = Out::new(daemon.json);
     let dry_run = operator.dry_run;
     if !dry_run && !operator.yes {
-        let would = call(Purge { reason: Some(reason.clone()), dry_run: true }).await?;
+        let would = call(PurgeRequest { reason: Some(reason.clone()), dry_run: true }).await?;
         confirm(operator, &format!("remove {} of {queue} for good?", counted(would.purged, noun)))?;
     }
-    let outcome = call(Purge { reason: Some(reason), dry_run }).await?;
+    let outcome = call(PurgeRequest { reason: Some(reason), dry_run }).await?;
     out.json(&outcome)?;
     let counted = counted(outcome.purged, noun);
     out.say(match dry_run {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use seriatim::Clock;
 use seriatim::SystemClock;
+use seriatim::api::ReceiveResponse;
 use seriatim::remote::Remote;
-use seriatim::remote::Taken;
 
 use crate::cli::arguments::take::ReceiveArguments;
 use crate::cli::connect::connect;
@@ -92,7 +92,7 @@ async fn take(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Resul
 }
 
 /// Takes messages; a wait that is longer than the daemon's longest is made of several.
-async fn wait_for(remote: &Remote, arguments: &ReceiveArguments) -> Result<Taken, Failure> {
+async fn wait_for(remote: &Remote, arguments: &ReceiveArguments) -> Result<ReceiveResponse, Failure> {
     let (clock, queue) = (SystemClock::default(), &arguments.queue);
     let wait = arguments.wait.map_or(Duration::ZERO, |wait| wait.0);
     // So many waits, and one more, make up the whole; a daemon that is about to stop answers earlier.
@@ -110,5 +110,5 @@ async fn wait_for(remote: &Remote, arguments: &ReceiveArguments) -> Result<Taken
             break;
         }
     }
-    Ok(Taken::default())
+    Ok(ReceiveResponse::default())
 }

@@ -7,8 +7,8 @@ use serde_json::json;
 use seriatim::Clock;
 use seriatim::EDITED;
 use seriatim::SystemClock;
-use seriatim::remote::Redrive;
-use seriatim::remote::RedrivenWord;
+use seriatim::api::RedriveRequest;
+use seriatim::api::RedrivenWord;
 use seriatim::remote::Remote;
 use seriatim::wire::BodyFields;
 use seriatim::wire::WireTime;
@@ -73,19 +73,19 @@ async fn one(
     Ok(true)
 }
 
-fn redrive_of(arguments: &RedriveArguments, dry_run: bool) -> Redrive {
+fn redrive_of(arguments: &RedriveArguments, dry_run: bool) -> RedriveRequest {
     let (position, reason) = (arguments.position, arguments.reason.clone());
-    Redrive { position, reason, dry_run, ..Redrive::default() }
+    RedriveRequest { position, reason, dry_run, ..RedriveRequest::default() }
 }
 
 /// The same, with the body that the arguments say.
-fn edit_of(arguments: &RedriveArguments) -> Result<Redrive, Failure> {
+fn edit_of(arguments: &RedriveArguments) -> Result<RedriveRequest, Failure> {
     let redrive = redrive_of(arguments, arguments.operator.dry_run);
     let Some(given) = &arguments.body else { return Ok(redrive) };
     let shown = BodyFields::show(&body(Some(given))?.into(), None);
     // No body at all would be the old one.
     let body_text = shown.body_text.or_else(|| shown.body_base64.is_none().then(String::new));
-    Ok(Redrive { body_text, body_base64: shown.body_base64, ..redrive })
+    Ok(RedriveRequest { body_text, body_base64: shown.body_base64, ..redrive })
 }
 
 /// What became of many.

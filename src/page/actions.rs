@@ -6,6 +6,11 @@ use maud::Markup;
 use maud::html;
 use serde_json::Value;
 
+use crate::api::BulkResponse;
+use crate::api::OperateResponse;
+use crate::api::PurgeResponse;
+use crate::api::RedriveManyResponse;
+use crate::api::RedriveResponse;
 use crate::page::api::Refused;
 use crate::page::fields::Fields;
 use crate::page::labels::sentence;
@@ -21,11 +26,6 @@ use crate::page::review::target;
 use crate::page::routes::Seen;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::BulkOutcome;
-use crate::remote::OperationOutcome;
-use crate::remote::PurgeOutcome;
-use crate::remote::RedriveManyOutcome;
-use crate::remote::RedriveOutcome;
 use crate::remote::Route;
 use crate::wire::Problem;
 use crate::wire::plural::counted;
@@ -78,7 +78,7 @@ async fn perform(visitor: &Visitor, plan: &Plan, reason: Option<&str>) -> Result
         act if act.is_of_workflows() => match plan.is_bulk() {
             true => {
                 let route = Route::queue(plan.queue()).word("operate");
-                let outcome: BulkOutcome = api.post(&route, &review::bulk(plan, reason, false)).await?;
+                let outcome: BulkResponse = api.post(&route, &review::bulk(plan, reason, false)).await?;
                 let refused = outcome.refused.into_iter().map(|row| (row.workflow_id, row.error.detail));
                 Ok(Done {
                     done: outcome.done,
@@ -91,12 +91,12 @@ async fn perform(visitor: &Visitor, plan: &Plan, reason: Option<&str>) -> Result
         },
         Act::Redrive | Act::Edit => {
             let request = review::redrive(plan, reason, false);
-            let outcome: RedriveOutcome = api.post(&review::letter_route(plan), &request).await?;
+            let outcome: RedriveResponse = api.post(&review::letter_route(plan), &request).await?;
             Ok(Done::of(review::redriven(&outcome)))
         }
         Act::RedriveMany => {
             let request = review::redrive_many(plan, reason, false);
-            let outcome: RedriveManyOutcome = api.post(&review::letters_route(plan), &request).await?;
+            let outcome: RedriveManyResponse = api.post(&review::letters_route(plan), &request).await?;
             let name = |number: u64| format!("message {number}");
             let refused =
                 outcome.refused.into_iter().map(|row| (name(row.sequence_number), row.error.detail));
@@ -105,7 +105,7 @@ async fn perform(visitor: &Visitor, plan: &Plan, reason: Option<&str>) -> Result
         }
         Act::PurgeLetters | Act::PurgeQueue => {
             let request = serde_json::json!({ "reason": reason });
-            let outcome: PurgeOutcome = api.post(&review::purge_route(plan), &request).await?;
+            let outcome: PurgeResponse = api.post(&review::purge_route(plan), &request).await?;
             Ok(Done::of(format!("{} removed", counted(outcome.purged, "message"))))
         }
         Act::RunNow => {
@@ -140,7 +140,7 @@ async fn one_by_one(visitor: &Visitor, plan: &Plan, reason: Option<&str>) -> Res
     let workflows = review::workflows(plan);
     for (queue, id) in &workflows {
         let route = review::workflow_route(plan, queue, id);
-        match visitor.api.post::<OperationOutcome>(&route, &request).await {
+        match visitor.api.post::<OperateResponse>(&route, &request).await {
             Ok(outcome) => {
                 done.done += 1;
                 done.effect = outcome.effect;

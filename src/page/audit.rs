@@ -2,6 +2,7 @@
 
 use maud::html;
 
+use crate::api::AuditPage;
 use crate::limits;
 use crate::page::fields::Fields;
 use crate::page::labels;
@@ -14,7 +15,6 @@ use crate::page::routes::Seen;
 use crate::page::text::brief;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
-use crate::remote::AuditPage;
 use crate::remote::Route;
 
 /// The screen.

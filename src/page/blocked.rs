@@ -3,6 +3,8 @@
 use maud::Markup;
 use maud::html;
 
+use crate::api::BlockedPage;
+use crate::api::QueuePage;
 use crate::limits;
 use crate::page::api::Refused;
 use crate::page::fields::Fields;
@@ -18,8 +20,6 @@ use crate::page::text::brief;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::BlockedPage;
-use crate::remote::QueuePage;
 use crate::remote::Route;
 use crate::wire::views::BlockedCause;
 use crate::wire::views::BlockedView;

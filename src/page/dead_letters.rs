@@ -3,6 +3,8 @@
 use maud::Markup;
 use maud::html;
 
+use crate::api::DeadLetterPage;
+use crate::api::QueuePage;
 use crate::limits;
 use crate::page::fields::Fields;
 use crate::page::labels;
@@ -17,8 +19,6 @@ use crate::page::text::brief;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::DeadLetterPage;
-use crate::remote::QueuePage;
 use crate::remote::Route;
 use crate::wire::views::DeadLetterEntry;
 use crate::wire::views::DeadLetterGroupView;

@@ -2,6 +2,7 @@
 
 use maud::html;
 
+use crate::api::DefinitionPage;
 use crate::page::fields::Fields;
 use crate::page::labels;
 use crate::page::layout::Screen;
@@ -12,7 +13,6 @@ use crate::page::plan::Plan;
 use crate::page::routes::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
-use crate::remote::DefinitionPage;
 use crate::remote::Route;
 
 /// The screen.

@@ -3,6 +3,7 @@
 use maud::Markup;
 use maud::html;
 
+use crate::api::MessagePage;
 use crate::limits;
 use crate::page::fields::Fields;
 use crate::page::labels;
@@ -15,7 +16,6 @@ use crate::page::routes::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::MessagePage;
 use crate::remote::Route;
 use crate::wire::views::MessageEnvelope;
 

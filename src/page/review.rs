@@ -5,6 +5,12 @@ use maud::html;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::api::BulkResponse;
+use crate::api::OperateResponse;
+use crate::api::PurgeResponse;
+use crate::api::RedriveManyResponse;
+use crate::api::RedriveResponse;
+use crate::api::RedrivenWord;
 use crate::limits;
 use crate::page::api::Refused;
 use crate::page::edit;
@@ -19,12 +25,6 @@ use crate::page::routes::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::BulkOutcome;
-use crate::remote::OperationOutcome;
-use crate::remote::PurgeOutcome;
-use crate::remote::RedriveManyOutcome;
-use crate::remote::RedriveOutcome;
-use crate::remote::RedrivenWord;
 use crate::remote::Route;
 use crate::wire::Problem;
 use crate::wire::plural::counted;
@@ -95,7 +95,7 @@ async fn preview(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
         Act::Redrive | Act::Edit => of_letter(visitor, plan).await,
         Act::RedriveMany => of_letters(visitor, plan).await,
         Act::PurgeLetters | Act::PurgeQueue => {
-            let outcome: PurgeOutcome =
+            let outcome: PurgeResponse =
                 visitor.api.post(&purge_route(plan), &json!({ "dry_run": true })).await?;
             Ok(Preview::of(format!("removed for good: {}", counted(outcome.purged, "message"))))
         }
@@ -164,7 +164,7 @@ async fn of_workflows(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused
     let request = operation(plan, None, true);
     let workflows = workflows(plan);
     for (queue, id) in &workflows {
-        let outcome = visitor.api.post::<OperationOutcome>(&workflow_route(plan, queue, id), &request).await;
+        let outcome = visitor.api.post::<OperateResponse>(&workflow_route(plan, queue, id), &request).await;
         match outcome {
             Ok(outcome) => {
                 preview.is_possible = true;
@@ -206,7 +206,7 @@ pub(crate) fn bulk(plan: &Plan, reason: Option<&str>, dry_run: bool) -> Value {
 
 async fn of_filter(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
     let route = Route::queue(plan.queue()).word("operate");
-    let outcome: BulkOutcome = visitor.api.post(&route, &bulk(plan, None, true)).await?;
+    let outcome: BulkResponse = visitor.api.post(&route, &bulk(plan, None, true)).await?;
     let more = if outcome.after.is_some() { " at least" } else { "" };
     let effect = format!("{}: {}{more}", plan.act.name().to_lowercase(), counted(outcome.done, "workflow"));
     Ok(Preview {
@@ -239,7 +239,7 @@ pub(crate) fn letter_route(plan: &Plan) -> Route {
 }
 
 async fn of_letter(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
-    let outcome: RedriveOutcome = visitor.api.post(&letter_route(plan), &redrive(plan, None, true)).await?;
+    let outcome: RedriveResponse = visitor.api.post(&letter_route(plan), &redrive(plan, None, true)).await?;
     let preview = Preview::of(redriven(&outcome));
     if plan.act != Act::Edit {
         return Ok(preview);
@@ -252,7 +252,7 @@ async fn of_letter(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
 }
 
 /// How a dead letter comes back, in a sentence.
-pub(crate) fn redriven(outcome: &RedriveOutcome) -> String {
+pub(crate) fn redriven(outcome: &RedriveResponse) -> String {
     match outcome.redriven {
         RedrivenWord::InPlace => "it returns to its own place, under its own number".to_owned(),
         RedrivenWord::AsNew => format!("it is sent again as message {}", outcome.sequence_number),
@@ -286,7 +286,7 @@ pub(crate) fn letters_route(plan: &Plan) -> Route {
 
 async fn of_letters(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
     let request = redrive_many(plan, None, true);
-    let outcome: RedriveManyOutcome = visitor.api.post(&letters_route(plan), &request).await?;
+    let outcome: RedriveManyResponse = visitor.api.post(&letters_route(plan), &request).await?;
     let more = if outcome.after.is_some() { " at least" } else { "" };
     let (in_place, as_new) = (outcome.in_place, outcome.as_new);
     let mut effects = Vec::new();

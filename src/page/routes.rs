@@ -11,6 +11,7 @@ use axum::routing::MethodRouter;
 use axum::routing::get;
 use axum::routing::post;
 
+use crate::api::BlockedPage;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::page::actions;
@@ -41,7 +42,6 @@ use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::page::workflow;
 use crate::page::workflows;
-use crate::remote::BlockedPage;
 use crate::remote::Route;
 use crate::wire::Problem;
 

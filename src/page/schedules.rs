@@ -2,6 +2,7 @@
 
 use maud::html;
 
+use crate::api::SchedulePage;
 use crate::limits;
 use crate::page::fields::Fields;
 use crate::page::layout::Screen;
@@ -13,7 +14,6 @@ use crate::page::routes::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::Route;
-use crate::remote::SchedulePage;
 use crate::wire::views::ScheduleView;
 
 /// The screen.

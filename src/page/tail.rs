@@ -2,6 +2,7 @@
 
 use maud::html;
 
+use crate::api::QueuePage;
 use crate::page::fields::Fields;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
@@ -9,7 +10,6 @@ use crate::page::layout::heading;
 use crate::page::routes::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
-use crate::remote::QueuePage;
 use crate::remote::Route;
 
 /// The screen.

@@ -3,6 +3,9 @@
 use maud::Markup;
 use maud::html;
 
+use crate::api::AuditPage;
+use crate::api::HistoryPage;
+use crate::api::MessagePage;
 use crate::limits;
 use crate::page::api::Refused;
 use crate::page::blocked::helpful;
@@ -24,9 +27,6 @@ use crate::page::text::visible;
 use crate::page::timeline;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::AuditPage;
-use crate::remote::HistoryPage;
-use crate::remote::MessagePage;
 use crate::remote::Route;
 use crate::wire::views::AuditView;
 use crate::wire::views::HistoryView;

@@ -2,6 +2,8 @@
 
 use maud::html;
 
+use crate::api::QueuePage;
+use crate::api::WorkflowPage;
 use crate::limits;
 use crate::page::fields::Fields;
 use crate::page::labels;
@@ -15,9 +17,7 @@ use crate::page::routes::Seen;
 use crate::page::text::brief;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
-use crate::remote::QueuePage;
 use crate::remote::Route;
-use crate::remote::WorkflowPage;
 
 /// What workflows can do.
 const STATUSES: [&str; 7] =

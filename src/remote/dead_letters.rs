@@ -1,13 +1,14 @@
 //! Calls about dead letters, and those that remove messages for good.
 
+use crate::api::DeadLetterPage;
+use crate::api::DeadLettersQuery;
+use crate::api::PurgeRequest;
+use crate::api::PurgeResponse;
+use crate::api::RedriveManyRequest;
+use crate::api::RedriveManyResponse;
+use crate::api::RedriveRequest;
+use crate::api::RedriveResponse;
 use crate::remote::error::RemoteError;
-use crate::remote::operation::Purge;
-use crate::remote::operation::PurgeOutcome;
-use crate::remote::operation::Redrive;
-use crate::remote::operation::RedriveMany;
-use crate::remote::operation::RedriveManyOutcome;
-use crate::remote::operation::RedriveOutcome;
-use crate::remote::page::DeadLetterPage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
 
@@ -23,8 +24,9 @@ impl Remote {
         after: Option<&str>,
         limit: usize,
     ) -> Result<DeadLetterPage, RemoteError> {
-        let route = Route::queue(queue).word("dead_letters").query("reason", reason);
-        self.get(route.query("after", after).query("limit", Some(limit))).answer().await
+        let (reason, after) = (reason.map(str::to_owned), after.map(str::to_owned));
+        let query = DeadLettersQuery { after, limit: Some(limit), reason };
+        self.get(Route::queue(queue).word("dead_letters").asking(&query)).answer().await
     }
 
     /// Puts a dead letter back: to its own place while its workflow is held before it, else as a new message.
@@ -35,8 +37,8 @@ impl Remote {
         &self,
         queue: &str,
         sequence_number: u64,
-        redrive: &Redrive,
-    ) -> Result<RedriveOutcome, RemoteError> {
+        redrive: &RedriveRequest,
+    ) -> Result<RedriveResponse, RemoteError> {
         let route = Route::queue(queue).word("dead_letters").data(sequence_number).word("redrive");
         self.post(route).json(redrive)?.answer().await
     }
@@ -48,8 +50,8 @@ impl Remote {
     pub async fn redrive_many(
         &self,
         queue: &str,
-        redrive: &RedriveMany,
-    ) -> Result<RedriveManyOutcome, RemoteError> {
+        redrive: &RedriveManyRequest,
+    ) -> Result<RedriveManyResponse, RemoteError> {
         let route = Route::queue(queue).word("dead_letters").word("redrive");
         self.post(route).json(redrive)?.patiently().answer().await
     }
@@ -58,7 +60,11 @@ impl Remote {
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn purge_dead_letters(&self, queue: &str, purge: &Purge) -> Result<PurgeOutcome, RemoteError> {
+    pub async fn purge_dead_letters(
+        &self,
+        queue: &str,
+        purge: &PurgeRequest,
+    ) -> Result<PurgeResponse, RemoteError> {
         let route = Route::queue(queue).word("dead_letters").word("purge");
         self.post(route).json(purge)?.patiently().answer().await
     }
@@ -67,7 +73,7 @@ impl Remote {
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn purge_queue(&self, queue: &str, purge: &Purge) -> Result<PurgeOutcome, RemoteError> {
+    pub async fn purge_queue(&self, queue: &str, purge: &PurgeRequest) -> Result<PurgeResponse, RemoteError> {
         self.post(Route::queue(queue).word("purge")).json(purge)?.patiently().answer().await
     }
 }

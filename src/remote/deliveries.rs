@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::json;
 
+use crate::api::CompleteManyRequest;
+use crate::api::CompleteManyResponse;
+use crate::api::ReceiveDeferredRequest;
+use crate::api::ReceiveRequest;
+use crate::api::ReceiveResponse;
 use crate::remote::error::RemoteError;
-use crate::remote::page::CompletedTogether;
-use crate::remote::page::Taken;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
 use crate::wire::WireDuration;
@@ -25,9 +27,9 @@ impl Remote {
         max: usize,
         wait: Duration,
         run: bool,
-    ) -> Result<Taken, RemoteError> {
-        let asked = json!({ "max": max, "wait": WireDuration(wait), "run": run });
-        let call = self.post(Route::queue(queue).word("receive")).json(&asked)?;
+    ) -> Result<ReceiveResponse, RemoteError> {
+        let request = ReceiveRequest { max: Some(max), wait: Some(WireDuration(wait)), run, state: false };
+        let call = self.post(Route::queue(queue).word("receive")).json(&request)?;
         call.waiting(wait).answer().await
     }
 
@@ -39,9 +41,10 @@ impl Remote {
         &self,
         queue: &str,
         sequence_numbers: &[u64],
-    ) -> Result<Taken, RemoteError> {
-        let asked = json!({ "sequence_numbers": sequence_numbers });
-        self.post(Route::queue(queue).word("receive_deferred")).json(&asked)?.answer().await
+    ) -> Result<ReceiveResponse, RemoteError> {
+        let sequence_numbers = sequence_numbers.to_vec();
+        let request = ReceiveDeferredRequest { sequence_numbers, state: false };
+        self.post(Route::queue(queue).word("receive_deferred")).json(&request)?.answer().await
     }
 
     /// Settles a delivery, or renews its lock: complete, abandon, defer, dead_letter, release or renew, with what goes
@@ -69,9 +72,9 @@ impl Remote {
         &self,
         queue: &str,
         deliveries: &[String],
-    ) -> Result<CompletedTogether, RemoteError> {
-        let asked = json!({ "deliveries": deliveries });
-        self.post(Route::queue(queue).word("complete")).json(&asked)?.answer().await
+    ) -> Result<CompleteManyResponse, RemoteError> {
+        let request = CompleteManyRequest { deliveries: deliveries.to_vec() };
+        self.post(Route::queue(queue).word("complete")).json(&request)?.answer().await
     }
 
     /// Settles a run: its first messages are completed, and what else is said with `particulars` is done; the others

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::api::MissedEvents;
 use crate::remote::error::RemoteError;
 use crate::remote::exchange::malformed;
 use crate::remote::lines::Lines;
@@ -38,11 +39,8 @@ impl<'r> Events<'r> {
             let malformed = |error: serde_json::Error| malformed(self.lines.asked(), error);
             let happening = match name.as_str() {
                 "missed" => {
-                    #[derive(serde::Deserialize)]
-                    struct Missed {
-                        missed: u64,
-                    }
-                    Happening::Missed(serde_json::from_str::<Missed>(&data).map_err(malformed)?.missed)
+                    let missed: MissedEvents = serde_json::from_str(&data).map_err(malformed)?;
+                    Happening::Missed(missed.missed)
                 }
                 _ => Happening::Event(Box::new(serde_json::from_str(&data).map_err(malformed)?)),
             };

@@ -2,15 +2,17 @@
 
 use bytes::Bytes;
 use http::header;
-use serde_json::json;
 
+use crate::api::AuditPage;
+use crate::api::AuditQuery;
+use crate::api::BackupRequest;
+use crate::api::BackupView;
+use crate::api::DefinitionPage;
+use crate::api::EventsQuery;
+use crate::api::SchedulePage;
 use crate::clock::Timestamp;
 use crate::remote::error::RemoteError;
 use crate::remote::events::Events;
-use crate::remote::page::AuditPage;
-use crate::remote::page::BackupView;
-use crate::remote::page::DefinitionPage;
-use crate::remote::page::SchedulePage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
 use crate::wire::WireTime;
@@ -89,8 +91,8 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn audit(&self, after: Option<&str>, limit: usize) -> Result<AuditPage, RemoteError> {
-        let route = Route::new("/v1/audit").query("after", after).query("limit", Some(limit));
-        self.get(route).answer().await
+        let query = AuditQuery { after: after.map(str::to_owned), limit: Some(limit), newest: false };
+        self.get(Route::new("/v1/audit").asking(&query)).answer().await
     }
 
     /// Writes a consistent copy of the daemon's file, under this name, where the daemon keeps backups.
@@ -98,7 +100,8 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn backup(&self, name: &str) -> Result<BackupView, RemoteError> {
-        self.post(Route::new("/v1/backup")).json(&json!({ "path": name }))?.patiently().answer().await
+        let request = BackupRequest { path: Some(name.to_owned()) };
+        self.post(Route::new("/v1/backup")).json(&request)?.patiently().answer().await
     }
 
     /// The daemon's metrics, in the text format of OpenMetrics.
@@ -114,7 +117,8 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn events(&self, queue: Option<&str>) -> Result<Events<'_>, RemoteError> {
-        let call = self.get(Route::new("/v1/events").query("queue", queue));
+        let query = EventsQuery { queue: queue.map(str::to_owned) };
+        let call = self.get(Route::new("/v1/events").asking(&query));
         let lines = call.header("accept", Some("text/event-stream"))?.open_stream().await?;
         Ok(Events::new(lines))
     }

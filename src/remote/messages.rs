@@ -2,14 +2,18 @@
 
 use bytes::Bytes;
 
+use crate::api::CancelQuery;
+use crate::api::MessagePage;
+use crate::api::MessagesQuery;
+use crate::api::ReceiptView;
+use crate::api::RescheduleRequest;
+use crate::api::SendQuery;
+use crate::api::SentLine;
 use crate::error::Misuse;
 use crate::remote::error::RemoteError;
 use crate::remote::exchange::Call;
 use crate::remote::exchange::NDJSON;
 use crate::remote::exchange::malformed;
-use crate::remote::page::MessagePage;
-use crate::remote::receipt::ReceiptView;
-use crate::remote::receipt::SentLine;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
 use crate::wire::Problem;
@@ -18,7 +22,7 @@ use crate::wire::WireTime;
 use crate::wire::views::MessageEnvelope;
 
 /// What became of each message of a batch, in its order.
-pub type BatchAnswers = Vec<Result<ReceiptView, Problem>>;
+pub type BatchAnswers = Vec<Result<ReceiptView, Box<Problem>>>;
 
 impl Remote {
     /// Sends a message; once it is answered, the message is on disk.
@@ -28,7 +32,7 @@ impl Remote {
     pub async fn send(&self, queue: &str, message: &SendEnvelope) -> Result<ReceiptView, RemoteError> {
         let answers = self.send_batch(queue, std::slice::from_ref(message)).await?;
         match answers.into_iter().next() {
-            Some(answer) => answer.map_err(|problem| RemoteError::Problem(Box::new(problem))),
+            Some(answer) => answer.map_err(RemoteError::Problem),
             None => Err(malformed(&format!("a message for {queue}"), "it is empty")),
         }
     }
@@ -55,7 +59,7 @@ impl Remote {
         queue: &str,
         messages: &[SendEnvelope],
     ) -> Result<Vec<ReceiptView>, RemoteError> {
-        let route = Route::queue(queue).word("messages").query("atomic", Some(true));
+        let route = Route::queue(queue).word("messages").asking(&SendQuery { atomic: true });
         all_taken(post_lines(self.post(route), lines_of(messages)?.into(), messages.len()).await?)
     }
 
@@ -70,7 +74,7 @@ impl Remote {
         key: &str,
         messages: &[SendEnvelope],
     ) -> Result<Vec<ReceiptView>, RemoteError> {
-        let route = Route::queue(queue).word("messages").query("atomic", Some(true));
+        let route = Route::queue(queue).word("messages").asking(&SendQuery { atomic: true });
         let call = self.post(route).header("idempotency-key", Some(key))?;
         all_taken(post_lines(call, lines_of(messages)?.into(), messages.len()).await?)
     }
@@ -103,7 +107,8 @@ impl Remote {
     /// # Errors
     /// As [`Remote::cancel`].
     pub async fn cancel_and_void(&self, queue: &str, sequence_number: u64) -> Result<(), RemoteError> {
-        let route = Route::queue(queue).word("messages").data(sequence_number).query("void", Some(true));
+        let route =
+            Route::queue(queue).word("messages").data(sequence_number).asking(&CancelQuery { void: true });
         self.delete(route).answer_bytes().await?;
         Ok(())
     }
@@ -119,7 +124,7 @@ impl Remote {
         at: WireTime,
     ) -> Result<(), RemoteError> {
         let route = Route::queue(queue).word("messages").data(sequence_number).word("reschedule");
-        self.post(route).json(&serde_json::json!({ "at": at }))?.answer_bytes().await?;
+        self.post(route).json(&RescheduleRequest { at })?.answer_bytes().await?;
         Ok(())
     }
 
@@ -128,9 +133,8 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn messages(&self, queue: &str, from: u64, limit: usize) -> Result<MessagePage, RemoteError> {
-        let route =
-            Route::queue(queue).word("messages").query("from", Some(from)).query("limit", Some(limit));
-        self.get(route).answer().await
+        let query = MessagesQuery { from, limit: Some(limit), ..MessagesQuery::default() };
+        self.get(Route::queue(queue).word("messages").asking(&query)).answer().await
     }
 
     /// A message, `None` when it is not stored. One that has ended is `ended`, if its queue remembers it.
@@ -161,11 +165,9 @@ async fn post_lines(call: Call<'_>, lines: Bytes, count: usize) -> Result<BatchA
     let mut answer = call.bytes(NDJSON, lines)?.open_lines().await?;
     let mut answers = Vec::with_capacity(count);
     while let Some(line) = answer.next_filled().await? {
-        let sent = serde_json::from_slice(&line).map_err(|error| malformed(answer.asked(), error))?;
-        answers.push(match sent {
-            SentLine::Sent(receipt) => Ok(receipt),
-            SentLine::Refused { error } => Err(error),
-        });
+        let sent: SentLine =
+            serde_json::from_slice(&line).map_err(|error| malformed(answer.asked(), error))?;
+        answers.push(sent.receipt());
     }
     // What went wrong in the midst of the lines ends the answers; the lines behind it were not taken.
     if let Some(Err(problem)) = answers.last().filter(|_| answers.len() < count) {
@@ -179,6 +181,6 @@ async fn post_lines(call: Call<'_>, lines: Bytes, count: usize) -> Result<BatchA
 }
 
 fn all_taken(answers: BatchAnswers) -> Result<Vec<ReceiptView>, RemoteError> {
-    let answers: Result<Vec<ReceiptView>, Problem> = answers.into_iter().collect();
-    answers.map_err(|problem| RemoteError::Problem(Box::new(problem)))
+    let answers: Result<Vec<ReceiptView>, Box<Problem>> = answers.into_iter().collect();
+    answers.map_err(RemoteError::Problem)
 }

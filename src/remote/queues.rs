@@ -1,7 +1,8 @@
 //! Calls about queues.
 
+use crate::api::PageQuery;
+use crate::api::QueuePage;
 use crate::remote::error::RemoteError;
-use crate::remote::page::QueuePage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
 use crate::wire::options::OptionsEnvelope;
@@ -13,8 +14,8 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn queues(&self, after: Option<&str>, limit: usize) -> Result<QueuePage, RemoteError> {
-        let route = Route::new("/v1/queues").query("after", after).query("limit", Some(limit));
-        self.get(route).answer().await
+        let query = PageQuery { after: after.map(str::to_owned), limit: Some(limit) };
+        self.get(Route::new("/v1/queues").asking(&query)).answer().await
     }
 
     /// A queue.

@@ -3,6 +3,9 @@
 use std::fmt::Display;
 use std::fmt::Write;
 
+use serde::Serialize;
+use serde_json::Value;
+
 /// Path and query of a request, built piece by piece.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
@@ -44,6 +47,17 @@ impl Route {
         self.text.push('=');
         encode(&value.to_string(), &mut self.text);
         self
+    }
+
+    /// Adds the fields of a query of the API: those that have a value, and flags that are set.
+    pub(crate) fn asking(self, query: &impl Serialize) -> Route {
+        let fields = serde_json::to_value(query).expect("a query has names and values that JSON can write");
+        let fields = fields.as_object().into_iter().flatten();
+        fields.fold(self, |route, (name, value)| match value {
+            Value::Null | Value::Bool(false) => route,
+            Value::String(text) => route.query(name, Some(text)),
+            other => route.query(name, Some(other)),
+        })
     }
 
     pub(crate) fn as_str(&self) -> &str {

@@ -2,15 +2,21 @@
 
 use bytes::Bytes;
 
+use crate::api::BlockedPage;
+use crate::api::BlockedQuery;
+use crate::api::BulkRequest;
+use crate::api::BulkResponse;
+use crate::api::HistoryPage;
+use crate::api::HistoryQuery;
+use crate::api::MessagePage;
+use crate::api::OperateRequest;
+use crate::api::OperateResponse;
+use crate::api::Verb;
+use crate::api::WorkflowMessagesQuery;
+use crate::api::WorkflowPage;
+use crate::api::WorkflowQuery;
+use crate::api::WorkflowsQuery;
 use crate::remote::error::RemoteError;
-use crate::remote::operation::BulkOperation;
-use crate::remote::operation::BulkOutcome;
-use crate::remote::operation::Operation;
-use crate::remote::operation::OperationOutcome;
-use crate::remote::page::BlockedPage;
-use crate::remote::page::HistoryPage;
-use crate::remote::page::MessagePage;
-use crate::remote::page::WorkflowPage;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
 use crate::wire::views::BlockedCause;
@@ -18,7 +24,10 @@ use crate::wire::views::WorkflowEnvelope;
 
 fn workflow_route(queue: &str, words: &[&str], workflow_id: &str) -> Route {
     let route = Route::queue(queue).word("workflow");
-    words.iter().fold(route, |route, word| route.word(word)).query("id", Some(workflow_id))
+    words
+        .iter()
+        .fold(route, |route, word| route.word(word))
+        .asking(&WorkflowQuery { id: workflow_id.to_owned() })
 }
 
 impl Remote {
@@ -34,9 +43,9 @@ impl Remote {
         after: Option<&str>,
         limit: usize,
     ) -> Result<BlockedPage, RemoteError> {
-        let route = Route::new("/v1/blocked").query("queue", queue).query("after", after);
-        let route = route.query("cause", cause.map(BlockedCause::as_str));
-        self.get(route.query("limit", Some(limit))).answer().await
+        let (queue, after) = (queue.map(str::to_owned), after.map(str::to_owned));
+        let query = BlockedQuery { queue, cause, after, limit: Some(limit), reason: None };
+        self.get(Route::new("/v1/blocked").asking(&query)).answer().await
     }
 
     /// A page of a queue's workflows in order of ID, with one of these statuses if any are given.
@@ -50,9 +59,10 @@ impl Remote {
         after: Option<&str>,
         limit: usize,
     ) -> Result<WorkflowPage, RemoteError> {
-        let route = Route::queue(queue).word("workflows").query("after", after).query("limit", Some(limit));
-        let statuses = (!statuses.is_empty()).then(|| statuses.join(","));
-        self.get(route.query("status", statuses)).answer().await
+        let status = (!statuses.is_empty()).then(|| statuses.join(","));
+        let after = after.map(str::to_owned);
+        let query = WorkflowsQuery { after, limit: Some(limit), status, prefix: None };
+        self.get(Route::queue(queue).word("workflows").asking(&query)).answer().await
     }
 
     /// A workflow, `None` when nothing is known of it. One of which nothing is stored any more is `ended`, if its queue
@@ -79,8 +89,9 @@ impl Remote {
         from: u64,
         limit: usize,
     ) -> Result<MessagePage, RemoteError> {
-        let route = workflow_route(queue, &["messages"], workflow_id).query("from", Some(from));
-        self.get(route.query("limit", Some(limit))).answer().await
+        let query = WorkflowMessagesQuery { id: workflow_id.to_owned(), from, limit: Some(limit) };
+        let route = Route::queue(queue).word("workflow").word("messages").asking(&query);
+        self.get(route).answer().await
     }
 
     /// What a queue remembers of messages that have ended, in one workflow or in all of them: newest first, before the entry
@@ -95,9 +106,8 @@ impl Remote {
         before: Option<u64>,
         limit: usize,
     ) -> Result<HistoryPage, RemoteError> {
-        let route = Route::queue(queue).word("history").query("workflow", workflow_id);
-        let route = route.query("before", before).query("limit", Some(limit));
-        self.get(route).answer().await
+        let query = HistoryQuery { workflow: workflow_id.map(str::to_owned), before, limit: Some(limit) };
+        self.get(Route::queue(queue).word("history").asking(&query)).answer().await
     }
 
     /// A workflow's state, `None` when it keeps none.
@@ -140,10 +150,10 @@ impl Remote {
         &self,
         queue: &str,
         workflow_id: &str,
-        verb: &str,
-        operation: &Operation,
-    ) -> Result<OperationOutcome, RemoteError> {
-        let call = self.post(workflow_route(queue, &[verb], workflow_id)).json(operation)?;
+        verb: Verb,
+        operation: &OperateRequest,
+    ) -> Result<OperateResponse, RemoteError> {
+        let call = self.post(workflow_route(queue, &[verb.as_str()], workflow_id)).json(operation)?;
         call.patiently().answer().await
     }
 
@@ -151,11 +161,7 @@ impl Remote {
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn operate_on_all(
-        &self,
-        queue: &str,
-        bulk: &BulkOperation,
-    ) -> Result<BulkOutcome, RemoteError> {
+    pub async fn operate_on_all(&self, queue: &str, bulk: &BulkRequest) -> Result<BulkResponse, RemoteError> {
         self.post(Route::queue(queue).word("operate")).json(bulk)?.patiently().answer().await
     }
 }

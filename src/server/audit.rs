@@ -1,10 +1,10 @@
 //! What operators did: all of it, and to one workflow.
 
 use axum::extract::State;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::Serialize;
 
+use crate::api::AuditPage;
+use crate::api::AuditQuery;
+use crate::api::WorkflowAuditQuery;
 use crate::engine::AuditEntry;
 use crate::limits;
 use crate::server::answer::Answer;
@@ -16,28 +16,6 @@ use crate::server::named::Named;
 use crate::server::page::page_limit;
 use crate::server::shared::Shared;
 use crate::wire::views::AuditView;
-
-/// Which part of what operators did.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct AuditQuery {
-    /// Where the page before ended; as answered there.
-    after: Option<String>,
-    /// How many entries at most: 100 if it is not given, 1,000 at most.
-    limit: Option<usize>,
-    /// Begins with the newest and goes back in time.
-    newest: bool,
-}
-
-/// What operators did.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct AuditAnswer {
-    /// In the order in which it was done, or newest first.
-    actions: Vec<AuditView>,
-    /// Where the next page begins after; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<String>,
-}
 
 pub(crate) async fn audit(
     State(shared): State<Shared>,
@@ -55,7 +33,7 @@ pub(crate) async fn audit(
     let after = entries.last().filter(|_| is_full).map(|entry| entry.number.to_string());
     let mut actions: Vec<AuditView> = entries.into_iter().map(AuditView::show).collect();
     actions.retain(|action| caller.reaches(&action.queue));
-    json(&AuditAnswer { actions, after })
+    json(&AuditPage { actions, after })
 }
 
 fn wrong_entry() -> Refused {
@@ -88,7 +66,7 @@ async fn newest_first(shared: &Shared, caller: &Caller, before: Option<u64>, lim
     };
     let mut actions: Vec<AuditView> = entries.into_iter().rev().map(AuditView::show).collect();
     actions.retain(|action| caller.reaches(&action.queue));
-    json(&AuditAnswer { actions, after })
+    json(&AuditPage { actions, after })
 }
 
 /// The number of the newest entry; entries are numbered one after the other.
@@ -105,17 +83,6 @@ async fn newest_entry(shared: &Shared) -> Result<u64, Refused> {
         }
     }
     Ok(known)
-}
-
-/// What was done to which workflow.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct WorkflowAuditQuery {
-    /// The workflow's ID.
-    id: String,
-    /// How many entries at most: 100 if it is not given, 1,000 at most.
-    #[serde(default)]
-    limit: Option<usize>,
 }
 
 /// Newest first, among the newest entries of the audit: operators look at what was done lately.
@@ -140,5 +107,5 @@ pub(crate) async fn of_workflow(
         end = begin;
     }
     actions.truncate(limit);
-    json(&AuditAnswer { actions, after: None })
+    json(&AuditPage { actions, after: None })
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::Serialize;
 
+use crate::api::BlockedPage;
+use crate::api::BlockedQuery;
 use crate::engine::HoldCause;
 use crate::engine::MessageStatus;
 use crate::engine::MessageView;
@@ -34,33 +33,6 @@ use crate::server::walk::Walk;
 use crate::wire::views::BlockedCause;
 use crate::wire::views::BlockedView;
 
-/// Which of the workflows that do not go on.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct BlockedQuery {
-    /// Only those of this queue.
-    queue: Option<String>,
-    /// Only those for this cause; without it, all but those that are locked.
-    cause: Option<BlockedCause>,
-    /// Only those whose last error or hold reason has this text in it.
-    reason: Option<String>,
-    /// Where the page before ended; as answered there.
-    after: Option<String>,
-    /// How many at most: 100 if it is not given, 1,000 at most.
-    limit: Option<usize>,
-}
-
-/// A page of workflows that do not go on.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct BlockedAnswer {
-    /// The workflows, in order of queue and ID.
-    blocked: Vec<BlockedView>,
-    /// Where the next page begins after; absent on the last. A page may be empty and still have one behind it: no
-    /// request looks at more than 10,000 workflows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<String>,
-}
-
 pub(crate) async fn list(
     State(shared): State<Shared>,
     caller: Caller,
@@ -72,7 +44,7 @@ pub(crate) async fn list(
     let mut search = Search::new(&shared, &caller, query)?;
     search.run().await?;
     let Search { blocked, stands_at, .. } = search;
-    json(&BlockedAnswer { blocked, after: stands_at })
+    json(&BlockedPage { blocked, after: stands_at })
 }
 
 /// A search for workflows that do not go on.

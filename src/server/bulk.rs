@@ -1,10 +1,13 @@
 //! What an operator does to many workflows at once: all that a filter finds, a limited number in one request.
 
 use axum::extract::State;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::Serialize;
 
+use crate::api::BulkRequest;
+use crate::api::BulkResponse;
+use crate::api::OperateRequest;
+use crate::api::RefusedWorkflow;
+use crate::api::Verb;
+use crate::api::WorkflowFilter;
 use crate::engine::WorkflowView;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
@@ -14,9 +17,7 @@ use crate::server::blocked::held_or_failed_because;
 use crate::server::caller::Caller;
 use crate::server::named::Named;
 use crate::server::named::Told;
-use crate::server::operate::OperateRequest;
 use crate::server::operate::Order;
-use crate::server::operate::Verb;
 use crate::server::operate::id_of;
 use crate::server::page::page_limit;
 use crate::server::queues::check_not_own;
@@ -27,53 +28,7 @@ use crate::wire::views::BlockedCause;
 use crate::wire::views::HoldWord;
 use crate::wire::views::WorkflowWord;
 
-/// What is done, and to which workflows.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct BulkRequest {
-    /// What is done; anything but `void`.
-    verb: Verb,
-    /// To which workflows.
-    filter: Filter,
-    /// Why; required for `skip`, `skip_gap` and `purge`.
-    #[serde(default)]
-    reason: Option<String>,
-    /// With `resume`: puts dead letters back in place before.
-    #[serde(default)]
-    redrive: bool,
-    /// With `resume`: lifts only this cause of a hold.
-    #[serde(default)]
-    cause: Option<HoldWord>,
-    /// Only says what would be done.
-    #[serde(default)]
-    dry_run: bool,
-    /// Where the request before ended.
-    #[serde(default)]
-    after: Option<String>,
-    /// How many workflows at most: 100 if it is not given, 1,000 at most.
-    #[serde(default)]
-    limit: Option<usize>,
-}
-
-/// Which workflows; each field that is given narrows it. One has to be given: `all` if all are meant.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Filter {
-    /// Every workflow of the queue.
-    all: bool,
-    /// Those with one of these statuses.
-    status: Vec<WorkflowWord>,
-    /// Those whose ID begins so.
-    prefix: Option<String>,
-    /// Those that do not get on for one of these causes.
-    cause: Vec<BlockedCause>,
-    /// Those that are held for one of these causes.
-    hold_cause: Vec<HoldWord>,
-    /// Those whose last error or hold reason has this text in it.
-    reason: Option<String>,
-}
-
-impl Filter {
+impl WorkflowFilter {
     fn check(&self) -> Result<(), Refused> {
         let narrows = !self.status.is_empty()
             || !self.cause.is_empty()
@@ -107,43 +62,6 @@ impl Filter {
     }
 }
 
-/// What was done, and where to go on.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct BulkAnswer {
-    /// How many workflows the filter found.
-    matched: usize,
-    /// To how many of them it was done, or would be.
-    done: usize,
-    /// Which refused it, and why.
-    refused: Vec<RefusedWorkflow>,
-    /// With a dry run: the workflows to which it would be done.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    workflow_ids: Vec<String>,
-    /// With `purge`: how many messages were removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    purged: Option<u64>,
-    /// With `redrive`: how many dead letters are back in their places.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    put_back: Option<u64>,
-    /// With `redrive`: how many stayed dead letters.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stayed: Option<u64>,
-    /// Whether nothing was done.
-    dry_run: bool,
-    /// Where to go on: there may be more. Absent when there is no more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<String>,
-}
-
-/// A workflow that refused.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct RefusedWorkflow {
-    /// Its ID.
-    workflow_id: String,
-    /// Why.
-    error: Problem,
-}
-
 pub(crate) async fn bulk(
     State(shared): State<Shared>,
     caller: Caller,
@@ -166,8 +84,8 @@ pub(crate) async fn bulk(
     }
     let mut walk = Walk::new(after, filter.prefix.clone())?;
     let found = walk.next(&queue, page_limit(limit)?, |view| filter.matches(view)).await?;
-    let mut answer = BulkAnswer {
-        matched: found.views.len(),
+    let mut answer = BulkResponse {
+        matched: found.views.len() as u64,
         done: 0,
         refused: Vec::new(),
         workflow_ids: Vec::new(),

@@ -3,10 +3,14 @@
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::Serialize;
 
+use crate::api::BackupRequest;
+use crate::api::BackupView;
+use crate::api::DefinitionPage;
+use crate::api::KeyQuery;
+use crate::api::RunScheduleRequest;
+use crate::api::RunScheduleResponse;
+use crate::api::SchedulePage;
 use crate::error::OperationError;
 use crate::error::Unavailable;
 use crate::id::SequenceNumber;
@@ -73,14 +77,6 @@ pub(crate) async fn status(State(shared): State<Shared>, caller: Caller) -> Answ
     json(&status)
 }
 
-/// For which queue.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct KeyQuery {
-    /// Only the rights for this queue.
-    queue: Option<String>,
-}
-
 pub(crate) async fn key(
     State(shared): State<Shared>,
     caller: Caller,
@@ -99,69 +95,30 @@ pub(crate) async fn key(
     })
 }
 
-/// The definitions in use.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct DefinitionsAnswer {
-    /// In order of queue.
-    definitions: Vec<DefinitionView>,
-    /// Why the files as they are now are not in use, if they are not: every mistake, a line for each.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
-}
-
 pub(crate) async fn definitions(State(shared): State<Shared>, caller: Caller) -> Answer {
     let mut definitions = shared.host.definitions();
     let all = definitions.len();
     definitions.retain(|definition| caller.reaches(&definition.queue));
     // Its mistakes name files of queues that the caller may not reach.
     let problem = shared.host.reload_problem().filter(|_| definitions.len() == all);
-    json(&DefinitionsAnswer { definitions, problem })
+    json(&DefinitionPage { definitions, problem })
 }
 
 pub(crate) async fn reload(State(shared): State<Shared>) -> Answer {
     shared.host.reload().await?;
-    json(&DefinitionsAnswer { definitions: shared.host.definitions(), problem: shared.host.reload_problem() })
-}
-
-/// The schedules.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct SchedulesAnswer {
-    /// In order of queue and name.
-    schedules: Vec<ScheduleView>,
+    json(&DefinitionPage { definitions: shared.host.definitions(), problem: shared.host.reload_problem() })
 }
 
 pub(crate) async fn schedules(State(shared): State<Shared>, caller: Caller) -> Answer {
     let mut schedules = shared.host.schedules().await?;
     schedules.retain(|schedule| caller.reaches(&schedule.queue));
-    json(&SchedulesAnswer { schedules })
+    json(&SchedulePage { schedules })
 }
 
 pub(crate) async fn rates(State(shared): State<Shared>, caller: Caller) -> Answer {
     let mut rates = shared.host.rates();
     rates.queues.retain(|rates| caller.reaches(&rates.queue));
     json(&rates)
-}
-
-/// How a schedule is run out of its turn.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct RunScheduleRequest {
-    /// Why; kept with the message.
-    reason: Option<String>,
-    /// Only says what would be sent.
-    dry_run: bool,
-}
-
-/// What a schedule has sent out of its turn.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct RunScheduleAnswer {
-    /// What was done, or would be, in a sentence.
-    effect: String,
-    /// The number of the message; absent with a dry run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sequence_number: Option<u64>,
-    /// Whether nothing was done.
-    dry_run: bool,
 }
 
 /// The properties that say of a message who has let its schedule run, and why.
@@ -177,7 +134,7 @@ pub(crate) async fn run_schedule(
     let message = shared.host.scheduled_now(queue.name(), schedule)?;
     if request.dry_run {
         let effect = "the message of the schedule is sent now; its own ticks stay as they are".to_owned();
-        return json(&RunScheduleAnswer { effect, sequence_number: None, dry_run: true });
+        return json(&RunScheduleResponse { effect, sequence_number: None, dry_run: true });
     }
     let message = message.property(RUN_BY[0], caller.name());
     let why = match &request.reason {
@@ -195,24 +152,7 @@ pub(crate) async fn run_schedule(
         Some(number) => format!("sent as message {number}"),
         None => "sent".to_owned(),
     };
-    json(&RunScheduleAnswer { effect, sequence_number, dry_run: false })
-}
-
-/// Where a backup goes.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct BackupRequest {
-    /// The name of the new file, inside the folder the daemon keeps for backups; required.
-    path: Option<String>,
-}
-
-/// A backup that was made.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct BackupAnswer {
-    /// The file.
-    path: String,
-    /// How many records it has.
-    records: u64,
+    json(&RunScheduleResponse { effect, sequence_number, dry_run: false })
 }
 
 pub(crate) async fn backup(
@@ -230,5 +170,5 @@ pub(crate) async fn backup(
         }
         other => Refused::from(other),
     })?;
-    json(&BackupAnswer { path: target.display().to_string(), records })
+    json(&BackupView { path: target.display().to_string(), records })
 }

@@ -2,11 +2,17 @@
 
 use axum::extract::State;
 use bytes::Bytes;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::Serialize;
-use serde_json::value::RawValue;
 
+use crate::api::DeadLetterPage;
+use crate::api::DeadLettersQuery;
+use crate::api::PurgeRequest;
+use crate::api::PurgeResponse;
+use crate::api::RedriveManyRequest;
+use crate::api::RedriveManyResponse;
+use crate::api::RedriveRequest;
+use crate::api::RedriveResponse;
+use crate::api::RedrivenWord;
+use crate::api::RefusedDeadLetter;
 use crate::engine::DeadLetter;
 use crate::engine::DeadLetterView;
 use crate::engine::EDITED;
@@ -25,34 +31,10 @@ use crate::server::named::Named;
 use crate::server::named::Told;
 use crate::server::named::required;
 use crate::server::page::page_limit;
-use crate::server::queues::PurgeAnswer;
-use crate::server::queues::PurgeRequest;
 use crate::server::shared::Shared;
 use crate::wire::BodyFields;
 use crate::wire::Problem;
 use crate::wire::views::DeadLetterEntry;
-
-/// Which dead letters.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct DeadLettersQuery {
-    /// Where the page before ended; as answered there.
-    after: Option<String>,
-    /// How many at most: 100 if it is not given, 1,000 at most.
-    limit: Option<usize>,
-    /// Only those with this reason.
-    reason: Option<String>,
-}
-
-/// A page of dead letters.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct DeadLettersAnswer {
-    /// The dead letters, in order of reason and number. Their bodies are looked at one by one.
-    dead_letters: Vec<DeadLetterEntry>,
-    /// Where the next page begins after; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<String>,
-}
 
 /// Which dead letters a request finds, and where it stands.
 struct Pile {
@@ -142,60 +124,7 @@ pub(crate) async fn list(named: Named, Asked(query): Asked<DeadLettersQuery>) ->
     let mut pile = Pile::new(query.reason, None, query.after)?;
     let (letters, is_last) = pile.next(&queue, page_limit(query.limit)?).await?;
     let dead_letters = letters.iter().map(DeadLetterEntry::show).collect();
-    json(&DeadLettersAnswer { dead_letters, after: pile.rest(is_last) })
-}
-
-/// How a dead letter is put back.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct RedriveRequest {
-    /// A new position, when its workflow has gone past its own.
-    position: Option<u64>,
-    /// Why.
-    reason: Option<String>,
-    /// Only says how it would come back, or why it would not.
-    dry_run: bool,
-    /// Another body, as a JSON value: the original stays a dead letter with the reason `edited`.
-    #[schemars(with = "Option<serde_json::Value>")]
-    body: Option<Box<RawValue>>,
-    /// Another body, as UTF-8 text.
-    body_text: Option<String>,
-    /// Another body, as base64.
-    body_base64: Option<String>,
-}
-
-impl RedriveRequest {
-    /// The body it goes back with, if it is another one.
-    fn take_body(&mut self) -> Result<Option<Bytes>, Misuse> {
-        let (body, body_text, body_base64) =
-            (self.body.take(), self.body_text.take(), self.body_base64.take());
-        if body.is_none() && body_text.is_none() && body_base64.is_none() {
-            return Ok(None);
-        }
-        let (bytes, _) = BodyFields { body, body_text, body_base64 }.read()?;
-        Ok(Some(bytes))
-    }
-}
-
-/// How a dead letter came back.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct RedriveAnswer {
-    /// Whether it returned to its own place, or was sent as a new message.
-    redriven: RedrivenWord,
-    /// Its number now; with a dry run and as a new message, the number that one would have now.
-    sequence_number: u64,
-    /// Whether nothing was done.
-    dry_run: bool,
-}
-
-/// How a dead letter came back, in a word.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum RedrivenWord {
-    /// To its own place, under its own number.
-    InPlace,
-    /// As a new message.
-    AsNew,
+    json(&DeadLetterPage { dead_letters, after: pile.rest(is_last) })
 }
 
 pub(crate) async fn redrive(
@@ -218,55 +147,7 @@ pub(crate) async fn redrive(
         Redriven::InPlace => (RedrivenWord::InPlace, number),
         Redriven::AsNew(number) => (RedrivenWord::AsNew, number),
     };
-    json(&RedriveAnswer { redriven, sequence_number: number.get(), dry_run })
-}
-
-/// Which dead letters are put back. One of the filters has to be given: `all` if all are meant. Originals of messages that
-/// were edited are not meant, unless their reason is given.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct RedriveManyRequest {
-    /// All.
-    all: bool,
-    /// Those that were moved aside for this reason.
-    letter_reason: Option<String>,
-    /// Those of this workflow.
-    workflow_id: Option<String>,
-    /// Why they are put back.
-    reason: Option<String>,
-    /// Only says what would become of them, each for itself.
-    dry_run: bool,
-    /// Where the request before ended.
-    after: Option<String>,
-    /// How many at most: 100 if it is not given, 1,000 at most.
-    limit: Option<usize>,
-}
-
-/// Which dead letters came back, and where to go on.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-pub(crate) struct RedriveManyAnswer {
-    /// How many were found.
-    matched: usize,
-    /// How many returned to their own places, or would.
-    in_place: usize,
-    /// How many were sent as new messages, or would be.
-    as_new: usize,
-    /// Which stayed dead letters, and why.
-    refused: Vec<RefusedLetter>,
-    /// Whether nothing was done.
-    dry_run: bool,
-    /// Where to go on: there may be more. Absent when there is no more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<String>,
-}
-
-/// A dead letter that stayed one.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct RefusedLetter {
-    /// Its number.
-    sequence_number: u64,
-    /// Why.
-    error: Problem,
+    json(&RedriveResponse { redriven, sequence_number: number.get(), dry_run })
 }
 
 pub(crate) async fn redrive_many(
@@ -285,7 +166,7 @@ pub(crate) async fn redrive_many(
     let pile = Pile::new(request.letter_reason, request.workflow_id, request.after)?;
     let mut pile = pile.without_originals();
     let (letters, is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
-    let mut answer = RedriveManyAnswer { matched: letters.len(), dry_run, ..Default::default() };
+    let mut answer = RedriveManyResponse { matched: letters.len() as u64, dry_run, ..Default::default() };
     for letter in &letters {
         match queue.redrive(letter.sequence_number).await {
             Ok(Redriven::InPlace) => answer.in_place += 1,
@@ -296,7 +177,7 @@ pub(crate) async fn redrive_many(
                     return Err(error.into());
                 }
                 let sequence_number = letter.sequence_number.get();
-                answer.refused.push(RefusedLetter { sequence_number, error });
+                answer.refused.push(RefusedDeadLetter { sequence_number, error });
             }
         }
     }
@@ -315,10 +196,10 @@ pub(crate) async fn purge(
     if request.dry_run {
         // Its first step is judged; the counters know how many steps there would be.
         shared.client.dry_run().queue(queue.name())?.purge_dead_letters().await?;
-        return json(&PurgeAnswer { purged: counts.dead_lettered, dry_run: true });
+        return json(&PurgeResponse { purged: counts.dead_lettered, dry_run: true });
     }
     let reason = required("reason", request.reason)?;
     let client = acting_as(&shared.client, &caller, Some(&reason))?;
     let purged = client.queue(queue.name())?.purge_dead_letters().await?;
-    json(&PurgeAnswer { purged, dry_run: false })
+    json(&PurgeResponse { purged, dry_run: false })
 }

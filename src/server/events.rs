@@ -7,10 +7,10 @@ use axum::extract::State;
 use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde::Serialize;
 
+use crate::api::EventsQuery;
+use crate::api::MissedEvents;
 use crate::engine::Event;
 use crate::engine::Events;
 use crate::engine::Missed;
@@ -24,21 +24,6 @@ use crate::server::caller::Caller;
 use crate::server::named::Asked;
 use crate::server::shared::Shared;
 use crate::wire::views::EventView;
-
-/// Which events.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct EventsQuery {
-    /// Only those of this queue.
-    queue: Option<String>,
-}
-
-/// What a reader that was too slow is told, as the event `missed`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct MissedEvents {
-    /// How many events it has not seen; looking is the way to find out what is.
-    missed: u64,
-}
 
 /// A listener.
 struct Listener {

@@ -10,9 +10,9 @@ use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::api::Verb;
 use crate::server::answer::PROBLEM_JSON;
 use crate::server::answer::to_json;
-use crate::server::operate::Verb;
 use crate::server::route::Facts;
 use crate::server::route::Gives;
 use crate::server::route::Need;

@@ -1,10 +1,11 @@
 //! What an operator does to one workflow.
 
 use axum::extract::State;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::Serialize;
 
+use crate::api::OperateRequest;
+use crate::api::OperateResponse;
+use crate::api::Verb;
+use crate::api::WorkflowQuery;
 use crate::engine::Hold;
 use crate::engine::HoldCause;
 use crate::engine::Workflow;
@@ -23,81 +24,12 @@ use crate::server::named::Told;
 use crate::server::named::required;
 use crate::server::queues::check_not_own;
 use crate::server::shared::Shared;
-use crate::server::workflows::WorkflowQuery;
 use crate::server::workflows::shown;
 use crate::server::workflows::view;
 use crate::wire::plural::counted;
 use crate::wire::plural::spanned;
 use crate::wire::views::HoldWord;
 use crate::wire::views::WorkflowEnvelope;
-
-/// What an operator can do to a workflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Verb {
-    /// Holds it: nothing of it is offered until it is resumed.
-    Hold,
-    /// Resumes it; an exhausted message at its head is tried again.
-    Resume,
-    /// Tries the failed message at its head again now.
-    Retry,
-    /// Dead-letters the message at its head and goes on with the next.
-    Skip,
-    /// Takes it from its holder; what that has out counts as failed.
-    ReleaseLock,
-    /// Declares that missing positions will never come.
-    Void,
-    /// Gives up everything that is missing before the lowest waiting message.
-    SkipGap,
-    /// Removes its messages for good, dead letters included.
-    Purge,
-}
-
-impl Verb {
-    /// Whether messages or places are given up: then somebody has to say why.
-    fn needs_reason(self) -> bool {
-        matches!(self, Verb::Skip | Verb::Void | Verb::SkipGap | Verb::Purge)
-    }
-}
-
-/// How an operator wants it done.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct OperateRequest {
-    /// Why; required for `skip`, `void`, `skip_gap` and `purge`.
-    pub(crate) reason: Option<String>,
-    /// Only says whether it would be done, and what it would lead to.
-    pub(crate) dry_run: bool,
-    /// With `resume`: puts its dead letters whose places are ahead back in place before.
-    pub(crate) redrive: bool,
-    /// With `resume`: lifts only this cause of the hold; without it, all.
-    pub(crate) cause: Option<HoldWord>,
-    /// With `void`: the first missing position.
-    pub(crate) from: Option<u64>,
-    /// With `void`: the last missing position; the first if it is not given.
-    pub(crate) to: Option<u64>,
-}
-
-/// What was done, and what the workflow does now.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct OperateAnswer {
-    /// What was done, or would be, in a sentence.
-    effect: String,
-    /// Whether nothing was done.
-    dry_run: bool,
-    /// With `purge`: how many messages were removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    purged: Option<u64>,
-    /// With `redrive`: how many dead letters are back in their places.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    put_back: Option<u64>,
-    /// With `redrive`: how many stayed dead letters, because their places are passed or there is no room for them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stayed: Option<u64>,
-    /// The workflow as it is now; absent when nothing is stored of it any more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    workflow: Option<WorkflowEnvelope>,
-}
 
 pub(crate) async fn operate(
     State(shared): State<Shared>,
@@ -135,7 +67,7 @@ pub(crate) async fn operate(
         None => order.effect(before.as_ref()),
     };
     let (put_back, stayed) = done.redrive.map(|redrive| (redrive.redriven, redrive.stayed)).unzip();
-    json(&OperateAnswer { effect, dry_run, purged: done.purged, put_back, stayed, workflow })
+    json(&OperateResponse { effect, dry_run, purged: done.purged, put_back, stayed, workflow })
 }
 
 /// What was looked at says more precisely why nothing waits for a retry: somebody may be at work on it.

@@ -2,10 +2,11 @@
 
 use axum::extract::State;
 use http::StatusCode;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::Serialize;
 
+use crate::api::PageQuery;
+use crate::api::PurgeRequest;
+use crate::api::PurgeResponse;
+use crate::api::QueuePage;
 use crate::engine::QueueView;
 use crate::error::QueueRefusal;
 use crate::id::QueueName;
@@ -20,22 +21,11 @@ use crate::server::named::Asked;
 use crate::server::named::Named;
 use crate::server::named::Told;
 use crate::server::named::required;
-use crate::server::page::PageQuery;
 use crate::server::page::page_limit;
 use crate::server::shared::House;
 use crate::server::shared::Shared;
 use crate::wire::options::OptionsEnvelope;
 use crate::wire::views::QueueEnvelope;
-
-/// A page of queues.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct QueuesAnswer {
-    /// The queues, in order of name.
-    queues: Vec<QueueEnvelope>,
-    /// Where the next page begins after; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<String>,
-}
 
 pub(crate) async fn list(
     State(shared): State<Shared>,
@@ -59,7 +49,7 @@ pub(crate) async fn list(
         }
         if is_last || queues.len() == limit {
             let after = after.filter(|_| queues.len() == limit).map(|name| name.to_string());
-            return json(&QueuesAnswer { queues, after });
+            return json(&QueuePage { queues, after });
         }
     }
 }
@@ -139,25 +129,6 @@ pub(crate) fn check_not_own(house: &House, queue: &QueueName) -> Result<(), Refu
     }
 }
 
-/// Why something is removed for good.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct PurgeRequest {
-    /// Why; required.
-    pub(crate) reason: Option<String>,
-    /// Only says how many would be removed.
-    pub(crate) dry_run: bool,
-}
-
-/// How many messages were removed for good.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct PurgeAnswer {
-    /// How many were removed, or would be.
-    pub(crate) purged: u64,
-    /// Whether nothing was done.
-    pub(crate) dry_run: bool,
-}
-
 pub(crate) async fn purge(
     State(shared): State<Shared>,
     caller: Caller,
@@ -170,12 +141,12 @@ pub(crate) async fn purge(
     if request.dry_run {
         // Its first step is judged; the counters know how many steps there would be.
         shared.client.dry_run().queue(queue.name())?.purge().await?;
-        return json(&PurgeAnswer { purged: counts.stored() - counts.locked, dry_run: true });
+        return json(&PurgeResponse { purged: counts.stored() - counts.locked, dry_run: true });
     }
     let reason = required("reason", request.reason)?;
     let client = acting_as(&shared.client, &caller, Some(&reason))?;
     let purged = client.queue(queue.name())?.purge().await?;
-    json(&PurgeAnswer { purged, dry_run: false })
+    json(&PurgeResponse { purged, dry_run: false })
 }
 
 pub(crate) async fn pause(State(shared): State<Shared>, caller: Caller, named: Named) -> Answer {

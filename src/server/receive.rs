@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::Serialize;
 
+use crate::api::ReceiveDeferredRequest;
+use crate::api::ReceiveRequest;
+use crate::api::ReceiveResponse;
 use crate::clock::Timestamp;
 use crate::engine::Delivery;
 use crate::engine::DeliveryId;
@@ -26,41 +26,6 @@ use crate::token::LockToken;
 use crate::wire::DeliveryEnvelope;
 use crate::wire::WireDuration;
 use crate::wire::WireTime;
-
-/// What a receiver asks for.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct ReceiveRequest {
-    /// How many messages at most; 1 if it is not given, 1,024 at most.
-    max: Option<usize>,
-    /// How long to wait for the first, at most a minute; without it, not at all.
-    wait: Option<WireDuration>,
-    /// Consecutive messages of one workflow under one lock, instead of one each of several workflows.
-    run: bool,
-    /// Shows the state of each message's workflow too.
-    state: bool,
-}
-
-/// Which messages that were set aside are fetched.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ReceiveDeferredRequest {
-    /// Their numbers: all are handed out, or none.
-    sequence_numbers: Vec<u64>,
-    /// Shows the state of each message's workflow too.
-    #[serde(default)]
-    state: bool,
-}
-
-/// What was handed out.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ReceiveAnswer {
-    /// With a run: its lock token, by which it is settled, from its first message on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<String>,
-    /// The messages; none when none came in time.
-    deliveries: Vec<DeliveryEnvelope>,
-}
 
 /// A message on its way out, its handle let go of: from now on its ID settles it, or the token of its run.
 struct Handed {
@@ -109,7 +74,7 @@ pub(crate) async fn receive(
         () = shared.stopping.cancelled() => Vec::new(),
     };
     let run = handed.first().filter(|_| request.run).map(|first| first.token.to_string());
-    json(&ReceiveAnswer { run, deliveries: show(&queue, handed, request.state).await? })
+    json(&ReceiveResponse { run, deliveries: show(&queue, handed, request.state).await? })
 }
 
 pub(crate) async fn receive_deferred(named: Named, Told(request): Told<ReceiveDeferredRequest>) -> Answer {
@@ -117,7 +82,7 @@ pub(crate) async fn receive_deferred(named: Named, Told(request): Told<ReceiveDe
     let numbers: Vec<SequenceNumber> =
         request.sequence_numbers.into_iter().map(SequenceNumber::new).collect();
     let handed = queue.receive_deferred(&numbers).await?.into_iter().map(Handed::keep).collect();
-    json(&ReceiveAnswer { run: None, deliveries: show(&queue, handed, request.state).await? })
+    json(&ReceiveResponse { run: None, deliveries: show(&queue, handed, request.state).await? })
 }
 
 async fn show(

@@ -7,6 +7,58 @@ use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use http::StatusCode;
 
+use crate::api::AbandonRequest;
+use crate::api::AuditPage;
+use crate::api::AuditQuery;
+use crate::api::BackupRequest;
+use crate::api::BackupView;
+use crate::api::BlockedPage;
+use crate::api::BlockedQuery;
+use crate::api::BulkRequest;
+use crate::api::BulkResponse;
+use crate::api::CancelQuery;
+use crate::api::CompleteManyRequest;
+use crate::api::CompleteManyResponse;
+use crate::api::CompleteRequest;
+use crate::api::CompleteResponse;
+use crate::api::DeadLetterPage;
+use crate::api::DeadLetterRequest;
+use crate::api::DeadLettersQuery;
+use crate::api::DeferRequest;
+use crate::api::DefinitionPage;
+use crate::api::EventsQuery;
+use crate::api::HistoryPage;
+use crate::api::HistoryQuery;
+use crate::api::KeyQuery;
+use crate::api::MessagePage;
+use crate::api::MessagesQuery;
+use crate::api::OperateRequest;
+use crate::api::OperateResponse;
+use crate::api::PageQuery;
+use crate::api::PurgeRequest;
+use crate::api::PurgeResponse;
+use crate::api::QueuePage;
+use crate::api::ReceiptView;
+use crate::api::ReceiveDeferredRequest;
+use crate::api::ReceiveRequest;
+use crate::api::ReceiveResponse;
+use crate::api::RedriveManyRequest;
+use crate::api::RedriveManyResponse;
+use crate::api::RedriveRequest;
+use crate::api::RedriveResponse;
+use crate::api::RenewResponse;
+use crate::api::RescheduleRequest;
+use crate::api::RunScheduleRequest;
+use crate::api::RunScheduleResponse;
+use crate::api::SchedulePage;
+use crate::api::SendQuery;
+use crate::api::SentLine;
+use crate::api::SettleRunRequest;
+use crate::api::WorkflowAuditQuery;
+use crate::api::WorkflowMessagesQuery;
+use crate::api::WorkflowPage;
+use crate::api::WorkflowQuery;
+use crate::api::WorkflowsQuery;
 use crate::server::answer::Refused;
 use crate::server::audit;
 use crate::server::blocked;
@@ -19,7 +71,6 @@ use crate::server::guard::guard;
 use crate::server::headers::HEADERS;
 use crate::server::history;
 use crate::server::operate;
-use crate::server::page::PageQuery;
 use crate::server::peek;
 use crate::server::queues;
 use crate::server::receive;
@@ -81,37 +132,37 @@ fn around() -> Vec<Route> {
         get("/v1/key", "What the key of this request may do", daemon::key)
             .for_listeners()
             .of_each_queue()
-            .asks::<daemon::KeyQuery>()
+            .asks::<KeyQuery>()
             .gives::<KeyView>(OK, "Its rights"),
         get("/v1/definitions", "The definitions in use", daemon::definitions)
             .for_listeners()
             .of_each_queue()
-            .gives::<daemon::DefinitionsAnswer>(OK, "The definitions"),
+            .gives::<DefinitionPage>(OK, "The definitions"),
         post("/v1/definitions/reload", "Reads the definition files again", daemon::reload)
-            .gives::<daemon::DefinitionsAnswer>(OK, "The definitions as they are now"),
+            .gives::<DefinitionPage>(OK, "The definitions as they are now"),
         get("/v1/schedules", "The schedules, with their next instants", daemon::schedules)
             .for_listeners()
             .of_each_queue()
-            .gives::<daemon::SchedulesAnswer>(OK, "The schedules"),
+            .gives::<SchedulePage>(OK, "The schedules"),
         get("/v1/rates", "How much came and was completed in each minute of the last hour", daemon::rates)
             .for_listeners()
             .of_each_queue()
             .gives::<RatesView>(OK, "The rates"),
         get("/v1/audit", "What operators did", audit::audit)
-            .asks::<audit::AuditQuery>()
-            .gives::<audit::AuditAnswer>(OK, "A page of what they did"),
+            .asks::<AuditQuery>()
+            .gives::<AuditPage>(OK, "A page of what they did"),
         post("/v1/backup", "Copies everything to a new file while work goes on", daemon::backup)
-            .takes::<daemon::BackupRequest>()
-            .gives::<daemon::BackupAnswer>(OK, "The copy is made"),
+            .takes::<BackupRequest>()
+            .gives::<BackupView>(OK, "The copy is made"),
         get("/v1/blocked", "Every workflow that does not get on, and what happens next", blocked::list)
             .for_listeners()
             .of_each_queue()
-            .asks::<blocked::BlockedQuery>()
-            .gives::<blocked::BlockedAnswer>(OK, "A page of them"),
+            .asks::<BlockedQuery>()
+            .gives::<BlockedPage>(OK, "A page of them"),
         get("/v1/events", "What happens from now on, as server-sent events", events::listen)
             .for_listeners()
             .of_each_queue()
-            .asks::<events::EventsQuery>()
+            .asks::<EventsQuery>()
             .gives_text("text/event-stream", "The events; `missed` tells a reader that it was too slow"),
     ]
 }
@@ -122,7 +173,7 @@ fn queues_and_messages() -> Vec<Route> {
             .for_listeners()
             .of_each_queue()
             .asks::<PageQuery>()
-            .gives::<queues::QueuesAnswer>(OK, "A page of queues"),
+            .gives::<QueuePage>(OK, "A page of queues"),
         get("/v1/queues/{queue}", "A queue, with its counts and options", queues::look)
             .for_listeners()
             .gives::<QueueEnvelope>(OK, "The queue"),
@@ -141,30 +192,30 @@ fn queues_and_messages() -> Vec<Route> {
             "Sends at once what a schedule sends",
             daemon::run_schedule,
         )
-        .takes::<daemon::RunScheduleRequest>()
-        .gives::<daemon::RunScheduleAnswer>(OK, "What was sent"),
+        .takes::<RunScheduleRequest>()
+        .gives::<RunScheduleResponse>(OK, "What was sent"),
         post("/v1/queues/{queue}/purge", "Removes every message for good", queues::purge)
-            .takes::<queues::PurgeRequest>()
-            .gives::<queues::PurgeAnswer>(OK, "How many were removed"),
+            .takes::<PurgeRequest>()
+            .gives::<PurgeResponse>(OK, "How many were removed"),
         post("/v1/queues/{queue}/messages", "Sends a message, or one a line", send::send)
             .for_senders()
             .with_messages()
             .headers(HEADERS)
-            .asks::<send::SendQuery>()
+            .asks::<SendQuery>()
             .takes_bytes(&["application/octet-stream", "application/json", "application/x-ndjson"])
-            .gives::<send::ReceiptAnswer>(CREATED, "The message is on disk")
-            .gives::<send::ReceiptAnswer>(OK, "The message was sent before")
-            .gives_lines::<send::LineAnswer>("Of a batch: what became of each line, in order"),
+            .gives::<ReceiptView>(CREATED, "The message is on disk")
+            .gives::<ReceiptView>(OK, "The message was sent before")
+            .gives_lines::<SentLine>("Of a batch: what became of each line, in order"),
         get("/v1/queues/{queue}/messages", "Looks at messages of any status", peek::list)
             .for_listeners()
-            .asks::<peek::PeekQuery>()
-            .gives::<peek::MessagesAnswer>(OK, "A page of messages"),
+            .asks::<MessagesQuery>()
+            .gives::<MessagePage>(OK, "A page of messages"),
         get("/v1/queues/{queue}/messages/{number}", "Looks at a message", peek::look)
             .for_listeners()
             .gives::<MessageEnvelope>(OK, "The message"),
         delete("/v1/queues/{queue}/messages/{number}", "Cancels a scheduled message", peek::cancel)
             .for_senders()
-            .asks::<peek::CancelQuery>()
+            .asks::<CancelQuery>()
             .gives_nothing("It is cancelled, and its place is free again, or void if that was asked for"),
         post(
             "/v1/queues/{queue}/messages/{number}/reschedule",
@@ -172,7 +223,7 @@ fn queues_and_messages() -> Vec<Route> {
             peek::reschedule,
         )
         .for_senders()
-        .takes::<peek::RescheduleRequest>()
+        .takes::<RescheduleRequest>()
         .gives_nothing("It comes at that instant, with its place, ID and number"),
     ]
 }
@@ -181,45 +232,45 @@ fn receiving() -> Vec<Route> {
     vec![
         post("/v1/queues/{queue}/receive", "Receives messages, waiting for the first", receive::receive)
             .for_listeners()
-            .takes::<receive::ReceiveRequest>()
-            .gives::<receive::ReceiveAnswer>(OK, "What was handed out"),
+            .takes::<ReceiveRequest>()
+            .gives::<ReceiveResponse>(OK, "What was handed out"),
         post(
             "/v1/queues/{queue}/receive_deferred",
             "Receives messages that were set aside",
             receive::receive_deferred,
         )
         .for_listeners()
-        .takes::<receive::ReceiveDeferredRequest>()
-        .gives::<receive::ReceiveAnswer>(OK, "What was handed out"),
+        .takes::<ReceiveDeferredRequest>()
+        .gives::<ReceiveResponse>(OK, "What was handed out"),
         post("/v1/queues/{queue}/complete", "Completes many deliveries", settle::complete_many)
             .for_listeners()
-            .takes::<settle::CompleteManyRequest>()
-            .gives::<settle::CompleteManyAnswer>(OK, "What became of each"),
+            .takes::<CompleteManyRequest>()
+            .gives::<CompleteManyResponse>(OK, "What became of each"),
         settling(
             "/v1/queues/{queue}/deliveries/{delivery}/complete",
             "Ends a delivery well",
             settle::complete,
         )
         .with_messages()
-        .takes::<settle::CompleteRequest>()
+        .takes::<CompleteRequest>()
         .gives_nothing("It is completed")
-        .gives::<settle::CompleteAnswer>(OK, "It is completed, and messages were sent with it"),
+        .gives::<CompleteResponse>(OK, "It is completed, and messages were sent with it"),
         settling(
             "/v1/queues/{queue}/deliveries/{delivery}/abandon",
             "Ends a delivery as failed, to be tried again",
             settle::abandon,
         )
-        .takes::<settle::AbandonRequest>()
+        .takes::<AbandonRequest>()
         .gives_nothing("It will be tried again"),
         settling("/v1/queues/{queue}/deliveries/{delivery}/defer", "Sets a delivery aside", settle::defer)
-            .takes::<settle::DeferRequest>()
+            .takes::<DeferRequest>()
             .gives_nothing("It is set aside"),
         settling(
             "/v1/queues/{queue}/deliveries/{delivery}/dead_letter",
             "Moves a delivery aside for good",
             settle::dead_letter,
         )
-        .takes::<settle::DeadLetterRequest>()
+        .takes::<DeadLetterRequest>()
         .gives_nothing("It is a dead letter"),
         settling(
             "/v1/queues/{queue}/deliveries/{delivery}/release",
@@ -232,16 +283,16 @@ fn receiving() -> Vec<Route> {
             "Prolongs the lock of a delivery",
             settle::renew,
         )
-        .gives::<settle::RenewAnswer>(OK, "Until when it lasts now"),
+        .gives::<RenewResponse>(OK, "Until when it lasts now"),
         post("/v1/queues/{queue}/runs/{run}/settle", "Settles a run from its first on", settle::settle_run)
             .for_listeners()
             .with_messages()
-            .takes::<settle::SettleRunRequest>()
+            .takes::<SettleRunRequest>()
             .gives_nothing("It is settled")
-            .gives::<settle::CompleteAnswer>(OK, "It is settled, and messages were sent with it"),
+            .gives::<CompleteResponse>(OK, "It is settled, and messages were sent with it"),
         post("/v1/queues/{queue}/runs/{run}/renew", "Prolongs the lock of a run", settle::renew_run)
             .for_listeners()
-            .gives::<settle::RenewAnswer>(OK, "Until when it lasts now"),
+            .gives::<RenewResponse>(OK, "Until when it lasts now"),
     ]
 }
 
@@ -249,25 +300,25 @@ fn looking() -> Vec<Route> {
     vec![
         get("/v1/queues/{queue}/workflows", "Lists workflows", workflows::list)
             .for_listeners()
-            .asks::<workflows::WorkflowsQuery>()
-            .gives::<workflows::WorkflowsAnswer>(OK, "A page of workflows"),
+            .asks::<WorkflowsQuery>()
+            .gives::<WorkflowPage>(OK, "A page of workflows"),
         get("/v1/queues/{queue}/workflow", "A workflow: what it does, or why nothing", workflows::look)
             .for_listeners()
-            .asks::<workflows::WorkflowQuery>()
+            .asks::<WorkflowQuery>()
             .gives::<WorkflowEnvelope>(OK, "The workflow"),
         get("/v1/queues/{queue}/workflow/messages", "The line of a workflow", workflows::messages)
             .for_listeners()
-            .asks::<workflows::LineQuery>()
-            .gives::<peek::MessagesAnswer>(OK, "A page of its messages, in order"),
+            .asks::<WorkflowMessagesQuery>()
+            .gives::<MessagePage>(OK, "A page of its messages, in order"),
         get("/v1/queues/{queue}/workflow/state", "The state of a workflow", workflows::state)
             .for_listeners()
-            .asks::<workflows::WorkflowQuery>()
+            .asks::<WorkflowQuery>()
             .gives_text("application/octet-stream", "The state; `application/json` if it is JSON"),
         get("/v1/queues/{queue}/workflow/audit", "What operators did to a workflow", audit::of_workflow)
-            .asks::<audit::WorkflowAuditQuery>()
-            .gives::<audit::AuditAnswer>(OK, "What they did lately, newest first"),
+            .asks::<WorkflowAuditQuery>()
+            .gives::<AuditPage>(OK, "What they did lately, newest first"),
         put("/v1/queues/{queue}/workflow/state", "Sets the state of a workflow", workflows::put_state)
-            .asks::<workflows::WorkflowQuery>()
+            .asks::<WorkflowQuery>()
             .takes_bytes(&["application/octet-stream", "application/json"])
             .gives_nothing("It is set"),
         delete(
@@ -275,16 +326,16 @@ fn looking() -> Vec<Route> {
             "Clears the state of a workflow",
             workflows::delete_state,
         )
-        .asks::<workflows::WorkflowQuery>()
+        .asks::<WorkflowQuery>()
         .gives_nothing("It is cleared"),
         get("/v1/queues/{queue}/history", "Lists how messages have ended, newest first", history::list)
             .for_listeners()
-            .asks::<history::HistoryQuery>()
-            .gives::<history::HistoryAnswer>(OK, "A page of what the queue remembers"),
+            .asks::<HistoryQuery>()
+            .gives::<HistoryPage>(OK, "A page of what the queue remembers"),
         get("/v1/queues/{queue}/dead_letters", "Lists dead letters", dead::list)
             .for_listeners()
-            .asks::<dead::DeadLettersQuery>()
-            .gives::<dead::DeadLettersAnswer>(OK, "A page of dead letters"),
+            .asks::<DeadLettersQuery>()
+            .gives::<DeadLetterPage>(OK, "A page of dead letters"),
         get("/v1/queues/{queue}/dead_letters/groups", "Dead letters in groups of one kind", groups::list)
             .for_listeners()
             .gives::<DeadLetterGroupsView>(OK, "The groups"),
@@ -294,21 +345,21 @@ fn looking() -> Vec<Route> {
 fn operating() -> Vec<Route> {
     vec![
         post("/v1/queues/{queue}/workflow/{verb}", "Operates on a workflow", operate::operate)
-            .asks::<workflows::WorkflowQuery>()
-            .takes::<operate::OperateRequest>()
-            .gives::<operate::OperateAnswer>(OK, "What was done"),
+            .asks::<WorkflowQuery>()
+            .takes::<OperateRequest>()
+            .gives::<OperateResponse>(OK, "What was done"),
         post("/v1/queues/{queue}/operate", "Operates on all workflows a filter finds", bulk::bulk)
-            .takes::<bulk::BulkRequest>()
-            .gives::<bulk::BulkAnswer>(OK, "What was done, and where to go on"),
+            .takes::<BulkRequest>()
+            .gives::<BulkResponse>(OK, "What was done, and where to go on"),
         post("/v1/queues/{queue}/dead_letters/{number}/redrive", "Puts a dead letter back", dead::redrive)
-            .takes::<dead::RedriveRequest>()
-            .gives::<dead::RedriveAnswer>(OK, "How it came back"),
+            .takes::<RedriveRequest>()
+            .gives::<RedriveResponse>(OK, "How it came back"),
         post("/v1/queues/{queue}/dead_letters/redrive", "Puts dead letters back", dead::redrive_many)
-            .takes::<dead::RedriveManyRequest>()
-            .gives::<dead::RedriveManyAnswer>(OK, "Which came back, and where to go on"),
+            .takes::<RedriveManyRequest>()
+            .gives::<RedriveManyResponse>(OK, "Which came back, and where to go on"),
         post("/v1/queues/{queue}/dead_letters/purge", "Removes all dead letters for good", dead::purge)
-            .takes::<queues::PurgeRequest>()
-            .gives::<queues::PurgeAnswer>(OK, "How many were removed"),
+            .takes::<PurgeRequest>()
+            .gives::<PurgeResponse>(OK, "How many were removed"),
     ]
 }
 

@@ -6,13 +6,13 @@ use axum::extract::State;
 use http::HeaderMap;
 use http::StatusCode;
 use hyper::body::Body as HttpBody;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::Serialize;
 use sha2::Digest;
 use sha2::Sha256;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::api::ReceiptStatus;
+use crate::api::ReceiptView;
+use crate::api::SendQuery;
 use crate::engine::Queue;
 use crate::engine::Receipt;
 use crate::inbound::inflow::Inflow;
@@ -42,67 +42,6 @@ pub(crate) const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson
 
 /// The header that makes a request safe to repeat.
 const ONCE: &str = "idempotency-key";
-
-/// How messages are sent.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct SendQuery {
-    /// With one message a line: all are accepted, or none; at most 1,024.
-    atomic: bool,
-}
-
-/// What became of a message that was sent.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ReceiptAnswer {
-    /// Its number; absent when its place was settled before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sequence_number: Option<u64>,
-    /// Whether it was stored now.
-    status: ReceiptWord,
-}
-
-/// What became of a message, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ReceiptWord {
-    /// It is stored.
-    Accepted,
-    /// It was accepted before, under this number.
-    Duplicate,
-    /// Its place was completed before; nothing was stored.
-    AlreadySettled,
-    /// It is stored as a dead letter: its place was given up before it came.
-    DeadLettered,
-}
-
-/// One line of the answer to a batch.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(crate) struct LineAnswer {
-    /// The message's number, if it is stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sequence_number: Option<u64>,
-    /// What became of it; absent when it was refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<ReceiptWord>,
-    /// The number of a line that was refused, from 1; blank lines do not count.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u64>,
-    /// Why it was refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Problem>,
-}
-
-impl ReceiptAnswer {
-    pub(crate) fn show(receipt: Receipt) -> ReceiptAnswer {
-        let status = match receipt {
-            Receipt::Accepted(_) => ReceiptWord::Accepted,
-            Receipt::Duplicate(_) => ReceiptWord::Duplicate,
-            Receipt::AlreadySettled => ReceiptWord::AlreadySettled,
-            Receipt::DeadLettered(_) => ReceiptWord::DeadLettered,
-        };
-        ReceiptAnswer { sequence_number: receipt.sequence_number().map(|number| number.get()), status }
-    }
-}
 
 pub(crate) async fn send(
     State(shared): State<Shared>,
@@ -155,10 +94,10 @@ async fn send_one(
         }
         _ => queue.send(message).await?,
     };
-    let answer = ReceiptAnswer::show(receipt);
+    let answer = ReceiptView::show(receipt);
     let status = match answer.status {
-        ReceiptWord::Accepted | ReceiptWord::DeadLettered => StatusCode::CREATED,
-        ReceiptWord::Duplicate | ReceiptWord::AlreadySettled => StatusCode::OK,
+        ReceiptStatus::Accepted | ReceiptStatus::DeadLettered => StatusCode::CREATED,
+        ReceiptStatus::Duplicate | ReceiptStatus::AlreadySettled => StatusCode::OK,
     };
     Ok(json_as(status, &answer))
 }

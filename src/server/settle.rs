@@ -3,11 +3,19 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::Serialize;
-use serde_json::value::RawValue;
 
+use crate::api::AbandonRequest;
+use crate::api::CompleteManyRequest;
+use crate::api::CompleteManyResponse;
+use crate::api::CompleteRequest;
+use crate::api::CompleteResponse;
+use crate::api::CompletedDelivery;
+use crate::api::DeadLetterRequest;
+use crate::api::DeferRequest;
+use crate::api::NextEnding;
+use crate::api::ReceiptView;
+use crate::api::RenewResponse;
+use crate::api::SettleRunRequest;
 use crate::engine::Abandon;
 use crate::engine::Completion;
 use crate::engine::DeliveryId;
@@ -22,7 +30,6 @@ use crate::server::caller::Caller;
 use crate::server::named::Named;
 use crate::server::named::Told;
 use crate::server::named::required;
-use crate::server::send::ReceiptAnswer;
 use crate::server::shared::House;
 use crate::server::shared::Shared;
 use crate::token::LockToken;
@@ -33,126 +40,6 @@ use crate::wire::WireDuration;
 use crate::wire::WireProperty;
 use crate::wire::WireTime;
 use crate::wire::read_properties;
-
-/// What is one transaction with a completion.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct CompleteRequest {
-    /// The workflow's new state, as JSON.
-    #[schemars(with = "Option<serde_json::Value>")]
-    state: Option<Box<RawValue>>,
-    /// The workflow's new state, as base64.
-    state_base64: Option<String>,
-    /// Clears the workflow's state.
-    clear_state: bool,
-    /// Messages to send, each with the queue it goes to.
-    send: Vec<SendEnvelope>,
-}
-
-/// What became of the messages that were sent with a completion.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct CompleteAnswer {
-    /// One for each, in order.
-    receipts: Vec<ReceiptAnswer>,
-}
-
-/// How a failed message is tried again; without an instant or delay, after the delay its queue says.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct AbandonRequest {
-    /// The delay; `0s` for at once.
-    retry_after: Option<WireDuration>,
-    /// The instant.
-    retry_at: Option<WireTime>,
-    /// Why it failed, in one line.
-    reason: Option<String>,
-    /// Properties that are set on the message.
-    properties: BTreeMap<String, WireProperty>,
-}
-
-/// Until when a message is set aside.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct DeferRequest {
-    /// When it comes back by itself; without it, when the queue's definition says, or when it is asked for by its number.
-    until: Option<WireTime>,
-}
-
-/// Why a message is moved aside for good.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct DeadLetterRequest {
-    /// A short reason, by which dead letters are listed; required.
-    reason: Option<String>,
-    /// What else there is to say.
-    description: Option<String>,
-}
-
-/// Until when a lock lasts now.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct RenewAnswer {
-    /// Until when.
-    locked_until: WireTime,
-}
-
-/// Which deliveries are completed.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct CompleteManyRequest {
-    /// Up to 1,024, of any workflows of the queue.
-    deliveries: Vec<String>,
-}
-
-/// Which deliveries were completed.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct CompleteManyAnswer {
-    /// How many were.
-    completed: usize,
-    /// What became of each, in order.
-    results: Vec<CompletedDelivery>,
-}
-
-/// What became of a delivery.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct CompletedDelivery {
-    /// The delivery.
-    delivery: String,
-    /// Why it was not completed; absent when it was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Problem>,
-}
-
-/// How a run ends: its first messages are completed, the next may end in its own way, the others are given back as if
-/// they had not been handed out.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct SettleRunRequest {
-    /// How many are completed, from the first on.
-    completed: usize,
-    /// The workflow's new state, as JSON.
-    #[schemars(with = "Option<serde_json::Value>")]
-    state: Option<Box<RawValue>>,
-    /// The workflow's new state, as base64.
-    state_base64: Option<String>,
-    /// Clears the workflow's state.
-    clear_state: bool,
-    /// Messages to send, each with the queue it goes to.
-    send: Vec<SendEnvelope>,
-    /// How the message behind them ends; without it, it is given back too.
-    next: Option<NextEnding>,
-}
-
-/// How a message ends that is not completed.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(tag = "verb", rename_all = "snake_case")]
-pub(crate) enum NextEnding {
-    /// It failed and is tried again.
-    Abandon(AbandonRequest),
-    /// It is set aside.
-    Defer(DeferRequest),
-    /// It is moved aside for good.
-    DeadLetter(DeadLetterRequest),
-}
 
 impl CompleteRequest {
     /// The completion. Who settles may not send everywhere: each queue is asked for.
@@ -208,7 +95,7 @@ fn delivery(named: &Named) -> Result<DeliveryId, Refused> {
 fn told(receipts: Vec<Receipt>) -> Answer {
     match receipts.is_empty() {
         true => no_content(),
-        false => json(&CompleteAnswer { receipts: receipts.into_iter().map(ReceiptAnswer::show).collect() }),
+        false => json(&CompleteResponse { receipts: receipts.into_iter().map(ReceiptView::show).collect() }),
     }
 }
 
@@ -255,7 +142,7 @@ pub(crate) async fn release(named: Named) -> Answer {
 
 pub(crate) async fn renew(named: Named) -> Answer {
     let until = named.queue()?.kept().renew(delivery(&named)?.lock_token()).await?;
-    json(&RenewAnswer { locked_until: WireTime(until) })
+    json(&RenewResponse { locked_until: WireTime(until) })
 }
 
 pub(crate) async fn complete_many(named: Named, Told(request): Told<CompleteManyRequest>) -> Answer {
@@ -263,7 +150,7 @@ pub(crate) async fn complete_many(named: Named, Told(request): Told<CompleteMany
     let read: Vec<_> = request.deliveries.iter().map(|text| text.parse::<DeliveryId>()).collect();
     let ids: Vec<DeliveryId> = read.iter().filter_map(|id| id.as_ref().ok()).copied().collect();
     let mut completed = queue.kept().complete_all(&ids).await?.into_iter();
-    let mut answer = CompleteManyAnswer { completed: 0, results: Vec::with_capacity(read.len()) };
+    let mut answer = CompleteManyResponse { completed: 0, results: Vec::with_capacity(read.len()) };
     for (delivery, id) in request.deliveries.into_iter().zip(read) {
         let error = match id {
             Err(misuse) => Some(Problem::from(misuse)),
@@ -272,7 +159,7 @@ pub(crate) async fn complete_many(named: Named, Told(request): Told<CompleteMany
                 Err(refusal) => Some(Problem::refused(&refusal)),
             },
         };
-        answer.completed += usize::from(error.is_none());
+        answer.completed += u64::from(error.is_none());
         answer.results.push(CompletedDelivery { delivery, error });
     }
     json(&answer)
@@ -302,5 +189,5 @@ pub(crate) async fn settle_run(
 
 pub(crate) async fn renew_run(named: Named) -> Answer {
     let until = named.queue()?.kept().renew(run(&named)?).await?;
-    json(&RenewAnswer { locked_until: WireTime(until) })
+    json(&RenewResponse { locked_until: WireTime(until) })
 }

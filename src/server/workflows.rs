@@ -4,11 +4,13 @@ use axum::extract::Request;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::Serialize;
 use serde::de::IgnoredAny;
 
+use crate::api::MessagePage;
+use crate::api::WorkflowMessagesQuery;
+use crate::api::WorkflowPage;
+use crate::api::WorkflowQuery;
+use crate::api::WorkflowsQuery;
 use crate::engine::Queue;
 use crate::engine::Workflow;
 use crate::engine::WorkflowView;
@@ -26,58 +28,10 @@ use crate::server::caller::Caller;
 use crate::server::named::Asked;
 use crate::server::named::Named;
 use crate::server::page::page_limit;
-use crate::server::peek::MessagesAnswer;
 use crate::server::shared::Shared;
 use crate::server::walk::Walk;
 use crate::wire::views::WorkflowEnvelope;
 use crate::wire::views::WorkflowWord;
-
-/// Which workflows.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct WorkflowsQuery {
-    /// The ID after which the page begins.
-    after: Option<String>,
-    /// How many workflows at most: 100 if it is not given, 1,000 at most.
-    limit: Option<usize>,
-    /// Only those with one of these statuses, separated by commas.
-    status: Option<String>,
-    /// Only those whose ID begins so.
-    prefix: Option<String>,
-}
-
-/// A page of workflows.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct WorkflowsAnswer {
-    /// The workflows, in order of ID.
-    workflows: Vec<WorkflowEnvelope>,
-    /// Where the next page begins after; absent on the last. A page may have fewer entries than were asked for, even
-    /// none, and still have one behind it: no request looks at more than 10,000 workflows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<String>,
-}
-
-/// Names a workflow. IDs are data, so they stand in the query.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct WorkflowQuery {
-    /// The workflow's ID.
-    pub(crate) id: String,
-}
-
-/// Which messages of a workflow.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LineQuery {
-    /// The workflow's ID.
-    id: String,
-    /// The first position, or sequence number in order of arrival; from the start if it is not given.
-    #[serde(default)]
-    from: u64,
-    /// How many messages at most: 100 if it is not given, 1,000 at most.
-    #[serde(default)]
-    limit: Option<usize>,
-}
 
 /// Reads words that are separated by commas.
 pub(crate) fn statuses(text: Option<&str>) -> Result<Vec<WorkflowWord>, Refused> {
@@ -98,7 +52,7 @@ pub(crate) async fn list(named: Named, Asked(query): Asked<WorkflowsQuery>) -> A
         |view: &WorkflowView| statuses.is_empty() || statuses.contains(&WorkflowWord::show(&view.status));
     let found = walk.next(&queue, limit, has_status).await?;
     let workflows = found.views.iter().map(WorkflowEnvelope::show).collect();
-    json(&WorkflowsAnswer { workflows, after: walk.rest(found.is_last) })
+    json(&WorkflowPage { workflows, after: walk.rest(found.is_last) })
 }
 
 pub(crate) async fn look(named: Named, Asked(query): Asked<WorkflowQuery>) -> Answer {
@@ -130,7 +84,7 @@ pub(crate) async fn view(queue: &Queue, workflow: &Workflow) -> Result<WorkflowV
     workflow.view().await?.ok_or_else(missing)
 }
 
-pub(crate) async fn messages(named: Named, Asked(query): Asked<LineQuery>) -> Answer {
+pub(crate) async fn messages(named: Named, Asked(query): Asked<WorkflowMessagesQuery>) -> Answer {
     let queue = named.queue()?;
     let limit = page_limit(query.limit)?;
     let order = queue.view().await?.options.order;
@@ -141,7 +95,7 @@ pub(crate) async fn messages(named: Named, Asked(query): Asked<LineQuery>) -> An
         Order::After => None,
         _ => Some(last.sequence_number.get() + 1),
     });
-    json(&MessagesAnswer::show(&views, next))
+    json(&MessagePage::show(&views, next))
 }
 
 pub(crate) async fn state(named: Named, Asked(query): Asked<WorkflowQuery>) -> Answer {

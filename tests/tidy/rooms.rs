@@ -50,6 +50,7 @@ const DAEMON_WORDS: &[&str] = &[
     "crate::engine",
     "crate::processor",
     "crate::wire",
+    "crate::api",
     "crate::schedule",
     "crate::intake",
     "crate::definition",
@@ -216,11 +217,11 @@ pub(crate) const TABLE: &[Row] = &[
         because: "AMQP alone is pure: bytes in, events out; no socket, no clock, no queue, and no order of chance",
     },
     Row {
-        room: &["src/wire"],
+        room: &["src/api", "src/wire"],
         outside: &[],
         binds: Binds::CodeOnly,
         may_not_name: &["crate"],
-        but_may: &[WORDS, &["crate::engine", "crate::processor", "crate::wire"]],
+        but_may: &[WORDS, &["crate::api", "crate::engine", "crate::processor", "crate::wire"]],
         because: "how things look to outsiders knows the words and the engine's face, nothing that uses it",
     },
     Row {
@@ -292,7 +293,7 @@ pub(crate) const TABLE: &[Row] = &[
         outside: &[],
         binds: Binds::CodeOnly,
         may_not_name: &["crate"],
-        but_may: &[WORDS, &["crate::inbound", "crate::page", "crate::remote", "crate::wire"]],
+        but_may: &[WORDS, &["crate::api", "crate::inbound", "crate::page", "crate::remote", "crate::wire"]],
         because: "the page is a user of the HTTP API like any other: it knows what travels, no engine, no server's insides",
     },
     Row {
@@ -320,7 +321,7 @@ pub(crate) const TABLE: &[Row] = &[
         outside: &[],
         binds: Binds::CodeOnly,
         may_not_name: &["crate"],
-        but_may: &[WORDS, &["crate::wire", "crate::remote"]],
+        but_may: &[WORDS, &["crate::api", "crate::remote", "crate::wire"]],
         because: "a client of another process knows what travels, and nothing of this one",
     },
     Row {

@@ -166,7 +166,9 @@ impl Workflow {
         message: &MessageRecord,
     ) -> Read<bool> {
         let Some(link) = self.own_link(step, sequence, message)? else { return Ok(false) };
-        if !self.is_held() && !(is_stray(message) && self.knows_predecessor(step, message, &link)?) {
+        let may_return =
+            self.is_held() || (is_stray(message) && self.knows_predecessor(step, message, &link)?);
+        if !may_return {
             return Ok(false);
         }
         match link.rank {

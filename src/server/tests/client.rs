@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::api::OperateRequest;
+use crate::api::Verb;
 use crate::queue::QueueOptions;
 use crate::remote::Happening;
-use crate::remote::Operation;
 use crate::remote::Remote;
 use crate::server::tests::house::House;
 use crate::wire::SendEnvelope;
@@ -61,7 +62,7 @@ async fn what_an_operator_does_a_client_hears_of() {
         }
         other => panic!("{other:?}"),
     }
-    let outcome = remote.operate("orders", "w", "resume", &Operation::default()).await.unwrap();
+    let outcome = remote.operate("orders", "w", Verb::Resume, &OperateRequest::default()).await.unwrap();
     assert!(!outcome.dry_run && !outcome.effect.is_empty());
     assert_eq!(remote.state("orders", "w").await.unwrap(), None);
     remote.set_state("orders", "w", Some("{}".into())).await.unwrap();

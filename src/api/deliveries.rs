@@ -1,0 +1,191 @@
+//! Requests and answers about deliveries: receiving messages under locks, and settling them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::api::ReceiptView;
+use crate::wire::DeliveryEnvelope;
+use crate::wire::Problem;
+use crate::wire::SendEnvelope;
+use crate::wire::WireDuration;
+use crate::wire::WireProperty;
+use crate::wire::WireTime;
+
+/// What a receiver asks for.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReceiveRequest {
+    /// How many messages at most; 1 if it is not given, 1,024 at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<usize>,
+    /// How long to wait for the first, at most a minute; without it, not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait: Option<WireDuration>,
+    /// Consecutive messages of one workflow under one lock, instead of one each of several workflows.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub run: bool,
+    /// Shows the state of each message's workflow too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub state: bool,
+}
+
+/// Which messages that were set aside are fetched.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiveDeferredRequest {
+    /// Their numbers: all are handed out, or none.
+    pub sequence_numbers: Vec<u64>,
+    /// Shows the state of each message's workflow too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub state: bool,
+}
+
+/// What was handed out.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ReceiveResponse {
+    /// With a run: its lock token, by which it is settled, from its first message on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The messages; none when none came in time.
+    pub deliveries: Vec<DeliveryEnvelope>,
+}
+
+/// What is one transaction with a completion.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CompleteRequest {
+    /// The workflow's new state, as JSON.
+    #[schemars(with = "Option<serde_json::Value>")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<Box<RawValue>>,
+    /// The workflow's new state, as base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_base64: Option<String>,
+    /// Clears the workflow's state.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub clear_state: bool,
+    /// Messages to send, each with the queue it goes to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub send: Vec<SendEnvelope>,
+}
+
+/// What became of the messages that were sent with a completion.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CompleteResponse {
+    /// One for each, in order.
+    pub receipts: Vec<ReceiptView>,
+}
+
+/// How a failed message is tried again; without an instant or delay, after the delay its queue says.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AbandonRequest {
+    /// The delay; `0s` for at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<WireDuration>,
+    /// The instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<WireTime>,
+    /// Why it failed, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Properties that are set on the message.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub properties: BTreeMap<String, WireProperty>,
+}
+
+/// Until when a message is set aside.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DeferRequest {
+    /// When it comes back by itself; without it, when the queue's definition says, or when it is asked for by its number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<WireTime>,
+}
+
+/// Why a message is moved aside for good.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DeadLetterRequest {
+    /// A short reason, by which dead letters are listed; required.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What else there is to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// Until when a lock lasts now.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RenewResponse {
+    /// Until when.
+    pub locked_until: WireTime,
+}
+
+/// Which deliveries are completed.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompleteManyRequest {
+    /// Up to 1,024, of any workflows of the queue.
+    pub deliveries: Vec<String>,
+}
+
+/// Which deliveries were completed.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CompleteManyResponse {
+    /// How many were.
+    pub completed: u64,
+    /// What became of each, in order.
+    pub results: Vec<CompletedDelivery>,
+}
+
+/// What became of a delivery.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CompletedDelivery {
+    /// The delivery.
+    pub delivery: String,
+    /// Why it was not completed; absent when it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Problem>,
+}
+
+/// How a run ends: its first messages are completed, the next may end in its own way, the others are given back as if
+/// they had not been handed out.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SettleRunRequest {
+    /// How many are completed, from the first on.
+    pub completed: usize,
+    /// The workflow's new state, as JSON.
+    #[schemars(with = "Option<serde_json::Value>")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<Box<RawValue>>,
+    /// The workflow's new state, as base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_base64: Option<String>,
+    /// Clears the workflow's state.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub clear_state: bool,
+    /// Messages to send, each with the queue it goes to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub send: Vec<SendEnvelope>,
+    /// How the message behind them ends; without it, it is given back too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextEnding>,
+}
+
+/// How a message ends that is not completed.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "verb", rename_all = "snake_case")]
+pub enum NextEnding {
+    /// It failed and is tried again.
+    Abandon(AbandonRequest),
+    /// It is set aside.
+    Defer(DeferRequest),
+    /// It is moved aside for good.
+    DeadLetter(DeadLetterRequest),
+}
