@@ -54,6 +54,7 @@ pub struct RunScheduleResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence_number: Option<u64>,
     /// Whether nothing was done.
+    #[serde(default)]
     pub dry_run: bool,
 }
 

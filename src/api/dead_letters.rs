@@ -79,6 +79,7 @@ pub struct RedriveResponse {
     /// Its number now; with a dry run and as a new message, the number that one would have now.
     pub sequence_number: u64,
     /// Whether nothing was done.
+    #[serde(default)]
     pub dry_run: bool,
 }
 
@@ -132,6 +133,7 @@ pub struct RedriveManyResponse {
     /// Which stayed dead letters, and why.
     pub refused: Vec<RefusedDeadLetter>,
     /// Whether nothing was done.
+    #[serde(default)]
     pub dry_run: bool,
     /// Where to go on: there may be more. Absent when there is no more.
     #[serde(skip_serializing_if = "Option::is_none")]

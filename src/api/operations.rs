@@ -83,6 +83,7 @@ pub struct OperateResponse {
     /// What was done, or would be, in a sentence.
     pub effect: String,
     /// Whether nothing was done.
+    #[serde(default)]
     pub dry_run: bool,
     /// With `purge`: how many messages were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,6 +182,7 @@ pub struct BulkResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stayed: Option<u64>,
     /// Whether nothing was done.
+    #[serde(default)]
     pub dry_run: bool,
     /// Where to go on: there may be more. Absent when there is no more.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -44,5 +44,6 @@ pub struct PurgeResponse {
     /// How many were removed, or would be.
     pub purged: u64,
     /// Whether nothing was done.
+    #[serde(default)]
     pub dry_run: bool,
 }

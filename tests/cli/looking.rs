@@ -29,8 +29,8 @@ fn what_is_blocked_is_a_table_for_people_and_a_line_each_for_programs() {
     };
     assert_eq!((ran.code, squeezed(&ran.stdout)), (Some(0), squeezed(expected)), "{ran:?}");
     let lines = fake.asked_lines();
-    assert_eq!(lines[0], "GET /v1/blocked?queue=orders&limit=100");
-    assert_eq!(lines[1], "GET /v1/blocked?queue=orders&after=orders%2F1&limit=99");
+    assert_eq!(lines[0], "GET /v1/blocked?limit=100&queue=orders");
+    assert_eq!(lines[1], "GET /v1/blocked?after=orders%2F1&limit=99&queue=orders");
     let _ = fake.run(&["blocked", "--cause", "locked"]);
     assert_eq!(fake.asked_lines()[2], "GET /v1/blocked?cause=locked&limit=100");
     let rows = fake.run(&["blocked", "--json"]).json();
@@ -129,7 +129,7 @@ fn a_timeline_shows_where_it_stands_why_and_what_helps() {
     }
     let lines = fake.asked_lines();
     assert_eq!(lines[0], "GET /v1/queues/orders/workflow?id=4711");
-    assert!(lines[1].starts_with("GET /v1/queues/orders/workflow/messages?id=4711&"), "{lines:?}");
+    assert!(lines[1].starts_with("GET /v1/queues/orders/workflow/messages?from=0&id=4711&"), "{lines:?}");
     let shown = fake.run(&["show", "orders/4711", "--json"]).json();
     assert_eq!(
         (&shown[0]["workflow"]["status"], &shown[0]["messages"][2]["position"]),
