@@ -79,8 +79,6 @@ mod service_bus;
 mod storage_queue;
 pub mod testing;
 mod token;
-#[cfg(feature = "daemon")]
-pub mod wire;
 
 pub use crate::actor::Actor;
 pub use crate::clock::{Clock, ClockStep, ClockSteps, SystemClock, Timestamp};
@@ -110,7 +108,9 @@ pub use crate::message::{Message, Place};
 pub use crate::processor::{
     BatchHandler, BatchOutcome, Blocking, Body, Context, Failure, Handler, Outcome, Processor, Raw, Running,
 };
-pub use crate::queue::{Backoff, Expired, GapPolicy, GapThen, HoldKind, Late, Order, QueueOptions, Spent};
+pub use crate::queue::{
+    Backoff, Exhausted, Expired, GapPolicy, GapThen, HoldKind, Late, Order, QueueOptions,
+};
 pub use crate::rate::{Rate, RatePeriod};
 pub use crate::token::LockToken;
 

@@ -204,7 +204,7 @@ pub const INBOX_MAX: usize = 4_096;
 pub const INBOX_PLACE_BYTES: usize = 64 * 1024;
 
 /// Longest sleep of the hot loop while something is due later: the wall clock can be set meanwhile.
-pub const PATIENCE_MAX: Duration = Duration::from_secs(10);
+pub const SLEEP_MAX: Duration = Duration::from_secs(10);
 
 /// Requests one turn takes from the inbox; a turn's memory and latency stay bounded.
 pub const TURN_MAX: usize = 1_024;
@@ -432,7 +432,7 @@ pub const NOTIFY_AFTER_DEFAULT: Duration = Duration::from_secs(15 * 60);
 
 /// How long the processes that an earlier daemon left behind may take to die once they are killed; what takes longer
 /// hangs in the kernel.
-pub const FENCE_PATIENCE: Duration = Duration::from_secs(10);
+pub const FENCE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Looks after which what does not stop is killed all the same, and nobody is waited for who becomes another program: half
 /// a second is long for both.
@@ -457,7 +457,7 @@ pub const TICKS_AT_ONCE: usize = 256;
 pub const RELOAD_SETTLES: Duration = Duration::from_millis(100);
 
 /// How often workflows in trouble are looked at: they wait for minutes, and each look is a request.
-pub const LOOKOUT_EVERY: Duration = Duration::from_secs(5);
+pub const BLOCKED_MONITOR_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Workflows in trouble that are known; beyond it, an operator has enough to do.
 pub const TROUBLES_KNOWN: usize = 10_000;

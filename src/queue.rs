@@ -37,7 +37,7 @@ impl Order {
 /// What happens when a message's delivery count has reached the maximum and it failed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub enum Spent {
+pub enum Exhausted {
     /// The message stays at the head, and its workflow is held until someone resumes it. For a message that is a
     /// workflow of its own, the same as `Skip`: nobody could name its workflow.
     Hold,
@@ -127,9 +127,9 @@ impl Backoff {
 /// Options of a queue.
 ///
 /// ```
-/// use seriatim::{Order, QueueOptions, Spent};
+/// use seriatim::{Order, QueueOptions, Exhausted};
 ///
-/// let options = QueueOptions { order: Order::POSITION, spent: Some(Spent::Skip), ..QueueOptions::default() };
+/// let options = QueueOptions { order: Order::POSITION, exhausted: Some(Exhausted::Skip), ..QueueOptions::default() };
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueOptions {
@@ -140,7 +140,7 @@ pub struct QueueOptions {
     /// After how many hand-outs a failing message is spent.
     pub delivery_count_max: u32,
     /// What happens then; `None` means `Hold` for ordered queues and `Skip` for `Order::None`.
-    pub spent: Option<Spent>,
+    pub exhausted: Option<Exhausted>,
     /// Delays between attempts when the consumer names none.
     pub backoff: Backoff,
     /// How long a missing message is waited for, and what then.
@@ -199,7 +199,7 @@ impl Default for QueueOptions {
             order: Order::Arrival,
             lock: limits::LOCK_DEFAULT,
             delivery_count_max: limits::DELIVERY_COUNT_MAX,
-            spent: None,
+            exhausted: None,
             backoff: Backoff::default(),
             gap: GapPolicy { wait: limits::GAP_WAIT_DEFAULT, then: GapThen::Hold },
             late: Late::Ignore,
@@ -232,9 +232,9 @@ impl QueueOptions {
     }
 
     /// What happens to a spent message, with the default for the order filled in.
-    pub fn spent_policy(&self) -> Spent {
-        let default = if self.order == Order::None { Spent::Skip } else { Spent::Hold };
-        self.spent.unwrap_or(default)
+    pub fn exhausted_policy(&self) -> Exhausted {
+        let default = if self.order == Order::None { Exhausted::Skip } else { Exhausted::Hold };
+        self.exhausted.unwrap_or(default)
     }
 
     /// Most messages the queue stores when what drains it is stored: one eighth more than for senders, rounded up.

@@ -7,10 +7,10 @@ mod crash;
 mod disk;
 #[path = "daemon/drain.rs"]
 mod drain;
+#[path = "daemon/fixture.rs"]
+mod fixture;
 #[path = "daemon/full.rs"]
 mod full;
-#[path = "daemon/house.rs"]
-mod house;
 #[path = "daemon/killed.rs"]
 mod killed;
 #[path = "daemon/metrics.rs"]

@@ -15,6 +15,7 @@ mod kill {
     mod kills;
     mod ledger;
     mod name;
+    mod output_lines;
     mod plan;
     mod process;
     mod receiver;
@@ -27,6 +28,5 @@ mod kill {
     mod verdict;
     mod verdicts;
     mod victim;
-    mod voice;
     mod zombie;
 }

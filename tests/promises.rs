@@ -10,7 +10,7 @@ mod disk;
 mod reliability;
 
 mod promises {
-    pub(crate) mod house;
+    pub(crate) mod fixture;
 
     mod audit;
     mod blame;

@@ -35,7 +35,7 @@ const WORKFLOWS: u32 = 100;
 const RAW_BYTES: usize = 16 << 20;
 
 /// How long one message may be on its way.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 const OPTIONS: Options = Options { order: Order::Arrival, sync_delay: Duration::ZERO, has_history: false };
 
@@ -98,7 +98,7 @@ fn round_trip<C: Contender>(group: &mut BenchmarkGroup<'_, WallTime>) {
     let queue = runtime.block_on(C::open(folder.path(), OPTIONS)).expect("a new queue");
     let once = async || {
         queue.send(messages(1)).await?;
-        let batch = queue.receive(Take::Next(1), PATIENCE).await?;
+        let batch = queue.receive(Take::Next(1), TIMEOUT).await?;
         assert_eq!(C::bodies(&batch).len(), 1, "the message is there");
         queue.settle(batch, vec![Verdict::Complete]).await
     };

@@ -72,8 +72,8 @@ impl Connection {
     /// A connection of which nothing was read yet.
     pub fn new(mut options: ConnectionOptions, now_ms: u64) -> Connection {
         options.frame_bytes_max = options.frame_bytes_max.max(AMQP_FRAME_BYTES_MIN);
-        let patience_ms = options.idle_ms.map(|ms| 2 * u64::from(ms));
-        let mut pulse = Pulse::new(now_ms, patience_ms);
+        let idle_timeout_ms = options.idle_ms.map(|ms| 2 * u64::from(ms));
+        let mut pulse = Pulse::new(now_ms, idle_timeout_ms);
         pulse.begin_stage(options.open_ms_max);
         Connection {
             hub: Hub::new(options),

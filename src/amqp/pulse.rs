@@ -9,7 +9,7 @@ pub(crate) struct Pulse {
     /// The end of the patience with a peer that opens or closes.
     pub(crate) stage_ends_ms: Option<u64>,
     /// How long the peer may be silent.
-    patience_ms: Option<u64>,
+    idle_timeout_ms: Option<u64>,
     /// How long this side may be silent.
     beat_ms: Option<u64>,
 }
@@ -26,13 +26,13 @@ pub(crate) enum Due {
 }
 
 impl Pulse {
-    pub(crate) fn new(now_ms: u64, patience_ms: Option<u64>) -> Pulse {
+    pub(crate) fn new(now_ms: u64, idle_timeout_ms: Option<u64>) -> Pulse {
         Pulse {
             now_ms,
             heard_at_ms: now_ms,
             spoke_at_ms: now_ms,
             stage_ends_ms: None,
-            patience_ms,
+            idle_timeout_ms,
             beat_ms: None,
         }
     }
@@ -62,7 +62,7 @@ impl Pulse {
     }
 
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
-        let silence = self.patience_ms.map(|ms| self.heard_at_ms.saturating_add(ms));
+        let silence = self.idle_timeout_ms.map(|ms| self.heard_at_ms.saturating_add(ms));
         let beat = self.beat_ms.map(|ms| self.spoke_at_ms.saturating_add(ms));
         [silence, beat, self.stage_ends_ms].into_iter().flatten().min()
     }
@@ -71,7 +71,7 @@ impl Pulse {
         let is_past = |from_ms: u64, ms: u64| self.now_ms >= from_ms.saturating_add(ms);
         if self.stage_ends_ms.is_some_and(|end_ms| self.now_ms >= end_ms) {
             Due::StageOver
-        } else if self.patience_ms.is_some_and(|ms| is_past(self.heard_at_ms, ms)) {
+        } else if self.idle_timeout_ms.is_some_and(|ms| is_past(self.heard_at_ms, ms)) {
             Due::Silence
         } else if self.beat_ms.is_some_and(|ms| is_past(self.spoke_at_ms, ms)) {
             Due::Heartbeat

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::wire::views::AuditView;
-use crate::wire::views::DefinitionView;
-use crate::wire::views::ScheduleView;
+use crate::api::views::AuditView;
+use crate::api::views::DefinitionView;
+use crate::api::views::ScheduleView;
 
 /// For which queue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::api::BodyFields;
+use crate::api::Problem;
+use crate::api::views::DeadLetterEntry;
 use crate::error::Misuse;
-use crate::wire::BodyFields;
-use crate::wire::Problem;
-use crate::wire::views::DeadLetterEntry;
 
 /// Which dead letters.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::api::DeliveryEnvelope;
+use crate::api::Problem;
 use crate::api::ReceiptView;
-use crate::wire::DeliveryEnvelope;
-use crate::wire::Problem;
-use crate::wire::SendEnvelope;
-use crate::wire::WireDuration;
-use crate::wire::WireProperty;
-use crate::wire::WireTime;
+use crate::api::SendEnvelope;
+use crate::api::WireDuration;
+use crate::api::WireProperty;
+use crate::api::WireTime;
 
 /// What a receiver asks for.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]

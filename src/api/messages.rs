@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::api::Problem;
+use crate::api::WireTime;
+use crate::api::views::MessageEnvelope;
 use crate::engine::MessageView;
 use crate::engine::Receipt;
-use crate::wire::Problem;
-use crate::wire::WireTime;
-use crate::wire::views::MessageEnvelope;
 
 /// How messages are sent.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::wire::Problem;
-use crate::wire::views::BlockedCause;
-use crate::wire::views::HoldWord;
-use crate::wire::views::WorkflowEnvelope;
-use crate::wire::views::WorkflowWord;
+use crate::api::Problem;
+use crate::api::views::BlockedCause;
+use crate::api::views::HoldWord;
+use crate::api::views::WorkflowEnvelope;
+use crate::api::views::WorkflowWord;
 
 /// What an operator can do to a workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::wire::views::QueueEnvelope;
+use crate::api::views::QueueEnvelope;
 
 /// Which part of a listing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

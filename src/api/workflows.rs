@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::wire::views::BlockedCause;
-use crate::wire::views::BlockedView;
-use crate::wire::views::HistoryView;
-use crate::wire::views::WorkflowEnvelope;
+use crate::api::views::BlockedCause;
+use crate::api::views::BlockedView;
+use crate::api::views::HistoryView;
+use crate::api::views::WorkflowEnvelope;
 
 /// Which workflows.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -12,7 +12,7 @@ use crate::bench::handler::Handler;
 use crate::bench::plan::Plan;
 
 /// How long nothing at all may be settled before a run is given up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Receives and settles in as many tasks as the plan says.
 pub(crate) async fn drain_in_tasks<C: Contender>(
@@ -46,10 +46,10 @@ pub(crate) async fn until_all_settled(handler: &Handler) -> Result<(), BenchErro
         tokio::select! {
             biased;
             () = handler.all_settled() => return Ok(()),
-            () = tokio::time::sleep(PATIENCE) => {}
+            () = tokio::time::sleep(TIMEOUT) => {}
         }
         if handler.settled_count() == before {
-            return Err(BenchError::Stalled(PATIENCE.as_secs(), handler.missing()));
+            return Err(BenchError::Stalled(TIMEOUT.as_secs(), handler.missing()));
         }
     }
 }
@@ -84,13 +84,13 @@ async fn receive<C: Contender>(
         let batch = tokio::select! {
             biased;
             () = handler.all_settled() => return Ok(None),
-            batch = contender.receive(plan.take, PATIENCE) => batch?,
+            batch = contender.receive(plan.take, TIMEOUT) => batch?,
         };
         if !C::bodies(&batch).is_empty() {
             return Ok(Some(batch));
         }
         if handler.settled_count() == before {
-            return Err(BenchError::Stalled(PATIENCE.as_secs(), handler.missing()));
+            return Err(BenchError::Stalled(TIMEOUT.as_secs(), handler.missing()));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `seriatim audit`: what operators did.
 
-use seriatim::wire::views::AuditView;
+use seriatim::api::views::AuditView;
 
 use crate::cli::arguments::look::AuditArguments;
 use crate::cli::connect::connect;

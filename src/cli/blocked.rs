@@ -1,9 +1,9 @@
 //! `seriatim blocked`: what does not go on, why, and what happens next.
 
-use seriatim::wire::views::BlockedCause;
-use seriatim::wire::views::BlockedView;
-use seriatim::wire::views::HoldWord;
-use seriatim::wire::views::NextAction;
+use seriatim::api::views::BlockedCause;
+use seriatim::api::views::BlockedView;
+use seriatim::api::views::HoldWord;
+use seriatim::api::views::NextAction;
 
 use crate::cli::arguments::look::BlockedArguments;
 use crate::cli::connect::connect;
@@ -81,7 +81,7 @@ pub(crate) fn cause(row: &BlockedView) -> String {
     let predecessor = || row.missing_predecessor.as_ref().map(|id| format!("{id} is missing"));
     let missing = missing.or_else(predecessor);
     let held = |cause: HoldWord| match (cause, &missing) {
-        (HoldWord::Spent, _) => format!("exhausted{attempts}"),
+        (HoldWord::Exhausted, _) => format!("exhausted{attempts}"),
         (HoldWord::Gap, Some(missing)) => missing.clone(),
         (cause, _) => word(&cause),
     };

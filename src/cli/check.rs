@@ -7,13 +7,13 @@ use seriatim::Clock;
 use seriatim::Order;
 use seriatim::SystemClock;
 use seriatim::Timestamp;
+use seriatim::api::WireTime;
 use seriatim::definition::Definition;
 use seriatim::definition::Definitions;
 use seriatim::definition::Diagnostic;
 use seriatim::definition::HandlerDefinition;
 use seriatim::definition::LoadError;
 use seriatim::definition::ScheduleDefinition;
-use seriatim::wire::WireTime;
 
 use crate::cli::arguments::define::CheckArguments;
 use crate::cli::failure::Failure;

@@ -1,7 +1,7 @@
 //! `seriatim definitions`: what is loaded, loading again, pausing handlers.
 
 use serde_json::json;
-use seriatim::wire::views::DefinitionView;
+use seriatim::api::views::DefinitionView;
 
 use crate::cli::arguments::look::DefinitionsArguments;
 use crate::cli::arguments::look::DefinitionsVerb;

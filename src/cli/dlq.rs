@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use seriatim::api::WireTime;
+use seriatim::api::views::DeadLetterEntry;
 use seriatim::remote::Remote;
-use seriatim::wire::WireTime;
-use seriatim::wire::views::DeadLetterEntry;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::DlqArguments;

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use seriatim::api::DefinitionPage;
+use seriatim::api::views::ClockStepView;
+use seriatim::api::views::StatusView;
 use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
-use seriatim::wire::views::ClockStepView;
-use seriatim::wire::views::StatusView;
 
 use crate::cli::arguments::look::DoctorArguments;
 use crate::cli::connect::connect;
@@ -235,7 +235,7 @@ async fn definitions(remote: &Remote) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use seriatim::wire::Problem;
+    use seriatim::api::Problem;
 
     use super::*;
 

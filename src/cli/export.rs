@@ -9,11 +9,11 @@ use std::io::Write;
 use seriatim::Clock;
 use seriatim::SystemClock;
 use seriatim::Timestamp;
-use seriatim::wire::SendEnvelope;
-use seriatim::wire::WireDuration;
-use seriatim::wire::options::OrderWord;
-use seriatim::wire::views::MessageEnvelope;
-use seriatim::wire::views::MessageWord;
+use seriatim::api::SendEnvelope;
+use seriatim::api::WireDuration;
+use seriatim::api::options::OrderWord;
+use seriatim::api::views::MessageEnvelope;
+use seriatim::api::views::MessageWord;
 
 use crate::cli::arguments::keep::ExportArguments;
 use crate::cli::arguments::keep::ImportArguments;

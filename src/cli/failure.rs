@@ -107,8 +107,8 @@ impl<E: Error + 'static> From<E> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use seriatim::api::Problem;
     use seriatim::daemon::DaemonError;
-    use seriatim::wire::Problem;
 
     use super::*;
 

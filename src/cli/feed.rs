@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
+use seriatim::api::Problem;
 use seriatim::api::ReceiptStatus;
+use seriatim::api::SendEnvelope;
+use seriatim::api::plain;
 use seriatim::remote::BatchAnswers;
 use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
-use seriatim::wire::Problem;
-use seriatim::wire::SendEnvelope;
-use seriatim::wire::plain;
 use tokio::time::timeout;
 
 use crate::cli::failure::Failure;
@@ -112,7 +112,7 @@ impl Feed {
 
     async fn send(&self, batch: &Batch, interrupt: &Interrupt, tally: &mut Tally) -> Result<(), Failure> {
         let (Some(first), Some(last)) = (batch.numbers.first(), batch.numbers.last()) else { return Ok(()) };
-        let answers = self.send_patiently(batch, interrupt).await.map_err(|error| match error.problem() {
+        let answers = self.send_with_retries(batch, interrupt).await.map_err(|error| match error.problem() {
             Some(_) => Failure::to(format!("send lines {first} to {last}"))(error),
             None => {
                 remark(format!(
@@ -135,7 +135,7 @@ impl Feed {
     }
 
     /// Sends a batch; what the daemon has no room for is sent again, in its order, when it says so.
-    async fn send_patiently(
+    async fn send_with_retries(
         &self,
         batch: &Batch,
         interrupt: &Interrupt,
@@ -145,8 +145,8 @@ impl Feed {
             let wait = |answer: &Result<_, Box<Problem>>| answer.as_ref().err()?.retry_after_seconds;
             let again: Vec<usize> = (0..answers.len()).filter(|&at| wait(&answers[at]).is_some()).collect();
             let Some(seconds) = again.iter().filter_map(|&at| wait(&answers[at])).max() else { break };
-            let patience = Duration::from_secs(seconds).min(limits::FEED_RETRY_WAIT_MAX);
-            if timeout(patience, interrupt.wait()).await.is_ok() {
+            let wait_time = Duration::from_secs(seconds).min(limits::FEED_RETRY_WAIT_MAX);
+            if timeout(wait_time, interrupt.wait()).await.is_ok() {
                 break;
             }
             let messages = again.iter().map(|&at| batch.messages[at].clone()).collect();

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use seriatim::Clock;
 use seriatim::SystemClock;
 use seriatim::Timestamp;
-use seriatim::wire::WireTime;
+use seriatim::api::WireTime;
 
 /// The present, and where we are.
 pub(crate) struct Present {

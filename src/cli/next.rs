@@ -1,9 +1,9 @@
 //! What happens next to a workflow, and what somebody could do about it.
 
-use seriatim::wire::views::GapView;
-use seriatim::wire::views::HoldWord;
-use seriatim::wire::views::WorkflowEnvelope;
-use seriatim::wire::views::WorkflowWord;
+use seriatim::api::views::GapView;
+use seriatim::api::views::HoldWord;
+use seriatim::api::views::WorkflowEnvelope;
+use seriatim::api::views::WorkflowWord;
 
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::moment::Present;
@@ -84,7 +84,7 @@ fn commands(workflow: &WorkflowEnvelope) -> Vec<(&'static str, &'static str)> {
     let by_position = workflow.next_position.is_some();
     let gap = || if by_position { vec![VOID, SKIP_GAP] } else { vec![SKIP_STRAY] };
     let of_cause = |cause: HoldWord| match cause {
-        HoldWord::Spent => vec![RETRY, SKIP],
+        HoldWord::Exhausted => vec![RETRY, SKIP],
         HoldWord::Gap => [gap(), vec![RESUME]].concat(),
         HoldWord::Quarantine | HoldWord::Predecessor => vec![REDRIVE, RESUME],
         HoldWord::Redriving => Vec::new(),

@@ -3,8 +3,8 @@
 use seriatim::api::OperateRequest;
 use seriatim::api::OperateResponse;
 use seriatim::api::Verb;
+use seriatim::api::views::WorkflowWord;
 use seriatim::remote::Remote;
-use seriatim::wire::views::WorkflowWord;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::BulkArguments;

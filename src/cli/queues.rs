@@ -1,7 +1,7 @@
 //! `seriatim queues`.
 
+use seriatim::api::views::QueueEnvelope;
 use seriatim::remote::Remote;
-use seriatim::wire::views::QueueEnvelope;
 
 use crate::cli::arguments::look::QueuesArguments;
 use crate::cli::connect::connect;
@@ -67,7 +67,7 @@ pub(crate) fn table(queues: &[QueueEnvelope]) -> Table {
             counts.locked,
             counts.early,
             counts.failed,
-            counts.spent,
+            counts.exhausted,
             counts.asked,
             counts.scheduled,
             counts.dead_lettered,

@@ -7,12 +7,12 @@ use serde_json::json;
 use seriatim::Clock;
 use seriatim::EDITED;
 use seriatim::SystemClock;
+use seriatim::api::BodyFields;
 use seriatim::api::RedriveRequest;
 use seriatim::api::RedrivenWord;
+use seriatim::api::WireTime;
+use seriatim::api::views::DeadLetterEntry;
 use seriatim::remote::Remote;
-use seriatim::wire::BodyFields;
-use seriatim::wire::WireTime;
-use seriatim::wire::views::DeadLetterEntry;
 
 use crate::cli::arguments::operate::RedriveArguments;
 use crate::cli::arguments::target::Target;

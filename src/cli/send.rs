@@ -11,10 +11,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 use seriatim::api::ReceiptStatus;
 use seriatim::api::ReceiptView;
+use seriatim::api::SendEnvelope;
+use seriatim::api::WireProperty;
 use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
-use seriatim::wire::SendEnvelope;
-use seriatim::wire::WireProperty;
 
 use crate::cli::arguments::send::HeaderArguments;
 use crate::cli::arguments::send::SendArguments;

@@ -1,7 +1,7 @@
 //! `seriatim show`: a queue, a workflow, or a message.
 
+use seriatim::api::views::QueueEnvelope;
 use seriatim::remote::Remote;
-use seriatim::wire::views::QueueEnvelope;
 
 use crate::cli::arguments::look::ShowArguments;
 use crate::cli::arguments::target::Target;
@@ -65,7 +65,7 @@ fn told(queue: &QueueEnvelope, present: &Present) -> Vec<String> {
         counts.locked,
         counts.early,
         counts.failed,
-        counts.spent,
+        counts.exhausted,
         counts.asked,
         counts.scheduled,
         counted(counts.dead_lettered, "dead letter")

@@ -1,7 +1,7 @@
 //! What a queue remembers of messages that have ended.
 
-use seriatim::wire::views::EndingWord;
-use seriatim::wire::views::HistoryView;
+use seriatim::api::views::EndingWord;
+use seriatim::api::views::HistoryView;
 
 use crate::cli::limits;
 use crate::cli::moment::Present;

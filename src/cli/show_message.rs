@@ -2,12 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use seriatim::api::AttemptEnvelope;
+use seriatim::api::DeliveryEnvelope;
+use seriatim::api::WireProperty;
+use seriatim::api::views::HistoryView;
+use seriatim::api::views::MessageEnvelope;
 use seriatim::remote::Remote;
-use seriatim::wire::AttemptEnvelope;
-use seriatim::wire::DeliveryEnvelope;
-use seriatim::wire::WireProperty;
-use seriatim::wire::views::HistoryView;
-use seriatim::wire::views::MessageEnvelope;
 
 use crate::cli::failure::Failure;
 use crate::cli::moment::Present;

@@ -1,12 +1,12 @@
 //! The timeline of a workflow: where it stands, why, every attempt, and what happens next.
 
 use serde_json::json;
+use seriatim::api::AttemptEnvelope;
+use seriatim::api::views::HoldView;
+use seriatim::api::views::MessageEnvelope;
+use seriatim::api::views::WorkflowEnvelope;
+use seriatim::api::views::WorkflowWord;
 use seriatim::remote::Remote;
-use seriatim::wire::AttemptEnvelope;
-use seriatim::wire::views::HoldView;
-use seriatim::wire::views::MessageEnvelope;
-use seriatim::wire::views::WorkflowEnvelope;
-use seriatim::wire::views::WorkflowWord;
 
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::failure::Failure;

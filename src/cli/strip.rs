@@ -1,8 +1,8 @@
 //! A workflow in one line: what is done, what stands at the head, what waits, what is missing.
 
-use seriatim::wire::views::MessageEnvelope;
-use seriatim::wire::views::MessageWord;
-use seriatim::wire::views::WorkflowEnvelope;
+use seriatim::api::views::MessageEnvelope;
+use seriatim::api::views::MessageWord;
+use seriatim::api::views::WorkflowEnvelope;
 
 use crate::cli::moment::Present;
 

@@ -1,8 +1,8 @@
 //! `seriatim tail`: what happens, as it happens.
 
 use serde_json::json;
+use seriatim::api::views::EventView;
 use seriatim::remote::Happening;
-use seriatim::wire::views::EventView;
 
 use crate::cli::arguments::look::TailArguments;
 use crate::cli::connect::connect;

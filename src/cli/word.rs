@@ -28,7 +28,7 @@ pub(crate) fn parse_word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 
 #[cfg(test)]
 mod tests {
-    use seriatim::wire::views::WorkflowWord;
+    use seriatim::api::views::WorkflowWord;
 
     use super::*;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::daemon::daemon::House;
+use crate::daemon::blocked_monitor::all_queues;
+use crate::daemon::daemon::DaemonState;
 use crate::daemon::error::DaemonError;
-use crate::daemon::lookout::all_queues;
 use crate::daemon::ticker::Ticking;
 use crate::definition::Definition;
 use crate::definition::Definitions;
@@ -18,39 +18,43 @@ use crate::intake::Rule;
 use crate::intake::Sources;
 
 /// Puts a set of definitions in force. What is refused is found before anything changes.
-pub(crate) async fn apply(house: &House, definitions: Definitions) -> Result<(), DaemonError> {
-    let (client, memory) = (house.intake.client(), house.home.memory());
-    let before = memory.sources();
+pub(crate) async fn apply(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
+    let (client, state_file) = (daemon_state.intake.client(), daemon_state.data_dir.state_file());
+    let before = state_file.sources();
     for definition in definitions.iter() {
         check(client, before.get(definition.name.as_str()), definition).await?;
     }
-    let unkept = |error| DaemonError::Data(house.options.data.clone(), error);
+    let unkept = |error| DaemonError::Data(daemon_state.options.data.clone(), error);
     // Noted before a message can be placed by them, and taken back when they are not in force after all.
     let mut now = before.clone();
     now.extend(definitions.iter().map(|definition| (definition.name.to_string(), sources(definition))));
-    memory.set_sources(now).map_err(unkept)?;
-    if let Err(error) = put_in_force(house, definitions).await {
-        memory.set_sources(before).map_err(unkept)?;
+    state_file.set_sources(now).map_err(unkept)?;
+    if let Err(error) = put_in_force(daemon_state, definitions).await {
+        state_file.set_sources(before).map_err(unkept)?;
         return Err(error);
     }
     let known = all_queues(client).await.map_err(QueueError::from).map_err(Error::from)?;
-    memory.keep_only(&known.into_iter().map(|view| view.name.to_string()).collect()).map_err(unkept)
+    state_file.keep_only(&known.into_iter().map(|view| view.name.to_string()).collect()).map_err(unkept)
 }
 
-async fn put_in_force(house: &House, definitions: Definitions) -> Result<(), DaemonError> {
+async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
     for definition in definitions.iter() {
-        put_queue(house, definition).await?;
+        put_queue(daemon_state, definition).await?;
     }
     let rule = |definition: &Arc<Definition>| (definition.name.clone(), definition.rule.clone());
     let rules: BTreeMap<_, Arc<Rule>> = definitions.iter().map(rule).collect();
-    house.intake.replace_rules(rules);
-    house.ticker.replace(definitions.iter().flat_map(|definition| schedules(definition)).collect()).await?;
-    let known = all_queues(house.intake.client()).await.map_err(QueueError::from).map_err(Error::from)?;
-    house.crew.note_pauses(&known);
+    daemon_state.intake.replace_rules(rules);
+    daemon_state
+        .ticker
+        .replace(definitions.iter().flat_map(|definition| schedules(definition)).collect())
+        .await?;
+    let known =
+        all_queues(daemon_state.intake.client()).await.map_err(QueueError::from).map_err(Error::from)?;
+    daemon_state.handler_supervisor.note_pauses(&known);
     let all: Vec<Arc<Definition>> = definitions.iter().cloned().collect();
-    house.crew.replace(&all).await?;
-    house.loaded_at.store(Arc::new(house.clock.now()));
-    house.definitions.store(Arc::new(definitions));
+    daemon_state.handler_supervisor.replace(&all).await?;
+    daemon_state.loaded_at.store(Arc::new(daemon_state.clock.now()));
+    daemon_state.definitions.store(Arc::new(definitions));
     Ok(())
 }
 
@@ -91,10 +95,10 @@ async fn look(client: &Client, definition: &Definition) -> Result<Option<QueueVi
     }
 }
 
-async fn put_queue(house: &House, definition: &Definition) -> Result<(), DaemonError> {
-    let (client, name) = (house.intake.client(), definition.name.as_str());
+async fn put_queue(daemon_state: &DaemonState, definition: &Definition) -> Result<(), DaemonError> {
+    let (client, name) = (daemon_state.intake.client(), definition.name.as_str());
     let mut options = definition.options.clone();
-    options.history = options.history.or(house.options.history);
+    options.history = options.history.or(daemon_state.options.history);
     match client.create_queue(name, options.clone()).await {
         Ok(_) => return Ok(()),
         Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => {}

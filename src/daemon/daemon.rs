@@ -11,23 +11,25 @@ use arc_swap::ArcSwap;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::views::EnvironmentView;
+use crate::api::views::TraceUrl;
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::clock::Timestamp;
 use crate::daemon::apply::apply;
-use crate::daemon::crew::Crew;
+use crate::daemon::blocked_monitor::BlockedMonitor;
+use crate::daemon::data_dir::DataDir;
+use crate::daemon::data_dir::STORE_FILE;
 use crate::daemon::endpoints::Serving;
 use crate::daemon::error::DaemonError;
 use crate::daemon::gaps::Gaps;
 use crate::daemon::gauges::Gauges;
-use crate::daemon::home::Home;
-use crate::daemon::home::STORE_FILE;
-use crate::daemon::host::Desk;
+use crate::daemon::handler_supervisor::HandlerSupervisor;
+use crate::daemon::host::DaemonHost;
 use crate::daemon::host::is_own;
-use crate::daemon::lookout::Lookout;
-use crate::daemon::memory::Memory;
 use crate::daemon::rates::Rates;
 use crate::daemon::reload_problem::ReloadProblem;
+use crate::daemon::state_file::StateFile;
 use crate::daemon::systemd;
 use crate::daemon::ticker::Ticker;
 use crate::daemon::watch;
@@ -48,15 +50,13 @@ use crate::limits;
 use crate::page;
 use crate::page::PageOptions;
 use crate::processor::Running;
-use crate::server::Doorkeeper;
+use crate::server::CredentialReloader;
 use crate::server::Server;
 use crate::server::ServerOptions;
 use crate::service_bus::Endpoint;
 use crate::service_bus::EndpointOptions;
 use crate::service_bus::Meters;
 use crate::storage_queue;
-use crate::wire::views::EnvironmentView;
-use crate::wire::views::TraceUrl;
 
 /// What a daemon is started with.
 #[derive(Clone, Debug)]
@@ -128,7 +128,7 @@ impl DaemonOptions {
 /// [`Daemon::stop`] ends it in order.
 pub struct Daemon {
     engine: Engine,
-    house: Arc<House>,
+    daemon_state: Arc<DaemonState>,
     ticking: Running,
     address: SocketAddr,
     amqp: Option<SocketAddr>,
@@ -140,13 +140,13 @@ pub struct Daemon {
 }
 
 /// What the daemon's parts share.
-pub(crate) struct House {
+pub(crate) struct DaemonState {
     pub(crate) options: DaemonOptions,
-    pub(crate) home: Home,
+    pub(crate) data_dir: DataDir,
     pub(crate) intake: Intake,
-    pub(crate) crew: Crew,
+    pub(crate) handler_supervisor: HandlerSupervisor,
     pub(crate) ticker: Ticker,
-    pub(crate) lookout: Lookout,
+    pub(crate) blocked_monitor: BlockedMonitor,
     pub(crate) gaps: Gaps,
     pub(crate) rates: Rates,
     pub(crate) gauges: Gauges,
@@ -156,7 +156,7 @@ pub(crate) struct House {
     pub(crate) storage_queue_meters: storage_queue::Meters,
     pub(crate) clock: Arc<dyn Clock>,
     /// Changes who may come in; there once the server is.
-    pub(crate) doorkeeper: OnceLock<Doorkeeper>,
+    pub(crate) credential_reloader: OnceLock<CredentialReloader>,
     /// The definitions that are in force.
     pub(crate) definitions: ArcSwap<Definitions>,
     /// Why the last reload changed nothing.
@@ -179,23 +179,29 @@ impl Daemon {
         let definitions = Definitions::load(&options.definitions)?;
         let changes = Changes::listen(&options.definitions)?;
         let unusable = |error| DaemonError::Data(options.data.clone(), error);
-        let folder = Home::find(&options.data).map_err(unusable)?;
+        let folder = DataDir::find(&options.data).map_err(unusable)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let engine = open(&folder.join(STORE_FILE), &options).await?;
-        let home = Home::open(folder, fresh_id(engine.client())?).map_err(unusable)?;
+        let data_dir = DataDir::open(folder, fresh_id(engine.client())?).map_err(unusable)?;
         // Only now: whoever has the store open is the only one whose children may live.
-        fence(&home.memory().store_id()).await?;
+        fence(&data_dir.state_file().store_id()).await?;
         let intake = Intake::new(engine.client().clone());
         let gauges = Gauges::new();
         let ticker = Ticker::open(engine.client(), intake.clone()).await?;
-        let crew = Crew::new(intake.clone(), home.clone(), gauges.clone(), clock.clone(), options.drain);
-        let house = Arc::new(House {
+        let handler_supervisor = HandlerSupervisor::new(
+            intake.clone(),
+            data_dir.clone(),
+            gauges.clone(),
+            clock.clone(),
+            options.drain,
+        );
+        let daemon_state = Arc::new(DaemonState {
             options,
-            home,
+            data_dir,
             intake,
-            crew,
+            handler_supervisor,
             ticker,
-            lookout: Lookout::default(),
+            blocked_monitor: BlockedMonitor::default(),
             gaps: Gaps::default(),
             rates: Rates::default(),
             gauges,
@@ -203,35 +209,37 @@ impl Daemon {
             storage_queue_meters: storage_queue::Meters::default(),
             started_at: clock.now(),
             clock,
-            doorkeeper: OnceLock::new(),
+            credential_reloader: OnceLock::new(),
             definitions: ArcSwap::default(),
             reload_problem: ArcSwap::default(),
             loaded_at: ArcSwap::default(),
             draining: CancellationToken::new(),
             reloading: tokio::sync::Mutex::default(),
         });
-        take_over_pauses(engine.client(), house.home.memory()).await?;
-        apply(&house, definitions).await?;
-        let desk = Arc::new(Desk { house: house.clone() });
+        take_over_pauses(engine.client(), daemon_state.data_dir.state_file()).await?;
+        apply(&daemon_state, definitions).await?;
+        let daemon_host = Arc::new(DaemonHost { daemon_state: daemon_state.clone() });
         let client = engine.client().clone();
-        let server = Server::bind(house.server_options()?, client, desk.clone(), desk.clone()).await?;
-        let server = house.with_page(server);
-        let _ = house.doorkeeper.set(server.doorkeeper());
-        let endpoint = house.endpoint().await?;
+        let server =
+            Server::bind(daemon_state.server_options()?, client, daemon_host.clone(), daemon_host.clone())
+                .await?;
+        let server = daemon_state.with_page(server);
+        let _ = daemon_state.credential_reloader.set(server.credential_reloader());
+        let endpoint = daemon_state.endpoint().await?;
         let (address, stopping) = (server.address(), CancellationToken::new());
-        let storage_queues = Serving::begin(&house, stopping.clone()).await?;
+        let storage_queues = Serving::begin(&daemon_state, stopping.clone()).await?;
         let server = tokio::spawn(server.run(stopping.clone()));
         let amqp = endpoint.as_ref().map(Endpoint::address);
         let endpoint = endpoint.map(|endpoint| tokio::spawn(endpoint.run(stopping.clone())));
-        let ticking = house.ticker.start();
+        let ticking = daemon_state.ticker.start();
         let tasks = vec![
-            tokio::spawn(watch::follow_files(house.clone(), changes)),
-            tokio::spawn(watch::follow_troubles(house.clone())),
+            tokio::spawn(watch::follow_files(daemon_state.clone(), changes)),
+            tokio::spawn(watch::follow_troubles(daemon_state.clone())),
         ];
         systemd::ready(&format!("serving http://{address}"));
         Ok(Daemon {
             engine,
-            house,
+            daemon_state,
             ticking,
             address,
             amqp,
@@ -250,8 +258,8 @@ impl Daemon {
 
     /// Where the page is served, if it is.
     pub fn page(&self) -> Option<String> {
-        let scheme = if self.house.options.tls.is_some() { "https" } else { "http" };
-        self.house.has_page().then(|| format!("{scheme}://{}/ui/", self.address))
+        let scheme = if self.daemon_state.options.tls.is_some() { "https" } else { "http" };
+        self.daemon_state.has_page().then(|| format!("{scheme}://{}/ui/", self.address))
     }
 
     /// Where AMQP is served, if it is.
@@ -266,7 +274,7 @@ impl Daemon {
 
     /// How many definitions are in force.
     pub fn definitions(&self) -> usize {
-        self.house.definitions.load().len()
+        self.daemon_state.definitions.load().len()
     }
 
     /// Reads the definitions again: a whole valid set takes the place of the old one, or nothing changes.
@@ -274,14 +282,14 @@ impl Daemon {
     /// # Errors
     /// [`DaemonError::Definitions`] with every mistake.
     pub async fn reload(&self) -> Result<(), DaemonError> {
-        watch::reload(&self.house).await
+        watch::reload(&self.daemon_state).await
     }
 
     /// Waits until a fault stops the engine, and says which. From then on every request is refused, `/healthz` and
     /// `/readyz` answer 503 with the fault, and the service manager's watchdog is not fed; what is left to do is
     /// [`Daemon::stop`], and to start again.
     pub async fn failed(&self) -> Fault {
-        let client = self.house.intake.client();
+        let client = self.daemon_state.intake.client();
         match client.ended().await {
             Unavailable::Stopped(fault) => {
                 systemd::failed(&fault.to_string());
@@ -298,12 +306,12 @@ impl Daemon {
         if self.engine.fault().is_none() {
             systemd::stopping();
         }
-        self.house.draining.cancel();
+        self.daemon_state.draining.cancel();
         for task in &self.tasks {
             task.abort();
         }
         let ticking = self.ticking.stop();
-        let (_, ticked) = tokio::join!(self.house.crew.dismiss(), ticking);
+        let (_, ticked) = tokio::join!(self.daemon_state.handler_supervisor.dismiss(), ticking);
         if let Err(error) = ticked
             && self.engine.fault().is_none()
         {
@@ -326,8 +334,8 @@ impl Daemon {
 }
 
 /// Puts pauses that an older daemon kept beside the store into it, once.
-async fn take_over_pauses(client: &Client, memory: &Memory) -> Result<(), DaemonError> {
-    let paused = memory.paused_before();
+async fn take_over_pauses(client: &Client, state_file: &StateFile) -> Result<(), DaemonError> {
+    let paused = state_file.paused_before();
     for queue in &paused {
         let queue = client.queue(queue).map_err(Error::from)?;
         match queue.set_paused(true).await {
@@ -336,7 +344,7 @@ async fn take_over_pauses(client: &Client, memory: &Memory) -> Result<(), Daemon
         }
     }
     if !paused.is_empty()
-        && let Err(error) = memory.forget_paused()
+        && let Err(error) = state_file.forget_paused()
     {
         tracing::warn!(%error, "failed to forget the pauses kept beside the store, which has them now");
     }
@@ -373,12 +381,12 @@ async fn pause() {
     tokio::time::sleep(limits::LOCK_LOOK_EVERY).await;
 }
 
-impl House {
+impl DaemonState {
     /// Reads keys and certificate again. What is wrong with them changes nothing.
     pub(crate) fn change_locks(&self) -> Result<(), DaemonError> {
-        let Some(doorkeeper) = self.doorkeeper.get() else { return Ok(()) };
+        let Some(credential_reloader) = self.credential_reloader.get() else { return Ok(()) };
         let options = self.server_options()?;
-        Ok(doorkeeper.change(options.keys, options.tls.as_ref())?)
+        Ok(credential_reloader.change(options.keys, options.tls.as_ref())?)
     }
 
     /// The endpoint of Service Bus, if it is wanted.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::daemon::House;
+use crate::daemon::daemon::DaemonState;
 use crate::daemon::error::DaemonError;
 use crate::id::QueueName;
 use crate::inbound::tls::TlsFiles;
@@ -24,19 +24,19 @@ pub(crate) struct Serving {
 impl Serving {
     /// Begins to serve storage queues, if an address was given for them.
     pub(crate) async fn begin(
-        house: &Arc<House>,
+        daemon_state: &Arc<DaemonState>,
         stopping: CancellationToken,
     ) -> Result<Option<Serving>, DaemonError> {
-        let Some(address) = house.options.storage_queue else { return Ok(None) };
-        let options = StorageQueueOptions { address, keys: house.keys()?, tls: house.tls() };
-        let definitions = Arc::downgrade(house);
+        let Some(address) = daemon_state.options.storage_queue else { return Ok(None) };
+        let options = StorageQueueOptions { address, keys: daemon_state.keys()?, tls: daemon_state.tls() };
+        let definitions = Arc::downgrade(daemon_state);
         let defined: Defined = Arc::new(move |queue: &QueueName| {
-            let house = definitions.upgrade()?;
-            let definitions = house.definitions.load();
+            let daemon_state = definitions.upgrade()?;
+            let definitions = daemon_state.definitions.load();
             definitions.get(queue.as_str()).map(|definition| definition.file.display().to_string())
         });
-        let (clock, meters) = (house.clock.clone(), house.storage_queue_meters.clone());
-        let queues = StorageQueues::bind(options, house.intake.clone(), defined, clock, meters).await;
+        let (clock, meters) = (daemon_state.clock.clone(), daemon_state.storage_queue_meters.clone());
+        let queues = StorageQueues::bind(options, daemon_state.intake.clone(), defined, clock, meters).await;
         let queues = queues.map_err(|error| DaemonError::Server(error.to_string()))?;
         Ok(Some(Serving { address: queues.address(), task: tokio::spawn(queues.run(stopping)) }))
     }
@@ -49,7 +49,7 @@ impl Serving {
     }
 }
 
-impl House {
+impl DaemonState {
     /// The keys of the keys file, if there is one.
     pub(crate) fn keys(&self) -> Result<Option<Keys>, DaemonError> {
         let keys = self.options.keys.as_ref().map(|file| Keys::read(file, |name| std::env::var(name).ok()));

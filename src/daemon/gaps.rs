@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use crate::daemon::lookout::Cause;
+use crate::daemon::blocked_monitor::Cause;
 use crate::engine::Client;
 use crate::engine::QueueView;
 use crate::error::QueueError;

@@ -15,8 +15,8 @@ use prometheus_client::registry::Unit;
 
 use crate::clock::ClockSteps;
 use crate::clock::Timestamp;
+use crate::daemon::blocked_monitor::BlockedCounts;
 use crate::daemon::gauges::Gauges;
-use crate::daemon::lookout::Troubles;
 use crate::engine::COMMIT_SECONDS;
 use crate::engine::CommitStats;
 use crate::engine::QueueView;
@@ -56,11 +56,11 @@ type Count = Gauge<u64, AtomicU64>;
 type Seconds = Gauge<f64, AtomicU64>;
 
 /// What is looked up for one page.
-pub(crate) struct Looked {
+pub(crate) struct MetricsSnapshot {
     pub(crate) queues: Vec<QueueView>,
     pub(crate) commits: CommitStats,
     pub(crate) clock_steps: ClockSteps,
-    pub(crate) troubles: Troubles,
+    pub(crate) troubles: BlockedCounts,
     pub(crate) store_bytes: u64,
     /// How many definitions are in force.
     pub(crate) definitions: usize,
@@ -76,7 +76,7 @@ pub(crate) struct Looked {
 }
 
 /// Writes the page.
-pub(crate) fn page(gauges: &Gauges, looked: &Looked) -> Result<String, fmt::Error> {
+pub(crate) fn page(gauges: &Gauges, looked: &MetricsSnapshot) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     gauges.register(&mut registry);
     register_queues(&mut registry, &looked.queues);
@@ -125,7 +125,7 @@ fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
             ("locked", counts.locked),
             ("early", counts.early),
             ("retry", counts.failed),
-            ("exhausted", counts.spent),
+            ("exhausted", counts.exhausted),
             ("by_consumer", counts.asked),
             ("scheduled", counts.scheduled),
             ("dead_lettered", counts.dead_lettered),
@@ -166,7 +166,7 @@ fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
     registry.register("seriatim_messages_expired", "Messages that expired and were dropped", expired);
 }
 
-fn register_definitions(registry: &mut Registry, looked: &Looked) {
+fn register_definitions(registry: &mut Registry, looked: &MetricsSnapshot) {
     let count = Count::default();
     count.set(looked.definitions as u64);
     registry.register("seriatim_definitions", "Definitions that are in force", count);
@@ -261,7 +261,7 @@ impl prometheus_client::collector::Collector for CommitTimes {
     }
 }
 
-fn register_troubles(registry: &mut Registry, troubles: &Troubles) {
+fn register_troubles(registry: &mut Registry, troubles: &BlockedCounts) {
     let blocked = Family::<ByCause, Count>::default();
     for ((queue, cause), count) in &troubles.by_cause {
         blocked.get_or_create(&ByCause { queue: queue.to_string(), cause: cause.name() }).set(*count);

@@ -5,24 +5,24 @@
 
 mod apply;
 mod attempt;
-mod crew;
+mod blocked_monitor;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod daemon;
+mod data_dir;
 mod endpoints;
 mod error;
 mod gaps;
 mod gauges;
-mod home;
+mod handler_factory;
+mod handler_supervisor;
 mod host;
-mod lookout;
-mod memory;
 mod metrics;
-mod posts;
+mod notify;
 mod rates;
 mod reload_problem;
 mod signals;
+mod state_file;
 mod systemd;
-mod tell;
 mod ticker;
 #[cfg(test)]
 mod ticker_tests;

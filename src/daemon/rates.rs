@@ -6,19 +6,19 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use crate::api::views::QueueRatesView;
 use crate::engine::QueueView;
 use crate::id::QueueName;
 use crate::limits;
-use crate::wire::views::QueueRatesView;
 
 /// The rates of the last hour.
 #[derive(Default)]
 pub(crate) struct Rates {
-    known: Mutex<Known>,
+    known: Mutex<KnownCounts>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownCounts {
     series: BTreeMap<QueueName, Series>,
     /// Whether the queues that were there at the start have been looked at: all that a later one has is new.
     is_begun: bool,
@@ -64,7 +64,7 @@ impl Rates {
     pub(crate) fn note(&self, elapsed: Duration, queues: &[QueueView]) {
         let minute = elapsed.as_secs() / 60;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let Known { series, is_begun } = &mut *known;
+        let KnownCounts { series, is_begun } = &mut *known;
         series.retain(|name, _| queues.iter().any(|view| view.name == *name));
         for view in queues {
             if !series.contains_key(&view.name) {

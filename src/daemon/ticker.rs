@@ -55,7 +55,7 @@ impl Ticking {
 
 /// What a schedule's workflow keeps.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Kept {
+struct TickerState {
     /// Ticks up to this instant are handled.
     handled_through_ms: u64,
     /// The last tick that was sent.
@@ -63,7 +63,7 @@ struct Kept {
     last_ms: Option<u64>,
 }
 
-impl Kept {
+impl TickerState {
     fn handled_through(self) -> Timestamp {
         Timestamp::from_millis(self.handled_through_ms)
     }
@@ -148,7 +148,7 @@ impl Ticker {
     /// The last tick a schedule has sent; none when it has not sent any.
     pub(crate) async fn last_tick(&self, ticking: &Ticking) -> Result<Option<Timestamp>, QueueError> {
         let state = self.shared.queue.workflow(ticking.id())?.state().await?;
-        let kept = state.map(|state| read_kept(&state)).transpose()?;
+        let kept = state.map(|state| read_state(&state)).transpose()?;
         Ok(kept.and_then(|kept| kept.last_ms).map(Timestamp::from_millis))
     }
 }
@@ -180,11 +180,11 @@ impl Shared {
     ) -> Result<(), Error> {
         let workflow = self.queue.workflow(id)?;
         let handled_through = match workflow.state().await? {
-            Some(state) => read_kept(&state)?.handled_through(),
+            Some(state) => read_state(&state)?.handled_through(),
             None => {
                 // A schedule that is new has handled everything until now.
                 let now = self.queue.client().wall_now();
-                workflow.set_state(Some(write_kept(now, None)?)).await?;
+                workflow.set_state(Some(write_state(now, None)?)).await?;
                 now
             }
         };
@@ -220,12 +220,12 @@ impl Shared {
     }
 
     /// What one look at a schedule leads to.
-    fn tick(&self, ticking: &Ticking, kept: Kept) -> Result<Completion, Failure> {
+    fn tick(&self, ticking: &Ticking, kept: TickerState) -> Result<Completion, Failure> {
         let (now, handled_through) = (self.queue.client().wall_now(), kept.handled_through());
         let due =
             ticking.schedule.missed.due(&ticking.schedule.cron, handled_through, now, limits::TICKS_AT_ONCE);
         let last_ms = due.ticks.last().map(|tick| tick.as_millis()).or(kept.last_ms);
-        let mut completion = Completion::new().state(write_kept(due.handled_through, last_ms)?);
+        let mut completion = Completion::new().state(write_state(due.handled_through, last_ms)?);
         for tick in due.ticks {
             let message = self.intake.place(&ticking.queue, ticking.schedule.message(tick))?;
             completion = completion.send(ticking.queue.as_str(), message);
@@ -254,21 +254,22 @@ impl Handler<Raw> for Ticker {
             return Ok(Outcome::RetryAfter(limits::TICK_WAITS_FOR_ROOM));
         }
         let kept = match context.state().await? {
-            Some(state) => read_kept(&state)?,
-            None => {
-                Kept { handled_through_ms: self.shared.queue.client().wall_now().as_millis(), last_ms: None }
-            }
+            Some(state) => read_state(&state)?,
+            None => TickerState {
+                handled_through_ms: self.shared.queue.client().wall_now().as_millis(),
+                last_ms: None,
+            },
         };
         Ok(Outcome::CompleteWith(self.shared.tick(&ticking, kept)?))
     }
 }
 
-fn read_kept(state: &[u8]) -> Result<Kept, Misuse> {
+fn read_state(state: &[u8]) -> Result<TickerState, Misuse> {
     serde_json::from_slice(state).map_err(|error| Misuse::new("state of a schedule", error.to_string()))
 }
 
-fn write_kept(handled_through: Timestamp, last_ms: Option<u64>) -> Result<Bytes, Misuse> {
-    let kept = Kept { handled_through_ms: handled_through.as_millis(), last_ms };
+fn write_state(handled_through: Timestamp, last_ms: Option<u64>) -> Result<Bytes, Misuse> {
+    let kept = TickerState { handled_through_ms: handled_through.as_millis(), last_ms };
     let written =
         serde_json::to_vec(&kept).map_err(|error| Misuse::new("state of a schedule", error.to_string()))?;
     Ok(Bytes::from(written))

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::api::WireTime;
 use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::daemon::ticker::Ticker;
@@ -22,7 +23,6 @@ use crate::schedule::Cron;
 use crate::schedule::MissedTicks;
 use crate::testing::ManualClock;
 use crate::testing::drain;
-use crate::wire::WireTime;
 
 const START: &str = "2027-01-01T00:30:00Z";
 

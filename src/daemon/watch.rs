@@ -11,13 +11,16 @@ use tokio::signal::unix::SignalKind;
 use tokio::signal::unix::signal;
 use tokio::sync::mpsc;
 
+use crate::api::WireTime;
+use crate::api::plural::spanned;
+use crate::api::views::HoldWord;
 use crate::daemon::apply::apply;
-use crate::daemon::daemon::House;
+use crate::daemon::blocked_monitor::all_queues;
+use crate::daemon::daemon::DaemonState;
 use crate::daemon::error::DaemonError;
-use crate::daemon::lookout::all_queues;
+use crate::daemon::notify::notify;
 use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::systemd;
-use crate::daemon::tell::tell;
 use crate::definition::Definitions;
 use crate::engine::Client;
 use crate::engine::Event;
@@ -28,23 +31,20 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
-use crate::wire::WireTime;
-use crate::wire::plural::spanned;
-use crate::wire::views::HoldWord;
 
 /// Reads the definitions again: a whole valid set takes the place of the old one, or nothing changes and the reason is
 /// kept. Keys and certificate are read again with them.
-pub(crate) async fn reload(house: &House) -> Result<(), DaemonError> {
-    let _one_at_a_time = house.reloading.lock().await;
-    let loaded = Definitions::load(&house.options.definitions).map_err(DaemonError::from);
+pub(crate) async fn reload(daemon_state: &DaemonState) -> Result<(), DaemonError> {
+    let _one_at_a_time = daemon_state.reloading.lock().await;
+    let loaded = Definitions::load(&daemon_state.options.definitions).map_err(DaemonError::from);
     let applied = match loaded {
         Ok(definitions) => {
-            let changes = house.definitions.load().changes(&definitions);
+            let changes = daemon_state.definitions.load().changes(&definitions);
             let names =
                 |names: &[QueueName]| names.iter().map(QueueName::as_str).collect::<Vec<_>>().join(", ");
             let (added, changed) = (names(&changes.added), names(&changes.changed));
             let removed = names(&changes.removed);
-            let applied = if changes.is_empty() { Ok(()) } else { apply(house, definitions).await };
+            let applied = if changes.is_empty() { Ok(()) } else { apply(daemon_state, definitions).await };
             if applied.is_ok() && !changes.is_empty() {
                 tracing::info!(added, changed, removed, "new definitions are in force");
             }
@@ -52,10 +52,10 @@ pub(crate) async fn reload(house: &House) -> Result<(), DaemonError> {
         }
         Err(error) => Err(error),
     };
-    let applied = applied.and_then(|()| house.change_locks());
+    let applied = applied.and_then(|()| daemon_state.change_locks());
     match &applied {
         Ok(()) => {
-            if house.reload_problem.swap(Arc::new(None)).is_some() {
+            if daemon_state.reload_problem.swap(Arc::new(None)).is_some() {
                 tracing::info!("nothing is wrong with the definitions any more");
             }
         }
@@ -65,7 +65,7 @@ pub(crate) async fn reload(house: &House) -> Result<(), DaemonError> {
                 "the definitions in the folder cannot be put in force, those from before stay: {}",
                 problem.text
             );
-            house.reload_problem.store(Arc::new(Some(problem)));
+            daemon_state.reload_problem.store(Arc::new(Some(problem)));
         }
     }
     applied
@@ -103,15 +103,15 @@ impl Changes {
 }
 
 /// Reads the definitions again whenever there is a reason to.
-pub(crate) async fn follow_files(house: Arc<House>, mut changes: Changes) {
+pub(crate) async fn follow_files(daemon_state: Arc<DaemonState>, mut changes: Changes) {
     while changes.next().await.is_some() {
         // The error is kept and logged where it happens.
-        let _ = reload(&house).await;
+        let _ = reload(&daemon_state).await;
     }
 }
 
 fn watch(folder: &Path, sender: mpsc::Sender<()>) -> notify::Result<notify::RecommendedWatcher> {
-    let tell = move |event: notify::Result<notify::Event>| {
+    let notify = move |event: notify::Result<notify::Event>| {
         // Handlers run in this folder, and may write what they like beside the definitions.
         let is_definition = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
         let is_change =
@@ -121,7 +121,7 @@ fn watch(folder: &Path, sender: mpsc::Sender<()>) -> notify::Result<notify::Reco
             let _ = sender.try_send(());
         }
     };
-    let mut watcher = notify::recommended_watcher(tell)?;
+    let mut watcher = notify::recommended_watcher(notify)?;
     watcher.watch(folder, RecursiveMode::NonRecursive)?;
     Ok(watcher)
 }
@@ -132,10 +132,10 @@ async fn settle(changes: &mut mpsc::Receiver<()>) {
 }
 
 /// Keeps an eye on workflows in trouble, and tells whom the definitions name.
-pub(crate) async fn follow_troubles(house: Arc<House>) {
-    let client = house.intake.client().clone();
+pub(crate) async fn follow_troubles(daemon_state: Arc<DaemonState>) {
+    let client = daemon_state.intake.client().clone();
     let mut events = client.events();
-    let mut ticks = tokio::time::interval(limits::LOOKOUT_EVERY);
+    let mut ticks = tokio::time::interval(limits::BLOCKED_MONITOR_INTERVAL);
     let (mut is_walked, mut looks) = (false, 0_u64);
     loop {
         tokio::select! {
@@ -144,7 +144,7 @@ pub(crate) async fn follow_troubles(house: Arc<House>) {
             event = events.next() => match event {
                 Some(Ok(event)) => {
                     log(&client, &event).await;
-                    house.lookout.note(&event);
+                    daemon_state.blocked_monitor.note(&event);
                 }
                 Some(Err(Missed(_))) => is_walked = false,
                 None => return,
@@ -152,26 +152,26 @@ pub(crate) async fn follow_troubles(house: Arc<House>) {
             _ = ticks.tick() => {
                 let walked = match is_walked {
                     true => Ok(()),
-                    false => house.lookout.walk(&client, house.clock.now()).await,
+                    false => daemon_state.blocked_monitor.walk(&client, daemon_state.clock.now()).await,
                 };
                 is_walked = walked.is_ok();
                 if let Ok(queues) = all_queues(&client).await {
-                    house.rates.note(house.clock.elapsed(), &queues);
-                    if let Err(error) = house.gaps.look(&client, &queues).await {
+                    daemon_state.rates.note(daemon_state.clock.elapsed(), &queues);
+                    if let Err(error) = daemon_state.gaps.look(&client, &queues).await {
                         tracing::debug!(%error, "failed to count the workflows that wait for a predecessor");
                     }
                 }
-                if let Err(error) = house.lookout.look_again(&client, house.clock.now()).await {
+                if let Err(error) = daemon_state.blocked_monitor.look_again(&client, daemon_state.clock.now()).await {
                     tracing::warn!(%error, "failed to look at the workflows that stand still");
                 }
-                tell(&house).await;
+                notify(&daemon_state).await;
                 // An engine that hangs is as good as dead: it has to answer first.
                 if client.next_due().await.is_ok() {
                     systemd::alive();
                 }
                 looks += 1;
                 if looks % limits::LOOKS_BETWEEN_SCHEDULES == 0
-                    && let Err(error) = house.ticker.see_to().await
+                    && let Err(error) = daemon_state.ticker.see_to().await
                 {
                     tracing::error!(%error, "failed to look after the schedules");
                 }
@@ -216,7 +216,7 @@ async fn log(client: &Client, event: &Event) {
 fn after_hold(cause: &HoldCause) -> &'static str {
     match cause {
         HoldCause::Operator => "nothing by itself: resume it",
-        HoldCause::Spent(_) => "nothing by itself: retry, skip or resume it",
+        HoldCause::Exhausted(_) => "nothing by itself: retry, skip or resume it",
         HoldCause::Gap => {
             "it goes on when what is missing comes; or declare that void, skip the gap, or resume the workflow"
         }
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn a_skip_is_proposed_only_where_the_head_can_be_skipped() {
         let number = SequenceNumber::new(1);
-        assert!(after_hold(&HoldCause::Spent(number)).contains("retry, skip"));
+        assert!(after_hold(&HoldCause::Exhausted(number)).contains("retry, skip"));
         let others = [
             HoldCause::Operator,
             HoldCause::Gap,

@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::api::WireRate;
 use crate::definition::form_handler::HandlerForm;
 use crate::definition::form_handler::NotifyForm;
 use crate::definition::form_handler::ScheduleForm;
@@ -12,7 +13,6 @@ use crate::definition::given::Given;
 use crate::definition::given::TextOr;
 use crate::definition::given::Written;
 use crate::limits;
-use crate::wire::WireRate;
 
 /// A definition: one file, one queue. An empty file is a queue with the file's name and the defaults.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -172,7 +172,7 @@ pub(crate) struct RetryForm {
     pub(crate) backoff: Option<Given<BackoffForm>>,
     /// What happens when the message was handed out as often as it may be. The default is hold, and skip in a queue
     /// without order.
-    pub(crate) then: Option<Given<SpentWord>>,
+    pub(crate) then: Option<Given<ExhaustedWord>>,
 }
 
 /// Delays that grow.
@@ -193,7 +193,7 @@ pub(crate) struct BackoffForm {
 /// What happens to a message that was handed out as often as it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum SpentWord {
+pub(crate) enum ExhaustedWord {
     /// It stays at the head, and its workflow is held until someone resumes it.
     Hold,
     /// It is dead-lettered and the workflow goes on.

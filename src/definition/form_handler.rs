@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::api::WireRate;
 use crate::definition::given::Given;
 use crate::definition::given::Written;
 use crate::limits;
-use crate::wire::WireRate;
 
 /// What handles messages: one of exec, persistent, http and forward.
 #[derive(Debug, Deserialize, JsonSchema)]

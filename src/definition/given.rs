@@ -17,8 +17,8 @@ use serde::de::MapAccess;
 use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
 
+use crate::api::WireDuration;
 use crate::error::Misuse;
-use crate::wire::WireDuration;
 
 /// A value, and where in the file it stands.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::api::WireDuration;
 use crate::definition::address::check_queue_url;
 use crate::definition::address::check_url;
 use crate::definition::credential::bearer;
@@ -35,7 +36,6 @@ use crate::definition::read_options::rate;
 use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::limits;
-use crate::wire::WireDuration;
 
 /// Reads handlers and notices of one file.
 pub(crate) struct HandlerReader<'a> {

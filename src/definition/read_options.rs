@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use crate::api::WireDuration;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::form::BackoffForm;
+use crate::definition::form::ExhaustedWord;
 use crate::definition::form::ExpiredWord;
 use crate::definition::form::GapWord;
 use crate::definition::form::LateWord;
@@ -11,7 +13,6 @@ use crate::definition::form::OrderWord;
 use crate::definition::form::PositionForm;
 use crate::definition::form::QueueForm;
 use crate::definition::form::RetryForm;
-use crate::definition::form::SpentWord;
 use crate::definition::given::Given;
 use crate::definition::given::TextOr;
 use crate::definition::given::Written;
@@ -20,15 +21,14 @@ use crate::definition::given::value;
 use crate::id::Position;
 use crate::limits;
 use crate::queue::Backoff;
+use crate::queue::Exhausted;
 use crate::queue::Expired;
 use crate::queue::GapPolicy;
 use crate::queue::GapThen;
 use crate::queue::Late;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::queue::Spent;
 use crate::rate::Rate;
-use crate::wire::WireDuration;
 
 const SHORTEST: Duration = Duration::from_millis(1);
 
@@ -120,13 +120,13 @@ pub(crate) fn rate(
 
 fn retry(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) {
     let Some(retry) = &form.retry else { return };
-    options.spent = value(&retry.then).map(|then| match then {
-        SpentWord::Hold => Spent::Hold,
-        SpentWord::Skip => Spent::Skip,
-        SpentWord::Quarantine => Spent::Quarantine,
+    options.exhausted = value(&retry.then).map(|then| match then {
+        ExhaustedWord::Hold => Exhausted::Hold,
+        ExhaustedWord::Skip => Exhausted::Skip,
+        ExhaustedWord::Quarantine => Exhausted::Quarantine,
     });
     if order_word(form) == Some(OrderWord::None)
-        && let Some(then) = retry.then.as_ref().filter(|then| then.value != SpentWord::Skip)
+        && let Some(then) = retry.then.as_ref().filter(|then| then.value != ExhaustedWord::Skip)
     {
         mistakes.add_with_help(
             &then.span,

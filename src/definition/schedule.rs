@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 
+use crate::api::WireTime;
 use crate::clock::Timestamp;
 use crate::id::WorkflowId;
 use crate::message::Message;
 use crate::schedule::Cron;
 use crate::schedule::MissedTicks;
-use crate::wire::WireTime;
 
 /// The queue in which the daemon keeps its schedules; no definition can have its name.
 pub(crate) const SCHEDULES_QUEUE: &str = "seriatim.schedules";

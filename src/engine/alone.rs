@@ -60,7 +60,7 @@ impl StoreAlone {
         self.next_sequence += count;
         let Some(job) = job else { return Ok(()) };
         self.store.committer().commit(&job)?;
-        self.store.land(job.position);
+        self.store.mark_committed(job.position);
         Ok(())
     }
 }

@@ -39,12 +39,12 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
+use crate::queue::Exhausted;
 use crate::queue::Expired;
 use crate::queue::GapPolicy;
 use crate::queue::GapThen;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::queue::Spent;
 use crate::token::LockToken;
 
 /// The rules with rows in memory, one command at a time.
@@ -344,8 +344,8 @@ fn in_after_order_a_completion_that_sends_its_own_message_again_is_told_that_it_
 
 #[test]
 fn what_expired_behind_a_cancelled_message_is_passed_when_its_place_is_filled() {
-    let spent = Some(Spent::Skip);
-    let mut bare = Bare::new(QueueOptions { order: Order::After, spent, ..QueueOptions::default() });
+    let exhausted = Some(Exhausted::Skip);
+    let mut bare = Bare::new(QueueOptions { order: Order::After, exhausted, ..QueueOptions::default() });
     let scheduled = NewMessage { schedule_at: Some(bare.now + Duration::from_secs(100)), ..chained(1) };
     let mortal = NewMessage { time_to_live: Some(Duration::from_secs(10)), ..chained(2) };
     let send = |bare: &mut Bare, messages| bare.apply(Command::Send { queue: queue(), messages });

@@ -63,9 +63,9 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
+use crate::queue::Exhausted;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::queue::Spent;
 use crate::token::LockToken;
 
 /// So much work is enough for a turn: what a sweep does with each of its messages, twice over.
@@ -337,8 +337,11 @@ fn a_purge_of_many_dead_letters_takes_turns_of_bounded_work() {
 
 #[test]
 fn a_quarantine_and_a_redrive_of_any_size_take_turns_of_bounded_work() {
-    let options =
-        QueueOptions { delivery_count_max: 1, spent: Some(Spent::Quarantine), ..QueueOptions::by_position() };
+    let options = QueueOptions {
+        delivery_count_max: 1,
+        exhausted: Some(Exhausted::Quarantine),
+        ..QueueOptions::by_position()
+    };
     let mut turns = Turns::with_many(options, None);
     turns.ask(Command::Receive { queue: queue(), max: 1, token: token(1) });
     let settlement = Settlement::Abandon {

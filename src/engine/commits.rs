@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use super::inbox::Inbox;
 use super::inbox::ReplySlot;
 use super::inbox::Request;
-use super::inbox::Unsealed;
+use super::inbox::UncommittedAnswer;
 use super::threads::AtomicU64;
 use super::threads::AtomicUsize;
 use super::threads::Committer;
@@ -40,7 +40,7 @@ pub(crate) type BackupSlot = oneshot::Sender<Result<u64, Fault>>;
 /// What leaves the house once a turn is on disk.
 #[derive(Default)]
 pub(crate) struct Release {
-    pub(crate) answers: Vec<(ReplySlot, Unsealed)>,
+    pub(crate) answers: Vec<(ReplySlot, UncommittedAnswer)>,
     pub(crate) events: Vec<Event>,
     pub(crate) looks: Vec<(LookSlot, Answer)>,
     pub(crate) backups: Vec<(PathBuf, BackupSlot)>,
@@ -54,14 +54,14 @@ impl Release {
 
 /// The commits under way, as the hot loop sees them.
 pub(crate) struct Commits {
-    desk: Desk,
+    commit_worker: CommitWorker,
     sender: Option<mpsc::SyncSender<(Option<Job>, Release)>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Whoever commits, on whichever thread.
 #[derive(Clone)]
-struct Desk {
+struct CommitWorker {
     committer: Committer,
     inbox: Inbox,
     events: broadcast::Sender<Event>,
@@ -85,18 +85,18 @@ impl Commits {
         events: broadcast::Sender<Event>,
         meter: Meter,
     ) -> Result<Commits, Fault> {
-        let desk = Desk { committer, inbox, events, meter, progress: Arc::default() };
+        let commit_worker = CommitWorker { committer, inbox, events, meter, progress: Arc::default() };
         let (sender, jobs) = mpsc::sync_channel::<(Option<Job>, Release)>(limits::COMMITS_UNDER_WAY);
-        let own_desk = desk.clone();
+        let own_commit_worker = commit_worker.clone();
         let work = move || {
             for (job, release) in jobs {
                 // A failed commit is noted at the desk, which refuses all that follow.
-                let _ = own_desk.commit(job, release);
-                own_desk.progress.under_way.fetch_sub(1, Ordering::Release);
+                let _ = own_commit_worker.commit(job, release);
+                own_commit_worker.progress.under_way.fetch_sub(1, Ordering::Release);
             }
         };
         let thread = spawn("seriatim-commits", work).map_err(|error| Fault::File(Arc::new(error)))?;
-        Ok(Commits { desk, sender: Some(sender), thread: Some(thread) })
+        Ok(Commits { commit_worker, sender: Some(sender), thread: Some(thread) })
     }
 
     /// Commits a turn, and lets out what follows from it. With `more` to do, the hot loop does not wait for that, unless
@@ -105,15 +105,15 @@ impl Commits {
     /// # Errors
     /// The fault of this commit or of one before it.
     pub(crate) fn hand_over(&self, job: Option<Job>, release: Release, more: bool) -> Result<(), Fault> {
-        let progress = &self.desk.progress;
+        let progress = &self.commit_worker.progress;
         if let Some(fault) = progress.failed.get() {
-            self.desk.refuse(release, fault);
+            self.commit_worker.refuse(release, fault);
             return Err(fault.clone());
         }
         let is_alone = self.is_idle();
         let is_small = job.as_ref().is_none_or(|job| job.bytes < limits::COMMIT_ALONGSIDE_BYTES);
         if is_alone && (!more || is_small) {
-            return self.desk.commit(job, release);
+            return self.commit_worker.commit(job, release);
         }
         progress.under_way.fetch_add(1, Ordering::Relaxed);
         let sender = self.sender.as_ref().expect("the thread is there until the engine ends");
@@ -123,17 +123,17 @@ impl Commits {
 
     /// The position up to which all is committed.
     pub(crate) fn committed(&self) -> u64 {
-        self.desk.progress.committed.load(Ordering::Acquire)
+        self.commit_worker.progress.committed.load(Ordering::Acquire)
     }
 
     /// Whether nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
-        self.desk.progress.under_way.load(Ordering::Acquire) == 0
+        self.commit_worker.progress.under_way.load(Ordering::Acquire) == 0
     }
 
     /// The fault of a commit, if one has failed.
     pub(crate) fn failed(&self) -> Option<&Fault> {
-        self.desk.progress.failed.get()
+        self.commit_worker.progress.failed.get()
     }
 
     /// Waits until nothing is under way.
@@ -146,7 +146,7 @@ impl Commits {
     }
 }
 
-impl Desk {
+impl CommitWorker {
     fn commit(&self, job: Option<Job>, release: Release) -> Result<(), Fault> {
         if let Some(fault) = self.progress.failed.get() {
             self.refuse(release, fault);
@@ -164,12 +164,12 @@ impl Desk {
             }
             self.progress.committed.store(job.position, Ordering::Release);
         }
-        self.let_out(release);
+        self.publish(release);
         Ok(())
     }
 
     /// Lets events and answers out, now that their changes are on disk: who has an answer can find its events.
-    fn let_out(&self, release: Release) {
+    fn publish(&self, release: Release) {
         for event in release.events {
             let _ = self.events.send(event);
         }

@@ -60,10 +60,10 @@ pub(crate) enum Request {
 }
 
 /// Where a command's answer goes.
-pub(crate) type ReplySlot = oneshot::Sender<Result<Parcel, Unavailable>>;
+pub(crate) type ReplySlot = oneshot::Sender<Result<UndeliveredAnswer, Unavailable>>;
 
 /// A request, and its room in the inbox until the thread has taken it.
-pub(crate) struct Posted {
+pub(crate) struct QueuedRequest {
     pub(crate) request: Request,
     _room: Option<Room>,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Posted {
 /// The handle by which requests get to the thread that writes. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Inbox {
-    sender: mpsc::Sender<Posted>,
+    sender: mpsc::Sender<QueuedRequest>,
     door: Arc<Door>,
     ended: Arc<SetOnce<Unavailable>>,
 }
@@ -82,7 +82,7 @@ struct Door {
 }
 
 struct Queued {
-    sender: mpsc::Sender<Posted>,
+    sender: mpsc::Sender<QueuedRequest>,
     places: usize,
     /// Requests for which there is no room yet, by the order in which they came. They are in the memory of those who ask
     /// anyway, and go with them.
@@ -103,13 +103,13 @@ impl Drop for Room {
 }
 
 /// A request that was posted. Dropping it withdraws the request, if there was no room for it yet.
-pub(crate) struct Ticket {
+pub(crate) struct PendingRequest {
     door: Arc<Door>,
     /// Its number among those that wait for room.
     number: Option<u64>,
 }
 
-impl Drop for Ticket {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             let withdrawn = self.door.change(|queue| queue.waiting.remove(&number));
@@ -120,18 +120,18 @@ impl Drop for Ticket {
 
 impl Door {
     /// Posts a request, or lets it wait for room behind those that wait already; false when nobody takes it any more.
-    fn post(self: &Arc<Door>, places: usize, request: Request) -> Result<Ticket, Ended> {
+    fn post(self: &Arc<Door>, places: usize, request: Request) -> Result<PendingRequest, Ended> {
         let mut queue = self.lock();
         if !queue.waiting.is_empty() || queue.places < places {
             queue.last += 1;
             let number = queue.last;
             queue.waiting.insert(number, (places, request));
-            return Ok(Ticket { door: self.clone(), number: Some(number) });
+            return Ok(PendingRequest { door: self.clone(), number: Some(number) });
         }
         let refused = self.let_in(&mut queue, places, request);
         drop(queue);
         match refused {
-            None => Ok(Ticket { door: self.clone(), number: None }),
+            None => Ok(PendingRequest { door: self.clone(), number: None }),
             Some(_) => Err(Ended),
         }
     }
@@ -156,10 +156,15 @@ impl Door {
     }
 
     /// Sends a request for which there is room; gives it back when nobody takes it any more.
-    fn let_in(self: &Arc<Door>, queue: &mut Queued, places: usize, request: Request) -> Option<Posted> {
+    fn let_in(
+        self: &Arc<Door>,
+        queue: &mut Queued,
+        places: usize,
+        request: Request,
+    ) -> Option<QueuedRequest> {
         queue.places -= places;
         let room = Room { door: self.clone(), places };
-        queue.sender.send(Posted { request, _room: Some(room) }).err().map(|refused| refused.0)
+        queue.sender.send(QueuedRequest { request, _room: Some(room) }).err().map(|refused| refused.0)
     }
 
     fn lock(&self) -> MutexGuard<'_, Queued> {
@@ -172,9 +177,9 @@ struct Ended;
 
 /// The thread's end of the inbox.
 pub(crate) struct Intake {
-    receiver: mpsc::Receiver<Posted>,
+    receiver: mpsc::Receiver<QueuedRequest>,
     /// A request that was looked for before it was asked for.
-    next: Option<Posted>,
+    next: Option<QueuedRequest>,
     ended: Arc<SetOnce<Unavailable>>,
 }
 
@@ -200,16 +205,16 @@ pub(crate) fn inbox() -> (Inbox, Intake) {
 
 impl Intake {
     /// Waits for a request, at most so long.
-    pub(crate) fn wait(&mut self, patience: Option<Duration>) -> Result<Posted, RecvTimeoutError> {
-        match (self.next.take(), patience) {
+    pub(crate) fn wait(&mut self, time_limit: Option<Duration>) -> Result<QueuedRequest, RecvTimeoutError> {
+        match (self.next.take(), time_limit) {
             (Some(posted), _) => Ok(posted),
-            (None, Some(patience)) => self.receiver.recv_timeout(patience),
+            (None, Some(time_limit)) => self.receiver.recv_timeout(time_limit),
             (None, None) => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
     }
 
     /// The next request, if one waits.
-    pub(crate) fn take(&mut self) -> Option<Posted> {
+    pub(crate) fn take(&mut self) -> Option<QueuedRequest> {
         self.next.take().or_else(|| self.receiver.try_recv().ok())
     }
 
@@ -231,7 +236,7 @@ impl Inbox {
     ///
     /// Its place in the order is taken when this is first polled: nothing is awaited before, not even a turn of the
     /// runtime, which makes a task that has done much pause at anything that could wait.
-    pub(crate) async fn post(&self, request: Request) -> Result<Ticket, Unavailable> {
+    pub(crate) async fn post(&self, request: Request) -> Result<PendingRequest, Unavailable> {
         let places = match &request {
             Request::Command { command, .. } => 1 + command.bytes() / limits::INBOX_PLACE_BYTES,
             _ => 1,
@@ -247,7 +252,7 @@ impl Inbox {
         let (slot, answer) = oneshot::channel();
         let _ticket = self.post(Request::Command { command, slot, wait }).await?;
         match answer.await {
-            Ok(parcel) => Ok(parcel?.open()),
+            Ok(undelivered) => Ok(undelivered?.open()),
             Err(_) => Err(self.why_ended().await),
         }
     }
@@ -272,7 +277,7 @@ impl Inbox {
             }
         };
         match answered {
-            Ok(parcel) => Ok(parcel?.open()),
+            Ok(undelivered) => Ok(undelivered?.open()),
             Err(_) => Err(self.why_ended().await),
         }
     }
@@ -289,7 +294,7 @@ impl Inbox {
 
     /// Posts without waiting for a place: for what is given back, of which there is never more than was handed out.
     pub(crate) fn post_at_once(&self, request: Request) {
-        let _ = self.sender.send(Posted { request, _room: None });
+        let _ = self.sender.send(QueuedRequest { request, _room: None });
     }
 
     /// Tells everybody why there is no answer from now on: who commits knows first.
@@ -310,25 +315,25 @@ impl Inbox {
 
 /// An answer on its way. If nobody opens it, because its receiver has gone, the messages in it are given back
 /// uncounted.
-pub(crate) struct Parcel {
+pub(crate) struct UndeliveredAnswer {
     reply: Option<Reply>,
     queue: Option<QueueName>,
     inbox: Inbox,
 }
 
 /// An answer that waits for the commit, and the queue whose messages it may carry.
-pub(crate) struct Unsealed {
+pub(crate) struct UncommittedAnswer {
     pub(crate) reply: Reply,
     pub(crate) queue: Option<QueueName>,
 }
 
-impl Unsealed {
-    pub(crate) fn seal(self, inbox: &Inbox) -> Parcel {
-        Parcel { reply: Some(self.reply), queue: self.queue, inbox: inbox.clone() }
+impl UncommittedAnswer {
+    pub(crate) fn seal(self, inbox: &Inbox) -> UndeliveredAnswer {
+        UndeliveredAnswer { reply: Some(self.reply), queue: self.queue, inbox: inbox.clone() }
     }
 }
 
-impl Parcel {
+impl UndeliveredAnswer {
     /// Takes the answer out.
     pub(crate) fn open(mut self) -> Reply {
         self.reply.take().expect("a parcel is opened once")
@@ -340,7 +345,7 @@ impl Parcel {
     }
 }
 
-impl Drop for Parcel {
+impl Drop for UndeliveredAnswer {
     fn drop(&mut self) {
         let Some(queue) = &self.queue else { return };
         match &self.reply {

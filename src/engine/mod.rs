@@ -17,7 +17,7 @@ mod commits;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
-mod folding;
+mod flushing;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 #[cfg(test)]

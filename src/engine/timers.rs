@@ -12,7 +12,7 @@ use crate::limits;
 ///
 /// Sleeping uses the monotonic clock. Whether something is due is decided afterwards, by the engine's clocks, so a sleep
 /// that ends too soon fires nothing early.
-pub(crate) fn patience(
+pub(crate) fn sleep_time(
     clock: &dyn Clock,
     clocks: &Clocks,
     due: NextDue,
@@ -27,7 +27,7 @@ pub(crate) fn patience(
     let until_receiver = receiver.map(|until| until.saturating_sub(reading.elapsed));
     // The wall clock can be set, and a machine can sleep: the loop looks again before long.
     let waits = [clocks.until(due, reading), until_receiver].into_iter().flatten();
-    waits.min().map(|wait| wait.min(limits::PATIENCE_MAX))
+    waits.min().map(|wait| wait.min(limits::SLEEP_MAX))
 }
 
 #[cfg(test)]
@@ -42,16 +42,16 @@ mod tests {
         let clock = SystemClock::default();
         let clocks = Clocks::open(Stamp::default(), Reading::of(&clock));
         let tomorrow = clock.now() + Duration::from_secs(86_400);
-        let patience = |due, receiver| patience(&clock, &clocks, due, receiver);
+        let sleep_time = |due, receiver| sleep_time(&clock, &clocks, due, receiver);
         let of_wall = |at| NextDue { wall: Some(Due::wall(at)), ..NextDue::default() };
         let of_engine = |at| NextDue { engine: Some(Due::engine(at)), ..NextDue::default() };
-        assert_eq!(patience(of_wall(tomorrow), None), Some(limits::PATIENCE_MAX));
-        assert_eq!(patience(of_engine(tomorrow), None), Some(limits::PATIENCE_MAX));
+        assert_eq!(sleep_time(of_wall(tomorrow), None), Some(limits::SLEEP_MAX));
+        assert_eq!(sleep_time(of_engine(tomorrow), None), Some(limits::SLEEP_MAX));
         assert_eq!(
-            patience(NextDue::default(), Some(Duration::from_secs(86_400))),
-            Some(limits::PATIENCE_MAX)
+            sleep_time(NextDue::default(), Some(Duration::from_secs(86_400))),
+            Some(limits::SLEEP_MAX)
         );
-        assert_eq!(patience(of_wall(clock.now()), None), Some(Duration::ZERO));
-        assert_eq!(patience(NextDue::default(), None), None, "until something comes");
+        assert_eq!(sleep_time(of_wall(clock.now()), None), Some(Duration::ZERO));
+        assert_eq!(sleep_time(NextDue::default(), None), None, "until something comes");
     }
 }

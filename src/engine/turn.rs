@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::engine::admission::Admission;
 use crate::engine::inbox::ReplySlot;
-use crate::engine::inbox::Unsealed;
+use crate::engine::inbox::UncommittedAnswer;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
@@ -46,7 +46,7 @@ impl Asked {
 /// What a turn led to. Nothing of it may leave the house before the commit.
 #[derive(Default)]
 pub(crate) struct Applied {
-    pub(crate) answers: Vec<(ReplySlot, Unsealed)>,
+    pub(crate) answers: Vec<(ReplySlot, UncommittedAnswer)>,
     pub(crate) events: Vec<Event>,
     /// When the next lock runs out or the next reminder is due, on each clock.
     pub(crate) next_due: NextDue,
@@ -58,12 +58,12 @@ pub(crate) struct Applied {
 
 impl Applied {
     /// The answer to a receiver that has waited long enough.
-    pub(crate) fn nothing_for(command: &Command) -> Unsealed {
+    pub(crate) fn nothing_for(command: &Command) -> UncommittedAnswer {
         let reply = match command {
             Command::Take { .. } => Reply::Take(Ok(None)),
             _ => Reply::Receive(Ok(Vec::new())),
         };
-        Unsealed { reply, queue: None }
+        UncommittedAnswer { reply, queue: None }
     }
 }
 
@@ -180,7 +180,7 @@ impl<'a> TurnRules<'a> {
             return Ok(());
         }
         if let Some(reply) = self.admission.refuse(&command, &*self.records)? {
-            self.applied.answers.extend(slot.map(|slot| (slot, Unsealed { reply, queue: None })));
+            self.applied.answers.extend(slot.map(|slot| (slot, UncommittedAnswer { reply, queue: None })));
             return Ok(());
         }
         let queue = queue_of(&command);
@@ -202,7 +202,7 @@ impl<'a> TurnRules<'a> {
             self.park(Waiter { command, waits_for, slot, until });
             return Ok(());
         }
-        self.applied.answers.push((slot, Unsealed { reply, queue }));
+        self.applied.answers.push((slot, UncommittedAnswer { reply, queue }));
         Ok(())
     }
 
@@ -217,7 +217,7 @@ impl<'a> TurnRules<'a> {
             Command::Take { .. } => Reply::Take(Err(refusal)),
             _ => Reply::Receive(Err(refusal)),
         };
-        self.applied.answers.push((waiter.slot, Unsealed { reply, queue: None }));
+        self.applied.answers.push((waiter.slot, UncommittedAnswer { reply, queue: None }));
     }
 
     /// Serves receivers in the order in which they came, as long as there is something for them.
@@ -229,7 +229,7 @@ impl<'a> TurnRules<'a> {
                 return Ok(());
             }
             let queue = queue_of(&waiter.command);
-            self.applied.answers.push((waiter.slot, Unsealed { reply, queue }));
+            self.applied.answers.push((waiter.slot, UncommittedAnswer { reply, queue }));
         }
         Ok(())
     }

@@ -127,7 +127,7 @@ impl Wakeups {
     }
 
     /// Lets somebody sleep. Time is the engine's everywhere, so that a test moves one clock.
-    pub(crate) fn put_to_sleep(&mut self, until: Duration, slot: oneshot::Sender<()>) {
+    pub(crate) fn sleep_until(&mut self, until: Duration, slot: oneshot::Sender<()>) {
         self.next_place += 1;
         self.sleepers.insert((until, self.next_place), slot);
     }

@@ -88,7 +88,7 @@ impl Writer {
         loop {
             let mut gathered = self.gather();
             for (until, slot) in gathered.sleepers.drain(..) {
-                self.wakeups.put_to_sleep(until, slot);
+                self.wakeups.sleep_until(until, slot);
             }
             if let Err(fault) = self.serve(gathered.asked, gathered.queries, gathered.backups) {
                 tracing::error!(%fault, "the engine stops for good; opening its file again is the recovery");
@@ -140,7 +140,7 @@ impl Writer {
 
     /// One turn: due reminders and locks first, then requests. What it leads to waits for its commit.
     fn turn(&mut self, asked: Vec<Asked>, release: &mut Release) -> Result<Option<Job>, Fault> {
-        self.store.land(self.commits.committed());
+        self.store.mark_committed(self.commits.committed());
         let (now, stamp, elapsed) = (self.clocks.now(), self.clocks.stamp(), self.clock.elapsed());
         let (rules, wakeups) = (&mut self.rules, &mut self.wakeups);
         let room = self.store.room().cloned();
@@ -168,7 +168,7 @@ impl Writer {
     /// Waits for the first request or the next due instant, then takes what else has come.
     fn gather(&mut self) -> Gathered {
         let mut gathered = Gathered::default();
-        let first = self.intake.wait(self.patience());
+        let first = self.intake.wait(self.sleep_time());
         match first {
             Ok(posted) => gathered.add(posted.request),
             Err(RecvTimeoutError::Timeout) => return gathered,
@@ -188,13 +188,15 @@ impl Writer {
     }
 
     /// How long it may wait; `None` until something comes.
-    fn patience(&self) -> Option<Duration> {
-        let patience =
-            timers::patience(&*self.clock, &self.clocks, self.next_due, self.wakeups.first_deadline());
+    fn sleep_time(&self) -> Option<Duration> {
+        let sleep_time =
+            timers::sleep_time(&*self.clock, &self.clocks, self.next_due, self.wakeups.first_deadline());
         // A file can go away, and a disk fill up, while nothing is asked.
         match self.store.has_file() && !self.clock.is_manual() {
-            true => Some(patience.map_or(limits::DISK_LOOK_EVERY, |wait| wait.min(limits::DISK_LOOK_EVERY))),
-            false => patience,
+            true => {
+                Some(sleep_time.map_or(limits::DISK_LOOK_EVERY, |wait| wait.min(limits::DISK_LOOK_EVERY)))
+            }
+            false => sleep_time,
         }
     }
 
@@ -216,8 +218,8 @@ impl Writer {
     }
 
     fn answer_with_nothing(&self, waiter: Waiter) {
-        let parcel = Applied::nothing_for(&waiter.command).seal(&self.inbox);
-        let _ = waiter.slot.send(Ok(parcel));
+        let undelivered = Applied::nothing_for(&waiter.command).seal(&self.inbox);
+        let _ = waiter.slot.send(Ok(undelivered));
     }
 
     fn look(&mut self, query: Query) -> Result<Answer, Fault> {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 
+use crate::api::OutcomeEnvelope;
+use crate::api::plain;
 use crate::handlers::site::Site;
 use crate::limits;
 use crate::processor::Failure;
 use crate::processor::Outcome;
-use crate::wire::OutcomeEnvelope;
-use crate::wire::plain;
 
 /// Reads an answer; one that is wrong is a failure, never a completion.
 pub(crate) fn read(site: &Site, text: &[u8]) -> Result<Outcome, Failure> {

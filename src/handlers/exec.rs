@@ -13,6 +13,7 @@ use rustix::process::Signal;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 
+use crate::api::WireDuration;
 use crate::engine::Output;
 use crate::handlers::answer;
 use crate::handlers::group::Group;
@@ -31,7 +32,6 @@ use crate::processor::Failure;
 use crate::processor::Handler;
 use crate::processor::Outcome;
 use crate::processor::Raw;
-use crate::wire::WireDuration;
 
 /// Exit code of a program that wants its message again later: `EX_TEMPFAIL`.
 const TRY_AGAIN: i32 = 75;

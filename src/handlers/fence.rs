@@ -11,11 +11,11 @@ use rustix::process::Signal;
 use thiserror::Error;
 
 #[cfg(target_os = "linux")]
-use crate::handlers::carriers;
+use crate::handlers::marked_processes;
 #[cfg(target_os = "linux")]
-use crate::handlers::carriers::Carried;
+use crate::handlers::marked_processes::PropertyCarrier;
 #[cfg(target_os = "linux")]
-use crate::handlers::carriers::Sight;
+use crate::handlers::marked_processes::Sight;
 #[cfg(target_os = "linux")]
 use crate::handlers::variables::CHILD;
 #[cfg(target_os = "linux")]
@@ -40,18 +40,18 @@ pub(crate) struct Survivors {
 /// [`Survivors`] names those that are still there after a while.
 #[cfg(target_os = "linux")]
 pub(crate) async fn fence(store_id: &str) -> Result<usize, Survivors> {
-    if !carriers::can_be_found() {
+    if !marked_processes::can_be_found() {
         tracing::warn!(
             "handlers that a killed daemon left behind cannot be found without /proc: see that none runs"
         );
     }
-    end_all(Carried { name: STORE, value: store_id.to_owned() }).await
+    end_all(PropertyCarrier { name: STORE, value: store_id.to_owned() }).await
 }
 
 /// Kills every process that carries the mark of one child, wherever it went, and waits until they are gone.
 #[cfg(target_os = "linux")]
 pub(super) async fn sweep(mark: String) {
-    match end_all(Carried { name: CHILD, value: mark }).await {
+    match end_all(PropertyCarrier { name: CHILD, value: mark }).await {
         Ok(0) => {}
         Ok(count) => tracing::debug!(count, "ended what a handler had detached from its group"),
         Err(survivors) => tracing::error!("{survivors}"),
@@ -63,9 +63,9 @@ pub(super) async fn sweep(mark: String) {
 pub(super) async fn sweep(_mark: String) {}
 
 #[cfg(target_os = "linux")]
-async fn end_all(carried: Carried) -> Result<usize, Survivors> {
+async fn end_all(carried: PropertyCarrier) -> Result<usize, Survivors> {
     let (mut killed, mut was_still) = (BTreeSet::new(), false);
-    for look in 0..limits::FENCE_PATIENCE.as_millis() / limits::FENCE_LOOK_EVERY.as_millis() {
+    for look in 0..limits::FENCE_TIMEOUT.as_millis() / limits::FENCE_LOOK_EVERY.as_millis() {
         let Sight { found: left, is_whole } = find(&carried).await;
         let is_long = look >= limits::FENCE_LOOKS_TO_STOP;
         // Who becomes another program in this moment may be one of them: the next look will tell.
@@ -80,9 +80,9 @@ async fn end_all(carried: Carried) -> Result<usize, Survivors> {
         was_still = is_still;
         for process in left {
             match is_time {
-                true if carriers::signal(process, Signal::KILL) => drop(killed.insert(process.pid)),
+                true if marked_processes::signal(process, Signal::KILL) => drop(killed.insert(process.pid)),
                 true => {}
-                false => drop(carriers::signal(process, Signal::STOP)),
+                false => drop(marked_processes::signal(process, Signal::STOP)),
             }
         }
         pause(limits::FENCE_LOOK_EVERY).await;
@@ -104,10 +104,10 @@ pub(crate) async fn fence(_store_id: &str) -> Result<usize, Survivors> {
 
 /// Looks through all processes, on a thread that may take its time.
 #[cfg(target_os = "linux")]
-async fn find(carried: &Carried) -> Sight {
+async fn find(carried: &PropertyCarrier) -> Sight {
     let carried = carried.clone();
     // A look that panicked has found nothing.
-    tokio::task::spawn_blocking(move || carriers::find(&carried)).await.unwrap_or_default()
+    tokio::task::spawn_blocking(move || marked_processes::find(&carried)).await.unwrap_or_default()
 }
 
 /// A dying process gives no sign.

@@ -9,6 +9,7 @@ use http::HeaderValue;
 use http::header;
 use serde::Deserialize;
 
+use crate::api::SendEnvelope;
 use crate::definition::bearer;
 use crate::engine::Completion;
 use crate::error::Misuse;
@@ -24,7 +25,6 @@ use crate::processor::Failure;
 use crate::processor::Handler;
 use crate::processor::Outcome;
 use crate::processor::Raw;
-use crate::wire::SendEnvelope;
 
 /// Where messages go.
 #[derive(Clone, Debug)]

@@ -74,9 +74,9 @@ impl Group {
     }
 
     /// Asks the whole group to end, and waits for the child, at most so long.
-    pub(crate) async fn ask_to_end(&mut self, patience: Duration) {
+    pub(crate) async fn ask_to_end(&mut self, time_limit: Duration) {
         signal(self.id, Signal::TERM);
-        let _ = tokio::time::timeout(patience, self.exited()).await;
+        let _ = tokio::time::timeout(time_limit, self.exited()).await;
     }
 
     /// Kills what still runs of the group, and collects the child.

@@ -1,13 +1,13 @@
 //! Ready-made handlers: programs, webhooks, other queues.
 
 mod answer;
-#[cfg(target_os = "linux")]
-mod carriers;
 mod dispatch;
 mod exec;
 mod fence;
 mod forward;
 mod group;
+#[cfg(target_os = "linux")]
+mod marked_processes;
 mod notice;
 mod outbound;
 mod output;

@@ -9,6 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
+use crate::api::WireTime;
+use crate::api::show_properties;
 use crate::handlers::site::Site;
 use crate::handlers::trace::trace;
 use crate::header::Properties;
@@ -16,8 +18,6 @@ use crate::header::PropertyValue;
 use crate::limits;
 use crate::processor::Context;
 use crate::processor::Failure;
-use crate::wire::WireTime;
-use crate::wire::show_properties;
 
 /// Variables of the daemon that every child gets: without them hardly a program runs.
 const ALLOWED: &[&str] = &["PATH", "HOME", "LANG", "TZ"];

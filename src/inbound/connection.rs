@@ -29,8 +29,8 @@ use crate::inbound::bodies::Uptake;
 use crate::inbound::head::check_head;
 use crate::inbound::pace::Pace;
 use crate::inbound::pace::Paced;
-use crate::inbound::patience::Patience;
 use crate::inbound::places::Place;
+use crate::inbound::timeouts::Timeouts;
 use crate::limits;
 
 /// Set on requests that came through a socket of the file system, to which browsers have no way.
@@ -61,7 +61,7 @@ pub(crate) struct Connections {
     router: Router,
     /// How a head is refused that could mean two things.
     refuse: RefuseHead,
-    patience: Patience,
+    timeouts: Timeouts,
     /// Set when the server is about to stop: no connection takes another request.
     stopping: CancellationToken,
     /// Set when it has waited long enough.
@@ -73,11 +73,11 @@ impl Connections {
     pub(crate) fn new(
         router: Router,
         refuse: RefuseHead,
-        patience: Patience,
+        timeouts: Timeouts,
         stopping: CancellationToken,
     ) -> Connections {
         let (cut, tracker) = (CancellationToken::new(), TaskTracker::new());
-        Connections { router, refuse, patience, stopping, cut, tracker }
+        Connections { router, refuse, timeouts, stopping, cut, tracker }
     }
 
     /// Serves a connection from the network.
@@ -86,11 +86,11 @@ impl Connections {
         let _ = stream.set_nodelay(true);
         let transport = if tls.is_some() { Transport::Tls } else { Transport::Tcp };
         let peer = stream.peer_addr().ok().map(|peer| FromAddress(peer.ip()));
-        let (talk, patience) = (self.talk(transport, peer), self.patience.head);
+        let (http_connection, timeouts) = (self.http_connection(transport, peer), self.timeouts.head);
         self.spawn(place, async move {
-            let Some(tls) = tls else { return talk.over(stream).await };
-            match tokio::time::timeout(patience, tls.accept(stream)).await {
-                Ok(Ok(stream)) => talk.over(stream).await,
+            let Some(tls) = tls else { return http_connection.over(stream).await };
+            match tokio::time::timeout(timeouts, tls.accept(stream)).await {
+                Ok(Ok(stream)) => http_connection.over(stream).await,
                 Ok(Err(error)) => tracing::debug!(%error, "agree on TLS"),
                 Err(_) => tracing::debug!("agree on TLS: it took too long"),
             }
@@ -102,13 +102,13 @@ impl Connections {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let talk = self.talk(Transport::FileSystem, None);
-        self.spawn(place, talk.over(stream));
+        let http_connection = self.http_connection(Transport::FileSystem, None);
+        self.spawn(place, http_connection.over(stream));
     }
 
-    fn talk(&self, transport: Transport, peer: Option<FromAddress>) -> Talk {
+    fn http_connection(&self, transport: Transport, peer: Option<FromAddress>) -> HttpConnection {
         let (router, stopping) = (self.router.clone(), self.stopping.clone());
-        Talk { router, refuse: self.refuse, patience: self.patience, stopping, transport, peer }
+        HttpConnection { router, refuse: self.refuse, timeouts: self.timeouts, stopping, transport, peer }
     }
 
     fn spawn(&self, place: Place, connection: impl Future<Output = ()> + Send + 'static) {
@@ -134,21 +134,21 @@ impl Connections {
 }
 
 /// What it takes to answer the requests of one connection.
-struct Talk {
+struct HttpConnection {
     router: Router,
     refuse: RefuseHead,
-    patience: Patience,
+    timeouts: Timeouts,
     stopping: CancellationToken,
     transport: Transport,
     peer: Option<FromAddress>,
 }
 
-impl Talk {
+impl HttpConnection {
     /// Answers requests until one side ends the connection.
     async fn over<S: AsyncRead + AsyncWrite + Unpin>(self, stream: S) {
-        let Talk { router, refuse, patience, stopping, transport, peer } = self;
+        let HttpConnection { router, refuse, timeouts, stopping, transport, peer } = self;
         let pace = Arc::new(Pace::default());
-        let io = TokioIo::new(Paced::new(stream, pace.clone(), patience));
+        let io = TokioIo::new(Paced::new(stream, pace.clone(), timeouts));
         let service = service_fn(|request: Request<Incoming>| {
             pace.note_request();
             let mut request = request.map(|body| Body::new(Uptake::new(body, pace.clone())));

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
-use crate::inbound::patience::Patience;
+use crate::inbound::timeouts::Timeouts;
 use crate::limits;
 
 /// Why a body is not read to its end.
@@ -43,16 +43,16 @@ pub(crate) enum BodyRefusal {
 pub(crate) struct Reading {
     /// Room for bodies that are being read, in KiB.
     pub(crate) room: Arc<Semaphore>,
-    patience: Patience,
+    timeouts: Timeouts,
     /// Measures how long things take.
     clock: Box<dyn Clock>,
 }
 
 impl Reading {
     /// Room for so many bytes at once.
-    pub(crate) fn new(bytes: usize, patience: Patience) -> Reading {
+    pub(crate) fn new(bytes: usize, timeouts: Timeouts) -> Reading {
         let room = Arc::new(Semaphore::new(bytes / 1024));
-        Reading { room, patience, clock: Box::new(SystemClock::default()) }
+        Reading { room, timeouts, clock: Box::new(SystemClock::default()) }
     }
 }
 
@@ -79,8 +79,8 @@ impl Inflow {
         loop {
             let started = self.reading.clock.elapsed();
             let paid = Duration::from_secs((self.bytes / limits::HTTP_BODY_RATE_MIN) as u64);
-            let patience = (self.reading.patience.body + paid).saturating_sub(self.waited);
-            let frame = match tokio::time::timeout(patience, self.body.frame()).await {
+            let timeouts = (self.reading.timeouts.body + paid).saturating_sub(self.waited);
+            let frame = match tokio::time::timeout(timeouts, self.body.frame()).await {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(None),
                 Err(_) => return Err(self.too_slow()),

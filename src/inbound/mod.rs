@@ -7,6 +7,6 @@ pub(crate) mod connection;
 mod head;
 pub(crate) mod inflow;
 pub(crate) mod pace;
-pub(crate) mod patience;
 pub(crate) mod places;
+pub(crate) mod timeouts;
 pub(crate) mod tls;

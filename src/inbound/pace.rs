@@ -17,7 +17,7 @@ use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
 use tokio::time::Sleep;
 
-use crate::inbound::patience::Patience;
+use crate::inbound::timeouts::Timeouts;
 use crate::limits;
 
 /// What a connection waits for.
@@ -32,11 +32,11 @@ enum Phase {
 }
 
 impl Phase {
-    fn patience(self, patience: &Patience) -> Option<Duration> {
+    fn timeouts(self, timeouts: &Timeouts) -> Option<Duration> {
         match self {
-            Phase::Head => Some(patience.head),
+            Phase::Head => Some(timeouts.head),
             Phase::Answer => None,
-            Phase::Idle => Some(patience.idle),
+            Phase::Idle => Some(timeouts.idle),
         }
     }
 }
@@ -95,7 +95,7 @@ impl Pace {
 pub(crate) struct Paced<S> {
     stream: S,
     pace: Arc<Pace>,
-    patience: Patience,
+    timeouts: Timeouts,
     /// The end of patience with what is read, and the phase it belongs to.
     reading: Option<(u32, Pin<Box<Sleep>>)>,
     /// The end of patience with what is written.
@@ -105,8 +105,8 @@ pub(crate) struct Paced<S> {
 }
 
 impl<S> Paced<S> {
-    pub(crate) fn new(stream: S, pace: Arc<Pace>, patience: Patience) -> Paced<S> {
-        Paced { stream, pace, patience, reading: None, writing: None, lingering: None }
+    pub(crate) fn new(stream: S, pace: Arc<Pace>, timeouts: Timeouts) -> Paced<S> {
+        Paced { stream, pace, timeouts, reading: None, writing: None, lingering: None }
     }
 
     fn note_read(&mut self, bytes: usize) {
@@ -118,13 +118,13 @@ impl<S> Paced<S> {
     fn wait_for_reading(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.pace.reader.register(context.waker());
         let (phase, kind) = self.pace.now();
-        let Some(patience) = kind.patience(&self.patience) else {
+        let Some(timeouts) = kind.timeouts(&self.timeouts) else {
             self.reading = None;
             return Poll::Pending;
         };
         match &self.reading {
             Some((armed, _)) if *armed == phase => {}
-            _ => self.reading = Some((phase, alarm(patience))),
+            _ => self.reading = Some((phase, alarm(timeouts))),
         }
         match &mut self.reading {
             Some((_, alarm)) => overdue(alarm, context),
@@ -137,8 +137,8 @@ impl<S> Paced<S> {
             self.writing = None;
             return Poll::Ready(Ok(written));
         }
-        let patience = self.patience.write;
-        let alarm = self.writing.get_or_insert_with(|| alarm(patience));
+        let timeouts = self.timeouts.write;
+        let alarm = self.writing.get_or_insert_with(|| alarm(timeouts));
         match overdue(alarm, context) {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             _ => Poll::Pending,
@@ -150,8 +150,8 @@ impl<S> Paced<S> {
     clippy::disallowed_methods,
     reason = "how long the other side of a connection may take is real time"
 )]
-fn alarm(patience: Duration) -> Pin<Box<Sleep>> {
-    Box::pin(tokio::time::sleep(patience))
+fn alarm(timeouts: Duration) -> Pin<Box<Sleep>> {
+    Box::pin(tokio::time::sleep(timeouts))
 }
 
 fn overdue(alarm: &mut Pin<Box<Sleep>>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -133,7 +133,7 @@ pub const AMQP_OPEN_MS_MAX: u64 = 30_000;
 pub const AMQP_READ_BYTES: usize = 16 * 1024;
 
 /// How long an AMQP client may take nothing of what waits for it.
-pub const AMQP_WRITE_PATIENCE: Duration = Duration::from_secs(30);
+pub const AMQP_WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes of one segment of TCP on the AMQP endpoint. Clients with a receive buffer of 8 KiB, as .NET's, announce an empty
 /// window after each of the 64 KiB that the loopback takes otherwise, and are then sent something five times a second.
@@ -192,7 +192,7 @@ pub const SERVICE_BUS_PAUSE: Duration = Duration::from_millis(250);
 
 /// How long a client that holds a session may settle what it has before it is told that the next message is too large for
 /// it, and the session is given back: shorter than people wait for an error, longer than most handlers run.
-pub const SERVICE_BUS_TOO_LARGE_PATIENCE: Duration = Duration::from_secs(2);
+pub const SERVICE_BUS_TOO_LARGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Messages that are remembered as too large for their receivers: each is looked at when somebody asks what is blocked.
 pub const SERVICE_BUS_TOO_LARGE_KNOWN: usize = 256;

@@ -26,16 +26,16 @@ pub const HTTP_CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
 pub const HTTP_HEAD_BYTES_MAX: usize = 8 * 1024;
 
 /// How long the head of a request may take from its first byte, or from the connection's start.
-pub const HTTP_HEAD_PATIENCE: Duration = Duration::from_secs(5);
+pub const HTTP_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a connection may be idle between requests: longer than clients keep one, so that they close it first.
 pub const HTTP_IDLE_MAX: Duration = Duration::from_secs(75);
 
 /// How long a client may take nothing of an answer that waits for it.
-pub const HTTP_WRITE_PATIENCE: Duration = Duration::from_secs(30);
+pub const HTTP_WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a body may take beside the time its bytes are worth at [`HTTP_BODY_RATE_MIN`].
-pub const HTTP_BODY_PATIENCE: Duration = Duration::from_secs(10);
+pub const HTTP_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes a second a body must bring on average, as the slowest mobile networks do.
 pub const HTTP_BODY_RATE_MIN: usize = 4 * 1024;

@@ -8,9 +8,11 @@ use serde_json::Value;
 
 use crate::api::BulkResponse;
 use crate::api::OperateResponse;
+use crate::api::Problem;
 use crate::api::PurgeResponse;
 use crate::api::RedriveManyResponse;
 use crate::api::RedriveResponse;
+use crate::api::plural::counted;
 use crate::page::api::Refused;
 use crate::page::fields::Fields;
 use crate::page::labels::sentence;
@@ -27,8 +29,6 @@ use crate::page::routes::Seen;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::Route;
-use crate::wire::Problem;
-use crate::wire::plural::counted;
 
 /// What was done.
 #[derive(Default)]

@@ -18,10 +18,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tower::ServiceExt;
 
+use crate::api::Problem;
 use crate::inbound::connection::FromFileSystem;
 use crate::limits;
 use crate::remote::Route;
-use crate::wire::Problem;
 
 /// What was not answered as asked.
 pub(crate) type Refused = Box<Problem>;

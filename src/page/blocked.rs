@@ -5,6 +5,8 @@ use maud::html;
 
 use crate::api::BlockedPage;
 use crate::api::QueuePage;
+use crate::api::views::BlockedCause;
+use crate::api::views::BlockedView;
 use crate::limits;
 use crate::page::api::Refused;
 use crate::page::fields::Fields;
@@ -21,8 +23,6 @@ use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::Route;
-use crate::wire::views::BlockedCause;
-use crate::wire::views::BlockedView;
 
 /// What is asked for: it stands in the URL, so that it can be sent to somebody.
 struct Filter {

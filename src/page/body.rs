@@ -7,6 +7,11 @@ use http::header;
 use maud::Markup;
 use maud::html;
 
+use crate::api::BodyFields;
+use crate::api::Problem;
+use crate::api::is_json;
+use crate::api::plural::counted;
+use crate::api::views::MessageEnvelope;
 use crate::limits;
 use crate::page::api::Refused;
 use crate::page::fields::Fields;
@@ -18,11 +23,6 @@ use crate::page::text::cut;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::Route;
-use crate::wire::BodyFields;
-use crate::wire::Problem;
-use crate::wire::is_json;
-use crate::wire::plural::counted;
-use crate::wire::views::MessageEnvelope;
 
 /// Bytes that are shown of a body that is no text, sixteen a line.
 const HEX_BYTES: usize = 4 * 1024;

@@ -5,6 +5,9 @@ use maud::html;
 
 use crate::api::DeadLetterPage;
 use crate::api::QueuePage;
+use crate::api::views::DeadLetterEntry;
+use crate::api::views::DeadLetterGroupView;
+use crate::api::views::DeadLetterGroupsView;
 use crate::limits;
 use crate::page::fields::Fields;
 use crate::page::labels;
@@ -20,9 +23,6 @@ use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::Route;
-use crate::wire::views::DeadLetterEntry;
-use crate::wire::views::DeadLetterGroupView;
-use crate::wire::views::DeadLetterGroupsView;
 
 /// The screen: the groups of every queue, or the letters of one group.
 pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
@@ -34,7 +34,7 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
 
 async fn groups(visitor: &Visitor, only: Option<&str>) -> Seen {
     let queues: QueuePage = visitor.api.get(&Route::new("/v1/queues").query("limit", Some(1_000))).await?;
-    let has_some = |queue: &&crate::wire::views::QueueEnvelope| {
+    let has_some = |queue: &&crate::api::views::QueueEnvelope| {
         queue.counts.dead_lettered > 0 && only.is_none_or(|only| only == queue.name)
     };
     let mut shown = Vec::new();

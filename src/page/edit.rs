@@ -3,6 +3,10 @@
 use maud::Markup;
 use maud::html;
 
+use crate::api::Problem;
+use crate::api::is_json;
+use crate::api::views::MessageEnvelope;
+use crate::api::views::MessageWord;
 use crate::limits;
 use crate::page::api::Refused;
 use crate::page::body;
@@ -20,10 +24,6 @@ use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::Route;
-use crate::wire::Problem;
-use crate::wire::is_json;
-use crate::wire::views::MessageEnvelope;
-use crate::wire::views::MessageWord;
 
 /// Lines that a review shows of what was, and of what is instead.
 const LINES_SHOWN: usize = 20;

@@ -3,16 +3,16 @@
 use maud::Markup;
 use maud::html;
 
+use crate::api::views::BlockedCause;
+use crate::api::views::BlockedView;
+use crate::api::views::EndingWord;
+use crate::api::views::HoldWord;
+use crate::api::views::MessageWord;
+use crate::api::views::NextAction;
+use crate::api::views::WorkflowWord;
 use crate::page::present::Present;
 use crate::page::text::visible;
 use crate::remote::Route;
-use crate::wire::views::BlockedCause;
-use crate::wire::views::BlockedView;
-use crate::wire::views::EndingWord;
-use crate::wire::views::HoldWord;
-use crate::wire::views::MessageWord;
-use crate::wire::views::NextAction;
-use crate::wire::views::WorkflowWord;
 
 /// How urgent something is; the name of a colour in the stylesheet.
 pub(crate) type Tone = &'static str;
@@ -85,7 +85,7 @@ pub(crate) fn of_ending(ending: EndingWord) -> (Tone, &'static str, &'static str
 pub(crate) fn hold(word: HoldWord) -> &'static str {
     match word {
         HoldWord::Operator => "an operator asked for it",
-        HoldWord::Spent => "the retries are exhausted",
+        HoldWord::Exhausted => "the retries are exhausted",
         HoldWord::Gap => "a predecessor has not come in time",
         HoldWord::Predecessor => "a predecessor was not completed",
         HoldWord::Quarantine => "quarantined: the retries of a message were exhausted",

@@ -6,11 +6,11 @@ use maud::DOCTYPE;
 use maud::Markup;
 use maud::html;
 
+use crate::api::Problem;
 use crate::page::assets::NAMES;
 use crate::page::response;
 use crate::page::text::visible;
 use crate::page::visitor::Visitor;
-use crate::wire::Problem;
 
 /// A screen.
 pub(crate) struct Screen {

@@ -8,6 +8,8 @@ use maud::DOCTYPE;
 use maud::Markup;
 use maud::html;
 
+use crate::api::Problem;
+use crate::api::views::KeyView;
 use crate::page::api::Api;
 use crate::page::api::Refused;
 use crate::page::layout::head;
@@ -20,8 +22,6 @@ use crate::page::routes::read_form;
 use crate::page::text::visible;
 use crate::page::visitor::Cookies;
 use crate::remote::Route;
-use crate::wire::Problem;
-use crate::wire::views::KeyView;
 
 /// Asks for a key.
 pub(crate) fn ask(cookies: &Cookies, problem: Option<&str>) -> Response {

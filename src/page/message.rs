@@ -3,6 +3,11 @@
 use maud::Markup;
 use maud::html;
 
+use crate::api::AttemptEnvelope;
+use crate::api::WireProperty;
+use crate::api::views::MessageEnvelope;
+use crate::api::views::MessageWord;
+use crate::api::views::trace_id;
 use crate::limits;
 use crate::page::body;
 use crate::page::fields::Fields;
@@ -22,11 +27,6 @@ use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::Route;
-use crate::wire::AttemptEnvelope;
-use crate::wire::WireProperty;
-use crate::wire::views::MessageEnvelope;
-use crate::wire::views::MessageWord;
-use crate::wire::views::trace_id;
 
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {

@@ -4,6 +4,7 @@ use maud::Markup;
 use maud::html;
 
 use crate::api::MessagePage;
+use crate::api::views::MessageEnvelope;
 use crate::limits;
 use crate::page::fields::Fields;
 use crate::page::labels;
@@ -17,7 +18,6 @@ use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::Route;
-use crate::wire::views::MessageEnvelope;
 
 /// Headers by which a message is found, each with its name in the API and for people.
 const HEADERS: [(&str, &str); 3] =

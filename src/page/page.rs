@@ -6,7 +6,7 @@ use axum::Router;
 
 use crate::clock::Clock;
 use crate::inbound::inflow::Reading;
-use crate::inbound::patience::Patience;
+use crate::inbound::timeouts::Timeouts;
 use crate::limits;
 use crate::page::routes::routes;
 use crate::page::sessions::Sessions;
@@ -39,7 +39,7 @@ pub(crate) fn mount(api: Router, options: PageOptions) -> Router {
         api: api.clone(),
         sessions: Sessions::new(options.draw, options.clock.clone(), options.port),
         clock: options.clock,
-        reading: Arc::new(Reading::new(limits::FORMS_BYTES, Patience::default())),
+        reading: Arc::new(Reading::new(limits::FORMS_BYTES, Timeouts::default())),
     });
     api.merge(routes(state))
 }

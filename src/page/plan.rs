@@ -3,8 +3,8 @@
 use maud::Markup;
 use maud::html;
 
+use crate::api::views::BlockedCause;
 use crate::page::fields::Fields;
-use crate::wire::views::BlockedCause;
 
 /// Something that can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

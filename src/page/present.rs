@@ -5,8 +5,8 @@ use std::time::Duration;
 use maud::Markup;
 use maud::html;
 
+use crate::api::WireTime;
 use crate::clock::Timestamp;
-use crate::wire::WireTime;
 
 /// The instant at which a screen is made.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,10 @@ use maud::Markup;
 use maud::html;
 
 use crate::api::QueuePage;
+use crate::api::views::BlockedCause;
+use crate::api::views::QueueEnvelope;
+use crate::api::views::QueueRatesView;
+use crate::api::views::RatesView;
 use crate::limits;
 use crate::page::fields::Fields;
 use crate::page::labels;
@@ -18,10 +22,6 @@ use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::Route;
-use crate::wire::views::BlockedCause;
-use crate::wire::views::QueueEnvelope;
-use crate::wire::views::QueueRatesView;
-use crate::wire::views::RatesView;
 
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
@@ -88,7 +88,7 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// How many workflows of a queue, or of all, stand still for a cause.
 fn count(visitor: &Visitor, queue: Option<&str>, cause: BlockedCause) -> u64 {
-    let is_meant = |row: &&crate::wire::views::BlockedCountView| {
+    let is_meant = |row: &&crate::api::views::BlockedCountView| {
         row.cause == cause && queue.is_none_or(|queue| row.queue == queue)
     };
     visitor.status.blocked.iter().filter(is_meant).map(|row| row.workflows).sum()
@@ -113,7 +113,7 @@ fn row(visitor: &Visitor, queue: &QueueEnvelope, rates: Option<&QueueRatesView>,
                 div { dt { "Waiting" } dd { (counts.ready + counts.scheduled) } }
                 div { dt { "At work" } dd { (counts.locked) } }
                 div.bad[blocked > 0] { dt { "Blocked" } dd { a href=(place("blocked")) { (blocked) } } }
-                div { dt { "Deferred" } dd { (counts.early + counts.failed + counts.asked + counts.spent) } }
+                div { dt { "Deferred" } dd { (counts.early + counts.failed + counts.asked + counts.exhausted) } }
                 div.bad[counts.dead_lettered > 0] { dt { "Dead" } dd { a href=(place("dead-letters")) { (counts.dead_lettered) } } }
                 div { dt { "Completed" } dd { (counts.completed) } }
             }

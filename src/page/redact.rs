@@ -10,11 +10,11 @@ use serde::de::MapAccess;
 use serde::de::Visitor;
 use serde_json::value::RawValue;
 
+use crate::api::views::QueueEnvelope;
+use crate::api::views::RedactionView;
 use crate::page::api::Refused;
 use crate::page::visitor::Visitor as Looker;
 use crate::remote::Route;
-use crate::wire::views::QueueEnvelope;
-use crate::wire::views::RedactionView;
 
 /// What stands for a value that is hidden.
 pub(crate) const HIDDEN: &str = "\u{2022}\u{2022}\u{2022}";

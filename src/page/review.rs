@@ -7,10 +7,12 @@ use serde_json::json;
 
 use crate::api::BulkResponse;
 use crate::api::OperateResponse;
+use crate::api::Problem;
 use crate::api::PurgeResponse;
 use crate::api::RedriveManyResponse;
 use crate::api::RedriveResponse;
 use crate::api::RedrivenWord;
+use crate::api::plural::counted;
 use crate::limits;
 use crate::page::api::Refused;
 use crate::page::edit;
@@ -26,8 +28,6 @@ use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::Route;
-use crate::wire::Problem;
-use crate::wire::plural::counted;
 
 /// What an act would come to.
 #[derive(Default)]

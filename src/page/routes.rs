@@ -12,6 +12,7 @@ use axum::routing::get;
 use axum::routing::post;
 
 use crate::api::BlockedPage;
+use crate::api::Problem;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::page::actions;
@@ -43,7 +44,6 @@ use crate::page::visitor::Visitor;
 use crate::page::workflow;
 use crate::page::workflows;
 use crate::remote::Route;
-use crate::wire::Problem;
 
 /// The routes of the page. All screens stand beside each other, so that links between them are one word.
 pub(crate) fn routes(shared: Shared) -> Router {

@@ -3,6 +3,7 @@
 use maud::html;
 
 use crate::api::SchedulePage;
+use crate::api::views::ScheduleView;
 use crate::limits;
 use crate::page::fields::Fields;
 use crate::page::layout::Screen;
@@ -14,7 +15,6 @@ use crate::page::routes::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::Route;
-use crate::wire::views::ScheduleView;
 
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, _: Fields) -> Seen {

@@ -3,14 +3,14 @@
 use maud::Markup;
 use maud::html;
 
+use crate::api::views::EndingWord;
+use crate::api::views::HistoryView;
+use crate::api::views::MessageEnvelope;
+use crate::api::views::MessageWord;
+use crate::api::views::WorkflowEnvelope;
 use crate::page::labels;
 use crate::page::labels::Tone;
 use crate::page::present::Present;
-use crate::wire::views::EndingWord;
-use crate::wire::views::HistoryView;
-use crate::wire::views::MessageEnvelope;
-use crate::wire::views::MessageWord;
-use crate::wire::views::WorkflowEnvelope;
 
 /// A place of the line, or neighbours of which the same is said.
 #[derive(Debug, PartialEq, Eq)]

@@ -3,15 +3,15 @@
 use maud::Markup;
 use maud::html;
 
+use crate::api::WireTime;
+use crate::api::views::AuditView;
+use crate::api::views::EndingWord;
+use crate::api::views::HistoryView;
+use crate::api::views::MessageEnvelope;
+use crate::api::views::WorkflowEnvelope;
 use crate::page::present::Present;
 use crate::page::present::lasted;
 use crate::page::text::brief;
-use crate::wire::WireTime;
-use crate::wire::views::AuditView;
-use crate::wire::views::EndingWord;
-use crate::wire::views::HistoryView;
-use crate::wire::views::MessageEnvelope;
-use crate::wire::views::WorkflowEnvelope;
 
 /// Lanes of the picture: the head and what stands around it.
 const LANES: usize = 9;
@@ -170,7 +170,7 @@ fn ended_lane(entry: &HistoryView) -> Option<Lane> {
 fn around(workflow: &WorkflowEnvelope) -> Vec<Lane> {
     let mut lanes = Vec::new();
     if !workflow.holds.is_empty() {
-        let hold = |hold: &crate::wire::views::HoldView| {
+        let hold = |hold: &crate::api::views::HoldView| {
             let says =
                 format!("held: {} ({})", crate::page::labels::hold(hold.cause), brief(&hold.reason, 120));
             Mark { at: millis(hold.since), lasted: 0, kind: "failure", says }

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use http::header;
 use http::request::Parts;
 
+use crate::api::Problem;
+use crate::api::views::KeyView;
+use crate::api::views::StatusView;
 use crate::inbound::connection::OverTls;
 use crate::page::api::Api;
 use crate::page::api::Refused;
@@ -12,9 +15,6 @@ use crate::page::page::Shared;
 use crate::page::present::Present;
 use crate::page::sessions::Lifetime;
 use crate::remote::Route;
-use crate::wire::Problem;
-use crate::wire::views::KeyView;
-use crate::wire::views::StatusView;
 
 /// Who looks. Cheap to clone.
 pub(crate) type Visit = Arc<Visitor>;

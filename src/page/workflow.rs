@@ -6,6 +6,11 @@ use maud::html;
 use crate::api::AuditPage;
 use crate::api::HistoryPage;
 use crate::api::MessagePage;
+use crate::api::views::AuditView;
+use crate::api::views::HistoryView;
+use crate::api::views::MessageEnvelope;
+use crate::api::views::WorkflowEnvelope;
+use crate::api::views::WorkflowWord;
 use crate::limits;
 use crate::page::api::Refused;
 use crate::page::blocked::helpful;
@@ -28,11 +33,6 @@ use crate::page::timeline;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::Route;
-use crate::wire::views::AuditView;
-use crate::wire::views::HistoryView;
-use crate::wire::views::MessageEnvelope;
-use crate::wire::views::WorkflowEnvelope;
-use crate::wire::views::WorkflowWord;
 
 /// What is known of a workflow.
 struct Known {

@@ -25,7 +25,7 @@ use crate::processor::invocation::invoke;
 use crate::processor::locks::KeptLock;
 use crate::processor::outcome::Failure;
 use crate::processor::pool::Consumer;
-use crate::processor::pool::Desk;
+use crate::processor::pool::SharedPool;
 use crate::processor::single::Handled;
 use crate::processor::single::MALFORMED_BODY;
 use crate::processor::single::failed_as;
@@ -233,7 +233,7 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
     }
 
     /// Each run has a handler of its own.
-    fn take(&self, _received: &mut Vec<Run>, _desk: &Desk<Self>) {}
+    fn take(&self, _received: &mut Vec<Run>, _desk: &SharedPool<Self>) {}
 
     fn give_up(&self) {}
 

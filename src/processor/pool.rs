@@ -41,7 +41,7 @@ pub(crate) trait Consumer: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Result<Vec<Self::Job>, ReceiveError>> + Send;
 
     /// Takes the jobs that need no runner, each with a place, and leaves the others.
-    fn take(&self, received: &mut Vec<Self::Job>, desk: &Desk<Self>);
+    fn take(&self, received: &mut Vec<Self::Job>, shared_pool: &SharedPool<Self>);
 
     /// Keeps the locks of jobs from now on, because their handlers may have to wait for a slot and for a thread. With each
     /// comes how many bytes its bodies have.
@@ -72,7 +72,7 @@ pub(crate) struct Terms<'a, S, P> {
     /// When to receive nothing more.
     pub(crate) shutdown: S,
     /// From then on: when to wait no longer for the handlers that run.
-    pub(crate) patience: P,
+    pub(crate) drained: P,
 }
 
 /// A processor that runs in the background.
@@ -123,27 +123,28 @@ pub(crate) async fn run_pool<C: Consumer>(
     consumer: Arc<C>,
     terms: Terms<'_, impl Future<Output = ()> + Send, impl Future<Output = Result<(), Unavailable>> + Send>,
 ) -> Result<(), ReceiveError> {
-    let Terms { concurrency, give_up, shutdown, patience } = terms;
+    let Terms { concurrency, give_up, shutdown, drained } = terms;
     let (ended, coming) = mpsc::unbounded_channel();
     let line = Line::new(consumer.clone(), concurrency);
     // On the engine's own thread: what is done is settled even if nobody waits for this any more, and if handlers keep all
     // other threads busy.
     let settling = client.spawn(settle_coming(consumer.clone(), line.clone(), coming));
-    let desk = Arc::new(Desk { client: client.clone(), consumer: consumer.clone(), line, ended });
+    let shared_pool =
+        Arc::new(SharedPool { client: client.clone(), consumer: consumer.clone(), line, ended });
     let (mut runners, taken) = (JoinSet::new(), Taken(&*consumer));
     // Dropped before the runners are, so that none of them begins another job.
     let closing = Closing {
-        line: desk.line.clone(),
-        watching: client.spawn(give_back_late(desk.line.clone(), client.clone())),
+        line: shared_pool.line.clone(),
+        watching: client.spawn(give_back_late(shared_pool.line.clone(), client.clone())),
     };
     let received = tokio::select! {
-        received = receive_all(&desk, &mut runners) => received,
+        received = receive_all(&shared_pool, &mut runners) => received,
         () = shutdown => Ok(()),
         // Who settles has come to an end, and says below why.
-        () = desk.ended.closed() => Ok(()),
+        () = shared_pool.ended.closed() => Ok(()),
     };
     drop(closing);
-    drop(desk);
+    drop(shared_pool);
     let all_settled = async {
         let all = all_ended(&mut runners).await;
         all.and(joined(settling.await))
@@ -152,7 +153,7 @@ pub(crate) async fn run_pool<C: Consumer>(
     let drained = tokio::select! {
         drained = &mut all_settled => drained,
         // Not for ever: what still runs then is dropped, and counts as failed.
-        waited = patience => {
+        waited = drained => {
             give_up.send_replace(true);
             drop(taken);
             waited.and(all_settled.await)
@@ -162,7 +163,7 @@ pub(crate) async fn run_pool<C: Consumer>(
 }
 
 /// What the runners of a pool share.
-pub(crate) struct Desk<C: Consumer> {
+pub(crate) struct SharedPool<C: Consumer> {
     client: Client,
     consumer: Arc<C>,
     line: Arc<Line<C>>,
@@ -191,7 +192,7 @@ impl<C: Consumer> Drop for Closing<C> {
     }
 }
 
-impl<C: Consumer> Desk<C> {
+impl<C: Consumer> SharedPool<C> {
     /// A slot for a job that needs no runner.
     pub(crate) fn slot(&self) -> Slot<C> {
         Slot::new(self.line.slot(), self.ended.clone())
@@ -239,18 +240,18 @@ impl<C: Consumer> Desk<C> {
 
 /// Receives for ever, as much as there are free slots for, and ahead of them as the pace is.
 async fn receive_all<C: Consumer>(
-    desk: &Arc<Desk<C>>,
+    shared_pool: &Arc<SharedPool<C>>,
     runners: &mut JoinSet<Result<(), Unavailable>>,
 ) -> Result<(), ReceiveError> {
     loop {
-        let room = desk.line.room().await;
-        let mut received = desk.consumer.receive(room, limits::RECEIVE_WAIT).await?;
-        let elapsed = desk.client.elapsed();
-        desk.line.note_answer((received.len(), room), elapsed);
-        desk.consumer.take(&mut received, desk);
-        for ready in desk.line.add(desk.consumer.begin(received), elapsed) {
-            let desk = desk.clone();
-            runners.spawn(async move { desk.run(ready).await });
+        let room = shared_pool.line.room().await;
+        let mut received = shared_pool.consumer.receive(room, limits::RECEIVE_WAIT).await?;
+        let elapsed = shared_pool.client.elapsed();
+        shared_pool.line.note_answer((received.len(), room), elapsed);
+        shared_pool.consumer.take(&mut received, shared_pool);
+        for ready in shared_pool.line.add(shared_pool.consumer.begin(received), elapsed) {
+            let shared_pool = shared_pool.clone();
+            runners.spawn(async move { shared_pool.run(ready).await });
         }
         while let Some(ended) = runners.try_join_next() {
             if let Ok(Err(unavailable)) = ended {

@@ -190,25 +190,25 @@ impl Processor {
         handler: impl Handler<T>,
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), ReceiveError> {
-        self.run_patiently(handler, shutdown, self.patience()).await
+        self.run_until_drained(handler, shutdown, self.drained()).await
     }
 
     /// As [`Processor::run_until`]; from the shutdown on, handlers go on until `patience` ends and not for the drain time.
-    pub(crate) async fn run_patiently<T: Body>(
+    pub(crate) async fn run_until_drained<T: Body>(
         &self,
         handler: impl Handler<T>,
         shutdown: impl Future<Output = ()> + Send,
-        patience: impl Future<Output = Result<(), Unavailable>> + Send,
+        drained: impl Future<Output = Result<(), Unavailable>> + Send,
     ) -> Result<(), ReceiveError> {
         let (give_up, given_up) = watch::channel(false);
         let single = self.single(handler, given_up);
         let _watching = single.keeping.locks.watched();
-        let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, patience };
+        let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, drained };
         run_pool(self.queue.client(), Arc::new(single), terms).await
     }
 
     /// Ends when handlers have had the time to drain, by the engine's clock.
-    async fn patience(&self) -> Result<(), Unavailable> {
+    async fn drained(&self) -> Result<(), Unavailable> {
         self.queue.client().sleep(self.drain).await
     }
 
@@ -240,8 +240,8 @@ impl Processor {
             received: AtomicUsize::new(0),
             body: PhantomData,
         };
-        let (_watching, patience) = (batches.keeping.locks.watched(), self.patience());
-        let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, patience };
+        let (_watching, drained) = (batches.keeping.locks.watched(), self.drained());
+        let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, drained };
         run_pool(self.queue.client(), Arc::new(batches), terms).await
     }
 

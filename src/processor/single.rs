@@ -31,7 +31,7 @@ use crate::processor::outcome::Failure;
 use crate::processor::outcome::Outcome;
 use crate::processor::outcome::Retry;
 use crate::processor::pool::Consumer;
-use crate::processor::pool::Desk;
+use crate::processor::pool::SharedPool;
 use crate::processor::settling::Slot;
 use crate::processor::settling::joined;
 use crate::processor::taker::Assignment;
@@ -341,14 +341,18 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         }
     }
 
-    fn take(&self, received: &mut Vec<Delivery>, desk: &Desk<Self>) {
+    fn take(&self, received: &mut Vec<Delivery>, shared_pool: &SharedPool<Self>) {
         let Some(taker) = &self.taker else { return };
         let takes = |delivery: &mut Delivery| taker.takes(delivery.message());
         let taken = received.extract_if(.., takes);
         let taken: Vec<_> = taken
             .map(|delivery| {
                 // Suspects wait for each other, and others are to go on beside them.
-                let slot = if delivery.message().is_suspect() { desk.slot_beside() } else { desk.slot() };
+                let slot = if delivery.message().is_suspect() {
+                    shared_pool.slot_beside()
+                } else {
+                    shared_pool.slot()
+                };
                 self.assign(delivery, taker, slot)
             })
             .collect();

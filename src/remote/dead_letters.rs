@@ -53,7 +53,7 @@ impl Remote {
         redrive: &RedriveManyRequest,
     ) -> Result<RedriveManyResponse, RemoteError> {
         let route = Route::queue(queue).word("dead_letters").word("redrive");
-        self.post(route).json(redrive)?.patiently().answer().await
+        self.post(route).json(redrive)?.without_timeout().answer().await
     }
 
     /// Removes all dead letters of a queue for good.
@@ -66,7 +66,7 @@ impl Remote {
         purge: &PurgeRequest,
     ) -> Result<PurgeResponse, RemoteError> {
         let route = Route::queue(queue).word("dead_letters").word("purge");
-        self.post(route).json(purge)?.patiently().answer().await
+        self.post(route).json(purge)?.without_timeout().answer().await
     }
 
     /// Removes everything a queue stores for good, but what is handed out.
@@ -74,6 +74,6 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn purge_queue(&self, queue: &str, purge: &PurgeRequest) -> Result<PurgeResponse, RemoteError> {
-        self.post(Route::queue(queue).word("purge")).json(purge)?.patiently().answer().await
+        self.post(Route::queue(queue).word("purge")).json(purge)?.without_timeout().answer().await
     }
 }

@@ -10,10 +10,10 @@ use crate::api::CompleteManyResponse;
 use crate::api::ReceiveDeferredRequest;
 use crate::api::ReceiveRequest;
 use crate::api::ReceiveResponse;
+use crate::api::WireDuration;
 use crate::remote::error::RemoteError;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
-use crate::wire::WireDuration;
 
 impl Remote {
     /// Takes up to `max` messages under locks, waiting for the first, a minute at most; with `run`,

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
+use crate::api::Problem;
 use crate::error::Misuse;
-use crate::wire::Problem;
 
 /// The failure of a call to a daemon.
 #[derive(Debug, Error)]

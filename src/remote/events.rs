@@ -3,10 +3,10 @@
 use bytes::Bytes;
 
 use crate::api::MissedEvents;
+use crate::api::views::EventView;
 use crate::remote::error::RemoteError;
 use crate::remote::exchange::malformed;
 use crate::remote::lines::Lines;
-use crate::wire::views::EventView;
 
 /// What happens, from the moment of the call on. Events are not stored: who does not listen has to look.
 pub struct Events<'r> {

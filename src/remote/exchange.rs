@@ -21,13 +21,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
+use crate::api::Problem;
 use crate::error::Misuse;
 use crate::limits;
 use crate::remote::error::RemoteError;
 use crate::remote::lines::Lines;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
-use crate::wire::Problem;
 
 /// The MIME type of lines of JSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
@@ -39,13 +39,13 @@ pub(crate) struct Call<'r> {
     route: Route,
     headers: HeaderMap,
     body: Bytes,
-    patience: Option<Duration>,
+    time_limit: Option<Duration>,
 }
 
 impl<'r> Call<'r> {
     pub(crate) fn new(remote: &'r Remote, method: Method, route: Route) -> Call<'r> {
-        let patience = Some(limits::REMOTE_ANSWER_WAIT);
-        Call { remote, method, route, headers: HeaderMap::new(), body: Bytes::new(), patience }
+        let time_limit = Some(limits::REMOTE_ANSWER_WAIT);
+        Call { remote, method, route, headers: HeaderMap::new(), body: Bytes::new(), time_limit }
     }
 
     /// Sets a header, if it has a value.
@@ -74,13 +74,13 @@ impl<'r> Call<'r> {
 
     /// Waits longer, by what the daemon was asked to wait itself.
     pub(crate) fn waiting(mut self, more: Duration) -> Call<'r> {
-        self.patience = self.patience.map(|patience| patience + more);
+        self.time_limit = self.time_limit.map(|time_limit| time_limit + more);
         self
     }
 
     /// Waits for the answer as long as it takes.
-    pub(crate) fn patiently(mut self) -> Call<'r> {
-        self.patience = None;
+    pub(crate) fn without_timeout(mut self) -> Call<'r> {
+        self.time_limit = None;
         self
     }
 
@@ -115,8 +115,8 @@ impl<'r> Call<'r> {
 
     /// The answer's bytes.
     pub(crate) async fn answer_bytes(self) -> Result<Bytes, RemoteError> {
-        let (remote, patience, asked) = (self.remote, self.patience, self.asked());
-        within(remote, patience, async {
+        let (remote, time_limit, asked) = (self.remote, self.time_limit, self.asked());
+        within(remote, time_limit, async {
             let body = Limited::new(self.open().await?.into_body(), limits::REMOTE_ANSWER_BYTES_MAX);
             let collected = body.collect().await;
             Ok(collected.map_err(|error| malformed(&asked, root_cause(&*error)))?.to_bytes())
@@ -126,22 +126,22 @@ impl<'r> Call<'r> {
 
     /// The answer line by line; each line has to come in time.
     pub(crate) async fn open_lines(self) -> Result<Lines<'r>, RemoteError> {
-        let (remote, patience, asked) = (self.remote, self.patience, self.asked());
-        let response = within(remote, patience, self.open()).await?;
-        Ok(Lines::new(remote, patience, asked, response))
+        let (remote, time_limit, asked) = (self.remote, self.time_limit, self.asked());
+        let response = within(remote, time_limit, self.open()).await?;
+        Ok(Lines::new(remote, time_limit, asked, response))
     }
 
     /// The answer line by line, however long each takes.
     pub(crate) async fn open_stream(self) -> Result<Lines<'r>, RemoteError> {
-        let (remote, patience, asked) = (self.remote, self.patience, self.asked());
-        let response = within(remote, patience, self.open()).await?;
+        let (remote, time_limit, asked) = (self.remote, self.time_limit, self.asked());
+        let response = within(remote, time_limit, self.open()).await?;
         Ok(Lines::new(remote, None, asked, response))
     }
 
     /// A header of the answer, whatever else that is.
     pub(crate) async fn answer_header(self, name: HeaderName) -> Result<Option<String>, RemoteError> {
-        let (remote, patience) = (self.remote, self.patience);
-        let response = within(remote, patience, self.open()).await?;
+        let (remote, time_limit) = (self.remote, self.time_limit);
+        let response = within(remote, time_limit, self.open()).await?;
         Ok(response.headers().get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned))
     }
 
@@ -173,12 +173,12 @@ impl<'r> Call<'r> {
 /// Waits for something, but not for ever.
 pub(crate) async fn within<T>(
     remote: &Remote,
-    patience: Option<Duration>,
+    time_limit: Option<Duration>,
     work: impl Future<Output = Result<T, RemoteError>>,
 ) -> Result<T, RemoteError> {
-    let Some(patience) = patience else { return work.await };
-    timeout(patience, work).await.unwrap_or_else(|_| {
-        let detail = format!("it did not answer within {} s", patience.as_secs());
+    let Some(time_limit) = time_limit else { return work.await };
+    timeout(time_limit, work).await.unwrap_or_else(|_| {
+        let detail = format!("it did not answer within {} s", time_limit.as_secs());
         Err(RemoteError::Unreachable { url: remote.url().to_owned(), detail })
     })
 }

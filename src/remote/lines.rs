@@ -19,7 +19,7 @@ use crate::remote::remote::Remote;
 pub(crate) struct Lines<'r> {
     remote: &'r Remote,
     /// How long a line may take.
-    patience: Option<Duration>,
+    time_limit: Option<Duration>,
     asked: String,
     body: Incoming,
     unread: BytesMut,
@@ -30,17 +30,17 @@ pub(crate) struct Lines<'r> {
 impl<'r> Lines<'r> {
     pub(crate) fn new(
         remote: &'r Remote,
-        patience: Option<Duration>,
+        time_limit: Option<Duration>,
         asked: String,
         response: Response<Incoming>,
     ) -> Lines<'r> {
-        Lines { remote, patience, asked, body: response.into_body(), unread: BytesMut::new(), searched: 0 }
+        Lines { remote, time_limit, asked, body: response.into_body(), unread: BytesMut::new(), searched: 0 }
     }
 
     /// The next line without its end; `None` at the end of the answer.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, RemoteError> {
-        let (remote, patience) = (self.remote, self.patience);
-        within(remote, patience, self.read()).await
+        let (remote, time_limit) = (self.remote, self.time_limit);
+        within(remote, time_limit, self.read()).await
     }
 
     async fn read(&mut self) -> Result<Option<Bytes>, RemoteError> {

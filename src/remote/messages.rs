@@ -5,10 +5,14 @@ use bytes::Bytes;
 use crate::api::CancelQuery;
 use crate::api::MessagePage;
 use crate::api::MessagesQuery;
+use crate::api::Problem;
 use crate::api::ReceiptView;
 use crate::api::RescheduleRequest;
+use crate::api::SendEnvelope;
 use crate::api::SendQuery;
 use crate::api::SentLine;
+use crate::api::WireTime;
+use crate::api::views::MessageEnvelope;
 use crate::error::Misuse;
 use crate::remote::error::RemoteError;
 use crate::remote::exchange::Call;
@@ -16,10 +20,6 @@ use crate::remote::exchange::NDJSON;
 use crate::remote::exchange::malformed;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
-use crate::wire::Problem;
-use crate::wire::SendEnvelope;
-use crate::wire::WireTime;
-use crate::wire::views::MessageEnvelope;
 
 /// What became of each message of a batch, in its order.
 pub type BatchAnswers = Vec<Result<ReceiptView, Box<Problem>>>;

@@ -1,12 +1,12 @@
 //! A client of a running daemon, over HTTP.
 
 mod connector;
+mod daemon;
 mod dead_letters;
 mod deliveries;
 mod error;
 mod events;
 mod exchange;
-mod house;
 mod lines;
 mod messages;
 mod queues;

@@ -2,11 +2,11 @@
 
 use crate::api::PageQuery;
 use crate::api::QueuePage;
+use crate::api::options::OptionsEnvelope;
+use crate::api::views::QueueEnvelope;
 use crate::remote::error::RemoteError;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
-use crate::wire::options::OptionsEnvelope;
-use crate::wire::views::QueueEnvelope;
 
 impl Remote {
     /// A page of queues in order of name, after the given one.
@@ -43,7 +43,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn delete_queue(&self, queue: &str) -> Result<(), RemoteError> {
-        self.delete(Route::queue(queue)).patiently().answer_bytes().await?;
+        self.delete(Route::queue(queue)).without_timeout().answer_bytes().await?;
         Ok(())
     }
 

@@ -30,7 +30,7 @@ pub struct RemoteOptions {
 /// ```no_run
 /// # async fn run() -> Result<(), seriatim::remote::RemoteError> {
 /// use seriatim::remote::Remote;
-/// use seriatim::wire::SendEnvelope;
+/// use seriatim::api::SendEnvelope;
 ///
 /// let remote = Remote::connect("http://127.0.0.1:7700", None)?;
 /// let paid = SendEnvelope {

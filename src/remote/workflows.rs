@@ -16,11 +16,11 @@ use crate::api::WorkflowMessagesQuery;
 use crate::api::WorkflowPage;
 use crate::api::WorkflowQuery;
 use crate::api::WorkflowsQuery;
+use crate::api::views::BlockedCause;
+use crate::api::views::WorkflowEnvelope;
 use crate::remote::error::RemoteError;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
-use crate::wire::views::BlockedCause;
-use crate::wire::views::WorkflowEnvelope;
 
 fn workflow_route(queue: &str, words: &[&str], workflow_id: &str) -> Route {
     let route = Route::queue(queue).word("workflow");
@@ -154,7 +154,7 @@ impl Remote {
         operation: &OperateRequest,
     ) -> Result<OperateResponse, RemoteError> {
         let call = self.post(workflow_route(queue, &[verb.as_str()], workflow_id)).json(operation)?;
-        call.patiently().answer().await
+        call.without_timeout().answer().await
     }
 
     /// Operates on a page of the workflows, or dead letters, that match; the outcome says where to go on.
@@ -162,6 +162,6 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn operate_on_all(&self, queue: &str, bulk: &BulkRequest) -> Result<BulkResponse, RemoteError> {
-        self.post(Route::queue(queue).word("operate")).json(bulk)?.patiently().answer().await
+        self.post(Route::queue(queue).word("operate")).json(bulk)?.without_timeout().answer().await
     }
 }

@@ -1,5 +1,8 @@
 //! Messages without a workflow that do not go on: one row for each queue and cause, because nothing waits behind any of them.
 
+use crate::api::views::BlockedCause;
+use crate::api::views::BlockedView;
+use crate::api::views::HeldBackView;
 use crate::engine::MessageView;
 use crate::engine::Queue;
 use crate::engine::QueueView;
@@ -9,9 +12,6 @@ use crate::limits;
 use crate::queue::Order;
 use crate::server::answer::Refused;
 use crate::server::blocked::held_or_failed_because;
-use crate::wire::views::BlockedCause;
-use crate::wire::views::BlockedView;
-use crate::wire::views::HeldBackView;
 
 /// Messages of a queue that have no workflow, as far as a limited look goes.
 #[derive(Default)]

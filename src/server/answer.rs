@@ -9,13 +9,13 @@ use http::StatusCode;
 use http::header;
 use serde::Serialize;
 
+use crate::api::Coded;
+use crate::api::Problem;
 use crate::error::Misuse;
 use crate::error::OperationError;
 use crate::error::Unavailable;
 use crate::inbound::browser::Foreign;
 use crate::inbound::inflow::BodyRefusal;
-use crate::wire::Coded;
-use crate::wire::Problem;
 
 /// The media type of problems.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";

@@ -5,34 +5,34 @@ use axum::extract::State;
 use crate::api::AuditPage;
 use crate::api::AuditQuery;
 use crate::api::WorkflowAuditQuery;
+use crate::api::views::AuditView;
 use crate::engine::AuditEntry;
 use crate::limits;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
-use crate::server::caller::Caller;
-use crate::server::named::Asked;
-use crate::server::named::Named;
+use crate::server::extract::PathParams;
+use crate::server::extract::QueryParams;
 use crate::server::page::page_limit;
+use crate::server::principal::Principal;
 use crate::server::shared::Shared;
-use crate::wire::views::AuditView;
 
 pub(crate) async fn audit(
     State(shared): State<Shared>,
-    caller: Caller,
-    Asked(page): Asked<AuditQuery>,
+    principal: Principal,
+    QueryParams(page): QueryParams<AuditQuery>,
 ) -> Answer {
     let after: Option<u64> = page.after.as_deref().map(str::parse).transpose().map_err(|_| wrong_entry())?;
     let limit = page_limit(page.limit)?;
     if page.newest {
-        return newest_first(&shared, &caller, after, limit).await;
+        return newest_first(&shared, &principal, after, limit).await;
     }
     let after = after.unwrap_or_default();
     let entries = shared.client.audit(after, limit).await?;
     let is_full = entries.len() == limit;
     let after = entries.last().filter(|_| is_full).map(|entry| entry.number.to_string());
     let mut actions: Vec<AuditView> = entries.into_iter().map(AuditView::show).collect();
-    actions.retain(|action| caller.reaches(&action.queue));
+    actions.retain(|action| principal.reaches(&action.queue));
     json(&AuditPage { actions, after })
 }
 
@@ -41,7 +41,7 @@ fn wrong_entry() -> Refused {
 }
 
 /// A page of the audit that goes back in time from the newest entry, or from the one before `before`.
-async fn newest_first(shared: &Shared, caller: &Caller, before: Option<u64>, limit: usize) -> Answer {
+async fn newest_first(shared: &Shared, principal: &Principal, before: Option<u64>, limit: usize) -> Answer {
     let end = match before {
         Some(before) => before,
         None => newest_entry(shared).await? + 1,
@@ -65,7 +65,7 @@ async fn newest_first(shared: &Shared, caller: &Caller, before: Option<u64>, lim
         after => after.map(|number| number.to_string()),
     };
     let mut actions: Vec<AuditView> = entries.into_iter().rev().map(AuditView::show).collect();
-    actions.retain(|action| caller.reaches(&action.queue));
+    actions.retain(|action| principal.reaches(&action.queue));
     json(&AuditPage { actions, after })
 }
 
@@ -88,10 +88,10 @@ async fn newest_entry(shared: &Shared) -> Result<u64, Refused> {
 /// Newest first, among the newest entries of the audit: operators look at what was done lately.
 pub(crate) async fn of_workflow(
     State(shared): State<Shared>,
-    named: Named,
-    Asked(query): Asked<WorkflowAuditQuery>,
+    extract: PathParams,
+    QueryParams(query): QueryParams<WorkflowAuditQuery>,
 ) -> Answer {
-    let (queue, limit) = (named.text("queue")?, page_limit(query.limit)?);
+    let (queue, limit) = (extract.text("queue")?, page_limit(query.limit)?);
     let mut end = newest_entry(&shared).await? + 1;
     let oldest = end.saturating_sub(limits::AUDIT_LOOKS);
     let mut actions = Vec::new();

@@ -10,6 +10,8 @@ use bytes::Bytes;
 use bytes::BytesMut;
 use futures_util::FutureExt;
 
+use crate::api::Problem;
+use crate::api::SendEnvelope;
 use crate::engine::Queue;
 use crate::engine::Receipt;
 use crate::error::SendError;
@@ -19,11 +21,9 @@ use crate::inbound::inflow::Room;
 use crate::limits;
 use crate::message::Message;
 use crate::server::answer::Refused;
-use crate::server::named::read_json;
+use crate::server::extract::read_json;
 use crate::server::outbox::Outbox;
 use crate::server::shared::Shared;
-use crate::wire::Problem;
-use crate::wire::SendEnvelope;
 
 /// A batch that is being read and sent.
 pub(crate) struct Batch {

@@ -6,6 +6,8 @@ use axum::extract::State;
 
 use crate::api::BlockedPage;
 use crate::api::BlockedQuery;
+use crate::api::views::BlockedCause;
+use crate::api::views::BlockedView;
 use crate::engine::HoldCause;
 use crate::engine::MessageStatus;
 use crate::engine::MessageView;
@@ -24,24 +26,22 @@ use crate::server::alone::Alone;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
-use crate::server::caller::Caller;
-use crate::server::named::Asked;
+use crate::server::extract::QueryParams;
 use crate::server::page::page_limit;
-use crate::server::shared::House;
+use crate::server::principal::Principal;
+use crate::server::shared::AppState;
 use crate::server::shared::Shared;
 use crate::server::walk::Walk;
-use crate::wire::views::BlockedCause;
-use crate::wire::views::BlockedView;
 
 pub(crate) async fn list(
     State(shared): State<Shared>,
-    caller: Caller,
-    Asked(query): Asked<BlockedQuery>,
+    principal: Principal,
+    QueryParams(query): QueryParams<BlockedQuery>,
 ) -> Answer {
     if let Some(queue) = &query.queue {
-        caller.check(Right::Listen, Some(queue))?;
+        principal.check(Right::Listen, Some(queue))?;
     }
-    let mut search = Search::new(&shared, &caller, query)?;
+    let mut search = Search::new(&shared, &principal, query)?;
     search.run().await?;
     let Search { blocked, stands_at, .. } = search;
     json(&BlockedPage { blocked, after: stands_at })
@@ -49,8 +49,8 @@ pub(crate) async fn list(
 
 /// A search for workflows that do not go on.
 struct Search<'a> {
-    house: &'a House,
-    caller: &'a Caller,
+    app_state: &'a AppState,
+    principal: &'a Principal,
     queue: Option<QueueName>,
     cause: Option<BlockedCause>,
     reason: Option<String>,
@@ -63,10 +63,14 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(house: &'a House, caller: &'a Caller, query: BlockedQuery) -> Result<Search<'a>, Refused> {
+    fn new(
+        app_state: &'a AppState,
+        principal: &'a Principal,
+        query: BlockedQuery,
+    ) -> Result<Search<'a>, Refused> {
         Ok(Search {
-            house,
-            caller,
+            app_state,
+            principal,
             queue: query.queue.map(QueueName::new).transpose()?,
             cause: query.cause,
             reason: query.reason,
@@ -86,12 +90,12 @@ impl<'a> Search<'a> {
             }
         };
         if let Some(name) = &self.queue {
-            let view = self.house.client.queue(name)?.view().await?;
+            let view = self.app_state.client.queue(name)?.view().await?;
             return self.search(&view, after).await;
         }
         // The page before ended inside a queue, which may be gone by now.
         if let Some(name) = &first
-            && let Ok(view) = self.house.client.queue(name)?.view().await
+            && let Ok(view) = self.app_state.client.queue(name)?.view().await
         {
             self.search(&view, after).await?;
         }
@@ -100,7 +104,7 @@ impl<'a> Search<'a> {
 
     async fn search_behind(&mut self, mut queue: Option<QueueName>) -> Result<(), Refused> {
         while self.stands_at.is_none() {
-            let views = self.house.client.queues(queue.as_ref(), limits::HTTP_PAGE).await?;
+            let views = self.app_state.client.queues(queue.as_ref(), limits::HTTP_PAGE).await?;
             let Some(last) = views.last() else { return Ok(()) };
             queue = Some(last.name.clone());
             for view in &views {
@@ -115,7 +119,7 @@ impl<'a> Search<'a> {
 
     /// Searches one queue.
     async fn search(&mut self, view: &QueueView, after: Option<String>) -> Result<(), Refused> {
-        if !self.caller.reaches(view.name.as_str()) {
+        if !self.principal.reaches(view.name.as_str()) {
             return Ok(());
         }
         let stalled = Stalled::look(self, view).await?;
@@ -126,12 +130,13 @@ impl<'a> Search<'a> {
             self.stands_at = Some(format!("{}/{}", view.name, after.unwrap_or_default()));
             return Ok(());
         }
-        let queue = self.house.client.queue(&view.name)?;
+        let queue = self.app_state.client.queue(&view.name)?;
         let mut walk = Walk::new(after, None)?;
         walk.looks = self.looks;
         walk.is_of_standing = self.asks_for_standing(view, &stalled);
         let cause = self.cause;
-        let held_back = self.house.host.definition_of(&view.name).and_then(|definition| definition.held_back);
+        let held_back =
+            self.app_state.host.definition_of(&view.name).and_then(|definition| definition.held_back);
         let cause_of = |found: &WorkflowView| {
             let of_handlers = || BlockedCause::held_back(found, held_back.as_ref()?);
             stalled.cause_of(found).or_else(of_handlers)
@@ -177,7 +182,8 @@ impl<'a> Search<'a> {
     /// Whether everything that is asked for stands still by what the engine itself knows: not for a rate, a receiver or a
     /// handler, for which workflows wait that are ready, and not because somebody is at work.
     fn asks_for_standing(&self, view: &QueueView, stalled: &Stalled) -> bool {
-        let held_back = self.house.host.definition_of(&view.name).and_then(|definition| definition.held_back);
+        let held_back =
+            self.app_state.host.definition_of(&view.name).and_then(|definition| definition.held_back);
         match self.cause {
             Some(BlockedCause::Retry | BlockedCause::Deferred | BlockedCause::Gap | BlockedCause::Held) => {
                 true
@@ -248,14 +254,14 @@ impl Stalled {
             stalled.look_for_large(search, view).await?;
         }
         if stalled.alone.is_none() {
-            let queue = search.house.client.queue(&view.name)?;
+            let queue = search.app_state.client.queue(&view.name)?;
             let held_back =
-                search.house.host.definition_of(&view.name).and_then(|definition| definition.held_back);
+                search.app_state.host.definition_of(&view.name).and_then(|definition| definition.held_back);
             let alone = Alone::look(&queue, view, search.reason.as_deref()).await?;
             stalled.alone = alone.row(&queue, view, held_back.as_ref(), |cause| search.wants(cause)).await?;
         }
         if search.wants(BlockedCause::PrefetchWindow) && view.counts.ready > 0 && stalled.alone.is_none() {
-            let full = search.house.host.full_window(&view.name);
+            let full = search.app_state.host.full_window(&view.name);
             stalled.alone = full.map(|full| {
                 BlockedView::show_full_window(&view.name, full.messages, full.since, view.counts.ready)
             });
@@ -264,8 +270,8 @@ impl Stalled {
     }
 
     async fn look_for_large(&mut self, search: &Search<'_>, view: &QueueView) -> Result<(), Refused> {
-        let queue = search.house.client.queue(&view.name)?;
-        for too_large in search.house.host.too_large(&view.name) {
+        let queue = search.app_state.client.queue(&view.name)?;
+        for too_large in search.app_state.host.too_large(&view.name) {
             let number = too_large.sequence_number;
             let Some(message) = queue.peek(number, 1).await?.pop() else { continue };
             if message.sequence_number != number || message.status != MessageStatus::Ready {

@@ -5,28 +5,28 @@ use axum::extract::State;
 use crate::api::BulkRequest;
 use crate::api::BulkResponse;
 use crate::api::OperateRequest;
+use crate::api::Problem;
 use crate::api::RefusedWorkflow;
 use crate::api::Verb;
 use crate::api::WorkflowFilter;
+use crate::api::views::BlockedCause;
+use crate::api::views::HoldWord;
+use crate::api::views::WorkflowWord;
 use crate::engine::WorkflowView;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
-use crate::server::behalf::acting_as;
 use crate::server::blocked::held_or_failed_because;
-use crate::server::caller::Caller;
-use crate::server::named::Named;
-use crate::server::named::Told;
+use crate::server::extract::JsonBody;
+use crate::server::extract::PathParams;
+use crate::server::impersonation::acting_as;
 use crate::server::operate::Order;
 use crate::server::operate::id_of;
 use crate::server::page::page_limit;
+use crate::server::principal::Principal;
 use crate::server::queues::check_not_own;
 use crate::server::shared::Shared;
 use crate::server::walk::Walk;
-use crate::wire::Problem;
-use crate::wire::views::BlockedCause;
-use crate::wire::views::HoldWord;
-use crate::wire::views::WorkflowWord;
 
 impl WorkflowFilter {
     fn check(&self) -> Result<(), Refused> {
@@ -64,21 +64,21 @@ impl WorkflowFilter {
 
 pub(crate) async fn bulk(
     State(shared): State<Shared>,
-    caller: Caller,
-    named: Named,
-    Told(request): Told<BulkRequest>,
+    principal: Principal,
+    extract: PathParams,
+    JsonBody(request): JsonBody<BulkRequest>,
 ) -> Answer {
     let BulkRequest { verb, filter, reason, redrive, cause, dry_run, after, limit } = request;
     filter.check()?;
     if verb == Verb::Void {
         return Err(Refused::misuse("verb", "is void, which is for one workflow: its positions are its own"));
     }
-    let client = acting_as(&shared.client, &caller, reason.as_deref())?;
+    let client = acting_as(&shared.client, &principal, reason.as_deref())?;
     let client = if dry_run { client.dry_run() } else { client };
     let request = OperateRequest { reason, dry_run, redrive, cause, ..Default::default() };
     let order = Order { verb, request };
     order.check()?;
-    let queue = client.queue(named.text("queue")?)?;
+    let queue = client.queue(extract.text("queue")?)?;
     if verb == Verb::Purge {
         check_not_own(&shared, queue.name())?;
     }

@@ -11,6 +11,9 @@ use crate::api::KeyQuery;
 use crate::api::RunScheduleRequest;
 use crate::api::RunScheduleResponse;
 use crate::api::SchedulePage;
+use crate::api::views::DefinitionView;
+use crate::api::views::KeyView;
+use crate::api::views::ScheduleView;
 use crate::error::OperationError;
 use crate::error::Unavailable;
 use crate::id::SequenceNumber;
@@ -20,18 +23,15 @@ use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::bytes_as;
 use crate::server::answer::json;
-use crate::server::behalf::acting_as;
-use crate::server::caller::Caller;
-use crate::server::named::Asked;
-use crate::server::named::Named;
-use crate::server::named::Told;
-use crate::server::named::required;
+use crate::server::extract::JsonBody;
+use crate::server::extract::PathParams;
+use crate::server::extract::QueryParams;
+use crate::server::extract::required;
+use crate::server::impersonation::acting_as;
 use crate::server::openapi;
 use crate::server::page::page_limit;
+use crate::server::principal::Principal;
 use crate::server::shared::Shared;
-use crate::wire::views::DefinitionView;
-use crate::wire::views::KeyView;
-use crate::wire::views::ScheduleView;
 
 /// The media type of plain text.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
@@ -71,34 +71,34 @@ pub(crate) async fn document() -> Response {
     bytes_as(StatusCode::OK, "application/json", openapi::document().to_vec())
 }
 
-pub(crate) async fn status(State(shared): State<Shared>, caller: Caller) -> Answer {
+pub(crate) async fn status(State(shared): State<Shared>, principal: Principal) -> Answer {
     let mut status = shared.host.status();
-    status.blocked.retain(|count| caller.reaches(&count.queue));
+    status.blocked.retain(|count| principal.reaches(&count.queue));
     json(&status)
 }
 
 pub(crate) async fn key(
     State(shared): State<Shared>,
-    caller: Caller,
-    Asked(query): Asked<KeyQuery>,
+    principal: Principal,
+    QueryParams(query): QueryParams<KeyQuery>,
 ) -> Answer {
     let has = |right: &Right| match &query.queue {
-        Some(queue) => caller.check(*right, Some(queue)).is_ok(),
-        None => caller.check_any(*right).is_ok(),
+        Some(queue) => principal.check(*right, Some(queue)).is_ok(),
+        None => principal.check_any(*right).is_ok(),
     };
     let rights = [Right::Send, Right::Listen, Right::Manage].into_iter().filter(has);
     json(&KeyView {
-        name: caller.name().to_owned(),
+        name: principal.name().to_owned(),
         is_needed: shared.keys.load().is_some(),
         rights: rights.map(|right| right.as_str().to_owned()).collect(),
-        reaches_all: caller.reaches_all(),
+        reaches_all: principal.reaches_all(),
     })
 }
 
-pub(crate) async fn definitions(State(shared): State<Shared>, caller: Caller) -> Answer {
+pub(crate) async fn definitions(State(shared): State<Shared>, principal: Principal) -> Answer {
     let mut definitions = shared.host.definitions();
     let all = definitions.len();
-    definitions.retain(|definition| caller.reaches(&definition.queue));
+    definitions.retain(|definition| principal.reaches(&definition.queue));
     // Its mistakes name files of queues that the caller may not reach.
     let problem = shared.host.reload_problem().filter(|_| definitions.len() == all);
     json(&DefinitionPage { definitions, problem })
@@ -109,15 +109,15 @@ pub(crate) async fn reload(State(shared): State<Shared>) -> Answer {
     json(&DefinitionPage { definitions: shared.host.definitions(), problem: shared.host.reload_problem() })
 }
 
-pub(crate) async fn schedules(State(shared): State<Shared>, caller: Caller) -> Answer {
+pub(crate) async fn schedules(State(shared): State<Shared>, principal: Principal) -> Answer {
     let mut schedules = shared.host.schedules().await?;
-    schedules.retain(|schedule| caller.reaches(&schedule.queue));
+    schedules.retain(|schedule| principal.reaches(&schedule.queue));
     json(&SchedulePage { schedules })
 }
 
-pub(crate) async fn rates(State(shared): State<Shared>, caller: Caller) -> Answer {
+pub(crate) async fn rates(State(shared): State<Shared>, principal: Principal) -> Answer {
     let mut rates = shared.host.rates();
-    rates.queues.retain(|rates| caller.reaches(&rates.queue));
+    rates.queues.retain(|rates| principal.reaches(&rates.queue));
     json(&rates)
 }
 
@@ -126,17 +126,17 @@ const RUN_BY: [&str; 2] = ["seriatim-run-by", "seriatim-run-reason"];
 
 pub(crate) async fn run_schedule(
     State(shared): State<Shared>,
-    caller: Caller,
-    named: Named,
-    Told(request): Told<RunScheduleRequest>,
+    principal: Principal,
+    extract: PathParams,
+    JsonBody(request): JsonBody<RunScheduleRequest>,
 ) -> Answer {
-    let (queue, schedule) = (named.queue()?, named.text("schedule")?);
+    let (queue, schedule) = (extract.queue()?, extract.text("schedule")?);
     let message = shared.host.scheduled_now(queue.name(), schedule)?;
     if request.dry_run {
         let effect = "the message of the schedule is sent now; its own ticks stay as they are".to_owned();
         return json(&RunScheduleResponse { effect, sequence_number: None, dry_run: true });
     }
-    let message = message.property(RUN_BY[0], caller.name());
+    let message = message.property(RUN_BY[0], principal.name());
     let why = match &request.reason {
         Some(reason) => format!("schedule {schedule}: {reason}"),
         None => format!("schedule {schedule}"),
@@ -145,7 +145,7 @@ pub(crate) async fn run_schedule(
         Some(reason) => message.property(RUN_BY[1], reason),
         None => message,
     };
-    let client = acting_as(&shared.client, &caller, Some(&why))?;
+    let client = acting_as(&shared.client, &principal, Some(&why))?;
     let receipt = client.queue(queue.name())?.run_schedule(message).await?;
     let sequence_number = receipt.sequence_number().map(SequenceNumber::get);
     let effect = match sequence_number {
@@ -157,12 +157,12 @@ pub(crate) async fn run_schedule(
 
 pub(crate) async fn backup(
     State(shared): State<Shared>,
-    caller: Caller,
-    Told(request): Told<BackupRequest>,
+    principal: Principal,
+    JsonBody(request): JsonBody<BackupRequest>,
 ) -> Answer {
     let name = required("path", request.path)?;
     let target = shared.host.backup_target(&name)?;
-    let made = acting_as(&shared.client, &caller, None)?.backup(&target).await;
+    let made = acting_as(&shared.client, &principal, None)?.backup(&target).await;
     let records = made.map_err(|error| match error {
         // It is the copy that failed; the engine goes on.
         OperationError::Unavailable(Unavailable::Stopped(fault)) => {

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::api::EventsQuery;
 use crate::api::MissedEvents;
+use crate::api::views::EventView;
 use crate::engine::Event;
 use crate::engine::Events;
 use crate::engine::Missed;
@@ -20,15 +21,14 @@ use crate::sas::Right;
 use crate::server::answer::Answer;
 use crate::server::answer::bytes_as;
 use crate::server::answer::to_json;
-use crate::server::caller::Caller;
-use crate::server::named::Asked;
+use crate::server::extract::QueryParams;
+use crate::server::principal::Principal;
 use crate::server::shared::Shared;
-use crate::wire::views::EventView;
 
 /// A listener.
 struct Listener {
     shared: Shared,
-    caller: Caller,
+    principal: Principal,
     queue: Option<QueueName>,
     events: Events,
     is_greeted: bool,
@@ -36,16 +36,16 @@ struct Listener {
 
 pub(crate) async fn listen(
     State(shared): State<Shared>,
-    caller: Caller,
-    Asked(query): Asked<EventsQuery>,
+    principal: Principal,
+    QueryParams(query): QueryParams<EventsQuery>,
 ) -> Answer {
     let queue = query.queue.map(QueueName::new).transpose()?;
     if let Some(queue) = &queue {
-        caller.check(Right::Listen, Some(queue.as_str()))?;
+        principal.check(Right::Listen, Some(queue.as_str()))?;
         shared.client.queue(queue)?.view().await?;
     }
     let events = shared.client.events();
-    let listener = Listener { shared, caller, queue, events, is_greeted: false };
+    let listener = Listener { shared, principal, queue, events, is_greeted: false };
     let lines = stream::unfold(listener, |mut listener| async move {
         let line = listener.next().await?;
         Some((Ok::<_, Infallible>(line), listener))
@@ -76,7 +76,7 @@ impl Listener {
     }
 
     fn is_wanted(&self, event: &Event) -> bool {
-        self.caller.reaches(event.queue.as_str())
+        self.principal.reaches(event.queue.as_str())
             && self.queue.as_ref().is_none_or(|queue| *queue == event.queue)
     }
 }

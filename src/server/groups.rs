@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use crate::api::WireTime;
+use crate::api::views::DeadLetterGroupView;
+use crate::api::views::DeadLetterGroupsView;
 use crate::engine::DeadLetterView;
 use crate::engine::Queue;
 use crate::limits;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
-use crate::server::named::Named;
-use crate::wire::WireTime;
-use crate::wire::views::DeadLetterGroupView;
-use crate::wire::views::DeadLetterGroupsView;
+use crate::server::extract::PathParams;
 
 /// Groups that an answer has at most: a person looks at them.
 const GROUPS_MAX: usize = 100;
 
-pub(crate) async fn list(named: Named) -> Answer {
-    json(&look(&named.queue()?).await?)
+pub(crate) async fn list(extract: PathParams) -> Answer {
+    json(&look(&extract.queue()?).await?)
 }
 
 async fn look(queue: &Queue) -> Result<DeadLetterGroupsView, Refused> {

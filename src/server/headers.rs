@@ -5,10 +5,10 @@ use http::HeaderName;
 use http::HeaderValue;
 use http::header;
 
+use crate::api::WireDuration;
+use crate::api::WireTime;
 use crate::error::Misuse;
 use crate::message::Message;
-use crate::wire::WireDuration;
-use crate::wire::WireTime;
 
 /// The headers of a message that is sent, and what they say.
 pub(crate) const HEADERS: &[(&str, &str)] = &[

@@ -2,15 +2,15 @@
 
 use crate::api::HistoryPage;
 use crate::api::HistoryQuery;
+use crate::api::views::HistoryView;
 use crate::server::answer::Answer;
 use crate::server::answer::json;
-use crate::server::named::Asked;
-use crate::server::named::Named;
+use crate::server::extract::PathParams;
+use crate::server::extract::QueryParams;
 use crate::server::page::page_limit;
-use crate::wire::views::HistoryView;
 
-pub(crate) async fn list(named: Named, Asked(query): Asked<HistoryQuery>) -> Answer {
-    let (queue, limit) = (named.queue()?, page_limit(query.limit)?);
+pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<HistoryQuery>) -> Answer {
+    let (queue, limit) = (extract.queue()?, page_limit(query.limit)?);
     let entries = match query.workflow {
         Some(id) => queue.workflow(id)?.history(query.before, limit).await?,
         None => queue.history(query.before, limit).await?,

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
+use crate::api::Problem;
+use crate::api::views::DefinitionView;
+use crate::api::views::RatesView;
+use crate::api::views::ScheduleView;
+use crate::api::views::StatusView;
 use crate::clock::Timestamp;
 use crate::engine::Client;
 use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::message::Message;
-use crate::wire::Problem;
-use crate::wire::views::DefinitionView;
-use crate::wire::views::RatesView;
-use crate::wire::views::ScheduleView;
-use crate::wire::views::StatusView;
 
 /// A message that stands still because its receivers announce less than it has.
 #[derive(Clone, Copy, Debug)]

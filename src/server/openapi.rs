@@ -10,6 +10,7 @@ use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::api::Problem;
 use crate::api::Verb;
 use crate::server::answer::PROBLEM_JSON;
 use crate::server::answer::to_json;
@@ -18,7 +19,6 @@ use crate::server::route::Gives;
 use crate::server::route::Need;
 use crate::server::route::Takes;
 use crate::server::routes::routes;
-use crate::wire::Problem;
 
 /// The document, as JSON. It never changes while the process runs.
 pub(crate) fn document() -> &'static [u8] {

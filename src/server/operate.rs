@@ -6,6 +6,10 @@ use crate::api::OperateRequest;
 use crate::api::OperateResponse;
 use crate::api::Verb;
 use crate::api::WorkflowQuery;
+use crate::api::plural::counted;
+use crate::api::plural::spanned;
+use crate::api::views::HoldWord;
+use crate::api::views::WorkflowEnvelope;
 use crate::engine::Hold;
 use crate::engine::HoldCause;
 use crate::engine::Workflow;
@@ -16,35 +20,31 @@ use crate::id::WorkflowId;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
-use crate::server::behalf::acting_as;
-use crate::server::caller::Caller;
-use crate::server::named::Asked;
-use crate::server::named::Named;
-use crate::server::named::Told;
-use crate::server::named::required;
+use crate::server::extract::JsonBody;
+use crate::server::extract::PathParams;
+use crate::server::extract::QueryParams;
+use crate::server::extract::required;
+use crate::server::impersonation::acting_as;
+use crate::server::principal::Principal;
 use crate::server::queues::check_not_own;
 use crate::server::shared::Shared;
 use crate::server::workflows::shown;
 use crate::server::workflows::view;
-use crate::wire::plural::counted;
-use crate::wire::plural::spanned;
-use crate::wire::views::HoldWord;
-use crate::wire::views::WorkflowEnvelope;
 
 pub(crate) async fn operate(
     State(shared): State<Shared>,
-    caller: Caller,
-    named: Named,
-    Asked(query): Asked<WorkflowQuery>,
-    Told(request): Told<OperateRequest>,
+    principal: Principal,
+    extract: PathParams,
+    QueryParams(query): QueryParams<WorkflowQuery>,
+    JsonBody(request): JsonBody<OperateRequest>,
 ) -> Answer {
-    let verb = verb(&named)?;
+    let verb = verb(&extract)?;
     let order = Order { verb, request };
     order.check()?;
     let dry_run = order.request.dry_run;
-    let client = acting_as(&shared.client, &caller, order.request.reason.as_deref())?;
+    let client = acting_as(&shared.client, &principal, order.request.reason.as_deref())?;
     let client = if dry_run { client.dry_run() } else { client };
-    let queue = client.queue(named.text("queue")?)?;
+    let queue = client.queue(extract.text("queue")?)?;
     let workflow = queue.workflow(&query.id)?;
     if verb == Verb::Purge {
         check_not_own(&shared, queue.name())?;
@@ -79,8 +79,8 @@ fn explained(refused: Refused, before: Option<&WorkflowView>) -> Refused {
     }
 }
 
-fn verb(named: &Named) -> Result<Verb, Refused> {
-    let text = named.text("verb")?;
+fn verb(extract: &PathParams) -> Result<Verb, Refused> {
+    let text = extract.text("verb")?;
     let unknown = || {
         let known = "hold, resume, retry, skip, release_lock, void, skip_gap and purge";
         Refused::new("route_not_found", format!("{text:?} is not one of {known}"))
@@ -148,17 +148,17 @@ impl Order {
             }
             (Verb::SkipGap, _) => gap_skipped(view),
             (Verb::Purge, _) => {
-                let (aside, dead) = (view.set_aside, counted(view.dead_letters, "dead letter"));
+                let (aside, dead_letters) = (view.set_aside, counted(view.dead_letters, "dead letter"));
                 let waiting = counted(waiting, "message");
-                format!("up to {waiting}, {aside} set aside and {dead} are removed")
+                format!("up to {waiting}, {aside} set aside and {dead_letters} are removed")
             }
         }
     }
 
     fn resumed(&self, view: &WorkflowView) -> String {
-        let dead = counted(view.dead_letters, "dead letter");
+        let dead_letters = counted(view.dead_letters, "dead letter");
         if self.request.redrive {
-            return format!("up to {dead} put back in place, then the workflow is resumed");
+            return format!("up to {dead_letters} put back in place, then the workflow is resumed");
         }
         let wanted = self.request.cause.map(HoldWord::kind);
         let is_lifted = |hold: &&Hold| wanted.is_none_or(|kind| hold.cause.kind() == kind);
@@ -168,7 +168,7 @@ impl Order {
             return format!("this cause is lifted; the workflow stays held: {}", causes.join(", "));
         }
         let exhausted = lifted.iter().find_map(|hold| match hold.cause {
-            HoldCause::Spent(number) => Some(number),
+            HoldCause::Exhausted(number) => Some(number),
             _ => None,
         });
         match exhausted {

@@ -6,25 +6,25 @@ use crate::api::CancelQuery;
 use crate::api::MessagePage;
 use crate::api::MessagesQuery;
 use crate::api::RescheduleRequest;
+use crate::api::WireTime;
+use crate::api::views::MessageEnvelope;
 use crate::engine::MessageView;
 use crate::id::SequenceNumber;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
 use crate::server::answer::no_content;
-use crate::server::behalf::acting_as;
-use crate::server::caller::Caller;
-use crate::server::named::Asked;
-use crate::server::named::Named;
-use crate::server::named::Told;
+use crate::server::extract::JsonBody;
+use crate::server::extract::PathParams;
+use crate::server::extract::QueryParams;
+use crate::server::impersonation::acting_as;
 use crate::server::page::page_limit;
+use crate::server::principal::Principal;
 use crate::server::search::Wanted;
 use crate::server::search::search;
 use crate::server::shared::Shared;
-use crate::wire::WireTime;
-use crate::wire::views::MessageEnvelope;
 
-pub(crate) async fn list(named: Named, Asked(query): Asked<MessagesQuery>) -> Answer {
+pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<MessagesQuery>) -> Answer {
     let wanted = Wanted {
         property: query.property.as_deref().map(Wanted::read_property).transpose()?,
         message_id: query.message_id,
@@ -32,16 +32,16 @@ pub(crate) async fn list(named: Named, Asked(query): Asked<MessagesQuery>) -> An
         correlation_id: query.correlation_id,
     };
     if wanted.is_narrow() {
-        let (views, next) = search(&named.queue()?, query.from, page_limit(query.limit)?, &wanted).await?;
+        let (views, next) = search(&extract.queue()?, query.from, page_limit(query.limit)?, &wanted).await?;
         return json(&MessagePage::show(&views, next));
     }
-    let views = named.queue()?.peek(SequenceNumber::new(query.from), page_limit(query.limit)?).await?;
+    let views = extract.queue()?.peek(SequenceNumber::new(query.from), page_limit(query.limit)?).await?;
     let next = views.last().map(|last| last.sequence_number.get() + 1);
     json(&MessagePage::show(&views, next))
 }
 
-pub(crate) async fn look(named: Named) -> Answer {
-    let (queue, number) = (named.queue()?, named.number()?);
+pub(crate) async fn look(extract: PathParams) -> Answer {
+    let (queue, number) = (extract.queue()?, extract.number()?);
     let found = queue.peek(number, 1).await?;
     if let Some(view) = found.first().filter(|view| view.sequence_number == number) {
         return json(&MessageEnvelope::show(view));
@@ -57,12 +57,12 @@ pub(crate) async fn look(named: Named) -> Answer {
 
 pub(crate) async fn cancel(
     State(shared): State<Shared>,
-    caller: Caller,
-    named: Named,
-    Asked(query): Asked<CancelQuery>,
+    principal: Principal,
+    extract: PathParams,
+    QueryParams(query): QueryParams<CancelQuery>,
 ) -> Answer {
-    let client = acting_as(&shared.client, &caller, None)?;
-    let (queue, number) = (client.queue(named.text("queue")?)?, named.number()?);
+    let client = acting_as(&shared.client, &principal, None)?;
+    let (queue, number) = (client.queue(extract.text("queue")?)?, extract.number()?);
     match query.void {
         true => queue.cancel_and_void(number).await?,
         false => queue.cancel(number).await?,
@@ -72,11 +72,11 @@ pub(crate) async fn cancel(
 
 pub(crate) async fn reschedule(
     State(shared): State<Shared>,
-    caller: Caller,
-    named: Named,
-    Told(request): Told<RescheduleRequest>,
+    principal: Principal,
+    extract: PathParams,
+    JsonBody(request): JsonBody<RescheduleRequest>,
 ) -> Answer {
-    let client = acting_as(&shared.client, &caller, None)?;
-    client.queue(named.text("queue")?)?.reschedule(named.number()?, request.at.0).await?;
+    let client = acting_as(&shared.client, &principal, None)?;
+    client.queue(extract.text("queue")?)?.reschedule(extract.number()?, request.at.0).await?;
     no_content()
 }

@@ -7,6 +7,8 @@ use crate::api::PageQuery;
 use crate::api::PurgeRequest;
 use crate::api::PurgeResponse;
 use crate::api::QueuePage;
+use crate::api::options::OptionsEnvelope;
+use crate::api::views::QueueEnvelope;
 use crate::engine::QueueView;
 use crate::error::QueueRefusal;
 use crate::id::QueueName;
@@ -15,22 +17,20 @@ use crate::server::answer::Refused;
 use crate::server::answer::json;
 use crate::server::answer::json_as;
 use crate::server::answer::no_content;
-use crate::server::behalf::acting_as;
-use crate::server::caller::Caller;
-use crate::server::named::Asked;
-use crate::server::named::Named;
-use crate::server::named::Told;
-use crate::server::named::required;
+use crate::server::extract::JsonBody;
+use crate::server::extract::PathParams;
+use crate::server::extract::QueryParams;
+use crate::server::extract::required;
+use crate::server::impersonation::acting_as;
 use crate::server::page::page_limit;
-use crate::server::shared::House;
+use crate::server::principal::Principal;
+use crate::server::shared::AppState;
 use crate::server::shared::Shared;
-use crate::wire::options::OptionsEnvelope;
-use crate::wire::views::QueueEnvelope;
 
 pub(crate) async fn list(
     State(shared): State<Shared>,
-    caller: Caller,
-    Asked(page): Asked<PageQuery>,
+    principal: Principal,
+    QueryParams(page): QueryParams<PageQuery>,
 ) -> Answer {
     let limit = page_limit(page.limit)?;
     let mut after = page.after.map(QueueName::new).transpose()?;
@@ -40,7 +40,7 @@ pub(crate) async fn list(
         let is_last = views.len() < limit;
         for view in views {
             after = Some(view.name.clone());
-            if caller.reaches(view.name.as_str()) {
+            if principal.reaches(view.name.as_str()) {
                 queues.push(shown(&shared, &view));
             }
             if queues.len() == limit {
@@ -54,14 +54,14 @@ pub(crate) async fn list(
     }
 }
 
-pub(crate) async fn look(State(shared): State<Shared>, named: Named) -> Answer {
-    json(&shown(&shared, &named.queue()?.view().await?))
+pub(crate) async fn look(State(shared): State<Shared>, extract: PathParams) -> Answer {
+    json(&shown(&shared, &extract.queue()?.view().await?))
 }
 
 /// A queue, with what the daemon knows of it.
-fn shown(house: &House, view: &QueueView) -> QueueEnvelope {
+fn shown(app_state: &AppState, view: &QueueView) -> QueueEnvelope {
     let mut shown = QueueEnvelope::show(view);
-    if let Some(definition) = house.host.definition_of(&view.name) {
+    if let Some(definition) = app_state.host.definition_of(&view.name) {
         shown.definition = Some(definition.file);
         shown.redact = definition.redact;
         shown.paused = (!definition.handlers.is_empty()).then_some(definition.paused);
@@ -75,14 +75,14 @@ fn shown(house: &House, view: &QueueView) -> QueueEnvelope {
 
 pub(crate) async fn put(
     State(shared): State<Shared>,
-    caller: Caller,
-    named: Named,
-    Told(options): Told<OptionsEnvelope>,
+    principal: Principal,
+    extract: PathParams,
+    JsonBody(options): JsonBody<OptionsEnvelope>,
 ) -> Answer {
-    let queue = named.queue()?;
+    let queue = extract.queue()?;
     check_not_defined(&shared, queue.name())?;
     let options = options.read()?;
-    let client = acting_as(&shared.client, &caller, None)?;
+    let client = acting_as(&shared.client, &principal, None)?;
     let existed = queue.view().await.is_ok();
     let status = match client.create_queue(queue.name(), options.clone()).await {
         Ok(_) if existed => StatusCode::OK,
@@ -96,16 +96,20 @@ pub(crate) async fn put(
     Ok(json_as(status, &shown(&shared, &queue.view().await?)))
 }
 
-pub(crate) async fn delete(State(shared): State<Shared>, caller: Caller, named: Named) -> Answer {
-    let queue = named.queue()?;
+pub(crate) async fn delete(
+    State(shared): State<Shared>,
+    principal: Principal,
+    extract: PathParams,
+) -> Answer {
+    let queue = extract.queue()?;
     check_not_defined(&shared, queue.name())?;
-    acting_as(&shared.client, &caller, None)?.delete_queue(queue.name()).await?;
+    acting_as(&shared.client, &principal, None)?.delete_queue(queue.name()).await?;
     no_content()
 }
 
 /// What a file defines is changed in that file.
-fn check_not_defined(house: &House, queue: &QueueName) -> Result<(), Refused> {
-    match house.host.definition_of(queue) {
+fn check_not_defined(app_state: &AppState, queue: &QueueName) -> Result<(), Refused> {
+    match app_state.host.definition_of(queue) {
         None => Ok(()),
         Some(definition) => {
             let detail =
@@ -116,8 +120,8 @@ fn check_not_defined(house: &House, queue: &QueueName) -> Result<(), Refused> {
 }
 
 /// What the daemon keeps for itself is not emptied: schedules would end with their messages.
-pub(crate) fn check_not_own(house: &House, queue: &QueueName) -> Result<(), Refused> {
-    match house.host.is_own(queue) {
+pub(crate) fn check_not_own(app_state: &AppState, queue: &QueueName) -> Result<(), Refused> {
+    match app_state.host.is_own(queue) {
         false => Ok(()),
         true => {
             let detail = format!(
@@ -131,11 +135,11 @@ pub(crate) fn check_not_own(house: &House, queue: &QueueName) -> Result<(), Refu
 
 pub(crate) async fn purge(
     State(shared): State<Shared>,
-    caller: Caller,
-    named: Named,
-    Told(request): Told<PurgeRequest>,
+    principal: Principal,
+    extract: PathParams,
+    JsonBody(request): JsonBody<PurgeRequest>,
 ) -> Answer {
-    let queue = named.queue()?;
+    let queue = extract.queue()?;
     check_not_own(&shared, queue.name())?;
     let counts = queue.view().await?.counts;
     if request.dry_run {
@@ -144,21 +148,30 @@ pub(crate) async fn purge(
         return json(&PurgeResponse { purged: counts.stored() - counts.locked, dry_run: true });
     }
     let reason = required("reason", request.reason)?;
-    let client = acting_as(&shared.client, &caller, Some(&reason))?;
+    let client = acting_as(&shared.client, &principal, Some(&reason))?;
     let purged = client.queue(queue.name())?.purge().await?;
     json(&PurgeResponse { purged, dry_run: false })
 }
 
-pub(crate) async fn pause(State(shared): State<Shared>, caller: Caller, named: Named) -> Answer {
-    set_paused(&shared, &caller, &named, true).await
+pub(crate) async fn pause(State(shared): State<Shared>, principal: Principal, extract: PathParams) -> Answer {
+    set_paused(&shared, &principal, &extract, true).await
 }
 
-pub(crate) async fn resume(State(shared): State<Shared>, caller: Caller, named: Named) -> Answer {
-    set_paused(&shared, &caller, &named, false).await
+pub(crate) async fn resume(
+    State(shared): State<Shared>,
+    principal: Principal,
+    extract: PathParams,
+) -> Answer {
+    set_paused(&shared, &principal, &extract, false).await
 }
 
-async fn set_paused(house: &House, caller: &Caller, named: &Named, paused: bool) -> Answer {
-    let client = acting_as(&house.client, caller, None)?;
-    house.host.set_paused(&client, named.queue()?.name(), paused).await?;
+async fn set_paused(
+    app_state: &AppState,
+    principal: &Principal,
+    extract: &PathParams,
+    paused: bool,
+) -> Answer {
+    let client = acting_as(&app_state.client, principal, None)?;
+    app_state.host.set_paused(&client, extract.queue()?.name(), paused).await?;
     no_content()
 }

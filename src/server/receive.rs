@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use axum::extract::State;
 
+use crate::api::DeliveryEnvelope;
 use crate::api::ReceiveDeferredRequest;
 use crate::api::ReceiveRequest;
 use crate::api::ReceiveResponse;
+use crate::api::WireDuration;
+use crate::api::WireTime;
 use crate::clock::Timestamp;
 use crate::engine::Delivery;
 use crate::engine::DeliveryId;
@@ -19,13 +22,10 @@ use crate::queue::Order;
 use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
-use crate::server::named::Named;
-use crate::server::named::Told;
+use crate::server::extract::JsonBody;
+use crate::server::extract::PathParams;
 use crate::server::shared::Shared;
 use crate::token::LockToken;
-use crate::wire::DeliveryEnvelope;
-use crate::wire::WireDuration;
-use crate::wire::WireTime;
 
 /// A message on its way out, its handle let go of: from now on its ID settles it, or the token of its run.
 struct Handed {
@@ -51,10 +51,10 @@ impl Handed {
 
 pub(crate) async fn receive(
     State(shared): State<Shared>,
-    named: Named,
-    Told(request): Told<ReceiveRequest>,
+    extract: PathParams,
+    JsonBody(request): JsonBody<ReceiveRequest>,
 ) -> Answer {
-    let queue = named.queue()?;
+    let queue = extract.queue()?;
     let max = match request.max.unwrap_or(1) {
         0 => return Err(Refused::misuse("max", "is zero, and a receive takes one message at least")),
         max => max.min(limits::RECEIVE_MAX),
@@ -77,8 +77,11 @@ pub(crate) async fn receive(
     json(&ReceiveResponse { run, deliveries: show(&queue, handed, request.state).await? })
 }
 
-pub(crate) async fn receive_deferred(named: Named, Told(request): Told<ReceiveDeferredRequest>) -> Answer {
-    let queue = named.queue()?;
+pub(crate) async fn receive_deferred(
+    extract: PathParams,
+    JsonBody(request): JsonBody<ReceiveDeferredRequest>,
+) -> Answer {
+    let queue = extract.queue()?;
     let numbers: Vec<SequenceNumber> =
         request.sequence_numbers.into_iter().map(SequenceNumber::new).collect();
     let handed = queue.receive_deferred(&numbers).await?.into_iter().map(Handed::keep).collect();

@@ -59,15 +59,23 @@ use crate::api::WorkflowMessagesQuery;
 use crate::api::WorkflowPage;
 use crate::api::WorkflowQuery;
 use crate::api::WorkflowsQuery;
+use crate::api::options::OptionsEnvelope;
+use crate::api::views::DeadLetterGroupsView;
+use crate::api::views::KeyView;
+use crate::api::views::MessageEnvelope;
+use crate::api::views::QueueEnvelope;
+use crate::api::views::RatesView;
+use crate::api::views::StatusView;
+use crate::api::views::WorkflowEnvelope;
 use crate::server::answer::Refused;
 use crate::server::audit;
+use crate::server::authorize::authorize;
 use crate::server::blocked;
 use crate::server::bulk;
 use crate::server::daemon;
-use crate::server::dead;
+use crate::server::dead_letters;
 use crate::server::events;
 use crate::server::groups;
-use crate::server::guard::guard;
 use crate::server::headers::HEADERS;
 use crate::server::history;
 use crate::server::operate;
@@ -83,14 +91,6 @@ use crate::server::send;
 use crate::server::settle;
 use crate::server::shared::Shared;
 use crate::server::workflows;
-use crate::wire::options::OptionsEnvelope;
-use crate::wire::views::DeadLetterGroupsView;
-use crate::wire::views::KeyView;
-use crate::wire::views::MessageEnvelope;
-use crate::wire::views::QueueEnvelope;
-use crate::wire::views::RatesView;
-use crate::wire::views::StatusView;
-use crate::wire::views::WorkflowEnvelope;
 
 const OK: StatusCode = StatusCode::OK;
 const CREATED: StatusCode = StatusCode::CREATED;
@@ -332,7 +332,7 @@ fn looking() -> Vec<Route> {
             .for_listeners()
             .asks::<HistoryQuery>()
             .gives::<HistoryPage>(OK, "A page of what the queue remembers"),
-        get("/v1/queues/{queue}/dead_letters", "Lists dead letters", dead::list)
+        get("/v1/queues/{queue}/dead_letters", "Lists dead letters", dead_letters::list)
             .for_listeners()
             .asks::<DeadLettersQuery>()
             .gives::<DeadLetterPage>(OK, "A page of dead letters"),
@@ -351,15 +351,23 @@ fn operating() -> Vec<Route> {
         post("/v1/queues/{queue}/operate", "Operates on all workflows a filter finds", bulk::bulk)
             .takes::<BulkRequest>()
             .gives::<BulkResponse>(OK, "What was done, and where to go on"),
-        post("/v1/queues/{queue}/dead_letters/{number}/redrive", "Puts a dead letter back", dead::redrive)
-            .takes::<RedriveRequest>()
-            .gives::<RedriveResponse>(OK, "How it came back"),
-        post("/v1/queues/{queue}/dead_letters/redrive", "Puts dead letters back", dead::redrive_many)
+        post(
+            "/v1/queues/{queue}/dead_letters/{number}/redrive",
+            "Puts a dead letter back",
+            dead_letters::redrive,
+        )
+        .takes::<RedriveRequest>()
+        .gives::<RedriveResponse>(OK, "How it came back"),
+        post("/v1/queues/{queue}/dead_letters/redrive", "Puts dead letters back", dead_letters::redrive_many)
             .takes::<RedriveManyRequest>()
             .gives::<RedriveManyResponse>(OK, "Which came back, and where to go on"),
-        post("/v1/queues/{queue}/dead_letters/purge", "Removes all dead letters for good", dead::purge)
-            .takes::<PurgeRequest>()
-            .gives::<PurgeResponse>(OK, "How many were removed"),
+        post(
+            "/v1/queues/{queue}/dead_letters/purge",
+            "Removes all dead letters for good",
+            dead_letters::purge,
+        )
+        .takes::<PurgeRequest>()
+        .gives::<PurgeResponse>(OK, "How many were removed"),
     ]
 }
 
@@ -373,7 +381,7 @@ pub(crate) fn router(shared: &Shared) -> Router {
     let mut router = Router::new();
     for Route { facts, handler } in routes() {
         let (path, facts) = (facts.path, Arc::new(facts));
-        let guarded = handler.layer(from_fn_with_state((shared.clone(), facts), guard));
+        let guarded = handler.layer(from_fn_with_state((shared.clone(), facts), authorize));
         router = router.route(path, guarded);
     }
     router.fallback(nothing_here).method_not_allowed_fallback(not_this_method).with_state(shared.clone())

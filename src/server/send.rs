@@ -10,6 +10,7 @@ use sha2::Digest;
 use sha2::Sha256;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::api::Problem;
 use crate::api::ReceiptStatus;
 use crate::api::ReceiptView;
 use crate::api::SendQuery;
@@ -26,16 +27,15 @@ use crate::server::batch::Batch;
 use crate::server::batch::Lines;
 use crate::server::batch::read_line;
 use crate::server::batch::write_receipt;
-use crate::server::behalf::acting_as;
-use crate::server::behalf::send_once;
-use crate::server::caller::Caller;
+use crate::server::extract::PathParams;
+use crate::server::extract::QueryParams;
+use crate::server::extract::media_type;
 use crate::server::headers::message_of;
-use crate::server::named::Asked;
-use crate::server::named::Named;
-use crate::server::named::media_type;
+use crate::server::impersonation::acting_as;
+use crate::server::impersonation::send_once;
 use crate::server::outbox::outbox;
+use crate::server::principal::Principal;
 use crate::server::shared::Shared;
-use crate::wire::Problem;
 
 /// The media types of bodies with one message a line.
 pub(crate) const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
@@ -45,12 +45,12 @@ const ONCE: &str = "idempotency-key";
 
 pub(crate) async fn send(
     State(shared): State<Shared>,
-    caller: Caller,
-    named: Named,
-    Asked(query): Asked<SendQuery>,
+    principal: Principal,
+    extract: PathParams,
+    QueryParams(query): QueryParams<SendQuery>,
     request: Request,
 ) -> Answer {
-    let queue = acting_as(&shared.client, &caller, None)?.queue(named.text("queue")?)?;
+    let queue = acting_as(&shared.client, &principal, None)?.queue(extract.text("queue")?)?;
     let (parts, body) = request.into_parts();
     let has_lines = media_type(&parts.headers)
         .is_some_and(|media_type| LINES.iter().any(|line| line.eq_ignore_ascii_case(media_type)));

@@ -19,8 +19,8 @@ use crate::inbound::accept::accept_streams;
 use crate::inbound::accept::listen;
 use crate::inbound::accept::wait_after;
 use crate::inbound::connection::Connections;
-use crate::inbound::patience::Patience;
 use crate::inbound::places::Places;
+use crate::inbound::timeouts::Timeouts;
 use crate::inbound::tls::TlsError;
 use crate::inbound::tls::TlsFiles;
 use crate::limits;
@@ -29,7 +29,7 @@ use crate::server::answer::Refused;
 use crate::server::host::Host;
 use crate::server::host::Place;
 use crate::server::routes::router;
-use crate::server::shared::House;
+use crate::server::shared::AppState;
 use crate::server::shared::Shared;
 use crate::server::socket::Socket;
 
@@ -49,7 +49,7 @@ pub(crate) struct ServerOptions {
     /// How many of them may come from one other machine.
     pub(crate) connections_per_address_max: usize,
     /// How long it waits for the other side.
-    pub(crate) patience: Patience,
+    pub(crate) timeouts: Timeouts,
 }
 
 impl ServerOptions {
@@ -62,7 +62,7 @@ impl ServerOptions {
             tls: None,
             connections_max: limits::HTTP_CONNECTIONS_MAX,
             connections_per_address_max: limits::HTTP_CONNECTIONS_PER_ADDRESS_MAX,
-            patience: Patience::default(),
+            timeouts: Timeouts::default(),
         }
     }
 }
@@ -105,13 +105,13 @@ pub(crate) enum ServerError {
 
 /// Changes who may come in while a server runs.
 #[derive(Clone)]
-pub(crate) struct Doorkeeper {
+pub(crate) struct CredentialReloader {
     address: SocketAddr,
     tls: Arc<ArcSwapOption<ServerConfig>>,
     shared: Shared,
 }
 
-impl Doorkeeper {
+impl CredentialReloader {
     /// Takes other keys, and reads the certificate again. Connections that are open keep the certificate they have; keys
     /// are asked for with every request.
     pub(crate) fn change(&self, keys: Option<Keys>, tls: Option<&TlsFiles>) -> Result<(), ServerError> {
@@ -175,7 +175,7 @@ impl Server {
             ),
         };
         let places = Arc::new(Places::new(options.connections_max, options.connections_per_address_max));
-        let shared = Arc::new(House::new(client, place, host, options.keys, options.patience));
+        let shared = Arc::new(AppState::new(client, place, host, options.keys, options.timeouts));
         let tls = Arc::new(ArcSwapOption::new(tls));
         Ok(Server { listener, address, socket, tls, places, shared, mount: Box::new(|api| api) })
     }
@@ -191,8 +191,8 @@ impl Server {
     }
 
     /// Who changes the keys and the certificate while it runs.
-    pub(crate) fn doorkeeper(&self) -> Doorkeeper {
-        Doorkeeper { address: self.address, tls: self.tls.clone(), shared: self.shared.clone() }
+    pub(crate) fn credential_reloader(&self) -> CredentialReloader {
+        CredentialReloader { address: self.address, tls: self.tls.clone(), shared: self.shared.clone() }
     }
 
     /// Serves until `stopping` is set; then who waits for work is told that there is none, requests end, and so do
@@ -200,7 +200,7 @@ impl Server {
     pub(crate) async fn run(self, stopping: CancellationToken) {
         let Server { listener, socket, tls, places, shared, mount, .. } = self;
         let router = mount(router(&shared));
-        let connections = Connections::new(router, refuse_head, shared.patience, shared.stopping.clone());
+        let connections = Connections::new(router, refuse_head, shared.timeouts, shared.stopping.clone());
         tokio::join!(
             accept_streams(listener, &tls, &places, &connections, &stopping),
             accept_locally(socket, &places, &connections, &stopping),

@@ -13,9 +13,16 @@ use crate::api::CompletedDelivery;
 use crate::api::DeadLetterRequest;
 use crate::api::DeferRequest;
 use crate::api::NextEnding;
+use crate::api::OutcomeEnvelope;
+use crate::api::Problem;
 use crate::api::ReceiptView;
 use crate::api::RenewResponse;
+use crate::api::SendEnvelope;
 use crate::api::SettleRunRequest;
+use crate::api::WireDuration;
+use crate::api::WireProperty;
+use crate::api::WireTime;
+use crate::api::read_properties;
 use crate::engine::Abandon;
 use crate::engine::Completion;
 use crate::engine::DeliveryId;
@@ -26,39 +33,37 @@ use crate::server::answer::Answer;
 use crate::server::answer::Refused;
 use crate::server::answer::json;
 use crate::server::answer::no_content;
-use crate::server::caller::Caller;
-use crate::server::named::Named;
-use crate::server::named::Told;
-use crate::server::named::required;
-use crate::server::shared::House;
+use crate::server::extract::JsonBody;
+use crate::server::extract::PathParams;
+use crate::server::extract::required;
+use crate::server::principal::Principal;
+use crate::server::shared::AppState;
 use crate::server::shared::Shared;
 use crate::token::LockToken;
-use crate::wire::OutcomeEnvelope;
-use crate::wire::Problem;
-use crate::wire::SendEnvelope;
-use crate::wire::WireDuration;
-use crate::wire::WireProperty;
-use crate::wire::WireTime;
-use crate::wire::read_properties;
 
 impl CompleteRequest {
     /// The completion. Who settles may not send everywhere: each queue is asked for.
-    fn read(self, house: &House, caller: &Caller) -> Result<Completion, Refused> {
+    fn read(self, app_state: &AppState, principal: &Principal) -> Result<Completion, Refused> {
         for envelope in &self.send {
             if let Some(queue) = &envelope.queue {
-                caller.check_send(&QueueName::new(queue)?)?;
+                principal.check_send(&QueueName::new(queue)?)?;
             }
         }
         let CompleteRequest { state, state_base64, clear_state, send } = self;
         let outcome = OutcomeEnvelope { state, state_base64, clear_state, send, ..Default::default() };
-        let place = |queue: &str, message| house.place.place(&QueueName::new(queue)?, message);
+        let place = |queue: &str, message| app_state.place.place(&QueueName::new(queue)?, message);
         Ok(outcome.completion(place)?)
     }
 }
 
 impl AbandonRequest {
-    fn read(self, house: &House, queue: &QueueName, delivery_count: Option<u32>) -> Result<Ending, Refused> {
-        let own = || delivery_count.and_then(|count| house.place.retry_delay(queue, count));
+    fn read(
+        self,
+        app_state: &AppState,
+        queue: &QueueName,
+        delivery_count: Option<u32>,
+    ) -> Result<Ending, Refused> {
+        let own = || delivery_count.and_then(|count| app_state.place.retry_delay(queue, count));
         let abandon = match (self.retry_after, self.retry_at) {
             (Some(_), Some(_)) => {
                 return Err(Refused::misuse("retry_at", "is given together with retry_after"));
@@ -76,8 +81,8 @@ impl AbandonRequest {
 }
 
 impl DeferRequest {
-    fn read(self, house: &House, queue: &QueueName) -> Ending {
-        Ending::defer(self.until.map(|until| until.0), house.place.defer_delay(queue))
+    fn read(self, app_state: &AppState, queue: &QueueName) -> Ending {
+        Ending::defer(self.until.map(|until| until.0), app_state.place.defer_delay(queue))
     }
 }
 
@@ -88,8 +93,8 @@ impl DeadLetterRequest {
     }
 }
 
-fn delivery(named: &Named) -> Result<DeliveryId, Refused> {
-    Ok(named.text("delivery")?.parse()?)
+fn delivery(extract: &PathParams) -> Result<DeliveryId, Refused> {
+    Ok(extract.text("delivery")?.parse()?)
 }
 
 fn told(receipts: Vec<Receipt>) -> Answer {
@@ -101,20 +106,20 @@ fn told(receipts: Vec<Receipt>) -> Answer {
 
 pub(crate) async fn complete(
     State(shared): State<Shared>,
-    caller: Caller,
-    named: Named,
-    Told(request): Told<CompleteRequest>,
+    principal: Principal,
+    extract: PathParams,
+    JsonBody(request): JsonBody<CompleteRequest>,
 ) -> Answer {
-    let (queue, id) = (named.queue()?, delivery(&named)?);
-    told(queue.kept().complete(id, request.read(&shared, &caller)?).await?)
+    let (queue, id) = (extract.queue()?, delivery(&extract)?);
+    told(queue.kept().complete(id, request.read(&shared, &principal)?).await?)
 }
 
 pub(crate) async fn abandon(
     State(shared): State<Shared>,
-    named: Named,
-    Told(request): Told<AbandonRequest>,
+    extract: PathParams,
+    JsonBody(request): JsonBody<AbandonRequest>,
 ) -> Answer {
-    let (queue, id) = (named.queue()?, delivery(&named)?);
+    let (queue, id) = (extract.queue()?, delivery(&extract)?);
     let ending = request.read(&shared, queue.name(), Some(id.delivery_count))?;
     queue.kept().end(id, ending).await?;
     no_content()
@@ -122,31 +127,37 @@ pub(crate) async fn abandon(
 
 pub(crate) async fn defer(
     State(shared): State<Shared>,
-    named: Named,
-    Told(request): Told<DeferRequest>,
+    extract: PathParams,
+    JsonBody(request): JsonBody<DeferRequest>,
 ) -> Answer {
-    let (queue, id) = (named.queue()?, delivery(&named)?);
+    let (queue, id) = (extract.queue()?, delivery(&extract)?);
     queue.kept().end(id, request.read(&shared, queue.name())).await?;
     no_content()
 }
 
-pub(crate) async fn dead_letter(named: Named, Told(request): Told<DeadLetterRequest>) -> Answer {
-    named.queue()?.kept().end(delivery(&named)?, request.read()?).await?;
+pub(crate) async fn dead_letter(
+    extract: PathParams,
+    JsonBody(request): JsonBody<DeadLetterRequest>,
+) -> Answer {
+    extract.queue()?.kept().end(delivery(&extract)?, request.read()?).await?;
     no_content()
 }
 
-pub(crate) async fn release(named: Named) -> Answer {
-    named.queue()?.kept().end(delivery(&named)?, Ending::Release).await?;
+pub(crate) async fn release(extract: PathParams) -> Answer {
+    extract.queue()?.kept().end(delivery(&extract)?, Ending::Release).await?;
     no_content()
 }
 
-pub(crate) async fn renew(named: Named) -> Answer {
-    let until = named.queue()?.kept().renew(delivery(&named)?.lock_token()).await?;
+pub(crate) async fn renew(extract: PathParams) -> Answer {
+    let until = extract.queue()?.kept().renew(delivery(&extract)?.lock_token()).await?;
     json(&RenewResponse { locked_until: WireTime(until) })
 }
 
-pub(crate) async fn complete_many(named: Named, Told(request): Told<CompleteManyRequest>) -> Answer {
-    let queue = named.queue()?;
+pub(crate) async fn complete_many(
+    extract: PathParams,
+    JsonBody(request): JsonBody<CompleteManyRequest>,
+) -> Answer {
+    let queue = extract.queue()?;
     let read: Vec<_> = request.deliveries.iter().map(|text| text.parse::<DeliveryId>()).collect();
     let ids: Vec<DeliveryId> = read.iter().filter_map(|id| id.as_ref().ok()).copied().collect();
     let mut completed = queue.kept().complete_all(&ids).await?.into_iter();
@@ -165,19 +176,19 @@ pub(crate) async fn complete_many(named: Named, Told(request): Told<CompleteMany
     json(&answer)
 }
 
-fn run(named: &Named) -> Result<LockToken, Refused> {
-    Ok(named.text("run")?.parse()?)
+fn run(extract: &PathParams) -> Result<LockToken, Refused> {
+    Ok(extract.text("run")?.parse()?)
 }
 
 pub(crate) async fn settle_run(
     State(shared): State<Shared>,
-    caller: Caller,
-    named: Named,
-    Told(request): Told<SettleRunRequest>,
+    principal: Principal,
+    extract: PathParams,
+    JsonBody(request): JsonBody<SettleRunRequest>,
 ) -> Answer {
-    let (queue, token) = (named.queue()?, run(&named)?);
+    let (queue, token) = (extract.queue()?, run(&extract)?);
     let SettleRunRequest { completed, state, state_base64, clear_state, send, next } = request;
-    let completion = CompleteRequest { state, state_base64, clear_state, send }.read(&shared, &caller)?;
+    let completion = CompleteRequest { state, state_base64, clear_state, send }.read(&shared, &principal)?;
     let next = match next {
         None => None,
         Some(NextEnding::Abandon(abandon)) => Some(abandon.read(&shared, queue.name(), None)?),
@@ -187,7 +198,7 @@ pub(crate) async fn settle_run(
     told(queue.kept().settle_run(token, completed, completion, next).await?)
 }
 
-pub(crate) async fn renew_run(named: Named) -> Answer {
-    let until = named.queue()?.kept().renew(run(&named)?).await?;
+pub(crate) async fn renew_run(extract: PathParams) -> Answer {
+    let until = extract.queue()?.kept().renew(run(&extract)?).await?;
     json(&RenewResponse { locked_until: WireTime(until) })
 }

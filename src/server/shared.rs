@@ -9,23 +9,23 @@ use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::engine::Client;
 use crate::inbound::inflow::Reading;
-use crate::inbound::patience::Patience;
+use crate::inbound::timeouts::Timeouts;
 use crate::limits;
 use crate::sas::Keys;
 use crate::server::host::Host;
 use crate::server::host::Place;
 
 /// What every request shares. Cheap to clone.
-pub(crate) type Shared = Arc<House>;
+pub(crate) type Shared = Arc<AppState>;
 
 /// The engine, and those who know what it does not.
-pub(crate) struct House {
+pub(crate) struct AppState {
     pub(crate) client: Client,
     pub(crate) place: Arc<dyn Place>,
     pub(crate) host: Arc<dyn Host>,
     /// Who may do what; without keys, everybody on this machine may do everything.
     pub(crate) keys: ArcSwapOption<Keys>,
-    pub(crate) patience: Patience,
+    pub(crate) timeouts: Timeouts,
     /// Set when the server is about to stop: who waits for something ends now.
     pub(crate) stopping: CancellationToken,
     /// What bodies that are read have in common.
@@ -34,22 +34,22 @@ pub(crate) struct House {
     pub(crate) clock: Box<dyn Clock>,
 }
 
-impl House {
+impl AppState {
     pub(crate) fn new(
         client: Client,
         place: Arc<dyn Place>,
         host: Arc<dyn Host>,
         keys: Option<Keys>,
-        patience: Patience,
-    ) -> House {
-        House {
+        timeouts: Timeouts,
+    ) -> AppState {
+        AppState {
             client,
             place,
             host,
             keys: ArcSwapOption::new(keys.map(Arc::new)),
-            patience,
+            timeouts,
             stopping: CancellationToken::new(),
-            reading: Arc::new(Reading::new(limits::HTTP_BODIES_BYTES, patience)),
+            reading: Arc::new(Reading::new(limits::HTTP_BODIES_BYTES, timeouts)),
             clock: Box::new(SystemClock::default()),
         }
     }

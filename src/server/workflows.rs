@@ -11,6 +11,8 @@ use crate::api::WorkflowMessagesQuery;
 use crate::api::WorkflowPage;
 use crate::api::WorkflowQuery;
 use crate::api::WorkflowsQuery;
+use crate::api::views::WorkflowEnvelope;
+use crate::api::views::WorkflowWord;
 use crate::engine::Queue;
 use crate::engine::Workflow;
 use crate::engine::WorkflowView;
@@ -22,16 +24,14 @@ use crate::server::answer::Refused;
 use crate::server::answer::bytes_as;
 use crate::server::answer::json;
 use crate::server::answer::no_content;
-use crate::server::behalf::acting_as;
 use crate::server::blocked;
-use crate::server::caller::Caller;
-use crate::server::named::Asked;
-use crate::server::named::Named;
+use crate::server::extract::PathParams;
+use crate::server::extract::QueryParams;
+use crate::server::impersonation::acting_as;
 use crate::server::page::page_limit;
+use crate::server::principal::Principal;
 use crate::server::shared::Shared;
 use crate::server::walk::Walk;
-use crate::wire::views::WorkflowEnvelope;
-use crate::wire::views::WorkflowWord;
 
 /// Reads words that are separated by commas.
 pub(crate) fn statuses(text: Option<&str>) -> Result<Vec<WorkflowWord>, Refused> {
@@ -44,8 +44,8 @@ pub(crate) fn statuses(text: Option<&str>) -> Result<Vec<WorkflowWord>, Refused>
     words.map(read).collect()
 }
 
-pub(crate) async fn list(named: Named, Asked(query): Asked<WorkflowsQuery>) -> Answer {
-    let (queue, limit) = (named.queue()?, page_limit(query.limit)?);
+pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<WorkflowsQuery>) -> Answer {
+    let (queue, limit) = (extract.queue()?, page_limit(query.limit)?);
     let statuses = statuses(query.status.as_deref())?;
     let mut walk = Walk::new(query.after, query.prefix)?;
     let has_status =
@@ -55,8 +55,8 @@ pub(crate) async fn list(named: Named, Asked(query): Asked<WorkflowsQuery>) -> A
     json(&WorkflowPage { workflows, after: walk.rest(found.is_last) })
 }
 
-pub(crate) async fn look(named: Named, Asked(query): Asked<WorkflowQuery>) -> Answer {
-    let queue = named.queue()?;
+pub(crate) async fn look(extract: PathParams, QueryParams(query): QueryParams<WorkflowQuery>) -> Answer {
+    let queue = extract.queue()?;
     let workflow = queue.workflow(query.id)?;
     match view(&queue, &workflow).await {
         Ok(view) => json(&shown(&queue, &view).await?),
@@ -84,8 +84,11 @@ pub(crate) async fn view(queue: &Queue, workflow: &Workflow) -> Result<WorkflowV
     workflow.view().await?.ok_or_else(missing)
 }
 
-pub(crate) async fn messages(named: Named, Asked(query): Asked<WorkflowMessagesQuery>) -> Answer {
-    let queue = named.queue()?;
+pub(crate) async fn messages(
+    extract: PathParams,
+    QueryParams(query): QueryParams<WorkflowMessagesQuery>,
+) -> Answer {
+    let queue = extract.queue()?;
     let limit = page_limit(query.limit)?;
     let order = queue.view().await?.options.order;
     let views = queue.workflow(query.id)?.messages(query.from, limit).await?;
@@ -98,8 +101,8 @@ pub(crate) async fn messages(named: Named, Asked(query): Asked<WorkflowMessagesQ
     json(&MessagePage::show(&views, next))
 }
 
-pub(crate) async fn state(named: Named, Asked(query): Asked<WorkflowQuery>) -> Answer {
-    let queue = named.queue()?;
+pub(crate) async fn state(extract: PathParams, QueryParams(query): QueryParams<WorkflowQuery>) -> Answer {
+    let queue = extract.queue()?;
     let workflow = queue.workflow(query.id)?;
     match workflow.state().await? {
         Some(state) => Ok(shown_state(state)),
@@ -118,13 +121,13 @@ fn shown_state(state: bytes::Bytes) -> Response {
 
 pub(crate) async fn put_state(
     State(shared): State<Shared>,
-    caller: Caller,
-    named: Named,
-    Asked(query): Asked<WorkflowQuery>,
+    principal: Principal,
+    extract: PathParams,
+    QueryParams(query): QueryParams<WorkflowQuery>,
     request: Request,
 ) -> Answer {
-    let client = acting_as(&shared.client, &caller, None)?;
-    let queue = client.queue(named.text("queue")?)?;
+    let client = acting_as(&shared.client, &principal, None)?;
+    let queue = client.queue(extract.text("queue")?)?;
     // One byte more than is allowed, so that the engine says what is.
     let inflow = Inflow::new(&shared.reading, request.into_body(), limits::STATE_BYTES_MAX + 1);
     let (state, _room) = inflow.all().await?;
@@ -134,11 +137,11 @@ pub(crate) async fn put_state(
 
 pub(crate) async fn delete_state(
     State(shared): State<Shared>,
-    caller: Caller,
-    named: Named,
-    Asked(query): Asked<WorkflowQuery>,
+    principal: Principal,
+    extract: PathParams,
+    QueryParams(query): QueryParams<WorkflowQuery>,
 ) -> Answer {
-    let client = acting_as(&shared.client, &caller, None)?;
-    client.queue(named.text("queue")?)?.workflow(query.id)?.set_state(None).await?;
+    let client = acting_as(&shared.client, &principal, None)?;
+    client.queue(extract.text("queue")?)?.workflow(query.id)?.set_state(None).await?;
     no_content()
 }

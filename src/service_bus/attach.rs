@@ -14,6 +14,7 @@ use crate::limits;
 use crate::sas::Right;
 use crate::service_bus::address::Address;
 use crate::service_bus::address::EntityPath;
+use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::Group;
 use crate::service_bus::links::Link;
@@ -28,7 +29,6 @@ use crate::service_bus::rights;
 use crate::service_bus::selection;
 use crate::service_bus::session;
 use crate::service_bus::session::Wanted;
-use crate::service_bus::talk::Talk;
 
 /// The filter by which a receiver asks for a session.
 pub(crate) const SESSION_FILTER: &str = "com.microsoft:session-filter";
@@ -39,7 +39,7 @@ const BATCH_BYTES_MAX: &str = "com.microsoft:max-message-batch-size";
 /// The property that says how long a client waits for a session.
 const TIMEOUT: &str = "com.microsoft:timeout";
 
-impl Talk {
+impl ConnectionTask {
     pub(crate) fn attach(&mut self, link: LinkId, attach: Attach) {
         self.links.insert(link, Link::Pending);
         match attach.role {
@@ -78,9 +78,11 @@ impl Talk {
                 self.resolve(
                     link,
                     (path, (Right::Listen, rights::MANAGEMENT)),
-                    move |talk, entity| match talk.may_attach_management(&entity) {
-                        Ok(()) => talk.accept_requests(link, &attach, Node::Management(Box::new(entity))),
-                        Err(refusal) => talk.refuse(link, refusal),
+                    move |connection_task, entity| match connection_task.may_attach_management(&entity) {
+                        Ok(()) => {
+                            connection_task.accept_requests(link, &attach, Node::Management(Box::new(entity)))
+                        }
+                        Err(refusal) => connection_task.refuse(link, refusal),
                     },
                 );
             }
@@ -88,9 +90,11 @@ impl Talk {
                 let refusal = Refusal::new(condition::NOT_ALLOWED, "nobody sends to dead letters");
                 self.refuse(link, refusal);
             }
-            Address::Entity(path) => self.resolve(link, (path, (Right::Send, "")), move |talk, entity| {
-                talk.accept_sender(link, &attach, entity);
-            }),
+            Address::Entity(path) => {
+                self.resolve(link, (path, (Right::Send, "")), move |connection_task, entity| {
+                    connection_task.accept_sender(link, &attach, entity);
+                })
+            }
         }
     }
 
@@ -99,15 +103,15 @@ impl Talk {
         &mut self,
         link: LinkId,
         (path, wanted): (EntityPath, rights::Wanted),
-        found: impl FnOnce(&mut Talk, Entity) + Send + 'static,
+        found: impl FnOnce(&mut ConnectionTask, Entity) + Send + 'static,
     ) {
         let shared = self.shared.clone();
         self.start(async move {
             let entity = shared.entity(&path).await;
-            move |talk: &mut Talk| match entity {
-                _ if !talk.is_pending(link) => {}
-                Ok(entity) => found(talk, entity),
-                Err(refusal) => talk.refuse(link, talk.unfound(&path, wanted, refusal)),
+            move |connection_task: &mut ConnectionTask| match entity {
+                _ if !connection_task.is_pending(link) => {}
+                Ok(entity) => found(connection_task, entity),
+                Err(refusal) => connection_task.refuse(link, connection_task.unfound(&path, wanted, refusal)),
             }
         });
     }
@@ -146,8 +150,8 @@ impl Talk {
             }
             Address::Entity(path) => match selection::judge(&mut attach) {
                 Err(refusal) => self.refuse(link, refusal),
-                Ok(()) => self.resolve(link, (path, (Right::Listen, "")), move |talk, entity| {
-                    talk.attach_to_messages(link, attach, entity);
+                Ok(()) => self.resolve(link, (path, (Right::Listen, "")), move |connection_task, entity| {
+                    connection_task.attach_to_messages(link, attach, entity);
                 }),
             },
         }
@@ -181,11 +185,11 @@ impl Talk {
         let shared = self.shared.clone();
         self.wait_for(async move {
             let session = session::accept(&shared, &entity, wanted).await;
-            move |talk: &mut Talk| match session {
+            move |connection_task: &mut ConnectionTask| match session {
                 // Dropped, it is given back.
-                _ if !talk.is_pending(link) => {}
-                Ok(session) => talk.accept_session(link, &attach, entity, session),
-                Err(refusal) => talk.refuse(link, refusal),
+                _ if !connection_task.is_pending(link) => {}
+                Ok(session) => connection_task.accept_session(link, &attach, entity, session),
+                Err(refusal) => connection_task.refuse(link, refusal),
             }
         });
     }

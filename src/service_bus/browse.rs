@@ -16,6 +16,7 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::selector::Selector;
 use crate::service_bus::attach::SESSION_FILTER;
+use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::Link;
 use crate::service_bus::management::looking;
@@ -25,7 +26,6 @@ use crate::service_bus::refusal::condition;
 use crate::service_bus::selected::is_selected;
 use crate::service_bus::selection;
 use crate::service_bus::shared::Shared;
-use crate::service_bus::talk::Talk;
 
 /// What was found by looking.
 struct Found {
@@ -55,7 +55,7 @@ pub(crate) struct Browser {
     shown: u64,
 }
 
-impl Talk {
+impl ConnectionTask {
     /// The client looks.
     pub(crate) fn attach_browser(&mut self, link: LinkId, attach: &Attach, entity: Entity) {
         let filter = attach.source.as_ref().map_or(&[][..], |source| &source.filter);
@@ -161,7 +161,7 @@ impl Talk {
                 None => looking::look(&shared, &entity, session.as_deref(), from, max).await.map(Found::all),
                 Some(selector) => find(&shared, &entity, session.as_deref(), from, &selector).await,
             };
-            move |talk: &mut Talk| talk.found(link, found, was_draining)
+            move |connection_task: &mut ConnectionTask| connection_task.found(link, found, was_draining)
         });
     }
 
@@ -196,10 +196,10 @@ impl Talk {
         browser.is_waiting = true;
         self.wait_for(async move {
             let _ = client.sleep(limits::SERVICE_BUS_BROWSE_EVERY).await;
-            move |talk: &mut Talk| {
-                if let Some(browser) = talk.browser(link) {
+            move |connection_task: &mut ConnectionTask| {
+                if let Some(browser) = connection_task.browser(link) {
                     browser.is_waiting = false;
-                    talk.browsing.insert(link);
+                    connection_task.browsing.insert(link);
                 }
             }
         });

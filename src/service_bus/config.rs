@@ -9,16 +9,16 @@ use std::time::Duration;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::api::WireDuration;
 use crate::definition::Diagnostic;
 use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::limits;
 use crate::queue::Backoff;
+use crate::queue::Exhausted;
 use crate::queue::Expired;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::queue::Spent;
-use crate::wire::WireDuration;
 
 /// A queue that a file declares.
 #[derive(Clone, Debug, PartialEq)]
@@ -198,7 +198,7 @@ pub(crate) fn service_bus_options(requires_session: bool) -> QueueOptions {
     QueueOptions {
         order: if requires_session { Order::Arrival } else { Order::None },
         lock: limits::SERVICE_BUS_LOCK,
-        spent: Some(Spent::Skip),
+        exhausted: Some(Exhausted::Skip),
         backoff: Backoff::default(),
         keep_deferred: true,
         ..QueueOptions::default()
@@ -232,8 +232,8 @@ mod tests {
         assert!(first.requires_session && !plain.requires_session);
         let options = &first.options;
         assert_eq!(
-            (options.order, options.spent, options.expired),
-            (Order::Arrival, Some(Spent::Skip), Expired::Drop)
+            (options.order, options.exhausted, options.expired),
+            (Order::Arrival, Some(Exhausted::Skip), Expired::Drop)
         );
         assert_eq!((options.lock, options.delivery_count_max), (Duration::from_secs(60), 3));
         assert_eq!(options.duplicate_window, Some(Duration::from_secs(20)));

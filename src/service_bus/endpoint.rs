@@ -26,13 +26,13 @@ use crate::sas::Signatures;
 use crate::service_bus::config::Configuration;
 use crate::service_bus::config::ConfigurationError;
 use crate::service_bus::config::ConfiguredQueue;
+use crate::service_bus::connection_task::ConnectionTask;
+use crate::service_bus::connection_task::elapsed_ms;
 use crate::service_bus::listening::listen;
 use crate::service_bus::meters::Meters;
 use crate::service_bus::rights::PLAIN;
 use crate::service_bus::shared::IsOpen;
 use crate::service_bus::shared::Shared;
-use crate::service_bus::talk::Talk;
-use crate::service_bus::talk::elapsed_ms;
 
 /// Where an endpoint listens, and what it serves.
 #[derive(Clone, Debug)]
@@ -170,8 +170,8 @@ impl Endpoint {
         tracker.spawn(async move {
             let _place = place;
             let _open = shared.meters.open();
-            let talk = Talk::new(Connection::new(options, now_ms), shared);
-            cut.run_until_cancelled(talk.over(stream)).await;
+            let connection_task = ConnectionTask::new(Connection::new(options, now_ms), shared);
+            cut.run_until_cancelled(connection_task.over(stream)).await;
         });
     }
 }

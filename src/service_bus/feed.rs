@@ -13,6 +13,7 @@ use crate::engine::MessageStatus;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
+use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
@@ -26,9 +27,8 @@ use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::session::Session;
 use crate::service_bus::shared::Shared;
-use crate::service_bus::talk::Talk;
 
-impl Talk {
+impl ConnectionTask {
     /// Fetches messages for every receiver that has credit. Those for which there is no room stay hungry.
     pub(crate) fn feed_receivers(&mut self) {
         if self.amqp.has_room() && !self.is_closing && !self.is_unheard {
@@ -104,7 +104,9 @@ impl Talk {
                 Some(held) => !is_there(&shared, &entity, held.message).await,
                 None => false,
             };
-            move |talk: &mut Talk| talk.look_for_room(link, held_back.filter(|_| is_gone))
+            move |connection_task: &mut ConnectionTask| {
+                connection_task.look_for_room(link, held_back.filter(|_| is_gone))
+            }
         });
     }
 
@@ -145,26 +147,32 @@ impl Talk {
             let fetched = fetch(&shared, &entity, session.as_deref(), handing, (max, wait), &hurry).await;
             // Before anybody hears of it: who holds a session only by fetching for it keeps it from the next.
             drop(session);
-            move |talk: &mut Talk| talk.fetched(link, fetched)
+            move |connection_task: &mut ConnectionTask| connection_task.fetched(link, fetched)
         });
     }
 
     fn fetched(&mut self, link: LinkId, fetched: Result<Packed, Refusal>) {
-        let Packed { parcels, held_back } = match fetched {
+        let Packed { packed_messages, held_back } = match fetched {
             Ok(packed) => packed,
             Err(refusal) => return self.fetch_failed(link, refusal),
         };
         let is_unheard = self.is_unheard;
         let Some(receiver) = self.receiver(link) else {
-            return parcels.iter().rev().for_each(|parcel| self.shared.give_back(&parcel.hold));
+            return packed_messages
+                .iter()
+                .rev()
+                .for_each(|packed_message| self.shared.give_back(&packed_message.hold));
         };
         let was_for_drain = receiver.fetching.take().is_some_and(|fetching| fetching.is_for_drain);
         if receiver.is_leaving || is_unheard {
-            return self.give_back(link, parcels.into_iter().map(|parcel| parcel.hold).collect());
+            return self.give_back(
+                link,
+                packed_messages.into_iter().map(|packed_message| packed_message.hold).collect(),
+            );
         }
         receiver.held_back = held_back;
-        let is_all = was_for_drain && receiver.drains && parcels.is_empty();
-        receiver.backlog.extend(parcels);
+        let is_all = was_for_drain && receiver.drains && packed_messages.is_empty();
+        receiver.backlog.extend(packed_messages);
         self.hungry.insert(link);
         self.send_backlog(link);
         if is_all {
@@ -193,7 +201,7 @@ impl Talk {
         let client = self.shared.client.clone();
         self.wait_for(async move {
             let _ = client.sleep(lasts).await;
-            move |talk: &mut Talk| talk.go_on(link)
+            move |connection_task: &mut ConnectionTask| connection_task.go_on(link)
         });
     }
 
@@ -218,45 +226,45 @@ impl Talk {
     /// Sends what was fetched, as far as there is room.
     fn send_backlog(&mut self, link: LinkId) {
         let mut unsendable = Vec::new();
-        while let Some((parcel, settled)) =
+        while let Some((packed_message, settled)) =
             self.receiver(link).and_then(|receiver| Some((receiver.backlog.pop_front()?, receiver.deletes)))
         {
-            let tag = if settled { [0; 16] } else { parcel.hold.token.tag() };
+            let tag = if settled { [0; 16] } else { packed_message.hold.token.tag() };
             let outgoing = Outgoing {
                 tag: Bytes::copy_from_slice(&tag),
-                payload: parcel.payload.clone(),
+                payload: packed_message.payload.clone(),
                 format: 0,
                 settled,
             };
             let sent = self.amqp.send(link, outgoing);
             if sent.is_ok() {
-                self.shared.meters.too_large.forget(&parcel.hold.queue, parcel.hold.number());
+                self.shared.meters.too_large.forget(&packed_message.hold.queue, packed_message.hold.number());
             }
             let Some(receiver) = self.receiver(link) else { return };
             match sent {
                 Ok(delivery) => {
                     match settled {
-                        true => receiver.sent.push_back(Sent { hold: parcel.hold, until_byte: None }),
-                        false => drop(receiver.unsettled.insert(delivery, parcel.hold)),
+                        true => receiver.sent.push_back(Sent { hold: packed_message.hold, until_byte: None }),
+                        false => drop(receiver.unsettled.insert(delivery, packed_message.hold)),
                     }
                     self.deleting.extend(settled.then_some(link));
                     self.shared.meters.note_delivered(1);
                 }
                 Err(Unsent::TooManyUnsettled) if receiver.drains => {
-                    unsendable.push(parcel.hold);
-                    unsendable.extend(receiver.backlog.drain(..).map(|parcel| parcel.hold));
+                    unsendable.push(packed_message.hold);
+                    unsendable.extend(receiver.backlog.drain(..).map(|packed_message| packed_message.hold));
                     self.finish_draining(link);
                 }
                 Err(Unsent::NoRoom | Unsent::TooManyUnsettled) => {
-                    receiver.backlog.push_front(parcel);
+                    receiver.backlog.push_front(packed_message);
                     break;
                 }
                 Err(Unsent::TooLarge) => {
-                    receiver.backlog.push_front(parcel);
+                    receiver.backlog.push_front(packed_message);
                     return self.stop_at_too_large(link);
                 }
                 // The client has taken its credit back.
-                Err(Unsent::NoCredit | Unsent::NoLink) => unsendable.push(parcel.hold),
+                Err(Unsent::NoCredit | Unsent::NoLink) => unsendable.push(packed_message.hold),
             }
         }
         self.give_back(link, unsendable);
@@ -267,26 +275,27 @@ impl Talk {
     fn stop_at_too_large(&mut self, link: LinkId) {
         let bytes_max = self.amqp.message_bytes_max(link);
         let Some(receiver) = self.receiver(link) else { return };
-        let Some(parcel) = receiver.backlog.front() else { return };
-        let (bytes, number) = (parcel.payload.len(), parcel.hold.number());
+        let Some(packed_message) = receiver.backlog.front() else { return };
+        let (bytes, number) = (packed_message.payload.len(), packed_message.hold.number());
         let refusal = Refusal::new(
             condition::SIZE_EXCEEDED,
             format!(
                 "message {number} of queue {:?} has {bytes} bytes, and this receiver takes at most {bytes_max} bytes; nothing \
                  behind it is sent before it: receive it with a larger limit, or dead-letter it",
-                parcel.hold.queue.as_str()
+                packed_message.hold.queue.as_str()
             ),
         );
-        let (queue, is_dead) = (parcel.hold.queue.clone(), matches!(parcel.hold.held, Held::DeadLetter(_)));
+        let (queue, is_dead) =
+            (packed_message.hold.queue.clone(), matches!(packed_message.hold.held, Held::DeadLetter(_)));
         self.note_too_large(&queue, number, (bytes as u64, bytes_max), is_dead);
         let Some(receiver) = self.receiver(link) else { return };
-        let holds: Vec<Hold> = receiver.backlog.drain(..).map(|parcel| parcel.hold).collect();
+        let holds: Vec<Hold> = receiver.backlog.drain(..).map(|packed_message| packed_message.hold).collect();
         self.give_back(link, holds);
         let Some(receiver) = self.receiver(link) else { return };
         match receiver.session.is_some() && !receiver.unsettled.is_empty() {
             true => {
                 receiver.too_large = Some(refusal);
-                self.pause(link, limits::SERVICE_BUS_TOO_LARGE_PATIENCE);
+                self.pause(link, limits::SERVICE_BUS_TOO_LARGE_TIMEOUT);
             }
             false => self.detach(link, refusal),
         }
@@ -330,7 +339,7 @@ impl Talk {
                     if let Err(refusal) = shared.delete(&holds).await {
                         tracing::warn!(%refusal, "failed to delete a message that was sent; it may be sent again");
                     }
-                    |_: &mut Talk| {}
+                    |_: &mut ConnectionTask| {}
                 });
             }
         }
@@ -349,10 +358,10 @@ async fn fetch(
     let queue = &entity.queue;
     if entity.is_transfer {
         let _ = tokio::time::timeout(wait, hurry.cancelled()).await;
-        return Ok(Packed { parcels: Vec::new(), held_back: None });
+        return Ok(Packed { packed_messages: Vec::new(), held_back: None });
     }
     if entity.is_dead_letters {
-        let letters = shared.shelves.receive(queue, entity.options.lock, max, wait, hurry).await?;
+        let letters = shared.dead_letter_queues.receive(queue, entity.options.lock, max, wait, hurry).await?;
         return Ok(shared.pack_letters(entity, letters, handing.deletes, handing.window));
     }
     let deliveries = match session {
@@ -369,7 +378,7 @@ async fn is_there(shared: &Shared, entity: &Entity, message: SequenceNumber) -> 
     match entity.is_dead_letters {
         true => {
             matches!(status, Some(MessageStatus::DeadLettered(_)))
-                && shared.shelves.is_free(entity.name(), message)
+                && shared.dead_letter_queues.is_free(entity.name(), message)
         }
         false => matches!(status, Some(MessageStatus::Ready)),
     }

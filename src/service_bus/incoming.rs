@@ -19,10 +19,10 @@ use crate::header::is_kept;
 use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
-use crate::service_bus::keepsake::Form;
-use crate::service_bus::keepsake::KEPT;
-use crate::service_bus::keepsake::Keepsake;
 use crate::service_bus::property;
+use crate::service_bus::raw_sections::Form;
+use crate::service_bus::raw_sections::KEPT;
+use crate::service_bus::raw_sections::RawSections;
 use crate::service_bus::refusal::Refusal;
 
 /// The annotation that says when a message is to be offered.
@@ -56,7 +56,7 @@ pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Messag
     message = with_place(message, &given, order)?;
     sections.header = header_to_keep(&sections)?;
     if !is_said(&message, &sections, form) {
-        let kept = Keepsake { form, sections }.to_property();
+        let kept = RawSections { form, sections }.to_property();
         message.headers.properties.insert(KEPT.to_owned(), kept);
     }
     Ok(message)

@@ -12,13 +12,13 @@ use crate::amqp::LinkId;
 use crate::id::SequenceNumber;
 use crate::message::Message;
 use crate::service_bus::browse::Browser;
+use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::link_window::LinkWindow;
 use crate::service_bus::management::replies::Replies;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::session::Session;
-use crate::service_bus::talk::Talk;
 
 /// A link, and what it is for.
 pub(crate) enum Link {
@@ -72,7 +72,7 @@ pub(crate) struct Receiver {
     /// What was sent settled and is deleted once it is on its way, in order.
     pub(crate) sent: VecDeque<Sent>,
     /// What was fetched and had no room.
-    pub(crate) backlog: VecDeque<Parcel>,
+    pub(crate) backlog: VecDeque<PackedMessage>,
     pub(crate) session: Option<Arc<Session>>,
     /// How much it is sent ahead; none for a session, and where what is sent is gone.
     pub(crate) window: Option<Arc<LinkWindow>>,
@@ -99,7 +99,7 @@ pub(crate) struct Fetching {
 }
 
 /// A message ready to be sent.
-pub(crate) struct Parcel {
+pub(crate) struct PackedMessage {
     pub(crate) hold: Hold,
     pub(crate) payload: Bytes,
 }
@@ -170,7 +170,7 @@ impl Drop for Receiver {
     }
 }
 
-impl Talk {
+impl ConnectionTask {
     pub(crate) fn receiver(&mut self, link: LinkId) -> Option<&mut Receiver> {
         match self.links.get_mut(&link) {
             Some(Link::Receiver(receiver)) => Some(receiver),

@@ -7,11 +7,11 @@ use crate::amqp::AmqpError;
 use crate::amqp::Attach;
 use crate::amqp::DeliveryNumber;
 use crate::amqp::LinkId;
+use crate::service_bus::connection_task::ConnectionTask;
+use crate::service_bus::connection_task::elapsed_ms;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::links::Link;
 use crate::service_bus::refusal::Refusal;
-use crate::service_bus::talk::Talk;
-use crate::service_bus::talk::elapsed_ms;
 
 /// What waits for its turn.
 pub(crate) enum InOrder {
@@ -25,7 +25,7 @@ pub(crate) enum InOrder {
     Attach(LinkId, Box<Attach>),
 }
 
-impl Talk {
+impl ConnectionTask {
     /// Ends a link from this side.
     pub(crate) fn detach(&mut self, link: LinkId, refusal: Refusal) {
         self.leave(InOrder::Leave(link, Some(refusal)));
@@ -101,7 +101,7 @@ impl Talk {
             Some(Link::Receiver(receiver)) => {
                 receiver.is_leaving = true;
                 receiver.hurry();
-                let backlog = receiver.backlog.drain(..).map(|parcel| parcel.hold).collect();
+                let backlog = receiver.backlog.drain(..).map(|packed_message| packed_message.hold).collect();
                 self.give_back(link, backlog);
             }
             _ => {}

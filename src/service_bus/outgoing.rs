@@ -28,10 +28,10 @@ use crate::service_bus::holds::Expiry;
 use crate::service_bus::holds::Token;
 use crate::service_bus::incoming::SCHEDULED;
 use crate::service_bus::incoming::standard_properties;
-use crate::service_bus::keepsake::Form;
-use crate::service_bus::keepsake::KEPT;
-use crate::service_bus::keepsake::Keepsake;
 use crate::service_bus::property;
+use crate::service_bus::raw_sections::Form;
+use crate::service_bus::raw_sections::KEPT;
+use crate::service_bus::raw_sections::RawSections;
 
 /// The annotation of a delivery that says what it is settled by; by link it is the delivery's tag.
 const LOCK_TOKEN: &str = "x-opt-lock-token";
@@ -117,7 +117,7 @@ impl<'a> Outgoing<'a> {
 
     /// The bytes of the message.
     pub(crate) fn encode(&self) -> Bytes {
-        let kept = self.headers.properties.get(KEPT).and_then(Keepsake::of_property);
+        let kept = self.headers.properties.get(KEPT).and_then(RawSections::of_property);
         let mut out = BytesMut::with_capacity(256 + self.body.len());
         self.header(kept.as_ref()).encode(&mut out);
         let annotations = self.delivery_annotations(kept.as_ref());
@@ -132,7 +132,7 @@ impl<'a> Outgoing<'a> {
         out.freeze()
     }
 
-    fn header(&self, kept: Option<&Keepsake>) -> Header {
+    fn header(&self, kept: Option<&RawSections>) -> Header {
         let sent = kept.and_then(|kept| kept.sections.header().ok()).unwrap_or_default();
         Header {
             durable: sent.durable,
@@ -144,7 +144,7 @@ impl<'a> Outgoing<'a> {
     }
 
     /// What the message is settled by, and what its sender has said there.
-    fn delivery_annotations(&self, kept: Option<&Keepsake>) -> Map {
+    fn delivery_annotations(&self, kept: Option<&RawSections>) -> Map {
         let mut annotations =
             kept.and_then(|kept| kept.sections.delivery_annotations().ok()).unwrap_or_default();
         annotations.retain(|(name, _)| name.as_str() != Some(LOCK_TOKEN));
@@ -158,7 +158,7 @@ impl<'a> Outgoing<'a> {
         Some(u64::try_from(lasts_ms).unwrap_or(u64::MAX).saturating_add(5) / 10 * 10)
     }
 
-    fn annotations(&self, kept: Option<&Keepsake>) -> Map {
+    fn annotations(&self, kept: Option<&RawSections>) -> Map {
         let number = i64::try_from(self.number.get()).unwrap_or(i64::MAX);
         let own = [
             ("x-opt-enqueued-time", Some(time(self.accepted_at))),
@@ -180,7 +180,7 @@ impl<'a> Outgoing<'a> {
     }
 
     /// A message that came from Service Bus: what was sent, and what was changed since.
-    fn encode_kept(&self, out: &mut BytesMut, kept: &Keepsake) {
+    fn encode_kept(&self, out: &mut BytesMut, kept: &RawSections) {
         match self.changed_expiry(kept) {
             Some(properties) => encode_properties(out, &properties),
             None => out.put_slice(&kept.sections.properties),
@@ -206,7 +206,7 @@ impl<'a> Outgoing<'a> {
     /// When the message expires, and when it does by what the client reads, which is the sender's clock where it is said so.
     pub(crate) fn expiry(&self) -> Option<Expiry> {
         let ends_at = self.expires_at?;
-        let kept = self.headers.properties.get(KEPT).and_then(Keepsake::of_property);
+        let kept = self.headers.properties.get(KEPT).and_then(RawSections::of_property);
         let said = kept.filter(|kept| self.changed_expiry(kept).is_none());
         let said = said.and_then(|kept| kept.sections.properties().ok()?.absolute_expiry_time);
         let said = said.and_then(|at_ms| u64::try_from(at_ms).ok()).map(Timestamp::from_millis);
@@ -216,7 +216,7 @@ impl<'a> Outgoing<'a> {
     /// What was sent, with the expiry that the message has now; nothing if that is still what was sent. Clients look at it
     /// with their own clock: a dead letter, which never expires, or a message that was given another time to live, would
     /// be dropped by them.
-    fn changed_expiry(&self, kept: &Keepsake) -> Option<AmqpProperties> {
+    fn changed_expiry(&self, kept: &RawSections) -> Option<AmqpProperties> {
         let mut properties = kept.sections.properties().ok()?;
         let said_ms = properties.absolute_expiry_time?;
         let was_ms = properties.creation_time.map(|created_ms| said_ms.saturating_sub(created_ms));

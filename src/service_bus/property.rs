@@ -5,6 +5,7 @@ use bytes::BytesMut;
 
 use crate::amqp::Text;
 use crate::amqp::Value;
+use crate::api::WireTime;
 use crate::clock::Timestamp;
 use crate::header::Properties;
 use crate::header::PropertyValue;
@@ -12,7 +13,6 @@ use crate::header::SET_BY_SETTLING;
 use crate::header::is_kept;
 use crate::limits;
 use crate::service_bus::refusal::Refusal;
-use crate::wire::WireTime;
 
 /// The properties for which there is a word.
 pub(crate) fn read(entries: &[(Value, Value)]) -> Properties {

@@ -6,8 +6,9 @@ use crate::engine::Delivery;
 use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::limits;
-use crate::service_bus::dead::Letter;
-use crate::service_bus::dead::Return;
+use crate::service_bus::connection_task::millis;
+use crate::service_bus::dead_letter_queue::LockedDeadLetter;
+use crate::service_bus::dead_letter_queue::Return;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
@@ -15,13 +16,12 @@ use crate::service_bus::holds::Token;
 use crate::service_bus::link_window::LinkWindow;
 use crate::service_bus::link_window::WindowPlace;
 use crate::service_bus::links::HeldBack;
-use crate::service_bus::links::Parcel;
+use crate::service_bus::links::PackedMessage;
 use crate::service_bus::outgoing;
 use crate::service_bus::outgoing::State;
 use crate::service_bus::property::set_by_settling;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::shared::Shared;
-use crate::service_bus::talk::millis;
 
 /// How deliveries are handed to a client.
 pub(crate) struct Handing {
@@ -37,7 +37,7 @@ pub(crate) struct Handing {
 
 /// What can be sent, and the message at which that ends because it does not fit into the link's window.
 pub(crate) struct Packed {
-    pub(crate) parcels: Vec<Parcel>,
+    pub(crate) packed_messages: Vec<PackedMessage>,
     pub(crate) held_back: Option<HeldBack>,
 }
 
@@ -49,7 +49,7 @@ impl Shared {
         deliveries: Vec<Delivery>,
         Handing { is_of_session, deletes, state, window }: Handing,
     ) -> Packed {
-        let mut parcels = Vec::with_capacity(deliveries.len());
+        let mut packed_messages = Vec::with_capacity(deliveries.len());
         let mut deliveries = deliveries.into_iter();
         let mut held_back = None;
         while let Some(delivery) = deliveries.next() {
@@ -77,22 +77,22 @@ impl Shared {
             let held = Held::Message(delivery.keep());
             let queue = queue.name().clone();
             let hold = Hold { queue, token, held, is_of_session, until, expiry, in_window, set_before };
-            parcels.push(Parcel { hold, payload });
+            packed_messages.push(PackedMessage { hold, payload });
         }
-        self.note_holds(&parcels, deletes);
-        Packed { parcels, held_back }
+        self.note_holds(&packed_messages, deletes);
+        Packed { packed_messages, held_back }
     }
 
     /// Makes parcels of dead letters.
     pub(crate) fn pack_letters(
         &self,
         entity: &Entity,
-        letters: Vec<Letter>,
+        letters: Vec<LockedDeadLetter>,
         deletes: bool,
         window: Option<Arc<LinkWindow>>,
     ) -> Packed {
         let queue = &entity.queue;
-        let mut parcels = Vec::with_capacity(letters.len());
+        let mut packed_messages = Vec::with_capacity(letters.len());
         let mut letters = letters.into_iter();
         let mut held_back = None;
         while let Some(letter) = letters.next() {
@@ -102,9 +102,9 @@ impl Shared {
                 Ok(place) => place,
                 Err(held) => {
                     held_back = Some(held);
-                    let rest: Vec<Letter> = [letter].into_iter().chain(letters).collect();
+                    let rest: Vec<LockedDeadLetter> = [letter].into_iter().chain(letters).collect();
                     rest.iter().rev().for_each(|letter| {
-                        self.shelves.put_back(queue.name(), letter, Return::Released);
+                        self.dead_letter_queues.put_back(queue.name(), letter, Return::Released);
                     });
                     break;
                 }
@@ -123,16 +123,19 @@ impl Shared {
                 in_window,
                 set_before: None,
             };
-            parcels.push(Parcel { hold, payload });
+            packed_messages.push(PackedMessage { hold, payload });
         }
-        self.note_holds(&parcels, deletes);
-        Packed { parcels, held_back }
+        self.note_holds(&packed_messages, deletes);
+        Packed { packed_messages, held_back }
     }
 
     /// What is deleted is held by nobody outside.
-    fn note_holds(&self, parcels: &[Parcel], deletes: bool) {
+    fn note_holds(&self, packed_messages: &[PackedMessage], deletes: bool) {
         if !deletes {
-            self.holds.add(parcels.iter().map(|parcel| parcel.hold.clone()), self.clock.now());
+            self.holds.add(
+                packed_messages.iter().map(|packed_message| packed_message.hold.clone()),
+                self.clock.now(),
+            );
         }
     }
 
@@ -150,7 +153,7 @@ impl Shared {
             }
             Held::DeadLetter(number) => {
                 // A lock that was lost has given it back already.
-                let _ = self.shelves.give_back(&hold.queue, number, hold.token, Return::Released);
+                let _ = self.dead_letter_queues.give_back(&hold.queue, number, hold.token, Return::Released);
             }
         }
     }
@@ -171,7 +174,9 @@ impl Shared {
             match hold.held {
                 Held::Message(id) => messages.push(id),
                 Held::DeadLetter(number) => {
-                    self.shelves.complete(&self.client.queue(queue.as_str())?, number, hold.token).await?;
+                    self.dead_letter_queues
+                        .complete(&self.client.queue(queue.as_str())?, number, hold.token)
+                        .await?;
                 }
             }
         }

@@ -11,13 +11,13 @@ use crate::sas::Right;
 use crate::sas::Rights;
 use crate::service_bus::address::Address;
 use crate::service_bus::address::EntityPath;
+use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::Link;
 use crate::service_bus::links::Node;
 use crate::service_bus::management::request::Request;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::talk::Talk;
 
 /// The mechanism by which a client says the name of a key, and its text.
 pub(crate) const PLAIN: &str = "PLAIN";
@@ -58,7 +58,7 @@ impl Grants {
     }
 }
 
-impl Talk {
+impl ConnectionTask {
     /// Answers who a client says it is. Where there are keys, one that names a key and says its text may what the key
     /// allows; one that says another is sent away. The other mechanisms say nothing: tokens come later.
     pub(crate) fn take_sasl(&mut self, mechanism: &str, response: &[u8]) {
@@ -93,7 +93,7 @@ impl Talk {
         let client = self.shared.client.clone();
         self.wait_for(async move {
             let _ = client.sleep(lasts).await;
-            |talk: &mut Talk| talk.end_unauthorized()
+            |connection_task: &mut ConnectionTask| connection_task.end_unauthorized()
         });
         Ok(())
     }

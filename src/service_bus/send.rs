@@ -12,6 +12,7 @@ use crate::engine::Receipt;
 use crate::error::SendError;
 use crate::limits;
 use crate::message::Message;
+use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::incoming;
 use crate::service_bus::links::Group;
@@ -19,7 +20,6 @@ use crate::service_bus::links::Link;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::Shared;
-use crate::service_bus::talk::Talk;
 
 /// The format of a batch: each of its data sections is a message.
 const BATCH: u32 = 0x8001_3700;
@@ -41,7 +41,7 @@ impl Shared {
     }
 }
 
-impl Talk {
+impl ConnectionTask {
     pub(crate) fn take_message(
         &mut self,
         link: LinkId,
@@ -121,7 +121,9 @@ impl Talk {
         self.sending_bytes += bytes;
         self.start(async move {
             let answers = queue.send_each(messages).await;
-            move |talk: &mut Talk| talk.group_sent(link, &deliveries, bytes, answers)
+            move |connection_task: &mut ConnectionTask| {
+                connection_task.group_sent(link, &deliveries, bytes, answers)
+            }
         });
     }
 
@@ -162,14 +164,14 @@ impl Talk {
         self.sending_bytes += bytes;
         self.start(async move {
             let sent = entity.queue.send_whole(messages, limits::SERVICE_BUS_BATCH_MAX).await;
-            move |talk: &mut Talk| {
-                talk.sending_bytes -= bytes;
+            move |connection_task: &mut ConnectionTask| {
+                connection_task.sending_bytes -= bytes;
                 let accepted = if sent.is_ok() { count } else { 0 };
-                talk.shared.meters.note_received(accepted, count - accepted);
+                connection_task.shared.meters.note_received(accepted, count - accepted);
                 if !settled {
-                    talk.amqp.settle(link, delivery, outcome(sent.map(drop)));
+                    connection_task.amqp.settle(link, delivery, outcome(sent.map(drop)));
                 }
-                talk.replenish(link);
+                connection_task.replenish(link);
             }
         });
     }

@@ -15,6 +15,7 @@ use crate::engine::TakenWorkflow;
 use crate::error::ReceiveError;
 use crate::error::ReceiveRefusal;
 use crate::service_bus::attach::message_bytes_max;
+use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::Link;
 use crate::service_bus::links::Receiver;
@@ -22,7 +23,6 @@ use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::selection;
 use crate::service_bus::shared::Shared;
-use crate::service_bus::talk::Talk;
 
 /// The property that says until when a session is locked, in ticks of .NET.
 const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
@@ -86,7 +86,7 @@ fn ticks(at: Timestamp) -> i64 {
     TICKS_AT_EPOCH.saturating_add(millis.saturating_mul(10_000))
 }
 
-impl Talk {
+impl ConnectionTask {
     pub(crate) fn accept_session(&mut self, link: LinkId, attach: &Attach, entity: Entity, session: Session) {
         let mut answer =
             LinkAnswer { message_bytes_max: Some(message_bytes_max(&entity)), ..LinkAnswer::to(attach) };
@@ -114,9 +114,9 @@ impl Talk {
                     break;
                 }
             }
-            move |talk: &mut Talk| {
-                if talk.receiver(link).is_some() {
-                    talk.detach(link, Refusal::session_lock_lost());
+            move |connection_task: &mut ConnectionTask| {
+                if connection_task.receiver(link).is_some() {
+                    connection_task.detach(link, Refusal::session_lock_lost());
                 }
             }
         });

@@ -9,6 +9,7 @@ use crate::amqp::LinkId;
 use crate::amqp::Map;
 use crate::amqp::Outcome;
 use crate::amqp::lookup;
+use crate::api::WireDuration;
 use crate::engine::Abandon;
 use crate::engine::Completion;
 use crate::engine::DeliveryId;
@@ -17,7 +18,8 @@ use crate::engine::Kept;
 use crate::header::PropertyValue;
 use crate::id::QueueName;
 use crate::limits;
-use crate::service_bus::dead::Return;
+use crate::service_bus::connection_task::ConnectionTask;
+use crate::service_bus::dead_letter_queue::Return;
 use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::holds::Kind;
@@ -25,8 +27,6 @@ use crate::service_bus::property::Changes;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::Shared;
-use crate::service_bus::talk::Talk;
-use crate::wire::WireDuration;
 
 /// The property of an abandoned message that says after what time it is tried again.
 const RETRY_AFTER: &str = "seriatim-retry-after";
@@ -112,7 +112,7 @@ impl Settlement {
     }
 }
 
-impl Talk {
+impl ConnectionTask {
     pub(crate) fn settle(
         &mut self,
         link: LinkId,
@@ -159,7 +159,7 @@ impl Talk {
                         Some(settlement) => shared.settle(&hold, settlement).await,
                         None => shared.release(&hold).await,
                     };
-                    move |talk: &mut Talk| talk.settled(reply, answer)
+                    move |connection_task: &mut ConnectionTask| connection_task.settled(reply, answer)
                 });
             }
         }
@@ -181,10 +181,10 @@ impl Talk {
                     Ok(answers) => answers.into_iter().map(|answer| answer.map_err(Refusal::from)).collect(),
                     Err(refusal) => waiting.iter().map(|_| Err(refusal.clone())).collect(),
                 };
-                move |talk: &mut Talk| {
+                move |connection_task: &mut ConnectionTask| {
                     for ((reply, hold, _), answer) in waiting.into_iter().zip(answers) {
-                        let answer = talk.shared.note(&hold, Kind::Completed, answer);
-                        talk.settled(reply, answer);
+                        let answer = connection_task.shared.note(&hold, Kind::Completed, answer);
+                        connection_task.settled(reply, answer);
                     }
                 }
             });
@@ -230,12 +230,12 @@ impl Shared {
             Held::DeadLetter(number) => {
                 let queue = self.client.queue(hold.queue.as_str())?;
                 match kind {
-                    Kind::Completed => self.shelves.complete(&queue, number, hold.token).await,
+                    Kind::Completed => self.dead_letter_queues.complete(&queue, number, hold.token).await,
                     Kind::Abandoned => {
-                        self.shelves.give_back(&hold.queue, number, hold.token, Return::Abandoned)
+                        self.dead_letter_queues.give_back(&hold.queue, number, hold.token, Return::Abandoned)
                     }
                     Kind::Deferred => {
-                        self.shelves.give_back(&hold.queue, number, hold.token, Return::Deferred)
+                        self.dead_letter_queues.give_back(&hold.queue, number, hold.token, Return::Deferred)
                     }
                     Kind::DeadLettered => {
                         Err(Refusal::new(condition::NOT_ALLOWED, "the message is a dead letter already"))
@@ -290,7 +290,7 @@ impl Shared {
         match hold.held {
             Held::Message(id) => Ok(self.kept(&hold.queue)?.end(id, Ending::Release).await?),
             Held::DeadLetter(number) => {
-                self.shelves.give_back(&hold.queue, number, hold.token, Return::Released)
+                self.dead_letter_queues.give_back(&hold.queue, number, hold.token, Return::Released)
             }
         }
     }

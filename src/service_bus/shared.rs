@@ -12,7 +12,7 @@ use crate::engine::Client;
 use crate::id::QueueName;
 use crate::intake::Intake;
 use crate::sas::Signatures;
-use crate::service_bus::dead::Shelves;
+use crate::service_bus::dead_letter_queue::DeadLetterQueues;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Holds;
 use crate::service_bus::link_window::LastWindows;
@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     pub(crate) is_open: IsOpen,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) holds: Holds,
-    pub(crate) shelves: Shelves,
+    pub(crate) dead_letter_queues: DeadLetterQueues,
     pub(crate) meters: Meters,
     last_windows: Arc<LastWindows>,
     /// What tokens are checked with; without, nobody needs one.
@@ -51,7 +51,7 @@ impl Shared {
     ) -> Shared {
         let client = intake.client().clone();
         Shared {
-            shelves: Shelves::new(client.clone(), clock.clone()),
+            dead_letter_queues: DeadLetterQueues::new(client.clone(), clock.clone()),
             client,
             intake,
             is_open,

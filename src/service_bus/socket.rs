@@ -13,16 +13,16 @@ use tokio::net::TcpStream;
 
 use crate::amqp::AmqpError;
 use crate::limits;
+use crate::service_bus::connection_task::ConnectionTask;
+use crate::service_bus::connection_task::elapsed_ms;
+use crate::service_bus::connection_task::millis;
 use crate::service_bus::links::Link;
 use crate::service_bus::order::InOrder;
-use crate::service_bus::talk::Talk;
-use crate::service_bus::talk::elapsed_ms;
-use crate::service_bus::talk::millis;
 
-impl Talk {
+impl ConnectionTask {
     /// Talks until one side ends the connection.
     pub(crate) async fn over(mut self, mut stream: TcpStream) {
-        let ended = match self.talk(&stream).await {
+        let ended = match self.connection_task(&stream).await {
             Ok(()) => end(&mut stream).await,
             Err(error) => Err(error),
         };
@@ -31,7 +31,7 @@ impl Talk {
         }
     }
 
-    async fn talk(&mut self, stream: &TcpStream) -> io::Result<()> {
+    async fn connection_task(&mut self, stream: &TcpStream) -> io::Result<()> {
         loop {
             self.turn();
             let was_full = self.amqp.is_output_full();
@@ -114,7 +114,7 @@ impl Talk {
             }
         };
         let stopping = self.shared.stopping.clone();
-        let patience = self.patience(has_output);
+        let time_limit = self.time_limit(has_output);
         tokio::select! {
             ready = ready => {
                 if ready?.is_some_and(|ready| ready.is_readable()) && reads {
@@ -127,7 +127,7 @@ impl Talk {
                     self.answered.push_back(then);
                 }
             }
-            () = after(patience) => self.look_at_the_clock(),
+            () = after(time_limit) => self.look_at_the_clock(),
             () = stopping.cancelled(), if !self.is_closing => self.force("the server is about to stop"),
         }
         Ok(())
@@ -156,11 +156,11 @@ impl Talk {
     }
 
     /// How long it waits for anything at most.
-    fn patience(&self, has_output: bool) -> Duration {
+    fn time_limit(&self, has_output: bool) -> Duration {
         let now_ms = elapsed_ms(&*self.shared.clock);
         let linkless =
             self.links.is_empty().then(|| self.linkless_since_ms + millis(limits::SERVICE_BUS_LINKLESS_MAX));
-        let stalled = has_output.then(|| self.taken_at_ms + millis(limits::AMQP_WRITE_PATIENCE));
+        let stalled = has_output.then(|| self.taken_at_ms + millis(limits::AMQP_WRITE_TIMEOUT));
         let due = [self.amqp.deadline_ms(), linkless.filter(|_| !self.is_closing), stalled]
             .into_iter()
             .flatten()
@@ -172,7 +172,7 @@ impl Talk {
         let now_ms = elapsed_ms(&*self.shared.clock);
         self.amqp.tick(now_ms);
         let stalled_ms = now_ms.saturating_sub(self.taken_at_ms);
-        if !self.amqp.output().is_empty() && stalled_ms >= millis(limits::AMQP_WRITE_PATIENCE) {
+        if !self.amqp.output().is_empty() && stalled_ms >= millis(limits::AMQP_WRITE_TIMEOUT) {
             self.stop_speaking(&io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing"));
             self.gives_up = true;
         }
@@ -191,9 +191,9 @@ impl Talk {
     }
 }
 
-async fn after(patience: Duration) {
+async fn after(time_limit: Duration) {
     let never = std::future::pending::<()>();
-    let _ = tokio::time::timeout(patience, never).await;
+    let _ = tokio::time::timeout(time_limit, never).await;
 }
 
 /// Ends a stream in order: to drop it while the peer still writes would make its system drop what it has not read yet.

@@ -8,10 +8,10 @@ use crate::sas::Right;
 use crate::sas::Scope;
 use crate::sas::StorageRights;
 use crate::sas::StorageSignature;
-use crate::storage_queue::asked::Asked;
 use crate::storage_queue::policies;
 use crate::storage_queue::refused::Refused;
-use crate::storage_queue::shared::House;
+use crate::storage_queue::request::QueueRequest;
+use crate::storage_queue::shared::AppState;
 
 /// What a request may do.
 pub(crate) enum Access {
@@ -23,26 +23,28 @@ pub(crate) enum Access {
 
 impl Access {
     /// Finds out. A signature that is shown has to be good, whether one is needed or not.
-    pub(crate) async fn of(house: &House, asked: &Asked) -> Result<Access, Refused> {
-        let signed = asked.signed();
+    pub(crate) async fn of(app_state: &AppState, request: &QueueRequest) -> Result<Access, Refused> {
+        let signed = request.signed();
         if signed.is_signed() {
-            let now = house.clock.now();
-            return Ok(Access::Signed(match house.signatures.check_storage(&signed, now)? {
+            let now = app_state.clock.now();
+            return Ok(Access::Signed(match app_state.signatures.check_storage(&signed, now)? {
                 StorageSignature::Whole(rights) => rights,
                 StorageSignature::Part(part) => {
-                    let policy = match (part.policy(), asked.queue()) {
-                        (Some(policy), Some(queue)) => policies::find(house.client(), queue, policy).await?,
+                    let policy = match (part.policy(), request.queue()) {
+                        (Some(policy), Some(queue)) => {
+                            policies::find(app_state.client(), queue, policy).await?
+                        }
                         _ => None,
                     };
                     part.rights(policy, now)?
                 }
             }));
         }
-        if house.needs_signature {
+        if app_state.needs_signature {
             let message = "sign the request with the key of an account, or show a shared access signature";
             return Err(Refused::forbidden("NoAuthenticationInformation", message));
         }
-        check_no_browser(&asked.parts)?;
+        check_no_browser(&request.parts)?;
         Ok(Access::Local)
     }
 

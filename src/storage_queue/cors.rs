@@ -18,8 +18,8 @@ use crate::storage_queue::shared::Shared;
 /// Answers a browser that asks before it sends what a page of another origin wants; it asks without a signature.
 pub(crate) async fn preflight(shared: &Shared, parts: &Parts) -> Answer {
     let text = |name: header::HeaderName| parts.headers.get(name)?.to_str().ok();
-    let asked = text(header::ORIGIN).zip(text(header::ACCESS_CONTROL_REQUEST_METHOD));
-    let Some((origin, method)) = asked else {
+    let request = text(header::ORIGIN).zip(text(header::ACCESS_CONTROL_REQUEST_METHOD));
+    let Some((origin, method)) = request else {
         let message = "OPTIONS is asked with Origin and Access-Control-Request-Method";
         return Err(Refused::bad("InvalidHeaderValue", message));
     };

@@ -6,20 +6,20 @@ use crate::id::QueueName;
 use crate::limits;
 use crate::storage_queue::access::Access;
 use crate::storage_queue::answer;
-use crate::storage_queue::asked::Asked;
 use crate::storage_queue::metadata::Metadata;
 use crate::storage_queue::names::is_queue_name;
 use crate::storage_queue::refused::Answer;
 use crate::storage_queue::refused::Refused;
-use crate::storage_queue::shared::House;
+use crate::storage_queue::request::QueueRequest;
+use crate::storage_queue::shared::AppState;
 use crate::storage_queue::shared::Shared;
 use crate::storage_queue::xml::Xml;
 
 /// A page of queues. The marker of the next page is the last name of this one.
-pub(crate) async fn list(shared: &Shared, asked: &Asked, access: &Access) -> Answer {
-    let prefix = asked.field("prefix").unwrap_or_default();
-    let marker = asked.field("marker").unwrap_or_default();
-    let max = match asked.field("maxresults") {
+pub(crate) async fn list(shared: &Shared, request: &QueueRequest, access: &Access) -> Answer {
+    let prefix = request.field("prefix").unwrap_or_default();
+    let marker = request.field("marker").unwrap_or_default();
+    let max = match request.field("maxresults") {
         None => limits::STORAGE_QUEUES_MAX,
         Some(text) => text
             .parse()
@@ -28,7 +28,7 @@ pub(crate) async fn list(shared: &Shared, asked: &Asked, access: &Access) -> Ans
             .ok_or_else(|| Refused::out_of_range("maxresults"))?,
     };
     let with_metadata =
-        asked.field("include").is_some_and(|parts| parts.split(',').any(|part| part == "metadata"));
+        request.field("include").is_some_and(|parts| parts.split(',').any(|part| part == "metadata"));
     let (names, is_last) = names(shared, access, (prefix, marker), max).await?;
     let mut queues = Vec::with_capacity(names.len());
     for name in names {
@@ -38,9 +38,9 @@ pub(crate) async fn list(shared: &Shared, asked: &Asked, access: &Access) -> Ans
         };
         queues.push((name, metadata));
     }
-    let host = asked.parts.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let scheme = if asked.is_over_tls() { "https" } else { "http" };
-    let endpoint = format!("{scheme}://{host}/{}", asked.account);
+    let host = request.parts.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let scheme = if request.is_over_tls() { "https" } else { "http" };
+    let endpoint = format!("{scheme}://{host}/{}", request.account);
     let mut xml = Xml::new();
     xml.within_named("EnumerationResults", ("ServiceEndpoint", &endpoint), |xml| {
         xml.leaf("Prefix", prefix);
@@ -64,7 +64,7 @@ fn tell(xml: &mut Xml, name: &QueueName, metadata: &Metadata) {
 
 /// Up to `max` names after the marker, and whether these are the last.
 async fn names(
-    house: &House,
+    app_state: &AppState,
     access: &Access,
     (prefix, marker): (&str, &str),
     max: usize,
@@ -75,7 +75,7 @@ async fn names(
         marker => Some(QueueName::new(marker).map_err(|_| Refused::out_of_range("marker"))?),
     };
     loop {
-        let page = house.client().queues(after.as_ref(), limits::PAGE_MAX).await?;
+        let page = app_state.client().queues(after.as_ref(), limits::PAGE_MAX).await?;
         let Some(last) = page.last() else { return Ok((names, true)) };
         after = Some(last.name.clone());
         for queue in page {

@@ -18,21 +18,21 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::message::Message;
 use crate::storage_queue::answer;
-use crate::storage_queue::asked::Asked;
-use crate::storage_queue::asked::whole;
 use crate::storage_queue::names::message_id;
 use crate::storage_queue::names::pop_receipt;
 use crate::storage_queue::names::read_message_id;
 use crate::storage_queue::names::read_pop_receipt;
 use crate::storage_queue::refused::Answer;
 use crate::storage_queue::refused::Refused;
+use crate::storage_queue::request::QueueRequest;
+use crate::storage_queue::request::whole;
 use crate::storage_queue::shared::Shared;
 use crate::storage_queue::times;
 use crate::storage_queue::xml;
 use crate::storage_queue::xml::Xml;
 
 /// A message as it is told: what every answer has, and what only some have.
-struct Told<'a> {
+struct MessageElement<'a> {
     number: SequenceNumber,
     accepted_at: Timestamp,
     expires_at: Option<Timestamp>,
@@ -40,9 +40,9 @@ struct Told<'a> {
     seen: Option<(u32, &'a Bytes)>,
 }
 
-impl<'a> Told<'a> {
-    fn got(hidden: &'a Hidden) -> Told<'a> {
-        Told {
+impl<'a> MessageElement<'a> {
+    fn got(hidden: &'a Hidden) -> MessageElement<'a> {
+        MessageElement {
             number: hidden.claim.sequence_number,
             accepted_at: hidden.accepted_at,
             expires_at: hidden.expires_at,
@@ -51,8 +51,8 @@ impl<'a> Told<'a> {
         }
     }
 
-    fn peeked(view: &'a MessageView) -> Told<'a> {
-        Told {
+    fn peeked(view: &'a MessageView) -> MessageElement<'a> {
+        MessageElement {
             number: view.sequence_number,
             accepted_at: view.accepted_at,
             expires_at: view.expires_at,
@@ -86,16 +86,16 @@ fn text_of(body: &Bytes) -> String {
     }
 }
 
-fn listed(status: StatusCode, messages: &[Told<'_>]) -> Answer {
+fn listed(status: StatusCode, messages: &[MessageElement<'_>]) -> Answer {
     let mut xml = Xml::new();
     xml.within("QueueMessagesList", |xml| messages.iter().for_each(|message| message.write(xml)));
     Ok(answer::xml(status, xml))
 }
 
-pub(crate) async fn put(shared: &Shared, asked: &Asked, body: Body, name: &str) -> Answer {
+pub(crate) async fn put(shared: &Shared, request: &QueueRequest, body: Body, name: &str) -> Answer {
     let queue = shared.queue(name)?;
-    let lasts = time_to_live(asked)?;
-    let hidden = hidden_for(asked, 0)?.unwrap_or_default();
+    let lasts = time_to_live(request)?;
+    let hidden = hidden_for(request, 0)?.unwrap_or_default();
     if lasts.is_some_and(|lasts| hidden >= lasts) {
         return Err(Refused::out_of_range("visibilitytimeout"));
     }
@@ -120,7 +120,7 @@ async fn told_put(shared: &Shared, queue: &Queue, receipt: Option<&Receipt>, hid
     let found = queue.peek(number, 1).await?;
     let found = found.first().filter(|view| view.sequence_number == number);
     let accepted_at = found.map_or_else(|| shared.client().wall_now(), |view| view.accepted_at);
-    let message = Told {
+    let message = MessageElement {
         number,
         accepted_at,
         expires_at: found.and_then(|view| view.expires_at),
@@ -130,23 +130,28 @@ async fn told_put(shared: &Shared, queue: &Queue, receipt: Option<&Receipt>, hid
     listed(StatusCode::CREATED, &[message])
 }
 
-pub(crate) async fn get(shared: &Shared, asked: &Asked, name: &str) -> Answer {
-    let lasts = hidden_for(asked, 1)?.unwrap_or(limits::STORAGE_HIDDEN_DEFAULT);
-    let hidden = shared.queue(name)?.hide_next(how_many(asked)?, lasts).await?;
-    let messages: Vec<Told<'_>> = hidden.iter().map(Told::got).collect();
+pub(crate) async fn get(shared: &Shared, request: &QueueRequest, name: &str) -> Answer {
+    let lasts = hidden_for(request, 1)?.unwrap_or(limits::STORAGE_HIDDEN_DEFAULT);
+    let hidden = shared.queue(name)?.receive_hidden(how_many(request)?, lasts).await?;
+    let messages: Vec<MessageElement<'_>> = hidden.iter().map(MessageElement::got).collect();
     listed(StatusCode::OK, &messages)
 }
 
-pub(crate) async fn peek(shared: &Shared, asked: &Asked, name: &str) -> Answer {
-    let views: Vec<MessageView> = shared.queue(name)?.peek_offered(how_many(asked)?).await?;
-    let messages: Vec<Told<'_>> = views.iter().map(Told::peeked).collect();
+pub(crate) async fn peek(shared: &Shared, request: &QueueRequest, name: &str) -> Answer {
+    let views: Vec<MessageView> = shared.queue(name)?.peek_offered(how_many(request)?).await?;
+    let messages: Vec<MessageElement<'_>> = views.iter().map(MessageElement::peeked).collect();
     listed(StatusCode::OK, &messages)
 }
 
-pub(crate) async fn update(shared: &Shared, asked: &Asked, body: Body, (name, id): (&str, &str)) -> Answer {
+pub(crate) async fn update(
+    shared: &Shared,
+    request: &QueueRequest,
+    body: Body,
+    (name, id): (&str, &str),
+) -> Answer {
     let queue = shared.queue(name)?;
-    let lasts = hidden_for(asked, 0)?.ok_or_else(|| missing("visibilitytimeout"))?;
-    let receipt = asked.field("popreceipt").ok_or_else(|| missing("popreceipt"))?.to_owned();
+    let lasts = hidden_for(request, 0)?.ok_or_else(|| missing("visibilitytimeout"))?;
+    let receipt = request.field("popreceipt").ok_or_else(|| missing("popreceipt"))?.to_owned();
     let body = whole(shared, body).await?;
     let text = xml::read_message(&body)?.map(checked).transpose()?;
     let claim = claim(&queue, id, &receipt).await?;
@@ -164,9 +169,9 @@ pub(crate) async fn update(shared: &Shared, asked: &Asked, body: Body, (name, id
     ))
 }
 
-pub(crate) async fn delete(shared: &Shared, asked: &Asked, (name, id): (&str, &str)) -> Answer {
+pub(crate) async fn delete(shared: &Shared, request: &QueueRequest, (name, id): (&str, &str)) -> Answer {
     let queue = shared.queue(name)?;
-    let receipt = asked.field("popreceipt").ok_or_else(|| missing("popreceipt"))?;
+    let receipt = request.field("popreceipt").ok_or_else(|| missing("popreceipt"))?;
     queue.end_hidden(claim(&queue, id, receipt).await?).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
@@ -193,15 +198,15 @@ fn missing(name: &str) -> Refused {
 }
 
 /// For how long a message is to be hidden, if the request says so.
-fn hidden_for(asked: &Asked, shortest: u64) -> Result<Option<Duration>, Refused> {
-    let Some(text) = asked.field("visibilitytimeout") else { return Ok(None) };
+fn hidden_for(request: &QueueRequest, shortest: u64) -> Result<Option<Duration>, Refused> {
+    let Some(text) = request.field("visibilitytimeout") else { return Ok(None) };
     let lasts = times::seconds_within(text, shortest, limits::STORAGE_WEEK);
     lasts.map(Some).ok_or_else(|| Refused::out_of_range("visibilitytimeout"))
 }
 
 /// How long a message lives; `None` is for ever. There is no longest time: what is longer than the engine counts is for ever.
-fn time_to_live(asked: &Asked) -> Result<Option<Duration>, Refused> {
-    match asked.field("messagettl") {
+fn time_to_live(request: &QueueRequest) -> Result<Option<Duration>, Refused> {
+    match request.field("messagettl") {
         None => Ok(Some(limits::STORAGE_WEEK)),
         Some("-1") => Ok(None),
         Some(text) => {
@@ -211,8 +216,8 @@ fn time_to_live(asked: &Asked) -> Result<Option<Duration>, Refused> {
     }
 }
 
-fn how_many(asked: &Asked) -> Result<usize, Refused> {
-    let Some(text) = asked.field("numofmessages") else { return Ok(1) };
+fn how_many(request: &QueueRequest) -> Result<usize, Refused> {
+    let Some(text) = request.field("numofmessages") else { return Ok(1) };
     let count = text.parse().ok().filter(|count| (1..=limits::STORAGE_MESSAGES_MAX).contains(count));
     count.ok_or_else(|| Refused::out_of_range("numofmessages"))
 }

@@ -2,7 +2,6 @@
 
 mod access;
 mod answer;
-mod asked;
 mod cors;
 mod element;
 mod list;
@@ -16,6 +15,7 @@ mod properties;
 mod queues;
 mod records;
 mod refused;
+mod request;
 mod request_id;
 mod route;
 mod serve;

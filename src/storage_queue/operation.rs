@@ -4,8 +4,8 @@ use http::Method;
 
 use crate::sas::Right;
 use crate::sas::Scope;
-use crate::storage_queue::asked::Asked;
 use crate::storage_queue::refused::Refused;
+use crate::storage_queue::request::QueueRequest;
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +50,13 @@ impl Operation {
     ];
 
     /// What a request asks for; a refusal if that is nothing that can be done.
-    pub(crate) fn of(asked: &Asked) -> Result<Operation, Refused> {
-        let path: Vec<&str> = asked.path.iter().map(String::as_str).collect();
+    pub(crate) fn of(request: &QueueRequest) -> Result<Operation, Refused> {
+        let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
         let operation = match path[..] {
-            [] => of_service(asked),
-            [_] => of_queue(asked),
-            [_, "messages"] => of_messages(asked),
-            [_, "messages", _] => of_message(asked),
+            [] => of_service(request),
+            [_] => of_queue(request),
+            [_, "messages"] => of_messages(request),
+            [_, "messages", _] => of_message(request),
             _ => return Err(Refused::no_resource()),
         };
         operation.ok_or_else(Refused::no_method)
@@ -123,9 +123,9 @@ impl Operation {
     }
 }
 
-fn of_service(asked: &Asked) -> Option<Operation> {
-    let is_service = asked.field("restype") == Some("service");
-    match (asked.method(), asked.field("comp"), is_service) {
+fn of_service(request: &QueueRequest) -> Option<Operation> {
+    let is_service = request.field("restype") == Some("service");
+    match (request.method(), request.field("comp"), is_service) {
         (&Method::GET, Some("list"), false) => Some(Operation::ListQueues),
         (&Method::GET, Some("properties"), true) => Some(Operation::GetServiceProperties),
         (&Method::PUT, Some("properties"), true) => Some(Operation::SetServiceProperties),
@@ -134,8 +134,8 @@ fn of_service(asked: &Asked) -> Option<Operation> {
     }
 }
 
-fn of_queue(asked: &Asked) -> Option<Operation> {
-    match (asked.method(), asked.field("comp")) {
+fn of_queue(request: &QueueRequest) -> Option<Operation> {
+    match (request.method(), request.field("comp")) {
         (&Method::PUT, None) => Some(Operation::CreateQueue),
         (&Method::DELETE, None) => Some(Operation::DeleteQueue),
         (&Method::GET | &Method::HEAD, Some("metadata")) => Some(Operation::GetQueueMetadata),
@@ -146,9 +146,9 @@ fn of_queue(asked: &Asked) -> Option<Operation> {
     }
 }
 
-fn of_messages(asked: &Asked) -> Option<Operation> {
-    let is_peek = asked.field("peekonly").is_some_and(|only| only.eq_ignore_ascii_case("true"));
-    match *asked.method() {
+fn of_messages(request: &QueueRequest) -> Option<Operation> {
+    let is_peek = request.field("peekonly").is_some_and(|only| only.eq_ignore_ascii_case("true"));
+    match *request.method() {
         Method::POST => Some(Operation::PutMessage),
         Method::GET if is_peek => Some(Operation::PeekMessages),
         Method::GET => Some(Operation::GetMessages),
@@ -157,8 +157,8 @@ fn of_messages(asked: &Asked) -> Option<Operation> {
     }
 }
 
-fn of_message(asked: &Asked) -> Option<Operation> {
-    match *asked.method() {
+fn of_message(request: &QueueRequest) -> Option<Operation> {
+    match *request.method() {
         Method::PUT => Some(Operation::UpdateMessage),
         Method::DELETE => Some(Operation::DeleteMessage),
         _ => None,

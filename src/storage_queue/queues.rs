@@ -10,11 +10,11 @@ use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::storage_queue::access::Access;
 use crate::storage_queue::answer;
-use crate::storage_queue::asked::Asked;
 use crate::storage_queue::metadata::Metadata;
 use crate::storage_queue::policies;
 use crate::storage_queue::refused::Answer;
 use crate::storage_queue::refused::Refused;
+use crate::storage_queue::request::QueueRequest;
 use crate::storage_queue::shared::Shared;
 
 /// What a queue that is made here is like: no order, nobody gives up a message but its sender, and what has expired is
@@ -28,9 +28,9 @@ fn options() -> QueueOptions {
     }
 }
 
-pub(crate) async fn create(shared: &Shared, asked: &Asked, access: &Access, name: &str) -> Answer {
+pub(crate) async fn create(shared: &Shared, request: &QueueRequest, access: &Access, name: &str) -> Answer {
     let (queue, client) = (shared.queue(name)?, shared.client());
-    let metadata = asked.metadata()?;
+    let metadata = request.metadata()?;
     let taken =
         || Refused::conflict("QueueAlreadyExists", "there is a queue of this name with other metadata");
     let same = |metadata_before: Metadata| match metadata_before == metadata {
@@ -70,9 +70,9 @@ pub(crate) async fn look(shared: &Shared, name: &str) -> Answer {
     Ok(answer::headed(response, [("x-ms-approximate-messages-count", messages.to_string())]))
 }
 
-pub(crate) async fn tell(shared: &Shared, asked: &Asked, name: &str) -> Answer {
+pub(crate) async fn tell(shared: &Shared, request: &QueueRequest, name: &str) -> Answer {
     shared.queue(name)?.view().await?;
-    asked.metadata()?.store(shared.client(), name).await?;
+    request.metadata()?.store(shared.client(), name).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 

@@ -11,7 +11,6 @@ use http::header;
 
 use crate::storage_queue::access::Access;
 use crate::storage_queue::answer::headed;
-use crate::storage_queue::asked::Asked;
 use crate::storage_queue::cors;
 use crate::storage_queue::list;
 use crate::storage_queue::messages;
@@ -21,6 +20,7 @@ use crate::storage_queue::properties;
 use crate::storage_queue::queues;
 use crate::storage_queue::refused::Answer;
 use crate::storage_queue::refused::Refused;
+use crate::storage_queue::request::QueueRequest;
 use crate::storage_queue::request_id::request_id;
 use crate::storage_queue::service;
 use crate::storage_queue::shared::Shared;
@@ -34,14 +34,14 @@ async fn respond(State(shared): State<Shared>, request: Request) -> Response {
     let client = request.headers().get("x-ms-client-request-id").cloned();
     let (parts, body) = request.into_parts();
     let origin = parts.headers.get(header::ORIGIN).cloned();
-    let (operation, answer) = match Asked::read(parts) {
-        Ok(asked) if *asked.method() == Method::OPTIONS => {
-            (None, cors::preflight(&shared, &asked.parts).await)
+    let (operation, answer) = match QueueRequest::read(parts) {
+        Ok(request) if *request.method() == Method::OPTIONS => {
+            (None, cors::preflight(&shared, &request.parts).await)
         }
-        Ok(asked) => {
-            let operation = Operation::of(&asked);
+        Ok(request) => {
+            let operation = Operation::of(&request);
             let known = operation.as_ref().ok().copied();
-            (known, answer(&shared, (&asked, body), operation).await)
+            (known, answer(&shared, (&request, body), operation).await)
         }
         Err(refused) => (None, Err(refused)),
     };
@@ -66,46 +66,46 @@ async fn respond(State(shared): State<Shared>, request: Request) -> Response {
 /// Answers whoever may ask; who they are is found out before they are told that what they ask cannot be done.
 async fn answer(
     shared: &Shared,
-    (asked, body): (&Asked, Body),
+    (request, body): (&QueueRequest, Body),
     operation: Result<Operation, Refused>,
 ) -> Answer {
-    let access = Access::of(shared, asked).await?;
+    let access = Access::of(shared, request).await?;
     let operation = operation?;
-    if shared.signatures.account(&asked.account) != asked.account && !operation.only_reads() {
+    if shared.signatures.account(&request.account) != request.account && !operation.only_reads() {
         return Err(Refused::read_only());
     }
     if operation.needs_whole_key() {
         access.check_whole()?;
     }
     let (permissions, scope, right) = operation.needs();
-    access.check((permissions, scope), right, asked.queue())?;
-    act(shared, (asked, body), &access, operation).await
+    access.check((permissions, scope), right, request.queue())?;
+    act(shared, (request, body), &access, operation).await
 }
 
 async fn act(
     shared: &Shared,
-    (asked, body): (&Asked, Body),
+    (request, body): (&QueueRequest, Body),
     access: &Access,
     operation: Operation,
 ) -> Answer {
-    let queue = asked.queue().unwrap_or_default();
-    let message = (queue, asked.message().unwrap_or_default());
+    let queue = request.queue().unwrap_or_default();
+    let message = (queue, request.message().unwrap_or_default());
     match operation {
-        Operation::ListQueues => list::list(shared, asked, access).await,
+        Operation::ListQueues => list::list(shared, request, access).await,
         Operation::GetServiceProperties => properties::tell(shared).await,
         Operation::SetServiceProperties => properties::set(shared, body, access).await,
         Operation::GetServiceStats => service::stats(shared),
-        Operation::CreateQueue => queues::create(shared, asked, access, queue).await,
+        Operation::CreateQueue => queues::create(shared, request, access, queue).await,
         Operation::DeleteQueue => queues::delete(shared, access, queue).await,
         Operation::GetQueueMetadata => queues::look(shared, queue).await,
-        Operation::SetQueueMetadata => queues::tell(shared, asked, queue).await,
+        Operation::SetQueueMetadata => queues::tell(shared, request, queue).await,
         Operation::GetQueueAcl => policies::tell(shared, queue).await,
         Operation::SetQueueAcl => policies::set(shared, body, access, queue).await,
-        Operation::PutMessage => messages::put(shared, asked, body, queue).await,
-        Operation::GetMessages => messages::get(shared, asked, queue).await,
-        Operation::PeekMessages => messages::peek(shared, asked, queue).await,
+        Operation::PutMessage => messages::put(shared, request, body, queue).await,
+        Operation::GetMessages => messages::get(shared, request, queue).await,
+        Operation::PeekMessages => messages::peek(shared, request, queue).await,
         Operation::ClearMessages => queues::clear(shared, access, queue).await,
-        Operation::UpdateMessage => messages::update(shared, asked, body, message).await,
-        Operation::DeleteMessage => messages::delete(shared, asked, message).await,
+        Operation::UpdateMessage => messages::update(shared, request, body, message).await,
+        Operation::DeleteMessage => messages::delete(shared, request, message).await,
     }
 }

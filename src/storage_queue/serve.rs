@@ -19,7 +19,7 @@ use crate::inbound::accept::accept_streams;
 use crate::inbound::accept::listen;
 use crate::inbound::connection::Connections;
 use crate::inbound::inflow::Reading;
-use crate::inbound::patience::Patience;
+use crate::inbound::timeouts::Timeouts;
 use crate::inbound::tls::TlsError;
 use crate::inbound::tls::TlsFiles;
 use crate::intake::Intake;
@@ -32,8 +32,8 @@ use crate::storage_queue::records;
 use crate::storage_queue::refused::Refused;
 use crate::storage_queue::request_id::request_id;
 use crate::storage_queue::route::router;
+use crate::storage_queue::shared::AppState;
 use crate::storage_queue::shared::Defined;
-use crate::storage_queue::shared::House;
 use crate::storage_queue::shared::Shared;
 
 /// The account for development and its key, which everybody knows: all emulators have them.
@@ -104,8 +104,8 @@ impl StorageQueues {
             Some(keys) => Signatures::new(keys),
             None => Signatures::of_everybody(EVERYBODYS_ACCOUNT, EVERYBODYS_KEY),
         };
-        let reading = Arc::new(Reading::new(limits::STORAGE_BODIES_BYTES, Patience::default()));
-        let shared = Arc::new(House {
+        let reading = Arc::new(Reading::new(limits::STORAGE_BODIES_BYTES, Timeouts::default()));
+        let shared = Arc::new(AppState {
             intake,
             signatures,
             needs_signature,
@@ -126,7 +126,7 @@ impl StorageQueues {
     /// Serves until `stopping` is set; then requests end, after a limited time in any case.
     pub(crate) async fn run(self, stopping: CancellationToken) {
         let connections =
-            Connections::new(router(&self.shared), refuse_head, Patience::default(), stopping.clone());
+            Connections::new(router(&self.shared), refuse_head, Timeouts::default(), stopping.clone());
         accept_streams(self.listener, &self.tls, &self.shared.meters.places, &connections, &stopping).await;
         connections.end().await;
     }

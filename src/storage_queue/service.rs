@@ -4,17 +4,17 @@ use http::StatusCode;
 
 use crate::storage_queue::answer;
 use crate::storage_queue::refused::Answer;
-use crate::storage_queue::shared::House;
+use crate::storage_queue::shared::AppState;
 use crate::storage_queue::times::date;
 use crate::storage_queue::xml::Xml;
 
 /// There is one place, and it is up to date.
-pub(crate) fn stats(house: &House) -> Answer {
+pub(crate) fn stats(app_state: &AppState) -> Answer {
     let mut xml = Xml::new();
     xml.within("StorageServiceStats", |xml| {
         xml.within("GeoReplication", |xml| {
             xml.leaf("Status", "live");
-            xml.leaf("LastSyncTime", &date(house.clock.now()));
+            xml.leaf("LastSyncTime", &date(app_state.clock.now()));
         });
     });
     Ok(answer::xml(StatusCode::OK, xml))

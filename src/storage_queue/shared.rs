@@ -20,10 +20,10 @@ use crate::storage_queue::refused::Refused;
 pub(crate) type Defined = Arc<dyn Fn(&QueueName) -> Option<String> + Send + Sync>;
 
 /// What every request shares.
-pub(crate) type Shared = Arc<House>;
+pub(crate) type Shared = Arc<AppState>;
 
 /// The engine, and who may do what with it.
-pub(crate) struct House {
+pub(crate) struct AppState {
     pub(crate) intake: Intake,
     pub(crate) signatures: Signatures,
     /// Whether every request has to be signed.
@@ -37,7 +37,7 @@ pub(crate) struct House {
     pub(crate) changing: Mutex<()>,
 }
 
-impl House {
+impl AppState {
     pub(crate) fn client(&self) -> &Client {
         self.intake.client()
     }

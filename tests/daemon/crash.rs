@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::house::House;
+use crate::fixture::Fixture;
 
 /// Appends each message to a ledger of its workflow. It fails now and then, and it notices when another handler of its
 /// workflow is alive.
@@ -67,20 +67,20 @@ fn a_program_that_runs_on_sees_every_workflow_in_order_although_the_daemon_is_ki
 
 /// Sends messages shuffled, kills the daemon again and again, and then reads the ledgers.
 fn run_and_kill(handler: &str, workflows: u64, length: u64, kills: u64) {
-    let house = House::new();
-    house.write("handler.py", HANDLER);
-    let ledgers = house.path().join("ledgers");
+    let fixture = Fixture::new();
+    fixture.write("handler.py", HANDLER);
+    let ledgers = fixture.path().join("ledgers");
     std::fs::create_dir(&ledgers).expect("it is as the test made it");
     let delays = "[retry]\ndelays = [\"5ms\"]\n[delivery]\ncount_max = 1000\nconcurrency = 16\n";
     let env = format!("env = {{ LEDGER = {:?} }}\n", ledgers.to_str().expect("it is as the test made it"));
-    house.write("orders.toml", &format!("order = \"position\"\n{delays}[[handler]]\n{handler}\n{env}"));
-    let mut daemon = house.start();
+    fixture.write("orders.toml", &format!("order = \"position\"\n{delays}[[handler]]\n{handler}\n{env}"));
+    let mut daemon = fixture.start();
     daemon.send("orders", &shuffled(workflows, length));
     for round in 1..=kills {
         let wanted = workflows * length * round / (kills + 1);
         daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"].as_u64() >= Some(wanted));
         daemon.kill();
-        daemon = house.start();
+        daemon = fixture.start();
     }
     let total = workflows * length;
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"].as_u64() == Some(total));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_json::json;
 
-use crate::house::House;
+use crate::fixture::Fixture;
 
 /// Says who it is, and does not listen when it is asked to end.
 const STUBBORN: &str = "[[handler]]\nexec = [\"sh\", \"-c\", \"trap 'echo asked >> asked' TERM; echo $$ > pid; \
@@ -13,17 +13,17 @@ const REASON: &str = "killed: the daemon was stopped, its drain time was over, a
 
 #[test]
 fn a_program_that_outlasts_the_drain_is_asked_to_end_then_killed_and_its_attempt_says_why() {
-    let house = House::new();
-    let up = house.pipe("up");
-    house.write("orders.toml", STUBBORN);
-    let log = house.path().join("log");
+    let fixture = Fixture::new();
+    let up = fixture.pipe("up");
+    fixture.write("orders.toml", STUBBORN);
+    let log = fixture.path().join("log");
     let file = std::fs::File::create(&log).expect("the folder can be written");
-    let mut command = house.command();
-    let daemon = house.start_as(command.args(["--drain", "0s"]).env_remove("SERIATIM_LOG").stderr(file));
+    let mut command = fixture.command();
+    let daemon = fixture.start_as(command.args(["--drain", "0s"]).env_remove("SERIATIM_LOG").stderr(file));
     daemon.json("POST", "/v1/queues/orders/messages", &json!("a"));
     // Returns once the program has opened it and gone on.
     std::fs::read(up).expect("it is a pipe");
-    let workflows = house.path().join("workflows");
+    let workflows = fixture.path().join("workflows");
     let pid = std::fs::read_to_string(workflows.join("pid")).expect("the program has written it");
     assert_eq!(daemon.stop(), Some(0));
     assert_eq!(std::fs::read_to_string(workflows.join("asked")).expect("it was asked first"), "asked\n");
@@ -32,8 +32,8 @@ fn a_program_that_outlasts_the_drain_is_asked_to_end_then_killed_and_its_attempt
     let said = "terminating a program that still runs: the drain time is over";
     let is_said = |line: &&str| line.contains(" WARN ") && line.contains(said) && line.contains("orders");
     assert_eq!(log.lines().filter(is_said).count(), 1, "{log}");
-    house.write("orders.toml", "");
-    let daemon = house.start();
+    fixture.write("orders.toml", "");
+    let daemon = fixture.start();
     let shown = daemon.json("GET", "/v1/queues/orders/messages?from=0&limit=10", &Value::Null);
     assert!(shown.to_string().contains(REASON), "{shown}");
     assert_eq!(daemon.stop(), Some(0));

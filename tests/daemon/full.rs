@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::disk::Disk;
-use crate::house::Daemon;
-use crate::house::House;
+use crate::fixture::Daemon;
+use crate::fixture::Fixture;
 use crate::reliability::Measured;
 
 /// Size of the disk, and larger ones.
@@ -79,11 +79,11 @@ fn wait_until_accepted(daemon: &Daemon) {
 }
 
 /// A house on a small disk; nothing where none can be made.
-fn house_on_disk(measured: &Measured) -> Option<(House, Disk)> {
-    let house = House::new();
-    house.write("orders.toml", "");
-    match Disk::in_memory(&house.path().join("data"), KILOBYTES) {
-        Ok(disk) => Some((house, disk)),
+fn fixture_on_disk(measured: &Measured) -> Option<(Fixture, Disk)> {
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "");
+    match Disk::in_memory(&fixture.path().join("data"), KILOBYTES) {
+        Ok(disk) => Some((fixture, disk)),
         Err(reason) => {
             measured.skip(&reason);
             None
@@ -94,8 +94,8 @@ fn house_on_disk(measured: &Measured) -> Option<(House, Disk)> {
 #[test]
 fn a_full_disk_refuses_what_is_new_is_drained_and_accepts_again_without_a_restart() {
     let measured = Measured::begin("daemon-head-room");
-    let Some((house, disk)) = house_on_disk(&measured) else { return };
-    let daemon = house.start_with(&HEAD_ROOM);
+    let Some((fixture, disk)) = fixture_on_disk(&measured) else { return };
+    let daemon = fixture.start_with(&HEAD_ROOM);
     let mut accepted = fill(&daemon);
     assert!(accepted > 100, "{accepted}");
     let (status, _) = daemon.ask("PUT", "/v1/queues/others", &[("content-type", "application/json")], b"{}");
@@ -111,10 +111,10 @@ fn a_full_disk_refuses_what_is_new_is_drained_and_accepts_again_without_a_restar
     disk.resize(KILOBYTES_MORE);
     wait_until_accepted(&daemon);
     accepted += 1 + fill(&daemon);
-    take_all_room(&house.path().join("data").join("taken"));
+    take_all_room(&fixture.path().join("data").join("taken"));
     assert_eq!(drain(&daemon), accepted, "out of the head room");
     assert_eq!(send(&daemon, 16).0, 507);
-    std::fs::remove_file(house.path().join("data").join("taken")).expect("it is there");
+    std::fs::remove_file(fixture.path().join("data").join("taken")).expect("it is there");
     disk.resize(KILOBYTES_MAX);
     wait_until_accepted(&daemon);
     assert_eq!(drain(&daemon), 1);
@@ -126,23 +126,23 @@ fn a_full_disk_refuses_what_is_new_is_drained_and_accepts_again_without_a_restar
 #[test]
 fn a_daemon_that_starts_while_the_disk_is_full_drains_its_backlog() {
     let measured = Measured::begin("daemon-head-room-restart");
-    let Some((house, disk)) = house_on_disk(&measured) else { return };
-    let daemon = house.start_with(&HEAD_ROOM);
+    let Some((fixture, disk)) = fixture_on_disk(&measured) else { return };
+    let daemon = fixture.start_with(&HEAD_ROOM);
     let accepted = fill(&daemon);
     daemon.kill();
-    let taken = house.path().join("data").join("taken");
+    let taken = fixture.path().join("data").join("taken");
     take_all_room(&taken);
-    let daemon = house.start_with(&HEAD_ROOM);
+    let daemon = fixture.start_with(&HEAD_ROOM);
     assert_eq!(send(&daemon, 16).0, 507);
     daemon.kill();
-    let daemon = house.start_with(&HEAD_ROOM);
+    let daemon = fixture.start_with(&HEAD_ROOM);
     assert_eq!(drain(&daemon), accepted);
     assert_eq!(daemon.stop(), Some(0));
     std::fs::remove_file(taken).expect("it is there");
     disk.resize(KILOBYTES_MAX);
-    let daemon = house.start_with(&HEAD_ROOM);
+    let daemon = fixture.start_with(&HEAD_ROOM);
     wait_until_accepted(&daemon);
-    assert!(house.path().join("data").join("seriatim.redb.ballast").exists(), "it is set aside again");
+    assert!(fixture.path().join("data").join("seriatim.redb.ballast").exists(), "it is set aside again");
     assert_eq!(daemon.stop(), Some(0));
     measured.end(1, 0);
 }

@@ -17,8 +17,8 @@ use serde_json::json;
 use seriatim::Clock;
 use seriatim::SystemClock;
 
-use crate::house::Daemon;
-use crate::house::House;
+use crate::fixture::Daemon;
+use crate::fixture::Fixture;
 
 /// Each message finds the state that the one before it has left, and sends a result with its completion.
 const HANDLER: &str = r#"
@@ -44,7 +44,7 @@ const KILLS: u64 = 10;
 const WORKFLOWS: u64 = 12;
 
 /// How long an answer, or the next completion, may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What the threads share.
 struct Shared {
@@ -58,7 +58,7 @@ impl Shared {
     fn ask(&self, path: &str, kind: &str, body: &str) -> Option<(u16, String)> {
         let address = self.address.lock().expect("nobody panics with it").clone();
         let mut stream = TcpStream::connect(&address).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.set_read_timeout(Some(TIMEOUT)).ok()?;
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: {kind}\r\n"
         );
@@ -179,18 +179,18 @@ fn archived(daemon: &Daemon) -> BTreeMap<String, Vec<u64>> {
 fn states_and_what_is_sent_with_completions_survive_every_kill_of_the_daemon() {
     let kills =
         std::env::var("SERIATIM_DAEMON_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
-    let (clock, house) = (SystemClock::default(), House::new());
+    let (clock, fixture) = (SystemClock::default(), Fixture::new());
     let length = (kills * 6).div_ceil(WORKFLOWS) + 6;
-    let broken = house.path().join("broken");
-    house.write("handler.py", HANDLER);
+    let broken = fixture.path().join("broken");
+    fixture.write("handler.py", HANDLER);
     let handler =
         "[[handler]]\npersistent = [\"python3\", \"handler.py\"]\nprocesses = 2\nin_flight_max = 4\n";
     let env = format!("env = {{ BROKEN = {:?} }}\n", broken.to_str().expect("a plain name"));
     let limits = "[retry]\ndelays = [\"5ms\"]\n[delivery]\ncount_max = 10000\n";
-    house.write("orders.toml", &format!("order = \"position\"\n{limits}{handler}{env}"));
-    house.write("results.toml", &format!("order = \"position\"\n{limits}"));
-    house.write("archive.toml", "order = \"arrival\"\n");
-    let daemon = house.start();
+    fixture.write("orders.toml", &format!("order = \"position\"\n{limits}{handler}{env}"));
+    fixture.write("results.toml", &format!("order = \"position\"\n{limits}"));
+    fixture.write("archive.toml", "order = \"arrival\"\n");
+    let daemon = fixture.start();
     let shared = Shared { address: Mutex::new(daemon.address.clone()), is_over: AtomicBool::new(false) };
     let (heard, completions) = channel();
     let daemon = std::thread::scope(|threads| {
@@ -201,10 +201,10 @@ fn states_and_what_is_sent_with_completions_survive_every_kill_of_the_daemon() {
         for round in 0..kills {
             // At once, after one completion, after a few: whatever is under way then.
             for _ in 0..round * 7 % 11 {
-                completions.recv_timeout(PATIENCE).expect("the next completion is answered");
+                completions.recv_timeout(TIMEOUT).expect("the next completion is answered");
             }
             daemon.kill();
-            daemon = house.start();
+            daemon = fixture.start();
             shared.address.lock().expect("nobody panics with it").clone_from(&daemon.address);
         }
         let total = WORKFLOWS * length;
@@ -230,7 +230,7 @@ fn states_and_what_is_sent_with_completions_survive_every_kill_of_the_daemon() {
         "a state is not that of the message before"
     );
     let found =
-        seriatim::verify(house.path().join("data/seriatim.redb"), |_| {}).expect("it can be looked at");
+        seriatim::verify(fixture.path().join("data/seriatim.redb"), |_| {}).expect("it can be looked at");
     assert!(found.is_sound(), "{:?}", found.damages);
     let seconds = clock.elapsed().as_secs_f64();
     let line = json!({ "name": "daemon killed", "count": kills, "seconds": seconds, "failures": 0 });

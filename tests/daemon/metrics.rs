@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::net::TcpStream;
 
-use crate::house::Daemon;
-use crate::house::House;
-use crate::house::read_whole;
+use crate::fixture::Daemon;
+use crate::fixture::Fixture;
+use crate::fixture::read_whole;
 
 #[test]
 fn requests_and_connections_of_storage_queues_are_on_the_page_when_they_are_served() {
-    let house = House::new();
-    let daemon = house.start_with(&["--storage-queue", "localhost:0", "--amqp", "localhost:0"]);
+    let fixture = Fixture::new();
+    let daemon = fixture.start_with(&["--storage-queue", "localhost:0", "--amqp", "localhost:0"]);
     let address = daemon.storage_queue.as_ref().expect("storage queues are served");
     assert!(address.starts_with("127.0.0.1:"), "{address}");
     let mut client = TcpStream::connect(address).unwrap();
@@ -33,8 +33,8 @@ fn requests_and_connections_of_storage_queues_are_on_the_page_when_they_are_serv
 
 #[test]
 fn an_endpoint_that_is_off_is_not_on_the_page() {
-    let house = House::new();
-    let daemon = house.start();
+    let fixture = Fixture::new();
+    let daemon = fixture.start();
     let page = page(&daemon);
     assert!(page.contains("seriatim_store_bytes"), "{page}");
     assert!(!page.contains("storage_queue") && !page.contains("amqp"), "{page}");

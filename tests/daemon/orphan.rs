@@ -1,6 +1,6 @@
 //! What a daemon that was killed leaves behind, and what a program's exit code uses up.
 
-use crate::house::House;
+use crate::fixture::Fixture;
 
 /// The first writes down who it is and stays for long; the second writes down whether the first is still alive.
 const HANDLER: &str = r#"
@@ -29,38 +29,38 @@ else:
     time.sleep(600)
 "#;
 
-fn definition(house: &House, argv: &str, more: &str) -> String {
-    let ledger = format!("env = {{ LEDGER = {:?} }}", house.path().to_str().expect("a plain name"));
+fn definition(fixture: &Fixture, argv: &str, more: &str) -> String {
+    let ledger = format!("env = {{ LEDGER = {:?} }}", fixture.path().to_str().expect("a plain name"));
     format!("order = \"arrival\"\n{more}\n[[handler]]\nexec = {argv}\n{ledger}\n")
 }
 
 #[test]
 fn a_handler_of_a_daemon_that_was_killed_is_gone_before_its_message_is_handed_out_again() {
-    let house = House::new();
-    house.write("handler.py", HANDLER);
-    house.write("orders.toml", &definition(&house, "[\"python3\", \"handler.py\"]", ""));
-    let daemon = house.start();
+    let fixture = Fixture::new();
+    fixture.write("handler.py", HANDLER);
+    fixture.write("orders.toml", &definition(&fixture, "[\"python3\", \"handler.py\"]", ""));
+    let daemon = fixture.start();
     daemon.send("orders", r#"{"workflow_id":"w","body":{}}"#);
     // Asking is what lets time pass until the handler has begun.
-    daemon.wait_for("/v1/queues/orders", |_| house.path().join("first").exists());
+    daemon.wait_for("/v1/queues/orders", |_| fixture.path().join("first").exists());
     daemon.kill();
-    let daemon = house.start();
+    let daemon = fixture.start();
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"].as_u64() == Some(1));
-    let seen = std::fs::read_to_string(house.path().join("second")).expect("the second has run");
+    let seen = std::fs::read_to_string(fixture.path().join("second")).expect("the second has run");
     assert_eq!(seen, "gone", "two handlers of one message at once");
     assert_eq!(daemon.stop(), Some(0));
 }
 
 #[test]
 fn a_program_that_asks_for_another_attempt_uses_one_up() {
-    let house = House::new();
-    house.write("handler.sh", "echo attempt >> \"$LEDGER/attempts\"\nexit 75\n");
+    let fixture = Fixture::new();
+    fixture.write("handler.sh", "echo attempt >> \"$LEDGER/attempts\"\nexit 75\n");
     let limits = "[delivery]\ncount_max = 3\n[retry]\ndelays = [\"5ms\"]\nthen = \"skip\"";
-    house.write("orders.toml", &definition(&house, "[\"sh\", \"handler.sh\"]", limits));
-    let daemon = house.start();
+    fixture.write("orders.toml", &definition(&fixture, "[\"sh\", \"handler.sh\"]", limits));
+    let daemon = fixture.start();
     daemon.send("orders", r#"{"workflow_id":"w","body":{}}"#);
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["dead_lettered"].as_u64() == Some(1));
-    let attempts = std::fs::read_to_string(house.path().join("attempts")).expect("it has run");
+    let attempts = std::fs::read_to_string(fixture.path().join("attempts")).expect("it has run");
     assert_eq!(attempts.lines().count(), 3);
     assert_eq!(daemon.stop(), Some(0));
 }

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use crate::house::House;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_definition_that_changes_is_in_force_at_once_and_one_that_is_wrong_changes_nothing() {
-    let house = House::new();
-    house.write("orders.toml", "order = \"arrival\"\n[[handler]]\nexec = [\"true\"]\n");
-    let daemon = house.start();
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "order = \"arrival\"\n[[handler]]\nexec = [\"true\"]\n");
+    let daemon = fixture.start();
     daemon.json("POST", "/v1/queues/orders/messages", &Value::from("a"));
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 1);
-    house.write("orders.toml", "order = \"arrival\"\n[[handler]]\nexec = [\"no-such-program\"]\n");
-    house.write("bills.toml", "order = \"arrival\"\n");
+    fixture.write("orders.toml", "order = \"arrival\"\n[[handler]]\nexec = [\"no-such-program\"]\n");
+    fixture.write("bills.toml", "order = \"arrival\"\n");
     let definitions = daemon.wait_for("/v1/status", |view| !view["reload_problem"].is_null());
     let why = definitions["reload_problem"].as_str().unwrap();
     assert!(why.contains("orders.toml:3") && why.contains("no-such-program"), "{why}");
@@ -25,7 +25,7 @@ fn a_definition_that_changes_is_in_force_at_once_and_one_that_is_wrong_changes_n
         metrics.contains(&format!("\nseriatim_definitions_last_reload_successful {number}\n"))
     };
     assert!(successful(0));
-    house.write("orders.toml", "order = \"arrival\"\n[[handler]]\nexec = [\"sh\", \"-c\", \"exit 0\"]\n");
+    fixture.write("orders.toml", "order = \"arrival\"\n[[handler]]\nexec = [\"sh\", \"-c\", \"exit 0\"]\n");
     daemon.wait_for("/v1/status", |view| view["reload_problem"].is_null());
     assert!(successful(1));
     assert!(daemon.json("GET", "/v1/definitions", &Value::Null).get("problem").is_none());
@@ -41,22 +41,22 @@ const WAITING: &str =
 
 #[test]
 fn a_handler_outlives_the_change_and_the_end_of_its_definition() {
-    let house = House::new();
-    let go = house.pipe("go");
-    house.write("orders.toml", WAITING);
-    let daemon = house.start_with(&["--drain", "0s"]);
+    let fixture = Fixture::new();
+    let go = fixture.pipe("go");
+    fixture.write("orders.toml", WAITING);
+    let daemon = fixture.start_with(&["--drain", "0s"]);
     daemon.json("POST", "/v1/queues/orders/messages", &Value::from("a"));
     daemon.wait_for("/v1/status", |view| view["handlers_running"] == 1);
-    house.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
+    fixture.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
     daemon.json("POST", "/v1/definitions/reload", &Value::Null);
     daemon.json("POST", "/v1/queues/orders/messages", &Value::from("b"));
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 1);
-    house.remove("orders.toml");
+    fixture.remove("orders.toml");
     daemon.json("POST", "/v1/definitions/reload", &Value::Null);
     assert_eq!(daemon.json("GET", "/v1/status", &Value::Null)["handlers_running"], 1);
     std::fs::write(go, "").unwrap();
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 2);
-    let counts = std::fs::read_to_string(house.path().join("workflows/counts")).unwrap();
+    let counts = std::fs::read_to_string(fixture.path().join("workflows/counts")).unwrap();
     assert_eq!(counts, "1\n", "it was never ended nor tried again");
     assert_eq!(daemon.stop(), Some(0));
 }
@@ -67,21 +67,21 @@ const PERSISTENT: &str = "[[handler]]\nprocesses = 1\nin_flight_max = 4\n\
 
 #[test]
 fn what_waits_for_a_child_is_given_back_uncounted_when_its_definition_changes() {
-    let house = House::new();
-    let go = house.pipe("go");
-    house.write("orders.toml", PERSISTENT);
-    let daemon = house.start_with(&["--drain", "0s"]);
+    let fixture = Fixture::new();
+    let go = fixture.pipe("go");
+    fixture.write("orders.toml", PERSISTENT);
+    let daemon = fixture.start_with(&["--drain", "0s"]);
     for workflow in 0..4 {
         daemon.send("orders", &format!("{{\"workflow_id\":\"{workflow}\",\"body\":1}}\n"));
     }
     daemon.wait_for("/v1/status", |view| view["handlers_running"] == 4);
-    house.write(
+    fixture.write(
         "orders.toml",
         "[[handler]]\nexec = [\"sh\", \"-c\", \"echo $SERIATIM_DELIVERY_COUNT >> counts\"]\n",
     );
     daemon.json("POST", "/v1/definitions/reload", &Value::Null);
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 3);
-    let counts = std::fs::read_to_string(house.path().join("workflows/counts")).unwrap();
+    let counts = std::fs::read_to_string(fixture.path().join("workflows/counts")).unwrap();
     assert_eq!(counts, "1\n1\n1\n");
     std::fs::write(go, "").unwrap();
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 4);
@@ -90,19 +90,19 @@ fn what_waits_for_a_child_is_given_back_uncounted_when_its_definition_changes() 
 
 #[test]
 fn a_key_that_was_taken_out_opens_nothing_after_a_reload() {
-    let house = House::new();
-    let keys = house.path().join("keys.toml");
+    let fixture = Fixture::new();
+    let keys = fixture.path().join("keys.toml");
     let shop = "k".repeat(43);
-    std::fs::write(house.path().join("shop.key"), &shop).unwrap();
+    std::fs::write(fixture.path().join("shop.key"), &shop).unwrap();
     std::fs::write(&keys, "[[key]]\nname = \"shop\"\nkey_file = \"shop.key\"\nrights = [\"manage\"]\n")
         .unwrap();
-    let daemon = house.start_with(&["--keys", keys.to_str().unwrap()]);
+    let daemon = fixture.start_with(&["--keys", keys.to_str().unwrap()]);
     let ask = |method, path: &str, key: &str| {
         daemon.ask(method, path, &[("authorization", &format!("Bearer {key}"))], b"").0
     };
     assert_eq!(ask("GET", "/v1/queues", &shop), 200);
     let till = "t".repeat(43);
-    std::fs::write(house.path().join("shop.key"), &till).unwrap();
+    std::fs::write(fixture.path().join("shop.key"), &till).unwrap();
     assert_eq!(ask("POST", "/v1/definitions/reload", &shop), 200);
     assert_eq!((ask("GET", "/v1/queues", &shop), ask("GET", "/v1/queues", &till)), (401, 200));
     assert_eq!(daemon.stop(), Some(0));
@@ -110,11 +110,11 @@ fn a_key_that_was_taken_out_opens_nothing_after_a_reload() {
 
 #[test]
 fn an_order_cannot_change_while_messages_are_stored() {
-    let house = House::new();
-    house.write("orders.toml", "order = \"arrival\"\n");
-    let daemon = house.start();
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "order = \"arrival\"\n");
+    let daemon = fixture.start();
     daemon.json("POST", "/v1/queues/orders/messages", &Value::from("a"));
-    house.write("orders.toml", "order = \"position\"\n");
+    fixture.write("orders.toml", "order = \"position\"\n");
     daemon.hang_up();
     let definitions = daemon.wait_for("/v1/status", |view| !view["reload_problem"].is_null());
     let why = definitions["reload_problem"].as_str().unwrap();
@@ -124,52 +124,52 @@ fn an_order_cannot_change_while_messages_are_stored() {
 
 #[test]
 fn mistakes_are_shown_with_their_place_and_nothing_starts() {
-    let house = House::new();
-    house.write("orders.toml", "ordr = \"position\"\n");
-    let output = house.command().output().unwrap();
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "ordr = \"position\"\n");
+    let output = fixture.command().output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("orders.toml:1:1\n  |\n1 | ordr = "), "{said}");
     assert!(said.contains("did you mean"), "{said}");
     assert!(said.ends_with("\nseriatim: failed to start: 1 mistake in the definitions\n"), "{said}");
-    assert!(!house.path().join("data").exists(), "no store is made for definitions that are wrong");
+    assert!(!fixture.path().join("data").exists(), "no store is made for definitions that are wrong");
 }
 
 #[test]
 fn a_workflow_is_out_of_its_trouble_when_another_message_is_at_its_head_however_busy_it_is() {
-    let house = House::new();
+    let fixture = Fixture::new();
     let script =
         "read body; if [ $body = 1 ]; then test -e mended; else until test -e done; do sleep 0.02; done; fi";
     let handler =
         format!("[[handler]]\nexec = [\"sh\", \"-c\", \"{script}\"]\n[retry]\ndelays = [\"50ms\"]\n");
     let notify = "[notify]\nafter = \"1ms\"\nexec = [\"sh\", \"-c\", \"cat >> notices\"]\n[delivery]\ncount_max = 10_000\n";
-    house.write("orders.toml", &format!("{handler}{notify}"));
-    let daemon = house.start();
+    fixture.write("orders.toml", &format!("{handler}{notify}"));
+    let daemon = fixture.start();
     daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n{\"workflow_id\":\"w\",\"body\":2}\n");
-    let path = house.path().join("workflows/notices");
+    let path = fixture.path().join("workflows/notices");
     let has_notices = |count: usize| {
         let path = path.clone();
         move |_: &Value| std::fs::read_to_string(&path).unwrap_or_default().lines().count() >= count
     };
     daemon.wait_for("/v1/status", has_notices(1));
-    house.write("mended", "");
+    fixture.write("mended", "");
     let in_hand = |queue: &Value| queue["counts"]["completed"] == 1 && queue["counts"]["locked"] == 1;
     daemon.wait_for("/v1/queues/orders", in_hand);
     daemon.wait_for("/v1/status", has_notices(2));
     daemon.wait_for("/v1/queues/orders", in_hand);
-    house.write("done", "");
+    fixture.write("done", "");
     assert_eq!(daemon.stop(), Some(0));
 }
 
 #[test]
 fn whom_a_definition_names_is_told_of_trouble_and_of_its_end() {
-    let house = House::new();
+    let fixture = Fixture::new();
     let handler = "[[handler]]\nexec = [\"sh\", \"-c\", \"test -e mended\"]\n[retry]\ndelays = [\"50ms\"]\n";
     let notify = "[notify]\nafter = \"1ms\"\nexec = [\"sh\", \"-c\", \"cat >> notices\"]\n[delivery]\ncount_max = 10_000\n";
-    house.write("orders.toml", &format!("{handler}{notify}"));
-    let daemon = house.start();
+    fixture.write("orders.toml", &format!("{handler}{notify}"));
+    let daemon = fixture.start();
     daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n");
-    let path = house.path().join("workflows/notices");
+    let path = fixture.path().join("workflows/notices");
     let notices = |count: usize| {
         let is_there =
             |_: &Value| std::fs::read_to_string(&path).unwrap_or_default().lines().count() >= count;
@@ -182,7 +182,7 @@ fn whom_a_definition_names_is_told_of_trouble_and_of_its_end() {
         (&blocked["type"], &blocked["workflow_id"]),
         (&Value::from("workflow_blocked"), &Value::from("w"))
     );
-    house.write("mended", "");
+    fixture.write("mended", "");
     let recovered = notices(2).remove(1);
     assert_eq!(recovered["type"], "workflow_recovered");
     for field in ["queue", "workflow_id", "since"] {

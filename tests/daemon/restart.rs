@@ -2,35 +2,35 @@
 
 use serde_json::Value;
 use serde_json::json;
-use seriatim::wire::WireTime;
+use seriatim::api::WireTime;
 
-use crate::house::House;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_pause_outlives_a_restart() {
-    let house = House::new();
-    house.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
-    let daemon = house.start();
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
+    let daemon = fixture.start();
     daemon.json("POST", "/v1/queues/orders/pause", &Value::Null);
     daemon.kill();
-    let daemon = house.start();
+    let daemon = fixture.start();
     assert_eq!(daemon.json("GET", "/v1/queues/orders", &Value::Null)["paused"], true);
     daemon.json("POST", "/v1/queues/orders/messages", &Value::from("a"));
     daemon.json("POST", "/v1/queues/orders/resume", &Value::Null);
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 1);
     assert_eq!(daemon.stop(), Some(0));
-    let daemon = house.start();
+    let daemon = fixture.start();
     assert_eq!(daemon.json("GET", "/v1/queues/orders", &Value::Null)["paused"], false);
     assert_eq!(daemon.stop(), Some(0));
 }
 
 #[test]
 fn a_restored_backup_keeps_what_was_paused() {
-    let (house, other) = (House::new(), House::new());
-    for house in [&house, &other] {
-        house.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
+    let (fixture, other) = (Fixture::new(), Fixture::new());
+    for fixture in [&fixture, &other] {
+        fixture.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
     }
-    let daemon = house.start();
+    let daemon = fixture.start();
     daemon.json("POST", "/v1/queues/orders/pause", &Value::Null);
     let made = daemon.json("POST", "/v1/backup", &json!({ "path": "copy.redb" }));
     assert_eq!(daemon.stop(), Some(0));
@@ -44,25 +44,25 @@ fn a_restored_backup_keeps_what_was_paused() {
 
 #[test]
 fn a_pause_that_an_older_daemon_kept_beside_the_store_is_taken_over_once() {
-    let house = House::new();
-    house.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
-    assert_eq!(house.start().stop(), Some(0));
-    let file = house.path().join("data/seriatim.json");
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
+    assert_eq!(fixture.start().stop(), Some(0));
+    let file = fixture.path().join("data/seriatim.json");
     let mut kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     kept["paused"] = json!(["orders", "gone"]);
     std::fs::write(&file, kept.to_string()).unwrap();
-    let daemon = house.start();
+    let daemon = fixture.start();
     assert_eq!(daemon.json("GET", "/v1/queues/orders", &Value::Null)["paused"], true);
     daemon.json("POST", "/v1/queues/orders/resume", &Value::Null);
     assert_eq!(daemon.stop(), Some(0));
-    let daemon = house.start();
+    let daemon = fixture.start();
     assert_eq!(daemon.json("GET", "/v1/queues/orders", &Value::Null)["paused"], false);
     assert_eq!(daemon.stop(), Some(0));
 }
 
 #[test]
 fn a_message_that_is_forwarded_to_another_daemon_arrives_once_and_is_done() {
-    let (from, to) = (House::new(), House::new());
+    let (from, to) = (Fixture::new(), Fixture::new());
     to.write("invoices.toml", "");
     let receiver = to.start();
     let handler = format!("forward = \"http://{}/invoices\"\nallow_private = true", receiver.address);
@@ -76,14 +76,14 @@ fn a_message_that_is_forwarded_to_another_daemon_arrives_once_and_is_done() {
 
 #[test]
 fn a_failed_attempt_and_a_hold_have_a_line_each_in_the_log_and_no_colours_in_a_file() {
-    let house = House::new();
+    let fixture = Fixture::new();
     let options = "[retry]\ndelays = [\"1ms\"]\n[delivery]\ncount_max = 2\n";
-    house.write(
+    fixture.write(
         "orders.toml",
         &format!("{options}[[handler]]\nexec = [\"sh\", \"-c\", \"echo no >&2; exit 1\"]\n"),
     );
-    let path = house.path().join("log");
-    let daemon = house.start_logging(&path);
+    let path = fixture.path().join("log");
+    let daemon = fixture.start_logging(&path);
     daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n");
     daemon.wait_for("/v1/blocked", |view| view["blocked"][0]["cause"] == "held");
     assert_eq!(daemon.stop(), Some(0));
@@ -100,26 +100,26 @@ fn a_failed_attempt_and_a_hold_have_a_line_each_in_the_log_and_no_colours_in_a_f
 
 #[test]
 fn another_key_is_refused_after_a_restart_while_messages_wait() {
-    let house = House::new();
-    house.write("orders.toml", "key = \"/order\"\n");
-    let daemon = house.start();
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "key = \"/order\"\n");
+    let daemon = fixture.start();
     daemon.json("POST", "/v1/queues/orders/messages", &json!({ "order": "a", "customer": "b" }));
     assert_eq!(daemon.stop(), Some(0));
-    house.write("orders.toml", "key = \"/customer\"\n");
-    let output = house.command().output().unwrap();
+    fixture.write("orders.toml", "key = \"/customer\"\n");
+    let output = fixture.command().output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("its key or position cannot change while it stores a message"), "{said}");
-    house.write("orders.toml", "key = \"/order\"\n");
-    assert_eq!(house.start().stop(), Some(0));
+    fixture.write("orders.toml", "key = \"/order\"\n");
+    assert_eq!(fixture.start().stop(), Some(0));
 }
 
 #[test]
 fn a_completion_that_is_refused_is_tried_again_after_the_delays_of_the_definition() {
-    let house = House::new();
+    let fixture = Fixture::new();
     let answer = r#"{\"send\":[{\"queue\":\"nobody\",\"body\":1}]}"#;
     let handler = format!("[[handler]]\nexec = [\"echo\", '{answer}']\n");
-    house.write("orders.toml", &format!("[retry]\ndelays = [\"1h\"]\n{}", handler.replace("\\", "")));
-    let daemon = house.start();
+    fixture.write("orders.toml", &format!("[retry]\ndelays = [\"1h\"]\n{}", handler.replace("\\", "")));
+    let daemon = fixture.start();
     daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n");
     let blocked = daemon.wait_for("/v1/blocked", |view| view["blocked"][0]["cause"] == "retry");
     let row = &blocked["blocked"][0];

@@ -6,9 +6,9 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-use crate::house::Daemon;
-use crate::house::House;
-use crate::house::read_whole;
+use crate::fixture::Daemon;
+use crate::fixture::Fixture;
+use crate::fixture::read_whole;
 
 /// What the body of an export begins with in front of the ID of a span's trace, its own, and its parent's: field and length.
 const TRACE_ID: [u8; 2] = [0x0a, 16];
@@ -32,8 +32,8 @@ impl Collector {
         Collector { address, heard }
     }
 
-    fn start(&self, house: &House) -> Daemon {
-        house.start_as(house.command().env("OTEL_EXPORTER_OTLP_ENDPOINT", &self.address))
+    fn start(&self, fixture: &Fixture) -> Daemon {
+        fixture.start_as(fixture.command().env("OTEL_EXPORTER_OTLP_ENDPOINT", &self.address))
     }
 
     fn heard(self) -> Vec<u8> {
@@ -44,9 +44,9 @@ impl Collector {
 #[test]
 fn the_span_of_a_handler_reaches_the_collector() {
     let collector = Collector::listen();
-    let house = House::new();
-    house.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
-    let daemon = collector.start(&house);
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "[[handler]]\nexec = [\"true\"]\n");
+    let daemon = collector.start(&fixture);
     daemon.json("POST", "/v1/queues/orders/messages", &Value::from("a"));
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 1);
     assert_eq!(daemon.stop(), Some(0));
@@ -79,15 +79,15 @@ fn a_trace_that_is_none_is_not_continued_and_another_begins_with_the_handler() {
 /// What the program of a handler sees of the trace of a message that was sent with this one, and what the collector hears.
 fn handled(trace: &str) -> (String, Vec<u8>) {
     let collector = Collector::listen();
-    let house = House::new();
-    house
+    let fixture = Fixture::new();
+    fixture
         .write("orders.toml", "[[handler]]\nexec = [\"sh\", \"-c\", \"printf %s $TRACEPARENT > ../seen\"]\n");
-    let daemon = collector.start(&house);
+    let daemon = collector.start(&fixture);
     let (status, text) = daemon.ask("POST", "/v1/queues/orders/messages", &[("traceparent", trace)], b"a");
     assert_eq!(status, 201, "{text}");
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 1);
     assert_eq!(daemon.stop(), Some(0));
-    let seen = std::fs::read_to_string(house.path().join("seen")).expect("the program has written it");
+    let seen = std::fs::read_to_string(fixture.path().join("seen")).expect("the program has written it");
     (seen, collector.heard())
 }
 

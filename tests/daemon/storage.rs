@@ -8,8 +8,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::disk::Disk;
-use crate::house::Daemon;
-use crate::house::House;
+use crate::fixture::Daemon;
+use crate::fixture::Fixture;
 use crate::reliability::Measured;
 
 /// The exit code of a daemon that a fault has stopped.
@@ -21,8 +21,8 @@ const CANNOT_RUN: i32 = 3;
 /// Words that are for those who write the program, and say nothing to those who run it.
 const INSIDE: [&str; 5] = ["internal error", "panicked", "unreachable", "RUST_BACKTRACE", "unwrap"];
 
-fn store(house: &House) -> PathBuf {
-    house.path().join("data").join("seriatim.redb")
+fn store(fixture: &Fixture) -> PathBuf {
+    fixture.path().join("data").join("seriatim.redb")
 }
 
 fn send(daemon: &Daemon) -> (u16, String) {
@@ -59,12 +59,12 @@ fn everybody_hears(daemon: Daemon, words: &str, log: &Path) {
 
 #[test]
 fn a_store_file_that_is_deleted_is_a_fault_that_everybody_hears_of() {
-    let house = House::new();
-    house.write("orders.toml", "");
-    let log = house.path().join("log");
-    let daemon = house.start_logging(&log);
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "");
+    let log = fixture.path().join("log");
+    let daemon = fixture.start_logging(&log);
     assert_eq!(send(&daemon).0, 201);
-    std::fs::remove_file(store(&house)).expect("it is there");
+    std::fs::remove_file(store(&fixture)).expect("it is there");
     // Nobody has to send anything.
     while daemon.ask("GET", "/healthz", &[], b"").0 == 200 {}
     everybody_hears(daemon, "it was deleted or moved", &log);
@@ -72,35 +72,35 @@ fn a_store_file_that_is_deleted_is_a_fault_that_everybody_hears_of() {
 
 #[test]
 fn nothing_is_acknowledged_that_would_go_to_a_file_that_was_replaced() {
-    let house = House::new();
-    house.write("orders.toml", "[[handler]]\nexec = [\"sleep\", \"60\"]\n");
-    let log = house.path().join("log");
-    let daemon = house.start_logging(&log);
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "[[handler]]\nexec = [\"sleep\", \"60\"]\n");
+    let log = fixture.path().join("log");
+    let daemon = fixture.start_logging(&log);
     assert_eq!(send(&daemon).0, 201);
-    let (file, copy) = (store(&house), house.path().join("copy"));
+    let (file, copy) = (store(&fixture), fixture.path().join("copy"));
     std::fs::copy(&file, &copy).expect("there is room");
     std::fs::rename(&copy, &file).expect("the folder can be written");
     let (status, text) = send(&daemon);
     assert!(status == 503 && text.contains("another file was put in its place"), "{status} {text}");
     everybody_hears(daemon, "another file was put in its place", &log);
-    let daemon = house.start();
+    let daemon = fixture.start();
     assert_eq!(send(&daemon).0, 201, "what is there now is a store");
     daemon.kill();
 }
 
 #[test]
 fn after_a_fault_the_service_manager_is_told_and_its_watchdog_is_not_fed() {
-    let house = House::new();
-    let path = house.path().join("notify");
+    let fixture = Fixture::new();
+    let path = fixture.path().join("notify");
     let manager = UnixDatagram::bind(&path).expect("a socket");
-    let daemon = house.start_as(house.command().env("NOTIFY_SOCKET", &path));
+    let daemon = fixture.start_as(fixture.command().env("NOTIFY_SOCKET", &path));
     let mut heard = [0; 512];
     let mut next = || {
         let bytes = manager.recv(&mut heard).expect("the daemon speaks");
         String::from_utf8_lossy(&heard[..bytes]).into_owned()
     };
     while !next().contains("WATCHDOG=1") {}
-    std::fs::remove_file(store(&house)).expect("it is there");
+    std::fs::remove_file(store(&fixture)).expect("it is there");
     while !next().contains("STATUS=failed") {}
     assert_eq!(daemon.end(), FAILED);
     manager.set_nonblocking(true).expect("it is a socket");
@@ -112,10 +112,10 @@ fn after_a_fault_the_service_manager_is_told_and_its_watchdog_is_not_fed() {
 }
 
 /// Starts a daemon, or says how it refused.
-fn refusal(house: &House) -> Result<(), String> {
-    let path = house.path().join("stderr");
+fn refusal(fixture: &Fixture) -> Result<(), String> {
+    let path = fixture.path().join("stderr");
     let stderr = std::fs::File::create(&path).expect("the folder can be written");
-    let mut child = house.command().stderr(stderr).spawn().expect("the binary starts");
+    let mut child = fixture.command().stderr(stderr).spawn().expect("the binary starts");
     let mut line = String::new();
     let stdout = child.stdout.take().expect("stdout is piped");
     std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).expect("it can be read");
@@ -134,31 +134,31 @@ fn refusal(house: &House) -> Result<(), String> {
 
 #[test]
 fn a_store_that_is_no_file_is_refused_at_once() {
-    let house = House::new();
-    std::fs::create_dir(house.path().join("data")).expect("a folder");
-    let path = store(&house);
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path().join("data")).expect("a folder");
+    let path = store(&fixture);
     assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo is everywhere").success());
-    assert!(refusal(&house).is_err_and(|said| said.contains("it is a pipe")));
+    assert!(refusal(&fixture).is_err_and(|said| said.contains("it is a pipe")));
     std::fs::remove_file(&path).expect("it is there");
     std::fs::create_dir(&path).expect("a folder");
-    assert!(refusal(&house).is_err_and(|said| said.contains("it is a folder")));
+    assert!(refusal(&fixture).is_err_and(|said| said.contains("it is a folder")));
     std::fs::remove_dir(&path).expect("it is there");
     std::os::unix::fs::symlink("/dev/null", &path).expect("a link");
-    assert!(refusal(&house).is_err_and(|said| said.contains("a device")));
+    assert!(refusal(&fixture).is_err_and(|said| said.contains("a device")));
 }
 
 #[test]
 fn a_store_that_is_damaged_or_cut_off_is_said_to_be_with_the_place() {
-    let house = House::new();
-    house.write("orders.toml", "");
-    let daemon = house.start();
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "");
+    let daemon = fixture.start();
     daemon.send("orders", &"{\"body\":1}\n".repeat(500));
     assert_eq!(daemon.stop(), Some(0));
-    let path = store(&house);
+    let path = store(&fixture);
     let whole = std::fs::read(&path).expect("it is there");
     for len in [100, 320, 4_096, whole.len() / 2, whole.len() - 1] {
         std::fs::write(&path, &whole[..len]).expect("it can be written");
-        let said = refusal(&house).expect_err("a part of it is missing");
+        let said = refusal(&fixture).expect_err("a part of it is missing");
         assert!(said.contains(&format!("it is damaged: it ends after {len} bytes")), "{said}");
         assert!(std::fs::read(&path).expect("it is there") == whole[..len], "it was left untouched");
     }
@@ -167,7 +167,7 @@ fn a_store_that_is_damaged_or_cut_off_is_said_to_be_with_the_place() {
         let mut flipped = whole.clone();
         flipped[at] ^= 0x55;
         std::fs::write(&path, &flipped).expect("it can be written");
-        if let Err(said) = refusal(&house) {
+        if let Err(said) = refusal(&fixture) {
             refused += 1;
             let place = ["byte ", "bytes ", "table ", "tables ", "page"];
             let is_told = said.contains("it is damaged: ") && place.iter().any(|place| said.contains(place));
@@ -184,16 +184,16 @@ fn a_store_that_is_damaged_or_cut_off_is_said_to_be_with_the_place() {
 #[test]
 fn without_head_room_a_full_disk_is_a_fault_that_everybody_hears_of() {
     let measured = Measured::begin("daemon-full-disk");
-    let house = House::new();
-    house.write("orders.toml", "");
-    let _disk = match Disk::in_memory(&house.path().join("data"), 4 * 1024) {
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "");
+    let _disk = match Disk::in_memory(&fixture.path().join("data"), 4 * 1024) {
         Ok(disk) => disk,
         Err(reason) => return measured.skip(&reason),
     };
-    let log = house.path().join("log");
+    let log = fixture.path().join("log");
     let file = std::fs::File::create(&log).expect("the folder can be written");
-    let mut command = house.command();
-    let daemon = house.start_as(command.args(["--head-room", "0"]).env_remove("SERIATIM_LOG").stderr(file));
+    let mut command = fixture.command();
+    let daemon = fixture.start_as(command.args(["--head-room", "0"]).env_remove("SERIATIM_LOG").stderr(file));
     let body = vec![b'a'; 256 * 1024];
     let send = || daemon.ask("POST", "/v1/queues/orders/messages", &[], &body);
     let (status, text) = std::iter::repeat_with(send).find(|(status, _)| *status != 201).expect("it is full");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::house::House;
+use crate::fixture::Fixture;
 
 const RULES: &str = include_str!("../../docs/watching/alerts.yml");
 const DASHBOARD: &str = include_str!("../../docs/watching/dashboard.json");
@@ -27,8 +27,8 @@ fn named(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_metric_of_the_alert_rules_and_the_dashboard_is_one_that_a_daemon_tells() {
-    let house = House::new();
-    let daemon = house.start_with(&["--amqp", "localhost:0"]);
+    let fixture = Fixture::new();
+    let daemon = fixture.start_with(&["--amqp", "localhost:0"]);
     let (status, page) = daemon.ask("GET", "/metrics", &[], b"");
     assert_eq!(status, 200, "{page}");
     let told: BTreeSet<&str> =

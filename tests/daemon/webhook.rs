@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use crate::house::House;
+use crate::fixture::Fixture;
 
 /// What a receiver was sent: for each workflow the positions it took, and every ID it ever saw for each place.
 #[derive(Default)]
@@ -32,9 +32,9 @@ fn a_webhook_receiver_sees_every_workflow_in_order_although_it_fails_and_the_dae
     // It ends with the test's process.
     std::thread::Builder::new().spawn(move || receive(&listener, &receiving)).unwrap();
 
-    let house = House::new();
-    house.write("secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
-    house.write(
+    let fixture = Fixture::new();
+    fixture.write("secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+    fixture.write(
         "orders.toml",
         &format!(
             "order = \"position\"\n[retry]\ndelays = [\"5ms\"]\n[delivery]\ncount_max = 1000\n[[handler]]\n\
@@ -47,13 +47,13 @@ fn a_webhook_receiver_sees_every_workflow_in_order_although_it_fails_and_the_dae
             writeln!(lines, r#"{{"workflow_id":"w{workflow}","position":{position},"body":{{}}}}"#).unwrap();
         }
     }
-    let mut daemon = house.start();
+    let mut daemon = fixture.start();
     daemon.send("orders", &lines);
     for round in 1..=4 {
         let wanted = workflows * length * round / 5;
         daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"].as_u64() >= Some(wanted));
         daemon.kill();
-        daemon = house.start();
+        daemon = fixture.start();
     }
     let total = workflows * length;
     daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"].as_u64() == Some(total));

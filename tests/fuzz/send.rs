@@ -1,7 +1,7 @@
 //! A line of a batch over HTTP, of any bytes: it is refused, or becomes a message that looks the same when it is shown.
 
-use seriatim::wire::OutcomeEnvelope;
-use seriatim::wire::SendEnvelope;
+use seriatim::api::OutcomeEnvelope;
+use seriatim::api::SendEnvelope;
 
 /// Reads a message to send, and an answer of a handler, which can carry some.
 pub(crate) fn send(data: &[u8]) {

@@ -16,16 +16,16 @@ use tokio::sync::Semaphore;
 
 use crate::kill::drain;
 use crate::kill::name::Ordered;
+use crate::kill::output_lines;
+use crate::kill::output_lines::Role;
+use crate::kill::output_lines::Task;
+use crate::kill::output_lines::say;
 use crate::kill::receiver;
 use crate::kill::said::Plan;
 use crate::kill::said::Said;
 use crate::kill::said::Seen;
 use crate::kill::said::Status;
 use crate::kill::sender;
-use crate::kill::voice;
-use crate::kill::voice::Role;
-use crate::kill::voice::Task;
-use crate::kill::voice::say;
 use crate::kill::zombie;
 use crate::random::Random;
 
@@ -76,7 +76,7 @@ fn a_process_without_a_task_does_nothing() {
 async fn live(task: Task) {
     let load = Arc::new(open(task).await);
     look(&load).await;
-    let Some(plan) = voice::hear::<Plan>() else { return };
+    let Some(plan) = output_lines::hear::<Plan>() else { return };
     end_with_the_parent();
     prepare(&load, &plan).await;
     if load.task.role == Role::Drainer {
@@ -101,7 +101,7 @@ async fn live(task: Task) {
 /// Ends this process when its parent is gone, however that ended.
 fn end_with_the_parent() {
     let watch = || {
-        while voice::hear::<Plan>().is_some() {}
+        while output_lines::hear::<Plan>().is_some() {}
         std::process::exit(3);
     };
     let thread = std::thread::Builder::new().name("parent-watch".to_owned()).spawn(watch);

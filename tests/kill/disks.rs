@@ -2,10 +2,10 @@
 //! acknowledged is lost.
 
 use crate::kill::disk::Disk;
+use crate::kill::output_lines::Role;
 use crate::kill::reliability::Measured;
 use crate::kill::reliability::seed;
 use crate::kill::victim::Victim;
-use crate::kill::voice::Role;
 
 /// Sizes of a disk that is filled again and again.
 const KILOBYTES: [u64; 3] = [1_536, 2_304, 3_072];

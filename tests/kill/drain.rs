@@ -6,10 +6,10 @@ use seriatim::Unavailable;
 
 use crate::kill::child::Load;
 use crate::kill::name::Ordered;
+use crate::kill::output_lines::say;
 use crate::kill::receiver;
 use crate::kill::said::Said;
 use crate::kill::settler;
-use crate::kill::voice::say;
 use crate::random::Random;
 
 /// How long it waits for what is due soon.

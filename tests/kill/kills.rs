@@ -3,12 +3,12 @@
 //! `SERIATIM_SEED=n` draws the same loads and the same moments, as far as the machine's timing allows;
 //! `SERIATIM_KILLS=n` sets how often it is killed.
 
+use crate::kill::output_lines::Role;
 use crate::kill::reliability::Measured;
 use crate::kill::reliability::number;
 use crate::kill::reliability::seed;
 use crate::kill::verdict::Verdict;
 use crate::kill::victim::Victim;
-use crate::kill::voice::Role;
 
 const KILLS: u64 = 300;
 

@@ -20,8 +20,8 @@ use rustix::process::Signal;
 use rustix::process::WaitOptions;
 use serde::Serialize;
 
+use crate::kill::output_lines::Task;
 use crate::kill::said::Said;
-use crate::kill::voice::Task;
 
 /// Where the test is that does the task.
 const ENTRY: &str = "kill::child::a_process_without_a_task_does_nothing";
@@ -69,8 +69,8 @@ impl Process {
     }
 
     /// What it says within a time.
-    pub(crate) fn hear_within(&mut self, patience: Duration) -> Heard {
-        match self.lines.recv_timeout(patience) {
+    pub(crate) fn hear_within(&mut self, time_limit: Duration) -> Heard {
+        match self.lines.recv_timeout(time_limit) {
             Ok(said) => Heard::Said(said),
             Err(RecvTimeoutError::Timeout) => Heard::Nothing,
             Err(RecvTimeoutError::Disconnected) => Heard::End,

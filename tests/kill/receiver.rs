@@ -13,8 +13,8 @@ use seriatim::Unavailable;
 use crate::kill::child::LOCK;
 use crate::kill::child::Load;
 use crate::kill::name::Ordered;
+use crate::kill::output_lines;
 use crate::kill::settler;
-use crate::kill::voice;
 use crate::random::Random;
 
 /// How long one receive waits.
@@ -48,7 +48,7 @@ async fn receive_many(
 ) -> Result<(), Unavailable> {
     let max = usize::try_from(max).expect("a small number");
     let mut deliveries = answered(load.queue(ordered).receive_many(max, WAIT).await)?;
-    deliveries.iter().for_each(|delivery| voice::say_delivered(delivery, lock_ms()));
+    deliveries.iter().for_each(|delivery| output_lines::say_delivered(delivery, lock_ms()));
     if deliveries.len() > 1 && random.chance(50) {
         return settler::complete_together(load, ordered, deliveries).await;
     }
@@ -81,7 +81,7 @@ pub(crate) async fn take_aside(load: &Load, random: &mut Random) -> Result<Optio
         }
     };
     let delivery = fetched.pop();
-    delivery.iter().for_each(|delivery| voice::say_delivered(delivery, lock_ms()));
+    delivery.iter().for_each(|delivery| output_lines::say_delivered(delivery, lock_ms()));
     Ok(delivery)
 }
 
@@ -114,7 +114,7 @@ pub(crate) async fn take_run(
     let run = answered(queue.receive_run(max, wait).await)?;
     if let Some(run) = &run {
         let (token, until) = (run.lock_token(), run.locked_until());
-        voice::say_received(queue.name(), token, until, run.messages(), lock_ms());
+        output_lines::say_received(queue.name(), token, until, run.messages(), lock_ms());
     }
     Ok(run)
 }

@@ -9,10 +9,10 @@ use seriatim::SendError;
 use crate::kill::child::Load;
 use crate::kill::name::Name;
 use crate::kill::name::Ordered;
+use crate::kill::output_lines::Role;
+use crate::kill::output_lines::say;
 use crate::kill::said::Answer;
 use crate::kill::said::Said;
-use crate::kill::voice::Role;
-use crate::kill::voice::say;
 use crate::random::Random;
 
 /// Messages sent at once, or shuffled within.

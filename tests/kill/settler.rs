@@ -16,11 +16,11 @@ use seriatim::Unavailable;
 use crate::kill::child::Load;
 use crate::kill::name::Name;
 use crate::kill::name::Ordered;
+use crate::kill::output_lines;
+use crate::kill::output_lines::Role;
+use crate::kill::output_lines::say;
 use crate::kill::said::Ending;
 use crate::kill::said::Said;
-use crate::kill::voice;
-use crate::kill::voice::Role;
-use crate::kill::voice::say;
 use crate::random::Random;
 
 /// Longest delay of a retry, and of what is set aside for a time.
@@ -37,7 +37,7 @@ pub(crate) async fn settle(
         Role::Drainer => (Ending::Completed, None),
         _ => draw(name, random),
     };
-    let hold = voice::hold(delivery.lock_token());
+    let hold = output_lines::hold(delivery.lock_token());
     let promise = Promise::make(load, hold, vec![(name, ending)]);
     let settled = match (ending, end) {
         (Ending::CompletedWithFollowUp, _) => {
@@ -60,7 +60,7 @@ pub(crate) async fn complete_together(
 ) -> Result<(), Unavailable> {
     let promise = |delivery: &Delivery| {
         let endings = vec![(name_of(delivery), Ending::Completed)];
-        Promise::make(load, voice::hold(delivery.lock_token()), endings)
+        Promise::make(load, output_lines::hold(delivery.lock_token()), endings)
     };
     let promises: Vec<_> = deliveries.iter().map(promise).collect();
     let answers = match load.queue(ordered).complete_all(&mut deliveries).await {
@@ -77,7 +77,7 @@ pub(crate) async fn complete_together(
 /// Completes the first messages of a run.
 pub(crate) async fn complete_first(load: &Load, run: &mut Run, count: usize) -> Result<(), Unavailable> {
     let endings = names_of(run).into_iter().take(count).map(|name| (name, Ending::Completed)).collect();
-    let promise = Promise::make(load, voice::hold(run.lock_token()), endings);
+    let promise = Promise::make(load, output_lines::hold(run.lock_token()), endings);
     promise.keep(load, run.complete_first(count).await, None)
 }
 
@@ -92,7 +92,7 @@ pub(crate) async fn end_run(load: &Load, run: &mut Run, random: &mut Random) -> 
         _ => Ending::Released,
     };
     let endings = names.iter().enumerate().map(|(index, name)| (*name, end_of(index))).collect();
-    let promise = Promise::make(load, voice::hold(run.lock_token()), endings);
+    let promise = Promise::make(load, output_lines::hold(run.lock_token()), endings);
     if ending == Ending::Aside {
         load.set_aside(names[count].ordered, run.messages()[count].sequence_number);
     }

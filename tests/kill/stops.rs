@@ -6,6 +6,8 @@
 use std::time::Duration;
 
 use crate::kill::ledger::Ledger;
+use crate::kill::output_lines::Role;
+use crate::kill::output_lines::Task;
 use crate::kill::process::Heard;
 use crate::kill::process::Process;
 use crate::kill::reliability::Measured;
@@ -14,8 +16,6 @@ use crate::kill::reliability::seed;
 use crate::kill::said::Said;
 use crate::kill::said::Word;
 use crate::kill::verdict::Verdict;
-use crate::kill::voice::Role;
-use crate::kill::voice::Task;
 use crate::kill::zombie::HELD;
 use crate::kill::zombie::LOCK_MS;
 use crate::random::Random;

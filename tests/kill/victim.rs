@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::kill::ledger::Ledger;
+use crate::kill::output_lines::Role;
+use crate::kill::output_lines::Task;
 use crate::kill::process::Heard;
 use crate::kill::process::Process;
 use crate::kill::reliability::Measured;
 use crate::kill::said::Said;
-use crate::kill::voice::Role;
-use crate::kill::voice::Task;
 use crate::random::Random;
 
 /// Lines a process says at most, beyond what it has found, before it is killed.

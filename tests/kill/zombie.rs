@@ -19,14 +19,14 @@ use tokio::task::JoinSet;
 
 use crate::kill::name::Name;
 use crate::kill::name::Ordered;
+use crate::kill::output_lines;
+use crate::kill::output_lines::Task;
+use crate::kill::output_lines::say;
 use crate::kill::said::Answer;
 use crate::kill::said::Ending;
 use crate::kill::said::Said;
 use crate::kill::said::Word;
 use crate::kill::settler::name_of;
-use crate::kill::voice;
-use crate::kill::voice::Task;
-use crate::kill::voice::say;
 
 /// The shortest lock there is.
 pub(crate) const LOCK_MS: u64 = 1_000;
@@ -45,7 +45,7 @@ pub(crate) async fn live(task: Task) {
         send(&queue, number, task.seed).await;
         let held = queue.receive_many(HELD as usize, Duration::ZERO).await.expect("the queue is there");
         let (completed, completions) = mpsc::unbounded_channel();
-        held.iter().for_each(|delivery| voice::say_delivered(delivery, LOCK_MS));
+        held.iter().for_each(|delivery| output_lines::say_delivered(delivery, LOCK_MS));
         let other = tokio::spawn(take_over(queue.clone(), completed.clone()));
         let Some(Word::Settle) = next_word().await else { return };
         settle(held, &completed).await;
@@ -58,7 +58,7 @@ pub(crate) async fn live(task: Task) {
 }
 
 async fn next_word() -> Option<Word> {
-    tokio::task::spawn_blocking(voice::hear::<Word>).await.expect("the parent says words")
+    tokio::task::spawn_blocking(output_lines::hear::<Word>).await.expect("the parent says words")
 }
 
 async fn open(file: &Path) -> Queue {
@@ -94,14 +94,14 @@ async fn settle(held: Vec<Delivery>, completed: &mpsc::UnboundedSender<()>) {
 async fn take_over(queue: Queue, completed: mpsc::UnboundedSender<()>) {
     loop {
         if let Some(mut delivery) = queue.receive(WAIT).await.expect("the queue is there") {
-            voice::say_delivered(&delivery, LOCK_MS);
+            output_lines::say_delivered(&delivery, LOCK_MS);
             complete(&mut delivery, &completed).await;
         }
     }
 }
 
 async fn complete(delivery: &mut Delivery, completed: &mpsc::UnboundedSender<()>) {
-    let hold = voice::hold(delivery.lock_token());
+    let hold = output_lines::hold(delivery.lock_token());
     let clock = SystemClock::default();
     let at = clock.now();
     say(&Said::Settling {

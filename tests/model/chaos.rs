@@ -7,6 +7,7 @@ use seriatim::Client;
 use seriatim::Completion;
 use seriatim::Delivery;
 use seriatim::Ending;
+use seriatim::Exhausted;
 use seriatim::Expired;
 use seriatim::GapPolicy;
 use seriatim::GapThen;
@@ -18,7 +19,6 @@ use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::Run;
 use seriatim::SequenceNumber;
-use seriatim::Spent;
 use seriatim::TakenWorkflow;
 use seriatim::testing::ManualClock;
 
@@ -88,7 +88,7 @@ impl Chaos {
         let options = QueueOptions {
             order: random.pick(&[Order::After, Order::After, Order::POSITION, Order::Arrival, Order::None]),
             delivery_count_max: random.pick(&[1, 2, 3]),
-            spent: Some(random.pick(&[Spent::Hold, Spent::Skip, Spent::Quarantine])),
+            exhausted: Some(random.pick(&[Exhausted::Hold, Exhausted::Skip, Exhausted::Quarantine])),
             gap: GapPolicy {
                 wait: Duration::from_secs(10),
                 then: random.pick(&[GapThen::Hold, GapThen::Skip, GapThen::Wait]),

@@ -9,6 +9,7 @@ use seriatim::Clock;
 use seriatim::Deferral;
 use seriatim::Delivery;
 use seriatim::Engine;
+use seriatim::Exhausted;
 use seriatim::Expired;
 use seriatim::GapPolicy;
 use seriatim::GapThen;
@@ -22,7 +23,6 @@ use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::Redriven;
 use seriatim::SequenceNumber;
-use seriatim::Spent;
 use seriatim::Timestamp;
 use seriatim::testing::ManualClock;
 
@@ -73,7 +73,7 @@ fn options(random: &mut Random) -> Options {
     Options {
         positional: random.chance(70),
         count_max: random.pick(&[1, 2, 3]),
-        spent: random.pick(&[Policy::Hold, Policy::Skip, Policy::Quarantine]),
+        exhausted: random.pick(&[Policy::Hold, Policy::Skip, Policy::Quarantine]),
         skip_gap: random.chance(50),
         drop_expired: random.chance(50),
         hold_on_defer: random.chance(30),
@@ -88,10 +88,10 @@ fn queue_options(options: Options) -> QueueOptions {
         order: if options.positional { Order::POSITION } else { Order::Arrival },
         lock: Duration::from_millis(LOCK),
         delivery_count_max: options.count_max,
-        spent: Some(match options.spent {
-            Policy::Hold => Spent::Hold,
-            Policy::Skip => Spent::Skip,
-            Policy::Quarantine => Spent::Quarantine,
+        exhausted: Some(match options.exhausted {
+            Policy::Hold => Exhausted::Hold,
+            Policy::Skip => Exhausted::Skip,
+            Policy::Quarantine => Exhausted::Quarantine,
         }),
         gap: GapPolicy { wait: Duration::from_millis(GAP), then },
         expired: if options.drop_expired { Expired::Drop } else { Expired::DeadLetter },

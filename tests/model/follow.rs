@@ -41,7 +41,7 @@ impl Reference {
         }
         let head = self.head(key).filter(|_| !self.is_held(key)).map(|m| m.seq);
         // A dead letter that was put back may have come before the one that is exhausted.
-        let tried = |seq: &u64| head == Some(*seq) || cause == Cause::Spent(*seq);
+        let tried = |seq: &u64| head == Some(*seq) || cause == Cause::Exhausted(*seq);
         for seq in self.seqs().into_iter().filter(tried) {
             if self.message(seq).is_some_and(|m| m.state == State::Failed(None)) {
                 self.make_ready(seq);
@@ -64,7 +64,7 @@ impl Reference {
         let waits = |m: &&Message| matches!(m.state, State::Failed(_));
         let Some(seq) = self.head(key).filter(waits).map(|m| m.seq) else { return false };
         self.make_ready(seq);
-        self.lift(key, Cause::Spent(seq));
+        self.lift(key, Cause::Exhausted(seq));
         self.after();
         true
     }
@@ -82,7 +82,7 @@ impl Reference {
             return false;
         }
         self.kill(seq, "SkippedByOperator");
-        self.lift(key, Cause::Spent(seq));
+        self.lift(key, Cause::Exhausted(seq));
         self.after();
         true
     }

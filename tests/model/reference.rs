@@ -22,7 +22,7 @@ pub(crate) enum Policy {
 pub(crate) struct Options {
     pub(crate) positional: bool,
     pub(crate) count_max: u32,
-    pub(crate) spent: Policy,
+    pub(crate) exhausted: Policy,
     /// Skip a gap that has lasted; else hold.
     pub(crate) skip_gap: bool,
     pub(crate) drop_expired: bool,
@@ -86,7 +86,7 @@ impl Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     Operator,
-    Spent(u64),
+    Exhausted(u64),
     Gap,
     Quarantine,
 }
@@ -95,7 +95,7 @@ impl Cause {
     pub(crate) fn kind(self) -> HoldKind {
         match self {
             Cause::Operator => HoldKind::Operator,
-            Cause::Spent(_) => HoldKind::Exhausted,
+            Cause::Exhausted(_) => HoldKind::Exhausted,
             Cause::Gap => HoldKind::Gap,
             Cause::Quarantine => HoldKind::Quarantine,
         }
@@ -350,7 +350,7 @@ impl Reference {
 
     pub(crate) fn expire(&mut self, seq: u64) {
         let key = self.message(seq).expect("it is stored").key;
-        self.lift(key, Cause::Spent(seq));
+        self.lift(key, Cause::Exhausted(seq));
         if !self.options.drop_expired {
             return self.kill(seq, "TTLExpiredException");
         }
@@ -390,11 +390,11 @@ impl Reference {
             message.state = due.map_or(State::Ready, |due| State::Failed(Some(due)));
             return;
         }
-        match (self.options.spent, key) {
+        match (self.options.exhausted, key) {
             (_, Key::Single(_)) => self.kill(seq, "MaxDeliveryCountExceeded"),
             (Policy::Hold, _) => {
                 self.messages[index].state = State::Failed(None);
-                self.hold_for(key, Cause::Spent(seq));
+                self.hold_for(key, Cause::Exhausted(seq));
             }
             (Policy::Skip, _) => self.kill(seq, "MaxDeliveryCountExceeded"),
             (Policy::Quarantine, _) => {

@@ -7,6 +7,7 @@ use seriatim::Abandon;
 use seriatim::Actor;
 use seriatim::Client;
 use seriatim::Completion;
+use seriatim::Exhausted;
 use seriatim::Expired;
 use seriatim::GapPolicy;
 use seriatim::GapThen;
@@ -17,7 +18,6 @@ use seriatim::Order;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
-use seriatim::Spent;
 use seriatim::Timestamp;
 use seriatim::testing::ManualClock;
 
@@ -207,8 +207,8 @@ async fn alone(client: &Client, clock: &ManualClock) {
 
 /// A workflow behind a message that is exhausted goes to the dead letters.
 async fn quarantined(client: &Client) {
-    let spent = Some(Spent::Quarantine);
-    let options = QueueOptions { spent, delivery_count_max: 1, ..QueueOptions::default() };
+    let exhausted = Some(Exhausted::Quarantine);
+    let options = QueueOptions { exhausted, delivery_count_max: 1, ..QueueOptions::default() };
     let queue = client.create_queue("quarantined", options).await.expect("it is new");
     for body in ["one", "two", "three"] {
         send(&queue, of("bad", body)).await;

@@ -19,7 +19,7 @@ use tokio::process::Child;
 use tokio::process::Command;
 
 use crate::fixture::Fixture;
-use crate::fixture::PATIENCE;
+use crate::fixture::TIMEOUT;
 use crate::stock::DEFINED;
 use crate::stock::HOSTILE;
 
@@ -57,7 +57,7 @@ impl Chromium {
         let mut lines = BufReader::new(driver.stdout.take().expect("a pipe")).lines();
         let port = loop {
             let line =
-                tokio::time::timeout(PATIENCE, lines.next_line()).await.expect("the driver talks in time");
+                tokio::time::timeout(TIMEOUT, lines.next_line()).await.expect("the driver talks in time");
             let Some(line) = line.expect("the driver talks") else {
                 println!("skipped: the page in a browser: chromedriver does not start");
                 return None;
@@ -84,7 +84,7 @@ impl Chromium {
         let mut builder = ClientBuilder::new(HttpConnector::new());
         let address = format!("http://127.0.0.1:{port}");
         let connecting = builder.capabilities(wanted).connect(&address);
-        match tokio::time::timeout(PATIENCE, connecting).await.expect("the driver answers in time") {
+        match tokio::time::timeout(TIMEOUT, connecting).await.expect("the driver answers in time") {
             Ok(client) => Some(Chromium { client, _driver: driver }),
             Err(error) => {
                 println!("skipped: the page in a browser: chromium does not start: {error}");
@@ -100,7 +100,7 @@ impl Chromium {
 
     /// Waits for an element.
     async fn find(&self, css: &str) -> fantoccini::elements::Element {
-        let waiting = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(css));
+        let waiting = self.client.wait().at_most(TIMEOUT).for_element(Locator::Css(css));
         waiting.await.unwrap_or_else(|error| panic!("{css} does not come: {error}"))
     }
 
@@ -254,7 +254,7 @@ async fn dead_letters_are_put_back_together_and_progress_is_seen() {
     chromium.find("form[action=act] button.primary").await.click().await.expect("it can be clicked");
     // It goes on by itself to the end.
     let done = "//h1[contains(.,'done')]";
-    let waiting = chromium.client.wait().at_most(PATIENCE).for_element(Locator::XPath(done));
+    let waiting = chromium.client.wait().at_most(TIMEOUT).for_element(Locator::XPath(done));
     waiting.await.expect("it comes to its end");
     let sum = chromium.find("#so-far").await.text().await.expect("a number");
     assert_eq!(sum, "150");

@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 /// How long anything may take before a test gives up; nothing waits for it to pass.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A daemon that runs, and the folder it runs on.
 pub(crate) struct Fixture {
@@ -219,7 +219,7 @@ async fn ask(
         stream.read_to_end(&mut bytes).await.expect("an answer comes");
         bytes
     };
-    let bytes = tokio::time::timeout(PATIENCE, answered).await.expect("an answer comes in time");
+    let bytes = tokio::time::timeout(TIMEOUT, answered).await.expect("an answer comes in time");
     read(&bytes)
 }
 

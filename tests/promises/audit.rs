@@ -7,15 +7,15 @@ use seriatim::Actor;
 use seriatim::AuditEntry;
 use seriatim::AuditVerb;
 use seriatim::Client;
+use seriatim::Exhausted;
 use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
-use seriatim::Spent;
 use seriatim::limits;
 
-use crate::promises::house::FileHouse;
-use crate::promises::house::House;
-use crate::promises::house::seconds;
+use crate::promises::fixture::FileFixture;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::seconds;
 
 fn ada() -> Actor {
     Actor::new("ada").and_then(|actor| actor.because("the customer called")).expect("a good actor")
@@ -27,16 +27,16 @@ async fn audit(client: &Client) -> Vec<AuditEntry> {
 
 #[tokio::test]
 async fn every_verb_of_an_operator_is_written_down_with_who_why_and_what() {
-    let spent = Some(Spent::Hold);
-    let options = QueueOptions { delivery_count_max: 1, spent, ..QueueOptions::by_position() };
-    let house = House::new(options.clone()).await;
-    let client = house.engine.client().acting_as(ada());
+    let exhausted = Some(Exhausted::Hold);
+    let options = QueueOptions { delivery_count_max: 1, exhausted, ..QueueOptions::by_position() };
+    let fixture = Fixture::new(options.clone()).await;
+    let client = fixture.engine.client().acting_as(ada());
     let queue = client.queue("q").unwrap();
     for position in [1, 2, 4] {
-        house.send_at("w", position).await;
+        fixture.send_at("w", position).await;
     }
     let workflow = queue.workflow("w").unwrap();
-    let delivery = house.must().await;
+    let delivery = fixture.must().await;
     workflow.release_lock().await.unwrap(); // and so it is spent
     drop(delivery);
     workflow.retry_now().await.unwrap();
@@ -45,11 +45,11 @@ async fn every_verb_of_an_operator_is_written_down_with_who_why_and_what() {
     workflow.resume_and_redrive().await.unwrap();
     workflow.hold("wait").await.unwrap();
     workflow.resume().await.unwrap();
-    house.drain().await;
+    fixture.drain().await;
     workflow.skip_gap().await.unwrap();
     workflow.declare_void(5, 9).await.unwrap();
     workflow.set_state(Some(Bytes::from_static(b"secret"))).await.unwrap();
-    house.must().await.dead_letter("bad", "").await.unwrap();
+    fixture.must().await.dead_letter("bad", "").await.unwrap();
     queue.workflow("v").unwrap().purge().await.unwrap();
     let number = queue.dead_letters(None, 9).await.unwrap()[0].sequence_number;
     workflow.hold("wait").await.unwrap();
@@ -104,8 +104,8 @@ async fn every_verb_of_an_operator_is_written_down_with_who_why_and_what() {
 
 #[tokio::test]
 async fn what_was_refused_is_written_down_too_with_the_refusal() {
-    let house = House::new(QueueOptions::default()).await;
-    let client = house.engine.client().acting_as(ada());
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let client = fixture.engine.client().acting_as(ada());
     let refused = client.queue("q").unwrap().workflow("w").unwrap().resume().await.unwrap_err();
     client.delete_queue("nowhere").await.unwrap_err();
     let entries = audit(&client).await;
@@ -116,22 +116,22 @@ async fn what_was_refused_is_written_down_too_with_the_refusal() {
 
 #[tokio::test]
 async fn nobody_is_written_down_who_does_not_say_who_he_is_nor_who_only_sends_and_receives() {
-    let house = House::new(QueueOptions::default()).await;
-    house.queue.workflow("w").unwrap().hold("anonymous").await.unwrap();
-    let queue = house.engine.client().acting_as(ada()).queue("q").unwrap();
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.queue.workflow("w").unwrap().hold("anonymous").await.unwrap();
+    let queue = fixture.engine.client().acting_as(ada()).queue("q").unwrap();
     queue.send(Message::new("a").workflow("v")).await.unwrap();
     queue.receive(Duration::ZERO).await.unwrap().expect("it is ready").complete().await.unwrap();
-    assert_eq!(audit(house.engine.client()).await, []);
+    assert_eq!(audit(fixture.engine.client()).await, []);
 }
 
 #[tokio::test]
 async fn a_purge_of_many_steps_is_one_entry() {
-    let house = House::new(QueueOptions::default()).await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
     for _ in 0..3 {
         let many = (0..limits::SWEEP_MAX).map(|_| Message::new("m").workflow("w"));
-        house.queue.send_batch(many).await.unwrap();
+        fixture.queue.send_batch(many).await.unwrap();
     }
-    let client = house.engine.client().acting_as(ada());
+    let client = fixture.engine.client().acting_as(ada());
     let purged = client.queue("q").unwrap().purge().await.unwrap();
     assert_eq!(purged, 3 * limits::SWEEP_MAX as u64);
     let again = client.queue("q").unwrap().purge().await.unwrap();
@@ -141,8 +141,8 @@ async fn a_purge_of_many_steps_is_one_entry() {
 
 #[tokio::test]
 async fn the_audit_outlives_queues_and_restarts_and_can_be_paged() {
-    let house = FileHouse::new();
-    let (engine, queue) = house.open().await;
+    let fixture = FileFixture::new();
+    let (engine, queue) = fixture.open().await;
     let client = engine.client().acting_as(ada());
     for workflow in ["a", "b", "c"] {
         client.queue("q").unwrap().workflow(workflow).unwrap().hold("").await.unwrap();
@@ -150,7 +150,7 @@ async fn the_audit_outlives_queues_and_restarts_and_can_be_paged() {
     client.delete_queue("q").await.unwrap();
     engine.close().await;
     drop((client, queue));
-    let (engine, _queue) = house.open().await;
+    let (engine, _queue) = fixture.open().await;
     let page = engine.client().audit(1, 2).await.unwrap();
     assert_eq!(page.iter().map(|entry| entry.number).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(engine.client().audit(3, 2).await.unwrap()[0].verb, AuditVerb::DeleteQueue);

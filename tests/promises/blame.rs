@@ -5,35 +5,35 @@ use std::time::Duration;
 use seriatim::Abandon;
 use seriatim::BatchOutcome;
 use seriatim::Context;
+use seriatim::Exhausted;
 use seriatim::Failure;
 use seriatim::Order;
 use seriatim::Processor;
 use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::Run;
-use seriatim::Spent;
 use seriatim::WorkflowStatus;
 
-use crate::promises::house::FileHouse;
-use crate::promises::house::House;
-use crate::promises::house::body;
-use crate::promises::house::seconds;
+use crate::promises::fixture::FileFixture;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::body;
+use crate::promises::fixture::seconds;
 use crate::promises::processor::until;
 
 fn skipping(delivery_count_max: u32) -> QueueOptions {
-    QueueOptions { delivery_count_max, spent: Some(Spent::Skip), ..QueueOptions::default() }
+    QueueOptions { delivery_count_max, exhausted: Some(Exhausted::Skip), ..QueueOptions::default() }
 }
 
-async fn house_of(count: u64, options: QueueOptions) -> House {
-    let house = House::new(options).await;
+async fn fixture_of(count: u64, options: QueueOptions) -> Fixture {
+    let fixture = Fixture::new(options).await;
     for number in 1..=count {
-        house.send("w", &number.to_string()).await;
+        fixture.send("w", &number.to_string()).await;
     }
-    house
+    fixture
 }
 
-async fn run(house: &House) -> Run {
-    let run = house.queue.receive_run(100, Duration::ZERO).await.expect("the queue exists");
+async fn run(fixture: &Fixture) -> Run {
+    let run = fixture.queue.receive_run(100, Duration::ZERO).await.expect("the queue exists");
     run.expect("a run is ready")
 }
 
@@ -46,7 +46,7 @@ fn shown(run: &Run) -> Vec<(String, u32)> {
 #[tokio::test]
 async fn a_batch_handler_that_panics_on_one_of_eight_exhausts_only_that_one() {
     for fails_by_error in [false, true] {
-        let house = house_of(8, skipping(2)).await;
+        let fixture = fixture_of(8, skipping(2)).await;
         let handler = move |_: Context, bodies: Vec<Raw>| async move {
             if bodies.iter().any(|body| body.0 == "5") {
                 match fails_by_error {
@@ -56,17 +56,17 @@ async fn a_batch_handler_that_panics_on_one_of_eight_exhausts_only_that_one() {
             }
             Ok::<_, Failure>(BatchOutcome::all())
         };
-        let pool = Processor::new(house.queue.clone()).start_batches(8, handler);
+        let pool = Processor::new(fixture.queue.clone()).start_batches(8, handler);
         until(|| async {
-            house.clock.advance(seconds(10));
-            let counts = house.counts().await;
+            fixture.clock.advance(seconds(10));
+            let counts = fixture.counts().await;
             counts.completed + counts.dead_lettered == 8
         })
         .await;
         pool.stop().await.unwrap();
-        let dead = house.queue.dead_letters(None, 10).await.unwrap();
+        let dead = fixture.queue.dead_letters(None, 10).await.unwrap();
         assert_eq!(dead.len(), 1, "only the guilty one");
-        let peeked = house.queue.peek(seriatim::SequenceNumber::new(0), 10).await.unwrap();
+        let peeked = fixture.queue.peek(seriatim::SequenceNumber::new(0), 10).await.unwrap();
         let reasons: Vec<_> = peeked[0].attempts.iter().map(|attempt| attempt.reason.as_str()).collect();
         assert_eq!(reasons.len(), 3, "one of all together, and two alone: {reasons:?}");
         assert!(
@@ -79,12 +79,12 @@ async fn a_batch_handler_that_panics_on_one_of_eight_exhausts_only_that_one() {
 
 #[tokio::test]
 async fn a_run_whose_lock_is_lost_is_handed_out_one_by_one_and_its_one_is_returned_once() {
-    let house = house_of(3, skipping(10)).await;
-    let lost = run(&house).await;
+    let fixture = fixture_of(3, skipping(10)).await;
+    let lost = run(&fixture).await;
     assert_eq!(shown(&lost), [("1".into(), 1), ("2".into(), 1), ("3".into(), 1)]);
-    house.clock.advance(seconds(31));
+    fixture.clock.advance(seconds(31));
     for expected in [1, 2, 3] {
-        let mut alone = run(&house).await;
+        let mut alone = run(&fixture).await;
         assert_eq!(
             shown(&alone),
             [("1".into(), expected)],
@@ -92,31 +92,31 @@ async fn a_run_whose_lock_is_lost_is_handed_out_one_by_one_and_its_one_is_return
         );
         alone.abandon_all(Abandon::now()).await.unwrap();
     }
-    house.must().await.complete().await.unwrap();
-    assert_eq!(shown(&run(&house).await), [("2".into(), 1)]);
+    fixture.must().await.complete().await.unwrap();
+    assert_eq!(shown(&run(&fixture).await), [("2".into(), 1)]);
     drop(lost);
 }
 
 #[tokio::test]
 async fn what_comes_behind_suspects_is_handed_out_together_again() {
-    let house = house_of(2, skipping(10)).await;
-    run(&house).await.abandon_all(Abandon::now()).await.unwrap();
+    let fixture = fixture_of(2, skipping(10)).await;
+    run(&fixture).await.abandon_all(Abandon::now()).await.unwrap();
     for number in 3..=5 {
-        house.send("w", &number.to_string()).await;
+        fixture.send("w", &number.to_string()).await;
     }
     for _ in 0..2 {
-        run(&house).await.complete_all().await.unwrap();
+        run(&fixture).await.complete_all().await.unwrap();
     }
-    assert_eq!(shown(&run(&house).await), [("3".into(), 1), ("4".into(), 1), ("5".into(), 1)]);
+    assert_eq!(shown(&run(&fixture).await), [("3".into(), 1), ("4".into(), 1), ("5".into(), 1)]);
 }
 
 #[tokio::test]
 async fn a_suspect_is_alone_with_a_consumer_that_takes_its_workflow_whole() {
-    let house = house_of(2, skipping(10)).await;
-    drop(run(&house).await);
-    house.send("w", "3").await;
-    house.send("w", "4").await;
-    let taken = house.queue.take_workflow("w").await.unwrap();
+    let fixture = fixture_of(2, skipping(10)).await;
+    drop(run(&fixture).await);
+    fixture.send("w", "3").await;
+    fixture.send("w", "4").await;
+    let taken = fixture.queue.take_workflow("w").await.unwrap();
     for expected in ["1", "2"] {
         let mut alone = taken.receive(10, Duration::ZERO).await.unwrap();
         assert_eq!(alone.iter().map(body).collect::<Vec<_>>(), [expected]);
@@ -129,36 +129,36 @@ async fn a_suspect_is_alone_with_a_consumer_that_takes_its_workflow_whole() {
 
 #[tokio::test]
 async fn a_suspect_that_is_released_has_nothing_counted() {
-    let house = house_of(2, skipping(10)).await;
-    drop(run(&house).await);
-    house.must().await.release().await.unwrap();
-    assert_eq!(shown(&run(&house).await), [("1".into(), 1)]);
+    let fixture = fixture_of(2, skipping(10)).await;
+    drop(run(&fixture).await);
+    fixture.must().await.release().await.unwrap();
+    assert_eq!(shown(&run(&fixture).await), [("1".into(), 1)]);
 }
 
 #[tokio::test]
 async fn a_run_of_one_has_failed_by_itself() {
-    let house = house_of(1, skipping(1)).await;
-    drop(run(&house).await);
-    assert_eq!(house.counts().await.dead_lettered, 1);
+    let fixture = fixture_of(1, skipping(1)).await;
+    drop(run(&fixture).await);
+    assert_eq!(fixture.counts().await.dead_lettered, 1);
 }
 
 #[tokio::test]
 async fn suspects_hold_no_workflow_before_one_of_them_fails_alone() {
     let options =
         QueueOptions { delivery_count_max: 1, ..QueueOptions { order: Order::Arrival, ..skipping(1) } };
-    let house = house_of(3, QueueOptions { spent: Some(Spent::Hold), ..options }).await;
-    drop(run(&house).await);
-    assert_eq!(house.status("w").await, Some(WorkflowStatus::Ready));
-    house.must().await.complete().await.unwrap();
-    house.must().await.abandon().await.unwrap();
-    assert!(matches!(house.status("w").await, Some(WorkflowStatus::Held(_))));
-    assert_eq!(house.counts().await.spent, 1);
+    let fixture = fixture_of(3, QueueOptions { exhausted: Some(Exhausted::Hold), ..options }).await;
+    drop(run(&fixture).await);
+    assert_eq!(fixture.status("w").await, Some(WorkflowStatus::Ready));
+    fixture.must().await.complete().await.unwrap();
+    fixture.must().await.abandon().await.unwrap();
+    assert!(matches!(fixture.status("w").await, Some(WorkflowStatus::Held(_))));
+    assert_eq!(fixture.counts().await.exhausted, 1);
 }
 
 #[tokio::test]
 async fn suspects_survive_a_restart_and_so_does_that_their_one_was_returned() {
-    let house = FileHouse::new();
-    let (engine, queue) = house.open().await;
+    let fixture = FileFixture::new();
+    let (engine, queue) = fixture.open().await;
     for number in 1..=3 {
         queue.send(seriatim::Message::new(number.to_string()).workflow("w")).await.unwrap();
     }
@@ -166,7 +166,7 @@ async fn suspects_survive_a_restart_and_so_does_that_their_one_was_returned() {
     queue.receive_run(10, Duration::ZERO).await.unwrap().unwrap().keep();
     engine.close().await;
     for expected in [1, 2, 3] {
-        let (engine, queue) = house.open().await;
+        let (engine, queue) = fixture.open().await;
         let run = queue.receive_run(10, Duration::ZERO).await.unwrap().unwrap();
         assert_eq!(
             shown(&run),

@@ -2,14 +2,14 @@
 
 use seriatim::Abandon;
 use seriatim::Counts;
+use seriatim::Exhausted;
 use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
-use seriatim::Spent;
 use seriatim::limits;
 
-use crate::promises::house::House;
-use crate::promises::house::seconds;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::seconds;
 
 /// More than two steps of any sweep, and more than one batch.
 const MANY: usize = 2 * limits::SWEEP_MAX + 100;
@@ -17,7 +17,7 @@ const MANY: usize = 2 * limits::SWEEP_MAX + 100;
 /// No sweep takes as many turns.
 const TURNS_MAX: usize = 1_000;
 
-impl House {
+impl Fixture {
     async fn send_many(&self, workflow: &str, more: impl Fn(Message) -> Message) {
         let messages: Vec<Message> = (0..MANY).map(|_| more(Message::new("m").workflow(workflow))).collect();
         for batch in messages.chunks(limits::SEND_BATCH_MAX) {
@@ -38,58 +38,59 @@ impl House {
 
 #[tokio::test]
 async fn a_purge_of_a_workflow_leaves_nothing_of_it_however_much_it_has() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send("other", "stays").await;
-    house.send_many("w", |message| message).await;
-    let workflow = house.queue.workflow("w").unwrap();
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("other", "stays").await;
+    fixture.send_many("w", |message| message).await;
+    let workflow = fixture.queue.workflow("w").unwrap();
     assert_eq!(workflow.purge().await.unwrap(), MANY as u64);
-    let counts = house.counts().await;
+    let counts = fixture.counts().await;
     assert_eq!((counts.stored(), counts.purged), (1, MANY as u64));
-    assert_eq!(house.queue.peek(SequenceNumber::new(0), 9).await.unwrap().len(), 1);
-    assert_eq!(house.drain().await, ["stays"]);
+    assert_eq!(fixture.queue.peek(SequenceNumber::new(0), 9).await.unwrap().len(), 1);
+    assert_eq!(fixture.drain().await, ["stays"]);
 }
 
 #[tokio::test]
 async fn a_purge_of_a_queue_leaves_nothing_however_much_it_has() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send_many("w", |message| message).await;
-    house.send_many("v", |message| message).await;
-    assert_eq!(house.queue.purge().await.unwrap(), 2 * MANY as u64);
-    assert_eq!(house.counts().await.stored(), 0);
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send_many("w", |message| message).await;
+    fixture.send_many("v", |message| message).await;
+    assert_eq!(fixture.queue.purge().await.unwrap(), 2 * MANY as u64);
+    assert_eq!(fixture.counts().await.stored(), 0);
 }
 
 #[tokio::test]
 async fn every_message_expires_and_every_dead_letter_is_purged_however_many_there_are() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send_many("w", |message| message.time_to_live(seconds(1))).await;
-    house.clock.advance(seconds(2));
-    house.until("all have expired", |counts| counts.dead_lettered == MANY as u64).await;
-    assert_eq!(house.queue.purge_dead_letters().await.unwrap(), MANY as u64);
-    assert_eq!(house.counts().await.stored(), 0);
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send_many("w", |message| message.time_to_live(seconds(1))).await;
+    fixture.clock.advance(seconds(2));
+    fixture.until("all have expired", |counts| counts.dead_lettered == MANY as u64).await;
+    assert_eq!(fixture.queue.purge_dead_letters().await.unwrap(), MANY as u64);
+    assert_eq!(fixture.counts().await.stored(), 0);
 }
 
 #[tokio::test]
 async fn a_quarantine_takes_all_of_a_workflow_and_a_redrive_puts_all_of_it_back() {
-    let spent = Some(Spent::Quarantine);
-    let house = House::new(QueueOptions { delivery_count_max: 1, spent, ..QueueOptions::default() }).await;
-    house.send_many("w", |message| message).await;
-    house.must().await.abandon().await.unwrap();
-    house.until("all are dead letters", |counts| counts.dead_lettered == MANY as u64).await;
-    house.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
-    house.until("all are back", |counts| counts.ready == MANY as u64).await;
-    assert!(house.next().await.is_some(), "it goes on");
+    let exhausted = Some(Exhausted::Quarantine);
+    let fixture =
+        Fixture::new(QueueOptions { delivery_count_max: 1, exhausted, ..QueueOptions::default() }).await;
+    fixture.send_many("w", |message| message).await;
+    fixture.must().await.abandon().await.unwrap();
+    fixture.until("all are dead letters", |counts| counts.dead_lettered == MANY as u64).await;
+    fixture.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
+    fixture.until("all are back", |counts| counts.ready == MANY as u64).await;
+    assert!(fixture.next().await.is_some(), "it goes on");
 }
 
 #[tokio::test]
 async fn a_message_keeps_its_last_attempts_and_drops_the_oldest() {
-    let house = House::new(QueueOptions { delivery_count_max: 20, ..QueueOptions::default() }).await;
-    let number = house.send("w", "m").await;
+    let fixture = Fixture::new(QueueOptions { delivery_count_max: 20, ..QueueOptions::default() }).await;
+    let number = fixture.send("w", "m").await;
     let failures = limits::ATTEMPTS_KEPT as u32 + 3;
     for attempt in 1..=failures {
         let abandon = Abandon::now().reason(format!("failure {attempt}"));
-        house.must().await.abandon_with(abandon).await.unwrap();
+        fixture.must().await.abandon_with(abandon).await.unwrap();
     }
-    let shown = house.queue.peek(number, 1).await.unwrap().remove(0);
+    let shown = fixture.queue.peek(number, 1).await.unwrap().remove(0);
     let kept: Vec<(u32, String)> =
         shown.attempts.into_iter().map(|attempt| (attempt.delivery_count, attempt.reason)).collect();
     let newest: Vec<(u32, String)> =
@@ -99,12 +100,12 @@ async fn a_message_keeps_its_last_attempts_and_drops_the_oldest() {
 
 #[tokio::test]
 async fn a_queue_with_many_messages_is_deleted_in_slices_and_others_are_served_between() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send_many("w", |message| message).await;
-    let client = house.engine.client();
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send_many("w", |message| message).await;
+    let client = fixture.engine.client();
     let look = async {
         let mut seen = Vec::new();
-        while let Ok(view) = house.queue.view().await {
+        while let Ok(view) = fixture.queue.view().await {
             seen.push(view.counts.stored());
         }
         seen

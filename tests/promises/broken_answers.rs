@@ -1,6 +1,7 @@
 //! What a hostile reading once broke and is mended: wrong answers, wrong counts, too much in one turn.
 
 use seriatim::Completion;
+use seriatim::Exhausted;
 use seriatim::GapPolicy;
 use seriatim::GapThen;
 use seriatim::Message;
@@ -8,26 +9,25 @@ use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::SendRefusal;
-use seriatim::Spent;
 use seriatim::WorkflowStatus;
 
 use crate::promises::broken::breathe;
 use crate::promises::broken::now;
 use crate::promises::broken::once;
 use crate::promises::broken::skip_after;
-use crate::promises::house::House;
-use crate::promises::house::body;
-use crate::promises::house::seconds;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::body;
+use crate::promises::fixture::seconds;
 
 // Sends that are answered wrongly.
 
 #[tokio::test]
 async fn a_completion_that_sends_to_two_queues_fills_each_with_its_own() {
-    let house = House::new(QueueOptions::default()).await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
     let small = QueueOptions { messages_max: 1, ..QueueOptions::default() };
-    house.engine.client().create_queue("small", small).await.unwrap();
-    house.send("w", "1").await;
-    let mut first = house.must().await;
+    fixture.engine.client().create_queue("small", small).await.unwrap();
+    fixture.send("w", "1").await;
+    let mut first = fixture.must().await;
     let both = Completion::new().send("q", Message::new("a")).send("small", Message::new("b"));
     let done = first.complete_with(both).await;
     assert!(done.is_ok(), "the small queue is empty: {:?}", done.err());
@@ -36,24 +36,24 @@ async fn a_completion_that_sends_to_two_queues_fills_each_with_its_own() {
 #[tokio::test]
 async fn g7_a_duplicate_is_answered_as_one_although_the_queue_is_over_full() {
     let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
-    let house = House::new(options.clone()).await;
-    let first = house.accept(Message::new("a").message_id("a")).await;
-    house.accept(Message::new("b").message_id("b")).await;
+    let fixture = Fixture::new(options.clone()).await;
+    let first = fixture.accept(Message::new("a").message_id("a")).await;
+    fixture.accept(Message::new("b").message_id("b")).await;
     let smaller = QueueOptions { messages_max: 1, ..options };
-    house.engine.client().change_queue("q", smaller).await.unwrap();
-    let again = house.queue.send(Message::new("a").message_id("a")).await;
+    fixture.engine.client().change_queue("q", smaller).await.unwrap();
+    let again = fixture.queue.send(Message::new("a").message_id("a")).await;
     assert_eq!(again.ok(), Some(Receipt::Duplicate(first)));
 }
 
 #[tokio::test]
 async fn g7_a_message_that_comes_twice_in_one_batch_is_kept_once_even_after_its_gap() {
     let options = QueueOptions { duplicate_window: Some(seconds(600)), ..skip_after(seconds(10)) };
-    let house = House::new(options).await;
-    house.send_at("w", 2).await;
-    house.clock.advance(seconds(10));
-    assert_eq!(house.drain().await, ["2"]);
+    let fixture = Fixture::new(options).await;
+    fixture.send_at("w", 2).await;
+    fixture.clock.advance(seconds(10));
+    assert_eq!(fixture.drain().await, ["2"]);
     let late = || Message::new("1").workflow("w").position(1).message_id("late");
-    let receipts = house.queue.send_batch([late(), late()]).await.unwrap();
+    let receipts = fixture.queue.send_batch([late(), late()]).await.unwrap();
     assert!(matches!(receipts[1], Receipt::Duplicate(_)), "{receipts:?}");
 }
 
@@ -61,55 +61,55 @@ async fn g7_a_message_that_comes_twice_in_one_batch_is_kept_once_even_after_its_
 
 #[tokio::test]
 async fn one_turn_sweeps_a_limited_number() {
-    let house = House::new(once(Spent::Quarantine)).await;
+    let fixture = Fixture::new(once(Exhausted::Quarantine)).await;
     for _ in 0..6 {
         let batch = (0..1_000).map(|_| Message::new("").workflow("w"));
-        house.queue.send_batch(batch).await.unwrap();
+        fixture.queue.send_batch(batch).await.unwrap();
     }
-    house.must().await.abandon().await.unwrap();
+    fixture.must().await.abandon().await.unwrap();
     let mut seen = Vec::new();
     while seen.last() != Some(&6_000) {
-        seen.push(house.counts().await.dead_lettered);
+        seen.push(fixture.counts().await.dead_lettered);
     }
     assert!(seen.iter().any(|dead| (2..6_000).contains(dead)), "nobody is served in between: {seen:?}");
 }
 
 #[tokio::test]
 async fn a_peek_keeps_an_idle_queue() {
-    let house =
-        House::new(QueueOptions { delete_when_idle: Some(seconds(60)), ..QueueOptions::default() }).await;
-    house.clock.advance(seconds(50));
-    house.queue.peek(seriatim::SequenceNumber::new(0), 1).await.unwrap();
-    house.clock.advance(seconds(20));
-    assert!(house.queue.view().await.is_ok(), "it was looked at 20 seconds ago");
+    let fixture =
+        Fixture::new(QueueOptions { delete_when_idle: Some(seconds(60)), ..QueueOptions::default() }).await;
+    fixture.clock.advance(seconds(50));
+    fixture.queue.peek(seriatim::SequenceNumber::new(0), 1).await.unwrap();
+    fixture.clock.advance(seconds(20));
+    assert!(fixture.queue.view().await.is_ok(), "it was looked at 20 seconds ago");
 }
 
 #[tokio::test]
 async fn a_queue_in_which_a_receiver_waits_is_not_idle() {
-    let house =
-        House::new(QueueOptions { delete_when_idle: Some(seconds(60)), ..QueueOptions::default() }).await;
-    let queue = house.queue.clone();
+    let fixture =
+        Fixture::new(QueueOptions { delete_when_idle: Some(seconds(60)), ..QueueOptions::default() }).await;
+    let queue = fixture.queue.clone();
     let waiting =
         tokio::spawn(async move { queue.receive(seconds(3_600)).await.map(|one| one.map(|one| body(&one))) });
-    breathe(&house).await;
-    house.clock.advance(seconds(61));
-    breathe(&house).await;
-    let sent = house.queue.send(Message::new("1")).await;
+    breathe(&fixture).await;
+    fixture.clock.advance(seconds(61));
+    breathe(&fixture).await;
+    let sent = fixture.queue.send(Message::new("1")).await;
     assert!(sent.is_ok(), "{:?}", sent.err());
     assert_eq!(waiting.await.unwrap().unwrap().as_deref(), Some("1"));
 }
 
 #[tokio::test]
 async fn a_fault_is_told_as_one_to_whoever_met_it() {
-    let house = House::new(QueueOptions::default()).await;
-    let queue = house.queue.clone();
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let queue = fixture.queue.clone();
     let waiting =
         tokio::spawn(async move { queue.receive_run(0, seconds(3_600)).await.map(|run| run.is_some()) });
-    breathe(&house).await;
+    breathe(&fixture).await;
     let mut told = Vec::new();
     for workflow in ["a", "b", "c"] {
         told.extend(
-            house
+            fixture
                 .queue
                 .send(Message::new("").workflow(workflow))
                 .await
@@ -124,84 +124,84 @@ async fn a_fault_is_told_as_one_to_whoever_met_it() {
 #[tokio::test]
 async fn i11_resume_of_a_redriven_gap_waits_anew() {
     let gap = GapPolicy { wait: seconds(10), then: GapThen::Hold };
-    let house = House::new(QueueOptions { gap, ..QueueOptions::by_position() }).await;
-    house.send_at("w", 2).await;
-    house.clock.advance(seconds(10));
-    house.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
-    house.counts().await;
-    assert_eq!(house.status("w").await, Some(WorkflowStatus::WaitingForPredecessor));
+    let fixture = Fixture::new(QueueOptions { gap, ..QueueOptions::by_position() }).await;
+    fixture.send_at("w", 2).await;
+    fixture.clock.advance(seconds(10));
+    fixture.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
+    fixture.counts().await;
+    assert_eq!(fixture.status("w").await, Some(WorkflowStatus::WaitingForPredecessor));
 }
 
 #[tokio::test]
 async fn o9_a_deferred_message_that_is_given_back_is_deferred_again() {
-    let house = House::new(QueueOptions { hold_on_defer: true, ..QueueOptions::default() }).await;
-    let number = house.send("w", "1").await;
-    house.must().await.defer().await.unwrap();
-    let mut fetched = house.queue.receive_deferred(&[number]).await.unwrap();
+    let fixture = Fixture::new(QueueOptions { hold_on_defer: true, ..QueueOptions::default() }).await;
+    let number = fixture.send("w", "1").await;
+    fixture.must().await.defer().await.unwrap();
+    let mut fetched = fixture.queue.receive_deferred(&[number]).await.unwrap();
     fetched[0].release().await.unwrap();
-    assert!(house.next().await.is_none(), "nobody asked for it by its number");
+    assert!(fixture.next().await.is_none(), "nobody asked for it by its number");
 }
 
 #[tokio::test]
 async fn an_operator_is_told_that_a_queue_without_order_cannot_hold_a_workflow() {
-    let house = House::new(QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
-    let held = house.queue.workflow("w").unwrap().hold("stop").await;
-    house.send("w", "1").await;
-    assert!(held.is_err() || house.next().await.is_none(), "it is held and offered");
+    let fixture = Fixture::new(QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
+    let held = fixture.queue.workflow("w").unwrap().hold("stop").await;
+    fixture.send("w", "1").await;
+    assert!(held.is_err() || fixture.next().await.is_none(), "it is held and offered");
 }
 
 #[tokio::test]
 async fn a_scheduled_message_behind_a_gap_is_not_the_head() {
-    let house = House::new(QueueOptions::by_position()).await;
-    let later = now(&house) + seconds(60);
-    house.accept(Message::new("5").workflow("w").position(5).schedule_at(later)).await;
-    let skipped = house.queue.workflow("w").unwrap().skip_head("no").await;
+    let fixture = Fixture::new(QueueOptions::by_position()).await;
+    let later = now(&fixture) + seconds(60);
+    fixture.accept(Message::new("5").workflow("w").position(5).schedule_at(later)).await;
+    let skipped = fixture.queue.workflow("w").unwrap().skip_head("no").await;
     assert!(skipped.is_err(), "position 1 is the head, and it is missing");
 }
 
 #[tokio::test]
 async fn a_message_released_after_its_time_is_not_counted() {
-    let house = House::new(QueueOptions::default()).await;
-    house.accept(Message::new("1").workflow("w").time_to_live(seconds(5))).await;
-    let mut first = house.must().await;
-    house.clock.advance(seconds(6));
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.accept(Message::new("1").workflow("w").time_to_live(seconds(5))).await;
+    let mut first = fixture.must().await;
+    fixture.clock.advance(seconds(6));
     first.release().await.unwrap();
-    let letters = house.queue.dead_letters(None, 1).await.unwrap();
+    let letters = fixture.queue.dead_letters(None, 1).await.unwrap();
     assert_eq!(letters[0].delivery_count, 0);
 }
 
 #[tokio::test]
 async fn g3_the_last_attempt_stays_with_a_message_that_expired_meanwhile() {
-    let house = House::new(QueueOptions::default()).await;
-    let number = house.accept(Message::new("1").workflow("w").time_to_live(seconds(5))).await;
-    let mut first = house.must().await;
-    house.clock.advance(seconds(6));
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let number = fixture.accept(Message::new("1").workflow("w").time_to_live(seconds(5))).await;
+    let mut first = fixture.must().await;
+    fixture.clock.advance(seconds(6));
     first.abandon_after(seconds(1), "disk full").await.unwrap();
-    let view = house.queue.peek(number, 1).await.unwrap();
+    let view = fixture.queue.peek(number, 1).await.unwrap();
     assert_eq!(view[0].attempts.len(), 1, "why did it not succeed?");
 }
 
 #[tokio::test]
 async fn o4_an_anonymous_message_that_comes_twice_in_one_batch_is_a_duplicate() {
-    let house = House::new(QueueOptions::by_position()).await;
+    let fixture = Fixture::new(QueueOptions::by_position()).await;
     let message = |text: &'static str| Message::new(text).workflow("w").position(1);
-    let sent = house.queue.send_batch([message("same"), message("same")]).await.unwrap();
+    let sent = fixture.queue.send_batch([message("same"), message("same")]).await.unwrap();
     let number = sent[0].sequence_number().unwrap();
     assert_eq!(sent, [Receipt::Accepted(number), Receipt::Duplicate(number)]);
-    let other = house.queue.send_batch([message("same"), message("other")]).await.unwrap_err();
+    let other = fixture.queue.send_batch([message("same"), message("other")]).await.unwrap_err();
     assert_eq!(other.refusal(), Some(&SendRefusal::PlaceTaken { index: 1, by: number }));
 }
 
 #[tokio::test]
 async fn a_message_of_a_queue_without_order_shows_its_workflow_id_everywhere() {
     let options = QueueOptions { order: Order::None, delivery_count_max: 1, ..QueueOptions::default() };
-    let house = House::new(options).await;
-    let mut events = house.engine.events();
-    house.send("w", "1").await;
-    house.must().await.abandon().await.unwrap();
-    let letter = house.queue.dead_letters(None, 1).await.unwrap().pop().unwrap();
+    let fixture = Fixture::new(options).await;
+    let mut events = fixture.engine.events();
+    fixture.send("w", "1").await;
+    fixture.must().await.abandon().await.unwrap();
+    let letter = fixture.queue.dead_letters(None, 1).await.unwrap().pop().unwrap();
     assert_eq!(letter.workflow_id.map(|id| id.to_string()), Some("w".to_owned()));
-    house.queue.redrive(letter.sequence_number).await.unwrap();
+    fixture.queue.redrive(letter.sequence_number).await.unwrap();
     let mut told = 0;
     while let Some(event) = events.try_next() {
         assert_eq!(event.workflow.map(|id| id.to_string()), Some("w".to_owned()), "{:?}", event.kind);

@@ -13,10 +13,10 @@ use seriatim::SequenceNumber;
 use seriatim::Timestamp;
 use seriatim::testing::ManualClock;
 
-use crate::promises::house::FileHouse;
-use crate::promises::house::House;
-use crate::promises::house::millis;
-use crate::promises::house::seconds;
+use crate::promises::fixture::FileFixture;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::millis;
+use crate::promises::fixture::seconds;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -43,144 +43,144 @@ async fn is_ready(queue: &Queue) -> bool {
 
 #[tokio::test]
 async fn what_is_set_aside_for_a_while_comes_back_after_it_whatever_the_wall_clock_shows() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send("aside", "").await;
-    house.must().await.defer_for(seconds(60)).await.unwrap();
-    step_forward(&house.clock, DAY);
-    assert!(!is_ready(&house.queue).await);
-    step_back(&house.clock, DAY);
-    house.clock.advance(seconds(60));
-    assert!(is_ready(&house.queue).await);
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("aside", "").await;
+    fixture.must().await.defer_for(seconds(60)).await.unwrap();
+    step_forward(&fixture.clock, DAY);
+    assert!(!is_ready(&fixture.queue).await);
+    step_back(&fixture.clock, DAY);
+    fixture.clock.advance(seconds(60));
+    assert!(is_ready(&fixture.queue).await);
 }
 
 #[tokio::test]
 async fn one_forward_step_of_a_day_for_1_7_s_with_one_send_changes_no_lock_and_no_retry() {
-    let house = House::new(QueueOptions { lock: seconds(2), ..QueueOptions::default() }).await;
-    let held = house.send("held", "").await;
-    let lock = house.must().await;
-    house.send("retried", "").await;
-    house.must().await.abandon_after(seconds(1), "later").await.unwrap();
-    let begun = house.clock.now();
+    let fixture = Fixture::new(QueueOptions { lock: seconds(2), ..QueueOptions::default() }).await;
+    let held = fixture.send("held", "").await;
+    let lock = fixture.must().await;
+    fixture.send("retried", "").await;
+    fixture.must().await.abandon_after(seconds(1), "later").await.unwrap();
+    let begun = fixture.clock.now();
     assert_eq!(lock.locked_until(), begun + seconds(2));
-    glitch(&house.clock, &house.queue).await;
+    glitch(&fixture.clock, &fixture.queue).await;
     assert_eq!(
-        house.drain().await.len(),
+        fixture.drain().await.len(),
         2,
         "the retry was due after a second, beside what was sent meanwhile"
     );
-    let view = &house.queue.peek(held, 1).await.unwrap()[0];
+    let view = &fixture.queue.peek(held, 1).await.unwrap()[0];
     assert_eq!(view.status, MessageStatus::Locked { until: begun + seconds(2) });
-    house.clock.advance(millis(300));
-    assert!(is_ready(&house.queue).await, "the lock has run out after two seconds");
+    fixture.clock.advance(millis(300));
+    assert!(is_ready(&fixture.queue).await, "the lock has run out after two seconds");
     drop(lock);
 }
 
 #[tokio::test]
 async fn one_forward_step_of_a_day_changes_no_retry_after_a_restart_either() {
-    let house = FileHouse::new();
-    let (engine, queue) = house.open().await;
+    let fixture = FileFixture::new();
+    let (engine, queue) = fixture.open().await;
     queue.send(Message::new("retried")).await.unwrap();
     let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
     delivery.abandon_after(seconds(10), "later").await.unwrap();
-    glitch(&house.clock, &queue).await;
+    glitch(&fixture.clock, &queue).await;
     assert!(queue.receive(Duration::ZERO).await.unwrap().unwrap().complete().await.is_ok());
     engine.close().await;
     drop(delivery);
-    house.clock.advance(millis(300));
-    let (_engine, queue) = house.open().await;
-    house.clock.advance(millis(7_999));
+    fixture.clock.advance(millis(300));
+    let (_engine, queue) = fixture.open().await;
+    fixture.clock.advance(millis(7_999));
     assert!(!is_ready(&queue).await, "it was failed 9.999 s ago");
-    house.clock.advance(millis(1));
+    fixture.clock.advance(millis(1));
     assert!(is_ready(&queue).await, "it was failed 10 s ago");
 }
 
 #[tokio::test]
 async fn a_restart_while_the_clock_is_a_day_ahead_changes_no_retry_and_no_schedule() {
-    let house = FileHouse::new();
-    let (engine, queue) = house.open().await;
-    let later = house.clock.now() + seconds(3_600);
+    let fixture = FileFixture::new();
+    let (engine, queue) = fixture.open().await;
+    let later = fixture.clock.now() + seconds(3_600);
     queue.send(Message::new("scheduled").schedule_at(later)).await.unwrap();
     queue.send(Message::new("retried")).await.unwrap();
     let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
     delivery.abandon_after(seconds(10), "later").await.unwrap();
-    step_forward(&house.clock, DAY);
+    step_forward(&fixture.clock, DAY);
     queue.workflow("other").unwrap().set_state(Some("stamped".into())).await.unwrap();
     engine.close().await;
     drop(delivery);
-    let (_engine, queue) = house.open().await;
+    let (_engine, queue) = fixture.open().await;
     assert!(!is_ready(&queue).await);
-    house.clock.advance(seconds(9));
-    step_back(&house.clock, DAY);
+    fixture.clock.advance(seconds(9));
+    step_back(&fixture.clock, DAY);
     assert!(!is_ready(&queue).await);
-    house.clock.advance(seconds(1));
+    fixture.clock.advance(seconds(1));
     assert!(is_ready(&queue).await, "the retry");
-    house.clock.set(later);
+    fixture.clock.set(later);
     assert!(is_ready(&queue).await, "the schedule");
 }
 
 #[tokio::test]
 async fn a_scheduled_message_is_not_early_when_the_clock_steps_forward_and_back() {
-    let house = House::new(QueueOptions::default()).await;
-    let due = house.clock.now() + seconds(60);
-    house.accept(Message::new("").schedule_at(due)).await;
-    step_forward(&house.clock, DAY);
-    assert!(house.next().await.is_none());
-    house.clock.advance(millis(29_999));
-    assert!(house.next().await.is_none(), "the step has not lasted");
-    step_back(&house.clock, DAY);
-    house.clock.advance(millis(30_000));
-    assert!(house.next().await.is_none());
-    house.clock.advance(millis(1));
-    assert_eq!(house.clock.now(), due);
-    assert!(house.next().await.is_some());
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let due = fixture.clock.now() + seconds(60);
+    fixture.accept(Message::new("").schedule_at(due)).await;
+    step_forward(&fixture.clock, DAY);
+    assert!(fixture.next().await.is_none());
+    fixture.clock.advance(millis(29_999));
+    assert!(fixture.next().await.is_none(), "the step has not lasted");
+    step_back(&fixture.clock, DAY);
+    fixture.clock.advance(millis(30_000));
+    assert!(fixture.next().await.is_none());
+    fixture.clock.advance(millis(1));
+    assert_eq!(fixture.clock.now(), due);
+    assert!(fixture.next().await.is_some());
 }
 
 #[tokio::test]
 async fn given_instants_follow_a_step_forward_that_has_lasted() {
-    let house = House::new(QueueOptions::default()).await;
-    house.accept(Message::new("").schedule_at(house.clock.now() + DAY)).await;
-    step_forward(&house.clock, DAY);
-    house.counts().await;
-    house.clock.advance(seconds(30));
-    assert!(house.next().await.is_some());
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.accept(Message::new("").schedule_at(fixture.clock.now() + DAY)).await;
+    step_forward(&fixture.clock, DAY);
+    fixture.counts().await;
+    fixture.clock.advance(seconds(30));
+    assert!(fixture.next().await.is_some());
 }
 
 #[tokio::test]
 async fn given_instants_follow_a_step_back_at_once_and_durations_do_not() {
-    let house = House::new(QueueOptions::default()).await;
-    let due = house.clock.now() + seconds(60);
-    house.accept(Message::new("scheduled").schedule_at(due)).await;
-    house.accept(Message::new("lives").time_to_live(seconds(60))).await;
-    step_back(&house.clock, seconds(3_600));
-    house.clock.advance(seconds(60));
-    assert!(house.next().await.is_none(), "the one has expired, the other is due in an hour");
-    assert_eq!(house.counts().await.scheduled, 1);
-    house.clock.set(due);
-    assert!(house.next().await.is_some());
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let due = fixture.clock.now() + seconds(60);
+    fixture.accept(Message::new("scheduled").schedule_at(due)).await;
+    fixture.accept(Message::new("lives").time_to_live(seconds(60))).await;
+    step_back(&fixture.clock, seconds(3_600));
+    fixture.clock.advance(seconds(60));
+    assert!(fixture.next().await.is_none(), "the one has expired, the other is due in an hour");
+    assert_eq!(fixture.counts().await.scheduled, 1);
+    fixture.clock.set(due);
+    assert!(fixture.next().await.is_some());
 }
 
 #[tokio::test]
 async fn a_scheduled_message_lives_from_its_instant_on_whatever_the_clock_does_then() {
-    let house = House::new(QueueOptions::default()).await;
-    let due = house.clock.now() + seconds(60);
-    house.accept(Message::new("").schedule_at(due).time_to_live(seconds(10))).await;
-    house.clock.set(due);
-    assert_eq!(house.counts().await.ready, 1);
-    step_back(&house.clock, seconds(3_600));
-    house.clock.advance(millis(9_999));
-    assert_eq!(house.counts().await.ready, 1);
-    house.clock.advance(millis(1));
-    assert_eq!(house.counts().await.ready, 0, "it has lived for ten seconds");
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let due = fixture.clock.now() + seconds(60);
+    fixture.accept(Message::new("").schedule_at(due).time_to_live(seconds(10))).await;
+    fixture.clock.set(due);
+    assert_eq!(fixture.counts().await.ready, 1);
+    step_back(&fixture.clock, seconds(3_600));
+    fixture.clock.advance(millis(9_999));
+    assert_eq!(fixture.counts().await.ready, 1);
+    fixture.clock.advance(millis(1));
+    assert_eq!(fixture.counts().await.ready, 0, "it has lived for ten seconds");
 }
 
 #[tokio::test]
 async fn a_step_is_recorded_with_its_size_and_known_after_a_restart() {
-    let house = FileHouse::new();
-    let (engine, queue) = house.open().await;
-    step_forward(&house.clock, DAY);
+    let fixture = FileFixture::new();
+    let (engine, queue) = fixture.open().await;
+    step_forward(&fixture.clock, DAY);
     queue.send(Message::new("")).await.unwrap();
-    house.clock.advance(seconds(1));
-    step_back(&house.clock, DAY);
+    fixture.clock.advance(seconds(1));
+    step_back(&fixture.clock, DAY);
     queue.send(Message::new("")).await.unwrap();
     let check = |steps: ClockSteps| {
         assert_eq!((steps.forward, steps.back), (1, 1));
@@ -189,26 +189,26 @@ async fn a_step_is_recorded_with_its_size_and_known_after_a_restart() {
     };
     check(engine.client().clock_steps());
     engine.close().await;
-    let (engine, _) = house.open().await;
+    let (engine, _) = fixture.open().await;
     check(engine.client().clock_steps());
 }
 
 #[tokio::test]
 async fn instants_are_shown_by_the_wall_clock() {
-    let house = House::new(QueueOptions::default()).await;
-    step_back(&house.clock, DAY);
-    let number = house.send("w", "").await;
-    let delivery = house.must().await;
-    let now = house.clock.now();
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    step_back(&fixture.clock, DAY);
+    let number = fixture.send("w", "").await;
+    let delivery = fixture.must().await;
+    let now = fixture.clock.now();
     assert_eq!(delivery.message().accepted_at, now);
     assert_eq!(delivery.locked_until(), now + seconds(30));
-    house.clock.advance(seconds(1));
+    fixture.clock.advance(seconds(1));
     let mut delivery = delivery;
     delivery.abandon_after(seconds(10), "later").await.unwrap();
-    let view = &house.queue.peek(number, 1).await.unwrap()[0];
+    let view = &fixture.queue.peek(number, 1).await.unwrap()[0];
     assert_eq!((view.attempts[0].at, view.attempts[0].lasted), (now, seconds(1)));
     let until = Some(now + seconds(11));
     assert!(matches!(view.status, MessageStatus::Deferred { until: shown, .. } if shown == until));
-    assert_eq!(house.engine.client().next_due().await.unwrap(), until);
-    assert_eq!(house.queue.peek(SequenceNumber::new(0), 1).await.unwrap().len(), 1);
+    assert_eq!(fixture.engine.client().next_due().await.unwrap(), until);
+    assert_eq!(fixture.queue.peek(SequenceNumber::new(0), 1).await.unwrap().len(), 1);
 }

@@ -9,111 +9,115 @@ use seriatim::QueueOptions;
 use seriatim::QueueRefusal;
 use seriatim::Receipt;
 
-use crate::promises::house::House;
-use crate::promises::house::seconds;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::seconds;
 
 /// A queue that forgets workflows after 10 s and their cursors after 100 s more.
 fn forgetful() -> QueueOptions {
     QueueOptions { forget_after: seconds(10), remember_cursor: seconds(100), ..QueueOptions::by_position() }
 }
 
-async fn send(house: &House, workflow: &str, position: u64) -> Receipt {
+async fn send(fixture: &Fixture, workflow: &str, position: u64) -> Receipt {
     let message = Message::new(position.to_string()).workflow(workflow).position(position);
-    house.queue.send(message).await.expect("nothing is refused")
+    fixture.queue.send(message).await.expect("nothing is refused")
 }
 
 /// Completes a workflow's first positions and lets it be forgotten.
-async fn pass_and_forget(house: &House, workflow: &str, positions: u64) {
+async fn pass_and_forget(fixture: &Fixture, workflow: &str, positions: u64) {
     for position in 1..=positions {
-        house.send_at(workflow, position).await;
+        fixture.send_at(workflow, position).await;
     }
-    assert_eq!(house.drain().await.len() as u64, positions);
-    house.clock.advance(seconds(10));
-    assert_eq!(house.status(workflow).await, None, "the workflow is forgotten");
+    assert_eq!(fixture.drain().await.len() as u64, positions);
+    fixture.clock.advance(seconds(10));
+    assert_eq!(fixture.status(workflow).await, None, "the workflow is forgotten");
 }
 
-async fn cursors(house: &House) -> (u64, u64) {
-    let view = house.queue.view().await.expect("the queue exists");
+async fn cursors(fixture: &Fixture) -> (u64, u64) {
+    let view = fixture.queue.view().await.expect("the queue exists");
     (view.cursors, view.cursors_cut)
 }
 
 #[tokio::test]
 async fn what_comes_late_meets_the_cursor_of_a_forgotten_workflow() {
-    let house = House::new(forgetful()).await;
-    pass_and_forget(&house, "w", 2).await;
-    assert_eq!(cursors(&house).await, (1, 0));
-    assert_eq!(send(&house, "w", 1).await, Receipt::AlreadySettled);
-    assert_eq!(send(&house, "w", 2).await, Receipt::AlreadySettled);
-    assert_eq!(house.status("w").await, None, "a late duplicate stores nothing");
-    house.send_at("w", 4).await;
-    assert_eq!((house.counts().await.early, cursors(&house).await), (1, (0, 0)), "it is a workflow again");
-    house.send_at("w", 3).await;
-    assert_eq!(house.drain().await, ["3", "4"]);
+    let fixture = Fixture::new(forgetful()).await;
+    pass_and_forget(&fixture, "w", 2).await;
+    assert_eq!(cursors(&fixture).await, (1, 0));
+    assert_eq!(send(&fixture, "w", 1).await, Receipt::AlreadySettled);
+    assert_eq!(send(&fixture, "w", 2).await, Receipt::AlreadySettled);
+    assert_eq!(fixture.status("w").await, None, "a late duplicate stores nothing");
+    fixture.send_at("w", 4).await;
+    assert_eq!(
+        (fixture.counts().await.early, cursors(&fixture).await),
+        (1, (0, 0)),
+        "it is a workflow again"
+    );
+    fixture.send_at("w", 3).await;
+    assert_eq!(fixture.drain().await, ["3", "4"]);
 }
 
 #[tokio::test]
 async fn a_cursor_is_forgotten_when_its_time_is_over() {
-    let house = House::new(forgetful()).await;
-    pass_and_forget(&house, "w", 2).await;
-    house.clock.advance(seconds(99));
-    assert_eq!(send(&house, "w", 2).await, Receipt::AlreadySettled);
-    house.clock.advance(seconds(1));
-    assert_eq!(cursors(&house).await, (0, 0), "its time was over, nothing was cut");
-    house.send_at("w", 2).await;
-    assert_eq!(house.counts().await.early, 1, "a first position above 1 is early");
-    house.send_at("w", 1).await;
-    assert_eq!(house.drain().await, ["1", "2"]);
+    let fixture = Fixture::new(forgetful()).await;
+    pass_and_forget(&fixture, "w", 2).await;
+    fixture.clock.advance(seconds(99));
+    assert_eq!(send(&fixture, "w", 2).await, Receipt::AlreadySettled);
+    fixture.clock.advance(seconds(1));
+    assert_eq!(cursors(&fixture).await, (0, 0), "its time was over, nothing was cut");
+    fixture.send_at("w", 2).await;
+    assert_eq!(fixture.counts().await.early, 1, "a first position above 1 is early");
+    fixture.send_at("w", 1).await;
+    assert_eq!(fixture.drain().await, ["1", "2"]);
 }
 
 #[tokio::test]
 async fn a_position_that_was_given_up_is_not_ignored_when_its_workflow_is_forgotten() {
     let gap = GapPolicy { wait: seconds(5), then: GapThen::Skip };
-    let house = House::new(QueueOptions { gap, ..forgetful() }).await;
+    let fixture = Fixture::new(QueueOptions { gap, ..forgetful() }).await;
     for position in [1, 4, 7] {
-        house.send_at("w", position).await;
-        house.clock.advance(seconds(5));
-        assert_eq!(house.drain().await, [position.to_string()]);
+        fixture.send_at("w", position).await;
+        fixture.clock.advance(seconds(5));
+        assert_eq!(fixture.drain().await, [position.to_string()]);
     }
-    house.clock.advance(seconds(10));
-    assert_eq!((house.status("w").await, cursors(&house).await), (None, (1, 0)));
-    assert!(matches!(send(&house, "w", 5).await, Receipt::DeadLettered(_)));
-    assert_eq!(send(&house, "w", 4).await, Receipt::AlreadySettled);
+    fixture.clock.advance(seconds(10));
+    assert_eq!((fixture.status("w").await, cursors(&fixture).await), (None, (1, 0)));
+    assert!(matches!(send(&fixture, "w", 5).await, Receipt::DeadLettered(_)));
+    assert_eq!(send(&fixture, "w", 4).await, Receipt::AlreadySettled);
 }
 
 #[tokio::test]
 async fn of_too_many_cursors_the_oldest_are_forgotten_first_and_counted() {
-    let house = House::new(QueueOptions { cursors_max: 2, ..forgetful() }).await;
+    let fixture = Fixture::new(QueueOptions { cursors_max: 2, ..forgetful() }).await;
     for workflow in ["a", "b", "c"] {
-        pass_and_forget(&house, workflow, 1).await;
+        pass_and_forget(&fixture, workflow, 1).await;
     }
-    assert_eq!(cursors(&house).await, (2, 1));
-    assert!(matches!(send(&house, "a", 1).await, Receipt::Accepted(_)));
-    assert_eq!(send(&house, "b", 1).await, Receipt::AlreadySettled);
-    assert_eq!(send(&house, "c", 1).await, Receipt::AlreadySettled);
+    assert_eq!(cursors(&fixture).await, (2, 1));
+    assert!(matches!(send(&fixture, "a", 1).await, Receipt::Accepted(_)));
+    assert_eq!(send(&fixture, "b", 1).await, Receipt::AlreadySettled);
+    assert_eq!(send(&fixture, "c", 1).await, Receipt::AlreadySettled);
     let fewer = QueueOptions { cursors_max: 1, ..forgetful() };
-    house.engine.client().change_queue("q", fewer).await.expect("the queue exists");
-    assert_eq!(cursors(&house).await, (1, 2), "a bound that was lowered is come down to");
+    fixture.engine.client().change_queue("q", fewer).await.expect("the queue exists");
+    assert_eq!(cursors(&fixture).await, (1, 2), "a bound that was lowered is come down to");
 }
 
 #[tokio::test]
 async fn the_order_stays_while_cursors_are_remembered() {
-    let house = House::new(forgetful()).await;
-    pass_and_forget(&house, "w", 1).await;
-    let client = house.engine.client();
+    let fixture = Fixture::new(forgetful()).await;
+    pass_and_forget(&fixture, "w", 1).await;
+    let client = fixture.engine.client();
     let by_arrival = QueueOptions { order: Order::Arrival, ..forgetful() };
     let refused = client.change_queue("q", by_arrival.clone()).await;
     assert!(matches!(refused, Err(QueueError::Refused(QueueRefusal::OrderInUse(_)))), "{refused:?}");
     client.change_queue("q", QueueOptions { cursors_max: 0, ..forgetful() }).await.expect("it is allowed");
-    assert_eq!(cursors(&house).await, (0, 0), "what nobody wants is not cut");
+    assert_eq!(cursors(&fixture).await, (0, 0), "what nobody wants is not cut");
     client.change_queue("q", by_arrival).await.expect("nothing is remembered any more");
 }
 
 #[tokio::test]
 async fn a_queue_that_is_made_anew_remembers_no_cursor() {
-    let house = House::new(forgetful()).await;
-    pass_and_forget(&house, "w", 1).await;
-    house.engine.client().delete_queue("q").await.expect("the queue exists");
-    house.engine.client().create_queue("q", forgetful()).await.expect("the name is free");
-    assert_eq!(cursors(&house).await, (0, 0));
-    assert!(matches!(send(&house, "w", 1).await, Receipt::Accepted(_)));
+    let fixture = Fixture::new(forgetful()).await;
+    pass_and_forget(&fixture, "w", 1).await;
+    fixture.engine.client().delete_queue("q").await.expect("the queue exists");
+    fixture.engine.client().create_queue("q", forgetful()).await.expect("the name is free");
+    assert_eq!(cursors(&fixture).await, (0, 0));
+    assert!(matches!(send(&fixture, "w", 1).await, Receipt::Accepted(_)));
 }

@@ -1,18 +1,18 @@
 //! A full queue: senders are refused at once, and it can always be drained.
 
 use seriatim::Completion;
+use seriatim::Exhausted;
 use seriatim::HoldCause;
 use seriatim::Message;
 use seriatim::OperateRefusal;
 use seriatim::QueueOptions;
 use seriatim::SendRefusal;
 use seriatim::SettleRefusal;
-use seriatim::Spent;
 use seriatim::WorkflowStatus;
 
-use crate::promises::house::House;
-use crate::promises::house::body;
-use crate::promises::house::seconds;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::body;
+use crate::promises::fixture::seconds;
 
 fn at(position: u64) -> Message {
     Message::new(position.to_string()).workflow("w").position(position)
@@ -24,71 +24,72 @@ fn full(stored: u64) -> SendRefusal {
 
 #[tokio::test]
 async fn a_full_queue_takes_the_messages_for_which_stored_ones_wait() {
-    let house = House::new(QueueOptions { messages_max: 8, ..QueueOptions::by_position() }).await;
+    let fixture = Fixture::new(QueueOptions { messages_max: 8, ..QueueOptions::by_position() }).await;
     for position in 3..=10 {
-        house.send_at("w", position).await;
+        fixture.send_at("w", position).await;
     }
-    let refused = house.queue.send(at(11)).await.unwrap_err();
+    let refused = fixture.queue.send(at(11)).await.unwrap_err();
     assert_eq!(refused.refusal(), Some(&full(8)), "nobody waits for it");
-    let batch = house.queue.send_batch([at(1), at(11)]).await.unwrap_err();
+    let batch = fixture.queue.send_batch([at(1), at(11)]).await.unwrap_err();
     assert_eq!(batch.refusal(), Some(&full(8)), "all or none");
-    house.send_at("w", 1).await;
-    let refused = house.queue.send(at(2)).await.unwrap_err();
+    fixture.send_at("w", 1).await;
+    let refused = fixture.queue.send(at(2)).await.unwrap_err();
     assert_eq!(refused.refusal(), Some(&full(9)), "an eighth is used up");
-    house.must().await.complete().await.unwrap();
-    house.send_at("w", 2).await;
-    assert_eq!(house.drain().await.len(), 9);
+    fixture.must().await.complete().await.unwrap();
+    fixture.send_at("w", 2).await;
+    assert_eq!(fixture.drain().await.len(), 9);
 }
 
 #[tokio::test]
 async fn a_full_queue_takes_the_predecessor_for_which_stored_ones_wait() {
     let options = QueueOptions { messages_max: 1, order: seriatim::Order::After, ..QueueOptions::default() };
-    let house = House::new(options).await;
-    house.send_after("w", "b", Some("a")).await;
+    let fixture = Fixture::new(options).await;
+    fixture.send_after("w", "b", Some("a")).await;
     let other = Message::new("c").workflow("w").message_id("c").after("b");
-    assert_eq!(house.queue.send(other).await.unwrap_err().refusal(), Some(&full(1)));
-    house.send_after("w", "a", None).await;
-    assert_eq!(house.drain().await, ["a", "b"]);
+    assert_eq!(fixture.queue.send(other).await.unwrap_err().refusal(), Some(&full(1)));
+    fixture.send_after("w", "a", None).await;
+    assert_eq!(fixture.drain().await, ["a", "b"]);
 }
 
 #[tokio::test]
 async fn what_a_completion_sends_may_exceed_the_limit_by_one_eighth_and_beyond_it_nothing_has_happened() {
-    let house = House::new(QueueOptions { messages_max: 16, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions { messages_max: 16, ..QueueOptions::default() }).await;
     for number in 0..16 {
-        house.send(&format!("w{number}"), "in").await;
+        fixture.send(&format!("w{number}"), "in").await;
     }
     let sending = |count| (0..count).fold(Completion::new(), |all, _| all.send("q", Message::new("out")));
-    let mut delivery = house.must().await;
+    let mut delivery = fixture.must().await;
     let refused = delivery.complete_with(sending(4)).await.unwrap_err();
     assert_eq!(refused.refusal(), Some(&SettleRefusal::Send(full(16))));
     delivery.complete_with(sending(3)).await.unwrap();
-    assert_eq!(house.counts().await.ready, 18);
-    let mut delivery = house.must().await;
+    assert_eq!(fixture.counts().await.ready, 18);
+    let mut delivery = fixture.must().await;
     let refused = delivery.complete_with(sending(2)).await.unwrap_err();
     assert_eq!(refused.refusal(), Some(&SettleRefusal::Send(full(18))));
     assert_eq!(delivery.message().delivery_count, 1);
     delivery.complete_with(sending(1)).await.expect("it makes room for what it sends");
-    assert_eq!(house.queue.send(Message::new("x")).await.unwrap_err().refusal(), Some(&full(18)));
+    assert_eq!(fixture.queue.send(Message::new("x")).await.unwrap_err().refusal(), Some(&full(18)));
 }
 
 #[tokio::test]
 async fn a_completion_may_send_what_takes_the_room_or_the_place_that_it_frees() {
-    let house = House::new(QueueOptions { messages_max: 1, ..QueueOptions::by_position() }).await;
-    house.send_at("w", 1).await;
+    let fixture = Fixture::new(QueueOptions { messages_max: 1, ..QueueOptions::by_position() }).await;
+    fixture.send_at("w", 1).await;
     let again = Message::new("other").workflow("w").position(1);
-    assert!(house.queue.send(again.clone()).await.is_err(), "the place is taken");
+    assert!(fixture.queue.send(again.clone()).await.is_err(), "the place is taken");
     let completion = Completion::new().send("q", again).send("q", at(2));
-    let receipts = house.must().await.complete_with(completion).await.unwrap();
+    let receipts = fixture.must().await.complete_with(completion).await.unwrap();
     assert_eq!(receipts[0], seriatim::Receipt::AlreadySettled, "its place is settled by then");
-    assert_eq!(house.drain().await, ["2"]);
+    assert_eq!(fixture.drain().await, ["2"]);
 }
 
 #[tokio::test]
 async fn a_completion_frees_the_link_of_its_own_message_only() {
-    let house = House::new(QueueOptions { order: seriatim::Order::After, ..QueueOptions::default() }).await;
-    let first = house.send_after("w", "a", None).await;
+    let fixture =
+        Fixture::new(QueueOptions { order: seriatim::Order::After, ..QueueOptions::default() }).await;
+    let first = fixture.send_after("w", "a", None).await;
     let after = |id: &'static str| Message::new(id).workflow("w").message_id(id).first();
-    let mut delivery = house.must().await;
+    let mut delivery = fixture.must().await;
     let refused = delivery.complete_with(Completion::new().send("q", after("b"))).await.unwrap_err();
     let taken = SendRefusal::PlaceTaken { index: 0, by: first };
     assert_eq!(refused.refusal(), Some(&SettleRefusal::Send(taken)));
@@ -98,45 +99,45 @@ async fn a_completion_frees_the_link_of_its_own_message_only() {
 
 #[tokio::test]
 async fn dead_letters_do_not_fill_a_queue_and_a_redrive_may_exceed_its_limit_by_one_eighth() {
-    let house = House::new(QueueOptions { messages_max: 2, ..QueueOptions::by_position() }).await;
+    let fixture = Fixture::new(QueueOptions { messages_max: 2, ..QueueOptions::by_position() }).await;
     let mut dead = Vec::new();
     for position in 1..=4 {
-        dead.push(house.send_at("w", position).await);
-        house.must().await.dead_letter("no", "").await.unwrap();
+        dead.push(fixture.send_at("w", position).await);
+        fixture.must().await.dead_letter("no", "").await.unwrap();
     }
-    house.queue.send_batch([at(5), at(6)]).await.expect("dead letters do not count");
-    house.queue.workflow("w").unwrap().hold("wait").await.unwrap();
-    house.queue.redrive(dead[0]).await.expect("an eighth, rounded up");
-    let refused = house.queue.redrive(dead[1]).await.unwrap_err();
+    fixture.queue.send_batch([at(5), at(6)]).await.expect("dead letters do not count");
+    fixture.queue.workflow("w").unwrap().hold("wait").await.unwrap();
+    fixture.queue.redrive(dead[0]).await.expect("an eighth, rounded up");
+    let refused = fixture.queue.redrive(dead[1]).await.unwrap_err();
     assert_eq!(refused.refusal(), Some(&OperateRefusal::Send(full(3))));
-    assert_eq!(house.counts().await.dead_lettered, 3);
-    let told = house.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
+    assert_eq!(fixture.counts().await.dead_lettered, 3);
+    let told = fixture.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
     assert_eq!((told.redriven, told.stayed), (0, 3));
-    assert_eq!(house.drain().await, ["1", "5", "6"], "what there is no room for stays where it is");
+    assert_eq!(fixture.drain().await, ["1", "5", "6"], "what there is no room for stays where it is");
 }
 
 #[tokio::test]
 async fn an_exhausted_message_holds_its_workflow_when_there_are_as_many_dead_letters_as_there_may_be() {
-    for spent in [Spent::Skip, Spent::Quarantine] {
+    for exhausted in [Exhausted::Skip, Exhausted::Quarantine] {
         let options = QueueOptions {
             delivery_count_max: 1,
-            spent: Some(spent),
+            exhausted: Some(exhausted),
             dead_letters_max: 1,
             ..QueueOptions::default()
         };
-        let house = House::new(options).await;
-        house.send("a", "1").await;
-        let second = house.send("b", "2").await;
-        house.must().await.abandon().await.unwrap();
-        assert_eq!(house.counts().await.dead_lettered, 1);
-        house.must().await.abandon().await.unwrap();
-        assert_eq!(house.counts().await.dead_lettered, 1);
-        let held = |status: &WorkflowStatus| matches!(status, WorkflowStatus::Held(hold) if hold.cause == HoldCause::Spent(second));
-        assert!(house.status("b").await.as_ref().is_some_and(held));
-        house.queue.purge_dead_letters().await.unwrap();
-        house.queue.workflow("b").unwrap().resume().await.unwrap();
-        house.must().await.abandon().await.unwrap();
-        assert_eq!(house.counts().await.dead_lettered, 1, "now there is room");
+        let fixture = Fixture::new(options).await;
+        fixture.send("a", "1").await;
+        let second = fixture.send("b", "2").await;
+        fixture.must().await.abandon().await.unwrap();
+        assert_eq!(fixture.counts().await.dead_lettered, 1);
+        fixture.must().await.abandon().await.unwrap();
+        assert_eq!(fixture.counts().await.dead_lettered, 1);
+        let held = |status: &WorkflowStatus| matches!(status, WorkflowStatus::Held(hold) if hold.cause == HoldCause::Exhausted(second));
+        assert!(fixture.status("b").await.as_ref().is_some_and(held));
+        fixture.queue.purge_dead_letters().await.unwrap();
+        fixture.queue.workflow("b").unwrap().resume().await.unwrap();
+        fixture.must().await.abandon().await.unwrap();
+        assert_eq!(fixture.counts().await.dead_lettered, 1, "now there is room");
     }
 }
 
@@ -148,51 +149,53 @@ async fn an_exhausted_message_without_a_workflow_is_tried_again_until_there_is_r
         dead_letters_max: 0,
         ..QueueOptions::default()
     };
-    let house = House::new(options.clone()).await;
-    house.queue.send(Message::new("m")).await.unwrap();
-    house.must().await.abandon().await.unwrap();
-    assert!(house.next().await.is_none());
-    house.clock.advance(options.backoff.max);
-    assert_eq!(body(&house.must().await), "m");
+    let fixture = Fixture::new(options.clone()).await;
+    fixture.queue.send(Message::new("m")).await.unwrap();
+    fixture.must().await.abandon().await.unwrap();
+    assert!(fixture.next().await.is_none());
+    fixture.clock.advance(options.backoff.max);
+    assert_eq!(body(&fixture.must().await), "m");
 }
 
 #[tokio::test]
 async fn what_would_be_dead_lettered_at_once_is_refused_when_there_is_no_room_for_it() {
     let late = seriatim::Late::DeadLetter;
-    let house = House::new(QueueOptions { dead_letters_max: 1, late, ..QueueOptions::by_position() }).await;
-    house.send_at("w", 1).await;
-    house.must().await.complete().await.unwrap();
-    house.queue.send(at(1)).await.unwrap();
-    assert_eq!(house.queue.send(at(1)).await.unwrap_err().refusal(), Some(&full(1)));
+    let fixture =
+        Fixture::new(QueueOptions { dead_letters_max: 1, late, ..QueueOptions::by_position() }).await;
+    fixture.send_at("w", 1).await;
+    fixture.must().await.complete().await.unwrap();
+    fixture.queue.send(at(1)).await.unwrap();
+    assert_eq!(fixture.queue.send(at(1)).await.unwrap_err().refusal(), Some(&full(1)));
 }
 
 #[tokio::test]
 async fn a_message_deferred_on_its_last_delivery_has_exactly_one_more() {
     for by_number in [true, false] {
         for loses in [true, false] {
-            let house = House::new(QueueOptions { delivery_count_max: 2, ..QueueOptions::default() }).await;
-            let number = house.send("w", "m").await;
-            house.must().await.abandon().await.unwrap();
-            let mut last = house.must().await;
-            let until = seriatim::Clock::now(&house.clock) + seconds(5);
+            let fixture =
+                Fixture::new(QueueOptions { delivery_count_max: 2, ..QueueOptions::default() }).await;
+            let number = fixture.send("w", "m").await;
+            fixture.must().await.abandon().await.unwrap();
+            let mut last = fixture.must().await;
+            let until = seriatim::Clock::now(&fixture.clock) + seconds(5);
             last.defer_until(until).await.unwrap();
             let extra = match by_number {
-                true => house.queue.receive_deferred(&[number]).await.unwrap().remove(0),
+                true => fixture.queue.receive_deferred(&[number]).await.unwrap().remove(0),
                 false => {
-                    house.clock.advance(seconds(5));
-                    house.must().await
+                    fixture.clock.advance(seconds(5));
+                    fixture.must().await
                 }
             };
             assert_eq!(extra.message().delivery_count, 3);
             let mut extra = extra;
             match loses {
-                true => house.clock.advance(seconds(31)),
+                true => fixture.clock.advance(seconds(31)),
                 false => extra.abandon().await.unwrap(),
             }
-            assert!(house.next().await.is_none(), "that was the one beyond the maximum");
-            let counts = house.counts().await;
+            assert!(fixture.next().await.is_none(), "that was the one beyond the maximum");
+            let counts = fixture.counts().await;
             let expected = if by_number { (0, 1) } else { (1, 0) };
-            assert_eq!((counts.spent, counts.dead_lettered), expected, "{counts:?}");
+            assert_eq!((counts.exhausted, counts.dead_lettered), expected, "{counts:?}");
             drop(extra);
         }
     }
@@ -200,16 +203,16 @@ async fn a_message_deferred_on_its_last_delivery_has_exactly_one_more() {
 
 #[tokio::test]
 async fn to_defer_the_delivery_beyond_the_maximum_exhausts_a_message_and_an_operator_may_begin_anew() {
-    let house = House::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
-    let number = house.send("w", "m").await;
-    house.must().await.defer_until(seriatim::Clock::now(&house.clock) + seconds(1)).await.unwrap();
-    house.clock.advance(seconds(1));
-    house.must().await.defer().await.unwrap();
-    assert!(house.queue.receive_deferred(&[number]).await.is_err(), "it is not deferred");
-    assert_eq!(house.counts().await.spent, 1);
-    house.queue.workflow("w").unwrap().resume().await.unwrap();
-    house.must().await.defer().await.unwrap();
-    let mut extra = house.queue.receive_deferred(&[number]).await.unwrap();
+    let fixture = Fixture::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
+    let number = fixture.send("w", "m").await;
+    fixture.must().await.defer_until(seriatim::Clock::now(&fixture.clock) + seconds(1)).await.unwrap();
+    fixture.clock.advance(seconds(1));
+    fixture.must().await.defer().await.unwrap();
+    assert!(fixture.queue.receive_deferred(&[number]).await.is_err(), "it is not deferred");
+    assert_eq!(fixture.counts().await.exhausted, 1);
+    fixture.queue.workflow("w").unwrap().resume().await.unwrap();
+    fixture.must().await.defer().await.unwrap();
+    let mut extra = fixture.queue.receive_deferred(&[number]).await.unwrap();
     extra[0].complete().await.unwrap();
-    assert_eq!(house.counts().await.completed, 1);
+    assert_eq!(fixture.counts().await.completed, 1);
 }

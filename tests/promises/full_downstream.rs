@@ -8,6 +8,7 @@ use seriatim::Backoff;
 use seriatim::BatchOutcome;
 use seriatim::Completion;
 use seriatim::Context;
+use seriatim::Exhausted;
 use seriatim::Failure;
 use seriatim::Message;
 use seriatim::Outcome;
@@ -16,97 +17,96 @@ use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::SequenceNumber;
-use seriatim::Spent;
 use seriatim::Timestamp;
 use seriatim::WorkflowStatus;
 
-use crate::promises::house::House;
-use crate::promises::house::millis;
-use crate::promises::house::seconds;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::millis;
+use crate::promises::fixture::seconds;
 use crate::promises::processor::until;
 
 /// More attempts than a message has in all.
 const ATTEMPTS: usize = 12;
 
 /// A house whose messages are dead letters after two failures, and a queue `out` with room for none that a completion sends.
-async fn house_and_full_queue() -> (House, Queue) {
-    let house = House::new(QueueOptions {
+async fn fixture_and_full_queue() -> (Fixture, Queue) {
+    let fixture = Fixture::new(QueueOptions {
         lock: seconds(12 * 60 * 60),
         delivery_count_max: 2,
-        spent: Some(Spent::Skip),
+        exhausted: Some(Exhausted::Skip),
         backoff: Backoff { first: seconds(1), factor: 2, max: seconds(600) },
         ..QueueOptions::default()
     })
     .await;
     let options = QueueOptions { messages_max: 1, ..QueueOptions::default() };
-    let out = house.engine.client().create_queue("out", options).await.expect("the queue is new");
+    let out = fixture.engine.client().create_queue("out", options).await.expect("the queue is new");
     out.send(Message::new("first")).await.expect("there is room");
-    house.send("before", "1").await;
+    fixture.send("before", "1").await;
     let sends = Completion::new().send("out", Message::new("second"));
-    house.must().await.complete_with(sends).await.expect("an eighth is left");
-    (house, out)
+    fixture.must().await.complete_with(sends).await.expect("an eighth is left");
+    (fixture, out)
 }
 
 /// Until when workflow `w` waits, and why.
-async fn waits(house: &House) -> Option<(Timestamp, String)> {
-    match house.status("w").await {
+async fn waits(fixture: &Fixture) -> Option<(Timestamp, String)> {
+    match fixture.status("w").await {
         Some(WorkflowStatus::Blocked { until: Some(until), reason, .. }) => Some((until, reason)),
         _ => None,
     }
 }
 
 /// Lets the handler try it again and again; the longest it had to wait.
-async fn try_often(house: &House, attempts: &AtomicUsize) -> std::time::Duration {
+async fn try_often(fixture: &Fixture, attempts: &AtomicUsize) -> std::time::Duration {
     let mut longest = millis(0);
     while attempts.load(Ordering::SeqCst) < ATTEMPTS {
-        until(|| async { waits(house).await.is_some() }).await;
-        let (due, _) = waits(house).await.expect("it waits");
-        let now = seriatim::Clock::now(&house.clock);
+        until(|| async { waits(fixture).await.is_some() }).await;
+        let (due, _) = waits(fixture).await.expect("it waits");
+        let now = seriatim::Clock::now(&fixture.clock);
         longest = longest.max(due.since(now));
         let before = attempts.load(Ordering::SeqCst);
-        house.clock.advance(due.since(now));
+        fixture.clock.advance(due.since(now));
         until(|| async { attempts.load(Ordering::SeqCst) > before }).await;
     }
-    until(|| async { waits(house).await.is_some() }).await;
+    until(|| async { waits(fixture).await.is_some() }).await;
     longest
 }
 
-async fn make_room(house: &House, out: &Queue) {
+async fn make_room(fixture: &Fixture, out: &Queue) {
     for _ in 0..2 {
         let delivery = out.receive(millis(0)).await.expect("the queue exists");
         delivery.expect("it is full").complete().await.expect("the lock is held");
     }
-    house.clock.advance(seconds(600));
+    fixture.clock.advance(seconds(600));
 }
 
 #[tokio::test]
 async fn a_full_queue_behind_a_handler_uses_up_no_attempt() {
-    let (house, out) = house_and_full_queue().await;
+    let (fixture, out) = fixture_and_full_queue().await;
     let attempts = Arc::new(AtomicUsize::new(0));
     let counted = attempts.clone();
     let handler = move |_: Context, _: Raw| {
         counted.fetch_add(1, Ordering::SeqCst);
         async { Ok::<_, Failure>(Outcome::CompleteWith(Completion::new().send("out", Message::new("x")))) }
     };
-    let pool = Processor::new(house.queue.clone()).start(handler);
-    house.send("w", "2").await;
-    let longest = try_often(&house, &attempts).await;
+    let pool = Processor::new(fixture.queue.clone()).start(handler);
+    fixture.send("w", "2").await;
+    let longest = try_often(&fixture, &attempts).await;
     assert!(longest > seconds(2), "the delay grows as that of failures does: {longest:?}");
-    let (_, reason) = waits(&house).await.unwrap();
+    let (_, reason) = waits(&fixture).await.unwrap();
     assert!(reason.contains("no room in out") && reason.contains("the queue is full"), "{reason}");
-    let message = house.queue.peek(SequenceNumber::new(0), 1).await.unwrap().remove(0);
-    assert_eq!((message.delivery_count, house.counts().await.dead_lettered), (0, 0));
-    make_room(&house, &out).await;
-    until(|| async { house.counts().await.completed == 2 }).await;
-    assert_eq!(house.counts().await.dead_lettered, 0);
+    let message = fixture.queue.peek(SequenceNumber::new(0), 1).await.unwrap().remove(0);
+    assert_eq!((message.delivery_count, fixture.counts().await.dead_lettered), (0, 0));
+    make_room(&fixture, &out).await;
+    until(|| async { fixture.counts().await.completed == 2 }).await;
+    assert_eq!(fixture.counts().await.dead_lettered, 0);
     pool.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_full_queue_behind_a_batch_uses_up_no_attempt_and_makes_no_suspects() {
-    let (house, out) = house_and_full_queue().await;
-    house.send("w", "2").await;
-    house.send("w", "3").await;
+    let (fixture, out) = fixture_and_full_queue().await;
+    fixture.send("w", "2").await;
+    fixture.send("w", "3").await;
     let attempts = Arc::new(AtomicUsize::new(0));
     let counted = attempts.clone();
     let handler = move |_: Context, bodies: Vec<Raw>| {
@@ -115,12 +115,12 @@ async fn a_full_queue_behind_a_batch_uses_up_no_attempt_and_makes_no_suspects() 
         let sends = Completion::new().send("out", Message::new("x"));
         async { Ok::<_, Failure>(BatchOutcome::all().with(sends)) }
     };
-    let pool = Processor::new(house.queue.clone()).start_batches(10, handler);
-    try_often(&house, &attempts).await;
-    let messages = house.queue.peek(SequenceNumber::new(0), 2).await.unwrap();
+    let pool = Processor::new(fixture.queue.clone()).start_batches(10, handler);
+    try_often(&fixture, &attempts).await;
+    let messages = fixture.queue.peek(SequenceNumber::new(0), 2).await.unwrap();
     assert!(messages.iter().all(|message| message.delivery_count == 0), "{messages:?}");
-    make_room(&house, &out).await;
-    until(|| async { house.counts().await.completed == 3 }).await;
-    assert_eq!(house.counts().await.dead_lettered, 0);
+    make_room(&fixture, &out).await;
+    until(|| async { fixture.counts().await.completed == 3 }).await;
+    assert_eq!(fixture.counts().await.dead_lettered, 0);
     pool.stop().await.unwrap();
 }

@@ -13,17 +13,17 @@ use seriatim::SequenceNumber;
 use seriatim::Timestamp;
 use seriatim::testing::ManualClock;
 
-use crate::promises::house::House;
-use crate::promises::house::seconds;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::seconds;
 
 fn remembering(lasts: u64) -> QueueOptions {
     QueueOptions { history: Some(seconds(lasts)), ..QueueOptions::by_position() }
 }
 
 /// What the queue remembers, newest first.
-async fn history(house: &House) -> Vec<HistoryEntry> {
-    house.engine.client().next_due().await.expect("the queue exists");
-    house.queue.history(None, 1_000).await.expect("the queue exists")
+async fn history(fixture: &Fixture) -> Vec<HistoryEntry> {
+    fixture.engine.client().next_due().await.expect("the queue exists");
+    fixture.queue.history(None, 1_000).await.expect("the queue exists")
 }
 
 fn numbers(entries: &[HistoryEntry]) -> Vec<u64> {
@@ -32,57 +32,57 @@ fn numbers(entries: &[HistoryEntry]) -> Vec<u64> {
 
 #[tokio::test]
 async fn after_a_repair_is_known_when_a_message_was_completed_and_at_which_attempt() {
-    let house = House::new(remembering(3_600)).await;
-    let number = house.accept(Message::new("x").workflow("w").position(1).message_id("paid")).await;
+    let fixture = Fixture::new(remembering(3_600)).await;
+    let number = fixture.accept(Message::new("x").workflow("w").position(1).message_id("paid")).await;
     for _ in 0..3 {
-        house.must().await.abandon_after(seconds(60), "no route").await.unwrap();
-        house.clock.advance(seconds(600));
+        fixture.must().await.abandon_after(seconds(60), "no route").await.unwrap();
+        fixture.clock.advance(seconds(600));
     }
-    assert_eq!(house.queue.history_of(number).await.unwrap(), None, "it has not ended");
-    house.drain().await;
-    let entry = house.queue.history_of(number).await.unwrap().expect("it is remembered");
+    assert_eq!(fixture.queue.history_of(number).await.unwrap(), None, "it has not ended");
+    fixture.drain().await;
+    let entry = fixture.queue.history_of(number).await.unwrap().expect("it is remembered");
     assert_eq!((entry.ending, entry.delivery_count), (HistoryEnding::Completed, 4));
-    assert_eq!(entry.at, house.clock.now());
+    assert_eq!(entry.at, fixture.clock.now());
     assert_eq!((entry.positions, entry.message_id.unwrap().as_str()), (Some((1, 1)), "paid"));
     assert_eq!(entry.reason.as_deref(), Some("no route"));
-    let workflow = house.queue.workflow("w").unwrap();
+    let workflow = fixture.queue.workflow("w").unwrap();
     assert_eq!(numbers(&workflow.history(None, 10).await.unwrap()), [number.get()]);
-    assert!(house.queue.workflow("v").unwrap().history(None, 10).await.unwrap().is_empty());
+    assert!(fixture.queue.workflow("v").unwrap().history(None, 10).await.unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn a_queue_without_a_history_remembers_nothing() {
-    let house = House::new(QueueOptions::by_position()).await;
-    let number = house.send_at("w", 1).await;
-    house.drain().await;
-    assert_eq!(house.queue.history_of(number).await.unwrap(), None);
-    assert!(history(&house).await.is_empty());
-    assert_eq!(house.queue.view().await.unwrap().history, 0);
+    let fixture = Fixture::new(QueueOptions::by_position()).await;
+    let number = fixture.send_at("w", 1).await;
+    fixture.drain().await;
+    assert_eq!(fixture.queue.history_of(number).await.unwrap(), None);
+    assert!(history(&fixture).await.is_empty());
+    assert_eq!(fixture.queue.view().await.unwrap().history, 0);
 }
 
 #[tokio::test]
 async fn however_a_message_ends_that_is_remembered() {
-    let house = House::new(QueueOptions { expired: Expired::Drop, ..remembering(3_600) }).await;
-    let completed = house.send_at("a", 1).await;
-    house.drain().await;
-    let expired = house.accept(Message::new("x").workflow("b").position(1).time_to_live(seconds(5))).await;
-    house.clock.advance(seconds(5));
-    house.engine.client().next_due().await.unwrap();
-    let later = house.clock.now() + seconds(60);
-    let cancelled = house.accept(Message::new("x").workflow("c").position(1).schedule_at(later)).await;
-    house.queue.cancel(cancelled).await.unwrap();
-    let purged = house.send_at("d", 1).await;
-    house.queue.workflow("d").unwrap().purge().await.unwrap();
-    let removed = house.send_at("e", 1).await;
-    house.must().await.dead_letter("invalid", "").await.unwrap();
-    house.queue.purge_dead_letters().await.unwrap();
-    let again = house.send_at("f", 1).await;
-    house.must().await.dead_letter("invalid", "").await.unwrap();
-    house.queue.redrive_as(again, 2).await.unwrap();
-    house.drain().await;
-    house.queue.workflow("g").unwrap().hold("").await.unwrap();
-    house.send_at("g", 9).await;
-    house.queue.workflow("g").unwrap().declare_void(1, 8).await.unwrap();
+    let fixture = Fixture::new(QueueOptions { expired: Expired::Drop, ..remembering(3_600) }).await;
+    let completed = fixture.send_at("a", 1).await;
+    fixture.drain().await;
+    let expired = fixture.accept(Message::new("x").workflow("b").position(1).time_to_live(seconds(5))).await;
+    fixture.clock.advance(seconds(5));
+    fixture.engine.client().next_due().await.unwrap();
+    let later = fixture.clock.now() + seconds(60);
+    let cancelled = fixture.accept(Message::new("x").workflow("c").position(1).schedule_at(later)).await;
+    fixture.queue.cancel(cancelled).await.unwrap();
+    let purged = fixture.send_at("d", 1).await;
+    fixture.queue.workflow("d").unwrap().purge().await.unwrap();
+    let removed = fixture.send_at("e", 1).await;
+    fixture.must().await.dead_letter("invalid", "").await.unwrap();
+    fixture.queue.purge_dead_letters().await.unwrap();
+    let again = fixture.send_at("f", 1).await;
+    fixture.must().await.dead_letter("invalid", "").await.unwrap();
+    fixture.queue.redrive_as(again, 2).await.unwrap();
+    fixture.drain().await;
+    fixture.queue.workflow("g").unwrap().hold("").await.unwrap();
+    fixture.send_at("g", 9).await;
+    fixture.queue.workflow("g").unwrap().declare_void(1, 8).await.unwrap();
 
     let redriven = SequenceNumber::new(again.get() + 1);
     let expected = [
@@ -95,7 +95,7 @@ async fn however_a_message_ends_that_is_remembered() {
         (Some(redriven), HistoryEnding::Completed, None),
         (None, HistoryEnding::Voided, None),
     ];
-    let entries = history(&house).await;
+    let entries = history(&fixture).await;
     let told = |entry: &HistoryEntry| (entry.sequence_number, entry.ending, entry.reason.clone());
     let found: Vec<_> = entries.iter().rev().map(told).collect();
     let expected: Vec<_> =
@@ -106,62 +106,66 @@ async fn however_a_message_ends_that_is_remembered() {
 
 #[tokio::test]
 async fn what_is_older_than_the_history_is_forgotten_and_what_is_not_stays() {
-    let house = House::new(remembering(100)).await;
-    house.send_at("w", 1).await;
-    house.drain().await;
-    house.clock.advance(seconds(60));
-    let second = house.send_at("w", 2).await;
-    house.drain().await;
-    house.clock.advance(seconds(39));
-    assert_eq!(history(&house).await.len(), 2);
-    house.clock.advance(seconds(1));
-    assert_eq!(numbers(&history(&house).await), [second.get()]);
-    assert_eq!(house.queue.view().await.unwrap().history, 1);
-    house.clock.advance(seconds(60));
-    assert!(history(&house).await.is_empty());
-    assert_eq!(house.engine.client().next_due().await.unwrap().map(|_| ()), Some(()), "its cursor");
+    let fixture = Fixture::new(remembering(100)).await;
+    fixture.send_at("w", 1).await;
+    fixture.drain().await;
+    fixture.clock.advance(seconds(60));
+    let second = fixture.send_at("w", 2).await;
+    fixture.drain().await;
+    fixture.clock.advance(seconds(39));
+    assert_eq!(history(&fixture).await.len(), 2);
+    fixture.clock.advance(seconds(1));
+    assert_eq!(numbers(&history(&fixture).await), [second.get()]);
+    assert_eq!(fixture.queue.view().await.unwrap().history, 1);
+    fixture.clock.advance(seconds(60));
+    assert!(history(&fixture).await.is_empty());
+    assert_eq!(fixture.engine.client().next_due().await.unwrap().map(|_| ()), Some(()), "its cursor");
 }
 
 #[tokio::test]
 async fn of_many_the_newest_are_remembered_in_the_order_in_which_they_ended() {
-    let house =
-        House::new(QueueOptions { history: Some(seconds(3_600)), history_max: 3, ..QueueOptions::default() })
-            .await;
-    let stuck = house.send("w", "stuck").await;
-    house.engine.client().next_due().await.unwrap();
-    let mut first = house.must().await;
+    let fixture = Fixture::new(QueueOptions {
+        history: Some(seconds(3_600)),
+        history_max: 3,
+        ..QueueOptions::default()
+    })
+    .await;
+    let stuck = fixture.send("w", "stuck").await;
+    fixture.engine.client().next_due().await.unwrap();
+    let mut first = fixture.must().await;
     for n in 0..5 {
-        house.send(&format!("v{n}"), "x").await;
+        fixture.send(&format!("v{n}"), "x").await;
     }
-    house.drain().await;
+    fixture.drain().await;
     first.complete().await.unwrap();
-    let entries = history(&house).await;
+    let entries = history(&fixture).await;
     assert_eq!(entries.len(), 3);
     assert_eq!(entries[0].sequence_number, Some(stuck), "the oldest message, and the newest to end");
-    assert_eq!(house.queue.history(Some(entries[0].number), 1).await.unwrap(), [entries[1].clone()]);
+    assert_eq!(fixture.queue.history(Some(entries[0].number), 1).await.unwrap(), [entries[1].clone()]);
 }
 
 #[tokio::test]
 async fn a_history_that_is_turned_off_or_shortened_is_forgotten_step_by_step() {
-    let house = House::new(QueueOptions { history: Some(seconds(3_600)), ..QueueOptions::default() }).await;
+    let fixture =
+        Fixture::new(QueueOptions { history: Some(seconds(3_600)), ..QueueOptions::default() }).await;
     for _ in 0..3 {
-        house.queue.send_batch((0..1_000).map(|_| Message::new("x").workflow("w"))).await.unwrap();
-        house.drain().await;
+        fixture.queue.send_batch((0..1_000).map(|_| Message::new("x").workflow("w"))).await.unwrap();
+        fixture.drain().await;
     }
-    assert_eq!(house.queue.view().await.unwrap().history, 3_000);
-    let client = house.engine.client();
+    assert_eq!(fixture.queue.view().await.unwrap().history, 3_000);
+    let client = fixture.engine.client();
     let fewer = QueueOptions { history: Some(seconds(3_600)), history_max: 700, ..QueueOptions::default() };
     client.change_queue("q", fewer).await.unwrap();
     for _ in 0..10 {
         client.next_due().await.unwrap();
     }
-    assert_eq!(house.queue.view().await.unwrap().history, 700);
+    assert_eq!(fixture.queue.view().await.unwrap().history, 700);
     client.change_queue("q", QueueOptions::default()).await.unwrap();
     for _ in 0..10 {
         client.next_due().await.unwrap();
     }
-    assert_eq!(house.queue.view().await.unwrap().history, 0);
-    assert!(house.queue.workflow("w").unwrap().history(None, 10).await.unwrap().is_empty());
+    assert_eq!(fixture.queue.view().await.unwrap().history, 0);
+    assert!(fixture.queue.workflow("w").unwrap().history(None, 10).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -171,24 +175,24 @@ async fn a_history_keeps_no_idle_queue_and_goes_with_it() {
         history: Some(seconds(10)),
         ..QueueOptions::default()
     };
-    let house = House::new(idle).await;
-    house.send("w", "1").await;
-    house.drain().await;
+    let fixture = Fixture::new(idle).await;
+    fixture.send("w", "1").await;
+    fixture.drain().await;
     for _ in 0..6 {
-        house.clock.advance(seconds(10));
-        house.engine.client().next_due().await.unwrap();
+        fixture.clock.advance(seconds(10));
+        fixture.engine.client().next_due().await.unwrap();
     }
-    assert!(house.queue.view().await.is_err(), "to forget is no use of the queue");
+    assert!(fixture.queue.view().await.is_err(), "to forget is no use of the queue");
 }
 
 #[tokio::test]
 async fn a_message_without_order_is_found_by_the_workflow_it_names() {
     let options =
         QueueOptions { order: seriatim::Order::None, history: Some(seconds(60)), ..QueueOptions::default() };
-    let house = House::new(options).await;
-    let number = house.send("w", "1").await;
-    house.drain().await;
-    let workflow = house.queue.workflow("w").unwrap();
+    let fixture = Fixture::new(options).await;
+    let number = fixture.send("w", "1").await;
+    fixture.drain().await;
+    let workflow = fixture.queue.workflow("w").unwrap();
     assert_eq!(numbers(&workflow.history(None, 10).await.unwrap()), [number.get()]);
 }
 

@@ -3,159 +3,159 @@
 use std::time::Duration;
 
 use seriatim::EventKind;
+use seriatim::Exhausted;
 use seriatim::GapPolicy;
 use seriatim::GapThen;
 use seriatim::HoldKind;
 use seriatim::OperateRefusal;
 use seriatim::Order;
 use seriatim::QueueOptions;
-use seriatim::Spent;
 use seriatim::WorkflowStatus;
 
-use crate::promises::house::House;
-use crate::promises::house::body;
-use crate::promises::house::millis;
-use crate::promises::house::seconds;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::body;
+use crate::promises::fixture::millis;
+use crate::promises::fixture::seconds;
 
 fn gap(then: GapThen) -> QueueOptions {
     QueueOptions { gap: GapPolicy { wait: seconds(10), then }, ..QueueOptions::by_position() }
 }
 
-async fn causes(house: &House) -> Vec<HoldKind> {
-    let view = house.queue.workflow("w").expect("a good ID").view().await.expect("the engine answers");
+async fn causes(fixture: &Fixture) -> Vec<HoldKind> {
+    let view = fixture.queue.workflow("w").expect("a good ID").view().await.expect("the engine answers");
     view.map(|view| view.holds.iter().map(|hold| hold.cause.kind()).collect()).unwrap_or_default()
 }
 
 #[tokio::test]
 async fn a_hold_for_a_gap_ends_when_the_gap_is_filled() {
-    let house = House::new(gap(GapThen::Hold)).await;
-    let mut events = house.engine.events();
-    house.send_at("w", 2).await;
-    house.clock.advance(seconds(10));
-    assert_eq!(causes(&house).await, [HoldKind::Gap]);
-    house.send_at("w", 1).await;
-    assert_eq!(house.drain().await, ["1", "2"], "its cause is gone");
+    let fixture = Fixture::new(gap(GapThen::Hold)).await;
+    let mut events = fixture.engine.events();
+    fixture.send_at("w", 2).await;
+    fixture.clock.advance(seconds(10));
+    assert_eq!(causes(&fixture).await, [HoldKind::Gap]);
+    fixture.send_at("w", 1).await;
+    assert_eq!(fixture.drain().await, ["1", "2"], "its cause is gone");
     let told: Vec<EventKind> = std::iter::from_fn(|| events.try_next()).map(|event| event.kind).collect();
     assert!(told.contains(&EventKind::Resumed), "{told:?}");
 }
 
 #[tokio::test]
 async fn a_gap_that_is_filled_in_part_waits_anew_for_the_rest() {
-    let house = House::new(gap(GapThen::Hold)).await;
-    house.send_at("w", 3).await;
-    house.clock.advance(seconds(10));
-    house.send_at("w", 1).await;
-    assert_eq!(house.drain().await, ["1"]);
-    assert_eq!(causes(&house).await, []);
-    house.clock.advance(seconds(10));
-    assert_eq!(causes(&house).await, [HoldKind::Gap], "position 2 has a wait of its own");
+    let fixture = Fixture::new(gap(GapThen::Hold)).await;
+    fixture.send_at("w", 3).await;
+    fixture.clock.advance(seconds(10));
+    fixture.send_at("w", 1).await;
+    assert_eq!(fixture.drain().await, ["1"]);
+    assert_eq!(causes(&fixture).await, []);
+    fixture.clock.advance(seconds(10));
+    assert_eq!(causes(&fixture).await, [HoldKind::Gap], "position 2 has a wait of its own");
 }
 
 #[tokio::test]
 async fn an_operators_hold_stands_beside_that_of_a_gap() {
-    let house = House::new(gap(GapThen::Hold)).await;
-    let workflow = house.queue.workflow("w").unwrap();
-    house.send_at("w", 2).await;
+    let fixture = Fixture::new(gap(GapThen::Hold)).await;
+    let workflow = fixture.queue.workflow("w").unwrap();
+    fixture.send_at("w", 2).await;
     workflow.hold("look first").await.unwrap();
-    house.clock.advance(seconds(10));
-    assert_eq!(causes(&house).await, [HoldKind::Operator, HoldKind::Gap]);
-    house.send_at("w", 1).await;
-    assert_eq!(causes(&house).await, [HoldKind::Operator], "the gap is filled");
-    assert!(house.next().await.is_none());
+    fixture.clock.advance(seconds(10));
+    assert_eq!(causes(&fixture).await, [HoldKind::Operator, HoldKind::Gap]);
+    fixture.send_at("w", 1).await;
+    assert_eq!(causes(&fixture).await, [HoldKind::Operator], "the gap is filled");
+    assert!(fixture.next().await.is_none());
     workflow.resume().await.unwrap();
-    assert_eq!(house.drain().await, ["1", "2"]);
+    assert_eq!(fixture.drain().await, ["1", "2"]);
 }
 
 #[tokio::test]
 async fn a_workflow_goes_on_when_the_last_of_its_causes_is_lifted() {
     let options = QueueOptions { delivery_count_max: 1, ..QueueOptions::by_position() };
     for order in [[HoldKind::Operator, HoldKind::Exhausted], [HoldKind::Exhausted, HoldKind::Operator]] {
-        let house = House::new(options.clone()).await;
-        let workflow = house.queue.workflow("w").unwrap();
-        house.send_at("w", 1).await;
-        house.must().await.abandon().await.unwrap();
+        let fixture = Fixture::new(options.clone()).await;
+        let workflow = fixture.queue.workflow("w").unwrap();
+        fixture.send_at("w", 1).await;
+        fixture.must().await.abandon().await.unwrap();
         workflow.hold("look first").await.unwrap();
-        assert_eq!(causes(&house).await, [HoldKind::Exhausted, HoldKind::Operator]);
+        assert_eq!(causes(&fixture).await, [HoldKind::Exhausted, HoldKind::Operator]);
         workflow.resume_for(order[0]).await.unwrap();
-        assert_eq!(causes(&house).await, [order[1]]);
-        assert!(house.next().await.is_none());
+        assert_eq!(causes(&fixture).await, [order[1]]);
+        assert!(fixture.next().await.is_none());
         let refused = workflow.resume_for(order[0]).await.unwrap_err();
         assert_eq!(refused.refusal(), Some(&OperateRefusal::NotHeldFor(order[0])));
         workflow.resume_for(order[1]).await.unwrap();
-        assert_eq!(house.drain().await, ["1"]);
+        assert_eq!(fixture.drain().await, ["1"]);
     }
 }
 
 #[tokio::test]
 async fn a_resume_without_a_cause_lifts_all_and_an_open_gap_waits_anew() {
-    let house = House::new(gap(GapThen::Hold)).await;
-    let workflow = house.queue.workflow("w").unwrap();
-    house.send_at("w", 2).await;
-    house.clock.advance(seconds(10));
+    let fixture = Fixture::new(gap(GapThen::Hold)).await;
+    let workflow = fixture.queue.workflow("w").unwrap();
+    fixture.send_at("w", 2).await;
+    fixture.clock.advance(seconds(10));
     workflow.hold("look first").await.unwrap();
     workflow.resume().await.unwrap();
-    assert_eq!(causes(&house).await, []);
-    house.clock.advance(millis(9_999));
-    assert_eq!(causes(&house).await, []);
-    house.clock.advance(millis(1));
-    assert_eq!(causes(&house).await, [HoldKind::Gap]);
+    assert_eq!(causes(&fixture).await, []);
+    fixture.clock.advance(millis(9_999));
+    assert_eq!(causes(&fixture).await, []);
+    fixture.clock.advance(millis(1));
+    assert_eq!(causes(&fixture).await, [HoldKind::Gap]);
 }
 
 #[tokio::test]
 async fn nothing_is_skipped_while_an_operator_holds_the_workflow() {
-    let house = House::new(gap(GapThen::Skip)).await;
-    let workflow = house.queue.workflow("w").unwrap();
-    house.send_at("w", 2).await;
+    let fixture = Fixture::new(gap(GapThen::Skip)).await;
+    let workflow = fixture.queue.workflow("w").unwrap();
+    fixture.send_at("w", 2).await;
     workflow.hold("look first").await.unwrap();
-    house.clock.advance(seconds(60));
-    house.send_at("w", 1).await;
+    fixture.clock.advance(seconds(60));
+    fixture.send_at("w", 1).await;
     workflow.resume().await.unwrap();
-    assert_eq!(house.drain().await, ["1", "2"], "position 1 came before anything behind it was handed out");
+    assert_eq!(fixture.drain().await, ["1", "2"], "position 1 came before anything behind it was handed out");
 }
 
 #[tokio::test]
 async fn that_a_workflow_could_have_been_idle_is_no_reason_to_judge_its_gap() {
     let skipping = QueueOptions { forget_after: seconds(60), ..gap(GapThen::Skip) };
-    let house = House::new(skipping.clone()).await;
-    let workflow = house.queue.workflow("w").unwrap();
-    house.send_at("w", 1).await;
-    assert_eq!(house.drain().await, ["1"]);
-    house.send_at("w", 3).await;
+    let fixture = Fixture::new(skipping.clone()).await;
+    let workflow = fixture.queue.workflow("w").unwrap();
+    fixture.send_at("w", 1).await;
+    assert_eq!(fixture.drain().await, ["1"]);
+    fixture.send_at("w", 3).await;
     workflow.hold("look first").await.unwrap();
-    house.clock.advance(seconds(10));
-    assert_eq!(causes(&house).await, [HoldKind::Operator], "nothing is skipped under it");
+    fixture.clock.advance(seconds(10));
+    assert_eq!(causes(&fixture).await, [HoldKind::Operator], "nothing is skipped under it");
     let holding = QueueOptions { gap: GapPolicy { then: GapThen::Hold, ..skipping.gap }, ..skipping };
-    house.queue.client().change_queue("q", holding).await.unwrap();
-    house.clock.advance(seconds(60));
-    assert_eq!(causes(&house).await, [HoldKind::Operator], "nothing has happened to it");
-    house.send_at("w", 4).await;
+    fixture.queue.client().change_queue("q", holding).await.unwrap();
+    fixture.clock.advance(seconds(60));
+    assert_eq!(causes(&fixture).await, [HoldKind::Operator], "nothing has happened to it");
+    fixture.send_at("w", 4).await;
     workflow.resume_for(HoldKind::Operator).await.unwrap();
-    house.clock.advance(seconds(10));
-    assert_eq!(causes(&house).await, [HoldKind::Gap], "its gap has waited anew");
+    fixture.clock.advance(seconds(10));
+    assert_eq!(causes(&fixture).await, [HoldKind::Gap], "its gap has waited anew");
 }
 
 #[tokio::test]
 async fn a_redrive_in_progress_leaves_an_operators_hold_alone() {
     let options = QueueOptions { delivery_count_max: 1, ..QueueOptions::by_position() };
-    let house = House::new(QueueOptions { spent: Some(Spent::Quarantine), ..options }).await;
-    let workflow = house.queue.workflow("w").unwrap();
-    house.send_at("w", 1).await;
-    house.must().await.abandon().await.unwrap();
+    let fixture = Fixture::new(QueueOptions { exhausted: Some(Exhausted::Quarantine), ..options }).await;
+    let workflow = fixture.queue.workflow("w").unwrap();
+    fixture.send_at("w", 1).await;
+    fixture.must().await.abandon().await.unwrap();
     workflow.resume_and_redrive().await.unwrap();
     workflow.hold("look first").await.unwrap();
-    assert_eq!(causes(&house).await, [HoldKind::Operator], "the redrive is done, the operator is not");
+    assert_eq!(causes(&fixture).await, [HoldKind::Operator], "the redrive is done, the operator is not");
     workflow.resume().await.unwrap();
-    assert_eq!(house.drain().await, ["1"]);
+    assert_eq!(fixture.drain().await, ["1"]);
 }
 
 #[tokio::test]
 async fn a_holder_does_not_stop_the_gap_policy_from_skipping() {
-    let house = House::new(gap(GapThen::Skip)).await;
-    house.send_at("w", 1).await;
-    let taken = house.queue.take_workflow("w").await.unwrap();
+    let fixture = Fixture::new(gap(GapThen::Skip)).await;
+    fixture.send_at("w", 1).await;
+    let taken = fixture.queue.take_workflow("w").await.unwrap();
     let mut first = taken.receive(1, Duration::ZERO).await.unwrap().remove(0);
-    house.send_at("w", 3).await;
-    house.clock.advance(seconds(10));
+    fixture.send_at("w", 3).await;
+    fixture.clock.advance(seconds(10));
     assert!(taken.receive(1, Duration::ZERO).await.unwrap().is_empty(), "1 is not settled");
     first.complete().await.unwrap();
     let offered = taken.receive(1, Duration::ZERO).await.unwrap();
@@ -164,44 +164,44 @@ async fn a_holder_does_not_stop_the_gap_policy_from_skipping() {
 
 #[tokio::test]
 async fn a_holder_is_woken_when_the_gap_is_skipped() {
-    let house = House::new(gap(GapThen::Skip)).await;
-    let taken = house.queue.take_workflow("w").await.unwrap();
-    house.send_at("w", 2).await;
-    let clock = house.clock.clone();
+    let fixture = Fixture::new(gap(GapThen::Skip)).await;
+    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    fixture.send_at("w", 2).await;
+    let clock = fixture.clock.clone();
     let (received, ()) = tokio::join!(taken.receive(1, seconds(20)), async {
         tokio::task::yield_now().await;
         clock.advance(seconds(10));
-        house.counts().await;
+        fixture.counts().await;
     });
     assert_eq!(body(&received.unwrap()[0]), "2");
 }
 
 #[tokio::test]
 async fn a_holder_keeps_its_lock_and_state_when_a_gap_holds_its_workflow() {
-    let house = House::new(gap(GapThen::Hold)).await;
-    house.send_at("w", 1).await;
-    let mut taken = house.queue.take_workflow("w").await.unwrap();
+    let fixture = Fixture::new(gap(GapThen::Hold)).await;
+    fixture.send_at("w", 1).await;
+    let mut taken = fixture.queue.take_workflow("w").await.unwrap();
     taken.receive(1, Duration::ZERO).await.unwrap().remove(0).complete().await.unwrap();
-    house.send_at("w", 3).await;
-    house.clock.advance(seconds(10));
-    assert!(matches!(house.status("w").await, Some(WorkflowStatus::Held(_))));
+    fixture.send_at("w", 3).await;
+    fixture.clock.advance(seconds(10));
+    assert!(matches!(fixture.status("w").await, Some(WorkflowStatus::Held(_))));
     taken.renew().await.unwrap();
     taken.set_state(Some("kept".into())).await.unwrap();
     assert!(taken.receive(1, Duration::ZERO).await.unwrap().is_empty());
-    house.send_at("w", 2).await;
+    fixture.send_at("w", 2).await;
     let bodies = taken.receive(2, Duration::ZERO).await.unwrap();
     assert_eq!(bodies.iter().map(body).collect::<Vec<_>>(), ["2", "3"]);
 }
 
 #[tokio::test]
 async fn a_holder_does_not_silence_the_alarm_of_a_gap() {
-    let house = House::new(gap(GapThen::Wait)).await;
-    let taken = house.queue.take_workflow("w").await.unwrap();
-    house.send_at("w", 2).await;
-    let mut events = house.engine.events();
+    let fixture = Fixture::new(gap(GapThen::Wait)).await;
+    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    fixture.send_at("w", 2).await;
+    let mut events = fixture.engine.events();
     for _ in 0..3 {
-        house.clock.advance(seconds(10));
-        house.counts().await;
+        fixture.clock.advance(seconds(10));
+        fixture.counts().await;
         assert!(matches!(events.try_next().unwrap().kind, EventKind::Gap { .. }));
     }
     drop(taken);
@@ -209,15 +209,15 @@ async fn a_holder_does_not_silence_the_alarm_of_a_gap() {
 
 #[tokio::test]
 async fn a_failure_holds_beside_an_operator_and_takes_back_what_is_ahead() {
-    let house = House::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
     for number in ["1", "2", "3"] {
-        house.send("w", number).await;
+        fixture.send("w", number).await;
     }
-    assert_eq!(house.queue.view().await.unwrap().options.order, Order::Arrival);
-    let taken = house.queue.take_workflow("w").await.unwrap();
+    assert_eq!(fixture.queue.view().await.unwrap().options.order, Order::Arrival);
+    let taken = fixture.queue.take_workflow("w").await.unwrap();
     let mut out = taken.receive(3, Duration::ZERO).await.unwrap();
-    house.queue.workflow("w").unwrap().hold("look first").await.unwrap();
+    fixture.queue.workflow("w").unwrap().hold("look first").await.unwrap();
     out[0].abandon().await.unwrap();
-    assert_eq!(causes(&house).await, [HoldKind::Operator, HoldKind::Exhausted]);
+    assert_eq!(causes(&fixture).await, [HoldKind::Operator, HoldKind::Exhausted]);
     assert!(out[1].complete().await.is_err(), "it is offered again after the one that failed");
 }

@@ -9,9 +9,9 @@ use seriatim::SendRefusal;
 use seriatim::SequenceNumber;
 use seriatim::limits;
 
-use crate::promises::house::FileHouse;
-use crate::promises::house::House;
-use crate::promises::house::millis;
+use crate::promises::fixture::FileFixture;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::millis;
 
 fn key(text: &str, request: &str) -> IdempotencyKey {
     IdempotencyKey::of_request(text, request.as_bytes()).expect("a good key")
@@ -27,67 +27,67 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, OperationError<SendRefusal>>) -
 
 #[tokio::test]
 async fn g7_the_same_request_is_answered_as_it_was_and_stores_nothing() {
-    let house = House::new(QueueOptions::default()).await;
-    let first = house.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let first = fixture.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
     assert_eq!(first, [1, 2].map(|number| Receipt::Accepted(SequenceNumber::new(number))));
-    house.drain().await;
-    let again = house.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
+    fixture.drain().await;
+    let again = fixture.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
     assert_eq!(again, first, "although the messages are completed by now");
-    let another = house.queue.send_batch_once(key("l", "pair"), pair()).await.unwrap();
+    let another = fixture.queue.send_batch_once(key("l", "pair"), pair()).await.unwrap();
     assert_ne!(another, first, "another key is another request");
-    assert_eq!(house.counts().await.accepted, 4);
+    assert_eq!(fixture.counts().await.accepted, 4);
 }
 
 #[tokio::test]
 async fn g7_the_same_request_is_answered_as_it_was_after_a_restart() {
-    let house = FileHouse::new();
-    let (engine, queue) = house.open().await;
+    let fixture = FileFixture::new();
+    let (engine, queue) = fixture.open().await;
     let first = queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
     engine.close().await;
-    let (_engine, queue) = house.open().await;
+    let (_engine, queue) = fixture.open().await;
     assert_eq!(queue.send_batch_once(key("k", "pair"), pair()).await.unwrap(), first);
     assert_eq!(queue.view().await.unwrap().counts.accepted, 2);
 }
 
 #[tokio::test]
 async fn g7_a_key_can_be_used_anew_when_its_window_is_over_and_not_before() {
-    let house = House::new(QueueOptions::default()).await;
-    house.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
-    house.clock.advance(limits::IDEMPOTENCY_WINDOW - millis(1));
-    house.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
-    assert_eq!(house.counts().await.accepted, 2, "asking again does not prolong it");
-    house.clock.advance(millis(1));
-    let anew = house.queue.send_batch_once(key("k", "other"), pair()).await.unwrap();
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
+    fixture.clock.advance(limits::IDEMPOTENCY_WINDOW - millis(1));
+    fixture.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
+    assert_eq!(fixture.counts().await.accepted, 2, "asking again does not prolong it");
+    fixture.clock.advance(millis(1));
+    let anew = fixture.queue.send_batch_once(key("k", "other"), pair()).await.unwrap();
     assert_eq!(anew[0], Receipt::Accepted(SequenceNumber::new(3)));
-    house.clock.advance(limits::IDEMPOTENCY_WINDOW - millis(1));
-    assert_eq!(house.queue.send_batch_once(key("k", "other"), pair()).await.unwrap(), anew);
+    fixture.clock.advance(limits::IDEMPOTENCY_WINDOW - millis(1));
+    assert_eq!(fixture.queue.send_batch_once(key("k", "other"), pair()).await.unwrap(), anew);
 }
 
 #[tokio::test]
 async fn g7_another_request_under_a_used_key_is_refused_and_stores_nothing() {
-    let house = House::new(QueueOptions::default()).await;
-    house.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
-    let answer = house.queue.send_batch_once(key("k", "other"), [Message::new("c")]).await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
+    let answer = fixture.queue.send_batch_once(key("k", "other"), [Message::new("c")]).await;
     assert_eq!(refusal(answer), SendRefusal::KeyReused("k".to_owned()));
-    assert_eq!(house.counts().await.accepted, 2);
+    assert_eq!(fixture.counts().await.accepted, 2);
 }
 
 #[tokio::test]
 async fn g7_a_refusal_is_not_kept_so_that_its_sender_may_try_again() {
     let options = QueueOptions { messages_max: 1, ..QueueOptions::default() };
-    let house = House::new(options).await;
-    house.send("w", "first").await;
-    let send = || house.queue.send_batch_once(key("k", "one"), [Message::new("second").workflow("w")]);
+    let fixture = Fixture::new(options).await;
+    fixture.send("w", "first").await;
+    let send = || fixture.queue.send_batch_once(key("k", "one"), [Message::new("second").workflow("w")]);
     assert_eq!(refusal(send().await), SendRefusal::QueueFull { stored: 1 });
-    house.drain().await;
+    fixture.drain().await;
     assert_eq!(send().await.unwrap(), [Receipt::Accepted(SequenceNumber::new(2))]);
 }
 
 #[tokio::test]
 async fn g7_a_deleted_queue_forgets_its_keys() {
-    let house = House::new(QueueOptions::default()).await;
-    house.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
-    let client = house.engine.client();
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
+    let client = fixture.engine.client();
     client.delete_queue("q").await.unwrap();
     let queue = client.create_queue("q", QueueOptions::default()).await.unwrap();
     queue.send_batch_once(key("k", "other"), pair()).await.unwrap();
@@ -96,9 +96,9 @@ async fn g7_a_deleted_queue_forgets_its_keys() {
 
 #[tokio::test]
 async fn g7_keys_belong_to_their_queue() {
-    let house = House::new(QueueOptions::default()).await;
-    house.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
-    let other = house.engine.client().create_queue("r", QueueOptions::default()).await.unwrap();
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.queue.send_batch_once(key("k", "pair"), pair()).await.unwrap();
+    let other = fixture.engine.client().create_queue("r", QueueOptions::default()).await.unwrap();
     other.send_batch_once(key("k", "other"), pair()).await.unwrap();
     assert_eq!(other.view().await.unwrap().counts.accepted, 2);
 }

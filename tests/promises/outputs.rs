@@ -11,7 +11,7 @@ use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::limits;
 
-use crate::promises::house::House;
+use crate::promises::fixture::Fixture;
 use crate::promises::processor::peeked;
 use crate::promises::processor::until;
 
@@ -33,16 +33,16 @@ impl std::error::Error for Outer {
 
 #[tokio::test]
 async fn an_error_of_a_handler_is_kept_with_its_causes() {
-    let house = House::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
-    house.send("w", "1").await;
+    let fixture = Fixture::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
+    fixture.send("w", "1").await;
     let handler = |_: Context, _: Raw| async {
         let error = Outer(std::io::Error::other("the disk is gone"));
         Err::<Outcome, _>(Failure::caused_by(&error))
     };
-    let pool = Processor::new(house.queue.clone()).start(handler);
-    until(|| async { house.counts().await.spent == 1 }).await;
+    let pool = Processor::new(fixture.queue.clone()).start(handler);
+    until(|| async { fixture.counts().await.exhausted == 1 }).await;
     pool.stop().await.unwrap();
-    let attempt = peeked(&house).await.attempts.remove(0);
+    let attempt = peeked(&fixture).await.attempts.remove(0);
     assert_eq!(
         (attempt.reason.as_str(), attempt.output.text.as_str()),
         ("cannot book", "cannot book\nthe disk is gone")
@@ -51,13 +51,13 @@ async fn an_error_of_a_handler_is_kept_with_its_causes() {
 
 #[tokio::test]
 async fn of_many_long_outputs_the_newest_are_kept_and_the_rest_is_counted() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send("w", "1").await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "1").await;
     for attempt in 1..=5 {
         let output = Output::end_of(attempt.to_string().repeat(5_000));
-        house.must().await.abandon_with(Abandon::now().output(output)).await.unwrap();
+        fixture.must().await.abandon_with(Abandon::now().output(output)).await.unwrap();
     }
-    let MessageView { attempts, .. } = peeked(&house).await;
+    let MessageView { attempts, .. } = peeked(&fixture).await;
     let kept: Vec<usize> = attempts.iter().map(|attempt| attempt.output.text.len()).collect();
     assert_eq!(kept, [0, 0, 0, 4_096, 4_096]);
     assert_eq!(kept.iter().sum::<usize>(), limits::OUTPUTS_KEPT_BYTES_MAX);

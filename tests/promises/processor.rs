@@ -23,9 +23,9 @@ use seriatim::testing::drain;
 use tokio::sync::Notify;
 use tokio::sync::Semaphore;
 
-use crate::promises::house::House;
-use crate::promises::house::millis;
-use crate::promises::house::seconds;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::millis;
+use crate::promises::fixture::seconds;
 
 pub(crate) type Log = Arc<Mutex<Vec<String>>>;
 
@@ -42,8 +42,8 @@ pub(crate) fn noted(log: &Log) -> Vec<String> {
 }
 
 /// The first message that is stored.
-pub(crate) async fn peeked(house: &House) -> MessageView {
-    let mut page = house.queue.peek(SequenceNumber::new(0), 1).await.expect("the queue exists");
+pub(crate) async fn peeked(fixture: &Fixture) -> MessageView {
+    let mut page = fixture.queue.peek(SequenceNumber::new(0), 1).await.expect("the queue exists");
     page.pop().expect("a message is stored")
 }
 
@@ -55,9 +55,9 @@ pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() 
 }
 
 /// Moves the clock until the lock of workflow `w` has been renewed.
-pub(crate) async fn until_renewed(house: &House) {
+pub(crate) async fn until_renewed(fixture: &Fixture) {
     let locked_until = || async {
-        match house.status("w").await {
+        match fixture.status("w").await {
             Some(seriatim::WorkflowStatus::Locked { until }) => until,
             other => panic!("{other:?}"),
         }
@@ -66,11 +66,11 @@ pub(crate) async fn until_renewed(house: &House) {
     until(|| async {
         // The renewal gets its turns before the clock goes on: a machine that is busy loses no lock.
         for _ in 0..50 {
-            house.counts().await;
+            fixture.counts().await;
         }
         // Nor does a lock run out while the engine's own thread, which renews it, waits for its turn.
-        if seriatim::Clock::now(&house.clock) + seconds(2) < before {
-            house.clock.advance(millis(250));
+        if seriatim::Clock::now(&fixture.clock) + seconds(2) < before {
+            fixture.clock.advance(millis(250));
         }
         locked_until().await > before
     })
@@ -81,10 +81,10 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 #[tokio::test]
 async fn workflows_run_in_parallel_and_each_one_at_a_time() {
-    let house = House::new(QueueOptions::by_position()).await;
+    let fixture = Fixture::new(QueueOptions::by_position()).await;
     for position in 1..=20 {
         for workflow in ["a", "b", "c"] {
-            house.send_at(workflow, position).await;
+            fixture.send_at(workflow, position).await;
         }
     }
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -104,8 +104,8 @@ async fn workflows_run_in_parallel_and_each_one_at_a_time() {
             }
         }
     };
-    let pool = Processor::new(house.queue.clone()).start(handler);
-    until(|| async { house.counts().await.completed == 60 }).await;
+    let pool = Processor::new(fixture.queue.clone()).start(handler);
+    until(|| async { fixture.counts().await.completed == 60 }).await;
     pool.stop().await.unwrap();
     assert!((2..=3).contains(&most.load(Ordering::SeqCst)), "three workflows, three at once at most");
     for workflow in ["a", "b", "c"] {
@@ -117,9 +117,9 @@ async fn workflows_run_in_parallel_and_each_one_at_a_time() {
 
 #[tokio::test]
 async fn every_outcome_settles_as_it_says() {
-    let house = House::new(QueueOptions { delivery_count_max: 5, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions { delivery_count_max: 5, ..QueueOptions::default() }).await;
     for body in ["done", "state", "later", "retry", "dead", "aside", "panic", "fail"] {
-        house.send(body, body).await;
+        fixture.send(body, body).await;
     }
     let handler = |context: Context, body: Raw| async move {
         let first = context.attempt() == 1;
@@ -134,50 +134,50 @@ async fn every_outcome_settles_as_it_says() {
             _ => Outcome::Complete,
         })
     };
-    let drained = drain(&house.queue, &house.clock, handler, HOUR).await.unwrap();
+    let drained = drain(&fixture.queue, &fixture.clock, handler, HOUR).await.unwrap();
     assert_eq!((drained.completed, drained.failed), (6, 4), "{drained:?}");
     assert_eq!((drained.dead_lettered, drained.set_aside), (1, 1), "{drained:?}");
-    let state = house.queue.workflow("state").unwrap().state().await.unwrap();
+    let state = fixture.queue.workflow("state").unwrap().state().await.unwrap();
     assert_eq!(state.as_deref(), Some(&b"kept"[..]));
 }
 
 #[tokio::test]
 async fn a_panic_is_a_failure_with_its_text_kept() {
-    let house = House::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
-    house.send("w", "1").await;
+    let fixture = Fixture::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
+    fixture.send("w", "1").await;
     let handler = |_: Context, body: Raw| async move {
         if text(&body) == "1" {
             panic!("out of cheese");
         }
         Ok::<_, Failure>(Outcome::Complete)
     };
-    drain(&house.queue, &house.clock, handler, seconds(1)).await.unwrap();
-    let messages = house.queue.workflow("w").unwrap().messages(0, 1).await.unwrap();
+    drain(&fixture.queue, &fixture.clock, handler, seconds(1)).await.unwrap();
+    let messages = fixture.queue.workflow("w").unwrap().messages(0, 1).await.unwrap();
     assert_eq!(messages[0].attempts[0].reason, "the handler panicked: out of cheese");
 }
 
 #[tokio::test]
 async fn a_body_the_handler_cannot_take_is_dead_lettered_and_the_workflow_goes_on() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send("w", "not a number").await;
-    house.send("w", "42").await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "not a number").await;
+    fixture.send("w", "42").await;
     let handler = |_: Context, number: u32| async move {
         assert_eq!(number, 42);
         Ok::<_, Failure>(Outcome::Complete)
     };
-    let drained = drain(&house.queue, &house.clock, handler, seconds(1)).await.unwrap();
+    let drained = drain(&fixture.queue, &fixture.clock, handler, seconds(1)).await.unwrap();
     assert_eq!((drained.completed, drained.dead_lettered), (1, 1));
-    assert_eq!(house.queue.dead_letters(None, 1).await.unwrap()[0].letter.reason, "MalformedBody");
+    assert_eq!(fixture.queue.dead_letters(None, 1).await.unwrap()[0].letter.reason, "MalformedBody");
 }
 
 #[tokio::test]
 async fn a_failure_keeps_its_place_and_its_delay_is_chosen_per_failure() {
-    let house = House::new(QueueOptions::default()).await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
     for body in ["1", "2"] {
-        house.send("w", body).await;
+        fixture.send("w", body).await;
     }
     let log = Log::default();
-    let (notes, clock) = (log.clone(), house.clock.clone());
+    let (notes, clock) = (log.clone(), fixture.clock.clone());
     let start = seriatim::Clock::now(&clock);
     let handler = move |context: Context, body: Raw| {
         let (notes, now) = (notes.clone(), seriatim::Clock::now(&clock));
@@ -190,14 +190,14 @@ async fn a_failure_keeps_its_place_and_its_delay_is_chosen_per_failure() {
             }
         }
     };
-    drain(&house.queue, &house.clock, handler, HOUR).await.unwrap();
+    drain(&fixture.queue, &fixture.clock, handler, HOUR).await.unwrap();
     assert_eq!(noted(&log), ["1 after 0 s", "1 after 7 s", "1 after 100 s", "2 after 100 s"]);
 }
 
 #[tokio::test]
 async fn a_lock_is_renewed_as_long_as_its_handler_may_run() {
-    let house = House::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
-    house.send("w", "1").await;
+    let fixture = Fixture::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
+    fixture.send("w", "1").await;
     let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (start, end) = (started.clone(), finish.clone());
     let handler = move |_: Context, _: Raw| {
@@ -208,21 +208,21 @@ async fn a_lock_is_renewed_as_long_as_its_handler_may_run() {
             Ok::<_, Failure>(Outcome::Complete)
         }
     };
-    let pool = Processor::new(house.queue.clone()).start(handler);
+    let pool = Processor::new(fixture.queue.clone()).start(handler);
     started.notified().await;
     for _ in 0..5 {
-        until_renewed(&house).await;
+        until_renewed(&fixture).await;
     }
-    assert_eq!(peeked(&house).await.delivery_count, 1, "the lock was never lost");
+    assert_eq!(peeked(&fixture).await.delivery_count, 1, "the lock was never lost");
     finish.notify_one();
-    until(|| async { house.counts().await.completed == 1 }).await;
+    until(|| async { fixture.counts().await.completed == 1 }).await;
     pool.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_handler_whose_lock_was_lost_is_cancelled_and_its_outcome_is_void() {
-    let house = House::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
-    house.send("w", "1").await;
+    let fixture = Fixture::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
+    fixture.send("w", "1").await;
     let (started, cancelled) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (start, cancel) = (started.clone(), cancelled.clone());
     let handler = move |context: Context, _: Raw| {
@@ -236,20 +236,20 @@ async fn a_handler_whose_lock_was_lost_is_cancelled_and_its_outcome_is_void() {
             Ok::<_, Failure>(Outcome::Complete)
         }
     };
-    let pool = Processor::new(house.queue.clone()).start(handler);
+    let pool = Processor::new(fixture.queue.clone()).start(handler);
     started.notified().await;
-    house.queue.workflow("w").unwrap().release_lock().await.unwrap();
-    house.clock.advance(seconds(7));
+    fixture.queue.workflow("w").unwrap().release_lock().await.unwrap();
+    fixture.clock.advance(seconds(7));
     cancelled.notified().await;
-    until(|| async { house.counts().await.completed == 1 }).await;
+    until(|| async { fixture.counts().await.completed == 1 }).await;
     pool.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn stopping_waits_for_what_runs_and_counts_no_attempt_for_what_does_not() {
-    let house = House::new(QueueOptions::default()).await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
     for workflow in ["a", "b", "c"] {
-        house.send(workflow, workflow).await;
+        fixture.send(workflow, workflow).await;
     }
     let (started, finish) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
     let (start, end) = (started.clone(), finish.clone());
@@ -261,21 +261,21 @@ async fn stopping_waits_for_what_runs_and_counts_no_attempt_for_what_does_not() 
             Ok::<_, Failure>(Outcome::Complete)
         }
     };
-    let pool = Processor::new(house.queue.clone()).concurrency(1).start(handler);
+    let pool = Processor::new(fixture.queue.clone()).concurrency(1).start(handler);
     started.notified().await;
     let stopped = tokio::spawn(pool.stop());
     finish.add_permits(10);
     stopped.await.unwrap().unwrap();
-    assert_eq!(house.counts().await.completed, 1);
+    assert_eq!(fixture.counts().await.completed, 1);
     for _ in 0..2 {
-        assert_eq!(house.must().await.message().delivery_count, 1, "nobody had these before");
+        assert_eq!(fixture.must().await.message().delivery_count, 1, "nobody had these before");
     }
 }
 
 #[tokio::test]
 async fn a_handler_that_outlasts_the_drain_is_dropped_and_counts_as_failed() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send("w", "1").await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "1").await;
     let started = Arc::new(Notify::new());
     let start = started.clone();
     let handler = move |_: Context, _: Raw| {
@@ -286,23 +286,23 @@ async fn a_handler_that_outlasts_the_drain_is_dropped_and_counts_as_failed() {
             Ok::<_, Failure>(Outcome::Complete)
         }
     };
-    let pool = Processor::new(house.queue.clone()).drain(seconds(5)).start(handler);
+    let pool = Processor::new(fixture.queue.clone()).drain(seconds(5)).start(handler);
     started.notified().await;
     let stopped = tokio::spawn(pool.stop());
     until(|| async {
-        house.clock.advance(seconds(1));
+        fixture.clock.advance(seconds(1));
         stopped.is_finished()
     })
     .await;
-    let again = house.must().await;
+    let again = fixture.must().await;
     assert_eq!(again.message().delivery_count, 2);
 }
 
 #[tokio::test]
 async fn a_batch_handler_takes_a_run_and_says_how_far_it_came() {
-    let house = House::new(QueueOptions::by_position()).await;
+    let fixture = Fixture::new(QueueOptions::by_position()).await;
     for position in 1..=5 {
-        house.send_at("w", position).await;
+        fixture.send_at("w", position).await;
     }
     let log = Log::default();
     let notes = log.clone();
@@ -317,26 +317,26 @@ async fn a_batch_handler_takes_a_run_and_says_how_far_it_came() {
             })
         }
     };
-    let pool = Processor::new(house.queue.clone()).start_batches(10, handler);
-    until(|| async { house.counts().await.failed == 1 }).await;
-    house.clock.advance(seconds(5));
-    until(|| async { house.counts().await.completed == 5 }).await;
+    let pool = Processor::new(fixture.queue.clone()).start_batches(10, handler);
+    until(|| async { fixture.counts().await.failed == 1 }).await;
+    fixture.clock.advance(seconds(5));
+    until(|| async { fixture.counts().await.completed == 5 }).await;
     pool.stop().await.unwrap();
     assert_eq!(noted(&log), ["[1, 2, 3, 4, 5]", "[3, 4, 5]"]);
 }
 
 #[tokio::test]
 async fn a_backoff_of_the_processor_replaces_the_queues() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send("w", "1").await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "1").await;
     let backoff = Backoff { first: millis(1), factor: 1, max: millis(1) };
     let handler = |context: Context, _: Raw| async move {
         if context.attempt() < 3 { Err("no") } else { Ok(Outcome::Complete) }
     };
-    let pool = Processor::new(house.queue.clone()).backoff(backoff).start(handler);
+    let pool = Processor::new(fixture.queue.clone()).backoff(backoff).start(handler);
     until(|| async {
-        house.clock.advance(millis(1));
-        house.counts().await.completed == 1
+        fixture.clock.advance(millis(1));
+        fixture.counts().await.completed == 1
     })
     .await;
     pool.stop().await.unwrap();
@@ -344,10 +344,10 @@ async fn a_backoff_of_the_processor_replaces_the_queues() {
 
 #[tokio::test]
 async fn a_processor_of_a_queue_that_is_gone_ends_with_an_error() {
-    let house = House::new(QueueOptions::default()).await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
     let handler = |_: Context, _: Raw| async move { Ok::<_, Failure>(Outcome::Complete) };
-    let pool = Processor::new(house.queue.clone()).start(handler);
-    house.engine.client().delete_queue("q").await.unwrap();
+    let pool = Processor::new(fixture.queue.clone()).start(handler);
+    fixture.engine.client().delete_queue("q").await.unwrap();
     until(|| async { pool.is_finished() }).await;
     assert!(pool.stop().await.is_err());
 }

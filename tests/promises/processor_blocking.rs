@@ -14,9 +14,9 @@ use seriatim::Processor;
 use seriatim::QueueOptions;
 use seriatim::Raw;
 
-use crate::promises::house::House;
-use crate::promises::house::millis;
-use crate::promises::house::seconds;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::millis;
+use crate::promises::fixture::seconds;
 use crate::promises::processor::until;
 
 /// What threads wait at.
@@ -36,17 +36,17 @@ impl Gate {
     }
 }
 
-async fn house_of(workflows: usize) -> House {
-    let house = House::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
+async fn fixture_of(workflows: usize) -> Fixture {
+    let fixture = Fixture::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
     for workflow in 0..workflows {
-        house.send(&format!("w{workflow}"), "body").await;
+        fixture.send(&format!("w{workflow}"), "body").await;
     }
-    house
+    fixture
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn handlers_that_block_all_threads_lose_no_lock_nor_do_those_that_wait_for_a_thread() {
-    let house = house_of(8).await;
+    let fixture = fixture_of(8).await;
     let (gate, calls) = (Gate::default(), Arc::new(AtomicUsize::new(0)));
     let (wait, count) = (gate.clone(), calls.clone());
     let handler = move |_: Context, _: Raw| {
@@ -57,55 +57,55 @@ async fn handlers_that_block_all_threads_lose_no_lock_nor_do_those_that_wait_for
             Ok::<_, Failure>(Outcome::Complete)
         }
     };
-    let pool = Processor::new(house.queue.clone()).concurrency(8).start(handler);
-    until(|| async { house.counts().await.locked == 8 }).await;
+    let pool = Processor::new(fixture.queue.clone()).concurrency(8).start(handler);
+    until(|| async { fixture.counts().await.locked == 8 }).await;
     // Three lock times and more.
-    let end = seriatim::Clock::now(&house.clock) + seconds(100);
+    let end = seriatim::Clock::now(&fixture.clock) + seconds(100);
     for _ in 0..300_000 {
-        let due = house.engine.client().next_due().await.expect("the engine is open");
-        let now = seriatim::Clock::now(&house.clock);
+        let due = fixture.engine.client().next_due().await.expect("the engine is open");
+        let now = seriatim::Clock::now(&fixture.clock);
         if now >= end {
             break;
         }
         // No lock runs out while the thread that renews it waits for its turn.
         if due.is_none_or(|due| now + seconds(2) < due) {
-            house.clock.advance(millis(250));
+            fixture.clock.advance(millis(250));
         }
     }
-    let locked = house.counts().await.locked;
+    let locked = fixture.counts().await.locked;
     gate.open();
-    assert!(seriatim::Clock::now(&house.clock) >= end, "the locks are renewed");
+    assert!(seriatim::Clock::now(&fixture.clock) >= end, "the locks are renewed");
     assert_eq!(locked, 8);
-    until(|| async { house.counts().await.completed == 8 }).await;
+    until(|| async { fixture.counts().await.completed == 8 }).await;
     pool.stop().await.unwrap();
     assert_eq!(calls.load(Ordering::SeqCst), 8, "each was called once");
 }
 
 #[tokio::test]
 async fn a_blocking_handler_leaves_the_runtime_to_others() {
-    let house = house_of(3).await;
+    let fixture = fixture_of(3).await;
     let gate = Gate::default();
     let wait = gate.clone();
     let handler = Processor::blocking(move |_: Context, _: Raw| {
         wait.wait();
         Ok::<_, Failure>(Outcome::Complete)
     });
-    let pool = Processor::new(house.queue.clone()).start(handler);
-    until(|| async { house.counts().await.locked == 3 }).await;
+    let pool = Processor::new(fixture.queue.clone()).start(handler);
+    until(|| async { fixture.counts().await.locked == 3 }).await;
     gate.open();
-    until(|| async { house.counts().await.completed == 3 }).await;
+    until(|| async { fixture.counts().await.completed == 3 }).await;
     pool.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_panic_of_a_blocking_handler_is_a_failure() {
-    let house = house_of(1).await;
+    let fixture = fixture_of(1).await;
     let handler = Processor::blocking(|_: Context, _: Vec<Raw>| -> Result<BatchOutcome, Failure> {
         panic!("out of cheese");
     });
-    let pool = Processor::new(house.queue.clone()).start_batches::<Raw>(4, handler);
-    until(|| async { house.counts().await.spent == 1 }).await;
+    let pool = Processor::new(fixture.queue.clone()).start_batches::<Raw>(4, handler);
+    until(|| async { fixture.counts().await.exhausted == 1 }).await;
     pool.stop().await.unwrap();
-    let peeked = house.queue.peek(seriatim::SequenceNumber::new(0), 1).await.unwrap();
+    let peeked = fixture.queue.peek(seriatim::SequenceNumber::new(0), 1).await.unwrap();
     assert_eq!(peeked[0].attempts[0].reason, "the handler panicked: out of cheese");
 }

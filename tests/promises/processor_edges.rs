@@ -13,8 +13,8 @@ use seriatim::Raw;
 use seriatim::ReceiveError;
 use tokio::sync::Notify;
 
-use crate::promises::house::House;
-use crate::promises::house::seconds;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::seconds;
 use crate::promises::processor::peeked;
 use crate::promises::processor::until;
 use crate::promises::processor::until_renewed;
@@ -23,23 +23,23 @@ type Handling = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
 
 #[tokio::test]
 async fn a_lock_is_renewed_by_its_own_time_although_the_queues_was_changed_since() {
-    let house = House::new(QueueOptions { lock: seconds(600), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions { lock: seconds(600), ..QueueOptions::default() }).await;
     let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let pool = Processor::new(house.queue.clone()).start(waiting(&started, &finish));
-    house.send("a", "1").await;
+    let pool = Processor::new(fixture.queue.clone()).start(waiting(&started, &finish));
+    fixture.send("a", "1").await;
     started.notified().await;
     finish.notify_one();
-    until(|| async { house.counts().await.completed == 1 }).await;
+    until(|| async { fixture.counts().await.completed == 1 }).await;
     let shorter = QueueOptions { lock: seconds(10), ..QueueOptions::default() };
-    house.engine.client().change_queue("q", shorter).await.unwrap();
-    house.send("w", "2").await;
+    fixture.engine.client().change_queue("q", shorter).await.unwrap();
+    fixture.send("w", "2").await;
     started.notified().await;
     for _ in 0..3 {
-        until_renewed(&house).await;
+        until_renewed(&fixture).await;
     }
-    assert_eq!(peeked(&house).await.delivery_count, 1, "the lock was never lost");
+    assert_eq!(peeked(&fixture).await.delivery_count, 1, "the lock was never lost");
     finish.notify_one();
-    until(|| async { house.counts().await.completed == 2 }).await;
+    until(|| async { fixture.counts().await.completed == 2 }).await;
     pool.stop().await.unwrap();
 }
 
@@ -60,11 +60,11 @@ fn waiting(started: &Arc<Notify>, finish: &Arc<Notify>) -> impl Fn(Context, Raw)
 fn stopping_a_processor_whose_runtime_has_ended_is_an_error_and_no_panic() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let first = runtime();
-    let (_house, pool) = first.block_on(async {
-        let house = House::new(QueueOptions::default()).await;
+    let (_fixture, pool) = first.block_on(async {
+        let fixture = Fixture::new(QueueOptions::default()).await;
         let handler = |_: Context, _: Raw| async move { Ok::<_, Failure>(Outcome::Complete) };
-        let pool = Processor::new(house.queue.clone()).start(handler);
-        (house, pool)
+        let pool = Processor::new(fixture.queue.clone()).start(handler);
+        (fixture, pool)
     });
     drop(first);
     let stopped = runtime().block_on(pool.stop());
@@ -73,8 +73,8 @@ fn stopping_a_processor_whose_runtime_has_ended_is_an_error_and_no_panic() {
 
 #[tokio::test]
 async fn who_waits_for_the_end_of_a_lock_is_told_when_its_delivery_is_settled() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send("w", "1").await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "1").await;
     let (send, mut contexts) = tokio::sync::mpsc::unbounded_channel();
     let handler = move |context: Context, _: Raw| {
         let send = send.clone();
@@ -84,7 +84,7 @@ async fn who_waits_for_the_end_of_a_lock_is_told_when_its_delivery_is_settled() 
             Ok::<_, Failure>(Outcome::Complete)
         }
     };
-    let pool = Processor::new(house.queue.clone()).start(handler);
+    let pool = Processor::new(fixture.queue.clone()).start(handler);
     let context = contexts.recv().await.unwrap();
     context.cancelled().await;
     assert!(context.is_cancelled());
@@ -93,17 +93,17 @@ async fn who_waits_for_the_end_of_a_lock_is_told_when_its_delivery_is_settled() 
 
 #[tokio::test]
 async fn an_engine_that_is_gone_before_the_drain_is_over_is_told_by_the_stop() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send("w", "1").await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "1").await;
     let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let pool = Processor::new(house.queue.clone()).start(waiting(&started, &finish));
+    let pool = Processor::new(fixture.queue.clone()).start(waiting(&started, &finish));
     started.notified().await;
     let mut stopped = tokio::spawn(pool.stop());
     for _ in 0..10 {
         tokio::task::yield_now().await;
     }
     assert!(!stopped.is_finished(), "it waits for the handler");
-    house.engine.close().await;
+    fixture.engine.close().await;
     finish.notify_one();
     let stopped = (&mut stopped).await.unwrap();
     assert!(

@@ -15,16 +15,16 @@ use seriatim::QueueOptions;
 use seriatim::Raw;
 use tokio::sync::Semaphore;
 
-use crate::promises::house::House;
-use crate::promises::house::seconds;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::seconds;
 use crate::promises::processor::until;
 use crate::promises::processor::until_renewed;
 
 /// A house whose workflows have one message each, and a processor that holds all of them until it is let go on.
-async fn house_with_all_held(workflows: usize) -> (House, seriatim::Running, Arc<Semaphore>) {
-    let house = House::new(QueueOptions::default()).await;
+async fn fixture_with_all_held(workflows: usize) -> (Fixture, seriatim::Running, Arc<Semaphore>) {
+    let fixture = Fixture::new(QueueOptions::default()).await;
     for workflow in 0..workflows {
-        house.send(&format!("w{workflow}"), "body").await;
+        fixture.send(&format!("w{workflow}"), "body").await;
     }
     let (started, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let (start, gate) = (started.clone(), go_on.clone());
@@ -36,53 +36,53 @@ async fn house_with_all_held(workflows: usize) -> (House, seriatim::Running, Arc
             Ok::<_, Failure>(Outcome::Complete)
         }
     };
-    let pool = Processor::new(house.queue.clone()).concurrency(workflows).start(handler);
+    let pool = Processor::new(fixture.queue.clone()).concurrency(workflows).start(handler);
     let all = u32::try_from(workflows).expect("not so many");
     let _all = started.acquire_many(all).await.expect("nobody closes it");
-    (house, pool, go_on)
+    (fixture, pool, go_on)
 }
 
 #[tokio::test]
 async fn what_many_handlers_have_done_is_completed_in_few_requests() {
-    let (house, pool, go_on) = house_with_all_held(200).await;
-    let before = house.engine.client().commit_stats().answers;
+    let (fixture, pool, go_on) = fixture_with_all_held(200).await;
+    let before = fixture.engine.client().commit_stats().answers;
     go_on.add_permits(200);
-    until(|| async { house.counts().await.completed == 200 }).await;
-    let requests = house.engine.client().commit_stats().answers - before;
+    until(|| async { fixture.counts().await.completed == 200 }).await;
+    let requests = fixture.engine.client().commit_stats().answers - before;
     assert!(requests < 20, "200 completions took {requests} requests");
     pool.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_lock_that_was_lost_keeps_no_other_from_being_completed() {
-    let (house, pool, go_on) = house_with_all_held(3).await;
-    house.queue.workflow("w1").unwrap().release_lock().await.unwrap();
+    let (fixture, pool, go_on) = fixture_with_all_held(3).await;
+    fixture.queue.workflow("w1").unwrap().release_lock().await.unwrap();
     // The three end together; then there is a slot in which the one that lost its lock is handled again.
     go_on.add_permits(3);
-    until(|| async { house.counts().await.completed == 2 }).await;
+    until(|| async { fixture.counts().await.completed == 2 }).await;
     go_on.add_permits(1);
-    until(|| async { house.counts().await.completed == 3 }).await;
+    until(|| async { fixture.counts().await.completed == 3 }).await;
     pool.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn what_is_done_when_a_processor_is_stopped_is_completed_before_it_ends() {
-    let (house, pool, go_on) = house_with_all_held(50).await;
+    let (fixture, pool, go_on) = fixture_with_all_held(50).await;
     let stopped = tokio::spawn(pool.stop());
     go_on.add_permits(50);
     stopped.await.unwrap().unwrap();
-    assert_eq!(house.counts().await.completed, 50);
+    assert_eq!(fixture.counts().await.completed, 50);
 }
 
 #[tokio::test]
 async fn what_is_done_is_completed_although_nobody_waits_for_the_processor_any_more() {
     // More than go into the requests that are under way when it is dropped.
     const MANY: u32 = 3_000;
-    let house = House::new(QueueOptions::default()).await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
     for first in (0..MANY).step_by(1_000) {
         let messages =
             (first..first + 1_000).map(|number| Message::new("body").workflow(format!("w{number}")));
-        house.queue.send_batch(messages).await.unwrap();
+        fixture.queue.send_batch(messages).await.unwrap();
     }
     let [started, go_on, done] = [(); 3].map(|()| Arc::new(Semaphore::new(0)));
     let (start, gate, end) = (started.clone(), go_on.clone(), done.clone());
@@ -100,19 +100,19 @@ async fn what_is_done_is_completed_although_nobody_waits_for_the_processor_any_m
         go_on.add_permits(MANY as usize);
         done.acquire_many(MANY).await.map(drop)
     };
-    let processor = Processor::new(house.queue.clone()).concurrency(MANY as usize);
+    let processor = Processor::new(fixture.queue.clone()).concurrency(MANY as usize);
     tokio::select! {
         ended = processor.run_until(handler, std::future::pending()) => panic!("{ended:?}"),
         all = all_done => all.unwrap(),
     }
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
-        let counts = house.counts().await;
+        let counts = fixture.counts().await;
         if counts.completed == u64::from(MANY) {
             return;
         }
     }
-    panic!("{:?}", house.counts().await);
+    panic!("{:?}", fixture.counts().await);
 }
 
 /// Notes that it was dropped.
@@ -126,8 +126,8 @@ impl Drop for Dropped {
 
 #[tokio::test]
 async fn a_handler_that_always_has_something_to_do_is_dropped_when_its_lock_is_lost() {
-    let house = House::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
-    house.send("w", "1").await;
+    let fixture = Fixture::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
+    fixture.send("w", "1").await;
     let (started, is_gone) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicBool::new(false)));
     let (start, gone) = (started.clone(), is_gone.clone());
     let handler = move |context: Context, _: Raw| {
@@ -141,13 +141,13 @@ async fn a_handler_that_always_has_something_to_do_is_dropped_when_its_lock_is_l
             Ok::<_, Failure>(Outcome::Complete)
         }
     };
-    let pool = Processor::new(house.queue.clone()).start(handler);
+    let pool = Processor::new(fixture.queue.clone()).start(handler);
     let _one = started.acquire().await.unwrap();
-    house.queue.workflow("w").unwrap().hold("").await.unwrap();
-    house.queue.workflow("w").unwrap().release_lock().await.unwrap();
+    fixture.queue.workflow("w").unwrap().hold("").await.unwrap();
+    fixture.queue.workflow("w").unwrap().release_lock().await.unwrap();
     for _ in 0..1_000 {
-        house.clock.advance(seconds(1));
-        house.counts().await;
+        fixture.clock.advance(seconds(1));
+        fixture.counts().await;
         if is_gone.load(Ordering::Relaxed) {
             return pool.stop().await.unwrap();
         }
@@ -157,8 +157,8 @@ async fn a_handler_that_always_has_something_to_do_is_dropped_when_its_lock_is_l
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_handler_that_keeps_its_thread_busy_keeps_its_lock() {
-    let house = House::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
-    house.send("w", "1").await;
+    let fixture = Fixture::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
+    fixture.send("w", "1").await;
     let (started, mut has_started) = tokio::sync::mpsc::unbounded_channel();
     let (finish, finished) = mpsc::channel::<()>();
     let finished = Arc::new(Mutex::new(finished));
@@ -171,10 +171,10 @@ async fn a_handler_that_keeps_its_thread_busy_keeps_its_lock() {
             Ok::<_, Failure>(Outcome::Complete)
         }
     };
-    let pool = Processor::new(house.queue.clone()).start(handler);
+    let pool = Processor::new(fixture.queue.clone()).start(handler);
     has_started.recv().await.unwrap();
-    until_renewed(&house).await;
+    until_renewed(&fixture).await;
     finish.send(()).unwrap();
-    until(|| async { house.counts().await.completed == 1 }).await;
+    until(|| async { fixture.counts().await.completed == 1 }).await;
     pool.stop().await.unwrap();
 }

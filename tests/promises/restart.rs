@@ -6,29 +6,29 @@ use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::Timestamp;
 
-use crate::promises::house::FileHouse;
-use crate::promises::house::House;
-use crate::promises::house::body;
-use crate::promises::house::millis;
-use crate::promises::house::seconds;
+use crate::promises::fixture::FileFixture;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::body;
+use crate::promises::fixture::millis;
+use crate::promises::fixture::seconds;
 
 #[tokio::test]
 async fn o12_a_workflow_that_was_taken_with_nothing_handed_out_is_offered_after_a_restart() {
-    let house = FileHouse::new();
-    let (engine, queue) = house.open().await;
+    let fixture = FileFixture::new();
+    let (engine, queue) = fixture.open().await;
     queue.send(Message::new("1").workflow("w")).await.unwrap();
     let taken = queue.take_workflow("w").await.unwrap();
     engine.close().await;
     drop(taken);
-    let (_engine, queue) = house.open().await;
+    let (_engine, queue) = fixture.open().await;
     let delivery = queue.receive(Duration::ZERO).await.unwrap().expect("the workflow is offered again");
     assert_eq!(delivery.message().delivery_count, 1, "it was never handed out before");
 }
 
 #[tokio::test]
 async fn o12_a_workflow_whose_holder_has_settled_all_it_had_is_offered_after_a_restart() {
-    let house = FileHouse::new();
-    let (engine, queue) = house.open().await;
+    let fixture = FileFixture::new();
+    let (engine, queue) = fixture.open().await;
     for text in ["1", "2"] {
         queue.send(Message::new(text).workflow("w")).await.unwrap();
     }
@@ -36,24 +36,24 @@ async fn o12_a_workflow_whose_holder_has_settled_all_it_had_is_offered_after_a_r
     taken.receive(1, Duration::ZERO).await.unwrap()[0].complete().await.unwrap();
     engine.close().await;
     drop(taken);
-    let (_engine, queue) = house.open().await;
+    let (_engine, queue) = fixture.open().await;
     let delivery = queue.receive(Duration::ZERO).await.unwrap().expect("the workflow is offered again");
     assert_eq!(body(&delivery), "2");
 }
 
 #[tokio::test]
 async fn i14_a_delay_goes_on_from_where_it_was_although_the_clock_was_set_back_meanwhile() {
-    let house = FileHouse::new();
-    let (engine, queue) = house.open().await;
+    let fixture = FileFixture::new();
+    let (engine, queue) = fixture.open().await;
     queue.send(Message::new("before").workflow("w")).await.unwrap();
     let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
     delivery.abandon_after(seconds(10), "later").await.unwrap();
     engine.close().await;
-    house.clock.set(Timestamp::from_millis(1_000));
-    let (_engine, queue) = house.open().await;
-    house.clock.advance(millis(9_999));
+    fixture.clock.set(Timestamp::from_millis(1_000));
+    let (_engine, queue) = fixture.open().await;
+    fixture.clock.advance(millis(9_999));
     assert!(queue.receive(Duration::ZERO).await.unwrap().is_none());
-    house.clock.advance(millis(1));
+    fixture.clock.advance(millis(1));
     assert!(
         queue.receive(Duration::ZERO).await.unwrap().is_some(),
         "nothing is left for the clock to catch up"
@@ -62,14 +62,14 @@ async fn i14_a_delay_goes_on_from_where_it_was_although_the_clock_was_set_back_m
 
 #[tokio::test]
 async fn i9_locks_that_run_out_together_are_lost_in_the_order_of_hand_out() {
-    let house = House::new(QueueOptions { lock: seconds(5), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions { lock: seconds(5), ..QueueOptions::default() }).await;
     let names: Vec<String> = (0..16).map(|number| format!("w{number:02}")).collect();
     let mut deliveries = Vec::new();
     for name in &names {
-        house.send(name, name).await;
-        deliveries.push(house.must().await);
+        fixture.send(name, name).await;
+        deliveries.push(fixture.must().await);
     }
-    house.clock.advance(seconds(5));
-    let again = house.queue.receive_many(names.len(), Duration::ZERO).await.unwrap();
+    fixture.clock.advance(seconds(5));
+    let again = fixture.queue.receive_many(names.len(), Duration::ZERO).await.unwrap();
     assert_eq!(again.iter().map(body).collect::<Vec<_>>(), names);
 }

@@ -11,7 +11,7 @@ use seriatim::Receipt;
 use seriatim::SendError;
 use seriatim::limits;
 
-use crate::promises::house::House;
+use crate::promises::fixture::Fixture;
 
 type Send<'a> = Pin<Box<dyn Future<Output = Result<Receipt, SendError>> + 'a>>;
 
@@ -31,8 +31,8 @@ async fn join(sends: Vec<Send<'_>>) -> Vec<u64> {
 }
 
 async fn joined(count: usize, body: &[u8]) -> Vec<u64> {
-    let house = House::new(QueueOptions::default()).await;
-    let send = |_| Box::pin(house.queue.send(Message::new(body.to_vec()))) as Send<'_>;
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let send = |_| Box::pin(fixture.queue.send(Message::new(body.to_vec()))) as Send<'_>;
     join((0..count).map(send).collect()).await
 }
 
@@ -50,8 +50,8 @@ async fn joined_sends_keep_their_order_when_the_inbox_is_full() {
 
 #[tokio::test]
 async fn a_send_that_is_dropped_while_it_waits_for_room_keeps_nobody_waiting() {
-    let house = House::new(QueueOptions::default()).await;
-    let send = |_| Box::pin(house.queue.send(Message::new("x"))) as Send<'_>;
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let send = |_| Box::pin(fixture.queue.send(Message::new("x"))) as Send<'_>;
     let mut sends: Vec<Send<'_>> = (0..limits::INBOX_MAX + 500).map(send).collect();
     poll_fn(|context| {
         for send in &mut sends {
@@ -61,5 +61,5 @@ async fn a_send_that_is_dropped_while_it_waits_for_room_keeps_nobody_waiting() {
     })
     .await;
     drop(sends);
-    house.send("w", "afterwards").await;
+    fixture.send("w", "afterwards").await;
 }

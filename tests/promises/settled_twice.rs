@@ -13,10 +13,10 @@ use seriatim::QueueOptions;
 use seriatim::SettleRefusal;
 use seriatim::SettledHow;
 
-use crate::promises::house::FileHouse;
-use crate::promises::house::House;
-use crate::promises::house::body;
-use crate::promises::house::seconds;
+use crate::promises::fixture::FileFixture;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::body;
+use crate::promises::fixture::seconds;
 
 fn already(how: SettledHow) -> Option<SettleRefusal> {
     Some(SettleRefusal::AlreadySettled { how })
@@ -28,12 +28,12 @@ fn completion(text: &'static str) -> Completion {
 
 #[tokio::test]
 async fn the_same_completion_again_is_answered_with_the_same_receipts_and_does_nothing() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send("w", "1").await;
-    let mut delivery = house.must().await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "1").await;
+    let mut delivery = fixture.must().await;
     let receipts = delivery.complete_with(completion("a")).await.unwrap();
     assert_eq!(delivery.complete_with(completion("a")).await.unwrap(), receipts);
-    assert_eq!(house.counts().await.accepted, 2, "it was sent once");
+    assert_eq!(fixture.counts().await.accepted, 2, "it was sent once");
     for other in [completion("b"), completion("a").state("t"), Completion::new()] {
         let refused = delivery.complete_with(other).await.unwrap_err();
         assert_eq!(refused.refusal().cloned(), already(SettledHow::Completed));
@@ -41,14 +41,14 @@ async fn the_same_completion_again_is_answered_with_the_same_receipts_and_does_n
     assert_eq!(delivery.abandon().await.unwrap_err().refusal().cloned(), already(SettledHow::Completed));
     let lost = SettleRefusal::LockLost;
     assert_eq!(delivery.renew().await.unwrap_err().refusal(), Some(&lost), "there is nothing to hold");
-    house.clock.advance(seconds(60));
+    fixture.clock.advance(seconds(60));
     assert_eq!(delivery.complete_with(completion("a")).await.unwrap_err().refusal(), Some(&lost));
 }
 
 #[tokio::test]
 async fn every_other_settlement_is_told_apart_and_answered_again_too() {
-    let house = House::new(QueueOptions::default()).await;
-    let later = seriatim::Clock::now(&house.clock) + seconds(100);
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let later = seriatim::Clock::now(&fixture.clock) + seconds(100);
     let endings = [
         (Ending::Abandon(Abandon::with_backoff().reason("busy")), SettledHow::Abandoned),
         (Ending::Defer(Some(later)), SettledHow::Deferred),
@@ -59,36 +59,36 @@ async fn every_other_settlement_is_told_apart_and_answered_again_too() {
         (Ending::Release, SettledHow::Released),
     ];
     for (at, (ending, how)) in endings.into_iter().enumerate() {
-        house.send(&format!("w{at}"), "m").await;
-        let mut delivery = house.must().await;
+        fixture.send(&format!("w{at}"), "m").await;
+        let mut delivery = fixture.must().await;
         delivery.end(ending.clone()).await.unwrap();
         delivery.end(ending).await.expect("the same again");
         assert_eq!(delivery.complete().await.unwrap_err().refusal().cloned(), already(how));
-        house.queue.workflow(format!("w{at}")).unwrap().hold("done").await.unwrap();
+        fixture.queue.workflow(format!("w{at}")).unwrap().hold("done").await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn a_dropped_future_of_a_settle_can_be_asked_again() {
-    let house = House::new(QueueOptions::default()).await;
-    house.send("w", "1").await;
-    let mut delivery = house.must().await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "1").await;
+    let mut delivery = fixture.must().await;
     {
         let mut dropped = std::pin::pin!(delivery.complete_with(completion("a")));
         let polled = dropped.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert!(matches!(polled, Poll::Pending | Poll::Ready(Ok(_))));
     }
     delivery.complete_with(completion("a")).await.unwrap();
-    assert_eq!(house.counts().await.accepted, 2, "it was sent once");
+    assert_eq!(fixture.counts().await.accepted, 2, "it was sent once");
 }
 
 #[tokio::test]
 async fn a_prefix_of_a_run_that_is_asked_again_does_not_complete_the_next_ones() {
-    let house = House::new(QueueOptions::default()).await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
     for text in ["1", "2", "3", "4"] {
-        house.send("w", text).await;
+        fixture.send("w", text).await;
     }
-    let mut run = house.queue.receive_run(4, seconds(0)).await.unwrap().unwrap();
+    let mut run = fixture.queue.receive_run(4, seconds(0)).await.unwrap().unwrap();
     let was_heard = {
         let mut dropped = std::pin::pin!(run.complete_first(2));
         dropped.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
@@ -97,19 +97,19 @@ async fn a_prefix_of_a_run_that_is_asked_again_does_not_complete_the_next_ones()
     if !was_heard {
         run.complete_first(2).await.unwrap();
     }
-    assert_eq!(house.counts().await.completed, 2);
+    assert_eq!(fixture.counts().await.completed, 2);
     run.complete_first(1).await.unwrap();
     run.release().await.unwrap();
-    assert_eq!(house.drain().await, ["4"]);
+    assert_eq!(fixture.drain().await, ["4"]);
 }
 
 #[tokio::test]
 async fn the_messages_of_a_settled_run_and_of_a_taken_workflow_say_how_they_were_settled() {
-    let house = House::new(QueueOptions::default()).await;
+    let fixture = Fixture::new(QueueOptions::default()).await;
     for text in ["1", "2"] {
-        house.send("w", text).await;
+        fixture.send("w", text).await;
     }
-    let taken = house.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.take_workflow("w").await.unwrap();
     let mut deliveries = taken.receive(2, seconds(0)).await.unwrap();
     deliveries[0].complete().await.unwrap();
     deliveries[0].complete().await.expect("the same again, while the workflow is held");
@@ -122,15 +122,15 @@ async fn the_messages_of_a_settled_run_and_of_a_taken_workflow_say_how_they_were
 
 #[tokio::test]
 async fn after_a_restart_nobody_knows_what_was_settled() {
-    let house = FileHouse::new();
-    let (engine, queue) = house.open().await;
+    let fixture = FileFixture::new();
+    let (engine, queue) = fixture.open().await;
     queue.send(Message::new("1").workflow("w")).await.unwrap();
     let delivery = queue.receive(seconds(0)).await.unwrap().unwrap();
     let id = delivery.keep();
     queue.kept().complete(id, Completion::new()).await.unwrap();
     queue.kept().complete(id, Completion::new()).await.expect("the same again");
     engine.close().await;
-    let (_engine, queue) = house.open().await;
+    let (_engine, queue) = fixture.open().await;
     let lost = queue.kept().complete(id, Completion::new()).await.unwrap_err();
     assert_eq!(lost.refusal(), Some(&SettleRefusal::LockLost));
 }

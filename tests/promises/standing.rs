@@ -11,9 +11,9 @@ use seriatim::WorkflowStatus;
 use seriatim::WorkflowView;
 use seriatim::limits;
 
-use crate::promises::house::FileHouse;
-use crate::promises::house::House;
-use crate::promises::house::seconds;
+use crate::promises::fixture::FileFixture;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::seconds;
 
 fn id(view: &WorkflowView) -> String {
     view.workflow_id.as_ref().expect("a named workflow").to_string()
@@ -59,15 +59,15 @@ async fn agrees(queue: &Queue) {
 
 #[tokio::test]
 async fn few_of_very_many_are_found_by_looking_at_few() {
-    let house = House::new(QueueOptions::by_position()).await;
+    let fixture = Fixture::new(QueueOptions::by_position()).await;
     for begin in (0..5_000).step_by(1_000) {
         let line = |number: u64| {
             let position = if number >= 4_990 { 2 } else { 1 };
             Message::new("x").workflow(format!("w{number:05}")).position(position)
         };
-        house.queue.send_batch((begin..begin + 1_000).map(line)).await.unwrap();
+        fixture.queue.send_batch((begin..begin + 1_000).map(line)).await.unwrap();
     }
-    let (found, asked) = known(&house.queue).await;
+    let (found, asked) = known(&fixture.queue).await;
     assert_eq!((found.len(), asked), (10, 1), "what is sent while the engine runs is known at once");
     assert!(found.iter().all(stands));
 }
@@ -75,17 +75,17 @@ async fn few_of_very_many_are_found_by_looking_at_few() {
 #[tokio::test]
 async fn every_way_to_stop_is_known_and_what_goes_on_is_not_looked_at() {
     let options = QueueOptions { hold_on_defer: true, ..QueueOptions::by_position() };
-    let house = House::new(options).await;
-    let queue = &house.queue;
+    let fixture = Fixture::new(options).await;
+    let queue = &fixture.queue;
     for workflow in ["failed", "deferred", "held", "skipped"] {
-        house.send_at(workflow, 1).await;
-        house.send_at(workflow, 2).await;
+        fixture.send_at(workflow, 1).await;
+        fixture.send_at(workflow, 2).await;
     }
-    house.send_at("gap", 7).await;
+    fixture.send_at("gap", 7).await;
     queue.workflow("empty").unwrap().hold("look").await.unwrap();
     queue.workflow("held").unwrap().hold("look").await.unwrap();
     for _ in 0..3 {
-        let mut delivery = house.must().await;
+        let mut delivery = fixture.must().await;
         let workflow = delivery.message().workflow_id.as_ref().map(ToString::to_string);
         match workflow.as_deref() {
             Some("failed") => delivery.abandon_after(seconds(60), "busy").await.unwrap(),
@@ -98,7 +98,7 @@ async fn every_way_to_stop_is_known_and_what_goes_on_is_not_looked_at() {
     let expected = ["deferred", "empty", "failed", "gap", "held"].map(str::to_owned);
     assert_eq!(stopped, BTreeSet::from(expected));
     // A dry run is taken back, in either direction.
-    let dry = house.engine.client().dry_run().queue("q").unwrap();
+    let dry = fixture.engine.client().dry_run().queue("q").unwrap();
     dry.workflow("held").unwrap().resume().await.unwrap();
     dry.workflow("nobody").unwrap().hold("try").await.unwrap();
     agrees(queue).await;
@@ -106,17 +106,17 @@ async fn every_way_to_stop_is_known_and_what_goes_on_is_not_looked_at() {
         queue.workflow(workflow).unwrap().resume().await.unwrap();
     }
     queue.workflow("gap").unwrap().skip_gap().await.unwrap();
-    house.clock.advance(seconds(61));
+    fixture.clock.advance(seconds(61));
     queue.workflow("deferred").unwrap().purge().await.unwrap();
-    house.drain().await;
+    fixture.drain().await;
     agrees(queue).await;
     assert_eq!(known(queue).await.0.len(), 0, "nothing stands still, so nothing is looked at");
 }
 
 #[tokio::test]
 async fn what_had_stopped_before_the_file_was_opened_is_found_a_slice_at_a_time() {
-    let house = FileHouse::new();
-    let (engine, queue) = house.open().await;
+    let fixture = FileFixture::new();
+    let (engine, queue) = fixture.open().await;
     let lines = (0..2_500).map(|number| Message::new("x").workflow(format!("w{number:05}")));
     let lines: Vec<Message> = lines.collect();
     for some in lines.chunks(1_000) {
@@ -127,7 +127,7 @@ async fn what_had_stopped_before_the_file_was_opened_is_found_a_slice_at_a_time(
     failed.abandon_after(seconds(60), "busy").await.unwrap();
     drop(failed);
     engine.close().await;
-    let (engine, queue) = house.open().await;
+    let (engine, queue) = fixture.open().await;
     assert_eq!(queue.standing_workflows(None, 10).await.unwrap().map(|page| page.len()), None);
     queue.workflow("w00001").unwrap().hold("while it is looked for").await.unwrap();
     let (found, asked) = known(&queue).await;

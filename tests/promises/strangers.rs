@@ -8,7 +8,7 @@ use seriatim::OperationError;
 use seriatim::QueueOptions;
 use seriatim::SettleRefusal;
 
-use crate::promises::house::House;
+use crate::promises::fixture::Fixture;
 
 fn refusal<T: std::fmt::Debug>(answer: Result<T, OperationError<SettleRefusal>>) -> SettleRefusal {
     answer.expect_err("it is refused").refusal().expect("a refusal").clone()
@@ -16,12 +16,12 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, OperationError<SettleRefusal>>)
 
 #[tokio::test]
 async fn a_lock_token_is_of_no_use_in_another_queue() {
-    let house = House::new(QueueOptions::default()).await;
-    let client = house.engine.client();
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let client = fixture.engine.client();
     let other = client.create_queue("other", QueueOptions::default()).await.unwrap();
-    house.send("w", "one").await;
+    fixture.send("w", "one").await;
     other.send(Message::new("one").workflow("w")).await.unwrap();
-    let id = house.must().await.keep();
+    let id = fixture.must().await.keep();
     let (stranger, token) = (other.kept(), id.lock_token());
     assert_eq!(
         refusal(stranger.complete(id, Completion::new().state("mine")).await),
@@ -35,17 +35,17 @@ async fn a_lock_token_is_of_no_use_in_another_queue() {
         SettleRefusal::LockLost
     );
     assert_eq!(other.view().await.unwrap().counts.ready, 1, "nothing of the other queue has changed");
-    house.queue.kept().complete(id, Completion::new()).await.unwrap();
+    fixture.queue.kept().complete(id, Completion::new()).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_taken_workflow_is_of_no_use_in_another_queue() {
-    let house = House::new(QueueOptions::default()).await;
-    let client = house.engine.client();
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let client = fixture.engine.client();
     let other = client.create_queue("other", QueueOptions::default()).await.unwrap();
-    house.send("w", "one").await;
+    fixture.send("w", "one").await;
     other.send(Message::new("one").workflow("w")).await.unwrap();
-    let taken = house.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.take_workflow("w").await.unwrap();
     let (stranger, token) = (other.kept(), taken.lock_token());
     let state = Some(Bytes::from_static(b"mine"));
     assert_eq!(refusal(stranger.set_state(token, state).await), SettleRefusal::LockLost);

@@ -18,8 +18,8 @@ use seriatim::Timestamp;
 use seriatim::Verification;
 use seriatim::testing::ManualClock;
 
-use crate::promises::house::House;
-use crate::promises::house::seconds;
+use crate::promises::fixture::Fixture;
+use crate::promises::fixture::seconds;
 use crate::promises::rich::rich_file;
 
 type RawTable<'t> = TableDefinition<'t, &'static [u8], &'static [u8]>;
@@ -217,13 +217,13 @@ async fn a_row_that_was_altered_is_named() {
 /// Two messages of one workflow under the same ID would be one in the list of those that wait.
 #[tokio::test]
 async fn a_dead_letter_does_not_go_back_under_an_id_that_waits() {
-    let house = House::new(QueueOptions { order: Order::After, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions { order: Order::After, ..QueueOptions::default() }).await;
     let early = |after: &str| Message::new("").workflow("w").after(after).message_id("5");
-    let first = house.accept(early("4").time_to_live(seconds(10))).await;
-    house.clock.advance(seconds(10));
-    assert_eq!(house.counts().await.dead_lettered, 1);
-    house.accept(early("9")).await;
-    let refused = house.queue.redrive(first).await.unwrap_err();
+    let first = fixture.accept(early("4").time_to_live(seconds(10))).await;
+    fixture.clock.advance(seconds(10));
+    assert_eq!(fixture.counts().await.dead_lettered, 1);
+    fixture.accept(early("9")).await;
+    let refused = fixture.queue.redrive(first).await.unwrap_err();
     assert_eq!(refused.refusal(), Some(&OperateRefusal::PlacePassed(first)));
 }
 

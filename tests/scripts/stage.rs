@@ -10,6 +10,7 @@ use seriatim::Delivery;
 use seriatim::Engine;
 use seriatim::EventKind;
 use seriatim::Events;
+use seriatim::Exhausted;
 use seriatim::GapPolicy;
 use seriatim::GapThen;
 use seriatim::HoldKind;
@@ -19,7 +20,6 @@ use seriatim::Order;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
-use seriatim::Spent;
 use seriatim::TakenWorkflow;
 use seriatim::Timestamp;
 use seriatim::WorkflowStatus;
@@ -87,10 +87,10 @@ impl Stage {
             _ => Order::Arrival,
         };
         let mut options = QueueOptions { order, ..QueueOptions::default() };
-        options.spent = line.value("spent").map(|policy| match policy {
-            "skip" => Spent::Skip,
-            "quarantine" => Spent::Quarantine,
-            _ => Spent::Hold,
+        options.exhausted = line.value("spent").map(|policy| match policy {
+            "skip" => Exhausted::Skip,
+            "quarantine" => Exhausted::Quarantine,
+            _ => Exhausted::Hold,
         });
         if let Some(max) = line.value("max") {
             options.delivery_count_max = line.parse(max);

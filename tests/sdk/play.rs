@@ -22,8 +22,8 @@ use serde_json::Value;
 use seriatim::Clock;
 use seriatim::SystemClock;
 
-use crate::house::House;
-use crate::house::SECRETS;
+use crate::fixture::Fixture;
+use crate::fixture::SECRETS;
 use crate::kit::Kit;
 use crate::kit::examples;
 use crate::kit::kit;
@@ -33,20 +33,20 @@ const SCRIPT_MAX: Duration = Duration::from_secs(120);
 
 /// Plays a script against a daemon of its own; panics with every promise that was broken.
 pub(crate) fn play(script: &str) {
-    with_kit(script, |kit, name| run(kit, name, House::open(None, None)));
+    with_kit(script, |kit, name| run(kit, name, Fixture::open(None, None)));
 }
 
 /// Plays a script against a daemon that demands keys.
 pub(crate) fn play_signed(script: &str, keys: &str) {
-    with_kit(script, |kit, name| run(kit, name, House::open(None, Some(keys))));
+    with_kit(script, |kit, name| run(kit, name, Fixture::open(None, Some(keys))));
 }
 
 /// Runs an example for users, with the definitions beside it; it ends badly when it was not as it says.
 pub(crate) fn show(script: &str) {
     with_kit(script, |kit, name| {
-        let house = House::open(Some(&examples().join("workflows")), None);
-        let file = house.file("complaints");
-        let mut script = start(kit, name, &house, &file);
+        let fixture = Fixture::open(Some(&examples().join("workflows")), None);
+        let file = fixture.file("complaints");
+        let mut script = start(kit, name, &fixture, &file);
         let lines: Vec<String> = lines(script.0.stdout.take().expect("stdout is piped")).iter().collect();
         let ended = script.0.wait().expect("it is a child");
         println!("{name}:\n  {}", lines.join("\n  "));
@@ -69,9 +69,9 @@ fn skip(script: &str, why: &str) {
     assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{script} was not played: {why}");
 }
 
-fn run(kit: &Kit, name: &str, mut house: House) {
-    let complaints = house.file("complaints");
-    let mut script = start(kit, name, &house, &complaints);
+fn run(kit: &Kit, name: &str, mut fixture: Fixture) {
+    let complaints = fixture.file("complaints");
+    let mut script = start(kit, name, &fixture, &complaints);
     let lines = lines(script.0.stdout.take().expect("stdout is piped"));
     let clock = SystemClock::default();
     let mut broken = Vec::new();
@@ -88,7 +88,7 @@ fn run(kit: &Kit, name: &str, mut house: House) {
         let told: Value = serde_json::from_str(&line).unwrap_or_default();
         match (told["ask"].as_str(), told["outcome"].as_str()) {
             (Some("kill"), _) => {
-                house.kill_and_start();
+                fixture.kill_and_start();
                 script.answer();
             }
             (_, Some("kept")) => kept += 1,
@@ -123,13 +123,13 @@ impl Drop for Script {
     }
 }
 
-fn start(kit: &Kit, name: &str, house: &House, complaints: &Path) -> Script {
+fn start(kit: &Kit, name: &str, fixture: &Fixture, complaints: &Path) -> Script {
     let stderr = File::create(complaints).expect("the folder can be written");
     let mut command = Command::new(&kit.program);
     command.arg(kit.script(name)).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
-    command.env("SERIATIM_HTTP", &house.addresses.http);
-    command.env("SERIATIM_AMQP", &house.addresses.amqp);
-    command.env("SERIATIM_STORAGE_QUEUE", &house.addresses.storage_queue);
+    command.env("SERIATIM_HTTP", &fixture.addresses.http);
+    command.env("SERIATIM_AMQP", &fixture.addresses.amqp);
+    command.env("SERIATIM_STORAGE_QUEUE", &fixture.addresses.storage_queue);
     command.envs(SECRETS).env("PYTHONDONTWRITEBYTECODE", "1");
     Script(command.spawn().expect("the script starts"))
 }

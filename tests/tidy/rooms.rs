@@ -49,7 +49,6 @@ const WORDS: &[&str] = &[
 const DAEMON_WORDS: &[&str] = &[
     "crate::engine",
     "crate::processor",
-    "crate::wire",
     "crate::api",
     "crate::schedule",
     "crate::intake",
@@ -217,11 +216,11 @@ pub(crate) const TABLE: &[Row] = &[
         because: "AMQP alone is pure: bytes in, events out; no socket, no clock, no queue, and no order of chance",
     },
     Row {
-        room: &["src/api", "src/wire"],
+        room: &["src/api"],
         outside: &[],
         binds: Binds::CodeOnly,
         may_not_name: &["crate"],
-        but_may: &[WORDS, &["crate::api", "crate::engine", "crate::processor", "crate::wire"]],
+        but_may: &[WORDS, &["crate::api", "crate::engine", "crate::processor"]],
         because: "how things look to outsiders knows the words and the engine's face, nothing that uses it",
     },
     Row {
@@ -245,7 +244,7 @@ pub(crate) const TABLE: &[Row] = &[
         outside: &[],
         binds: Binds::CodeOnly,
         may_not_name: &["crate", "tokio"],
-        but_may: &[WORDS, &["crate::wire", "crate::schedule", "crate::intake", "crate::definition"]],
+        but_may: &[WORDS, &["crate::api", "crate::schedule", "crate::intake", "crate::definition"]],
         because: "a definition is what a file says: it starts nothing, and knows nobody who does",
     },
     Row {
@@ -293,7 +292,7 @@ pub(crate) const TABLE: &[Row] = &[
         outside: &[],
         binds: Binds::CodeOnly,
         may_not_name: &["crate"],
-        but_may: &[WORDS, &["crate::api", "crate::inbound", "crate::page", "crate::remote", "crate::wire"]],
+        but_may: &[WORDS, &["crate::api", "crate::inbound", "crate::page", "crate::remote"]],
         because: "the page is a user of the HTTP API like any other: it knows what travels, no engine, no server's insides",
     },
     Row {
@@ -321,7 +320,7 @@ pub(crate) const TABLE: &[Row] = &[
         outside: &[],
         binds: Binds::CodeOnly,
         may_not_name: &["crate"],
-        but_may: &[WORDS, &["crate::api", "crate::remote", "crate::wire"]],
+        but_may: &[WORDS, &["crate::api", "crate::remote"]],
         because: "a client of another process knows what travels, and nothing of this one",
     },
     Row {

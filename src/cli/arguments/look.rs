@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::Subcommand;
-use seriatim::wire::views::BlockedCause;
+use seriatim::api::views::BlockedCause;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::target::Target;

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use clap::Subcommand;
-use seriatim::wire::views::BlockedCause;
-use seriatim::wire::views::HoldWord;
-use seriatim::wire::views::WorkflowWord;
+use seriatim::api::views::BlockedCause;
+use seriatim::api::views::HoldWord;
+use seriatim::api::views::WorkflowWord;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::target::Positions;

@@ -1,8 +1,8 @@
 //! The arguments of `seriatim send`.
 
 use clap::Args;
-use seriatim::wire::WireDuration;
-use seriatim::wire::WireTime;
+use seriatim::api::WireDuration;
+use seriatim::api::WireTime;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::keep::FeedArguments;

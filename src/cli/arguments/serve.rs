@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use seriatim::api::WireDuration;
+use seriatim::api::views::EnvironmentView;
+use seriatim::api::views::TraceUrl;
 use seriatim::limits;
-use seriatim::wire::WireDuration;
-use seriatim::wire::views::EnvironmentView;
-use seriatim::wire::views::TraceUrl;
 
 /// Endpoints beside HTTP.
 #[derive(Debug, Args)]

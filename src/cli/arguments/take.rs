@@ -2,8 +2,8 @@
 
 use clap::Args;
 use clap::Subcommand;
-use seriatim::wire::WireDuration;
-use seriatim::wire::WireTime;
+use seriatim::api::WireDuration;
+use seriatim::api::WireTime;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 

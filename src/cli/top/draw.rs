@@ -16,11 +16,11 @@ use ratatui::widgets::Row;
 use ratatui::widgets::Table;
 use ratatui::widgets::TableState;
 use ratatui::widgets::Wrap;
-use seriatim::wire::views::BlockedCause;
-use seriatim::wire::views::BlockedView;
-use seriatim::wire::views::Colour;
-use seriatim::wire::views::QueueEnvelope;
-use seriatim::wire::views::QueueRatesView;
+use seriatim::api::views::BlockedCause;
+use seriatim::api::views::BlockedView;
+use seriatim::api::views::Colour;
+use seriatim::api::views::QueueEnvelope;
+use seriatim::api::views::QueueRatesView;
 
 use crate::cli::blocked;
 use crate::cli::moment::Present;
@@ -149,7 +149,7 @@ fn queue_row(snapshot: &Snapshot, queue: &QueueEnvelope) -> Row<'static> {
         number(counts.ready + counts.scheduled, plain),
         number(counts.locked, plain),
         number(blocked, bad(blocked)),
-        number(counts.early + counts.failed + counts.asked + counts.spent, plain),
+        number(counts.early + counts.failed + counts.asked + counts.exhausted, plain),
         number(counts.dead_lettered, bad(counts.dead_lettered)),
     ])
 }

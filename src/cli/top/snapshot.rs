@@ -1,13 +1,13 @@
 //! What `top` shows: how the daemon is at one moment, as its API says.
 
 use serde::Serialize;
+use seriatim::api::views::BlockedCause;
+use seriatim::api::views::BlockedView;
+use seriatim::api::views::QueueEnvelope;
+use seriatim::api::views::QueueRatesView;
+use seriatim::api::views::RatesView;
+use seriatim::api::views::StatusView;
 use seriatim::remote::Remote;
-use seriatim::wire::views::BlockedCause;
-use seriatim::wire::views::BlockedView;
-use seriatim::wire::views::QueueEnvelope;
-use seriatim::wire::views::QueueRatesView;
-use seriatim::wire::views::RatesView;
-use seriatim::wire::views::StatusView;
 
 use crate::cli::blocked;
 use crate::cli::failure::Failure;
@@ -42,7 +42,7 @@ impl Snapshot {
 
     /// How many workflows do not go on, of one queue or of all, for one cause or for any.
     pub(crate) fn count(&self, queue: Option<&str>, cause: Option<BlockedCause>) -> u64 {
-        let is_meant = |row: &&seriatim::wire::views::BlockedCountView| {
+        let is_meant = |row: &&seriatim::api::views::BlockedCountView| {
             queue.is_none_or(|queue| row.queue == queue) && cause.is_none_or(|cause| row.cause == cause)
         };
         self.status.blocked.iter().filter(is_meant).map(|row| row.workflows).sum()

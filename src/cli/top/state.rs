@@ -3,9 +3,9 @@
 use ratatui::crossterm::event::KeyCode;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::crossterm::event::KeyModifiers;
+use seriatim::api::views::MessageEnvelope;
+use seriatim::api::views::WorkflowEnvelope;
 use seriatim::remote::Remote;
-use seriatim::wire::views::MessageEnvelope;
-use seriatim::wire::views::WorkflowEnvelope;
 
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::failure::Failure;

@@ -7,8 +7,8 @@ use ratatui::crossterm::event::KeyEvent;
 use ratatui::crossterm::event::KeyModifiers;
 use serde_json::Value;
 use serde_json::json;
-use seriatim::wire::views::RatesView;
-use seriatim::wire::views::StatusView;
+use seriatim::api::views::RatesView;
+use seriatim::api::views::StatusView;
 
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::failure::Failure;

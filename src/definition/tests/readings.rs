@@ -18,13 +18,13 @@ use crate::intake::HeaderName;
 use crate::intake::Source;
 use crate::message::Message;
 use crate::queue::Backoff;
+use crate::queue::Exhausted;
 use crate::queue::Expired;
 use crate::queue::GapPolicy;
 use crate::queue::GapThen;
 use crate::queue::Late;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::queue::Spent;
 use crate::rate::Rate;
 use crate::schedule::MissedTicks;
 
@@ -123,7 +123,7 @@ fn every_option_of_a_queue_can_be_said() {
         order: Order::Position { first: Position::new(3).unwrap() },
         lock: Duration::from_secs(60),
         delivery_count_max: 8,
-        spent: Some(Spent::Quarantine),
+        exhausted: Some(Exhausted::Quarantine),
         backoff: Backoff::default(),
         gap: GapPolicy { wait: Duration::from_secs(7 * 86_400), then: GapThen::Skip },
         late: Late::Refuse,

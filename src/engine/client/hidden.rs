@@ -80,7 +80,7 @@ impl Queue {
     /// queue.send(Message::new("step 1")).await?;
     ///
     /// let minute = Duration::from_secs(60);
-    /// let hidden = queue.hide_next(1, minute).await?.remove(0);
+    /// let hidden = queue.receive_hidden(1, minute).await?.remove(0);
     /// let renewed = queue.hide_again(hidden.claim, minute, Some("step 2".into())).await?;
     /// assert!(queue.end_hidden(hidden.claim).await.is_err(), "the first claim is void");
     /// queue.end_hidden(renewed.claim).await?;
@@ -90,10 +90,10 @@ impl Queue {
     ///
     /// # Errors
     /// [`ReceiveRefusal::QueueNotFound`](crate::ReceiveRefusal::QueueNotFound).
-    pub async fn hide_next(&self, max: usize, lasts: Duration) -> Result<Vec<Hidden>, ReceiveError> {
+    pub async fn receive_hidden(&self, max: usize, lasts: Duration) -> Result<Vec<Hidden>, ReceiveError> {
         check_max(max)?;
-        match self.client().ask(Command::HideNext { queue: self.name().clone(), max, lasts }).await? {
-            Reply::HideNext(answer) => {
+        match self.client().ask(Command::ReceiveHidden { queue: self.name().clone(), max, lasts }).await? {
+            Reply::ReceiveHidden(answer) => {
                 let shown = answer.map_err(ReceiveError::Refused)?;
                 Ok(shown.into_iter().map(|shown| Hidden::new(self.client(), shown)).collect())
             }

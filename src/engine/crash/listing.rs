@@ -7,9 +7,9 @@ use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::clock::Timestamp;
+use crate::engine::crash::random_messages::WORKFLOWS;
 use crate::engine::crash::story::keys;
 use crate::engine::crash::story::message_ids;
-use crate::engine::crash::wares::WORKFLOWS;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::record::MessageKey;

@@ -11,11 +11,11 @@ pub(crate) mod listing;
 pub(crate) mod play;
 #[path = "../../../tests/model/random.rs"]
 pub(crate) mod random;
+mod random_messages;
 pub(crate) mod rows;
 mod run;
 pub(crate) mod setting;
 pub(crate) mod story;
+mod story_generator;
 mod sweep;
-mod teller;
 pub(crate) mod upgrade;
-mod wares;

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::engine::crash::play::Model;
 use crate::engine::crash::play::State;
 use crate::engine::crash::play::Turn;
-use crate::engine::crash::teller::Teller;
+use crate::engine::crash::story_generator::StoryGenerator;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::id::IdempotencyKey;
@@ -60,21 +60,21 @@ pub(crate) struct Story {
 impl Story {
     /// Tells the story of a seed, with so many turns.
     pub(crate) fn new(seed: u64, turns: usize) -> Story {
-        let mut teller = Teller::new(seed);
+        let mut story_generator = StoryGenerator::new(seed);
         let (mut model, mut rules) = (Model::default(), Rules::default());
         let (mut steps, mut models) = (Vec::new(), vec![model.clone()]);
         while models.len() <= turns {
-            let turn = match teller.random.chance(RESTARTS_PERCENT) && models.len() > 1 {
+            let turn = match story_generator.random.chance(RESTARTS_PERCENT) && models.len() > 1 {
                 true => {
                     steps.push(Step::Restart);
                     rules = Rules::default();
-                    teller.forget_deliveries();
-                    recovery(teller.now)
+                    story_generator.forget_deliveries();
+                    recovery(story_generator.now)
                 }
-                false => teller.next_turn(&model.rows, &rules),
+                false => story_generator.next_turn(&model.rows, &rules),
             };
             let replies = model.play(&mut rules, &turn);
-            teller.hear(&turn, &replies);
+            story_generator.hear(&turn, &replies);
             models.push(model.clone());
             steps.push(Step::Turn(turn));
         }

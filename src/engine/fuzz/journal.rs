@@ -13,13 +13,13 @@ use crate::error::Fault;
 
 /// Reads bytes as a journal row: as they are, which is refused, and with the seal that fits them.
 pub fn journal(data: &[u8]) {
-    let sealed = [data, &xxh3_64(data).to_le_bytes()].concat();
+    let checksummed = [data, &xxh3_64(data).to_le_bytes()].concat();
     if data.len() >= 8 && data[data.len() - 8..] != xxh3_64(&data[..data.len() - 8]).to_le_bytes() {
         assert!(RowReader::open(data).is_err(), "a row without its seal is served");
     }
-    let Ok(rows) = read(&sealed) else { return };
+    let Ok(rows) = read(&checksummed) else { return };
     // What was read is written, and read again, as the same.
-    let (header, _, _) = RowReader::open(&sealed).expect("it was read before");
+    let (header, _, _) = RowReader::open(&checksummed).expect("it was read before");
     let mut writer = RowWriter::new(&header);
     for (number, rows) in &rows {
         writer.begin_table(*number);
@@ -35,8 +35,8 @@ pub fn journal(data: &[u8]) {
 type Rows = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// The rows of a journal row, table by table.
-fn read(sealed: &[u8]) -> Result<Vec<(u8, Rows)>, Fault> {
-    let (_, _, mut reader) = RowReader::open(sealed)?;
+fn read(checksummed: &[u8]) -> Result<Vec<(u8, Rows)>, Fault> {
+    let (_, _, mut reader) = RowReader::open(checksummed)?;
     let mut tables = Vec::new();
     while let Some(number) = reader.next_table()? {
         let mut rows = Vec::new();

@@ -16,7 +16,7 @@ use crate::engine::store::key::ReminderKey;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::meta::BatchRecord;
-use crate::engine::store::schema::SHELVES;
+use crate::engine::store::schema::MEMTABLES;
 use crate::engine::store::schema::Table;
 use crate::engine::store::schema::TableVisitor;
 use crate::engine::store::schema::visit_each;
@@ -29,7 +29,7 @@ pub fn record(data: &[u8]) {
     let Some((kind, bytes)) = data.split_first() else { return };
     let kind = usize::from(*kind);
     visit_each(&mut RowOf { kind, bytes }).expect("nothing is asked of a disk");
-    match kind.checked_sub(SHELVES) {
+    match kind.checked_sub(MEMTABLES) {
         Some(0) => again::<Command>(bytes),
         Some(1) => again::<Change>(bytes),
         Some(2) => again::<QueueRecord>(bytes),

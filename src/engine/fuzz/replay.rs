@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::engine::fuzz::journal;
 use crate::engine::fuzz::record;
 use crate::engine::rules::samples;
-use crate::engine::store::schema::SHELVES;
+use crate::engine::store::schema::MEMTABLES;
 
 /// Calls `target` with every file of its corpus, which the published package does not have.
 fn replay(name: &str, target: fn(&[u8])) {
@@ -35,7 +35,7 @@ fn hostile_journal_rows_are_refused_or_understood_twice() {
 fn every_sample_cut_anywhere_is_refused_or_understood_twice() {
     for (_, bytes) in samples::encoded() {
         for cut in 0..=bytes.len() {
-            for kind in 0..=u8::try_from(SHELVES).unwrap() + 6 {
+            for kind in 0..=u8::try_from(MEMTABLES).unwrap() + 6 {
                 record(&[&[kind], &bytes[..cut]].concat());
             }
             journal(&bytes[..cut]);

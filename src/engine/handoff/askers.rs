@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 use tokio::sync::oneshot;
 
 use super::disk::Disk;
-use super::house::House;
+use super::hot_loop::HotLoop;
 use super::inbox::Inbox;
 use super::inbox::Request;
 use crate::engine::query::Answer;
@@ -43,9 +43,9 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    pub(crate) fn new(house: &House) -> Asker {
-        let (inbox, disk) = (house.inbox.clone(), house.disk.clone());
-        Asker { inbox, disk, events: house.events.subscribe(), last: 0, told: 0 }
+    pub(crate) fn new(hot_loop: &HotLoop) -> Asker {
+        let (inbox, disk) = (hot_loop.inbox.clone(), hot_loop.disk.clone());
+        Asker { inbox, disk, events: hot_loop.events.subscribe(), last: 0, told: 0 }
     }
 
     /// Sends messages, each of which takes a quarter of the inbox.

@@ -6,7 +6,7 @@ mod askers;
 #[path = "../commits.rs"]
 mod commits;
 mod disk;
-mod house;
+mod hot_loop;
 #[expect(clippy::duplicate_mod, reason = "the code under test, among other threads")]
 #[expect(dead_code, reason = "nobody sleeps here")]
 #[path = "../inbox.rs"]

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use super::askers::Asker;
 use super::disk::Disk;
 use super::disk::Planted;
-use super::house::House;
+use super::hot_loop::HotLoop;
 use super::inbox::Request;
 use super::threads::spawn;
 use crate::error::Unavailable;
@@ -98,9 +98,9 @@ const WORKS: [Work; 3] = [
 ];
 
 /// Everybody asks at once; returns when all have their answers.
-fn everybody_asks(house: &House) {
+fn everybody_asks(hot_loop: &HotLoop) {
     let start = |work: Work| {
-        let mut asker = Asker::new(house);
+        let mut asker = Asker::new(hot_loop);
         spawn("asker", move || drop(work(&mut asker))).unwrap()
     };
     let askers = WORKS.map(start);
@@ -110,23 +110,23 @@ fn everybody_asks(house: &House) {
 }
 
 fn story(fails_at: u64, planted: Planted) {
-    let house = House::new(Disk::new(fails_at, planted));
-    everybody_asks(&house);
+    let hot_loop = HotLoop::new(Disk::new(fails_at, planted));
+    everybody_asks(&hot_loop);
     // After a failed commit the hot loop ends by itself, although nobody asks any more.
-    if !house.disk.has_failed() {
-        let mut last = Asker::new(&house);
+    if !hot_loop.disk.has_failed() {
+        let mut last = Asker::new(&hot_loop);
         // What was given back before the answer to the first look is done before the answer to the second.
         let looked = last.look().and_then(|()| last.look());
-        let given_back = || house.disk.taken.load(Ordering::Relaxed) == 0;
+        let given_back = || hot_loop.disk.taken.load(Ordering::Relaxed) == 0;
         assert!(looked.is_err() || given_back(), "what nobody has received is given back");
         if looked.is_ok() {
             let (slot, closed) = oneshot::channel();
-            house.inbox.post_at_once(Request::Close { slot });
+            hot_loop.inbox.post_at_once(Request::Close { slot });
             let _ = block_on(closed);
         }
     }
-    house.thread.join().unwrap();
-    let durable = house.disk.durable();
+    hot_loop.thread.join().unwrap();
+    let durable = hot_loop.disk.durable();
     assert!(fails_at == 0 || durable < fails_at, "nothing is committed after a failed commit");
 }
 

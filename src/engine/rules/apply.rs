@@ -109,7 +109,7 @@ impl Rules {
         match command {
             Command::Receive { queue, .. }
             | Command::ReceiveRun { queue, .. }
-            | Command::HideNext { queue, .. }
+            | Command::ReceiveHidden { queue, .. }
             | Command::Take { queue, .. } => {
                 if let Some(queue) = records.queue_named(queue)?
                     && queue.options.delete_when_idle.is_some()
@@ -193,8 +193,8 @@ impl Step<'_> {
                 let complete = |held| answer(self.complete(&queue, held));
                 Reply::CompleteAll(deliveries.into_iter().map(complete).collect::<Result<_, Fault>>()?)
             }
-            Command::HideNext { queue, max, lasts } => {
-                Reply::HideNext(answer(self.hide_next(&queue, max, lasts))?)
+            Command::ReceiveHidden { queue, max, lasts } => {
+                Reply::ReceiveHidden(answer(self.receive_hidden(&queue, max, lasts))?)
             }
             Command::HideAgain { queue, claim, lasts, body } => {
                 Reply::HideAgain(answer(self.hide_again(&queue, claim, lasts, body))?.map(Box::new))
@@ -266,7 +266,7 @@ fn is_refusal(reply: &Reply) -> bool {
         Reply::Send(answer) => answer.is_err(),
         Reply::Receive(answer) => answer.is_err(),
         Reply::Take(answer) => answer.is_err(),
-        Reply::HideNext(answer) => answer.is_err(),
+        Reply::ReceiveHidden(answer) => answer.is_err(),
         Reply::HideAgain(answer) => answer.is_err(),
         Reply::Settle(answer) => answer.is_err(),
         Reply::CompleteAll(answers) => answers.iter().all(Result::is_err),

@@ -181,7 +181,7 @@ pub(crate) enum Command {
         command: Box<Command>,
     },
     /// Up to `max` messages of different workflows, each hidden for a while without a lock.
-    HideNext {
+    ReceiveHidden {
         queue: QueueName,
         max: usize,
         lasts: Duration,
@@ -483,7 +483,7 @@ pub(crate) enum Reply {
     Receive(Result<Vec<Handed>, ReceiveRefusal>),
     Take(Result<Option<Taken>, ReceiveRefusal>),
     /// Messages handed out without a lock.
-    HideNext(Result<Vec<Shown>, ReceiveRefusal>),
+    ReceiveHidden(Result<Vec<Shown>, ReceiveRefusal>),
     HideAgain(Result<Box<Shown>, SettleRefusal>),
     Settle(Result<Settled, SettleRefusal>),
     /// The answer to each delivery, in the order of the command.

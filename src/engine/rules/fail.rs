@@ -24,9 +24,9 @@ use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::Workflow;
 use crate::id::SequenceNumber;
 use crate::limits;
+use crate::queue::Exhausted;
 use crate::queue::Expired;
 use crate::queue::HoldKind;
-use crate::queue::Spent;
 
 /// Reason of a dead letter whose delivery count reached the maximum.
 pub(crate) const MAX_DELIVERY_COUNT_EXCEEDED: &str = "MaxDeliveryCountExceeded";
@@ -122,10 +122,10 @@ impl Workflow {
             return self.expire(step, sequence, &message);
         }
         let due = self.due_of_retry(step, retry, message.delivery_count);
-        let spent = !is_shared && message.delivery_count >= self.queue.options.delivery_count_max;
+        let exhausted = !is_shared && message.delivery_count >= self.queue.options.delivery_count_max;
         if let Some(Deferred { aside: true, .. }) = fetched {
             self.await_retry(step, sequence, &before, (message, fetched, due), reason)?;
-            return match spent && !step.has_all_dead_letters(&self.queue)? {
+            return match exhausted && !step.has_all_dead_letters(&self.queue)? {
                 // Beside the line it blocks nobody, so there is nothing to hold.
                 true => self.dead_letter_quietly(step, sequence, MAX_DELIVERY_COUNT_EXCEEDED, reason),
                 false => Ok(()),
@@ -133,7 +133,7 @@ impl Workflow {
         }
         let by_another = [HoldKind::Exhausted, HoldKind::Quarantine, HoldKind::Predecessor];
         let held_by_another = by_another.into_iter().any(|kind| self.record.holds.has(kind));
-        if spent && !held_by_another {
+        if exhausted && !held_by_another {
             return self.spend(step, sequence, &before, (message, due), reason);
         }
         self.await_retry(step, sequence, &before, (message, fetched, due), reason)
@@ -213,28 +213,28 @@ impl Workflow {
     ) -> Read<()> {
         // A message for itself has nothing behind it, and nobody could name its workflow to resume it.
         let policy = match self.key.stream {
-            Stream::Named(_) => self.queue.options.spent_policy(),
-            Stream::Single(_) => Spent::Skip,
+            Stream::Named(_) => self.queue.options.exhausted_policy(),
+            Stream::Single(_) => Exhausted::Skip,
         };
-        let policy = match policy != Spent::Hold && step.has_all_dead_letters(&self.queue)? {
-            true => Spent::Hold,
+        let policy = match policy != Exhausted::Hold && step.has_all_dead_letters(&self.queue)? {
+            true => Exhausted::Hold,
             false => policy,
         };
-        if let (Spent::Hold, Stream::Single(_)) = (policy, &self.key.stream) {
+        if let (Exhausted::Hold, Stream::Single(_)) = (policy, &self.key.stream) {
             // Nobody could name its workflow to resume it, so it comes back by itself.
             let longest = Due::engine(step.now + self.queue.options.backoff.max);
             message.status = Status::Failed { due: Some(due.unwrap_or(longest)) };
             return self.restate(step, sequence, Some(before), &message);
         }
-        if policy == Spent::Hold {
+        if policy == Exhausted::Hold {
             message.status = Status::Failed { due: None };
             self.restate(step, sequence, Some(before), &message)?;
-            self.hold(step, HoldCause::Spent(sequence), reason)?;
+            self.hold(step, HoldCause::Exhausted(sequence), reason)?;
             return Ok(());
         }
         self.restate(step, sequence, Some(before), &message)?;
         self.dead_letter(step, sequence, MAX_DELIVERY_COUNT_EXCEEDED, reason)?;
-        if policy == Spent::Quarantine {
+        if policy == Exhausted::Quarantine {
             self.hold(step, HoldCause::Quarantine(sequence), reason)?;
         }
         Ok(())
@@ -308,7 +308,7 @@ impl Workflow {
         description: &str,
     ) -> Read<()> {
         self.dead_letter_quietly(step, sequence, reason, description)?;
-        if self.is_chained() && self.queue.options.spent_policy() == Spent::Hold {
+        if self.is_chained() && self.queue.options.exhausted_policy() == Exhausted::Hold {
             self.hold(step, HoldCause::Predecessor(sequence), reason)?;
         }
         Ok(())
@@ -372,7 +372,7 @@ impl Workflow {
             Expired::DeadLetter => self.dead_letter(step, sequence, TTL_EXPIRED, "its time to live is over"),
             Expired::Drop => {
                 self.end(step, sequence, message, Settled::Expired)?;
-                if self.is_chained() && self.queue.options.spent_policy() == Spent::Hold {
+                if self.is_chained() && self.queue.options.exhausted_policy() == Exhausted::Hold {
                     self.hold(step, HoldCause::Predecessor(sequence), TTL_EXPIRED)?;
                 }
                 Ok(())

@@ -34,7 +34,7 @@ use crate::limits;
 
 impl Step<'_> {
     /// Hands out the heads of up to `max` ready workflows, and hides each for a while.
-    pub(crate) fn hide_next(
+    pub(crate) fn receive_hidden(
         &mut self,
         name: &QueueName,
         max: usize,

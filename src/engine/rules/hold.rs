@@ -38,7 +38,7 @@ impl Workflow {
         let is_handled = holds.has(HoldKind::Quarantine) || holds.has(HoldKind::Redriving);
         match head {
             Some((_, sequence, head)) if !is_handled && head.status == (Status::Failed { due: None }) => {
-                self.hold(step, HoldCause::Spent(*sequence), "it failed as often as it may")
+                self.hold(step, HoldCause::Exhausted(*sequence), "it failed as often as it may")
             }
             _ => Ok(()),
         }

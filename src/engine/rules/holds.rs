@@ -14,7 +14,7 @@ pub enum HoldCause {
     /// An operator asked for it.
     Operator,
     /// The message at its head is spent.
-    Spent(SequenceNumber),
+    Exhausted(SequenceNumber),
     /// A missing predecessor has not come in time.
     Gap,
     /// A predecessor in an after-ordered workflow ended without being completed.
@@ -30,7 +30,7 @@ impl HoldCause {
     pub fn kind(&self) -> HoldKind {
         match self {
             HoldCause::Operator => HoldKind::Operator,
-            HoldCause::Spent(_) => HoldKind::Exhausted,
+            HoldCause::Exhausted(_) => HoldKind::Exhausted,
             HoldCause::Gap => HoldKind::Gap,
             HoldCause::Predecessor(_) => HoldKind::Predecessor,
             HoldCause::Quarantine(_) => HoldKind::Quarantine,
@@ -79,7 +79,7 @@ impl Holds {
     /// The exhausted message for which the workflow is held.
     pub(crate) fn exhausted(&self) -> Option<SequenceNumber> {
         self.0.iter().find_map(|hold| match hold.cause {
-            HoldCause::Spent(sequence) => Some(sequence),
+            HoldCause::Exhausted(sequence) => Some(sequence),
             _ => None,
         })
     }

@@ -240,7 +240,7 @@ fn bucket_of<'a>(counts: &'a mut Counts, status: &Status, early: bool) -> &'a mu
         Status::Ready => &mut counts.ready,
         Status::Scheduled { .. } => &mut counts.scheduled,
         Status::Failed { due: Some(_) } => &mut counts.failed,
-        Status::Failed { due: None } => &mut counts.spent,
+        Status::Failed { due: None } => &mut counts.exhausted,
         Status::Asked { .. } => &mut counts.asked,
         Status::Locked { .. } => &mut counts.locked,
         Status::DeadLettered(_) => &mut counts.dead_lettered,

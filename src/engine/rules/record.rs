@@ -82,7 +82,7 @@ pub struct Counts {
     /// Deferred: waiting for the retry after a failure.
     pub failed: u64,
     /// Deferred: failed as often as allowed, at the head of a held workflow, without a reminder.
-    pub spent: u64,
+    pub exhausted: u64,
     /// Deferred: set aside by the consumer.
     pub asked: u64,
     /// Waiting for their scheduled instant.
@@ -108,7 +108,7 @@ impl Counts {
             + self.locked
             + self.early
             + self.failed
-            + self.spent
+            + self.exhausted
             + self.asked
             + self.scheduled
             + self.dead_lettered

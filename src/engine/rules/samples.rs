@@ -405,7 +405,7 @@ fn queue_record(id: QueueId) -> QueueRecord {
 }
 
 fn workflow_record() -> WorkflowRecord {
-    let hold = Hold { cause: HoldCause::Spent(number(1)), since: at(1), reason: "r".to_owned() };
+    let hold = Hold { cause: HoldCause::Exhausted(number(1)), since: at(1), reason: "r".to_owned() };
     WorkflowRecord {
         cursor: 300,
         through: 301,

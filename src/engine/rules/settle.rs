@@ -41,8 +41,8 @@ use crate::header::properties_len;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
+use crate::queue::Exhausted;
 use crate::queue::Order;
-use crate::queue::Spent;
 use crate::token::LockToken;
 
 impl Step<'_> {
@@ -408,7 +408,7 @@ impl Workflow {
         let options = &self.queue.options;
         step.locks.get(token).is_some_and(|lock| lock.is_apart)
             && options.order == Order::Arrival
-            && options.spent_policy() == Spent::Skip
+            && options.exhausted_policy() == Exhausted::Skip
             && !options.hold_on_defer
     }
 

@@ -16,7 +16,7 @@ impl World {
         self.tell(|| "the process is lost".to_owned());
         if let Some(stored) = &mut self.stored {
             stored.compare(&self.plain)?;
-            let keeps_unsynced = self.crowd.random.chance(50);
+            let keeps_unsynced = self.clients.random.chance(50);
             stored.reopen(keeps_unsynced);
         }
         self.begin_again(Vec::new())
@@ -35,12 +35,12 @@ impl World {
         let (kept, before) = (self.plain.kept(), self.plain.now);
         let played = self.plain.play(self.clock.at, &questions);
         let is_there = match &mut self.stored {
-            None => self.crowd.random.chance(50),
+            None => self.clients.random.chance(50),
             Some(stored) => {
-                let ops = self.crowd.random.below(OPS);
+                let ops = self.clients.random.below(OPS);
                 stored.cut_after(usize::try_from(ops).expect("a small number"));
                 stored.play(self.clock.at, 0, &questions, ops.is_multiple_of(2));
-                let position = stored.reopen(self.crowd.random.chance(50));
+                let position = stored.reopen(self.clients.random.chance(50));
                 let is_one_of_both = [kept.position, self.plain.position].contains(&position);
                 let both = (kept.position, self.plain.position);
                 expect(is_one_of_both, || format!("I13 {position} is there, and should be one of {both:?}"))?;
@@ -48,7 +48,7 @@ impl World {
             }
         };
         if is_there {
-            self.hear(&questions, played, false)?;
+            self.record(&questions, played, false)?;
             self.shown.add(self.clock.at);
             self.look(before)?;
             self.tell(|| "the process is lost before it could answer that".to_owned());
@@ -67,7 +67,7 @@ impl World {
         self.given_back.clear();
         self.ledger.lose(|_| true);
         let (closed, left) = (self.clock.at.wall, self.plain.stamped);
-        self.clock.pass_closed(&mut self.crowd.random);
+        self.clock.pass_closed(&mut self.clients.random);
         self.tell(|| format!("it is gone for a while: {closed}"));
         if let Some(stored) = &mut self.stored {
             stored.compare_disk(&self.plain)?;
@@ -84,10 +84,10 @@ impl World {
         self.reference.restart(self.plain.now);
         played.cleared.iter().try_for_each(|cleared| self.reference.clear_up(cleared))?;
         for event in &played.events {
-            self.ledger.told.hear(event);
-            self.hear_event(event);
+            self.ledger.event_listener.record(event);
+            self.record_event(event);
         }
-        self.crowd.hear_of_crash(unanswered, self.epoch);
+        self.clients.record_of_crash(unanswered, self.epoch);
         if let Some(stored) = &mut self.stored {
             stored.compare(&self.plain)?;
         }

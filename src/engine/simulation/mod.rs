@@ -3,7 +3,7 @@
 
 mod client;
 mod clock;
-mod diligence;
+mod drain;
 mod invariants;
 mod ledger;
 mod loss;

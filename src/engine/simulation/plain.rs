@@ -10,10 +10,10 @@ use crate::engine::clocks::Reading;
 use crate::engine::crash::rows::Rows;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::Intake;
-use crate::engine::inbox::Parcel;
-use crate::engine::inbox::Posted;
+use crate::engine::inbox::QueuedRequest;
 use crate::engine::inbox::Request;
-use crate::engine::inbox::Unsealed;
+use crate::engine::inbox::UncommittedAnswer;
+use crate::engine::inbox::UndeliveredAnswer;
 use crate::engine::inbox::inbox;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
@@ -50,7 +50,7 @@ struct Waiting {
     number: u64,
     queue: Option<QueueName>,
     is_gone: bool,
-    answer: oneshot::Receiver<Result<Parcel, Unavailable>>,
+    answer: oneshot::Receiver<Result<UndeliveredAnswer, Unavailable>>,
 }
 
 /// What a turn led to.
@@ -226,34 +226,34 @@ impl Plain {
             self.stamped = self.clocks.stamp();
             self.position += 1;
         }
-        self.let_out(applied, played);
+        self.publish(applied, played);
     }
 
     fn expire_waiters(&mut self, at: Reading, played: &mut Played) {
         for waiter in self.wakeups.take_expired(at.elapsed) {
-            let parcel = Applied::nothing_for(&waiter.command).seal(&self.inbox);
-            let _ = waiter.slot.send(Ok(parcel));
-            self.hear(played);
+            let undelivered = Applied::nothing_for(&waiter.command).seal(&self.inbox);
+            let _ = waiter.slot.send(Ok(undelivered));
+            self.record(played);
         }
     }
 
     /// Lets the answers out one by one, so that their order is known.
-    fn let_out(&mut self, applied: Applied, played: &mut Played) {
+    fn publish(&mut self, applied: Applied, played: &mut Played) {
         for (slot, unsealed) in applied.answers {
             let _ = slot.send(Ok(unsealed.seal(&self.inbox)));
-            self.hear(played);
+            self.record(played);
         }
         played.events.extend(applied.events);
     }
 
-    fn hear(&mut self, played: &mut Played) {
+    fn record(&mut self, played: &mut Played) {
         for at in 0..self.waiting.len() {
-            if let Ok(parcel) = self.waiting[at].answer.try_recv() {
+            if let Ok(undelivered) = self.waiting[at].answer.try_recv() {
                 let Waiting { number, queue, is_gone, .. } = self.waiting.remove(at);
-                let reply = parcel.expect("plain rows never fail").open();
+                let reply = undelivered.expect("plain rows never fail").open();
                 if is_gone {
                     // The answer is on its way to somebody who is not there any more.
-                    drop(Unsealed { reply: reply.clone(), queue }.seal(&self.inbox));
+                    drop(UncommittedAnswer { reply: reply.clone(), queue }.seal(&self.inbox));
                 }
                 played.answers.push((number, reply));
                 return;
@@ -296,7 +296,7 @@ impl Plain {
     }
 }
 
-fn given_back(posted: Posted) -> Option<Command> {
+fn given_back(posted: QueuedRequest) -> Option<Command> {
     match posted.request {
         Request::GiveBack(command) => Some(command),
         _ => None,

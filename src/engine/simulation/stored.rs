@@ -16,8 +16,8 @@ use crate::engine::crash::image::Image;
 use crate::engine::crash::play;
 use crate::engine::crash::play::Model;
 use crate::engine::crash::setting::Setting;
-use crate::engine::inbox::Parcel;
 use crate::engine::inbox::Request;
+use crate::engine::inbox::UndeliveredAnswer;
 use crate::engine::open::Engine;
 use crate::engine::open::begin;
 use crate::engine::rules::command::Command;
@@ -68,7 +68,7 @@ pub(crate) struct Stored {
     clock: Shown,
     disk: Disk,
     setting: Setting,
-    waiting: BTreeMap<u64, oneshot::Receiver<Result<Parcel, Unavailable>>>,
+    waiting: BTreeMap<u64, oneshot::Receiver<Result<UndeliveredAnswer, Unavailable>>>,
     /// What was answered and not compared yet.
     answers: Answers,
     /// What should be answered.
@@ -109,7 +109,7 @@ impl Stored {
         }
         is_done &= self.writer.serve(asked, Vec::new(), Vec::new()).is_ok();
         while self.writer.intake.take().is_some() {}
-        self.hear();
+        self.record();
         is_done
     }
 
@@ -141,12 +141,12 @@ impl Stored {
         Asked { command: question.command.clone(), slot: Some(slot), wait: question.wait }
     }
 
-    fn hear(&mut self) {
+    fn record(&mut self) {
         let mut heard = Vec::new();
         for (number, answer) in &mut self.waiting {
             match answer.try_recv() {
-                Ok(Ok(parcel)) => {
-                    self.answers.insert(*number, format!("{:?}", parcel.open()));
+                Ok(Ok(undelivered)) => {
+                    self.answers.insert(*number, format!("{:?}", undelivered.open()));
                     heard.push(*number);
                 }
                 Ok(Err(_)) => heard.push(*number),
@@ -167,7 +167,7 @@ impl Stored {
 
     /// What was answered although it is not on disk. That nothing was found may be said at any time.
     pub(crate) fn answered_rashly(&mut self) -> Option<(u64, String)> {
-        self.hear();
+        self.record();
         self.answers.retain(|_, answer| answer != "Receive(Ok([]))" && answer != "Take(Ok(None))");
         self.answers.pop_first()
     }
@@ -177,7 +177,7 @@ impl Stored {
         while !self.writer.commits.is_idle() {
             std::thread::yield_now();
         }
-        self.hear();
+        self.record();
     }
 
     /// Its answers are those of the plain engine, and its time.

@@ -13,7 +13,7 @@ use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Reminder;
-use crate::engine::simulation::client::crowd::Crowd;
+use crate::engine::simulation::client::clients::Clients;
 use crate::engine::simulation::clock::Clock;
 use crate::engine::simulation::clock::Shown;
 use crate::engine::simulation::invariants;
@@ -36,7 +36,7 @@ const THOROUGH_EVERY: usize = 20;
 
 /// One simulation.
 pub(crate) struct World {
-    pub(crate) crowd: Crowd,
+    pub(crate) clients: Clients,
     pub(crate) clock: Clock,
     pub(crate) plain: Plain,
     /// The same on a disk, in some simulations.
@@ -66,10 +66,10 @@ impl World {
         let clock = Clock::new();
         let at = clock.at;
         let stored = is_stored.then(|| Stored::new(seed, at));
-        let crowd = Crowd::new(seed);
-        let reference = Reference { is_blind: crowd.is_bulky, ..Reference::default() };
+        let clients = Clients::new(seed);
+        let reference = Reference { is_blind: clients.is_bulky, ..Reference::default() };
         World {
-            crowd,
+            clients,
             clock,
             plain: Plain::new(at),
             stored,
@@ -89,12 +89,12 @@ impl World {
 
     /// Plays all steps, and looks after each of them.
     pub(crate) fn run(&mut self) -> Finding {
-        let queues = self.crowd.open();
+        let queues = self.clients.open();
         self.ask_all(queues)?;
         for step in 1..=STEPS {
             self.step = step;
             self.advance();
-            match self.crowd.random.below(1000) {
+            match self.clients.random.below(1000) {
                 0..6 => self.lose_process()?,
                 6..12 => self.lose_process_in_a_turn()?,
                 _ => {
@@ -127,14 +127,14 @@ impl World {
     }
 
     pub(crate) fn questions(&mut self) -> Vec<Question> {
-        let count = self.crowd.random.pick(&[1, 1, 1, 1, 2, 3]);
+        let count = self.clients.random.pick(&[1, 1, 1, 1, 2, 3]);
         let mut questions: Vec<Question> = Vec::new();
         for command in std::mem::take(&mut self.given_back) {
             questions.push(self.question(command));
         }
         for _ in 0..count {
             self.next_number += 1;
-            questions.push(self.crowd.ask(
+            questions.push(self.clients.ask(
                 self.next_number,
                 &self.plain.rows,
                 &self.ledger,
@@ -152,8 +152,8 @@ impl World {
         let by_wall = reminders.range(of_wall..).take(2).map(|(_, reminder)| reminder.due);
         let reminders = reminders.values().take(4).map(|reminder| reminder.due).chain(by_wall);
         let due: Vec<Due> = lock.into_iter().chain(lock).chain(reminders).collect();
-        self.clock.advance(&mut self.crowd.random, self.plain.now, &due);
-        let leaves = self.crowd.random.chance(1);
+        self.clock.advance(&mut self.clients.random, self.plain.now, &due);
+        let leaves = self.clients.random.chance(1);
         let first = self.plain.waiting().next().filter(|_| leaves);
         if let Some(number) = first {
             self.plain.walk_away(number);
@@ -169,7 +169,7 @@ impl World {
         self.shown.add(self.clock.at);
         let played = self.plain.play(self.clock.at, &questions);
         if let Some(stored) = &mut self.stored {
-            let more = self.crowd.random.chance(20);
+            let more = self.clients.random.chance(20);
             stored.expect(&played);
             let is_done = stored.play(self.clock.at, played.turns_before, &questions, more);
             expect(is_done, || "the disk is healthy, and the engine stopped".to_owned())?;
@@ -179,11 +179,11 @@ impl World {
                 stored.compare(&self.plain)?;
             }
         }
-        self.hear(&questions, played, true)?;
+        self.record(&questions, played, true)?;
         self.look(before)
     }
 
-    pub(crate) fn hear(&mut self, questions: &[Question], played: Played, is_answered: bool) -> Finding {
+    pub(crate) fn record(&mut self, questions: &[Question], played: Played, is_answered: bool) -> Finding {
         self.ledger.advance(self.plain.now);
         self.reference.advance(self.plain.now, played.turns_before > 0);
         played.cleared.iter().try_for_each(|cleared| self.reference.clear_up(cleared))?;
@@ -197,9 +197,9 @@ impl World {
             questions.iter().any(|question| deletes(question) && question.number.is_some_and(is_done))
         };
         for event in &played.events {
-            self.ledger.told.hear(event);
+            self.ledger.event_listener.record(event);
             if event.kind != EventKind::QueueDeleted || !is_deleted(&event.queue) {
-                self.hear_event(event);
+                self.record_event(event);
             }
         }
         for question in questions {
@@ -213,15 +213,15 @@ impl World {
         for (number, reply) in &played.answers {
             self.tell(|| format!("  {number} is answered {reply:?}"));
             let command = self.asked.remove(number).expect("only what was asked is answered");
-            self.ledger.hear_on_record(&command, reply);
+            self.ledger.record_on_record(&command, reply);
             let command = command.asked();
-            self.ledger.hear(command, reply);
+            self.ledger.record(command, reply);
             let is_new = questions.iter().any(|question| question.number == Some(*number));
             if is_new || !is_nothing(reply) {
-                self.reference.hear(command, reply)?;
+                self.reference.record(command, reply)?;
             }
             if is_answered && !is_gone(*number) {
-                self.crowd.hear(command, reply);
+                self.clients.record(command, reply);
             }
         }
         if let ([question], [(_, Reply::Purge(Ok(purged)))]) = (questions, played.answers.as_slice()) {
@@ -231,8 +231,8 @@ impl World {
         self.reference.check_waiting(self.asked.values())
     }
 
-    pub(crate) fn hear_event(&mut self, event: &Event) {
-        self.ledger.hear_event(event);
+    pub(crate) fn record_event(&mut self, event: &Event) {
+        self.ledger.record_event(event);
         if event.kind == EventKind::QueueDeleted {
             self.reference.delete(&event.queue);
         }

@@ -12,16 +12,16 @@ use redb::ReadableTableMetadata;
 use serde::de::DeserializeOwned;
 
 use crate::engine::store::caught::guarded;
+use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
+use crate::engine::store::checksum::damaged;
+use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::codec;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::key::prefix_end;
+use crate::engine::store::memtable::Row;
 use crate::engine::store::schema::Definition;
-use crate::engine::store::schema::SHELVES;
+use crate::engine::store::schema::MEMTABLES;
 use crate::engine::store::schema::Table;
-use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
-use crate::engine::store::seal::damaged;
-use crate::engine::store::seal::unseal;
-use crate::engine::store::shelf::Row;
 use crate::error::Fault;
 
 type OpenTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
@@ -35,12 +35,12 @@ pub(crate) type RawRow<T> = (Vec<u8>, <T as Table>::Value);
 pub(crate) struct Base<'d> {
     database: &'d Database,
     transaction: OnceCell<ReadTransaction>,
-    tables: [OnceCell<OpenTable>; SHELVES],
+    tables: [OnceCell<OpenTable>; MEMTABLES],
 }
 
 impl<'d> Base<'d> {
     pub(crate) fn new(database: &'d Database) -> Base<'d> {
-        Base { database, transaction: OnceCell::new(), tables: [const { OnceCell::new() }; SHELVES] }
+        Base { database, transaction: OnceCell::new(), tables: [const { OnceCell::new() }; MEMTABLES] }
     }
 
     fn transaction(&self) -> Result<&ReadTransaction, Fault> {
@@ -67,7 +67,7 @@ impl<'d> Base<'d> {
 
     pub(crate) fn get<T: Table>(&self, key: &[u8]) -> Result<Option<T::Value>, Fault> {
         sensibly::<T, _>(|| match self.table::<T>()?.get(key).map_err(store_fault)? {
-            Some(sealed) => record(&T::DEFINITION, key, sealed.value()).map(Some),
+            Some(checksummed) => record(&T::DEFINITION, key, checksummed.value()).map(Some),
             None => Ok(None),
         })
     }
@@ -77,8 +77,8 @@ impl<'d> Base<'d> {
     pub(crate) fn all_rows<T: Table>(&self) -> Result<Vec<RawRow<T>>, Fault> {
         let mut rows = Vec::new();
         for row in redb::ReadableTable::iter(self.table::<T>()?).map_err(store_fault)? {
-            let (key, sealed) = row.map_err(store_fault)?;
-            rows.push((key.value().to_vec(), record(&T::DEFINITION, key.value(), sealed.value())?));
+            let (key, checksummed) = row.map_err(store_fault)?;
+            rows.push((key.value().to_vec(), record(&T::DEFINITION, key.value(), checksummed.value())?));
         }
         Ok(rows)
     }
@@ -98,8 +98,8 @@ impl<'d> Base<'d> {
             let rows = self.range::<T>(prefix, from)?.take(limit);
             rows.map(|row| {
                 note_row();
-                let (key, sealed) = row.map_err(store_fault)?;
-                let value = record(&T::DEFINITION, key.value(), sealed.value())?;
+                let (key, checksummed) = row.map_err(store_fault)?;
+                let value = record(&T::DEFINITION, key.value(), checksummed.value())?;
                 Ok((rest_of::<T>(key.value())?, value))
             })
             .collect()
@@ -193,8 +193,12 @@ fn rest_of<T: Table>(key: &[u8]) -> Result<T::Key, Fault> {
 }
 
 /// A sealed row's record.
-pub(crate) fn record<V: DeserializeOwned>(table: &Definition, key: &[u8], sealed: &[u8]) -> Result<V, Fault> {
-    let payload = unseal(table, key, sealed)?;
+pub(crate) fn record<V: DeserializeOwned>(
+    table: &Definition,
+    key: &[u8],
+    checksummed: &[u8],
+) -> Result<V, Fault> {
+    let payload = verify_checksum(table, key, checksummed)?;
     codec::decode(payload).ok_or_else(|| damaged(table, "a record makes no sense"))
 }
 

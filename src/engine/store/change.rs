@@ -3,13 +3,13 @@
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::base::Base;
 use crate::engine::store::key::KeyPart;
+use crate::engine::store::memtable::Group;
+use crate::engine::store::memtable::Memtable;
+use crate::engine::store::memtable::Place;
+use crate::engine::store::memtable::Slot;
+use crate::engine::store::memtable::Stamp;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::schema::Table;
-use crate::engine::store::shelf::Group;
-use crate::engine::store::shelf::Place;
-use crate::engine::store::shelf::Shelf;
-use crate::engine::store::shelf::Slot;
-use crate::engine::store::shelf::Stamp;
 use crate::engine::store::written::Now;
 use crate::engine::store::written::Rows;
 use crate::engine::store::written::weight_of;
@@ -39,7 +39,7 @@ impl<T: Table> Touched<T> {
     }
 
     /// Notes that the next turn fills a new generation.
-    pub(crate) fn seal(&mut self, position: u64) {
+    pub(crate) fn checksum(&mut self, position: u64) {
         self.filling_from = position + 1;
     }
 
@@ -88,7 +88,7 @@ impl<T: Table> Touched<T> {
     }
 }
 
-impl<T: Table> Shelf<T> {
+impl<T: Table> Memtable<T> {
     /// Puts or deletes a row.
     pub(crate) fn set(
         &mut self,
@@ -98,7 +98,7 @@ impl<T: Table> Shelf<T> {
         value: Option<T::Value>,
     ) -> Result<(), Fault> {
         let known = || self.groups.get(prefix).is_some_and(|group| group.shadows(&key));
-        let based = self.folded.any() && !known() && self.folded.shadow(base, prefix, &key)?;
+        let based = self.flushed.any() && !known() && self.flushed.shadow(base, prefix, &key)?;
         self.place(prefix, key, value, based);
         Ok(())
     }
@@ -123,7 +123,7 @@ impl<T: Table> Shelf<T> {
     /// Forgets every row of a queue.
     pub(crate) fn forget_queue(&mut self, queue: QueueId) {
         self.groups.retain(|prefix, _| prefix.of_queue() != Some(queue));
-        self.folded.retain(|prefix| prefix.of_queue() != Some(queue));
+        self.flushed.retain(|prefix| prefix.of_queue() != Some(queue));
         self.touched.forget_queue(queue);
     }
 

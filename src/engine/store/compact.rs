@@ -9,11 +9,11 @@ use crate::engine::rules::change::Change;
 use crate::engine::rules::records::Records;
 use crate::engine::store::base::store_fault;
 use crate::engine::store::caught::guarded;
+use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
+use crate::engine::store::checksum::damaged;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::open::StoreOptions;
 use crate::engine::store::schema::JOURNAL;
-use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
-use crate::engine::store::seal::damaged;
 use crate::engine::store::store::Store;
 use crate::engine::store::window::Window;
 use crate::error::Fault;
@@ -74,7 +74,7 @@ fn one_generation(options: StoreOptions) -> StoreOptions {
 
 impl Store {
     /// Folds all that is in the journal, which is one generation: what was purged meanwhile would stay in it.
-    fn fold_all(&mut self) -> Result<(), Fault> {
+    fn flush_all(&mut self) -> Result<(), Fault> {
         // The next commit seals it.
         self.window = Window::new(1, 0);
         let ((), job) = self.prepare(|turn| {
@@ -88,7 +88,7 @@ impl Store {
 
     /// Folds its journal, moves pages to the front of the file until none can be moved, and closes it.
     pub(crate) fn compact(mut self) -> Result<(), Fault> {
-        self.fold_all()?;
+        self.flush_all()?;
         let Store { database, watch, _lock: lock, .. } = self;
         let mut database = Arc::into_inner(database).expect("nobody else has this store");
         while database.compact().map_err(fault_of_compaction)? {}

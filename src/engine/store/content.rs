@@ -7,16 +7,16 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::engine::store::base::Base;
 use crate::engine::store::codec;
 use crate::engine::store::key::key_of;
+use crate::engine::store::memtable::Memtable;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::schema::Table;
-use crate::engine::store::shelf::Shelf;
 use crate::engine::store::store::Store;
 use crate::error::Fault;
 
 /// Rows by key, without their seals.
 pub(crate) type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 
-impl<T: Table> Shelf<T> {
+impl<T: Table> Memtable<T> {
     /// Every row of the table: the folded ones, and over them those of the window.
     pub(crate) fn all_rows(&self, base: &Base<'_>) -> Result<Content, Fault> {
         let mut rows = Content::new();
@@ -40,8 +40,8 @@ impl Store {
     pub(crate) fn content_hash(&mut self) -> Result<u64, Fault> {
         let mut hasher = Xxh3::new();
         let base = Base::new(&self.database);
-        for shelf in self.shelves.each() {
-            for (key, value) in shelf.content(&base)? {
+        for memtable in self.memtables.each() {
+            for (key, value) in memtable.content(&base)? {
                 hasher.update(&(key.len() as u64).to_le_bytes());
                 hasher.update(&key);
                 hasher.update(&value);

@@ -76,13 +76,13 @@ fn damage_of(header: &[u8], len: u64) -> Option<String> {
             return Some(format!("it ends after {len} bytes; by its header it has {expected}"));
         }
     }
-    let broken: Vec<_> = SLOTS.into_iter().filter(|slot| !is_sealed(&header[slot.clone()])).collect();
+    let broken: Vec<_> = SLOTS.into_iter().filter(|slot| !is_checksummed(&header[slot.clone()])).collect();
     let slot = broken.first()?;
     let (first, last) = (slot.start, slot.end - 1);
     Some(format!("bytes {first} to {last} of its header: the checksum of a commit does not fit"))
 }
 
-fn is_sealed(slot: &[u8]) -> bool {
+fn is_checksummed(slot: &[u8]) -> bool {
     let (content, checksum) = slot.split_at(slot.len() - CHECKSUM_LEN);
     xxh3_128(content).to_le_bytes() == checksum
 }

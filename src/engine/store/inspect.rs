@@ -16,7 +16,9 @@ use redb::backends::FileBackend;
 
 use crate::engine::store::base::store_fault;
 use crate::engine::store::caught::guarded;
-use crate::engine::store::gate::Gate;
+use crate::engine::store::checksum::LAST_COMMIT_LEADS_ASTRAY;
+use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
+use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::job::begin;
 use crate::engine::store::lock_file::check_is_file;
 use crate::engine::store::lock_file::fault_of;
@@ -30,10 +32,8 @@ use crate::engine::store::recognize::damaged_file;
 use crate::engine::store::recognize::refusal;
 use crate::engine::store::schema;
 use crate::engine::store::schema::Definition;
-use crate::engine::store::seal::LAST_COMMIT_LEADS_ASTRAY;
-use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
-use crate::engine::store::seal::unseal;
 use crate::engine::store::upgrade::bring_up_to_date;
+use crate::engine::store::write_barrier::Gate;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::limits;
@@ -55,10 +55,10 @@ impl Inspection {
         check_is_file(path)?;
         let mut file = File::open(path).map_err(|error| fault_of(path, &error))?;
         check_magic(path, &mut file)?;
-        let gate = Gate::for_looking(FileBackend::new(file).map_err(store_fault)?);
+        let write_barrier = Gate::for_looking(FileBackend::new(file).map_err(store_fault)?);
         let mut builder = Database::builder();
         builder.set_cache_size(limits::STORE_CACHE_BYTES);
-        let database = match guarded(|| builder.create_with_backend(gate)) {
+        let database = match guarded(|| builder.create_with_backend(write_barrier)) {
             Ok(Ok(database)) => database,
             Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => return Err(held_by_another(path)),
             Ok(Err(error)) => return Err(refusal(path, error)),
@@ -158,7 +158,7 @@ fn read_table(transaction: &ReadTransaction, definition: &Definition) -> Result<
     for row in table.iter().map_err(store_fault)? {
         let (key, value) = row.map_err(store_fault)?;
         if definition.name() != schema::JOURNAL.name() {
-            unseal(definition, key.value(), value.value())?;
+            verify_checksum(definition, key.value(), value.value())?;
         }
     }
     Ok(())

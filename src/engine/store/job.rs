@@ -15,6 +15,8 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Tally;
 use crate::engine::store::base::store_fault;
 use crate::engine::store::caught::guarded;
+use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
+use crate::engine::store::checksum::damaged;
 use crate::engine::store::journal;
 use crate::engine::store::journal::Header;
 use crate::engine::store::journal::RowWriter;
@@ -23,8 +25,6 @@ use crate::engine::store::meta::QueueChange;
 use crate::engine::store::open::StoreOptions;
 use crate::engine::store::room::Room;
 use crate::engine::store::schema::JOURNAL;
-use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
-use crate::engine::store::seal::damaged;
 use crate::engine::store::snapshot::Snapshot;
 use crate::engine::store::stamp::WallRecord;
 use crate::engine::store::watch::Watch;
@@ -45,7 +45,7 @@ pub(crate) struct Job {
     pub(crate) changed: Vec<Box<dyn Written>>,
     pub(crate) queue_changes: Vec<QueueChange>,
     /// The rows that this commit folds.
-    pub(crate) folded: Vec<Box<dyn Written>>,
+    pub(crate) flushed: Vec<Box<dyn Written>>,
     /// The end of a generation all of whose rows are folded with this commit, and what was counted at it.
     pub(crate) ended: Option<(u64, Counted)>,
     /// What was promised of the disk to the commands of the turn.
@@ -69,17 +69,17 @@ impl Job {
         row.finish()
     }
 
-    fn write(&self, transaction: &WriteTransaction, row: &[u8], seal: u64) -> Result<(), Fault> {
+    fn write(&self, transaction: &WriteTransaction, row: &[u8], checksum: u64) -> Result<(), Fault> {
         for change in &self.queue_changes {
             change.write(transaction)?;
         }
         journal::append(transaction, self.position, row)?;
-        for rows in &self.folded {
-            rows.fold(transaction)?;
+        for rows in &self.flushed {
+            rows.flush(transaction)?;
         }
         if let Some((upto, counted)) = &self.ended {
             journal::drop_through(transaction, *upto)?;
-            counted.save(transaction, seal)?;
+            counted.save(transaction, checksum)?;
         }
         Ok(())
     }
@@ -91,7 +91,7 @@ pub(crate) struct Committer {
     database: Arc<Database>,
     options: StoreOptions,
     /// The seal of the last journal row.
-    seal: Arc<AtomicU64>,
+    checksum: Arc<AtomicU64>,
     watch: Option<Arc<Watch>>,
     room: Option<Room>,
 }
@@ -100,11 +100,11 @@ impl Committer {
     pub(crate) fn new(
         database: Arc<Database>,
         options: StoreOptions,
-        seal: Arc<AtomicU64>,
+        checksum: Arc<AtomicU64>,
         watch: Option<Arc<Watch>>,
         room: Option<Room>,
     ) -> Committer {
-        Committer { database, options, seal, watch, room }
+        Committer { database, options, checksum, watch, room }
     }
 
     /// The state as it was last committed, to be copied while turns go on.
@@ -130,15 +130,15 @@ impl Committer {
     }
 
     fn write(&self, job: &Job) -> Result<(), Fault> {
-        let previous = self.seal.load(Ordering::Acquire);
-        let (row, seal) = guarded(|| job.journal_row(previous)).map_err(Fault::Defect)?;
+        let previous = self.checksum.load(Ordering::Acquire);
+        let (row, checksum) = guarded(|| job.journal_row(previous)).map_err(Fault::Defect)?;
         let committed = guarded(|| {
             let transaction = begin(&self.database, self.options)?;
-            job.write(&transaction, &row, seal)?;
+            job.write(&transaction, &row, checksum)?;
             transaction.commit().map_err(store_fault)
         });
         committed.unwrap_or_else(|_| Err(damaged(&JOURNAL, PAGES_MAKE_NO_SENSE)))?;
-        self.seal.store(seal, Ordering::Release);
+        self.checksum.store(checksum, Ordering::Release);
         Ok(())
     }
 }

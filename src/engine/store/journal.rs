@@ -19,10 +19,10 @@ use crate::engine::rules::record::Numbers;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Tally;
 use crate::engine::store::base::store_fault;
+use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::schema::JOURNAL;
-use crate::engine::store::seal::damaged;
 use crate::engine::store::stamp::WallRecord;
 use crate::error::Fault;
 
@@ -103,9 +103,9 @@ impl RowWriter {
     /// The sealed bytes, and the seal.
     pub(crate) fn finish(mut self) -> (Vec<u8>, u64) {
         self.bytes.push(END);
-        let seal = xxh3_64(&self.bytes);
-        self.bytes.extend_from_slice(&seal.to_le_bytes());
-        (self.bytes, seal)
+        let checksum = xxh3_64(&self.bytes);
+        self.bytes.extend_from_slice(&checksum.to_le_bytes());
+        (self.bytes, checksum)
     }
 }
 
@@ -116,19 +116,23 @@ pub(crate) struct RowReader<'a> {
 
 impl<'a> RowReader<'a> {
     /// Checks the seal, and reads the header. Returns the seal too.
-    pub(crate) fn open(sealed: &'a [u8]) -> Result<(Header, u64, RowReader<'a>), Fault> {
-        RowReader::open_as(sealed)
+    pub(crate) fn open(checksummed: &'a [u8]) -> Result<(Header, u64, RowReader<'a>), Fault> {
+        RowReader::open_as(checksummed)
     }
 
     /// The same of a row with another header.
-    pub(crate) fn open_as<H: DeserializeOwned>(sealed: &'a [u8]) -> Result<(H, u64, RowReader<'a>), Fault> {
-        let split = sealed.len().checked_sub(SEAL_LEN).and_then(|at| sealed.split_at_checked(at));
-        let Some((bytes, seal)) = split.filter(|(bytes, seal)| xxh3_64(bytes).to_le_bytes() == **seal) else {
+    pub(crate) fn open_as<H: DeserializeOwned>(
+        checksummed: &'a [u8],
+    ) -> Result<(H, u64, RowReader<'a>), Fault> {
+        let split = checksummed.len().checked_sub(SEAL_LEN).and_then(|at| checksummed.split_at_checked(at));
+        let Some((bytes, checksum)) =
+            split.filter(|(bytes, checksum)| xxh3_64(bytes).to_le_bytes() == **checksum)
+        else {
             return Err(damaged(&JOURNAL, "a checksum does not fit"));
         };
         let (header, rest) = codec::decode_first(bytes).ok_or_else(nonsense)?;
-        let seal = seal.try_into().map(u64::from_le_bytes).map_err(|_| nonsense())?;
-        Ok((header, seal, RowReader { rest }))
+        let checksum = checksum.try_into().map(u64::from_le_bytes).map_err(|_| nonsense())?;
+        Ok((header, checksum, RowReader { rest }))
     }
 
     /// The number of the next table; `None` at the end.

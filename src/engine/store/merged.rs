@@ -15,34 +15,34 @@ use redb::TableError;
 
 use crate::engine::store::base::record;
 use crate::engine::store::base::store_fault;
+use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::schema;
 use crate::engine::store::schema::Definition;
-use crate::engine::store::schema::SHELVES;
+use crate::engine::store::schema::MEMTABLES;
 use crate::engine::store::schema::Table;
-use crate::engine::store::seal::damaged;
 use crate::error::Fault;
 
 type Bytes = &'static [u8];
 
 /// What the journal says of each table: the last value of a key, or that it is deleted.
-pub(crate) type Overlay = [BTreeMap<Vec<u8>, Option<Vec<u8>>>; SHELVES];
+pub(crate) type Overlay = [BTreeMap<Vec<u8>, Option<Vec<u8>>>; MEMTABLES];
 
 /// A row in its parts.
 pub(crate) type Entry<T> = (<T as Table>::Prefix, <T as Table>::Key, <T as Table>::Value);
 
 /// All tables.
 pub(crate) struct Merged<'o> {
-    tables: [Option<ReadOnlyTable<Bytes, Bytes>>; SHELVES],
+    tables: [Option<ReadOnlyTable<Bytes, Bytes>>; MEMTABLES],
     overlay: &'o Overlay,
 }
 
 impl<'o> Merged<'o> {
     pub(crate) fn new(transaction: &ReadTransaction, overlay: &'o Overlay) -> Result<Merged<'o>, Fault> {
-        let mut tables = [const { None }; SHELVES];
-        for (table, definition) in tables.iter_mut().zip(schema::SHELVED) {
+        let mut tables = [const { None }; MEMTABLES];
+        for (table, definition) in tables.iter_mut().zip(schema::MEMTABLE) {
             *table = open_table(transaction, definition)?;
         }
         Ok(Merged { tables, overlay })
@@ -56,19 +56,19 @@ impl<'o> Merged<'o> {
         }
         let Some(table) = &self.tables[usize::from(T::NUMBER)] else { return Ok(None) };
         match table.get(bytes.as_slice()).map_err(store_fault)? {
-            Some(sealed) => record(&T::DEFINITION, &bytes, sealed.value()).map(Some),
+            Some(checksummed) => record(&T::DEFINITION, &bytes, checksummed.value()).map(Some),
             None => Ok(None),
         }
     }
 
     /// Every row of a table, in the order of its keys.
     pub(crate) fn rows<T: Table>(&self) -> Result<MergedRows<'_, T>, Fault> {
-        let folded = match &self.tables[usize::from(T::NUMBER)] {
+        let flushed = match &self.tables[usize::from(T::NUMBER)] {
             Some(table) => Some(table.iter().map_err(store_fault)?.peekable()),
             None => None,
         };
         let window = self.overlay[usize::from(T::NUMBER)].iter().peekable();
-        Ok(MergedRows { folded, window, of: PhantomData })
+        Ok(MergedRows { flushed, window, of: PhantomData })
     }
 }
 
@@ -86,29 +86,29 @@ pub(crate) fn open_table(
 
 /// The rows of one table.
 pub(crate) struct MergedRows<'m, T> {
-    folded: Option<Peekable<Range<'m, Bytes, Bytes>>>,
+    flushed: Option<Peekable<Range<'m, Bytes, Bytes>>>,
     window: Peekable<btree_map::Iter<'m, Vec<u8>, Option<Vec<u8>>>>,
     of: PhantomData<T>,
 }
 
-type FoldedRow<'m> = (AccessGuard<'m, Bytes>, AccessGuard<'m, Bytes>);
+type FlushedRow<'m> = (AccessGuard<'m, Bytes>, AccessGuard<'m, Bytes>);
 
 impl<'m, T: Table> MergedRows<'m, T> {
     fn next_row(&mut self) -> Result<Option<Entry<T>>, Fault> {
         loop {
-            let folded = self.folded.as_mut().and_then(Peekable::peek);
-            let nearer = match (folded, self.window.peek()) {
+            let flushed = self.flushed.as_mut().and_then(Peekable::peek);
+            let nearer = match (flushed, self.window.peek()) {
                 (None, None) => return Ok(None),
                 (Some(Ok((key, _))), Some((own, _))) => key.value().cmp(own.as_slice()),
                 (Some(_), _) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
             };
-            let folded = if nearer.is_le() { self.next_folded()? } else { None };
+            let flushed = if nearer.is_le() { self.next_flushed()? } else { None };
             let own = if nearer.is_ge() { self.window.next() } else { None };
-            match (own, folded) {
+            match (own, flushed) {
                 (Some((key, Some(value))), _) => return entry::<T>(key, decoded::<T>(value)?).map(Some),
-                (None, Some((key, sealed))) => {
-                    let value = record(&T::DEFINITION, key.value(), sealed.value())?;
+                (None, Some((key, checksummed))) => {
+                    let value = record(&T::DEFINITION, key.value(), checksummed.value())?;
                     return entry::<T>(key.value(), value).map(Some);
                 }
                 // Deleted.
@@ -117,8 +117,8 @@ impl<'m, T: Table> MergedRows<'m, T> {
         }
     }
 
-    fn next_folded(&mut self) -> Result<Option<FoldedRow<'m>>, Fault> {
-        self.folded.as_mut().and_then(Iterator::next).transpose().map_err(store_fault)
+    fn next_flushed(&mut self) -> Result<Option<FlushedRow<'m>>, Fault> {
+        self.flushed.as_mut().and_then(Iterator::next).transpose().map_err(store_fault)
     }
 }
 

@@ -20,6 +20,8 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Tally;
 use crate::engine::store::base::record;
 use crate::engine::store::base::store_fault;
+use crate::engine::store::checksum::checksum;
+use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
 use crate::engine::store::key::name_key;
 use crate::engine::store::key::parts_of;
@@ -27,8 +29,6 @@ use crate::engine::store::key::prefix_end;
 use crate::engine::store::key::prefix_of;
 use crate::engine::store::schema;
 use crate::engine::store::schema::Definition;
-use crate::engine::store::seal::damaged;
-use crate::engine::store::seal::seal;
 use crate::engine::store::stamp::WallRecord;
 use crate::engine::store::standing::Standing;
 use crate::error::Fault;
@@ -118,10 +118,10 @@ pub(crate) struct Counted {
 
 impl Counted {
     /// Writes them, with the seal of that commit's journal row.
-    pub(crate) fn save(&self, transaction: &WriteTransaction, seal: u64) -> Result<(), Fault> {
+    pub(crate) fn save(&self, transaction: &WriteTransaction, checksum: u64) -> Result<(), Fault> {
         let mut meta = Sheet::open(transaction, schema::META)?;
         meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;
-        meta.put(&name_key(BATCH_ROW), &BatchRecord { hash: seal, ..self.batch })?;
+        meta.put(&name_key(BATCH_ROW), &BatchRecord { hash: checksum, ..self.batch })?;
         drop(meta);
         let mut tallies = Sheet::open(transaction, schema::TALLIES)?;
         for (queue, tally) in &self.tallies {
@@ -148,7 +148,7 @@ impl QueueChange {
                 // A reminder is dropped when it is due, and what operators did stays.
                 let is_of_queue =
                     |table: &Definition| OF_NO_QUEUE.iter().all(|other| other.name() != table.name());
-                let of_queue = schema::SHELVED.into_iter().filter(is_of_queue);
+                let of_queue = schema::MEMTABLE.into_iter().filter(is_of_queue);
                 for definition in of_queue.chain([schema::QUEUES, schema::TALLIES]) {
                     Sheet::open(transaction, definition)?.delete_prefix(&prefix_of(queue))?;
                 }
@@ -174,7 +174,7 @@ impl<'t> Sheet<'t> {
 
     pub(crate) fn get<V: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<V>, Fault> {
         match self.table.get(key).map_err(store_fault)? {
-            Some(sealed) => record(&self.definition, key, sealed.value()).map(Some),
+            Some(checksummed) => record(&self.definition, key, checksummed.value()).map(Some),
             None => Ok(None),
         }
     }
@@ -185,8 +185,8 @@ impl<'t> Sheet<'t> {
 
     /// Puts a record that is bytes already.
     pub(crate) fn put_payload(&mut self, key: &[u8], payload: Vec<u8>) -> Result<(), Fault> {
-        let sealed = seal(&self.definition, key, payload);
-        self.table.insert(key, sealed.as_slice()).map_err(store_fault)?;
+        let checksummed = checksum(&self.definition, key, payload);
+        self.table.insert(key, checksummed.as_slice()).map_err(store_fault)?;
         Ok(())
     }
 
@@ -198,8 +198,8 @@ impl<'t> Sheet<'t> {
     pub(crate) fn rows<V: DeserializeOwned>(&self) -> Result<Vec<(Vec<u8>, V)>, Fault> {
         let mut rows = Vec::new();
         for row in self.table.iter().map_err(store_fault)? {
-            let (key, sealed) = row.map_err(store_fault)?;
-            rows.push((key.value().to_vec(), record(&self.definition, key.value(), sealed.value())?));
+            let (key, checksummed) = row.map_err(store_fault)?;
+            rows.push((key.value().to_vec(), record(&self.definition, key.value(), checksummed.value())?));
         }
         Ok(rows)
     }

@@ -19,8 +19,9 @@ use crate::engine::store::ballast::Volume;
 use crate::engine::store::base::Base;
 use crate::engine::store::base::store_fault;
 use crate::engine::store::caught::guarded;
+use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
+use crate::engine::store::checksum::damaged;
 use crate::engine::store::create::create;
-use crate::engine::store::gate::Gate;
 use crate::engine::store::inspect::damaged_tables;
 use crate::engine::store::inspect::page_damage;
 use crate::engine::store::job::begin;
@@ -42,13 +43,12 @@ use crate::engine::store::recognize::foreign;
 use crate::engine::store::recognize::refusal;
 use crate::engine::store::room::Room;
 use crate::engine::store::schema;
-use crate::engine::store::schema::Shelves;
-use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
-use crate::engine::store::seal::damaged;
+use crate::engine::store::schema::Memtables;
 use crate::engine::store::store::Store;
 use crate::engine::store::upgrade::bring_up_to_date;
 use crate::engine::store::watch::Watch;
 use crate::engine::store::window::Window;
+use crate::engine::store::write_barrier::Gate;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::limits;
@@ -190,18 +190,18 @@ impl Store {
         drop(meta);
         let kept = Kept::load(&transaction)?;
         transaction.commit().map_err(store_fault)?;
-        let shelves = Shelves::new(&Base::new(&database))?;
+        let memtables = Memtables::new(&Base::new(&database))?;
         let window = Window::new(generation_bytes(options), options.generations);
         let database = Arc::new(database);
-        let seal = Arc::default();
+        let checksum = Arc::default();
         let mut store = Store {
             database,
             options,
             epoch,
-            shelves,
+            memtables,
             kept,
             window,
-            seal,
+            checksum,
             failed: None,
             watch: None,
             room: None,
@@ -253,13 +253,14 @@ fn open_file(
     check_magic(path, &mut file)?;
     let bytes = file.metadata().map_err(file_fault)?.len();
     let watch = Watch::begin(path, &file)?;
-    let gate = Gate::closed(FileBackend::new(file).map_err(store_fault)?, options.sync_delay, written, room);
+    let write_barrier =
+        Gate::closed(FileBackend::new(file).map_err(store_fault)?, options.sync_delay, written, room);
     // A repair has looked at every page already.
     let repaired = Arc::new(AtomicBool::new(false));
     let mut builder = builder(options);
     let note_repair = repaired.clone();
     builder.set_repair_callback(move |_| note_repair.store(true, Ordering::Relaxed));
-    let mut database = match builder.create_with_backend(gate.clone()) {
+    let mut database = match builder.create_with_backend(write_barrier.clone()) {
         Ok(database) => database,
         Err(error) => return Err(refusal(path, error)),
     };
@@ -267,9 +268,9 @@ fn open_file(
     let checks = bytes <= options.check_bytes_max && !repaired.load(Ordering::Relaxed);
     if checks && let Some(problem) = page_damage(&mut database)? {
         // Both hold the file.
-        drop((database, gate));
+        drop((database, write_barrier));
         return Err(damaged_file(path, &format!("{problem}{}", damaged_tables(path))));
     }
-    gate.open().map_err(file_fault)?;
+    write_barrier.open().map_err(file_fault)?;
     Ok((database, watch))
 }

@@ -13,13 +13,13 @@ use redb::TableError;
 
 use crate::engine::store::base::record;
 use crate::engine::store::base::store_fault;
+use crate::engine::store::checksum::LAST_COMMIT_LEADS_ASTRAY;
 use crate::engine::store::header::header_damage;
 use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::pages::with_place;
 use crate::engine::store::schema;
-use crate::engine::store::seal::LAST_COMMIT_LEADS_ASTRAY;
 use crate::error::OpenError;
 
 /// The bytes every redb file begins with.
@@ -44,10 +44,10 @@ pub(crate) fn check_format(path: &Path, database: &Database) -> Result<u32, Open
         Err(error) => return Err(foreign(path, error.to_string())),
     };
     let key = name_key(FORMAT_ROW);
-    let Some(sealed) = meta.get(key.as_slice()).map_err(store_fault)? else {
+    let Some(checksummed) = meta.get(key.as_slice()).map_err(store_fault)? else {
         return Err(foreign(path, "it has no format number".to_owned()));
     };
-    match record::<u32>(&schema::META, &key, sealed.value())? {
+    match record::<u32>(&schema::META, &key, checksummed.value())? {
         found @ schema::FORMAT_BEFORE_JOURNAL..=schema::FORMAT => Ok(found),
         found => Err(OpenError::Newer { path: path.to_owned(), found, known: schema::FORMAT }),
     }

@@ -31,10 +31,10 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+use crate::engine::store::checksum::damaged;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::schema;
 use crate::engine::store::schema::Table;
-use crate::engine::store::seal::damaged;
 use crate::engine::store::turn::Turn;
 use crate::error::Fault;
 use crate::id::MessageId;
@@ -69,7 +69,7 @@ impl Records for Turn<'_> {
     }
 
     fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>> {
-        self.shelves.workflows.get(&self.base, &key.queue, &key.stream)
+        self.memtables.workflows.get(&self.base, &key.queue, &key.stream)
     }
 
     fn workflows(
@@ -79,15 +79,15 @@ impl Records for Turn<'_> {
         limit: usize,
     ) -> Read<Vec<(Stream, Arc<WorkflowRecord>)>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.shelves.workflows.page(&self.base, &queue, from, limit)
+        self.memtables.workflows.page(&self.base, &queue, from, limit)
     }
 
     fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>> {
-        self.shelves.states.get(&self.base, &key.queue, &key.stream)
+        self.memtables.states.get(&self.base, &key.queue, &key.stream)
     }
 
     fn message(&self, key: MessageKey) -> Read<Option<Arc<MessageRecord>>> {
-        self.shelves.messages.get(&self.base, &key.queue, &key.sequence)
+        self.memtables.messages.get(&self.base, &key.queue, &key.sequence)
     }
 
     fn message_from(
@@ -95,48 +95,48 @@ impl Records for Turn<'_> {
         queue: QueueId,
         from: SequenceNumber,
     ) -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>> {
-        self.shelves.messages.first(&self.base, &queue, &from)
+        self.memtables.messages.first(&self.base, &queue, &from)
     }
 
     fn content(&self, key: MessageKey) -> Read<Option<Arc<Content>>> {
-        self.shelves.contents.get(&self.base, &key.queue, &key.sequence)
+        self.memtables.contents.get(&self.base, &key.queue, &key.sequence)
     }
 
     fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>> {
-        self.shelves.line.first(&self.base, key, &rank)
+        self.memtables.line.first(&self.base, key, &rank)
     }
 
     fn aside_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>> {
-        self.shelves.aside.first(&self.base, key, &rank)
+        self.memtables.aside.first(&self.base, key, &rank)
     }
 
     fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<Link>> {
-        self.shelves.links.get(&self.base, key, &after.cloned())
+        self.memtables.links.get(&self.base, key, &after.cloned())
     }
 
     fn trail_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, TrailEntry)>> {
-        self.shelves.trails.first(&self.base, key, &rank)
+        self.memtables.trails.first(&self.base, key, &rank)
     }
 
     fn root_from(&self, key: &WorkflowKey, from: SequenceNumber) -> Read<Option<SequenceNumber>> {
-        Ok(self.shelves.roots.first(&self.base, key, &from)?.map(|(sequence, ())| sequence))
+        Ok(self.memtables.roots.first(&self.base, key, &from)?.map(|(sequence, ())| sequence))
     }
 
     fn waiting(&self, key: &WorkflowKey, id: &MessageId) -> Read<Option<SequenceNumber>> {
-        self.shelves.waiting.get(&self.base, key, id)
+        self.memtables.waiting.get(&self.base, key, id)
     }
 
     fn waiting_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>> {
-        let page = self.shelves.waiting.page(&self.base, key, Bound::Unbounded, 1)?;
+        let page = self.memtables.waiting.page(&self.base, key, Bound::Unbounded, 1)?;
         Ok(page.into_iter().next().map(|(_, sequence)| sequence))
     }
 
     fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>> {
-        Ok(self.shelves.marks.last(&self.base, key, &rank)?.map(|(_, mark)| mark))
+        Ok(self.memtables.marks.last(&self.base, key, &rank)?.map(|(_, mark)| mark))
     }
 
     fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>> {
-        Ok(self.shelves.marks.first(&self.base, key, &rank)?.map(|(_, mark)| mark))
+        Ok(self.memtables.marks.first(&self.base, key, &rank)?.map(|(_, mark)| mark))
     }
 
     fn holding_after(&self, key: Option<&WorkflowKey>) -> Read<Option<(WorkflowKey, Holding)>> {
@@ -144,7 +144,7 @@ impl Records for Turn<'_> {
         for queue in self.kept.queues.range(from..).map(|(queue, _)| *queue) {
             let after = key.filter(|key| key.queue == queue);
             let after = after.map_or(Bound::Unbounded, |key| Bound::Excluded(&key.stream));
-            let found = self.shelves.holdings.page(&self.base, &queue, after, 1)?.pop();
+            let found = self.memtables.holdings.page(&self.base, &queue, after, 1)?.pop();
             if let Some((stream, holding)) = found {
                 return Ok(Some((WorkflowKey { queue, stream }, holding)));
             }
@@ -153,11 +153,11 @@ impl Records for Turn<'_> {
     }
 
     fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, Stream)>> {
-        self.shelves.ready.first(&self.base, &queue, &ticket)
+        self.memtables.ready.first(&self.base, &queue, &ticket)
     }
 
     fn reminder_from(&self, from: Due) -> Read<Option<Reminder>> {
-        let Some((key, ())) = self.shelves.reminders.first(&self.base, &(), &ReminderKey::first(from))?
+        let Some((key, ())) = self.memtables.reminders.first(&self.base, &(), &ReminderKey::first(from))?
         else {
             return Ok(None);
         };
@@ -170,7 +170,7 @@ impl Records for Turn<'_> {
         key: &WorkflowKey,
         from: (u64, SequenceNumber),
     ) -> Read<Option<(u64, SequenceNumber)>> {
-        Ok(self.shelves.dead_by_workflow.first(&self.base, key, &from)?.map(|(place, ())| place))
+        Ok(self.memtables.dead_by_workflow.first(&self.base, key, &from)?.map(|(place, ())| place))
     }
 
     fn dead_letters(
@@ -180,58 +180,58 @@ impl Records for Turn<'_> {
         limit: usize,
     ) -> Read<Vec<(String, SequenceNumber)>> {
         let from = from.map(|(reason, sequence)| (reason.to_owned(), sequence));
-        let page = self.shelves.dead_by_reason.page(&self.base, &queue, from.as_ref(), limit)?;
+        let page = self.memtables.dead_by_reason.page(&self.base, &queue, from.as_ref(), limit)?;
         Ok(page.into_iter().map(|(key, ())| key).collect())
     }
 
     fn duplicate(&self, queue: QueueId, id: &MessageId) -> Read<Option<Duplicate>> {
-        self.shelves.duplicates.get(&self.base, &queue, id)
+        self.memtables.duplicates.get(&self.base, &queue, id)
     }
 
     fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>> {
-        self.shelves.answers.get(&self.base, &queue, key)
+        self.memtables.answers.get(&self.base, &queue, key)
     }
 
     fn audit(&self, number: u64) -> Read<Option<Arc<AuditEntry>>> {
-        self.shelves.audit.get(&self.base, &(), &number)
+        self.memtables.audit.get(&self.base, &(), &number)
     }
 
     fn audit_last(&self) -> Read<Option<Arc<AuditEntry>>> {
-        Ok(self.shelves.audit.last(&self.base, &(), &u64::MAX)?.map(|(_, entry)| entry))
+        Ok(self.memtables.audit.last(&self.base, &(), &u64::MAX)?.map(|(_, entry)| entry))
     }
 
     fn audit_after(&self, number: u64, limit: usize) -> Read<Vec<Arc<AuditEntry>>> {
-        let page = self.shelves.audit.page(&self.base, &(), Bound::Excluded(&number), limit)?;
+        let page = self.memtables.audit.page(&self.base, &(), Bound::Excluded(&number), limit)?;
         Ok(page.into_iter().map(|(_, entry)| entry).collect())
     }
 
     fn answer_count(&self, queue: QueueId) -> Read<u64> {
-        Ok(self.shelves.answer_counts.get(&self.base, &queue, &())?.unwrap_or_default())
+        Ok(self.memtables.answer_counts.get(&self.base, &queue, &())?.unwrap_or_default())
     }
 
     fn history(&self, queue: QueueId, number: u64) -> Read<Option<Arc<HistoryEntry>>> {
-        self.shelves.history.get(&self.base, &queue, &number)
+        self.memtables.history.get(&self.base, &queue, &number)
     }
 
     fn history_of_message(&self, queue: QueueId, sequence: SequenceNumber) -> Read<Option<u64>> {
-        self.shelves.history_by_message.get(&self.base, &queue, &sequence)
+        self.memtables.history_by_message.get(&self.base, &queue, &sequence)
     }
 
     fn history_of_workflow(&self, key: &WorkflowKey, upto: u64) -> Read<Option<u64>> {
-        Ok(self.shelves.history_by_workflow.last(&self.base, key, &upto)?.map(|(number, ())| number))
+        Ok(self.memtables.history_by_workflow.last(&self.base, key, &upto)?.map(|(number, ())| number))
     }
 
     fn cursor(&self, key: &WorkflowKey) -> Read<Option<Cursor>> {
-        self.shelves.cursors.get(&self.base, &key.queue, &key.stream)
+        self.memtables.cursors.get(&self.base, &key.queue, &key.stream)
     }
 
     fn cursor_oldest(&self, queue: QueueId) -> Read<Option<(Timestamp, WorkflowKey)>> {
-        let oldest = self.shelves.cursors_by_age.page(&self.base, &queue, Bound::Unbounded, 1)?.pop();
+        let oldest = self.memtables.cursors_by_age.page(&self.base, &queue, Bound::Unbounded, 1)?.pop();
         Ok(oldest.map(|((since, stream), ())| (since, WorkflowKey { queue, stream })))
     }
 
     fn cursor_count(&self, queue: QueueId) -> Read<CursorCount> {
-        Ok(self.shelves.cursor_counts.get(&self.base, &queue, &())?.unwrap_or_default())
+        Ok(self.memtables.cursor_counts.get(&self.base, &queue, &())?.unwrap_or_default())
     }
 
     fn write(&mut self, change: Change) -> Result<(), Fault> {

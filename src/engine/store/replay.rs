@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::base::store_fault;
+use crate::engine::store::checksum::damaged;
 use crate::engine::store::journal;
 use crate::engine::store::journal::Header;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::meta::BatchRecord;
 use crate::engine::store::schema::JOURNAL;
-use crate::engine::store::seal::damaged;
 use crate::engine::store::store::Store;
 use crate::error::Fault;
 use redb::ReadableDatabase;
@@ -20,7 +20,7 @@ use redb::ReadableDatabase;
 impl Store {
     /// Reads the journal.
     pub(crate) fn replay(&mut self) -> Result<(), Fault> {
-        let folded = self.kept.batch;
+        let flushed = self.kept.batch;
         let transaction = self.database.begin_read().map_err(store_fault)?;
         let mut last: Option<BatchRecord> = None;
         journal::read_all(&transaction, |position, row| {
@@ -29,17 +29,17 @@ impl Store {
         })?;
         drop(transaction);
         if let Some(last) = last {
-            if last.position < folded.position {
+            if last.position < flushed.position {
                 return Err(damaged(&JOURNAL, "its last rows are missing"));
             }
             self.kept.batch = last;
         }
-        self.seal.store(self.kept.batch.hash, Ordering::Release);
+        self.checksum.store(self.kept.batch.hash, Ordering::Release);
         // A queue's rows in the journal outlive it, until their generation is dropped.
         let queues = &self.kept.queues;
         let is_there = |queue: QueueId| queues.contains_key(&queue);
-        for shelf in self.shelves.each() {
-            shelf.retain_queues(&is_there);
+        for memtable in self.memtables.each() {
+            memtable.retain_queues(&is_there);
         }
         self.kept.tallies.retain(|queue, _| is_there(*queue));
         Ok(())
@@ -48,26 +48,26 @@ impl Store {
     fn replay_row(
         &mut self,
         position: u64,
-        sealed: &[u8],
+        checksummed: &[u8],
         last: Option<BatchRecord>,
     ) -> Result<BatchRecord, Fault> {
-        let (header, seal, mut row) = RowReader::open(sealed)?;
+        let (header, checksum, mut row) = RowReader::open(checksummed)?;
         let follows = last.is_none_or(|last| last.position + 1 == position && last.hash == header.previous);
         if !follows || header.position != position {
             return Err(damaged(&JOURNAL, "a row does not follow the one before"));
         }
-        let mut shelves = self.shelves.each();
+        let mut memtables = self.memtables.each();
         while let Some(number) = row.next_table()? {
-            let shelf = shelves.get_mut(usize::from(number));
-            let shelf = shelf.ok_or_else(|| damaged(&JOURNAL, "a row names no table"))?;
-            shelf.replay(&mut row, position)?;
+            let memtable = memtables.get_mut(usize::from(number));
+            let memtable = memtable.ok_or_else(|| damaged(&JOURNAL, "a row names no table"))?;
+            memtable.replay(&mut row, position)?;
         }
-        if self.window.append(position, sealed.len() as u64) {
-            shelves.iter_mut().for_each(|shelf| shelf.seal(position));
+        if self.window.append(position, checksummed.len() as u64) {
+            memtables.iter_mut().for_each(|memtable| memtable.checksum(position));
         }
         let Header { time, numbers, tallies, wall, .. } = header;
         self.kept.numbers = numbers;
         self.kept.tallies.extend(tallies);
-        Ok(BatchRecord { position, hash: seal, time, wall })
+        Ok(BatchRecord { position, hash: checksum, time, wall })
     }
 }

@@ -63,15 +63,15 @@ use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::store::base::Base;
-use crate::engine::store::fold::Shelved;
+use crate::engine::store::flush::AnyMemtable;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::ReminderKey;
+use crate::engine::store::memtable::Memtable;
+use crate::engine::store::memtable::Slot;
+use crate::engine::store::memtable::Stamp;
 use crate::engine::store::rows::Hashed;
 use crate::engine::store::rows::Numbered;
 use crate::engine::store::rows::RowMap;
-use crate::engine::store::shelf::Shelf;
-use crate::engine::store::shelf::Slot;
-use crate::engine::store::shelf::Stamp;
 use crate::engine::store::written::Weighed;
 use crate::error::Fault;
 use crate::id::MessageId;
@@ -134,15 +134,15 @@ macro_rules! tables {
         )*
 
         /// One shelf for each table whose rows go through the journal.
-        pub(crate) struct Shelves {
-            $(pub(crate) $field: Shelf<$table>,)*
+        pub(crate) struct Memtables {
+            $(pub(crate) $field: Memtable<$table>,)*
         }
 
         /// How many tables go through the journal.
-        pub(crate) const SHELVES: usize = [$($number),*].len();
+        pub(crate) const MEMTABLES: usize = [$($number),*].len();
 
         /// Their definitions, in the order of their numbers.
-        pub(crate) const SHELVED: [Definition; SHELVES] = [$($table::DEFINITION),*];
+        pub(crate) const MEMTABLE: [Definition; MEMTABLES] = [$($table::DEFINITION),*];
 
         /// Visits every table whose rows go through the journal, in the order of their numbers.
         pub(crate) fn visit_each(visitor: &mut impl TableVisitor) -> Result<(), Fault> {
@@ -150,14 +150,14 @@ macro_rules! tables {
             Ok(())
         }
 
-        impl Shelves {
+        impl Memtables {
             /// Empty shelves before the tables of a file.
-            pub(crate) fn new(base: &Base<'_>) -> Result<Shelves, Fault> {
-                Ok(Shelves { $($field: Shelf::new(base)?,)* })
+            pub(crate) fn new(base: &Base<'_>) -> Result<Memtables, Fault> {
+                Ok(Memtables { $($field: Memtable::new(base)?,)* })
             }
 
             /// Every shelf, in the order of the tables' numbers.
-            pub(crate) fn each(&mut self) -> [&mut dyn Shelved; SHELVES] {
+            pub(crate) fn each(&mut self) -> [&mut dyn AnyMemtable; MEMTABLES] {
                 [$(&mut self.$field),*]
             }
         }
@@ -194,11 +194,11 @@ tables! {
 }
 
 /// Every table with sealed rows.
-pub(crate) fn sealed() -> impl Iterator<Item = Definition> {
-    SHELVED.into_iter().chain([META, QUEUES, TALLIES])
+pub(crate) fn checksummed() -> impl Iterator<Item = Definition> {
+    MEMTABLE.into_iter().chain([META, QUEUES, TALLIES])
 }
 
 /// Every table.
 pub(crate) fn all() -> impl Iterator<Item = Definition> {
-    sealed().chain([JOURNAL])
+    checksummed().chain([JOURNAL])
 }

@@ -10,6 +10,7 @@ use redb::ReadableTable;
 use redb::TableHandle;
 
 use crate::engine::store::base::store_fault;
+use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::create::new_file;
 use crate::engine::store::create::put_in_place;
 use crate::engine::store::journal;
@@ -18,7 +19,6 @@ use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::schema;
 use crate::engine::store::schema::Definition;
-use crate::engine::store::seal::unseal;
 use crate::error::Fault;
 
 /// Bytes copied in one commit: a backup's memory stays bounded.
@@ -68,7 +68,7 @@ impl Snapshot {
         journal::read_all(&self.transaction, |_, row| {
             let (_, _, mut row) = RowReader::open(row)?;
             while let Some(number) = row.next_table()? {
-                let table = schema::SHELVED.get(usize::from(number));
+                let table = schema::MEMTABLE.get(usize::from(number));
                 let name = table.map(|table| table.name().to_owned()).unwrap_or_default();
                 while let Some((key, value)) = row.next_row()? {
                     rows.insert((name.clone(), key.to_vec()), value.is_some());
@@ -97,7 +97,7 @@ impl Snapshot {
             for row in rows.by_ref() {
                 let (key, value) = row.map_err(store_fault)?;
                 if definition.name() != schema::JOURNAL.name() {
-                    unseal(&definition, key.value(), value.value())?;
+                    verify_checksum(&definition, key.value(), value.value())?;
                 }
                 table.insert(key.value(), value.value()).map_err(store_fault)?;
                 copied += u64::from(counts(key.value()));

@@ -7,7 +7,7 @@ use redb::Database;
 
 use crate::engine::store::base::Base;
 use crate::engine::store::caught::guarded;
-use crate::engine::store::fold::Shelved;
+use crate::engine::store::flush::AnyMemtable;
 use crate::engine::store::job::Committer;
 use crate::engine::store::job::Job;
 use crate::engine::store::lock_file::LockFile;
@@ -15,7 +15,7 @@ use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::open::StoreOptions;
 use crate::engine::store::room::Room;
-use crate::engine::store::schema::Shelves;
+use crate::engine::store::schema::Memtables;
 use crate::engine::store::stamp::Stamp;
 use crate::engine::store::turn::Turn;
 use crate::engine::store::watch::Watch;
@@ -31,11 +31,11 @@ pub(crate) struct Store {
     pub(crate) database: Arc<Database>,
     pub(crate) options: StoreOptions,
     pub(crate) epoch: u32,
-    pub(crate) shelves: Shelves,
+    pub(crate) memtables: Memtables,
     pub(crate) kept: Kept,
     pub(crate) window: Window,
     /// The seal of the last journal row.
-    pub(crate) seal: Arc<AtomicU64>,
+    pub(crate) checksum: Arc<AtomicU64>,
     pub(crate) failed: Option<Fault>,
     /// Where the file is; a store in memory is nowhere.
     pub(crate) watch: Option<Arc<Watch>>,
@@ -54,7 +54,7 @@ impl Store {
     /// Position and hash of the last batch that was committed.
     #[cfg(test)]
     pub(crate) fn batch(&self) -> (u64, u64) {
-        (self.kept.batch.position, self.seal.load(std::sync::atomic::Ordering::Acquire))
+        (self.kept.batch.position, self.checksum.load(std::sync::atomic::Ordering::Acquire))
     }
 
     /// What the clocks showed with the last batch.
@@ -65,7 +65,7 @@ impl Store {
     /// Who writes this store's jobs.
     pub(crate) fn committer(&self) -> Committer {
         let (watch, room) = (self.watch.clone(), self.room.clone());
-        Committer::new(self.database.clone(), self.options, self.seal.clone(), watch, room)
+        Committer::new(self.database.clone(), self.options, self.checksum.clone(), watch, room)
     }
 
     /// What the disk has room for, if that is looked after.
@@ -107,7 +107,7 @@ impl Store {
         let (done, job) = self.prepare(work)?;
         if let Some(job) = job {
             self.committer().commit(&job).inspect_err(|fault| self.fail(fault))?;
-            self.land(job.position);
+            self.mark_committed(job.position);
         }
         Ok(done)
     }
@@ -134,17 +134,17 @@ impl Store {
         work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
     ) -> Result<(T, Option<Job>), Fault> {
         let position = self.kept.batch.position + 1;
-        self.shelves.each().into_iter().for_each(|shelf| shelf.begin_turn(position));
+        self.memtables.each().into_iter().for_each(|memtable| memtable.begin_turn(position));
         let mut turn = Turn {
             base: Base::new(&self.database),
-            shelves: &mut self.shelves,
+            memtables: &mut self.memtables,
             kept: &mut self.kept,
             queue_changes: Vec::new(),
             changed: false,
         };
         let done = work(&mut turn)?;
         let Turn { queue_changes, changed, .. } = turn;
-        self.shelves.each().into_iter().for_each(|shelf| shelf.trim());
+        self.memtables.each().into_iter().for_each(|memtable| memtable.trim());
         Ok((done, changed.then(|| self.job(queue_changes))))
     }
 
@@ -153,7 +153,7 @@ impl Store {
         let position = self.kept.batch.position + 1;
         self.kept.batch.position = position;
         let (changed, weights): (Vec<_>, Vec<u64>) =
-            self.shelves.each().into_iter().filter_map(|shelf| shelf.end_turn()).unzip();
+            self.memtables.each().into_iter().filter_map(|memtable| memtable.end_turn()).unzip();
         let bytes = HEADER_BYTES + weights.iter().sum::<u64>();
         let tallies = std::mem::take(&mut self.kept.touched_tallies).into_iter();
         let mut job = Job {
@@ -165,39 +165,39 @@ impl Store {
             tallies: tallies.filter_map(|queue| Some((queue, *self.kept.tallies.get(&queue)?))).collect(),
             changed,
             queue_changes,
-            folded: Vec::new(),
+            flushed: Vec::new(),
             ended: None,
             promised_bytes: 0,
         };
         if self.window.append(position, bytes) {
-            self.shelves.each().into_iter().for_each(|shelf| shelf.seal(position));
+            self.memtables.each().into_iter().for_each(|memtable| memtable.checksum(position));
         }
         if let Some(slice) = self.window.slice(bytes) {
-            self.fold(&mut job, &slice);
+            self.flush(&mut job, &slice);
         }
         job
     }
 
-    fn fold(&mut self, job: &mut Job, slice: &Slice) {
-        let mut shelves = self.shelves.each();
+    fn flush(&mut self, job: &mut Job, slice: &Slice) {
+        let mut memtables = self.memtables.each();
         if slice.begins {
-            shelves.iter_mut().for_each(|shelf| shelf.begin_fold());
+            memtables.iter_mut().for_each(|memtable| memtable.begin_flush());
         }
-        let mut units = slice.units(units_left(&shelves));
-        for shelf in &mut shelves {
+        let mut units = slice.units(units_left(&memtables));
+        for memtable in &mut memtables {
             if units > 0 {
-                job.folded.extend(shelf.fold(slice.upto, job.position, &mut units));
+                job.flushed.extend(memtable.flush(slice.upto, job.position, &mut units));
             }
         }
-        if units_left(&shelves) == 0 {
+        if units_left(&memtables) == 0 {
             job.ended = Some((slice.upto, self.kept.counted()));
-            self.window.folded();
+            self.window.flushed();
         }
     }
 
     /// Notes that all jobs up to a position are committed: rows they have folded are found in their tables now.
-    pub(crate) fn land(&mut self, position: u64) {
-        self.shelves.each().into_iter().for_each(|shelf| shelf.land(position));
+    pub(crate) fn mark_committed(&mut self, position: u64) {
+        self.memtables.each().into_iter().for_each(|memtable| memtable.mark_committed(position));
     }
 
     /// Notes that a job could not be committed.
@@ -217,6 +217,6 @@ impl Store {
     }
 }
 
-fn units_left(shelves: &[&mut dyn Shelved]) -> u64 {
-    shelves.iter().map(|shelf| shelf.units_left()).sum()
+fn units_left(memtables: &[&mut dyn AnyMemtable]) -> u64 {
+    memtables.iter().map(|memtable| memtable.units_left()).sum()
 }

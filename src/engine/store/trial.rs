@@ -1,10 +1,10 @@
 //! A trial: a turn that is taken back whole, so that nothing of it is seen by a later turn or reaches the disk.
 
+use crate::engine::store::memtable::Memtable;
+use crate::engine::store::memtable::Slot;
+use crate::engine::store::memtable::Stamp;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::schema::Table;
-use crate::engine::store::shelf::Shelf;
-use crate::engine::store::shelf::Slot;
-use crate::engine::store::shelf::Stamp;
 use crate::engine::store::store::Store;
 use crate::engine::store::turn::Turn;
 use crate::error::Fault;
@@ -24,8 +24,8 @@ struct Before<T: Table> {
     gone: Option<Stamp>,
 }
 
-impl<T: Table> Shelf<T> {
-    /// Begins a trial: every change from now on is taken back by [`Shelf::roll_back`].
+impl<T: Table> Memtable<T> {
+    /// Begins a trial: every change from now on is taken back by [`Memtable::roll_back`].
     pub(crate) fn begin_trial(&mut self) {
         self.trial = Some(Trial { rows: Vec::new(), changed: self.changed.len() });
     }
@@ -48,7 +48,7 @@ impl<T: Table> Shelf<T> {
         let Some(trial) = self.trial.take() else { return };
         for Before { prefix, key, row, gone } in trial.rows.into_iter().rev() {
             // What was passed over because the trial had deleted it has to be found again.
-            self.folded.forget_ahead(&prefix);
+            self.flushed.forget_ahead(&prefix);
             let group = self.groups.entry(prefix).or_default();
             group.rows.remove(&key);
             group.gone.remove(&key);
@@ -73,7 +73,7 @@ impl Store {
         work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let (numbers, tallies) = (self.kept.numbers, self.kept.tallies.clone());
-        self.shelves.each().into_iter().for_each(|shelf| shelf.begin_trial());
+        self.memtables.each().into_iter().for_each(|memtable| memtable.begin_trial());
         let (done, job) = self.prepare(|turn| {
             let done = work(turn)?;
             assert!(turn.queue_changes.is_empty(), "a trial changes no queue");
@@ -81,7 +81,7 @@ impl Store {
             Ok(done)
         })?;
         assert!(job.is_none(), "nothing of a trial is written");
-        self.shelves.each().into_iter().for_each(|shelf| shelf.roll_back());
+        self.memtables.each().into_iter().for_each(|memtable| memtable.roll_back());
         (self.kept.numbers, self.kept.tallies) = (numbers, tallies);
         self.kept.touched_tallies.clear();
         Ok(done)

@@ -7,13 +7,13 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::store::base::Base;
 use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::QueueChange;
-use crate::engine::store::schema::Shelves;
+use crate::engine::store::schema::Memtables;
 use crate::engine::store::stamp::Stamp;
 
 /// A turn.
 pub(crate) struct Turn<'t> {
     pub(crate) base: Base<'t>,
-    pub(crate) shelves: &'t mut Shelves,
+    pub(crate) memtables: &'t mut Memtables,
     pub(crate) kept: &'t mut Kept,
     pub(crate) queue_changes: Vec<QueueChange>,
     pub(crate) changed: bool,
@@ -39,8 +39,8 @@ impl Turn<'_> {
 
     /// Deletes a queue with every row of it.
     pub(crate) fn delete_queue(&mut self, queue: QueueId) {
-        for shelf in self.shelves.each() {
-            shelf.forget_queue(queue);
+        for memtable in self.memtables.each() {
+            memtable.forget_queue(queue);
         }
         self.kept.forget_queue(queue);
         self.queue_changes.push(QueueChange::Gone(queue));

@@ -18,6 +18,9 @@ use redb::WriteTransaction;
 use crate::engine::rules::record;
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::base::store_fault;
+use crate::engine::store::checksum::checksum;
+use crate::engine::store::checksum::damaged;
+use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::create::write_format;
 use crate::engine::store::format3;
 use crate::engine::store::format3::OldTable;
@@ -35,9 +38,6 @@ use crate::engine::store::schema;
 use crate::engine::store::schema::Definition;
 use crate::engine::store::schema::JOURNAL;
 use crate::engine::store::schema::Table;
-use crate::engine::store::seal::damaged;
-use crate::engine::store::seal::seal;
-use crate::engine::store::seal::unseal;
 use crate::error::Fault;
 
 const REMINDERS: Definition = schema::Reminders::DEFINITION;
@@ -87,7 +87,7 @@ fn upgrade(database: &Database, transaction: &WriteTransaction, found: u32) -> R
     let mut counted = Counted::read(transaction)?;
     if found > schema::FORMAT_BEFORE_JOURNAL {
         let before = database.begin_read().map_err(store_fault)?;
-        counted.fold_journal(&before, transaction)?;
+        counted.flush_journal(&before, transaction)?;
     }
     transaction.delete_table(JOURNAL).map_err(store_fault)?;
     drop(transaction.open_table(JOURNAL).map_err(store_fault)?);
@@ -122,14 +122,14 @@ impl Counted {
     }
 
     /// Puts the journal's rows into their tables, as they are, and takes its counters.
-    fn fold_journal(
+    fn flush_journal(
         &mut self,
         before: &ReadTransaction,
         transaction: &WriteTransaction,
     ) -> Result<(), Fault> {
         let mut last: Option<format3::Batch> = None;
-        journal::read_all(before, |position, sealed| {
-            let (header, hash, mut row) = RowReader::open_as::<format3::Header>(sealed)?;
+        journal::read_all(before, |position, checksummed| {
+            let (header, hash, mut row) = RowReader::open_as::<format3::Header>(checksummed)?;
             let follows =
                 last.is_none_or(|last| last.position + 1 == position && last.hash == header.previous);
             if !follows || header.position != position {
@@ -138,7 +138,7 @@ impl Counted {
             while let Some(number) = row.next_table()? {
                 let table = format3::TABLES.get(usize::from(number));
                 let table = table.ok_or_else(|| damaged(&JOURNAL, "a row names no table"))?;
-                self.fold_rows(table, &mut row, transaction)?;
+                self.flush_rows(table, &mut row, transaction)?;
             }
             self.numbers = header.numbers;
             self.tallies.extend(header.tallies);
@@ -154,7 +154,7 @@ impl Counted {
         Ok(())
     }
 
-    fn fold_rows(
+    fn flush_rows(
         &self,
         table: &OldTable,
         row: &mut RowReader<'_>,
@@ -211,8 +211,8 @@ fn convert(transaction: &WriteTransaction, table: &OldTable) -> Result<(), Fault
         let (mut changed, mut bytes) = (Vec::new(), 0);
         let from = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         for row in rows.range::<&[u8]>((from, Bound::Unbounded)).map_err(store_fault)? {
-            let (key, sealed) = row.map_err(store_fault)?;
-            let payload = unseal(definition, key.value(), sealed.value())?;
+            let (key, checksummed) = row.map_err(store_fault)?;
+            let payload = verify_checksum(definition, key.value(), checksummed.value())?;
             let nonsense = || damaged(definition, "a record makes no sense");
             let converted = (table.converted)(payload).ok_or_else(nonsense)?;
             if converted != payload {
@@ -226,8 +226,8 @@ fn convert(transaction: &WriteTransaction, table: &OldTable) -> Result<(), Fault
         let Some((last, _)) = changed.last() else { return Ok(()) };
         after = Some(last.clone());
         for (key, payload) in changed {
-            let sealed = seal(definition, &key, payload);
-            rows.insert(key.as_slice(), sealed.as_slice()).map_err(store_fault)?;
+            let checksummed = checksum(definition, &key, payload);
+            rows.insert(key.as_slice(), checksummed.as_slice()).map_err(store_fault)?;
         }
     }
 }
@@ -238,8 +238,8 @@ fn convert_reminders(transaction: &WriteTransaction) -> Result<(), Fault> {
     let old = transaction.open_table(OLD_REMINDERS).map_err(store_fault)?;
     let mut new = Sheet::open(transaction, REMINDERS)?;
     for row in old.iter().map_err(store_fault)? {
-        let (key, sealed) = row.map_err(store_fault)?;
-        unseal(&REMINDERS, key.value(), sealed.value())?;
+        let (key, checksummed) = row.map_err(store_fault)?;
+        verify_checksum(&REMINDERS, key.value(), checksummed.value())?;
         let nonsense = || damaged(&REMINDERS, "a key makes no sense");
         new.put(&format3::reminder_key(key.value()).ok_or_else(nonsense)?, &())?;
     }

@@ -17,8 +17,8 @@ pub(crate) struct Window {
     /// Bytes in the generation that is being filled.
     bytes: u64,
     /// The last position of each sealed generation, the oldest first.
-    sealed: VecDeque<u64>,
-    folding: bool,
+    checksummed: VecDeque<u64>,
+    flushing: bool,
 }
 
 /// What folding a commit has to do.
@@ -42,7 +42,7 @@ impl Slice {
 
 impl Window {
     pub(crate) fn new(generation_bytes: u64, sealed_max: usize) -> Window {
-        Window { generation_bytes, sealed_max, bytes: 0, sealed: VecDeque::new(), folding: false }
+        Window { generation_bytes, sealed_max, bytes: 0, checksummed: VecDeque::new(), flushing: false }
     }
 
     /// Notes a journal row; true when it has filled its generation, which is then sealed.
@@ -51,26 +51,26 @@ impl Window {
         if self.bytes < self.generation_bytes {
             return false;
         }
-        self.sealed.push_back(position);
+        self.checksummed.push_back(position);
         self.bytes = 0;
         true
     }
 
     /// What is due of a fold with a commit of this many bytes.
     pub(crate) fn slice(&mut self, bytes: u64) -> Option<Slice> {
-        if !self.folding && self.sealed.len() <= self.sealed_max {
+        if !self.flushing && self.checksummed.len() <= self.sealed_max {
             return None;
         }
-        let begins = !std::mem::replace(&mut self.folding, true);
+        let begins = !std::mem::replace(&mut self.flushing, true);
         let until_full = self.generation_bytes.saturating_sub(self.bytes).max(1);
-        let upto = *self.sealed.front().expect("a generation is sealed before it is folded");
+        let upto = *self.checksummed.front().expect("a generation is sealed before it is folded");
         Some(Slice { upto, begins, share: bytes * PACE_TENTHS, of: until_full * 10 })
     }
 
     /// Notes that the oldest generation is folded.
-    pub(crate) fn folded(&mut self) {
-        self.sealed.pop_front();
-        self.folding = false;
+    pub(crate) fn flushed(&mut self) {
+        self.checksummed.pop_front();
+        self.flushing = false;
     }
 }
 

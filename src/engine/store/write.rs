@@ -10,28 +10,28 @@ impl Turn<'_> {
     /// Puts or deletes the rows of one change.
     pub(crate) fn apply_change(&mut self, change: Change) -> Result<(), Fault> {
         self.changed = true;
-        let (shelves, base) = (&mut *self.shelves, &self.base);
+        let (memtables, base) = (&mut *self.memtables, &self.base);
         match change {
             Change::Workflow(key, record) => {
-                let is_trial = shelves.workflows.trial.is_some();
+                let is_trial = memtables.workflows.trial.is_some();
                 self.kept.standing.note(&key, record.as_deref(), is_trial);
-                shelves.workflows.set(base, &key.queue, key.stream, record)
+                memtables.workflows.set(base, &key.queue, key.stream, record)
             }
             Change::Message(key, record) => {
                 if let Some(record) = &record {
                     self.kept.standing.note_message(key.queue, record);
                 }
-                shelves.messages.set(base, &key.queue, key.sequence, record)
+                memtables.messages.set(base, &key.queue, key.sequence, record)
             }
-            Change::Content(key, content) => shelves.contents.set(base, &key.queue, key.sequence, content),
-            Change::Line(key, rank, entry) => shelves.line.set(base, &key, rank, entry),
-            Change::Holding(key, holding) => shelves.holdings.set(base, &key.queue, key.stream, holding),
-            Change::Ready(queue, ticket, stream) => shelves.ready.set(base, &queue, ticket, stream),
-            Change::Mark(key, rank, mark) => shelves.marks.set(base, &key, rank, mark),
+            Change::Content(key, content) => memtables.contents.set(base, &key.queue, key.sequence, content),
+            Change::Line(key, rank, entry) => memtables.line.set(base, &key, rank, entry),
+            Change::Holding(key, holding) => memtables.holdings.set(base, &key.queue, key.stream, holding),
+            Change::Ready(queue, ticket, stream) => memtables.ready.set(base, &queue, ticket, stream),
+            Change::Mark(key, rank, mark) => memtables.marks.set(base, &key, rank, mark),
             Change::Reminder(reminder, there) => {
-                shelves.reminders.set(base, &(), ReminderKey::new(&reminder), there.then_some(()))
+                memtables.reminders.set(base, &(), ReminderKey::new(&reminder), there.then_some(()))
             }
-            Change::Duplicate(queue, id, entry) => shelves.duplicates.set(base, &queue, id, entry),
+            Change::Duplicate(queue, id, entry) => memtables.duplicates.set(base, &queue, id, entry),
             Change::Numbers(numbers) => {
                 self.kept.numbers = numbers;
                 Ok(())
@@ -41,38 +41,38 @@ impl Turn<'_> {
                 self.kept.touched_tallies.insert(queue);
                 Ok(())
             }
-            Change::Answer(queue, key, answered) => shelves.answers.set(base, &queue, key, answered),
-            Change::AnswerCount(queue, count) => shelves.answer_counts.set(base, &queue, (), count),
-            Change::History(queue, number, entry) => shelves.history.set(base, &queue, number, entry),
+            Change::Answer(queue, key, answered) => memtables.answers.set(base, &queue, key, answered),
+            Change::AnswerCount(queue, count) => memtables.answer_counts.set(base, &queue, (), count),
+            Change::History(queue, number, entry) => memtables.history.set(base, &queue, number, entry),
             Change::HistoryOfMessage(queue, sequence, entry) => {
-                shelves.history_by_message.set(base, &queue, sequence, entry)
+                memtables.history_by_message.set(base, &queue, sequence, entry)
             }
             Change::HistoryOfWorkflow(key, number, there) => {
-                shelves.history_by_workflow.set(base, &key, number, there.then_some(()))
+                memtables.history_by_workflow.set(base, &key, number, there.then_some(()))
             }
             Change::Cursor(key, since, cursor) => {
                 let there = cursor.map(|_| ());
-                shelves.cursors_by_age.set(base, &key.queue, (since, key.stream.clone()), there)?;
-                shelves.cursors.set(base, &key.queue, key.stream, cursor)
+                memtables.cursors_by_age.set(base, &key.queue, (since, key.stream.clone()), there)?;
+                memtables.cursors.set(base, &key.queue, key.stream, cursor)
             }
-            Change::CursorCount(queue, count) => shelves.cursor_counts.set(base, &queue, (), count),
+            Change::CursorCount(queue, count) => memtables.cursor_counts.set(base, &queue, (), count),
             other => self.apply_rare_change(other),
         }
     }
 
     fn apply_rare_change(&mut self, change: Change) -> Result<(), Fault> {
-        let (shelves, base) = (&mut *self.shelves, &self.base);
+        let (memtables, base) = (&mut *self.memtables, &self.base);
         match change {
-            Change::State(key, state) => shelves.states.set(base, &key.queue, key.stream, state),
-            Change::Aside(key, rank, entry) => shelves.aside.set(base, &key, rank, entry),
-            Change::Link(key, after, link) => shelves.links.set(base, &key, after, link),
-            Change::Trail(key, rank, entry) => shelves.trails.set(base, &key, rank, entry),
+            Change::State(key, state) => memtables.states.set(base, &key.queue, key.stream, state),
+            Change::Aside(key, rank, entry) => memtables.aside.set(base, &key, rank, entry),
+            Change::Link(key, after, link) => memtables.links.set(base, &key, after, link),
+            Change::Trail(key, rank, entry) => memtables.trails.set(base, &key, rank, entry),
             Change::Root(key, sequence, there) => {
-                shelves.roots.set(base, &key, sequence, there.then_some(()))
+                memtables.roots.set(base, &key, sequence, there.then_some(()))
             }
-            Change::Waiting(key, id, entry) => shelves.waiting.set(base, &key, id, entry),
+            Change::Waiting(key, id, entry) => memtables.waiting.set(base, &key, id, entry),
             Change::DeadLetter(key, there) => self.list_dead_letter(key, there),
-            Change::Audit(number, entry) => shelves.audit.set(base, &(), number, entry),
+            Change::Audit(number, entry) => memtables.audit.set(base, &(), number, entry),
             Change::Queue(record) => {
                 self.put_queue(record);
                 Ok(())
@@ -87,8 +87,8 @@ impl Turn<'_> {
 
     fn list_dead_letter(&mut self, key: DeadLetterKey, there: bool) -> Result<(), Fault> {
         let DeadLetterKey { workflow, rank, sequence, reason } = key;
-        let (shelves, base, entry) = (&mut *self.shelves, &self.base, there.then_some(()));
-        shelves.dead_by_workflow.set(base, &workflow, (rank, sequence), entry)?;
-        shelves.dead_by_reason.set(base, &workflow.queue, (reason, sequence), entry)
+        let (memtables, base, entry) = (&mut *self.memtables, &self.base, there.then_some(()));
+        memtables.dead_by_workflow.set(base, &workflow, (rank, sequence), entry)?;
+        memtables.dead_by_reason.set(base, &workflow.queue, (reason, sequence), entry)
     }
 }

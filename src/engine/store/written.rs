@@ -20,12 +20,12 @@ use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::store::base::store_fault;
+use crate::engine::store::checksum::checksum;
 use crate::engine::store::codec;
 use crate::engine::store::journal::RowWriter;
 use crate::engine::store::key::key_of;
+use crate::engine::store::memtable::Place;
 use crate::engine::store::schema::Table;
-use crate::engine::store::seal::seal;
-use crate::engine::store::shelf::Place;
 use crate::error::Fault;
 use crate::id::SequenceNumber;
 
@@ -50,7 +50,7 @@ pub(crate) trait Written: Send {
     /// Appends them to a journal row.
     fn journal(&self, row: &mut RowWriter);
     /// Writes them to their table.
-    fn fold(&self, transaction: &WriteTransaction) -> Result<(), Fault>;
+    fn flush(&self, transaction: &WriteTransaction) -> Result<(), Fault>;
 }
 
 impl<T: Table> Written for Rows<T> {
@@ -66,14 +66,14 @@ impl<T: Table> Written for Rows<T> {
         row.end_table();
     }
 
-    fn fold(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
+    fn flush(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
         let mut table = transaction.open_table(T::DEFINITION).map_err(store_fault)?;
         for ((prefix, key), now) in &self.rows {
             let key = key_of(prefix, key);
             match now {
                 Now::Put(value) => {
-                    let sealed = seal(&T::DEFINITION, &key, codec::encode(value));
-                    table.insert(&*key, &*sealed).map_err(store_fault)?;
+                    let checksummed = checksum(&T::DEFINITION, &key, codec::encode(value));
+                    table.insert(&*key, &*checksummed).map_err(store_fault)?;
                 }
                 Now::Deleted => drop(table.remove(&*key).map_err(store_fault)?),
                 Now::AsBefore => {}

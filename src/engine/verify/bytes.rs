@@ -10,6 +10,7 @@ use crate::engine::rules::record::Tally;
 use crate::engine::store::base::record;
 use crate::engine::store::base::store_fault;
 use crate::engine::store::caught::guarded;
+use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::merged::Overlay;
 use crate::engine::store::merged::decoded;
@@ -18,7 +19,6 @@ use crate::engine::store::schema;
 use crate::engine::store::schema::Definition;
 use crate::engine::store::schema::Table;
 use crate::engine::store::schema::TableVisitor;
-use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::words::InWords;
 use crate::engine::store::words::Names;
 use crate::engine::store::words::bytes_in_words;
@@ -31,7 +31,7 @@ use crate::id::MessageId;
 pub(crate) fn count_rows(transaction: &ReadTransaction) -> Option<u64> {
     let count = || {
         let mut rows = 0;
-        for definition in schema::sealed() {
+        for definition in schema::checksummed() {
             if let Some(table) = open_table(transaction, definition)? {
                 rows += table.len().map_err(store_fault)?;
             }
@@ -51,8 +51,8 @@ pub(crate) struct Bytes<'a, 'p> {
 impl TableVisitor for Bytes<'_, '_> {
     fn visit<T: Table>(&mut self) -> Result<(), Fault> {
         let words: Words = bytes_in_words::<T>;
-        let check = |key: &[u8], sealed: &[u8]| -> Result<(), Fault> {
-            record::<T::Value>(&T::DEFINITION, key, sealed)?;
+        let check = |key: &[u8], checksummed: &[u8]| -> Result<(), Fault> {
+            record::<T::Value>(&T::DEFINITION, key, checksummed)?;
             check_key::<T>(key)
         };
         let sheet = Sheet { table: T::NAME, definition: T::DEFINITION, words };
@@ -119,11 +119,11 @@ impl Sheet {
         };
         let mut before: Vec<u8> = Vec::new();
         for row in table.iter().map_err(store_fault)? {
-            let (key, sealed) = row.map_err(store_fault)?;
+            let (key, checksummed) = row.map_err(store_fault)?;
             findings.report.rows += 1;
             findings.go_on();
             let words = |findings: &Findings<'_>| (self.words)(key.value(), &findings.names);
-            if let Err(fault) = check(key.value(), sealed.value()) {
+            if let Err(fault) = check(key.value(), checksummed.value()) {
                 findings.add(self.table, words(findings), problem(&fault));
             }
             // A file that leads in circles would never end.
@@ -139,8 +139,8 @@ impl Sheet {
 }
 
 /// A queue's record, checked against its key.
-pub(crate) fn queue_record(key: &[u8], sealed: &[u8]) -> Result<QueueRecord, Fault> {
-    let record: QueueRecord = record(&schema::QUEUES, key, sealed)?;
+pub(crate) fn queue_record(key: &[u8], checksummed: &[u8]) -> Result<QueueRecord, Fault> {
+    let record: QueueRecord = record(&schema::QUEUES, key, checksummed)?;
     if queue_of(key) != Some(record.id) {
         return Err(Fault::Damaged { table: "queues", detail: "it is another queue's record".to_owned() });
     }
@@ -148,9 +148,9 @@ pub(crate) fn queue_record(key: &[u8], sealed: &[u8]) -> Result<QueueRecord, Fau
 }
 
 /// A queue's counters.
-pub(crate) fn tally(key: &[u8], sealed: &[u8]) -> Result<(QueueId, Tally), Fault> {
+pub(crate) fn tally(key: &[u8], checksummed: &[u8]) -> Result<(QueueId, Tally), Fault> {
     let nonsense = || Fault::Damaged { table: "tallies", detail: "a key makes no sense".to_owned() };
-    Ok((queue_of(key).ok_or_else(nonsense)?, record(&schema::TALLIES, key, sealed)?))
+    Ok((queue_of(key).ok_or_else(nonsense)?, record(&schema::TALLIES, key, checksummed)?))
 }
 
 fn queue_of(key: &[u8]) -> Option<QueueId> {

@@ -10,12 +10,12 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Tally;
 use crate::engine::store::WallRecord;
 use crate::engine::store::caught::guarded;
+use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::journal;
 use crate::engine::store::journal::Header;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::merged::Overlay;
-use crate::engine::store::schema::SHELVES;
-use crate::engine::store::seal::PAGES_MAKE_NO_SENSE;
+use crate::engine::store::schema::MEMTABLES;
 use crate::engine::verify::bytes::problem;
 use crate::engine::verify::findings::Findings;
 use crate::error::Fault;
@@ -42,7 +42,7 @@ impl Window {
     /// Reads the journal, noting what is damaged.
     pub(crate) fn read(transaction: &ReadTransaction, findings: &mut Findings<'_>) -> Window {
         let mut window =
-            Window { overlay: [const { BTreeMap::new() }; SHELVES], last: None, tallies: BTreeMap::new() };
+            Window { overlay: [const { BTreeMap::new() }; MEMTABLES], last: None, tallies: BTreeMap::new() };
         let mut before: Option<(u64, u64)> = None;
         let read = guarded(|| {
             journal::read_all(transaction, |position, row| {
@@ -64,12 +64,12 @@ impl Window {
     fn read_row(
         &mut self,
         position: u64,
-        sealed: &[u8],
+        checksummed: &[u8],
         before: Option<(u64, u64)>,
         findings: &mut Findings<'_>,
     ) -> Option<(u64, u64)> {
         let mut damaged = |problem: String| findings.add(JOURNAL, format!("commit {position}"), problem);
-        let (header, seal, row) = match RowReader::open(sealed) {
+        let (header, checksum, row) = match RowReader::open(checksummed) {
             Ok(opened) => opened,
             Err(fault) => {
                 damaged(problem(&fault));
@@ -79,7 +79,7 @@ impl Window {
         if header.position != position {
             damaged(format!("it says that it is commit {}", header.position));
         }
-        if before.is_some_and(|(before, seal)| before + 1 != position || seal != header.previous) {
+        if before.is_some_and(|(before, checksum)| before + 1 != position || checksum != header.previous) {
             damaged("it does not follow the commit before".to_owned());
         }
         if let Err(fault) = self.take(row) {
@@ -88,7 +88,7 @@ impl Window {
         let Header { time, numbers, tallies, wall, .. } = header;
         self.last = Some(Last { position, time, wall, numbers });
         self.tallies.extend(tallies);
-        Some((position, seal))
+        Some((position, checksum))
     }
 
     /// Lays the rows of a commit over those before.

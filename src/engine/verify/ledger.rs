@@ -49,24 +49,24 @@ impl Ledger {
         findings: &mut Findings<'_>,
     ) -> Ledger {
         let mut ledger = Ledger::default();
-        let mut folded = BatchRecord::default();
+        let mut flushed = BatchRecord::default();
         let mut has_epoch = false;
-        Sheet::META.read(transaction, findings, |key, sealed| {
+        Sheet::META.read(transaction, findings, |key, checksummed| {
             let is = |name: &str| key == name_key(name).as_slice();
             if is(NUMBERS_ROW) {
-                ledger.numbers = record(&schema::META, key, sealed)?;
+                ledger.numbers = record(&schema::META, key, checksummed)?;
             } else if is(BATCH_ROW) {
-                folded = record(&schema::META, key, sealed)?;
+                flushed = record(&schema::META, key, checksummed)?;
             } else if is(FORMAT_ROW) || is(EPOCH_ROW) {
-                record::<u32>(&schema::META, key, sealed)?;
+                record::<u32>(&schema::META, key, checksummed)?;
                 has_epoch |= is(EPOCH_ROW);
             } else {
                 return Err(Fault::Damaged { table: "meta", detail: "no such row is known".to_owned() });
             }
             Ok(())
         });
-        Sheet::QUEUES.read(transaction, findings, |key, sealed| {
-            let record = queue_record(key, sealed)?;
+        Sheet::QUEUES.read(transaction, findings, |key, checksummed| {
+            let record = queue_record(key, checksummed)?;
             ledger.queues.insert(record.id, record);
             Ok(())
         });
@@ -75,16 +75,16 @@ impl Ledger {
         }
         let names = ledger.queues.values().map(|record| (record.id, record.name.clone()));
         findings.names = names.collect();
-        Sheet::TALLIES.read(transaction, findings, |key, sealed| {
-            ledger.tallies.extend([tally(key, sealed)?]);
+        Sheet::TALLIES.read(transaction, findings, |key, checksummed| {
+            ledger.tallies.extend([tally(key, checksummed)?]);
             Ok(())
         });
         ledger.tallies.extend(&window.tallies);
-        ledger.now = clocks(folded.time, folded.wall);
+        ledger.now = clocks(flushed.time, flushed.wall);
         if let Some(last) = window.last {
             (ledger.numbers, ledger.now) = (last.numbers, clocks(last.time, last.wall));
-            if last.position < folded.position {
-                let problem = format!("its last commits are missing: there were {}", folded.position);
+            if last.position < flushed.position {
+                let problem = format!("its last commits are missing: there were {}", flushed.position);
                 findings.add("journal", format!("commit {}", last.position), problem);
             }
         }

@@ -87,7 +87,7 @@ impl<'a> Comparison<'a, '_> {
             Status::Ready => &mut counts.ready,
             Status::Scheduled { .. } => &mut counts.scheduled,
             Status::Failed { due: Some(_) } => &mut counts.failed,
-            Status::Failed { due: None } => &mut counts.spent,
+            Status::Failed { due: None } => &mut counts.exhausted,
             Status::Asked { .. } => &mut counts.asked,
             Status::Locked { .. } => &mut counts.locked,
             Status::DeadLettered(_) => &mut counts.dead_lettered,

@@ -69,7 +69,7 @@ fn differences(counted: &Counts, found: &Counts) -> Vec<(&'static str, u64, u64)
         ("locked", counted.locked, found.locked),
         ("early", counted.early, found.early),
         ("retry", counted.failed, found.failed),
-        ("exhausted", counted.spent, found.spent),
+        ("exhausted", counted.exhausted, found.exhausted),
         ("by_consumer", counted.asked, found.asked),
         ("scheduled", counted.scheduled, found.scheduled),
         ("dead-lettered", counted.dead_lettered, found.dead_lettered),

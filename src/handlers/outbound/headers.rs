@@ -4,11 +4,11 @@ use http::HeaderMap;
 use http::HeaderName;
 use http::HeaderValue;
 
+use crate::api::WireTime;
 use crate::handlers::trace::trace;
 use crate::header::PropertyValue;
 use crate::limits;
 use crate::processor::Context;
-use crate::wire::WireTime;
 
 /// A message to be described in headers.
 pub(crate) struct Described<'a> {

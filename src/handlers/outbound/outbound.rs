@@ -19,6 +19,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use hyper_util::rt::TokioTimer;
 
+use crate::api::WireDuration;
 use crate::clock::Timestamp;
 use crate::engine::Output;
 use crate::error::Misuse;
@@ -28,7 +29,6 @@ use crate::handlers::outbound::retry_after::retry_after;
 use crate::handlers::outbound::target::Target;
 use crate::limits;
 use crate::processor::Failure;
-use crate::wire::WireDuration;
 
 /// Where to post, and how.
 #[derive(Clone, Debug)]

@@ -17,20 +17,22 @@ use tokio::sync::Notify;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::api::DeliveryEnvelope;
+use crate::api::OutcomeEnvelope;
 use crate::engine::Output;
 use crate::engine::Received;
 use crate::handlers::answer;
 use crate::handlers::exec::GIVEN_UP;
 use crate::handlers::group;
 use crate::handlers::group::Group;
-use crate::handlers::persistent::board::Asker;
-use crate::handlers::persistent::board::Board;
-use crate::handlers::persistent::board::LOCK_LOST;
-use crate::handlers::persistent::board::Request;
-use crate::handlers::persistent::board::Rest;
-use crate::handlers::persistent::board::Told;
-use crate::handlers::persistent::board::Withdrawn;
-use crate::handlers::persistent::keeper::Keeper;
+use crate::handlers::persistent::child_supervisor::ChildSupervisor;
+use crate::handlers::persistent::process_pool::Asker;
+use crate::handlers::persistent::process_pool::LOCK_LOST;
+use crate::handlers::persistent::process_pool::ProcessPool;
+use crate::handlers::persistent::process_pool::Request;
+use crate::handlers::persistent::process_pool::Rest;
+use crate::handlers::persistent::process_pool::Told;
+use crate::handlers::persistent::process_pool::Withdrawn;
 use crate::handlers::program::NotStarted;
 use crate::handlers::program::Program;
 use crate::handlers::shortage::Shortage;
@@ -44,8 +46,6 @@ use crate::processor::Failure;
 use crate::processor::Outcome;
 use crate::processor::Taker;
 use crate::processor::guarded;
-use crate::wire::DeliveryEnvelope;
-use crate::wire::OutcomeEnvelope;
 
 /// What runs on, and how.
 #[derive(Clone, Debug)]
@@ -75,21 +75,21 @@ pub(crate) struct PersistentOptions {
 /// # Dropping
 /// The children are killed; [`Persistent::close`] lets them finish.
 pub(crate) struct Persistent {
-    crew: Arc<Crew>,
+    shared_pool: Arc<SharedPool>,
     stop: watch::Sender<bool>,
-    keepers: Mutex<JoinSet<()>>,
+    child_supervisors: Mutex<JoinSet<()>>,
 }
 
 /// What the handler and the keepers of its children share.
-pub(super) struct Crew {
+pub(super) struct SharedPool {
     program: Program,
     lasting: Variables,
     pub(super) timeout: Duration,
     site: Site,
     shortage: Shortage,
-    board: Mutex<Board<Assignment>>,
+    process_pool: Mutex<ProcessPool<Assignment>>,
     /// For each seat.
-    bells: Vec<Bells>,
+    bells: Vec<ChildSignals>,
 }
 
 /// What a child wrote is kept with an attempt that failed, and with a dead letter that says nothing else.
@@ -105,9 +105,9 @@ fn with_output(said: Result<Outcome, Failure>, output: Output) -> Result<Outcome
 
 /// What wakes the keeper of one child.
 #[derive(Default)]
-struct Bells {
+struct ChildSignals {
     written: Notify,
-    condemned: Notify,
+    killed: Notify,
     answers: AtomicU64,
 }
 
@@ -138,40 +138,46 @@ impl Persistent {
     /// Starts the children, on the present tokio runtime.
     pub(crate) fn start(options: PersistentOptions, site: Site) -> Persistent {
         let seats = options.processes.clamp(1, limits::PROCESSES_MAX);
-        let crew = Arc::new(Crew {
+        let shared_pool = Arc::new(SharedPool {
             lasting: variables::lasting(&site, &options.pass_env, &options.env),
             program: Program { argv: options.argv, cwd: options.cwd },
             timeout: options.timeout,
             site,
             shortage: Shortage::default(),
-            board: Mutex::new(Board::new(seats, options.in_flight_max, options.timeout)),
-            bells: (0..=seats).map(|_| Bells::default()).collect(),
+            process_pool: Mutex::new(ProcessPool::new(seats, options.in_flight_max, options.timeout)),
+            bells: (0..=seats).map(|_| ChildSignals::default()).collect(),
         });
         let (stop, stopping) = watch::channel(false);
-        let mut keepers = JoinSet::new();
-        for seat in 0..=seats {
-            let keeper = Keeper { crew: crew.clone(), seat, is_extra: seat == seats, stop: stopping.clone() };
-            keepers.spawn(keeper.keep());
+        let mut child_supervisors = JoinSet::new();
+        for slot in 0..=seats {
+            let child_supervisor = ChildSupervisor {
+                shared_pool: shared_pool.clone(),
+                slot,
+                is_extra: slot == seats,
+                stop: stopping.clone(),
+            };
+            child_supervisors.spawn(child_supervisor.keep());
         }
-        Persistent { crew, stop, keepers: Mutex::new(keepers) }
+        Persistent { shared_pool, stop, child_supervisors: Mutex::new(child_supervisors) }
     }
 
     /// Until when no child can be started because the daemon lacks something for it, and why; none when one is up.
     pub(crate) fn cannot_start_until(&self) -> Option<(Duration, String)> {
-        self.crew.with_board(|board| board.shortage())
+        self.shared_pool.with_pool(|process_pool| process_pool.shortage())
     }
 
     /// Takes no more messages, and gives back those no child has begun; the others go on.
     pub(crate) fn turn_away(&self) {
-        self.crew.with_board(Board::close);
+        self.shared_pool.with_pool(ProcessPool::close);
     }
 
     /// Takes no more messages, closes the children's inputs, and waits until they have ended.
     pub(crate) async fn close(&self) {
         self.turn_away();
         self.stop.send_replace(true);
-        let keepers = std::mem::take(&mut *self.keepers.lock().unwrap_or_else(PoisonError::into_inner));
-        keepers.join_all().await;
+        let child_supervisors =
+            std::mem::take(&mut *self.child_supervisors.lock().unwrap_or_else(PoisonError::into_inner));
+        child_supervisors.join_all().await;
     }
 }
 
@@ -184,30 +190,31 @@ impl Taker for Persistent {
         let mut requests = Vec::with_capacity(assignments.len());
         for assignment in assignments {
             if assignment.context().message().has_state() {
-                tokio::spawn(self.crew.clone().submit_with_state(assignment));
+                tokio::spawn(self.shared_pool.clone().submit_with_state(assignment));
                 continue;
             }
-            requests.extend(self.crew.request(assignment, None));
+            requests.extend(self.shared_pool.request(assignment, None));
         }
-        self.crew.submit(requests);
+        self.shared_pool.submit(requests);
     }
 
     fn cancel(&self, number: u64) {
-        self.crew.withdraw(number, LOCK_LOST, |_| ());
+        self.shared_pool.withdraw(number, LOCK_LOST, |_| ());
     }
 
     fn give_up(&self, number: u64) {
-        self.crew.give_up(number);
+        self.shared_pool.give_up(number);
     }
 
     fn give_up_all(&self) {
         // Nothing may be begun any more, also what is still to come: its state is being looked up.
-        let numbers = self.crew.with_board(|board| {
-            board.close();
-            board.ids()
+        let numbers = self.shared_pool.with_pool(|process_pool| {
+            process_pool.close();
+            process_pool.ids()
         });
         if !numbers.is_empty() {
-            let (queue, program, messages) = (self.crew.queue(), self.crew.name(), numbers.len());
+            let (queue, program, messages) =
+                (self.shared_pool.queue(), self.shared_pool.name(), numbers.len());
             tracing::warn!(
                 queue,
                 program,
@@ -216,17 +223,17 @@ impl Taker for Persistent {
             );
         }
         // Their keepers ask them to end, and kill them if they do not.
-        numbers.into_iter().for_each(|number| self.crew.withdraw(number, GIVEN_UP, |_| ()));
+        numbers.into_iter().for_each(|number| self.shared_pool.withdraw(number, GIVEN_UP, |_| ()));
     }
 }
 
-impl Crew {
+impl SharedPool {
     /// Does something with the board, and then tells those whom it concerns.
-    fn with_board<T>(&self, change: impl FnOnce(&mut Board<Assignment>) -> T) -> T {
-        let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = change(&mut board);
-        let told = board.told();
-        drop(board);
+    fn with_pool<T>(&self, change: impl FnOnce(&mut ProcessPool<Assignment>) -> T) -> T {
+        let mut process_pool = self.process_pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = change(&mut process_pool);
+        let told = process_pool.told();
+        drop(process_pool);
         for Told { asker, verdict, output } in told {
             let said = verdict.and_then(|envelope| guarded(|| answer::said(&self.site, envelope)));
             asker.end(with_output(said, output));
@@ -257,11 +264,13 @@ impl Crew {
     }
 
     /// Notes that the daemon lacks something to start a child; says how long it is not tried again.
-    pub(super) fn note_shortage(&self, seat: usize, why: String) -> Duration {
+    pub(super) fn note_shortage(&self, slot: usize, why: String) -> Duration {
         let now = self.now();
         self.shortage.note(now, (self.queue(), self.name()), &why);
         let until = self.shortage.pauses_until(now).map_or(now + limits::START_PAUSE_MIN, |(until, _)| until);
-        self.with_board(|board| board.rest_until(seat, Rest { until, why, is_shortage: true }, now));
+        self.with_pool(|process_pool| {
+            process_pool.rest_until(slot, Rest { until, why, is_shortage: true }, now)
+        });
         until - now
     }
 
@@ -289,7 +298,7 @@ impl Crew {
         Ok(line)
     }
 
-    async fn submit_with_state(self: Arc<Crew>, assignment: Assignment) {
+    async fn submit_with_state(self: Arc<SharedPool>, assignment: Assignment) {
         match assignment.context().state().await {
             Ok(state) => self.submit(self.request(assignment, state.as_ref())),
             Err(error) => assignment.end(Err(error.into())),
@@ -298,7 +307,9 @@ impl Crew {
 
     fn submit(&self, requests: impl IntoIterator<Item = Request<Assignment>>) {
         let now = self.now();
-        self.with_board(|board| requests.into_iter().for_each(|request| board.submit(request, now)));
+        self.with_pool(|process_pool| {
+            requests.into_iter().for_each(|request| process_pool.submit(request, now))
+        });
         self.bells.iter().for_each(|bells| bells.written.notify_one());
     }
 
@@ -309,115 +320,115 @@ impl Crew {
 
     /// Forgets a request, or condemns the child that holds it and does something to that one's group.
     fn withdraw(&self, id: u64, why: &str, with_group: impl FnOnce(Pid)) {
-        let withdrawn = self.with_board(|board| {
-            let withdrawn = board.withdraw(id, why);
+        let withdrawn = self.with_pool(|process_pool| {
+            let withdrawn = process_pool.withdraw(id, why);
             // The board names a group only while its number is its own, and its lock is held.
             if let Withdrawn::Held { group: Some(group), .. } = withdrawn {
                 with_group(group);
             }
             withdrawn
         });
-        if let Withdrawn::Held { seat, .. } = withdrawn {
-            self.bells[seat].condemned.notify_one();
+        if let Withdrawn::Held { slot, .. } = withdrawn {
+            self.bells[slot].killed.notify_one();
         }
     }
 
-    pub(super) fn up(&self, seat: usize, group: Pid) {
+    pub(super) fn up(&self, slot: usize, group: Pid) {
         let now = self.now();
-        self.with_board(|board| board.up(seat, group, now));
-        self.bells[seat].written.notify_one();
+        self.with_pool(|process_pool| process_pool.up(slot, group, now));
+        self.bells[slot].written.notify_one();
     }
 
     /// Waits for something to write.
-    pub(super) async fn outgoing(&self, seat: usize, into: &mut Vec<u8>) {
+    pub(super) async fn outgoing(&self, slot: usize, into: &mut Vec<u8>) {
         loop {
             let now = self.now();
-            self.with_board(|board| board.outgoing(seat, into, now));
+            self.with_pool(|process_pool| process_pool.outgoing(slot, into, now));
             if !into.is_empty() {
                 return;
             }
-            self.bells[seat].written.notified().await;
+            self.bells[slot].written.notified().await;
         }
     }
 
-    pub(super) fn answered(&self, seat: usize, answers: Vec<OutcomeEnvelope>) -> Result<(), String> {
+    pub(super) fn answered(&self, slot: usize, answers: Vec<OutcomeEnvelope>) -> Result<(), String> {
         let (count, now) = (answers.len() as u64, self.now());
-        let answered = self.with_board(|board| board.answered(seat, answers, now));
-        self.bells[seat].answers.fetch_add(count, Ordering::Relaxed);
-        self.bells[seat].written.notify_one();
+        let answered = self.with_pool(|process_pool| process_pool.answered(slot, answers, now));
+        self.bells[slot].answers.fetch_add(count, Ordering::Relaxed);
+        self.bells[slot].written.notify_one();
         answered
     }
 
     /// How often a seat's children have answered.
-    pub(super) fn answers(&self, seat: usize) -> u64 {
-        self.bells[seat].answers.load(Ordering::Relaxed)
+    pub(super) fn answers(&self, slot: usize) -> u64 {
+        self.bells[slot].answers.load(Ordering::Relaxed)
     }
 
     /// Waits until a child must not go on.
-    pub(super) async fn condemned(&self, seat: usize) {
-        while !self.with_board(|board| board.is_condemned(seat)) {
-            self.bells[seat].condemned.notified().await;
+    pub(super) async fn killed(&self, slot: usize) {
+        while !self.with_pool(|process_pool| process_pool.is_killed(slot)) {
+            self.bells[slot].killed.notified().await;
         }
     }
 
     /// How long the oldest request of a child may still take; none when its time is over.
-    pub(super) fn check_time(&self, seat: usize, why: &str) -> Option<Duration> {
+    pub(super) fn check_time(&self, slot: usize, why: &str) -> Option<Duration> {
         let now = self.now();
-        self.with_board(|board| {
-            let due = board.check_time(seat, self.timeout, now, why);
-            (!board.is_condemned(seat)).then(|| due.saturating_sub(now))
+        self.with_pool(|process_pool| {
+            let due = process_pool.check_time(slot, self.timeout, now, why);
+            (!process_pool.is_killed(slot)).then(|| due.saturating_sub(now))
         })
     }
 
     /// A child is given nothing more.
-    pub(super) fn ending(&self, seat: usize) {
-        self.with_board(|board| board.ending(seat));
+    pub(super) fn ending(&self, slot: usize) {
+        self.with_pool(|process_pool| process_pool.ending(slot));
     }
 
     /// Nobody may signal a child's group any more.
-    pub(super) fn untouchable(&self, seat: usize) {
-        self.with_board(|board| board.starting(seat));
+    pub(super) fn untouchable(&self, slot: usize) {
+        self.with_pool(|process_pool| process_pool.starting(slot));
     }
 
     /// A child has written a line to its standard error.
-    pub(super) fn complained(&self, seat: usize, line: &str) {
-        self.with_board(|board| board.complained(seat, line));
+    pub(super) fn complained(&self, slot: usize, line: &str) {
+        self.with_pool(|process_pool| process_pool.complained(slot, line));
     }
 
     /// Fails all that a child held; says because of what it was ended, if because of one of these.
-    pub(super) fn fail_held(&self, seat: usize, why: &str) -> Option<String> {
-        self.with_board(|board| board.down(seat, why))
+    pub(super) fn fail_held(&self, slot: usize, why: &str) -> Option<String> {
+        self.with_pool(|process_pool| process_pool.down(slot, why))
     }
 
     /// Waits until there is something for the extra child.
-    pub(super) async fn suspects(&self, seat: usize) {
-        while !self.with_board(|board| board.has_suspects()) {
-            self.bells[seat].written.notified().await;
+    pub(super) async fn suspects(&self, slot: usize) {
+        while !self.with_pool(|process_pool| process_pool.has_suspects()) {
+            self.bells[slot].written.notified().await;
         }
     }
 
     /// Gives the extra child nothing more, if there is nothing for it; says whether.
-    pub(super) fn dismiss_extra(&self, seat: usize) -> bool {
-        self.with_board(|board| {
-            let is_idle = !board.has_suspects();
+    pub(super) fn dismiss_extra(&self, slot: usize) -> bool {
+        self.with_pool(|process_pool| {
+            let is_idle = !process_pool.has_suspects();
             if is_idle {
-                board.ending(seat);
+                process_pool.ending(slot);
             }
             is_idle
         })
     }
 
     pub(super) fn fail_suspects(&self, why: &str) {
-        self.with_board(|board| board.fail_suspects(why));
+        self.with_pool(|process_pool| process_pool.fail_suspects(why));
     }
 
-    pub(super) fn rest(&self, seat: usize, rest: Duration, why: String) {
+    pub(super) fn rest(&self, slot: usize, rest: Duration, why: String) {
         let now = self.now();
         let rest = Rest { until: now + rest, why, is_shortage: false };
-        self.with_board(|board| board.rest_until(seat, rest, now));
+        self.with_pool(|process_pool| process_pool.rest_until(slot, rest, now));
     }
 
-    pub(super) fn starting(&self, seat: usize) {
-        self.with_board(|board| board.starting(seat));
+    pub(super) fn starting(&self, slot: usize) {
+        self.with_pool(|process_pool| process_pool.starting(slot));
     }
 }

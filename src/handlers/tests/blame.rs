@@ -17,8 +17,8 @@ use crate::processor::Failure;
 use crate::processor::Outcome;
 use crate::processor::Processor;
 use crate::processor::Raw;
+use crate::queue::Exhausted;
 use crate::queue::QueueOptions;
-use crate::queue::Spent;
 
 const WORKFLOWS: usize = 30;
 
@@ -38,7 +38,8 @@ for line in sys.stdin:
 
 /// A queue that allows one attempt, with a message in each of its workflows; the fifteenth is poison.
 async fn poisoned(stage: &Stage, poison: &str) -> Queue {
-    let options = QueueOptions { delivery_count_max: 1, spent: Some(Spent::Hold), ..QueueOptions::default() };
+    let options =
+        QueueOptions { delivery_count_max: 1, exhausted: Some(Exhausted::Hold), ..QueueOptions::default() };
     stage.queue.client().change_queue("orders", options).await.unwrap();
     let messages = (0..WORKFLOWS).map(|number| {
         let body = if number == 15 { poison.to_owned() } else { number.to_string() };
@@ -69,8 +70,8 @@ async fn only_the_poison_is_exhausted(poison: &str, timeout: Duration) {
     let settled = async {
         loop {
             let counts = queue.view().await.unwrap().counts;
-            if counts.completed + counts.spent == WORKFLOWS as u64 {
-                return (counts.completed, counts.spent);
+            if counts.completed + counts.exhausted == WORKFLOWS as u64 {
+                return (counts.completed, counts.exhausted);
             }
             tokio::task::yield_now().await;
         }

@@ -2,7 +2,6 @@
 
 mod blame;
 mod drain;
-mod ear;
 mod ending;
 mod environment;
 mod exec;
@@ -10,6 +9,7 @@ mod exec;
 mod fence;
 mod forward;
 mod gated;
+mod named_pipe;
 mod order;
 mod persistent;
 mod receiver;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::handlers::persistent::Persistent;
 use crate::handlers::persistent::PersistentOptions;
-use crate::handlers::tests::ear::Ear;
+use crate::handlers::tests::named_pipe::NamedPipe;
 use crate::handlers::tests::stage::LONG;
 use crate::handlers::tests::stage::Stage;
 use crate::handlers::tests::stage::has_python;
@@ -48,7 +48,7 @@ async fn messages_of_a_workflow_stay_in_order_although_children_die() {
     }
     let stage = Stage::new().await;
     let path = stage.folder.path().join("ear");
-    let mut ear = Ear::new(&path);
+    let mut named_pipe = NamedPipe::new(&path);
     // Held open here too: for a moment all children may be dead.
     let _open = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     for number in 0..EACH {
@@ -75,7 +75,7 @@ async fn messages_of_a_workflow_stay_in_order_although_children_die() {
     let mut next: BTreeMap<String, u64> = BTreeMap::new();
     let mut left = WORKFLOWS as u64 * EACH;
     while left > 0 {
-        let heard = ear.hear().await.expect("the children go on until all is done");
+        let heard = named_pipe.hear().await.expect("the children go on until all is done");
         let [word, workflow, number] = heard.split(' ').collect::<Vec<_>>()[..] else { panic!("{heard}") };
         let number: u64 = number.parse().unwrap();
         let due = next.entry(workflow.to_owned()).or_default();

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use crate::handlers::group::REFUSED;
 use crate::handlers::persistent::Persistent;
 use crate::handlers::persistent::PersistentOptions;
-use crate::handlers::tests::ear::Ear;
+use crate::handlers::tests::named_pipe::NamedPipe;
 use crate::handlers::tests::stage::Handed;
 use crate::handlers::tests::stage::LONG;
 use crate::handlers::tests::stage::Stage;
@@ -211,10 +211,10 @@ async fn a_message_that_takes_too_long_ends_its_child_before_it_fails() {
     let Some((stage, persistent)) = begin(|options| options.timeout = Duration::from_secs(2)).await else {
         return;
     };
-    let mut ear = Ear::new(&stage.folder.path().join("ear"));
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("ear"));
     assert_eq!(ask(&stage, &persistent, "hang").await.unwrap_err(), "timed out after 2s");
-    assert_eq!(ear.hear().await.as_deref(), Some("up"));
-    assert_eq!(ear.hear().await, None);
+    assert_eq!(named_pipe.hear().await.as_deref(), Some("up"));
+    assert_eq!(named_pipe.hear().await, None);
     ask(&stage, &persistent, "hello").await.unwrap();
 }
 
@@ -222,12 +222,12 @@ async fn a_message_that_takes_too_long_ends_its_child_before_it_fails() {
 async fn a_lost_lock_ends_the_child_and_fails_what_else_it_held() {
     let Some((stage, persistent)) = begin(|_| ()).await else { return };
     ask(&stage, &persistent, "hello").await.unwrap();
-    let mut ear = Ear::new(&stage.folder.path().join("ear"));
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("ear"));
     let hanging = give(&stage, &persistent, "hang").await;
     let behind = give(&stage, &persistent, "hello").await;
-    assert_eq!(ear.hear().await.as_deref(), Some("up"));
+    assert_eq!(named_pipe.hear().await.as_deref(), Some("up"));
     persistent.cancel(hanging.number);
-    assert_eq!(ear.hear().await, None);
+    assert_eq!(named_pipe.hear().await, None);
     assert_eq!(hanging.end().await.unwrap_err(), "its lock was lost");
     let because = "python3 was ended, because of another message: its lock was lost";
     assert_eq!(behind.end().await.unwrap_err(), because);
@@ -251,11 +251,11 @@ async fn a_message_whose_lock_was_lost_before_it_was_taken_is_not_begun() {
 #[tokio::test]
 async fn a_child_whose_message_is_given_up_is_killed() {
     let Some((stage, persistent)) = begin(|_| ()).await else { return };
-    let mut ear = Ear::new(&stage.folder.path().join("ear"));
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("ear"));
     let hanging = give(&stage, &persistent, "hang").await;
-    assert_eq!(ear.hear().await.as_deref(), Some("up"));
+    assert_eq!(named_pipe.hear().await.as_deref(), Some("up"));
     persistent.give_up(hanging.number);
-    assert_eq!(ear.hear().await, None);
+    assert_eq!(named_pipe.hear().await, None);
     assert_eq!(hanging.end().await.unwrap_err(), "it was given up");
     ask(&stage, &persistent, "hello").await.unwrap();
 }
@@ -263,12 +263,12 @@ async fn a_child_whose_message_is_given_up_is_killed() {
 #[tokio::test]
 async fn giving_up_everything_ends_what_children_hold_and_what_waits() {
     let Some((stage, persistent)) = begin(|options| options.in_flight_max = 1).await else { return };
-    let mut ear = Ear::new(&stage.folder.path().join("ear"));
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("ear"));
     let hanging = give(&stage, &persistent, "hang").await;
     let waiting = give(&stage, &persistent, "hello").await;
-    assert_eq!(ear.hear().await.as_deref(), Some("up"));
+    assert_eq!(named_pipe.hear().await.as_deref(), Some("up"));
     persistent.give_up_all();
-    assert_eq!(ear.hear().await, None);
+    assert_eq!(named_pipe.hear().await, None);
     assert_eq!(
         hanging.end().await.unwrap_err(),
         "terminated: the daemon was stopped, and its drain time was over"
@@ -320,12 +320,12 @@ async fn closing_lets_the_children_finish() {
     }
     let stage = Stage::new().await;
     let text = format!("ear = open('ear', 'w')\n{CHILD}\nprint('bye', file=ear)");
-    let mut ear = Ear::new(&stage.folder.path().join("ear"));
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("ear"));
     let persistent = Persistent::start(python(stage.folder.path(), &text), stage.site.clone());
     ask(&stage, &persistent, "hello").await.unwrap();
     persistent.close().await;
-    assert_eq!(ear.hear().await.as_deref(), Some("bye"));
-    assert_eq!(ear.hear().await, None);
+    assert_eq!(named_pipe.hear().await.as_deref(), Some("bye"));
+    assert_eq!(named_pipe.hear().await, None);
     assert_eq!(ask(&stage, &persistent, "hello").await.unwrap_err(), "the handler is closed");
 }
 
@@ -336,8 +336,8 @@ async fn dropping_kills_the_children() {
     else {
         return;
     };
-    let mut ear = Ear::new(&stage.folder.path().join("ear"));
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("ear"));
     ask(&stage, &persistent, "hello").await.unwrap();
     drop(persistent);
-    assert_eq!(ear.hear().await, None);
+    assert_eq!(named_pipe.hear().await, None);
 }

@@ -8,18 +8,18 @@ use serde_json::json;
 use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::queue::QueueOptions;
-use crate::server::tests::house::House;
-use crate::server::tests::house::Told;
+use crate::server::tests::fixture::Answered;
+use crate::server::tests::fixture::Fixture;
 use crate::server::tests::wire::Wire;
 
 const MESSAGES: &str = "/v1/queues/orders/messages";
 
-async fn send(house: &House, query: &str, lines: &str) -> Told {
+async fn send(fixture: &Fixture, query: &str, lines: &str) -> Answered {
     let headers = [("content-type", "application/x-ndjson")];
-    house.call("POST", &format!("{MESSAGES}{query}"), &headers, lines.to_owned()).await
+    fixture.call("POST", &format!("{MESSAGES}{query}"), &headers, lines.to_owned()).await
 }
 
-fn lines(told: &Told) -> Vec<Value> {
+fn lines(told: &Answered) -> Vec<Value> {
     let text = String::from_utf8(told.body.to_vec()).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -31,10 +31,10 @@ async fn bodies(queue: &Queue) -> Vec<String> {
 
 #[tokio::test]
 async fn lines_are_accepted_and_answered_in_order() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::default()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
     let sent: String = (0..5_000).map(|n| format!("{{\"workflow_id\":\"w\",\"body\":{n}}}\n")).collect();
-    let told = send(&house, "", &sent).await;
+    let told = send(&fixture, "", &sent).await;
     assert_eq!(
         (told.status.as_u16(), &told.headers["content-type"]),
         (200, &"application/x-ndjson".parse().unwrap())
@@ -51,8 +51,8 @@ async fn lines_are_accepted_and_answered_in_order() {
 
 #[tokio::test]
 async fn a_bad_line_is_answered_at_its_place_and_the_rest_goes_on() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
     let at = |position: u64, body: &str| {
         format!("{{\"workflow_id\":\"w\",\"position\":{position},\"body_text\":\"{body}\"}}\n")
     };
@@ -69,7 +69,7 @@ async fn a_bad_line_is_answered_at_its_place_and_the_rest_goes_on() {
         &at(3, "3"),
         &at(2, "2"),
     ];
-    let told = send(&house, "", &sent.concat()).await;
+    let told = send(&fixture, "", &sent.concat()).await;
     let answers = lines(&told);
     let codes: Vec<&str> = answers.iter().map(|line| line["error"]["code"].as_str().unwrap_or("-")).collect();
     let expected = ["-", "malformed", "misuse", "-", "place_taken", "misuse", "misuse", "misuse", "-", "-"];
@@ -83,44 +83,44 @@ async fn a_bad_line_is_answered_at_its_place_and_the_rest_goes_on() {
 
 #[tokio::test]
 async fn an_atomic_batch_is_accepted_whole_or_not_at_all() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
     let at = |position: u64| format!("{{\"workflow_id\":\"w\",\"position\":{position}}}\n");
-    let told = send(&house, "?atomic=true", &[at(1), at(2)].concat()).await;
+    let told = send(&fixture, "?atomic=true", &[at(1), at(2)].concat()).await;
     assert_eq!((told.status.as_u16(), lines(&told).len()), (201, 2));
 
-    let told = send(&house, "?atomic=true", &[at(3), at(0)].concat()).await;
+    let told = send(&fixture, "?atomic=true", &[at(3), at(0)].concat()).await;
     assert_eq!((told.status.as_u16(), told.code()), (422, "misuse".to_owned()));
-    let told = send(&house, "?atomic=true", &[&at(3), "{\"x\":1}"].concat()).await;
+    let told = send(&fixture, "?atomic=true", &[&at(3), "{\"x\":1}"].concat()).await;
     assert!(told.json()["detail"].as_str().unwrap().starts_with("line 2: "), "{told:?}");
     let too_many = (3..1_100).map(at).collect::<String>();
-    assert_eq!(send(&house, "?atomic=true", &too_many).await.json()["field"], "batch");
+    assert_eq!(send(&fixture, "?atomic=true", &too_many).await.json()["field"], "batch");
     assert_eq!(queue.view().await.unwrap().counts.accepted, 2);
     assert_eq!(
-        house.call("POST", &format!("{MESSAGES}?atomic=true"), &[], "x").await.json()["field"],
+        fixture.call("POST", &format!("{MESSAGES}?atomic=true"), &[], "x").await.json()["field"],
         "atomic"
     );
 }
 
 #[tokio::test]
 async fn a_batch_for_no_queue_is_refused_as_a_whole() {
-    let house = House::open().await;
-    assert_eq!(send(&house, "", "{}\n{}\n").await.code(), "queue_not_found");
+    let fixture = Fixture::open().await;
+    assert_eq!(send(&fixture, "", "{}\n{}\n").await.code(), "queue_not_found");
 }
 
 #[tokio::test]
 async fn an_empty_batch_has_an_empty_answer() {
-    let house = House::open().await;
-    house.create("orders", QueueOptions::default()).await;
-    let told = send(&house, "", "\n \n").await;
+    let fixture = Fixture::open().await;
+    fixture.create("orders", QueueOptions::default()).await;
+    let told = send(&fixture, "", "\n \n").await;
     assert_eq!((told.status.as_u16(), told.body.len()), (200, 0));
 }
 
 #[tokio::test]
 async fn lines_that_come_slowly_are_on_disk_before_the_last_has_come() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::default()).await;
-    let mut wire = Wire::open(house.address).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    let mut wire = Wire::open(fixture.address).await;
     let head = "POST /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\n\
                 content-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n";
     wire.say(head).await;
@@ -137,9 +137,9 @@ async fn lines_that_come_slowly_are_on_disk_before_the_last_has_come() {
 
 #[tokio::test]
 async fn a_batch_that_breaks_off_keeps_what_was_accepted() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::default()).await;
-    let mut wire = Wire::open(house.address).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    let mut wire = Wire::open(fixture.address).await;
     let head = "POST /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\n\
                 content-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n";
     wire.say(head).await;

@@ -5,15 +5,15 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::api::OperateRequest;
+use crate::api::SendEnvelope;
 use crate::api::Verb;
+use crate::api::options::OptionsEnvelope;
+use crate::api::options::OrderWord;
+use crate::api::views::BlockedCause;
 use crate::queue::QueueOptions;
 use crate::remote::Happening;
 use crate::remote::Remote;
-use crate::server::tests::house::House;
-use crate::wire::SendEnvelope;
-use crate::wire::options::OptionsEnvelope;
-use crate::wire::options::OrderWord;
-use crate::wire::views::BlockedCause;
+use crate::server::tests::fixture::Fixture;
 
 fn at(position: u64, body: &str) -> SendEnvelope {
     SendEnvelope {
@@ -26,8 +26,8 @@ fn at(position: u64, body: &str) -> SendEnvelope {
 
 #[tokio::test]
 async fn what_a_client_sends_it_finds_receives_and_settles() {
-    let house = House::open().await;
-    let remote = Remote::connect(&format!("http://{}", house.address), None).unwrap();
+    let fixture = Fixture::open().await;
+    let remote = Remote::connect(&format!("http://{}", fixture.address), None).unwrap();
     let options = OptionsEnvelope { order: Some(OrderWord::Position), ..OptionsEnvelope::default() };
     let queue = remote.put_queue("orders", &options).await.unwrap();
     assert_eq!(queue.options.order, Some(OrderWord::Position));
@@ -51,9 +51,9 @@ async fn what_a_client_sends_it_finds_receives_and_settles() {
 
 #[tokio::test]
 async fn what_an_operator_does_a_client_hears_of() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::default()).await;
-    let remote = Remote::connect(&format!("http://{}", house.address), None).unwrap();
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    let remote = Remote::connect(&format!("http://{}", fixture.address), None).unwrap();
     let mut events = remote.events(Some("orders")).await.unwrap();
     queue.workflow("w").unwrap().hold("look at it").await.unwrap();
     match events.next().await.unwrap() {

@@ -8,9 +8,9 @@ use serde_json::json;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 use crate::server::openapi;
-use crate::server::tests::house::House;
-use crate::server::tests::house::Told;
-use crate::server::tests::house::ask;
+use crate::server::tests::fixture::Answered;
+use crate::server::tests::fixture::Fixture;
+use crate::server::tests::fixture::ask;
 
 /// Every documented path and method.
 fn operations(document: &Value) -> Vec<(String, String, Value)> {
@@ -24,20 +24,20 @@ fn operations(document: &Value) -> Vec<(String, String, Value)> {
 }
 
 /// Requests that succeed, in an order in which they do: method, path, body.
-async fn requests(house: &House) -> Vec<(&'static str, String, Value)> {
+async fn requests(fixture: &Fixture) -> Vec<(&'static str, String, Value)> {
     let remembers = QueueOptions { history: Some(Duration::from_secs(3_600)), ..QueueOptions::default() };
-    let queue = house.create("q", remembers).await;
-    house.create("defined", QueueOptions::default()).await;
+    let queue = fixture.create("q", remembers).await;
+    fixture.create("defined", QueueOptions::default()).await;
     for body in 0..12 {
         queue.send(Message::new("x").workflow(format!("w{body}"))).await.unwrap();
     }
     let at = crate::clock::Timestamp::from_millis(4_000_000_000_000);
     let scheduled = queue.send(Message::new("x").schedule_at(at)).await.unwrap().sequence_number().unwrap();
-    let mut dead = queue.receive(Duration::ZERO).await.unwrap().unwrap();
-    dead.dead_letter("r", "d").await.unwrap();
+    let mut dead_letters = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+    dead_letters.dead_letter("r", "d").await.unwrap();
     let mut aside = queue.receive(Duration::ZERO).await.unwrap().unwrap();
     aside.defer().await.unwrap();
-    let (dead, aside) = (dead.sequence_number(), aside.sequence_number());
+    let (dead_letters, aside) = (dead_letters.sequence_number(), aside.sequence_number());
     let mut ids = Vec::new();
     for _ in 0..6 {
         ids.push(queue.receive(Duration::ZERO).await.unwrap().unwrap().keep().to_string());
@@ -93,7 +93,7 @@ async fn requests(house: &House) -> Vec<(&'static str, String, Value)> {
         ("GET", q("/dead_letters"), none()),
         ("GET", q("/dead_letters/groups"), none()),
         ("POST", q("/schedules/nightly/run"), none()),
-        ("POST", q(&format!("/dead_letters/{dead}/redrive")), none()),
+        ("POST", q(&format!("/dead_letters/{dead_letters}/redrive")), none()),
         ("POST", q("/dead_letters/redrive"), json!({ "all": true })),
         ("POST", q("/dead_letters/purge"), json!({ "reason": "r" })),
         ("POST", q("/purge"), json!({ "reason": "r" })),
@@ -124,13 +124,13 @@ fn operation<'a>(
 async fn every_documented_route_is_there_and_answers_as_documented() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_owned();
-    let house = House::open_with(|_, host| host.backups = Some(path)).await;
-    let document = house.get("/openapi.json").await.json();
+    let fixture = Fixture::open_with(|_, host| host.backups = Some(path)).await;
+    let document = fixture.get("/openapi.json").await.json();
     let mut operations = operations(&document);
     let all = operations.clone();
-    for (method, path, body) in requests(&house).await {
+    for (method, path, body) in requests(&fixture).await {
         let body = if method == "GET" { String::new() } else { body.to_string() };
-        let told = house.call(method, &path, &[("content-type", "application/json")], body).await;
+        let told = fixture.call(method, &path, &[("content-type", "application/json")], body).await;
         let (_, documented, operation) = operation(&all, method, &path);
         check(&document, operation, &format!("{method} {path}"), &told);
         operations.retain(|(known, path, _)| !(known == method && path == documented));
@@ -140,7 +140,7 @@ async fn every_documented_route_is_there_and_answers_as_documented() {
 }
 
 /// Checks status, media type and the form of an answer.
-fn check(document: &Value, operation: &Value, asked: &str, told: &Told) {
+fn check(document: &Value, operation: &Value, asked: &str, told: &Answered) {
     let response = &operation["responses"][told.status.as_str()];
     assert!(response.is_object(), "{asked}: {told:?}");
     let Some(content) = response["content"].as_object() else {
@@ -158,8 +158,8 @@ fn check(document: &Value, operation: &Value, asked: &str, told: &Told) {
 /// Checks a value against the parts of JSON Schema that our types use.
 fn conform(document: &Value, schema: &Value, value: &Value, place: &str) {
     if let Some(path) = schema["$ref"].as_str() {
-        let named = document.pointer(path.strip_prefix('#').unwrap()).unwrap_or_else(|| panic!("{path}"));
-        return conform(document, named, value, place);
+        let extract = document.pointer(path.strip_prefix('#').unwrap()).unwrap_or_else(|| panic!("{path}"));
+        return conform(document, extract, value, place);
     }
     for kind in ["anyOf", "oneOf"] {
         if let Some(choices) = schema[kind].as_array() {
@@ -211,14 +211,14 @@ fn could_be(document: &Value, schema: &Value, value: &Value) -> bool {
 
 #[tokio::test]
 async fn every_route_needs_what_it_says() {
-    let house = House::open().await;
-    let document = house.get("/openapi.json").await.json();
+    let fixture = Fixture::open().await;
+    let document = fixture.get("/openapi.json").await.json();
     for (method, path, operation) in operations(&document) {
         let asked = path.replace("{queue}", "q").replace("{number}", "1").replace("{verb}", "hold");
         let asked = asked.replace("{delivery}", "1.1.x").replace("{run}", "x");
         let request = http::Request::builder().method(method.as_str()).uri(format!("{asked}?id=w"));
         let request = request.header("host", "localhost").header("origin", "http://example.com");
-        let told = ask(house.address, request.body(Default::default()).unwrap()).await;
+        let told = ask(fixture.address, request.body(Default::default()).unwrap()).await;
         let is_open = operation["security"] == json!([]);
         assert_eq!(told.status == 403, !is_open, "{method} {path}: {told:?}");
     }

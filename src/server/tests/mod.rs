@@ -1,11 +1,11 @@
 //! The server as its callers see it: over a socket.
 
 mod around;
+mod authorizing;
 mod batches;
 mod client;
 mod documented;
-mod guarding;
-mod house;
+mod fixture;
 mod looking;
 mod operating;
 mod receiving;

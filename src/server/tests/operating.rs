@@ -8,11 +8,11 @@ use serde_json::json;
 use crate::engine::Queue;
 use crate::message::Message;
 use crate::queue::QueueOptions;
-use crate::server::tests::house::House;
-use crate::server::tests::house::Told;
+use crate::server::tests::fixture::Answered;
+use crate::server::tests::fixture::Fixture;
 
-async fn operate(house: &House, id: &str, verb: &str, request: Value) -> Told {
-    house.post(&format!("/v1/queues/orders/workflow/{verb}?id={id}"), request).await
+async fn operate(fixture: &Fixture, id: &str, verb: &str, request: Value) -> Answered {
+    fixture.post(&format!("/v1/queues/orders/workflow/{verb}?id={id}"), request).await
 }
 
 async fn send(queue: &Queue, workflow: &str, position: u64) {
@@ -27,13 +27,13 @@ async fn fail_all(queue: &Queue) {
 
 #[tokio::test]
 async fn a_dry_run_says_what_would_happen_and_does_nothing() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
     for position in [1, 2, 5] {
         send(&queue, "w", position).await;
     }
     fail_all(&queue).await;
-    let before = house.get("/v1/queues/orders/workflow?id=w").await.json();
+    let before = fixture.get("/v1/queues/orders/workflow?id=w").await.json();
     for (verb, request, says) in [
         ("hold", json!({}), "3 messages wait"),
         ("retry", json!({}), "message 1 is tried again now"),
@@ -44,7 +44,7 @@ async fn a_dry_run_says_what_would_happen_and_does_nothing() {
     ] {
         let mut request = request;
         request["dry_run"] = json!(true);
-        let told = operate(&house, "w", verb, request).await;
+        let told = operate(&fixture, "w", verb, request).await;
         assert_eq!(told.status, 200, "{verb}: {told:?}");
         let told = told.json();
         assert!(told["effect"].as_str().unwrap().contains(says), "{verb}: {told}");
@@ -59,15 +59,15 @@ async fn a_dry_run_says_what_would_happen_and_does_nothing() {
     ] {
         let mut request = request;
         request["dry_run"] = json!(true);
-        assert_eq!(operate(&house, "w", verb, request).await.code(), code, "{verb}");
+        assert_eq!(operate(&fixture, "w", verb, request).await.code(), code, "{verb}");
     }
-    assert!(house.get("/v1/audit").await.json()["actions"].as_array().unwrap().is_empty());
+    assert!(fixture.get("/v1/audit").await.json()["actions"].as_array().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn a_dry_run_of_a_redrive_is_judged_as_the_redrive_is() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
     let mut numbers = Vec::new();
     for position in [1, 2] {
         send(&queue, "w", position).await;
@@ -76,12 +76,12 @@ async fn a_dry_run_of_a_redrive_is_judged_as_the_redrive_is() {
         delivery.dead_letter("x", "").await.unwrap();
     }
     let redrive = async |number: u64, request: Value| {
-        house.post(&format!("/v1/queues/orders/dead_letters/{number}/redrive"), request).await
+        fixture.post(&format!("/v1/queues/orders/dead_letters/{number}/redrive"), request).await
     };
     let passed = redrive(numbers[0], json!({ "dry_run": true })).await;
     assert_eq!(passed.code(), "place_passed");
     assert!(passed.json()["detail"].as_str().unwrap().contains("--position"), "{passed:?}");
-    let many = async |request: Value| house.post("/v1/queues/orders/dead_letters/redrive", request).await;
+    let many = async |request: Value| fixture.post("/v1/queues/orders/dead_letters/redrive", request).await;
     let would = many(json!({ "all": true, "dry_run": true })).await.json();
     assert_eq!(
         (&would["in_place"], &would["refused"][1]["error"]["code"]),
@@ -95,19 +95,19 @@ async fn a_dry_run_of_a_redrive_is_judged_as_the_redrive_is() {
     );
 
     let resume = json!({ "dry_run": true, "redrive": true });
-    assert_eq!(operate(&house, "w", "resume", resume).await.code(), "not_held");
-    assert_eq!(house.get("/v1/queues/orders").await.json()["counts"]["dead_lettered"], 2);
+    assert_eq!(operate(&fixture, "w", "resume", resume).await.code(), "not_held");
+    assert_eq!(fixture.get("/v1/queues/orders").await.json()["counts"]["dead_lettered"], 2);
     let again = redrive(numbers[0], json!({ "position": 3 })).await.json();
     assert_eq!((&again["redriven"], &again["sequence_number"]), (&json!("as_new"), &anew["sequence_number"]));
 }
 
 #[tokio::test]
 async fn one_message_and_one_position_are_said_as_one() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
     send(&queue, "w", 2).await;
     let told = async |verb: &str, request: Value| {
-        operate(&house, "w", verb, request).await.json()["effect"].as_str().unwrap().to_owned()
+        operate(&fixture, "w", verb, request).await.json()["effect"].as_str().unwrap().to_owned()
     };
     let void = told("void", json!({ "from": 1, "dry_run": true })).await;
     assert!(void.starts_with("position 1 will never be waited for"), "{void}");
@@ -119,53 +119,53 @@ async fn one_message_and_one_position_are_said_as_one() {
 
 #[tokio::test]
 async fn an_operator_holds_resumes_retries_skips_and_fills_gaps() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
     for position in [1, 2, 5] {
         send(&queue, "w", position).await;
     }
-    let held = operate(&house, "w", "hold", json!({ "reason": "look at it" })).await.json();
+    let held = operate(&fixture, "w", "hold", json!({ "reason": "look at it" })).await.json();
     assert_eq!(
         (&held["workflow"]["status"], &held["workflow"]["reason"]),
         (&json!("held"), &json!("look at it"))
     );
-    assert_eq!(operate(&house, "w", "resume", json!({})).await.json()["workflow"]["status"], "ready");
-    assert_eq!(operate(&house, "w", "resume", json!({})).await.code(), "not_held");
+    assert_eq!(operate(&fixture, "w", "resume", json!({})).await.json()["workflow"]["status"], "ready");
+    assert_eq!(operate(&fixture, "w", "resume", json!({})).await.code(), "not_held");
     fail_all(&queue).await;
-    assert_eq!(operate(&house, "w", "retry", json!({})).await.json()["workflow"]["status"], "ready");
-    assert_eq!(operate(&house, "w", "skip", json!({})).await.json()["field"], "reason");
-    let skipped = operate(&house, "w", "skip", json!({ "reason": "cannot be saved" })).await.json();
+    assert_eq!(operate(&fixture, "w", "retry", json!({})).await.json()["workflow"]["status"], "ready");
+    assert_eq!(operate(&fixture, "w", "skip", json!({})).await.json()["field"], "reason");
+    let skipped = operate(&fixture, "w", "skip", json!({ "reason": "cannot be saved" })).await.json();
     assert_eq!(skipped["workflow"]["next_position"], 2);
     let _delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
-    assert_eq!(operate(&house, "w", "skip", json!({ "reason": "no" })).await.code(), "workflow_locked");
-    let retried = operate(&house, "w", "retry", json!({})).await;
+    assert_eq!(operate(&fixture, "w", "skip", json!({ "reason": "no" })).await.code(), "workflow_locked");
+    let retried = operate(&fixture, "w", "retry", json!({})).await;
     assert_eq!(
         (retried.code(), retried.json()["detail"].as_str()),
         ("workflow_locked".to_owned(), Some("retry: its message is being handled at this moment"))
     );
-    assert_eq!(operate(&house, "w", "release_lock", json!({})).await.json()["workflow"]["status"], "ready");
-    let voided = operate(&house, "w", "void", json!({ "from": 3, "reason": "never sent" })).await.json();
+    assert_eq!(operate(&fixture, "w", "release_lock", json!({})).await.json()["workflow"]["status"], "ready");
+    let voided = operate(&fixture, "w", "void", json!({ "from": 3, "reason": "never sent" })).await.json();
     assert_eq!(voided["workflow"]["gap"]["first_missing"], 4, "{voided}");
-    let gone = operate(&house, "w", "skip_gap", json!({ "reason": "never sent" })).await.json();
+    let gone = operate(&fixture, "w", "skip_gap", json!({ "reason": "never sent" })).await.json();
     assert_eq!(gone["workflow"].get("gap"), None);
-    let purged = operate(&house, "w", "purge", json!({ "reason": "a test" })).await.json();
+    let purged = operate(&fixture, "w", "purge", json!({ "reason": "a test" })).await.json();
     assert_eq!(purged["purged"], 3);
-    assert_eq!(operate(&house, "w", "bury", json!({})).await.code(), "route_not_found");
-    assert_eq!(operate(&house, "z", "skip", json!({ "reason": "x" })).await.code(), "workflow_not_found");
-    assert_eq!(operate(&house, "w", "hold", json!({ "from": 1 })).await.json()["field"], "from");
-    assert_eq!(operate(&house, "w", "hold", json!({ "redrive": true })).await.json()["field"], "redrive");
+    assert_eq!(operate(&fixture, "w", "bury", json!({})).await.code(), "route_not_found");
+    assert_eq!(operate(&fixture, "z", "skip", json!({ "reason": "x" })).await.code(), "workflow_not_found");
+    assert_eq!(operate(&fixture, "w", "hold", json!({ "from": 1 })).await.json()["field"], "from");
+    assert_eq!(operate(&fixture, "w", "hold", json!({ "redrive": true })).await.json()["field"], "redrive");
 }
 
 #[tokio::test]
 async fn many_are_operated_on_in_resumable_parts() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
     for id in 0..10 {
         send(&queue, &format!("fails-{id}"), 1).await;
     }
     fail_all(&queue).await;
     send(&queue, "fine", 1).await;
-    let operate = async |request: Value| house.post("/v1/queues/orders/operate", request).await;
+    let operate = async |request: Value| fixture.post("/v1/queues/orders/operate", request).await;
     let filter = json!({ "status": ["blocked"], "prefix": "fails-", "reason": "n" });
     let would = operate(json!({ "verb": "retry", "filter": filter, "dry_run": true })).await.json();
     assert_eq!((&would["matched"], &would["done"], would.get("after")), (&json!(10), &json!(10), None));
@@ -200,12 +200,12 @@ async fn many_are_operated_on_in_resumable_parts() {
 
 #[tokio::test]
 async fn one_that_refuses_is_named_and_stops_no_other() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
     send(&queue, "a", 1).await;
     send(&queue, "b", 2).await;
     let request = json!({ "verb": "skip", "filter": { "all": true }, "reason": "a test" });
-    let told = house.post("/v1/queues/orders/operate", request).await.json();
+    let told = fixture.post("/v1/queues/orders/operate", request).await.json();
     assert_eq!((&told["matched"], &told["done"]), (&json!(2), &json!(1)));
     assert_eq!(
         (&told["refused"][0]["workflow_id"], &told["refused"][0]["error"]["code"]),
@@ -215,8 +215,8 @@ async fn one_that_refuses_is_named_and_stops_no_other() {
 
 #[tokio::test]
 async fn dead_letters_are_put_back_one_by_one_and_together() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::default()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
     let mut numbers = Vec::new();
     for (workflow, reason) in [("a", "x"), ("b", "y"), ("c", "x"), ("d", "y")] {
         queue.send(Message::new("x").workflow(workflow)).await.unwrap();
@@ -225,68 +225,68 @@ async fn dead_letters_are_put_back_one_by_one_and_together() {
         delivery.dead_letter(reason, "").await.unwrap();
     }
     let path = |number: u64| format!("/v1/queues/orders/dead_letters/{number}/redrive");
-    let back = house.post(&path(numbers[0]), json!({})).await.json();
+    let back = fixture.post(&path(numbers[0]), json!({})).await.json();
     assert_eq!(back["redriven"], "as_new");
-    assert_eq!(house.post(&path(numbers[0]), json!({})).await.code(), "not_dead_lettered");
-    let many = async |request: Value| house.post("/v1/queues/orders/dead_letters/redrive", request).await;
+    assert_eq!(fixture.post(&path(numbers[0]), json!({})).await.code(), "not_dead_lettered");
+    let many = async |request: Value| fixture.post("/v1/queues/orders/dead_letters/redrive", request).await;
     let would = many(json!({ "letter_reason": "y", "dry_run": true })).await.json();
     assert_eq!((&would["matched"], &would["as_new"]), (&json!(2), &json!(2)));
     assert_eq!(many(json!({ "workflow_id": "b" })).await.json()["as_new"], 1);
     assert_eq!(many(json!({ "letter_reason": "y" })).await.json()["as_new"], 1);
     assert_eq!(many(json!({})).await.json()["field"], "all");
 
-    let purge = async |request: Value| house.post("/v1/queues/orders/dead_letters/purge", request).await;
+    let purge = async |request: Value| fixture.post("/v1/queues/orders/dead_letters/purge", request).await;
     assert_eq!(purge(json!({ "dry_run": true })).await.json()["purged"], 1);
     assert_eq!(purge(json!({})).await.json()["field"], "reason");
     assert_eq!(purge(json!({ "reason": "a test" })).await.json()["purged"], 1);
-    let purge = async |request: Value| house.post("/v1/queues/orders/purge", request).await;
+    let purge = async |request: Value| fixture.post("/v1/queues/orders/purge", request).await;
     assert_eq!(purge(json!({ "dry_run": true })).await.json(), json!({ "purged": 3, "dry_run": true }));
     assert_eq!(purge(json!({ "reason": "a test" })).await.json()["purged"], 3);
 }
 
 #[tokio::test]
 async fn what_the_daemon_keeps_for_itself_is_not_purged() {
-    let house = House::open().await;
-    let queue = house.create("seriatim.schedules", QueueOptions::default()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("seriatim.schedules", QueueOptions::default()).await;
     queue.send(Message::new("x").workflow("w")).await.unwrap();
     let purge = json!({ "reason": "a test" });
-    let told = house.post("/v1/queues/seriatim.schedules/purge", purge.clone()).await;
+    let told = fixture.post("/v1/queues/seriatim.schedules/purge", purge.clone()).await;
     assert_eq!(told.code(), "queue_is_defined");
-    let told = house.post("/v1/queues/seriatim.schedules/workflow/purge?id=w", purge).await;
+    let told = fixture.post("/v1/queues/seriatim.schedules/workflow/purge?id=w", purge).await;
     assert_eq!(told.code(), "queue_is_defined");
     let many = json!({ "verb": "purge", "filter": { "all": true }, "reason": "a test" });
-    let told = house.post("/v1/queues/seriatim.schedules/operate", many).await;
+    let told = fixture.post("/v1/queues/seriatim.schedules/operate", many).await;
     assert_eq!(told.code(), "queue_is_defined");
     assert_eq!(queue.view().await.unwrap().counts.ready, 1);
 }
 
 #[tokio::test]
 async fn each_cause_of_a_hold_is_shown_and_can_be_lifted_alone() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
     send(&queue, "w", 2).await;
-    house.clock.advance(Duration::from_secs(600));
-    let told = operate(&house, "w", "hold", json!({ "reason": "look first" })).await.json();
+    fixture.clock.advance(Duration::from_secs(600));
+    let told = operate(&fixture, "w", "hold", json!({ "reason": "look first" })).await.json();
     let causes = |told: &Value| {
         let holds = told["workflow"]["holds"].as_array().cloned().unwrap_or_default();
         holds.iter().map(|hold| hold["cause"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(causes(&told), ["gap", "operator"]);
-    let would = operate(&house, "w", "resume", json!({ "cause": "gap", "dry_run": true })).await.json();
+    let would = operate(&fixture, "w", "resume", json!({ "cause": "gap", "dry_run": true })).await.json();
     assert_eq!(would["effect"], "this cause is lifted; the workflow stays held: operator");
-    assert_eq!(operate(&house, "w", "resume", json!({ "cause": "exhausted" })).await.code(), "not_held");
-    let told = operate(&house, "w", "resume", json!({ "cause": "gap" })).await.json();
+    assert_eq!(operate(&fixture, "w", "resume", json!({ "cause": "exhausted" })).await.code(), "not_held");
+    let told = operate(&fixture, "w", "resume", json!({ "cause": "gap" })).await.json();
     assert_eq!(causes(&told), ["operator"]);
     let both = json!({ "cause": "operator", "redrive": true });
-    assert_eq!(operate(&house, "w", "resume", both).await.json()["field"], "cause");
-    let told = operate(&house, "w", "resume", json!({ "cause": "operator" })).await.json();
+    assert_eq!(operate(&fixture, "w", "resume", both).await.json()["field"], "cause");
+    let told = operate(&fixture, "w", "resume", json!({ "cause": "operator" })).await.json();
     assert_eq!(told["workflow"]["status"], "waiting_for_predecessor");
 }
 
 #[tokio::test]
 async fn a_resume_with_redrive_says_how_many_came_back_and_how_many_stayed() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
     for position in 1..=4 {
         queue.send(Message::new("x").workflow("w").position(position)).await.unwrap();
     }
@@ -298,7 +298,8 @@ async fn a_resume_with_redrive_says_how_many_came_back_and_how_many_stayed() {
         }
     }
     queue.workflow("w").unwrap().hold("look").await.unwrap();
-    let told = house.post("/v1/queues/orders/workflow/resume?id=w", json!({ "redrive": true })).await.json();
+    let told =
+        fixture.post("/v1/queues/orders/workflow/resume?id=w", json!({ "redrive": true })).await.json();
     assert_eq!((&told["put_back"], &told["stayed"]), (&json!(1), &json!(1)), "{told}");
     let effect = told["effect"].as_str().unwrap_or_default();
     assert!(

@@ -6,14 +6,14 @@ use serde_json::json;
 
 use crate::message::Message;
 use crate::queue::QueueOptions;
-use crate::server::tests::house::House;
+use crate::server::tests::fixture::Fixture;
 use crate::server::tests::wire::Wire;
 
 #[tokio::test]
 async fn a_receiver_that_waits_is_answered_when_a_message_comes() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::default()).await;
-    let waiting = house.receive("orders", json!({ "wait": "60s" }));
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    let waiting = fixture.receive("orders", json!({ "wait": "60s" }));
     let sending = async {
         // The manual clock stands still: only the message can end the wait.
         queue.send(Message::new("hello")).await.unwrap();
@@ -24,13 +24,13 @@ async fn a_receiver_that_waits_is_answered_when_a_message_comes() {
 
 #[tokio::test]
 async fn a_wait_ends_in_time_with_nothing() {
-    let house = House::open().await;
-    house.create("orders", QueueOptions::default()).await;
-    let mut waiting = std::pin::pin!(house.receive("orders", json!({ "wait": "10s" })));
+    let fixture = Fixture::open().await;
+    fixture.create("orders", QueueOptions::default()).await;
+    let mut waiting = std::pin::pin!(fixture.receive("orders", json!({ "wait": "10s" })));
     let deliveries = loop {
         tokio::select! {
             deliveries = &mut waiting => break deliveries,
-            () = tokio::task::yield_now() => house.clock.advance(Duration::from_secs(1)),
+            () = tokio::task::yield_now() => fixture.clock.advance(Duration::from_secs(1)),
         }
     };
     assert!(deliveries.is_empty());
@@ -38,38 +38,38 @@ async fn a_wait_ends_in_time_with_nothing() {
 
 #[tokio::test]
 async fn a_server_that_stops_tells_who_waits_that_there_is_nothing() {
-    let house = House::open().await;
-    house.create("orders", QueueOptions::default()).await;
-    let mut wire = Wire::open(house.address).await;
+    let fixture = Fixture::open().await;
+    fixture.create("orders", QueueOptions::default()).await;
+    let mut wire = Wire::open(fixture.address).await;
     let head = "POST /v1/queues/orders/receive HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n\
                 content-length: 14\r\n\r\n";
     wire.say(head).await;
     wire.hear("100 Continue\r\n\r\n").await;
     wire.say("{\"wait\":\"60s\"}").await;
-    house.stopping.cancel();
+    fixture.stopping.cancel();
     assert!(wire.end().await.ends_with("{\"deliveries\":[]}"));
-    house.ended.await.unwrap();
-    let gone = tokio::net::TcpStream::connect(house.address).await;
+    fixture.ended.await.unwrap();
+    let gone = tokio::net::TcpStream::connect(fixture.address).await;
     assert!(gone.is_err(), "nobody listens any more");
 }
 
 #[tokio::test]
 async fn one_message_of_each_workflow_is_handed_out_and_a_run_of_one() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::by_position()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
     for workflow in ["a", "b"] {
         for position in 1..=3 {
             queue.send(Message::new("x").workflow(workflow).position(position)).await.unwrap();
         }
     }
-    let deliveries = house.receive("orders", json!({ "max": 10 })).await;
+    let deliveries = fixture.receive("orders", json!({ "max": 10 })).await;
     assert_eq!(deliveries.len(), 2);
     assert!(deliveries.iter().all(|delivery| delivery["position"] == 1));
     for delivery in &deliveries {
         let path = format!("/v1/queues/orders/deliveries/{}/release", delivery["delivery"].as_str().unwrap());
-        assert_eq!(house.post(&path, json!({})).await.status, 204);
+        assert_eq!(fixture.post(&path, json!({})).await.status, 204);
     }
-    let run = house.post("/v1/queues/orders/receive", json!({ "max": 10, "run": true })).await.json();
+    let run = fixture.post("/v1/queues/orders/receive", json!({ "max": 10, "run": true })).await.json();
     let positions: Vec<_> =
         run["deliveries"].as_array().unwrap().iter().map(|one| &one["position"]).collect();
     assert_eq!(positions, [1, 2, 3]);
@@ -84,37 +84,37 @@ async fn one_message_of_each_workflow_is_handed_out_and_a_run_of_one() {
 
 #[tokio::test]
 async fn what_was_set_aside_is_fetched_by_number_with_its_state() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::default()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
     queue.send(Message::new("x").workflow("a")).await.unwrap();
     queue.workflow("a").unwrap().set_state(Some("{\"n\":1}".into())).await.unwrap();
-    let delivery = house.receive("orders", json!({ "state": true })).await.remove(0);
+    let delivery = fixture.receive("orders", json!({ "state": true })).await.remove(0);
     assert_eq!(delivery["state"]["n"], 1);
     let path = format!("/v1/queues/orders/deliveries/{}/defer", delivery["delivery"].as_str().unwrap());
-    assert_eq!(house.post(&path, json!({})).await.status, 204);
+    assert_eq!(fixture.post(&path, json!({})).await.status, 204);
 
     let asked = json!({ "sequence_numbers": [delivery["sequence_number"]], "state": true });
-    let fetched = house.post("/v1/queues/orders/receive_deferred", asked.clone()).await.json();
+    let fetched = fixture.post("/v1/queues/orders/receive_deferred", asked.clone()).await.json();
     assert_eq!(fetched["deliveries"][0]["state"]["n"], 1);
-    let again = house.post("/v1/queues/orders/receive_deferred", asked).await;
+    let again = fixture.post("/v1/queues/orders/receive_deferred", asked).await;
     assert_eq!(again.status, 404, "{again:?}");
 }
 
 #[tokio::test]
 async fn a_request_that_cannot_be_read_says_what_is_wrong() {
-    let house = House::open().await;
-    house.create("orders", QueueOptions::default()).await;
+    let fixture = Fixture::open().await;
+    fixture.create("orders", QueueOptions::default()).await;
     let path = "/v1/queues/orders/receive";
     let json_type = [("content-type", "application/json")];
-    let malformed = house.call("POST", path, &json_type, "{\"max\":").await;
+    let malformed = fixture.call("POST", path, &json_type, "{\"max\":").await;
     assert_eq!((malformed.status.as_u16(), malformed.code()), (400, "malformed".to_owned()));
-    let unknown = house.post(path, json!({ "maximum": 1 })).await;
+    let unknown = fixture.post(path, json!({ "maximum": 1 })).await;
     assert_eq!((unknown.status.as_u16(), unknown.json()["field"].as_str()), (422, Some("maximum")));
-    assert_eq!(house.post(path, json!({ "max": "ten" })).await.code(), "misuse");
-    assert_eq!(house.post(path, json!({ "max": 0 })).await.json()["field"], "max");
-    let form = house.call("POST", path, &[("content-type", "text/plain")], "max=1").await;
+    assert_eq!(fixture.post(path, json!({ "max": "ten" })).await.code(), "misuse");
+    assert_eq!(fixture.post(path, json!({ "max": 0 })).await.json()["field"], "max");
+    let form = fixture.call("POST", path, &[("content-type", "text/plain")], "max=1").await;
     assert_eq!((form.status.as_u16(), form.code()), (415, "unsupported_media_type".to_owned()));
-    assert_eq!(house.call("POST", path, &[], "").await.status, 200, "an empty body asks for one message");
-    assert_eq!(house.post("/v1/queues/nowhere/receive", json!({})).await.code(), "queue_not_found");
-    assert_eq!(house.post("/v1/queues/a%2Fb/receive", json!({})).await.json()["field"], "queue_name");
+    assert_eq!(fixture.call("POST", path, &[], "").await.status, 200, "an empty body asks for one message");
+    assert_eq!(fixture.post("/v1/queues/nowhere/receive", json!({})).await.code(), "queue_not_found");
+    assert_eq!(fixture.post("/v1/queues/a%2Fb/receive", json!({})).await.json()["field"], "queue_name");
 }

@@ -7,141 +7,141 @@ use serde_json::json;
 
 use crate::message::Message;
 use crate::queue::QueueOptions;
-use crate::server::tests::house::House;
-use crate::server::tests::house::Told;
+use crate::server::tests::fixture::Answered;
+use crate::server::tests::fixture::Fixture;
 
-async fn settle(house: &House, delivery: &Value, verb: &str, request: Value) -> Told {
+async fn settle(fixture: &Fixture, delivery: &Value, verb: &str, request: Value) -> Answered {
     let (queue, id) = (delivery["queue"].as_str().unwrap(), delivery["delivery"].as_str().unwrap());
-    house.post(&format!("/v1/queues/{queue}/deliveries/{id}/{verb}"), request).await
+    fixture.post(&format!("/v1/queues/{queue}/deliveries/{id}/{verb}"), request).await
 }
 
-async fn status_of(house: &House, delivery: &Value) -> Value {
+async fn status_of(fixture: &Fixture, delivery: &Value) -> Value {
     let (queue, number) = (delivery["queue"].as_str().unwrap(), &delivery["sequence_number"]);
-    house.get(&format!("/v1/queues/{queue}/messages/{number}")).await.json()
+    fixture.get(&format!("/v1/queues/{queue}/messages/{number}")).await.json()
 }
 
 /// A queue with messages of workflows of their own.
-async fn stocked(house: &House, name: &str, options: QueueOptions, workflows: &[&str]) -> Vec<Value> {
-    let queue = house.create(name, options).await;
+async fn stocked(fixture: &Fixture, name: &str, options: QueueOptions, workflows: &[&str]) -> Vec<Value> {
+    let queue = fixture.create(name, options).await;
     for workflow in workflows {
         queue.send(Message::new("x").workflow(*workflow)).await.unwrap();
     }
-    house.receive(name, json!({ "max": 100 })).await
+    fixture.receive(name, json!({ "max": 100 })).await
 }
 
 #[tokio::test]
 async fn a_delivery_whose_lock_ran_out_cannot_be_settled() {
-    let house = House::open().await;
-    let deliveries = stocked(&house, "orders", QueueOptions::default(), &["a"]).await;
-    house.clock.advance(Duration::from_secs(31));
+    let fixture = Fixture::open().await;
+    let deliveries = stocked(&fixture, "orders", QueueOptions::default(), &["a"]).await;
+    fixture.clock.advance(Duration::from_secs(31));
     for verb in ["complete", "abandon", "defer", "release", "renew"] {
-        let lost = settle(&house, &deliveries[0], verb, json!({})).await;
+        let lost = settle(&fixture, &deliveries[0], verb, json!({})).await;
         assert_eq!((lost.status.as_u16(), lost.code()), (409, "lock_lost".to_owned()), "{verb}");
     }
 }
 
 #[tokio::test]
 async fn a_renewed_lock_lasts_longer() {
-    let house = House::open().await;
-    let deliveries = stocked(&house, "orders", QueueOptions::default(), &["a"]).await;
-    house.clock.advance(Duration::from_secs(20));
-    let renewed = settle(&house, &deliveries[0], "renew", json!({})).await.json();
+    let fixture = Fixture::open().await;
+    let deliveries = stocked(&fixture, "orders", QueueOptions::default(), &["a"]).await;
+    fixture.clock.advance(Duration::from_secs(20));
+    let renewed = settle(&fixture, &deliveries[0], "renew", json!({})).await.json();
     assert!(renewed["locked_until"].as_str() > deliveries[0]["locked_until"].as_str());
-    house.clock.advance(Duration::from_secs(20));
-    assert_eq!(settle(&house, &deliveries[0], "complete", json!({})).await.status, 204);
+    fixture.clock.advance(Duration::from_secs(20));
+    assert_eq!(settle(&fixture, &deliveries[0], "complete", json!({})).await.status, 204);
 }
 
 #[tokio::test]
 async fn a_failed_delivery_is_tried_again_when_it_says_or_its_queue_does() {
-    let house = House::open().await;
-    let deliveries = stocked(&house, "delays", QueueOptions::default(), &["a", "b", "c"]).await;
+    let fixture = Fixture::open().await;
+    let deliveries = stocked(&fixture, "delays", QueueOptions::default(), &["a", "b", "c"]).await;
     let properties = json!({ "hint": "busy" });
     let request = json!({ "retry_after": "5m", "reason": "the bank is closed", "properties": properties });
-    assert_eq!(settle(&house, &deliveries[0], "abandon", request).await.status, 204);
+    assert_eq!(settle(&fixture, &deliveries[0], "abandon", request).await.status, 204);
     let at = json!({ "retry_at": "2099-01-01T00:00:00Z" });
-    assert_eq!(settle(&house, &deliveries[1], "abandon", at).await.status, 204);
-    assert_eq!(settle(&house, &deliveries[2], "abandon", json!({})).await.status, 204);
+    assert_eq!(settle(&fixture, &deliveries[1], "abandon", at).await.status, 204);
+    assert_eq!(settle(&fixture, &deliveries[2], "abandon", json!({})).await.status, 204);
 
-    let first = status_of(&house, &deliveries[0]).await;
+    let first = status_of(&fixture, &deliveries[0]).await;
     assert_eq!(
         (&first["status"], &first["attempts"][0]["reason"]),
         (&json!("retry"), &json!("the bank is closed"))
     );
     assert_eq!(first["properties"]["hint"], "busy");
-    assert_eq!(status_of(&house, &deliveries[1]).await["until"], "2099-01-01T00:00:00.000Z");
+    assert_eq!(status_of(&fixture, &deliveries[1]).await["until"], "2099-01-01T00:00:00.000Z");
     // The queue's definition says a minute for each hand-out.
-    house.clock.advance(Duration::from_secs(59));
-    assert!(house.receive("delays", json!({ "max": 9 })).await.is_empty());
-    house.clock.advance(Duration::from_secs(1));
-    assert_eq!(house.receive("delays", json!({ "max": 9 })).await[0]["workflow_id"], "c");
+    fixture.clock.advance(Duration::from_secs(59));
+    assert!(fixture.receive("delays", json!({ "max": 9 })).await.is_empty());
+    fixture.clock.advance(Duration::from_secs(1));
+    assert_eq!(fixture.receive("delays", json!({ "max": 9 })).await[0]["workflow_id"], "c");
 
     let both = json!({ "retry_after": "1s", "retry_at": 1 });
-    assert_eq!(settle(&house, &deliveries[0], "abandon", both).await.json()["field"], "retry_at");
+    assert_eq!(settle(&fixture, &deliveries[0], "abandon", both).await.json()["field"], "retry_at");
 }
 
 #[tokio::test]
 async fn a_delivery_set_aside_for_no_said_time_comes_back_when_its_definition_says() {
-    let house = House::open().await;
-    let deliveries = stocked(&house, "delays", QueueOptions::default(), &["a"]).await;
-    assert_eq!(settle(&house, &deliveries[0], "defer", json!({})).await.status, 204);
+    let fixture = Fixture::open().await;
+    let deliveries = stocked(&fixture, "delays", QueueOptions::default(), &["a"]).await;
+    assert_eq!(settle(&fixture, &deliveries[0], "defer", json!({})).await.status, 204);
     // Who did not hear the answer asks again a moment later.
-    house.clock.advance(Duration::from_secs(1));
-    assert_eq!(settle(&house, &deliveries[0], "defer", json!({})).await.status, 204);
-    let message = status_of(&house, &deliveries[0]).await;
+    fixture.clock.advance(Duration::from_secs(1));
+    assert_eq!(settle(&fixture, &deliveries[0], "defer", json!({})).await.status, 204);
+    let message = status_of(&fixture, &deliveries[0]).await;
     assert_eq!(message["status"], "by_consumer");
     assert!(message["until"].is_string(), "{message}");
 }
 
 #[tokio::test]
 async fn a_delivery_is_set_aside_moved_aside_or_given_back() {
-    let house = House::open().await;
-    let deliveries = stocked(&house, "orders", QueueOptions::default(), &["a", "b", "c"]).await;
+    let fixture = Fixture::open().await;
+    let deliveries = stocked(&fixture, "orders", QueueOptions::default(), &["a", "b", "c"]).await;
     let until = json!({ "until": "2099-01-01T00:00:00Z" });
-    assert_eq!(settle(&house, &deliveries[0], "defer", until).await.status, 204);
-    assert_eq!(status_of(&house, &deliveries[0]).await["status"], "by_consumer");
-    assert_eq!(settle(&house, &deliveries[1], "dead_letter", json!({})).await.json()["field"], "reason");
+    assert_eq!(settle(&fixture, &deliveries[0], "defer", until).await.status, 204);
+    assert_eq!(status_of(&fixture, &deliveries[0]).await["status"], "by_consumer");
+    assert_eq!(settle(&fixture, &deliveries[1], "dead_letter", json!({})).await.json()["field"], "reason");
     let reason = json!({ "reason": "invalid", "description": "no address" });
-    assert_eq!(settle(&house, &deliveries[1], "dead_letter", reason).await.status, 204);
-    let letter = status_of(&house, &deliveries[1]).await;
+    assert_eq!(settle(&fixture, &deliveries[1], "dead_letter", reason).await.status, 204);
+    let letter = status_of(&fixture, &deliveries[1]).await;
     assert_eq!(
         (&letter["status"], &letter["dead_letter"]["reason"]),
         (&json!("dead_lettered"), &json!("invalid"))
     );
-    assert_eq!(settle(&house, &deliveries[2], "release", json!({})).await.status, 204);
-    assert_eq!(status_of(&house, &deliveries[2]).await["delivery_count"], 0);
-    assert_eq!(settle(&house, &deliveries[2], "bury", json!({})).await.code(), "route_not_found");
+    assert_eq!(settle(&fixture, &deliveries[2], "release", json!({})).await.status, 204);
+    assert_eq!(status_of(&fixture, &deliveries[2]).await["delivery_count"], 0);
+    assert_eq!(settle(&fixture, &deliveries[2], "bury", json!({})).await.code(), "route_not_found");
 }
 
 #[tokio::test]
 async fn a_completion_sets_the_state_and_sends_in_one_transaction() {
-    let house = House::open().await;
-    house.create("invoices", QueueOptions { body_bytes_max: 4, ..QueueOptions::default() }).await;
-    let deliveries = stocked(&house, "orders", QueueOptions::default(), &["a"]).await;
+    let fixture = Fixture::open().await;
+    fixture.create("invoices", QueueOptions { body_bytes_max: 4, ..QueueOptions::default() }).await;
+    let deliveries = stocked(&fixture, "orders", QueueOptions::default(), &["a"]).await;
     let send =
         |text: &str| json!({ "state": { "n": 1 }, "send": [{ "queue": "invoices", "body_text": text }] });
-    let refused = settle(&house, &deliveries[0], "complete", send("too long")).await;
+    let refused = settle(&fixture, &deliveries[0], "complete", send("too long")).await;
     assert_eq!((refused.status.as_u16(), refused.code()), (413, "body_too_large".to_owned()));
     let nowhere = json!({ "send": [{ "queue": "nowhere" }] });
-    assert_eq!(settle(&house, &deliveries[0], "complete", nowhere).await.code(), "queue_not_found");
+    assert_eq!(settle(&fixture, &deliveries[0], "complete", nowhere).await.code(), "queue_not_found");
     assert_eq!(
-        settle(&house, &deliveries[0], "complete", json!({ "send": [{}] })).await.json()["field"],
+        settle(&fixture, &deliveries[0], "complete", json!({ "send": [{}] })).await.json()["field"],
         "send"
     );
 
-    let done = settle(&house, &deliveries[0], "complete", send("ok")).await;
+    let done = settle(&fixture, &deliveries[0], "complete", send("ok")).await;
     assert_eq!((done.status.as_u16(), &done.json()["receipts"][0]["status"]), (200, &json!("accepted")));
-    assert_eq!(house.receive("invoices", json!({})).await[0]["body_text"], "ok");
-    assert_eq!(house.get("/v1/queues/orders/workflow/state?id=a").await.json()["n"], 1);
+    assert_eq!(fixture.receive("invoices", json!({})).await[0]["body_text"], "ok");
+    assert_eq!(fixture.get("/v1/queues/orders/workflow/state?id=a").await.json()["n"], 1);
 }
 
 #[tokio::test]
 async fn many_are_completed_each_judged_for_itself() {
-    let house = House::open().await;
-    let deliveries = stocked(&house, "orders", QueueOptions::default(), &["a", "b", "c"]).await;
-    assert_eq!(settle(&house, &deliveries[1], "release", json!({})).await.status, 204);
+    let fixture = Fixture::open().await;
+    let deliveries = stocked(&fixture, "orders", QueueOptions::default(), &["a", "b", "c"]).await;
+    assert_eq!(settle(&fixture, &deliveries[1], "release", json!({})).await.status, 204);
     let mut ids: Vec<Value> = deliveries.iter().map(|delivery| delivery["delivery"].clone()).collect();
     ids.push(json!("nonsense"));
-    let told = house.post("/v1/queues/orders/complete", json!({ "deliveries": ids })).await.json();
+    let told = fixture.post("/v1/queues/orders/complete", json!({ "deliveries": ids })).await.json();
     assert_eq!(told["completed"], 2);
     let codes: Vec<&str> = told["results"]
         .as_array()
@@ -154,25 +154,25 @@ async fn many_are_completed_each_judged_for_itself() {
 
 #[tokio::test]
 async fn a_run_is_settled_from_its_first_on() {
-    let house = House::open().await;
-    let queue = house.create("orders", QueueOptions::default()).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
     for body in ["1", "2", "3", "4"] {
         queue.send(Message::new(body).workflow("w")).await.unwrap();
     }
-    let run = house.post("/v1/queues/orders/receive", json!({ "max": 9, "run": true })).await.json();
+    let run = fixture.post("/v1/queues/orders/receive", json!({ "max": 9, "run": true })).await.json();
     let path = format!("/v1/queues/orders/runs/{}", run["run"].as_str().unwrap());
-    assert!(house.post(&format!("{path}/renew"), json!({})).await.json()["locked_until"].is_string());
+    assert!(fixture.post(&format!("{path}/renew"), json!({})).await.json()["locked_until"].is_string());
     let next = json!({ "verb": "dead_letter", "reason": "invalid" });
     let request = json!({ "completed": 2, "state": "half", "next": next });
-    assert_eq!(house.post(&format!("{path}/settle"), request.clone()).await.status, 204);
-    assert_eq!(house.post(&format!("{path}/settle"), request).await.status, 204, "the same again");
+    assert_eq!(fixture.post(&format!("{path}/settle"), request.clone()).await.status, 204);
+    assert_eq!(fixture.post(&format!("{path}/settle"), request).await.status, 204, "the same again");
     let counts = queue.view().await.unwrap().counts;
     assert_eq!((counts.completed, counts.dead_lettered, counts.ready), (2, 1, 1));
-    assert_eq!(house.get("/v1/queues/orders/workflow/state?id=w").await.body, "\"half\"");
-    let again = house.post(&format!("{path}/settle"), json!({ "completed": 1 })).await;
+    assert_eq!(fixture.get("/v1/queues/orders/workflow/state?id=w").await.body, "\"half\"");
+    let again = fixture.post(&format!("{path}/settle"), json!({ "completed": 1 })).await;
     assert_eq!((again.status.as_u16(), again.code()), (409, "delivery_settled".to_owned()));
     assert_eq!(again.json()["detail"], "settle: the delivery is settled already (it was completed)");
-    let rest = house.receive("orders", json!({})).await;
+    let rest = fixture.receive("orders", json!({})).await;
     assert_eq!(
         (&rest[0]["body_text"], &rest[0]["delivery_count"]),
         (&json!("4"), &json!(1)),

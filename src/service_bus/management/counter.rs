@@ -6,6 +6,7 @@ use crate::amqp::LinkId;
 use crate::amqp::Value;
 use crate::amqp::lookup;
 use crate::service_bus::address::Address;
+use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::Link;
 use crate::service_bus::links::Node;
@@ -21,9 +22,8 @@ use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::session::Session;
 use crate::service_bus::shared::Shared;
-use crate::service_bus::talk::Talk;
 
-impl Talk {
+impl ConnectionTask {
     /// Answers a request.
     pub(crate) fn take_request(&mut self, link: LinkId, node: &Node, payload: &Bytes) {
         let request = match Request::read(payload) {
@@ -81,10 +81,10 @@ impl Talk {
         let shared = self.shared.clone();
         self.start(async move {
             let found = shared.entity(&path).await.map(drop);
-            move |talk: &mut Talk| {
+            move |connection_task: &mut ConnectionTask| {
                 // Who has no right for a queue of that name does not hear whether there is one.
-                let found = if talk.may_know(&path.queue) { found } else { Ok(()) };
-                talk.reply(reply_link, tokens::answer(&request, found));
+                let found = if connection_task.may_know(&path.queue) { found } else { Ok(()) };
+                connection_task.reply(reply_link, tokens::answer(&request, found));
             }
         });
     }
@@ -108,7 +108,7 @@ impl Talk {
                 Answer::refused(&refusal)
             });
             let reply = Reply { payload: answer.encode(&request), deletes: answer.deletes };
-            move |talk: &mut Talk| talk.reply_with(reply_link, reply)
+            move |connection_task: &mut ConnectionTask| connection_task.reply_with(reply_link, reply)
         });
     }
 }

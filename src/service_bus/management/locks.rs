@@ -5,12 +5,13 @@ use bytes::Bytes;
 use crate::amqp::Value;
 use crate::clock::Timestamp;
 use crate::limits;
+use crate::service_bus::connection_task::millis;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::holds::Kind;
 use crate::service_bus::holds::Token;
-use crate::service_bus::links::Parcel;
+use crate::service_bus::links::PackedMessage;
 use crate::service_bus::management::answer::Answer;
 use crate::service_bus::management::request::Request;
 use crate::service_bus::outgoing::State;
@@ -21,7 +22,6 @@ use crate::service_bus::refusal::condition;
 use crate::service_bus::session::Session;
 use crate::service_bus::settle::Settlement;
 use crate::service_bus::shared::Shared;
-use crate::service_bus::talk::millis;
 
 /// Prolongs locks, all of them or those before the first that is lost.
 pub(crate) async fn renew(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
@@ -43,7 +43,7 @@ async fn renew_one(shared: &Shared, entity: &Entity, hold: &Hold) -> Result<Time
     match hold.held {
         Held::Message(id) => Ok(shared.kept(entity.name())?.renew(id.lock_token()).await?),
         Held::DeadLetter(number) => {
-            shared.shelves.renew(entity.name(), number, hold.token, entity.options.lock)
+            shared.dead_letter_queues.renew(entity.name(), number, hold.token, entity.options.lock)
         }
     }
 }
@@ -121,7 +121,8 @@ pub(crate) async fn receive_deferred(
     }
     let queue = &entity.queue;
     let packed = if entity.is_dead_letters {
-        let letters = shared.shelves.receive_deferred(queue, entity.options.lock, &numbers).await?;
+        let letters =
+            shared.dead_letter_queues.receive_deferred(queue, entity.options.lock, &numbers).await?;
         shared.pack_letters(entity, letters, deletes, None)
     } else {
         let deliveries = match session {
@@ -132,16 +133,20 @@ pub(crate) async fn receive_deferred(
         let handing = Handing { is_of_session, deletes, state, window: None };
         shared.pack(queue, deliveries, handing)
     };
-    let parcels = packed.parcels;
-    let holds = parcels.iter().filter(|_| deletes).map(|parcel| parcel.hold.clone()).collect();
-    let messages = parcels.into_iter().map(|parcel| entry(parcel, deletes)).collect();
+    let packed_messages = packed.packed_messages;
+    let holds = packed_messages
+        .iter()
+        .filter(|_| deletes)
+        .map(|packed_message| packed_message.hold.clone())
+        .collect();
+    let messages = packed_messages.into_iter().map(|packed_message| entry(packed_message, deletes)).collect();
     let answer = Answer::done(vec![(Value::string("messages"), Value::List(messages))]);
     Ok(answer.deleting(holds))
 }
 
-fn entry(parcel: Parcel, deletes: bool) -> Value {
-    let token = if deletes { Token([0; 16]) } else { parcel.hold.token };
-    let message: Bytes = parcel.payload;
+fn entry(packed_message: PackedMessage, deletes: bool) -> Value {
+    let token = if deletes { Token([0; 16]) } else { packed_message.hold.token };
+    let message: Bytes = packed_message.payload;
     Value::Map(vec![
         (Value::string("lock-token"), Value::Uuid(token.0)),
         (Value::string("message"), Value::Binary(message)),

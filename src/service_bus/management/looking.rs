@@ -57,7 +57,9 @@ pub(crate) async fn look(
     let mut seen = Look::with_capacity(views.len());
     for view in &views {
         let mut message = Outgoing::seen(view, 0);
-        if entity.is_dead_letters && shared.shelves.is_deferred(entity.name(), view.sequence_number) {
+        if entity.is_dead_letters
+            && shared.dead_letter_queues.is_deferred(entity.name(), view.sequence_number)
+        {
             message.state = State::Deferred;
         }
         let payload = message.encode();

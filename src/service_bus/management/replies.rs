@@ -11,9 +11,9 @@ use crate::amqp::Text;
 use crate::amqp::Unsent;
 use crate::limits;
 use crate::service_bus::address::Address;
+use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::links::Link;
-use crate::service_bus::talk::Talk;
 
 /// A link over which answers go.
 pub(crate) struct Replies {
@@ -58,7 +58,7 @@ impl Replies {
     }
 }
 
-impl Talk {
+impl ConnectionTask {
     /// Sends an answer to a request, as soon as the client takes it.
     pub(crate) fn reply(&mut self, link: LinkId, payload: Bytes) {
         self.reply_with(link, Reply { payload, deletes: Vec::new() });
@@ -130,7 +130,7 @@ impl Talk {
             if let Err(refusal) = shared.delete(&holds).await {
                 tracing::warn!(%refusal, "delete a message that was answered: it may be received again");
             }
-            |_: &mut Talk| {}
+            |_: &mut ConnectionTask| {}
         });
     }
 }

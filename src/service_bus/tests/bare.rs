@@ -41,36 +41,36 @@ use crate::service_bus::endpoint::EndpointOptions;
 use crate::service_bus::meters::Meters;
 
 /// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An engine with an endpoint that listens.
-pub(crate) struct House {
+pub(crate) struct Fixture {
     engine: Engine,
     pub(crate) address: SocketAddr,
     pub(crate) meters: Meters,
     stopping: CancellationToken,
 }
 
-impl House {
+impl Fixture {
     /// In memory.
-    pub(crate) async fn open() -> House {
-        House::on(Engine::in_memory().open().await.unwrap()).await
+    pub(crate) async fn open() -> Fixture {
+        Fixture::on(Engine::in_memory().open().await.unwrap()).await
     }
 
     /// On an engine that may write to a disk.
-    pub(crate) async fn on(engine: Engine) -> House {
-        House::by(engine, Arc::new(SystemClock::default())).await
+    pub(crate) async fn on(engine: Engine) -> Fixture {
+        Fixture::by(engine, Arc::new(SystemClock::default())).await
     }
 
     /// On an engine, by its clock.
-    pub(crate) async fn by(engine: Engine, clock: Arc<dyn Clock>) -> House {
+    pub(crate) async fn by(engine: Engine, clock: Arc<dyn Clock>) -> Fixture {
         let options = EndpointOptions::new("127.0.0.1:0".parse().unwrap());
         let intake = Intake::new(engine.client().clone());
         let meters = Meters::default();
         let endpoint = Endpoint::bind(options, intake, |_| true, clock, meters.clone()).await.unwrap();
         let (address, stopping) = (endpoint.address(), CancellationToken::new());
         tokio::spawn(endpoint.run(stopping.clone()));
-        House { engine, address, meters, stopping }
+        Fixture { engine, address, meters, stopping }
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -84,7 +84,7 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for Fixture {
     fn drop(&mut self) {
         self.stopping.cancel();
     }
@@ -98,13 +98,13 @@ pub(crate) struct Bare {
 
 impl Bare {
     /// Connects and opens, without SASL, and begins a session on channel 0.
-    pub(crate) async fn connect(house: &House) -> Bare {
-        Bare::open(TcpStream::connect(house.address).await.unwrap()).await
+    pub(crate) async fn connect(fixture: &Fixture) -> Bare {
+        Bare::open(TcpStream::connect(fixture.address).await.unwrap()).await
     }
 
     /// Connects as the SDKs for .NET do: the buffers of the socket are small, and are made so when it is open.
-    pub(crate) async fn connect_with_buffers(house: &House, bytes: usize) -> Bare {
-        let stream = TcpStream::connect(house.address).await.unwrap();
+    pub(crate) async fn connect_with_buffers(fixture: &Fixture, bytes: usize) -> Bare {
+        let stream = TcpStream::connect(fixture.address).await.unwrap();
         let socket = Socket::from(stream.into_std().unwrap());
         socket.set_send_buffer_size(bytes).unwrap();
         socket.set_recv_buffer_size(bytes).unwrap();
@@ -139,7 +139,7 @@ impl Bare {
             if let Some((_, performative)) = peer::next_performative(&mut self.input) {
                 return Some(performative);
             }
-            let reading = tokio::time::timeout(PATIENCE, self.stream.read_buf(&mut self.input)).await;
+            let reading = tokio::time::timeout(TIMEOUT, self.stream.read_buf(&mut self.input)).await;
             match reading.expect("the endpoint says something") {
                 Ok(0) => return None,
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,

@@ -10,27 +10,28 @@ use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::message::Message;
 use crate::queue::QueueOptions;
-use crate::service_bus::dead::Letter;
-use crate::service_bus::dead::Return;
-use crate::service_bus::dead::Shelves;
+use crate::service_bus::dead_letter_queue::DeadLetterQueues;
+use crate::service_bus::dead_letter_queue::LockedDeadLetter;
+use crate::service_bus::dead_letter_queue::Return;
 use crate::service_bus::refusal::condition;
 use crate::testing::ManualClock;
 
 const LOCK: Duration = Duration::from_secs(10);
 
-struct House {
+struct Fixture {
     _engine: Engine,
     clock: ManualClock,
     queue: Queue,
-    shelves: Arc<Shelves>,
+    dead_letter_queues: Arc<DeadLetterQueues>,
 }
 
-impl House {
-    async fn new() -> House {
+impl Fixture {
+    async fn new() -> Fixture {
         let (engine, clock) = crate::testing::engine().await.unwrap();
         let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
-        let shelves = Arc::new(Shelves::new(engine.client().clone(), Arc::new(clock.clone())));
-        House { _engine: engine, clock, queue, shelves }
+        let dead_letter_queues =
+            Arc::new(DeadLetterQueues::new(engine.client().clone(), Arc::new(clock.clone())));
+        Fixture { _engine: engine, clock, queue, dead_letter_queues }
     }
 
     async fn bury(&self, body: &'static str) -> SequenceNumber {
@@ -40,17 +41,20 @@ impl House {
         delivery.sequence_number()
     }
 
-    async fn take(&self) -> Vec<Letter> {
-        self.shelves.receive(&self.queue, LOCK, 10, Duration::ZERO, &CancellationToken::new()).await.unwrap()
+    async fn take(&self) -> Vec<LockedDeadLetter> {
+        self.dead_letter_queues
+            .receive(&self.queue, LOCK, 10, Duration::ZERO, &CancellationToken::new())
+            .await
+            .unwrap()
     }
 
-    async fn one(&self) -> Letter {
+    async fn one(&self) -> LockedDeadLetter {
         self.take().await.pop().unwrap()
     }
 
-    fn give_back(&self, letter: &Letter, how: Return) {
+    fn give_back(&self, letter: &LockedDeadLetter, how: Return) {
         let number = letter.view.sequence_number;
-        self.shelves.give_back(self.queue.name(), number, letter.token, how).unwrap();
+        self.dead_letter_queues.give_back(self.queue.name(), number, letter.token, how).unwrap();
     }
 
     async fn stored(&self) -> u64 {
@@ -60,65 +64,69 @@ impl House {
 
 #[tokio::test]
 async fn a_dead_letter_is_out_once_and_gone_when_completed() {
-    let house = House::new().await;
-    let number = house.bury("a").await;
-    let letter = house.one().await;
+    let fixture = Fixture::new().await;
+    let number = fixture.bury("a").await;
+    let letter = fixture.one().await;
     assert_eq!((letter.view.body.as_ref(), letter.failures), (&b"a"[..], 0));
-    assert!(house.take().await.is_empty(), "somebody has it");
-    house.shelves.complete(&house.queue, number, letter.token).await.unwrap();
-    assert_eq!(house.stored().await, 0);
-    let again = house.shelves.complete(&house.queue, number, letter.token).await.unwrap_err();
+    assert!(fixture.take().await.is_empty(), "somebody has it");
+    fixture.dead_letter_queues.complete(&fixture.queue, number, letter.token).await.unwrap();
+    assert_eq!(fixture.stored().await, 0);
+    let again = fixture.dead_letter_queues.complete(&fixture.queue, number, letter.token).await.unwrap_err();
     assert_eq!(again.condition, condition::LOCK_LOST);
 }
 
 #[tokio::test]
 async fn a_dead_letter_whose_lock_ran_out_comes_again_and_is_counted() {
-    let house = House::new().await;
-    let number = house.bury("a").await;
-    let first = house.one().await;
-    let until = house.shelves.renew(house.queue.name(), number, first.token, LOCK).unwrap();
+    let fixture = Fixture::new().await;
+    let number = fixture.bury("a").await;
+    let first = fixture.one().await;
+    let until = fixture.dead_letter_queues.renew(fixture.queue.name(), number, first.token, LOCK).unwrap();
     assert_eq!(until, first.locked_until);
-    house.clock.advance(LOCK);
-    let second = house.one().await;
+    fixture.clock.advance(LOCK);
+    let second = fixture.one().await;
     assert_eq!(second.failures, 1);
-    let lost = house.shelves.complete(&house.queue, number, first.token).await.unwrap_err();
+    let lost = fixture.dead_letter_queues.complete(&fixture.queue, number, first.token).await.unwrap_err();
     assert_eq!(lost.condition, condition::LOCK_LOST);
-    house.shelves.complete(&house.queue, number, second.token).await.unwrap();
+    fixture.dead_letter_queues.complete(&fixture.queue, number, second.token).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_dead_letter_given_back_is_counted_unless_it_was_released() {
-    let house = House::new().await;
-    house.bury("a").await;
+    let fixture = Fixture::new().await;
+    fixture.bury("a").await;
     for (how, failures) in [(Return::Released, 0), (Return::Abandoned, 0), (Return::Released, 1)] {
-        let letter = house.one().await;
+        let letter = fixture.one().await;
         assert_eq!(letter.failures, failures);
-        house.give_back(&letter, how);
+        fixture.give_back(&letter, how);
     }
 }
 
 #[tokio::test]
 async fn a_dead_letter_set_aside_is_received_by_number_only() {
-    let house = House::new().await;
-    let number = house.bury("a").await;
-    let letter = house.one().await;
-    house.give_back(&letter, Return::Deferred);
-    assert!(house.take().await.is_empty());
+    let fixture = Fixture::new().await;
+    let number = fixture.bury("a").await;
+    let letter = fixture.one().await;
+    fixture.give_back(&letter, Return::Deferred);
+    assert!(fixture.take().await.is_empty());
     let both = [number, SequenceNumber::new(99)];
-    let refused = house.shelves.receive_deferred(&house.queue, LOCK, &both).await.err().unwrap();
+    let refused =
+        fixture.dead_letter_queues.receive_deferred(&fixture.queue, LOCK, &both).await.err().unwrap();
     assert_eq!(refused.condition, condition::MESSAGE_NOT_FOUND);
-    let received = house.shelves.receive_deferred(&house.queue, LOCK, &[number]).await.unwrap();
-    house.shelves.complete(&house.queue, number, received[0].token).await.unwrap();
-    assert_eq!(house.stored().await, 0);
+    let received =
+        fixture.dead_letter_queues.receive_deferred(&fixture.queue, LOCK, &[number]).await.unwrap();
+    fixture.dead_letter_queues.complete(&fixture.queue, number, received[0].token).await.unwrap();
+    assert_eq!(fixture.stored().await, 0);
 }
 
 #[tokio::test]
 async fn who_waits_for_dead_letters_hears_of_a_new_one() {
-    let house = House::new().await;
-    let (shelves, queue) = (house.shelves.clone(), house.queue.clone());
+    let fixture = Fixture::new().await;
+    let (dead_letter_queues, queue) = (fixture.dead_letter_queues.clone(), fixture.queue.clone());
     let waiting = tokio::spawn(async move {
-        shelves.receive(&queue, LOCK, 1, Duration::from_secs(3_600), &CancellationToken::new()).await
+        dead_letter_queues
+            .receive(&queue, LOCK, 1, Duration::from_secs(3_600), &CancellationToken::new())
+            .await
     });
-    house.bury("a").await;
+    fixture.bury("a").await;
     assert_eq!(waiting.await.unwrap().unwrap().len(), 1);
 }

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::engine::Queue;
 use crate::message::Message;
 use crate::service_bus::tests::bare::Bare;
-use crate::service_bus::tests::bare::House;
+use crate::service_bus::tests::bare::Fixture;
 use crate::service_bus::tests::bare::body;
 use crate::service_bus::tests::bare::credit;
 use crate::service_bus::tests::bare::drain;
@@ -44,9 +44,9 @@ async fn drain_while_messages_come(session: Option<&'static str>, seed: u64) {
     // On a disk, what was handed out is on its way for as long as a commit lasts.
     let folder = tempfile::tempdir().unwrap();
     let engine = Engine::open(folder.path().join("store.redb")).await.unwrap();
-    let (house, mut dice) = (House::on(engine).await, Dice(seed));
-    let queue = house.queue("q").await;
-    let mut bare = Bare::connect(&house).await;
+    let (fixture, mut dice) = (Fixture::on(engine).await, Dice(seed));
+    let queue = fixture.queue("q").await;
+    let mut bare = Bare::connect(&fixture).await;
     match session {
         Some(session) => bare.attach_session(0, "q", session).await,
         None => bare.attach_receiver(0, "q").await,
@@ -103,9 +103,9 @@ async fn a_queue_that_is_drained_while_messages_come_stays_in_order() {
 
 #[tokio::test]
 async fn a_drain_ends_when_all_that_was_there_was_sent() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
-    let mut bare = Bare::connect(&house).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_session(0, "q", "s").await;
     let (mut received, mut counted) = (0, 0);
     for round in 0..100 {
@@ -123,10 +123,10 @@ async fn a_drain_ends_when_all_that_was_there_was_sent() {
 
 #[tokio::test]
 async fn what_too_many_locks_hold_back_is_not_there_for_a_drain_and_ends_no_link() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
     fill(&queue, 0..300, Some("s")).await;
-    let mut bare = Bare::connect(&house).await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_session(0, "q", "s").await;
     bare.says([credit(0, 0, 500)]).await;
     assert_eq!(bare.bodies(256).await, numbers(0..256));
@@ -146,9 +146,9 @@ async fn what_too_many_locks_hold_back_is_not_there_for_a_drain_and_ends_no_link
 
 #[tokio::test]
 async fn credit_that_is_taken_back_loses_no_place() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
-    let mut bare = Bare::connect(&house).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_receiver(0, "q").await;
     let mut bodies = Vec::new();
     for round in 0..200 {
@@ -171,9 +171,9 @@ async fn credit_that_is_taken_back_loses_no_place() {
 
 #[tokio::test]
 async fn dead_letters_that_were_being_fetched_are_sent_to_a_client_that_drains() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
-    let mut bare = Bare::connect(&house).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_receiver(0, "q/$deadletterqueue").await;
     let mut counted = 0;
     for number in 0..50 {

@@ -23,7 +23,7 @@ use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::message::Message;
 use crate::service_bus::tests::bare::Bare;
-use crate::service_bus::tests::bare::House;
+use crate::service_bus::tests::bare::Fixture;
 use crate::service_bus::tests::bare::credit;
 use crate::service_bus::tests::bare::detach;
 use crate::service_bus::tests::bare::ends;
@@ -80,7 +80,7 @@ const SETTLES: [Said; 4] =
 const COUNT: u32 = 40;
 
 struct Stage {
-    house: House,
+    fixture: Fixture,
     kind: Kind,
     queue: Queue,
     bare: Bare,
@@ -89,10 +89,10 @@ struct Stage {
 }
 
 impl Stage {
-    async fn new(house: House, name: &str, kind: Kind, said: Said) -> Stage {
-        let queue = house.queue(name).await;
-        let bare = Bare::connect(&house).await;
-        let mut stage = Stage { house, kind, queue, bare, tokens: Vec::new() };
+    async fn new(fixture: Fixture, name: &str, kind: Kind, said: Said) -> Stage {
+        let queue = fixture.queue(name).await;
+        let bare = Bare::connect(&fixture).await;
+        let mut stage = Stage { fixture, kind, queue, bare, tokens: Vec::new() };
         if SENDS.contains(&said) {
             stage.bare.attach_sender(0, name).await;
         } else {
@@ -187,10 +187,10 @@ impl Stage {
     }
 
     /// Says it, and the end, in one write; hears what there is to hear.
-    async fn play(self, said: Said, how: Ends) -> (House, Queue, Kind, Vec<Performative>) {
+    async fn play(self, said: Said, how: Ends) -> (Fixture, Queue, Kind, Vec<Performative>) {
         let all = self.saying(said);
         let heard = end(self.bare, all, how).await;
-        (self.house, self.queue, self.kind, heard)
+        (self.fixture, self.queue, self.kind, heard)
     }
 }
 
@@ -248,9 +248,9 @@ fn settled(heard: &[Performative], role: Role) -> u32 {
 }
 
 /// Plays one pair, and says what was heard.
-async fn play(house: House, name: &str, kind: Kind, said: Said, how: Ends) -> House {
-    let stage = Stage::new(house, name, kind, said).await;
-    let (house, queue, kind, heard) = stage.play(said, how).await;
+async fn play(fixture: Fixture, name: &str, kind: Kind, said: Said, how: Ends) -> Fixture {
+    let stage = Stage::new(fixture, name, kind, said).await;
+    let (fixture, queue, kind, heard) = stage.play(said, how).await;
     let began = SystemClock::default();
     while !is_done(&queue, kind, said).await {
         let counts = queue.view().await.unwrap().counts;
@@ -270,23 +270,23 @@ async fn play(house: House, name: &str, kind: Kind, said: Said, how: Ends) -> Ho
         };
         assert_eq!(settled(&heard, expected.0), expected.1, "{kind:?} {said:?} {how:?}: {heard:?}");
     }
-    house
+    fixture
 }
 
 async fn play_all(kind: Kind, saids: &[Said]) {
     let asked = std::env::var("SERIATIM_ENDING_ROUNDS").ok().and_then(|text| text.parse::<usize>().ok());
-    let mut house = House::open().await;
+    let mut fixture = Fixture::open().await;
     let (began, mut played) = (SystemClock::default(), 0);
     for round in 0..asked.unwrap_or(ROUNDS_MAX) {
         if asked.is_none() && round > 0 && began.elapsed() > ROUNDS_LAST {
             break;
         }
         if round % ROUNDS_TOGETHER == ROUNDS_TOGETHER - 1 {
-            house = House::open().await;
+            fixture = Fixture::open().await;
         }
         for said in saids {
             for how in ENDS {
-                house = play(house, &format!("q{played}"), kind, *said, how).await;
+                fixture = play(fixture, &format!("q{played}"), kind, *said, how).await;
                 played += 1;
             }
         }
@@ -313,10 +313,10 @@ async fn what_was_settled_in_a_session_before_an_end_is_settled() {
 
 #[tokio::test]
 async fn an_incomplete_message_is_dropped_at_the_end() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
     for how in ENDS {
-        let mut bare = Bare::connect(&house).await;
+        let mut bare = Bare::connect(&fixture).await;
         bare.attach_sender(0, "q").await;
         let Performative::Transfer(part, bytes) = transfer(0, 0, true, &payload("half", None)) else {
             unreachable!("it is a transfer");
@@ -329,13 +329,13 @@ async fn an_incomplete_message_is_dropped_at_the_end() {
 
 #[tokio::test]
 async fn a_session_can_be_taken_again_as_soon_as_its_end_is_answered() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
     for number in 0..300 {
         queue.send(Message::new(number.to_string()).workflow("s")).await.unwrap();
     }
     for round in 0..50 {
-        let (mut one, mut two) = (Bare::connect(&house).await, Bare::connect(&house).await);
+        let (mut one, mut two) = (Bare::connect(&fixture).await, Bare::connect(&fixture).await);
         one.attach_session(0, "q", "s").await;
         // While it is being fed.
         one.says([credit(0, 0, 200), detach(0)]).await;
@@ -351,13 +351,13 @@ async fn a_session_can_be_taken_again_as_soon_as_its_end_is_answered() {
 
 #[tokio::test]
 async fn a_client_that_leaves_without_a_word_has_failed_the_first_message_of_its_session() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
     for number in 0..3 {
         queue.send(Message::new(number.to_string()).workflow("s")).await.unwrap();
     }
     for (says_so, first) in [(true, (0, 0)), (false, (1, 1)), (true, (1, 1)), (false, (2, 2))] {
-        let mut bare = Bare::connect(&house).await;
+        let mut bare = Bare::connect(&fixture).await;
         bare.attach_session(0, "q", "s").await;
         bare.says([credit(0, 0, 3)]).await;
         assert_eq!(bare.bodies(3).await, ["0", "1", "2"]);
@@ -373,9 +373,9 @@ async fn a_client_that_leaves_without_a_word_has_failed_the_first_message_of_its
 
 #[tokio::test]
 async fn a_handle_and_a_session_can_be_used_again_in_the_same_write() {
-    let house = House::open().await;
-    house.queue("q").await.send(Message::new("first").workflow("s")).await.unwrap();
-    let mut bare = Bare::connect(&house).await;
+    let fixture = Fixture::open().await;
+    fixture.queue("q").await.send(Message::new("first").workflow("s")).await.unwrap();
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_session(0, "q", "s").await;
     bare.says([credit(0, 0, 1)]).await;
     assert_eq!(bare.bodies(1).await, ["first"]);
@@ -398,9 +398,9 @@ async fn a_handle_and_a_session_can_be_used_again_in_the_same_write() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_kernel_has_taken_is_read_although_nobody_hears_the_answers() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
-    let mut bare = Bare::connect(&house).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_sender(0, "q").await;
     // Unsettled, so that the endpoint answers into a connection that was reset.
     bare.says((0..900).map(|number| transfer(0, number, false, &payload("x", None)))).await;

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 use crate::service_bus::tests::bare::Bare;
-use crate::service_bus::tests::bare::House;
+use crate::service_bus::tests::bare::Fixture;
 use crate::service_bus::tests::bare::credit;
 use crate::service_bus::tests::bare::ends;
 use crate::service_bus::tests::bare::payload;
@@ -23,8 +23,8 @@ async fn a_send_to_a_full_disk_is_rejected_as_a_resource_limit_and_what_is_store
     let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
     queue.send(Message::new("before")).await.unwrap();
     engine.close().await;
-    let house = House::on(Engine::builder(&path).head_room(TOO_MUCH_BYTES).open().await.unwrap()).await;
-    let mut bare = Bare::connect(&house).await;
+    let fixture = Fixture::on(Engine::builder(&path).head_room(TOO_MUCH_BYTES).open().await.unwrap()).await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_sender(0, "q").await;
     bare.says([transfer(0, 0, false, &payload("new", None))]).await;
     let heard = bare.hears_until(|heard| matches!(heard, Performative::Disposition(_))).await;
@@ -38,6 +38,6 @@ async fn a_send_to_a_full_disk_is_rejected_as_a_resource_limit_and_what_is_store
     assert_eq!(bare.bodies(1).await, ["before"]);
     bare.says([ends(0, 0, false, Outcome::Accepted)]).await;
     bare.hears_until(|heard| matches!(heard, Performative::Disposition(_))).await;
-    let counts = house.client().queue("q").unwrap().view().await.unwrap().counts;
+    let counts = fixture.client().queue("q").unwrap().view().await.unwrap().counts;
     assert_eq!((counts.completed, counts.accepted), (1, 1));
 }

@@ -11,7 +11,7 @@ use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::message::Message;
 use crate::service_bus::tests::bare::Bare;
-use crate::service_bus::tests::bare::House;
+use crate::service_bus::tests::bare::Fixture;
 use crate::service_bus::tests::bare::body;
 use crate::service_bus::tests::bare::credit;
 use crate::service_bus::tests::bare::deleting;
@@ -58,11 +58,11 @@ async fn counts(queue: &Queue) -> Vec<(u32, bool)> {
 
 #[tokio::test]
 async fn a_session_stops_at_a_message_that_is_too_large_for_its_receiver() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
     fill(&queue, Some("s")).await;
     for round in 0..3 {
-        let mut bare = Bare::connect(&house).await;
+        let mut bare = Bare::connect(&fixture).await;
         bare.attach_with(small(session_receiver(0, "q", "s"))).await;
         bare.says([credit(0, 0, 10)]).await;
         if round == 0 {
@@ -77,23 +77,23 @@ async fn a_session_stops_at_a_message_that_is_too_large_for_its_receiver() {
         assert_eq!(counts(&queue).await, [(0, false); 2], "nothing is used up");
     }
     assert_eq!(queue.view().await.unwrap().counts.completed, 1);
-    let known = house.meters.too_large.of(queue.name(), Timestamp::from_millis(0));
+    let known = fixture.meters.too_large.of(queue.name(), Timestamp::from_millis(0));
     assert_eq!((known.len(), known[0].1.bytes_max), (1, SMALL), "operators can see it");
     assert!(known[0].1.bytes > 10_000, "{known:?}");
     // A receiver that takes it goes on from there.
-    let mut bare = Bare::connect(&house).await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_session(0, "q", "s").await;
     bare.says([credit(0, 0, 10)]).await;
     assert_eq!(bare.bodies(2).await, ["x".repeat(10_000), "behind".to_owned()]);
-    assert!(house.meters.too_large.of(queue.name(), Timestamp::from_millis(0)).is_empty(), "it has gone");
+    assert!(fixture.meters.too_large.of(queue.name(), Timestamp::from_millis(0)).is_empty(), "it has gone");
 }
 
 #[tokio::test]
 async fn who_settles_nothing_is_told_too_that_the_next_message_is_too_large() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
     fill(&queue, Some("s")).await;
-    let mut bare = Bare::connect(&house).await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_with(small(session_receiver(0, "q", "s"))).await;
     bare.says([credit(0, 0, 10)]).await;
     check(&bare.hears_until(is_detach).await, &["before"]);
@@ -102,10 +102,10 @@ async fn who_settles_nothing_is_told_too_that_the_next_message_is_too_large() {
 
 #[tokio::test]
 async fn a_queue_without_sessions_stops_too() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
     fill(&queue, None).await;
-    let mut bare = Bare::connect(&house).await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_with(small(receiver(0, "q"))).await;
     bare.says([credit(0, 0, 10)]).await;
     check(&bare.hears_until(is_detach).await, &["before"]);
@@ -114,11 +114,11 @@ async fn a_queue_without_sessions_stops_too() {
 
 #[tokio::test]
 async fn dead_letters_stop_too() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
     queue.send(Message::new("x".repeat(10_000))).await.unwrap();
     queue.receive(Duration::ZERO).await.unwrap().unwrap().dead_letter("bad", "").await.unwrap();
-    let mut bare = Bare::connect(&house).await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_with(small(receiver(0, "q/$deadletterqueue"))).await;
     bare.says([credit(0, 0, 10)]).await;
     check(&bare.hears_until(is_detach).await, &[]);
@@ -129,10 +129,10 @@ async fn dead_letters_stop_too() {
 
 #[tokio::test]
 async fn nothing_is_deleted_that_was_not_sent() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
     fill(&queue, None).await;
-    let mut bare = Bare::connect(&house).await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_with(small(deleting(receiver(0, "q")))).await;
     bare.says([credit(0, 0, 10)]).await;
     check(&bare.hears_until(is_detach).await, &["before"]);
@@ -143,12 +143,12 @@ async fn nothing_is_deleted_that_was_not_sent() {
 
 #[tokio::test]
 async fn what_waits_for_the_window_of_a_client_is_not_deleted_until_it_is_on_its_way() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
     for number in 0..20 {
         queue.send(Message::new(number.to_string())).await.unwrap();
     }
-    let mut bare = Bare::connect(&house).await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_with(deleting(receiver(0, "q"))).await;
     let Performative::Flow(flow) = credit(0, 0, 20) else { unreachable!("it is a flow") };
     bare.says([Performative::Flow(super::bare::window(flow, 5))]).await;

@@ -14,7 +14,7 @@ use crate::amqp::tests::peer::Transfer;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 use crate::service_bus::tests::bare::Bare;
-use crate::service_bus::tests::bare::House;
+use crate::service_bus::tests::bare::Fixture;
 use crate::service_bus::tests::bare::attach;
 use crate::service_bus::tests::bare::credit;
 use crate::service_bus::tests::bare::ends;
@@ -38,9 +38,9 @@ fn tagged(transferred: Performative, tag: &'static [u8]) -> Performative {
 
 #[tokio::test]
 async fn a_tag_of_36_bytes_is_taken() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
-    let mut bare = Bare::connect(&house).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_sender(0, "q").await;
     bare.says([tagged(transfer(0, 0, false, &payload("a", None)), UUID)]).await;
     let heard = bare.hears_until(|heard| matches!(heard, Performative::Disposition(_))).await;
@@ -54,9 +54,9 @@ async fn a_tag_of_36_bytes_is_taken() {
 
 #[tokio::test]
 async fn a_request_is_answered_in_another_session_of_its_connection() {
-    let house = House::open().await;
-    house.queue("q").await.send(Message::new("a")).await.unwrap();
-    let mut bare = Bare::connect(&house).await;
+    let fixture = Fixture::open().await;
+    fixture.queue("q").await.send(Message::new("a")).await.unwrap();
+    let mut bare = Bare::connect(&fixture).await;
     // The link of answers is in the session of channel 1, that of requests in the one of channel 0.
     let answers = Attach {
         source: Some(Source { address: Some("q/$management".into()), ..Source::default() }),
@@ -80,12 +80,12 @@ async fn a_request_is_answered_in_another_session_of_its_connection() {
 
 #[tokio::test]
 async fn messages_that_are_received_together_have_tags_that_differ_as_text() {
-    let house = House::open().await;
-    let queue = house.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let fixture = Fixture::open().await;
+    let queue = fixture.client().create_queue("q", QueueOptions::default()).await.unwrap();
     for number in 0..200 {
         queue.send(Message::new(number.to_string())).await.unwrap();
     }
-    let mut bare = Bare::connect(&house).await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_receiver(0, "q").await;
     bare.says([credit(0, 0, 200)]).await;
     let mut tags = std::collections::BTreeSet::new();

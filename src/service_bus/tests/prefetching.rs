@@ -15,7 +15,7 @@ use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::holds::Token;
 use crate::service_bus::tests::bare::Bare;
-use crate::service_bus::tests::bare::House;
+use crate::service_bus::tests::bare::Fixture;
 use crate::service_bus::tests::bare::copying;
 use crate::service_bus::tests::bare::credit;
 use crate::service_bus::tests::bare::deleting;
@@ -33,7 +33,7 @@ const HANDLING: Duration = Duration::from_millis(400);
 const COUNT: usize = 20;
 
 struct Stage {
-    house: House,
+    fixture: Fixture,
     clock: ManualClock,
     queue: Queue,
 }
@@ -46,17 +46,17 @@ impl Stage {
 
     async fn ordered(order: Order) -> Stage {
         let (engine, clock) = crate::testing::engine().await.unwrap();
-        let house = House::by(engine, Arc::new(clock.clone())).await;
+        let fixture = Fixture::by(engine, Arc::new(clock.clone())).await;
         let options = QueueOptions { order, lock: LOCK, ..QueueOptions::default() };
-        let queue = house.client().create_queue("q", options).await.unwrap();
+        let queue = fixture.client().create_queue("q", options).await.unwrap();
         for number in 0..COUNT {
             queue.send(Message::new(number.to_string())).await.unwrap();
         }
-        Stage { house, clock, queue }
+        Stage { fixture, clock, queue }
     }
 
     async fn receiver(&self, address: &str) -> Buffering {
-        let mut bare = Bare::connect(&self.house).await;
+        let mut bare = Bare::connect(&self.fixture).await;
         bare.attach_receiver(0, address).await;
         Buffering {
             bare,
@@ -142,7 +142,7 @@ async fn twenty_messages_in_a_buffer_of_fifty_are_all_completed_although_their_l
     let counts = stage.queue.view().await.unwrap().counts;
     assert_eq!((counts.completed, counts.dead_lettered), (COUNT as u64, 0), "{counts:?}");
     assert!(slow.losses_max <= 2, "a message was lost {} times", slow.losses_max);
-    let reading = stage.house.meters.read();
+    let reading = stage.fixture.meters.read();
     assert_eq!((reading.windows, reading.lost_in_buffers >= 12), (1, true), "{reading:?}");
 }
 
@@ -174,7 +174,7 @@ async fn what_another_connection_says_by_token_makes_room_too() {
     let mut slow = stage.receiver("q").await;
     lose_thirteen(&stage, &mut slow).await;
     slow.gives_credit(30).await;
-    let mut other = Bare::connect(&stage.house).await;
+    let mut other = Bare::connect(&stage.fixture).await;
     other.attach_receiver(2, "q/$management").await;
     other.attach_sender(1, "q/$management").await;
     let asked = vec![
@@ -198,7 +198,7 @@ async fn a_drain_is_answered_at_once_by_what_a_window_holds_back() {
     slow.takes(&heard);
     assert_eq!(slow.buffer.len(), 12, "nothing is sent into a buffer in which it would be lost again");
     slow.gives_credit(30).await;
-    while stage.house.meters.full_windows.of(stage.queue.name()).is_none() {
+    while stage.fixture.meters.full_windows.of(stage.queue.name()).is_none() {
         tokio::task::yield_now().await;
     }
 }
@@ -240,7 +240,7 @@ async fn dead_letters_whose_locks_run_out_in_a_buffer_are_all_completed() {
         slow.gives_credit(COUNT as u32).await;
     }
     assert_eq!(stage.queue.view().await.unwrap().counts.dead_lettered, 0);
-    assert_eq!(stage.house.meters.read().windows, 1);
+    assert_eq!(stage.fixture.meters.read().windows, 1);
 }
 
 #[tokio::test]
@@ -248,7 +248,7 @@ async fn sessions_browsers_and_receive_and_delete_have_no_window() {
     let stage = Stage::ordered(Order::Arrival).await;
     let mut slow = stage.receiver("q").await;
     lose_thirteen(&stage, &mut slow).await;
-    let mut session = Bare::connect(&stage.house).await;
+    let mut session = Bare::connect(&stage.fixture).await;
     session.attach_session(0, "q", "s").await;
     for number in 0..COUNT {
         let message = Message::new(format!("s{number}")).workflow("s");
@@ -257,13 +257,13 @@ async fn sessions_browsers_and_receive_and_delete_have_no_window() {
     // Time stands still, and the queue's last window has room for fewer.
     session.says([credit(0, 0, 50)]).await;
     assert_eq!(session.bodies(COUNT).await.last().unwrap(), "s19");
-    let mut browser = Bare::connect(&stage.house).await;
+    let mut browser = Bare::connect(&stage.fixture).await;
     browser.attach_with(copying(receiver(0, "q"))).await;
     browser.says([credit(0, 0, 50)]).await;
     assert_eq!(browser.bodies(13 + COUNT).await.last().unwrap(), "s19");
-    let mut deletes = Bare::connect(&stage.house).await;
+    let mut deletes = Bare::connect(&stage.fixture).await;
     deletes.attach_with(deleting(receiver(0, "q"))).await;
     deletes.says([credit(0, 0, 50)]).await;
     assert_eq!(deletes.bodies(13).await.len(), 13);
-    assert_eq!(stage.house.meters.read().windows, 1, "only the slow receiver has one");
+    assert_eq!(stage.fixture.meters.read().windows, 1, "only the slow receiver has one");
 }

@@ -9,7 +9,7 @@ use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::tests::bare::Bare;
-use crate::service_bus::tests::bare::House;
+use crate::service_bus::tests::bare::Fixture;
 use crate::service_bus::tests::bare::credit;
 use crate::service_bus::tests::bare::ends;
 use crate::service_bus::tests::wire::ACCEPTED;
@@ -59,9 +59,9 @@ async fn of_completions_that_come_together_the_one_whose_lock_was_lost_is_refuse
 
 #[tokio::test]
 async fn what_comes_again_because_one_before_it_has_failed_is_not_said_to_be_a_lost_session() {
-    let house = House::open().await;
-    let queue = house.queue("q").await;
-    let mut bare = Bare::connect(&house).await;
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
+    let mut bare = Bare::connect(&fixture).await;
     bare.attach_session(0, "q", "s").await;
     for number in 0..2 {
         queue.send(Message::new(number.to_string()).workflow("s")).await.unwrap();

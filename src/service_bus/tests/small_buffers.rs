@@ -14,7 +14,7 @@ use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::tests::bare::Bare;
-use crate::service_bus::tests::bare::House;
+use crate::service_bus::tests::bare::Fixture;
 use crate::service_bus::tests::bare::credit;
 use crate::service_bus::tests::bare::ends;
 use crate::service_bus::tests::bare::sections;
@@ -32,15 +32,15 @@ async fn a_client_with_small_buffers_receives_and_completes_as_fast_as_any() {
         std::env::var("SERIATIM_SMALL_BUFFER_MESSAGES").ok().and_then(|text| text.parse::<u32>().ok());
     let count = asked.unwrap_or(1_000).next_multiple_of(TOGETHER);
     let folder = tempfile::tempdir().unwrap();
-    let house = House::on(Engine::open(folder.path().join("store.redb")).await.unwrap()).await;
+    let fixture = Fixture::on(Engine::open(folder.path().join("store.redb")).await.unwrap()).await;
     let options =
         QueueOptions { order: Order::None, lock: Duration::from_secs(300), ..QueueOptions::default() };
-    let queue = house.client().create_queue("q", options).await.unwrap();
+    let queue = fixture.client().create_queue("q", options).await.unwrap();
     for _ in 0..count / TOGETHER {
         let messages = (0..TOGETHER).map(|_| Message::new("x".repeat(200)));
         queue.send_batch(messages).await.unwrap();
     }
-    let mut bare = Bare::connect_with_buffers(&house, BUFFER_BYTES).await;
+    let mut bare = Bare::connect_with_buffers(&fixture, BUFFER_BYTES).await;
     bare.attach_receiver(0, "q").await;
     bare.says([credit(0, 0, TOGETHER)]).await;
     let (clock, mut received, mut completed) = (SystemClock::default(), 0, 0);

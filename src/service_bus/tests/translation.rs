@@ -25,8 +25,8 @@ use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::incoming;
-use crate::service_bus::keepsake::KEPT;
 use crate::service_bus::outgoing::Outgoing;
+use crate::service_bus::raw_sections::KEPT;
 use crate::service_bus::refusal::condition;
 
 const ID: &str = "assigned";

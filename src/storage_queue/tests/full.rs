@@ -2,7 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::engine::Engine;
-use crate::storage_queue::tests::house::House;
+use crate::storage_queue::tests::fixture::Fixture;
 use crate::testing::ManualClock;
 
 /// More than any disk has.
@@ -13,22 +13,22 @@ async fn a_put_to_a_full_disk_is_answered_507_and_what_is_stored_is_got_and_dele
     let folder = tempfile::tempdir().unwrap();
     let (path, clock) = (folder.path().join("a.redb"), ManualClock::new(Timestamp::from_millis(1_000_000)));
     let builder = || Engine::builder(&path).clock(clock.clone());
-    let house = House::on(builder().open().await.unwrap(), clock.clone(), None).await;
-    house.make("work").await;
-    assert_eq!(house.put("work", "before").await.status, 201);
-    let House { engine, .. } = house;
+    let fixture = Fixture::on(builder().open().await.unwrap(), clock.clone(), None).await;
+    fixture.make("work").await;
+    assert_eq!(fixture.put("work", "before").await.status, 201);
+    let Fixture { engine, .. } = fixture;
     engine.close().await;
     let engine = builder().head_room(TOO_MUCH_BYTES).open().await.unwrap();
-    let house = House::on(engine, clock.clone(), None).await;
+    let fixture = Fixture::on(engine, clock.clone(), None).await;
     for (method, path) in [("POST", "/shop/work/messages"), ("PUT", "/shop/other")] {
-        let body = crate::storage_queue::tests::house::message("new");
-        let told = house.ask(method, path, if method == "POST" { &body } else { "" }).await;
+        let body = crate::storage_queue::tests::fixture::message("new");
+        let told = fixture.ask(method, path, if method == "POST" { &body } else { "" }).await;
         assert_eq!((told.status, told.code()), (507, "InsufficientStorage"), "{told:?}");
         assert!(told.body.contains("disk"), "it says why: {told:?}");
     }
-    let got = house.ask("GET", "/shop/work/messages", "").await;
+    let got = fixture.ask("GET", "/shop/work/messages", "").await;
     assert_eq!(got.text("MessageText"), "before");
     let (id, receipt) = (got.text("MessageId"), got.text("PopReceipt"));
     let path = format!("/shop/work/messages/{id}?popreceipt={receipt}");
-    assert_eq!(house.ask("DELETE", &path, "").await.status, 204);
+    assert_eq!(fixture.ask("DELETE", &path, "").await.status, 204);
 }

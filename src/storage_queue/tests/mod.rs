@@ -1,7 +1,7 @@
 //! What this endpoint promises.
 
+mod fixture;
 mod full;
-mod house;
 mod messages;
 mod metered;
 mod policies;

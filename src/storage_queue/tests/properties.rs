@@ -1,6 +1,6 @@
 //! Properties of the service.
 
-use crate::storage_queue::tests::house::House;
+use crate::storage_queue::tests::fixture::Fixture;
 use crate::storage_queue::tests::signed::ask_signed;
 
 const PATH: &str = "/shop?restype=service&comp=properties";
@@ -22,8 +22,8 @@ fn logging(kept: &str) -> String {
 
 #[tokio::test]
 async fn properties_are_told_as_they_were_set_and_what_is_not_said_stays() {
-    let house = House::open().await;
-    let before = house.ask("GET", PATH, "").await;
+    let fixture = Fixture::open().await;
+    let before = fixture.ask("GET", PATH, "").await;
     assert_eq!((before.status, before.texts("Enabled")), (200, vec!["false"; 5]), "{before:?}");
     for part in [
         logging(KEPT),
@@ -32,23 +32,23 @@ async fn properties_are_told_as_they_were_set_and_what_is_not_said_stays() {
         ),
         format!("<Cors>{RULE}</Cors>"),
     ] {
-        assert_eq!(house.ask("PUT", PATH, &document(&part)).await.status, 202, "{part}");
+        assert_eq!(fixture.ask("PUT", PATH, &document(&part)).await.status, 202, "{part}");
     }
-    let told = house.ask("GET", PATH, "").await;
+    let told = fixture.ask("GET", PATH, "").await;
     for part in [&logging(KEPT), RULE, "<IncludeAPIs>true</IncludeAPIs>"] {
         assert!(told.body.contains(part), "{part} is in {told:?}");
     }
-    assert_eq!(house.ask("PUT", PATH, &told.body).await.status, 202, "what was told can be set");
-    assert_eq!(house.ask("GET", PATH, "").await.body, told.body);
-    house.ask("PUT", PATH, &document("<Cors />")).await;
-    let told = house.ask("GET", PATH, "").await;
+    assert_eq!(fixture.ask("PUT", PATH, &told.body).await.status, 202, "what was told can be set");
+    assert_eq!(fixture.ask("GET", PATH, "").await.body, told.body);
+    fixture.ask("PUT", PATH, &document("<Cors />")).await;
+    let told = fixture.ask("GET", PATH, "").await;
     assert!(!told.body.contains("CorsRule") && told.body.contains(KEPT), "{told:?}");
 }
 
 #[tokio::test]
 async fn wrong_properties_are_refused_by_name_and_change_nothing() {
-    let house = House::open().await;
-    let before = house.ask("GET", PATH, "").await.body;
+    let fixture = Fixture::open().await;
+    let before = fixture.ask("GET", PATH, "").await.body;
     let metrics = |inside: &str| format!("<MinuteMetrics><Version>1.0</Version>{inside}</MinuteMetrics>");
     for (inside, code) in [
         (logging(""), "MissingRequiredXmlNode"),
@@ -63,13 +63,13 @@ async fn wrong_properties_are_refused_by_name_and_change_nothing() {
         (format!("<Cors>{}</Cors>", RULE.replace("<ExposedHeaders />", "")), "MissingRequiredXmlNode"),
         ("<DefaultServiceVersion>2021-12-02</DefaultServiceVersion>".to_owned(), "UnsupportedXmlNode"),
     ] {
-        let refused = house
+        let refused = fixture
             .ask("PUT", PATH, &document(&format!("<Cors />{inside}")).replacen("<Cors /><Cors>", "<Cors>", 1))
             .await;
         assert_eq!((refused.status, refused.code()), (400, code), "{inside}");
     }
-    assert_eq!(house.ask("PUT", PATH, "<a/>").await.code(), "InvalidXmlDocument");
-    assert_eq!(house.ask("GET", PATH, "").await.body, before);
+    assert_eq!(fixture.ask("PUT", PATH, "<a/>").await.code(), "InvalidXmlDocument");
+    assert_eq!(fixture.ask("GET", PATH, "").await.body, before);
 }
 
 #[tokio::test]
@@ -80,31 +80,31 @@ async fn properties_are_set_by_keys_that_manage_everything() {
         ("rights = [\"send\", \"listen\"]", 403),
         ("rights = [\"manage\"]\nqueues = [\"orders\"]", 403),
     ] {
-        let house = House::keyed(rights).await;
-        assert_eq!(ask_signed(&house, "PUT", PATH, &body, 0).await.status, status, "{rights}");
+        let fixture = Fixture::keyed(rights).await;
+        assert_eq!(ask_signed(&fixture, "PUT", PATH, &body, 0).await.status, status, "{rights}");
     }
 }
 
 #[tokio::test]
 async fn a_page_of_another_origin_may_do_what_a_rule_says_and_nothing_else() {
-    let house = House::open().await;
-    house.make("orders").await;
+    let fixture = Fixture::open().await;
+    fixture.make("orders").await;
     let messages = "/shop/orders/messages";
     let preflight = async |origin: &str, method: &str, headers: &str| {
-        let asked = [
+        let request = [
             ("host", "127.0.0.1:10001"),
             ("origin", origin),
             ("access-control-request-method", method),
             ("access-control-request-headers", headers),
         ];
-        house.ask_with("OPTIONS", messages, &asked, "").await
+        fixture.ask_with("OPTIONS", messages, &request, "").await
     };
     let refused = preflight("https://a.example", "GET", "").await;
     assert_eq!((refused.status, refused.code()), (403, "CorsPreflightFailure"), "there is no rule");
     let rules = "<Cors><CorsRule><AllowedOrigins>https://a.example,https://b.example</AllowedOrigins>\
         <AllowedMethods>GET,PUT</AllowedMethods><AllowedHeaders>x-ms-meta-*,x-ms-version</AllowedHeaders>\
         <ExposedHeaders>x-ms-*</ExposedHeaders><MaxAgeInSeconds>200</MaxAgeInSeconds></CorsRule></Cors>";
-    assert_eq!(house.ask("PUT", PATH, &document(rules)).await.status, 202);
+    assert_eq!(fixture.ask("PUT", PATH, &document(rules)).await.status, 202);
     let allowed = preflight("https://b.example", "PUT", "X-MS-Meta-Color, x-ms-version").await;
     assert_eq!(allowed.status, 200, "{allowed:?}");
     let header = |name: &str| allowed.headers.get(name).map_or("", String::as_str);
@@ -126,8 +126,8 @@ async fn a_page_of_another_origin_may_do_what_a_rule_says_and_nothing_else() {
     }
     for (origin, seen) in [("http://127.0.0.1:10001", None), ("https://a.example", Some("https://a.example"))]
     {
-        let asked = [("host", "127.0.0.1:10001"), ("origin", origin)];
-        let told = house.ask_with("GET", messages, &asked, "").await;
+        let request = [("host", "127.0.0.1:10001"), ("origin", origin)];
+        let told = fixture.ask_with("GET", messages, &request, "").await;
         assert_eq!(told.headers.get("access-control-allow-origin").map(String::as_str), seen, "{told:?}");
         let exposed = told.headers.get("access-control-expose-headers").map_or("", String::as_str);
         assert_eq!(exposed.contains("x-ms-version"), seen.is_some(), "{told:?}");

@@ -1,108 +1,109 @@
 //! Queues and what is said of them.
 
 use crate::queue::QueueOptions;
-use crate::storage_queue::tests::house::House;
+use crate::storage_queue::tests::fixture::Fixture;
 
 #[tokio::test]
 async fn a_queue_is_made_once_and_again_only_as_it_is() {
-    let house = House::open().await;
+    let fixture = Fixture::open().await;
     let meta = |value| [("host", "localhost"), ("x-ms-meta-purpose", value)];
-    assert_eq!(house.ask_with("PUT", "/shop/orders", &meta("tests"), "").await.status, 201);
-    assert_eq!(house.ask_with("PUT", "/shop/orders", &meta("tests"), "").await.status, 204);
-    let refused = house.ask_with("PUT", "/shop/orders", &meta("other"), "").await;
+    assert_eq!(fixture.ask_with("PUT", "/shop/orders", &meta("tests"), "").await.status, 201);
+    assert_eq!(fixture.ask_with("PUT", "/shop/orders", &meta("tests"), "").await.status, 204);
+    let refused = fixture.ask_with("PUT", "/shop/orders", &meta("other"), "").await;
     assert_eq!((refused.status, refused.code()), (409, "QueueAlreadyExists"));
-    let told = house.ask("GET", "/shop/orders?comp=metadata", "").await;
+    let told = fixture.ask("GET", "/shop/orders?comp=metadata", "").await;
     assert_eq!(told.headers["x-ms-meta-purpose"], "tests");
     assert_eq!(told.headers["x-ms-approximate-messages-count"], "0");
 }
 
 #[tokio::test]
 async fn what_was_said_of_a_queue_ends_with_it() {
-    let house = House::open().await;
+    let fixture = Fixture::open().await;
     let meta = [("host", "localhost"), ("x-ms-meta-purpose", "tests")];
-    house.ask_with("PUT", "/shop/orders", &meta, "").await;
-    assert_eq!(house.ask("DELETE", "/shop/orders", "").await.status, 204);
-    assert_eq!(house.ask("DELETE", "/shop/orders", "").await.code(), "QueueNotFound");
-    house.make("orders").await;
-    let told = house.ask("GET", "/shop/orders?comp=metadata", "").await;
+    fixture.ask_with("PUT", "/shop/orders", &meta, "").await;
+    assert_eq!(fixture.ask("DELETE", "/shop/orders", "").await.status, 204);
+    assert_eq!(fixture.ask("DELETE", "/shop/orders", "").await.code(), "QueueNotFound");
+    fixture.make("orders").await;
+    let told = fixture.ask("GET", "/shop/orders?comp=metadata", "").await;
     assert!(!told.headers.contains_key("x-ms-meta-purpose"));
 }
 
 #[tokio::test]
 async fn queues_are_listed_in_pages_and_only_those_that_azure_could_name() {
-    let house = House::open().await;
+    let fixture = Fixture::open().await;
     for name in ["list-a", "list-b", "list-c", "other"] {
-        house.make(name).await;
+        fixture.make(name).await;
     }
     for name in ["List", "list-d.x"] {
-        house.engine.client().create_queue(name, QueueOptions::default()).await.unwrap();
+        fixture.engine.client().create_queue(name, QueueOptions::default()).await.unwrap();
     }
-    let page = house.ask("GET", "/shop?comp=list&prefix=list&maxresults=2", "").await;
+    let page = fixture.ask("GET", "/shop?comp=list&prefix=list&maxresults=2", "").await;
     assert_eq!((page.texts("Name"), page.text("NextMarker")), (vec!["list-a", "list-b"], "list-b"));
-    let page = house.ask("GET", "/shop/?comp=list&prefix=list&maxresults=2&marker=list-b", "").await;
+    let page = fixture.ask("GET", "/shop/?comp=list&prefix=list&maxresults=2&marker=list-b", "").await;
     assert_eq!((page.texts("Name"), page.text("NextMarker")), (vec!["list-c"], ""));
     assert!(page.body.contains("<NextMarker />"), "a beginning and an end would be one more page: {page:?}");
-    assert_eq!(house.ask("GET", "/shop?comp=list", "").await.texts("Name").len(), 4);
-    let refused = house.ask("GET", "/shop?comp=list&maxresults=0", "").await;
+    assert_eq!(fixture.ask("GET", "/shop?comp=list", "").await.texts("Name").len(), 4);
+    let refused = fixture.ask("GET", "/shop?comp=list&maxresults=0", "").await;
     assert_eq!(refused.code(), "OutOfRangeQueryParameterValue");
 }
 
 #[tokio::test]
 async fn a_queue_that_a_file_defines_is_not_deleted() {
-    let house = House::open().await;
-    house.make("defined").await;
-    let refused = house.ask("DELETE", "/shop/defined", "").await;
+    let fixture = Fixture::open().await;
+    fixture.make("defined").await;
+    let refused = fixture.ask("DELETE", "/shop/defined", "").await;
     assert_eq!((refused.status, refused.code()), (409, "QueueIsDefined"));
 }
 
 #[tokio::test]
 async fn a_cleared_queue_is_empty_of_hidden_messages_too() {
-    let house = House::open().await;
-    house.make("work").await;
-    house.put("work", "a").await;
-    house.put("work", "b").await;
-    house.ask("GET", "/shop/work/messages", "").await;
-    assert_eq!(house.ask("DELETE", "/shop/work/messages", "").await.status, 204);
-    let told = house.ask("GET", "/shop/work?comp=metadata", "").await;
+    let fixture = Fixture::open().await;
+    fixture.make("work").await;
+    fixture.put("work", "a").await;
+    fixture.put("work", "b").await;
+    fixture.ask("GET", "/shop/work/messages", "").await;
+    assert_eq!(fixture.ask("DELETE", "/shop/work/messages", "").await.status, 204);
+    let told = fixture.ask("GET", "/shop/work?comp=metadata", "").await;
     assert_eq!(told.headers["x-ms-approximate-messages-count"], "0");
-    assert_eq!(house.ask("DELETE", "/shop/nowhere/messages", "").await.code(), "QueueNotFound");
+    assert_eq!(fixture.ask("DELETE", "/shop/nowhere/messages", "").await.code(), "QueueNotFound");
 }
 
 #[tokio::test]
 async fn metadata_that_no_header_could_tell_are_refused() {
-    let house = House::open().await;
+    let fixture = Fixture::open().await;
     for name in ["x-ms-meta-", "x-ms-meta-1a", "x-ms-meta-a-b"] {
-        let refused = house.ask_with("PUT", "/shop/orders", &[("host", "localhost"), (name, "x")], "").await;
+        let refused =
+            fixture.ask_with("PUT", "/shop/orders", &[("host", "localhost"), (name, "x")], "").await;
         assert_eq!(refused.code(), "InvalidMetadata", "{name}");
     }
     let long = "x".repeat(9_000);
     let refused =
-        house.ask_with("PUT", "/shop/orders", &[("host", "localhost"), ("x-ms-meta-a", &long)], "").await;
+        fixture.ask_with("PUT", "/shop/orders", &[("host", "localhost"), ("x-ms-meta-a", &long)], "").await;
     assert_eq!(refused.code(), "MetadataTooLarge");
 }
 
 #[tokio::test]
 async fn a_name_of_a_wrong_length_is_told_from_one_with_wrong_characters() {
-    let house = House::open().await;
+    let fixture = Fixture::open().await;
     for (name, code) in [
         ("ab".to_owned(), "OutOfRangeInput"),
         ("x".repeat(64), "OutOfRangeInput"),
         ("a--b".to_owned(), "InvalidResourceName"),
         ("Orders".to_owned(), "InvalidResourceName"),
     ] {
-        let refused = house.ask("PUT", &format!("/shop/{name}"), "").await;
+        let refused = fixture.ask("PUT", &format!("/shop/{name}"), "").await;
         assert_eq!((refused.status, refused.code()), (400, code), "{name}");
     }
 }
 
 #[tokio::test]
 async fn every_answer_names_its_request() {
-    let house = House::open().await;
+    let fixture = Fixture::open().await;
     let mut ids = std::collections::BTreeSet::new();
     for (method, path) in [("PUT", "/shop/orders"), ("PUT", "/shop/x"), ("GET", "/"), ("PATCH", "/shop/%ff")]
     {
         let headers = [("host", "localhost"), ("x-ms-client-request-id", "mine")];
-        let told = house.ask_with(method, path, &headers, "").await;
+        let told = fixture.ask_with(method, path, &headers, "").await;
         assert_eq!(told.headers["x-ms-client-request-id"], "mine", "{method} {path}");
         ids.insert(told.headers["x-ms-request-id"].clone());
     }

@@ -1,23 +1,29 @@
 //! Who may ask.
 
 use crate::clock::Clock;
-use crate::storage_queue::tests::house::Answered;
-use crate::storage_queue::tests::house::House;
-use crate::storage_queue::tests::house::message;
-use crate::storage_queue::tests::house::sign;
+use crate::storage_queue::tests::fixture::Answered;
+use crate::storage_queue::tests::fixture::Fixture;
+use crate::storage_queue::tests::fixture::message;
+use crate::storage_queue::tests::fixture::sign;
 use crate::storage_queue::times::date;
 
 pub(crate) const MANAGE: &str = "rights = [\"manage\"]";
 
 /// An instant so many seconds from now, as headers have it.
-fn date_of(house: &House, later: i64) -> String {
-    let now = house.clock.now().as_millis().cast_signed() + later * 1_000;
+fn date_of(fixture: &Fixture, later: i64) -> String {
+    let now = fixture.clock.now().as_millis().cast_signed() + later * 1_000;
     date(crate::clock::Timestamp::from_millis(now.cast_unsigned()))
 }
 
 /// Asks with the signature of the whole request, made with a date so many seconds from now.
-pub(crate) async fn ask_signed(house: &House, method: &str, path: &str, body: &str, later: i64) -> Answered {
-    let date = date_of(house, later);
+pub(crate) async fn ask_signed(
+    fixture: &Fixture,
+    method: &str,
+    path: &str,
+    body: &str,
+    later: i64,
+) -> Answered {
+    let date = date_of(fixture, later);
     let length = if body.is_empty() { String::new() } else { body.len().to_string() };
     let (bare, fields) = path.split_once('?').unwrap_or((path, ""));
     let mut fields: Vec<String> = fields.split('&').map(|field| field.replacen('=', ":", 1)).collect();
@@ -36,7 +42,7 @@ pub(crate) async fn ask_signed(house: &House, method: &str, path: &str, body: &s
         ("authorization", authorization.as_str()),
     ];
     let headers: Vec<_> = headers.into_iter().filter(|(_, value)| !value.is_empty()).collect();
-    house.ask_with(method, path, &headers, body).await
+    fixture.ask_with(method, path, &headers, body).await
 }
 
 /// The fields of a signature that gives away a part of one queue.
@@ -54,15 +60,15 @@ fn part_for(protocols: &str) -> String {
 }
 
 /// Asks for something with a signature of another scheme or path than the request has.
-async fn ask_signed_as(house: &House, path: &str, text: &str, scheme: &str) -> Answered {
+async fn ask_signed_as(fixture: &Fixture, path: &str, text: &str, scheme: &str) -> Answered {
     let authorization = format!("{scheme} shop:{}", sign(text));
-    let date = date_of(house, 0);
+    let date = date_of(fixture, 0);
     let headers = [
         ("host", "queue.example.org"),
         ("x-ms-date", date.as_str()),
         ("authorization", authorization.as_str()),
     ];
-    house.ask_with("GET", path, &headers, "").await
+    fixture.ask_with("GET", path, &headers, "").await
 }
 
 /// A day after every instant that a house's clock shows.
@@ -70,41 +76,44 @@ pub(crate) const LATER: &str = "2100-01-01T00:00:00Z";
 
 #[tokio::test]
 async fn with_keys_every_request_is_signed() {
-    let house = House::keyed(MANAGE).await;
-    let refused = house.ask("GET", "/shop?comp=list", "").await;
+    let fixture = Fixture::keyed(MANAGE).await;
+    let refused = fixture.ask("GET", "/shop?comp=list", "").await;
     assert_eq!((refused.status, refused.code()), (403, "NoAuthenticationInformation"));
-    assert_eq!(ask_signed(&house, "PUT", "/shop/orders", "", 0).await.status, 201);
-    assert_eq!(ask_signed(&house, "GET", "/shop?comp=list", "", 0).await.texts("Name"), ["orders"]);
-    let put = ask_signed(&house, "POST", "/shop/orders/messages", &message("a"), 0).await;
+    assert_eq!(ask_signed(&fixture, "PUT", "/shop/orders", "", 0).await.status, 201);
+    assert_eq!(ask_signed(&fixture, "GET", "/shop?comp=list", "", 0).await.texts("Name"), ["orders"]);
+    let put = ask_signed(&fixture, "POST", "/shop/orders/messages", &message("a"), 0).await;
     assert_eq!(put.status, 201);
-    let audit = house.engine.client().audit(0, 10).await.unwrap();
+    let audit = fixture.engine.client().audit(0, 10).await.unwrap();
     assert_eq!(audit[0].actor, "shop", "who made the queue is written down");
 }
 
 #[tokio::test]
 async fn a_signature_is_for_one_request_and_a_limited_time() {
-    let house = House::keyed(MANAGE).await;
+    let fixture = Fixture::keyed(MANAGE).await;
     for late in [-901, 901] {
-        assert_eq!(ask_signed(&house, "PUT", "/shop/orders", "", late).await.code(), "AuthenticationFailed");
+        assert_eq!(
+            ask_signed(&fixture, "PUT", "/shop/orders", "", late).await.code(),
+            "AuthenticationFailed"
+        );
     }
     let authorization = format!("SharedKey shop:{}", sign("another"));
     let headers = [("authorization", authorization.as_str()), ("x-ms-date", "Sun, 06 Nov 1994 08:49:37 GMT")];
-    assert_eq!(house.ask_with("PUT", "/shop/orders", &headers, "").await.code(), "AuthenticationFailed");
+    assert_eq!(fixture.ask_with("PUT", "/shop/orders", &headers, "").await.code(), "AuthenticationFailed");
     for wrong in ["SharedKey shop", "SharedKey other:x", "Bearer x", "SharedKey shop:?"] {
-        let refused = house.ask_with("PUT", "/shop/orders", &[("authorization", wrong)], "").await;
+        let refused = fixture.ask_with("PUT", "/shop/orders", &[("authorization", wrong)], "").await;
         assert_eq!(refused.code(), "AuthenticationFailed", "{wrong}");
     }
 }
 
 #[tokio::test]
 async fn a_part_that_was_given_away_allows_that_part() {
-    let house = House::keyed(MANAGE).await;
-    ask_signed(&house, "PUT", "/shop/orders", "", 0).await;
-    ask_signed(&house, "PUT", "/shop/other", "", 0).await;
+    let fixture = Fixture::keyed(MANAGE).await;
+    ask_signed(&fixture, "PUT", "/shop/orders", "", 0).await;
+    ask_signed(&fixture, "PUT", "/shop/other", "", 0).await;
     let (add, read) = (part("a", LATER), part("r", LATER));
-    let put = house.ask("POST", &format!("/shop/orders/messages?{add}"), &message("a")).await;
+    let put = fixture.ask("POST", &format!("/shop/orders/messages?{add}"), &message("a")).await;
     assert_eq!(put.status, 201, "{put:?}");
-    let peek = house.ask("GET", &format!("/shop/orders/messages?peekonly=true&{read}"), "").await;
+    let peek = fixture.ask("GET", &format!("/shop/orders/messages?peekonly=true&{read}"), "").await;
     assert_eq!(peek.status, 200);
     for (method, path) in [
         ("GET", format!("/shop/orders/messages?{read}")),
@@ -112,7 +121,7 @@ async fn a_part_that_was_given_away_allows_that_part() {
         ("PUT", format!("/shop/orders?{add}")),
         ("GET", format!("/shop/orders?comp=acl&{read}")),
     ] {
-        assert_eq!(house.ask(method, &path, "").await.code(), "AuthorizationPermissionMismatch", "{path}");
+        assert_eq!(fixture.ask(method, &path, "").await.code(), "AuthorizationPermissionMismatch", "{path}");
     }
     for path in [
         format!("/shop/other/messages?{add}"),
@@ -120,54 +129,54 @@ async fn a_part_that_was_given_away_allows_that_part() {
         format!("/shop/orders/messages?{}", part("a", "1970-01-01")),
         format!("/shop/orders/messages?si=policy&{add}"),
     ] {
-        assert_eq!(house.ask("POST", &path, &message("a")).await.code(), "AuthenticationFailed", "{path}");
+        assert_eq!(fixture.ask("POST", &path, &message("a")).await.code(), "AuthenticationFailed", "{path}");
     }
 }
 
 #[tokio::test]
 async fn a_key_allows_what_its_file_says() {
-    let house = House::keyed("rights = [\"send\"]\nqueues = [\"orders\"]").await;
-    house.engine.client().create_queue("orders", Default::default()).await.unwrap();
-    house.engine.client().create_queue("other", Default::default()).await.unwrap();
-    assert_eq!(ask_signed(&house, "POST", "/shop/orders/messages", &message("a"), 0).await.status, 201);
+    let fixture = Fixture::keyed("rights = [\"send\"]\nqueues = [\"orders\"]").await;
+    fixture.engine.client().create_queue("orders", Default::default()).await.unwrap();
+    fixture.engine.client().create_queue("other", Default::default()).await.unwrap();
+    assert_eq!(ask_signed(&fixture, "POST", "/shop/orders/messages", &message("a"), 0).await.status, 201);
     for (method, path) in
         [("POST", "/shop/other/messages"), ("GET", "/shop/orders/messages"), ("PUT", "/shop/orders")]
     {
         assert_eq!(
-            ask_signed(&house, method, path, &message("a"), 0).await.code(),
+            ask_signed(&fixture, method, path, &message("a"), 0).await.code(),
             "AuthorizationFailure",
             "{path}"
         );
     }
-    assert_eq!(ask_signed(&house, "GET", "/shop?comp=list", "", 0).await.texts("Name"), ["orders"]);
+    assert_eq!(ask_signed(&fixture, "GET", "/shop?comp=list", "", 0).await.texts("Name"), ["orders"]);
 }
 
 #[tokio::test]
 async fn without_keys_no_web_page_may_ask_and_a_wrong_signature_is_no_use() {
-    let house = House::open().await;
+    let fixture = Fixture::open().await;
     for headers in [
         &[("host", "queue.example.org")][..],
         &[("host", "localhost"), ("origin", "https://example.org")],
         &[("host", "localhost"), ("authorization", "SharedKey shop:x")],
     ] {
-        let refused = house.ask_with("PUT", "/shop/orders", headers, "").await;
+        let refused = fixture.ask_with("PUT", "/shop/orders", headers, "").await;
         assert_eq!((refused.status, refused.code()), (403, "AuthenticationFailed"), "{headers:?}");
     }
-    assert_eq!(ask_signed(&house, "PUT", "/shop/orders", "", 0).await.status, 201);
+    assert_eq!(ask_signed(&fixture, "PUT", "/shop/orders", "", 0).await.status, 201);
 }
 
 #[tokio::test]
 async fn a_signature_for_https_only_is_no_use_over_http() {
-    let house = House::keyed(MANAGE).await;
-    ask_signed(&house, "PUT", "/shop/orders", "", 0).await;
+    let fixture = Fixture::keyed(MANAGE).await;
+    ask_signed(&fixture, "PUT", "/shop/orders", "", 0).await;
     let path = format!("/shop/orders/messages?{}", part_for("https"));
-    let refused = house.ask("POST", &path, &message("a")).await;
+    let refused = fixture.ask("POST", &path, &message("a")).await;
     assert_eq!((refused.status, refused.code()), (403, "AuthorizationProtocolMismatch"));
-    assert_eq!(house.ask_over_tls("POST", &path, &message("a")).await.status, 201);
+    assert_eq!(fixture.ask_over_tls("POST", &path, &message("a")).await.status, 201);
     let either = format!("/shop/orders/messages?{}", part_for("https,http"));
-    assert_eq!(house.ask("POST", &either, &message("a")).await.status, 201);
+    assert_eq!(fixture.ask("POST", &either, &message("a")).await.status, 201);
     let altered = path.replace("spr=https", "spr=https,http");
-    assert_eq!(house.ask("POST", &altered, &message("a")).await.code(), "AuthenticationFailed");
+    assert_eq!(fixture.ask("POST", &altered, &message("a")).await.code(), "AuthenticationFailed");
 }
 
 /// A signature that is for some addresses only.
@@ -179,9 +188,9 @@ fn part_from(addresses: &str) -> String {
 
 #[tokio::test]
 async fn a_signature_for_some_addresses_is_no_use_from_others() {
-    let house = House::keyed(MANAGE).await;
-    ask_signed(&house, "PUT", "/shop/orders", "", 0).await;
-    let put = async |from: &str, path: &str| house.ask_from(from, "POST", path, &message("a")).await;
+    let fixture = Fixture::keyed(MANAGE).await;
+    ask_signed(&fixture, "PUT", "/shop/orders", "", 0).await;
+    let put = async |from: &str, path: &str| fixture.ask_from(from, "POST", path, &message("a")).await;
     let (one, range) = (part_from("168.1.5.65"), part_from("168.1.5.60-168.1.5.70"));
     assert_eq!(put("168.1.5.65", &one).await.status, 201);
     assert_eq!(put("::ffff:168.1.5.65", &one).await.status, 201);
@@ -190,48 +199,49 @@ async fn a_signature_for_some_addresses_is_no_use_from_others() {
         assert_eq!((refused.status, refused.code()), (403, "AuthorizationSourceIPMismatch"), "{from}");
     }
     assert_eq!(put("168.1.5.70", &range).await.status, 201);
-    assert_eq!(house.ask("POST", &one, &message("a")).await.code(), "AuthorizationSourceIPMismatch");
+    assert_eq!(fixture.ask("POST", &one, &message("a")).await.code(), "AuthorizationSourceIPMismatch");
     assert_eq!(put("1.2.3.4", &part_from("1.2.3.0/24")).await.code(), "AuthenticationFailed");
 }
 
 #[tokio::test]
 async fn a_request_may_be_signed_by_the_lighter_scheme() {
-    let house = House::keyed(MANAGE).await;
-    ask_signed(&house, "PUT", "/shop/orders", "", 0).await;
-    let head = format!("GET\n\n\n\nx-ms-date:{}\n/shop", date_of(&house, 0));
+    let fixture = Fixture::keyed(MANAGE).await;
+    ask_signed(&fixture, "PUT", "/shop/orders", "", 0).await;
+    let head = format!("GET\n\n\n\nx-ms-date:{}\n/shop", date_of(&fixture, 0));
     let (metadata, peek) = ("/shop/orders?comp=metadata", "/shop/orders/messages?peekonly=true");
-    let told = ask_signed_as(&house, metadata, &format!("{head}{metadata}"), "SharedKeyLite").await;
+    let told = ask_signed_as(&fixture, metadata, &format!("{head}{metadata}"), "SharedKeyLite").await;
     assert_eq!(told.status, 200, "{told:?}");
-    let peeked = ask_signed_as(&house, peek, &format!("{head}/shop/orders/messages"), "SharedKeyLite").await;
+    let peeked =
+        ask_signed_as(&fixture, peek, &format!("{head}/shop/orders/messages"), "SharedKeyLite").await;
     assert_eq!(peeked.status, 200, "of the fields only comp is signed: {peeked:?}");
     for (scheme, text) in
         [("SharedKeyLite", format!("{head}/shop/orders")), ("SharedKey", format!("{head}{metadata}"))]
     {
-        let refused = ask_signed_as(&house, metadata, &text, scheme).await;
+        let refused = ask_signed_as(&fixture, metadata, &text, scheme).await;
         assert_eq!(refused.code(), "AuthenticationFailed", "{scheme}");
     }
 }
 
 #[tokio::test]
 async fn the_secondary_endpoint_is_read_with_the_signatures_of_the_account() {
-    let house = House::keyed(MANAGE).await;
-    ask_signed(&house, "PUT", "/shop/orders", "", 0).await;
+    let fixture = Fixture::keyed(MANAGE).await;
+    ask_signed(&fixture, "PUT", "/shop/orders", "", 0).await;
     let text = |path: &str| {
         format!(
             "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{}\n/shop{path}/orders\ncomp:metadata",
-            date_of(&house, 0)
+            date_of(&fixture, 0)
         )
     };
     let path = "/shop-secondary/orders?comp=metadata";
     for signed in ["/shop", "/shop-secondary"] {
-        let told = ask_signed_as(&house, path, &text(signed), "SharedKey").await;
+        let told = ask_signed_as(&fixture, path, &text(signed), "SharedKey").await;
         assert_eq!(told.status, 200, "some clients sign the path of the primary endpoint: {signed} {told:?}");
     }
-    let refused = ask_signed_as(&house, path, &text("/other"), "SharedKey").await;
+    let refused = ask_signed_as(&fixture, path, &text("/other"), "SharedKey").await;
     assert_eq!(refused.code(), "AuthenticationFailed");
     let read = format!("/shop-secondary/orders/messages?peekonly=true&{}", part("r", LATER));
-    assert_eq!(house.ask("GET", &read, "").await.status, 200);
+    assert_eq!(fixture.ask("GET", &read, "").await.status, 200);
     let put = format!("/shop-secondary/orders/messages?{}", part("a", LATER));
-    let refused = house.ask("POST", &put, &message("a")).await;
+    let refused = fixture.ask("POST", &put, &message("a")).await;
     assert_eq!((refused.status, refused.code()), (403, "InsufficientAccountPermissions"));
 }

@@ -7,16 +7,20 @@ use bytes::Bytes;
 use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
-use crate::engine::simulation::client::crowd::Crowd;
+use crate::engine::simulation::client::clients::Clients;
 use crate::id::QueueName;
 
 /// How many claims are kept in mind.
 const CLAIMS: usize = 8;
 
-impl Crowd {
+impl Clients {
     pub(crate) fn hide(&mut self, queue: usize) -> Command {
         let lasts = Duration::from_millis(self.random.pick(&[0, 999, 1_000, 1_001, 5_000]));
-        Command::HideNext { queue: self.queues[queue].0.clone(), max: self.random.pick(&[1, 1, 2, 4]), lasts }
+        Command::ReceiveHidden {
+            queue: self.queues[queue].0.clone(),
+            max: self.random.pick(&[1, 1, 2, 4]),
+            lasts,
+        }
     }
 
     /// Does something with a claim, mostly with the last.
@@ -35,9 +39,11 @@ impl Crowd {
     }
 
     /// Takes note of the claims an answer brings.
-    pub(crate) fn hear_hidden(&mut self, command: &Command, reply: &Reply) {
+    pub(crate) fn record_hidden(&mut self, command: &Command, reply: &Reply) {
         let (queue, shown) = match (command, reply) {
-            (Command::HideNext { queue, .. }, Reply::HideNext(Ok(shown))) => (queue, shown.as_slice()),
+            (Command::ReceiveHidden { queue, .. }, Reply::ReceiveHidden(Ok(shown))) => {
+                (queue, shown.as_slice())
+            }
             (Command::HideAgain { queue, .. }, Reply::HideAgain(Ok(shown))) => {
                 (queue, std::slice::from_ref(&**shown))
             }

@@ -1,6 +1,6 @@
 //! The clients: what they want is drawn by lot, what they do follows from what they were answered.
 
-pub(crate) mod crowd;
+pub(crate) mod clients;
 mod hider;
 mod operator;
 mod queues;

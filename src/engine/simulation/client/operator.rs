@@ -12,12 +12,12 @@ use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::record::Status;
-use crate::engine::simulation::client::crowd::Crowd;
+use crate::engine::simulation::client::clients::Clients;
 use crate::engine::simulation::client::sender::workflow_id;
 use crate::id::Position;
 use crate::queue::HoldKind;
 
-impl Crowd {
+impl Clients {
     /// Some operators say who they are.
     pub(crate) fn put_on_record(&mut self, command: Command) -> Command {
         match command.is_operators() && self.random.chance(50) {

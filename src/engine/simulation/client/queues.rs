@@ -6,13 +6,13 @@ use crate::engine::crash::random::Random;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::queue::Backoff;
+use crate::queue::Exhausted;
 use crate::queue::Expired;
 use crate::queue::GapPolicy;
 use crate::queue::GapThen;
 use crate::queue::Late;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::queue::Spent;
 
 /// Most queues of one simulation.
 const QUEUES_MAX: u64 = 3;
@@ -37,7 +37,9 @@ pub(crate) fn options(order: Order, random: &mut Random) -> QueueOptions {
         order,
         lock: seconds(random, &[1, 2, 5, 10]),
         delivery_count_max: random.pick(&[1, 2, 2, 3, 10]),
-        spent: random.chance(80).then(|| random.pick(&[Spent::Hold, Spent::Skip, Spent::Quarantine])),
+        exhausted: random
+            .chance(80)
+            .then(|| random.pick(&[Exhausted::Hold, Exhausted::Skip, Exhausted::Quarantine])),
         backoff: Backoff { first: seconds(random, &[1, 2]), factor: 2, max: seconds(random, &[3, 5]) },
         gap: GapPolicy {
             wait: seconds(random, &[1, 5, 10]),

@@ -14,8 +14,8 @@ use crate::engine::rules::command::StateChange;
 use crate::engine::rules::due::Until;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Status;
-use crate::engine::simulation::client::crowd::Crowd;
-use crate::engine::simulation::client::crowd::Delivery;
+use crate::engine::simulation::client::clients::Clients;
+use crate::engine::simulation::client::clients::Delivery;
 use crate::engine::simulation::client::sender::workflow_id;
 use crate::engine::simulation::ledger::Ledger;
 use crate::header::Properties;
@@ -30,7 +30,7 @@ const SETTLING_KEPT: usize = 4;
 /// A token has neighbours, one for each workflow of a receive; the next token is beyond them.
 const NEIGHBOURS: u64 = 2_048;
 
-impl Crowd {
+impl Clients {
     pub(crate) fn receive(&mut self, rows: &Rows, queue: usize) -> Command {
         let name = self.queues[queue].0.clone();
         let (max, token) = (self.random.pick(&[1, 1, 2, 4]), self.token());

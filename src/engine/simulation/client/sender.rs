@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::clock::Timestamp;
 use crate::engine::crash::story;
 use crate::engine::rules::command::Command;
-use crate::engine::simulation::client::crowd::Crowd;
+use crate::engine::simulation::client::clients::Clients;
 use crate::header::Headers;
 use crate::id::MessageId;
 use crate::id::Position;
@@ -24,7 +24,7 @@ pub(crate) struct Progress {
     next: u64,
 }
 
-impl Crowd {
+impl Clients {
     /// Sends something: all or none, each for itself, or under an idempotency key.
     pub(crate) fn send(&mut self, queue: usize, now: Timestamp) -> Command {
         let name = self.queues[queue].0.clone();

@@ -5,13 +5,13 @@ use crate::engine::simulation::invariants::audit;
 use crate::engine::simulation::invariants::chains;
 use crate::engine::simulation::invariants::counts;
 use crate::engine::simulation::invariants::cursors;
+use crate::engine::simulation::invariants::event_listener;
 use crate::engine::simulation::invariants::history;
 use crate::engine::simulation::invariants::locks;
 use crate::engine::simulation::invariants::order;
 use crate::engine::simulation::invariants::stored;
 use crate::engine::simulation::invariants::sums;
 use crate::engine::simulation::invariants::time;
-use crate::engine::simulation::invariants::told;
 use crate::engine::simulation::invariants::work;
 use crate::engine::simulation::view::Finding;
 use crate::engine::simulation::view::View;
@@ -29,7 +29,7 @@ const EVERY_TURN: &[(&str, Invariant)] = &[
     ("I3 a lock lasts as long as its queue says", locks::a_lock_lasts_as_long_as_its_queue_says),
     ("I4 messages are handed out in order", order::messages_are_handed_out_in_order),
     ("I7 every delivery is counted", counts::every_delivery_is_counted),
-    ("I7 a spent message is not handed out", counts::a_spent_message_is_not_handed_out),
+    ("I7 a spent message is not handed out", counts::an_exhausted_message_is_not_handed_out),
     ("I8 nothing is early", time::nothing_is_early),
     ("I8 nothing due is left undone", time::nothing_due_is_left_undone),
     ("I8 nobody waits too long", time::nobody_waits_too_long),
@@ -67,8 +67,8 @@ const THOROUGHLY: &[(&str, Invariant)] = &[
     ("I6 counters equal the answers", counts::counters_equal_the_answers),
     ("I7 delivery counts equal the answers", counts::delivery_counts_equal_the_answers),
     ("I11 a free head is offered", work::a_free_head_is_offered),
-    ("I12 holds are told", told::holds_are_told),
-    ("I12 dead letters are told", told::dead_letters_are_told),
+    ("I12 holds are told", event_listener::holds_are_told),
+    ("I12 dead letters are told", event_listener::dead_letters_are_told),
     ("I12 what operators do is written down", audit::what_operators_do_is_written_down),
 ];
 

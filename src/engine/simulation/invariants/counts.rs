@@ -10,7 +10,7 @@ use crate::engine::simulation::ledger::fact::Fact;
 use crate::engine::simulation::view::Finding;
 use crate::engine::simulation::view::View;
 use crate::engine::simulation::view::expect;
-use crate::queue::Spent;
+use crate::queue::Exhausted;
 
 /// I7: each hand-out adds one to the delivery count, also over lost locks and lost processes.
 pub(crate) fn every_delivery_is_counted(view: &View<'_>) -> Finding {
@@ -22,14 +22,14 @@ pub(crate) fn every_delivery_is_counted(view: &View<'_>) -> Finding {
 }
 
 /// I7: a message that was handed out as often as it may is not handed out again, unless somebody says so.
-pub(crate) fn a_spent_message_is_not_handed_out(view: &View<'_>) -> Finding {
+pub(crate) fn an_exhausted_message_is_not_handed_out(view: &View<'_>) -> Finding {
     for fact in view.facts {
         let Fact::Delivered { queue, delivery_count, is_excused: false, is_fetched: false, .. } = fact else {
             continue;
         };
         let Some(known) = view.ledger.queues.get(queue) else { continue };
         let is_left = *delivery_count <= known.count_max_ever || known.has_few_dead;
-        expect(is_left || known.options.spent_policy() == Spent::Hold, || format!("{fact:?}"))?;
+        expect(is_left || known.options.exhausted_policy() == Exhausted::Hold, || format!("{fact:?}"))?;
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ pub(crate) fn counters_equal_the_rows(view: &View<'_>) -> Finding {
                 one.early,
                 one.locked,
                 one.failed,
-                one.spent,
+                one.exhausted,
                 one.asked,
                 one.scheduled,
                 one.dead_lettered,
@@ -70,7 +70,7 @@ pub(crate) fn counters_equal_the_rows(view: &View<'_>) -> Finding {
                 other.early,
                 other.locked,
                 other.failed,
-                other.spent,
+                other.exhausted,
                 other.asked,
                 other.scheduled,
                 other.dead_lettered,
@@ -92,7 +92,7 @@ fn bucket<'a>(
         Status::Ready => &mut found.ready,
         Status::Scheduled { .. } => &mut found.scheduled,
         Status::Failed { due: Some(_) } => &mut found.failed,
-        Status::Failed { due: None } => &mut found.spent,
+        Status::Failed { due: None } => &mut found.exhausted,
         Status::Asked { .. } => &mut found.asked,
         Status::Locked { .. } => &mut found.locked,
         Status::DeadLettered(_) => &mut found.dead_lettered,

@@ -6,6 +6,7 @@ mod chains;
 mod check;
 mod counts;
 mod cursors;
+mod event_listener;
 mod history;
 mod locks;
 mod order;
@@ -13,7 +14,6 @@ mod purged;
 mod stored;
 mod sums;
 mod time;
-mod told;
 mod work;
 
 pub(crate) use crate::engine::simulation::invariants::check::after_every_turn;

@@ -14,9 +14,9 @@ use crate::id::QueueName;
 use crate::token::LockToken;
 
 impl Ledger {
-    pub(crate) fn hear_hidden(&mut self, command: &Command, reply: &Reply) {
+    pub(crate) fn record_hidden(&mut self, command: &Command, reply: &Reply) {
         match (command, reply) {
-            (Command::HideNext { queue, .. }, Reply::HideNext(Ok(shown))) => {
+            (Command::ReceiveHidden { queue, .. }, Reply::ReceiveHidden(Ok(shown))) => {
                 shown.iter().for_each(|shown| self.note_shown(queue, shown));
             }
             (Command::HideAgain { .. }, Reply::HideAgain(Ok(shown))) => self.put_off_hidden(shown),

@@ -12,8 +12,8 @@ use crate::engine::rules::record::Stream;
 use crate::engine::simulation::ledger::entry::End;
 use crate::engine::simulation::ledger::entry::Entry;
 use crate::engine::simulation::ledger::entry::Hold;
+use crate::engine::simulation::ledger::event_listener::EventListener;
 use crate::engine::simulation::ledger::fact::Fact;
-use crate::engine::simulation::ledger::told::Told;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -74,7 +74,7 @@ pub(crate) struct Ledger {
     /// Purges whose victims have not been looked for.
     pub(crate) has_purged: bool,
     /// What was told in events.
-    pub(crate) told: Told,
+    pub(crate) event_listener: EventListener,
     pub(crate) facts: Vec<Fact>,
     pub(crate) now: Timestamp,
     pub(crate) wall: Timestamp,

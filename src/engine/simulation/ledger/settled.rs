@@ -28,7 +28,7 @@ use crate::token::LockToken;
 const REMEMBERED: Duration = Duration::from_secs(60);
 
 impl Ledger {
-    pub(crate) fn hear_settled(&mut self, command: &Command, reply: &Reply) {
+    pub(crate) fn record_settled(&mut self, command: &Command, reply: &Reply) {
         if self.is_again(command, reply) {
             return;
         }

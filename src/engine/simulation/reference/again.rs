@@ -93,7 +93,7 @@ impl Reference {
     }
 
     /// A settlement of what is not held was answered.
-    pub(crate) fn hear_again(
+    pub(crate) fn record_again(
         &self,
         queue: &QueueName,
         held: Held,
@@ -105,7 +105,7 @@ impl Reference {
     }
 
     /// A settlement of a run that is not held, or not left from there on, was answered.
-    pub(crate) fn hear_run_again(
+    pub(crate) fn record_run_again(
         &self,
         queue: &QueueName,
         token: LockToken,

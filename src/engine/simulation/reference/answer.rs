@@ -37,7 +37,7 @@ pub(crate) fn same<T: PartialEq + std::fmt::Debug>(answered: &T, expected: &T) -
 
 impl Reference {
     /// Hears an answer.
-    pub(crate) fn hear(&mut self, command: &Command, reply: &Reply) -> Finding {
+    pub(crate) fn record(&mut self, command: &Command, reply: &Reply) -> Finding {
         if let Reply::Receive(Ok(handed)) = reply {
             for one in handed {
                 self.settled.remove(&(one.token, one.sequence.get(), one.record.delivery_count));
@@ -61,14 +61,14 @@ impl Reference {
             }
             (Command::Send { queue, messages }, Reply::Send(answer)) => {
                 let answer = answer.as_ref().map_err(Unsent::of).cloned();
-                self.hear_sent(queue, messages, answer)
+                self.record_sent(queue, messages, answer)
             }
             (Command::SendEach { queue, messages }, Reply::SendEach(answers)) => {
-                self.hear_sent_each(queue, messages, answers)
+                self.record_sent_each(queue, messages, answers)
             }
             (Command::SendOnce { queue, key, messages }, Reply::Send(answer)) => {
                 let answer = answer.as_ref().map_err(Unsent::of).cloned();
-                self.hear_sent_once(queue, key, messages, answer)
+                self.record_sent_once(queue, key, messages, answer)
             }
             (Command::Cancel { queue, sequence, void }, Reply::Send(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
@@ -98,17 +98,17 @@ impl Reference {
                 same(&answer.is_ok(), &is_done)
             }
             (Command::Redrive { queue, sequence, position }, Reply::Redrive(answer)) => {
-                self.hear_redriven(queue, *sequence, *position, answer.as_ref().ok().copied())
+                self.record_redriven(queue, *sequence, *position, answer.as_ref().ok().copied())
             }
             (Command::Purge { queue, scope, .. }, Reply::Purge(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 same(&answer.as_ref().ok().map(|purged| purged.count), &Some(naive.purge(scope)))
             }
-            (Command::HideNext { .. } | Command::HideAgain { .. } | Command::EndHidden { .. }, _) => {
-                self.hear_hidden(command, reply)
+            (Command::ReceiveHidden { .. } | Command::HideAgain { .. } | Command::EndHidden { .. }, _) => {
+                self.record_hidden(command, reply)
             }
-            (_, Reply::Receive(_) | Reply::Take(_)) => self.hear_received(command, reply),
-            (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.hear_settled(command, reply),
+            (_, Reply::Receive(_) | Reply::Take(_)) => self.record_received(command, reply),
+            (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.record_settled(command, reply),
             _ => Ok(()),
         }
     }
@@ -139,7 +139,7 @@ impl Reference {
         Some(true)
     }
 
-    fn hear_sent(
+    fn record_sent(
         &mut self,
         queue: &QueueName,
         messages: &[NewMessage],
@@ -159,7 +159,7 @@ impl Reference {
     }
 
     /// Where none is refused they are judged as messages of one command, else each by itself.
-    fn hear_sent_each(
+    fn record_sent_each(
         &mut self,
         queue: &QueueName,
         messages: &[NewMessage],
@@ -169,16 +169,16 @@ impl Reference {
         let together = naive.map(|naive| naive.judge(messages, self.last + 1, Sender::Anybody));
         if matches!(together, Some(Ok(_))) {
             let answer = answers.iter().cloned().collect::<Result<Vec<_>, _>>();
-            return self.hear_sent(queue, messages, answer.map_err(|refusal| Unsent::of(&refusal)));
+            return self.record_sent(queue, messages, answer.map_err(|refusal| Unsent::of(&refusal)));
         }
         for (message, answer) in messages.iter().zip(answers) {
             let answer = answer.as_ref().map(|receipt| vec![*receipt]).map_err(Unsent::of);
-            self.hear_sent(queue, std::slice::from_ref(message), answer)?;
+            self.record_sent(queue, std::slice::from_ref(message), answer)?;
         }
         Ok(())
     }
 
-    fn hear_sent_once(
+    fn record_sent_once(
         &mut self,
         queue: &QueueName,
         key: &IdempotencyKey,
@@ -194,7 +194,7 @@ impl Reference {
             let until = self.now + limits::IDEMPOTENCY_WINDOW;
             self.answers.insert(of, (key.digest(), receipts.clone(), until));
         }
-        self.hear_sent(queue, messages, answer)
+        self.record_sent(queue, messages, answer)
     }
 
     /// Stores messages that were answered so.
@@ -214,7 +214,7 @@ impl Reference {
         }
     }
 
-    fn hear_redriven(
+    fn record_redriven(
         &mut self,
         queue: &QueueName,
         sequence: SequenceNumber,
@@ -310,7 +310,7 @@ impl Naive {
             let message = self.remove(seq);
             self.forget_id(&message);
             if message.state != State::Dead {
-                self.lift(&message.key, Cause::Spent(seq));
+                self.lift(&message.key, Cause::Exhausted(seq));
                 self.give_up(&message);
             }
             if whole.is_none() {

@@ -10,9 +10,9 @@ use crate::engine::simulation::reference::naive::Message;
 use crate::engine::simulation::reference::naive::Naive;
 use crate::engine::simulation::reference::naive::State;
 use crate::engine::simulation::reference::naive::Suspect;
+use crate::queue::Exhausted;
 use crate::queue::Expired;
 use crate::queue::HoldKind;
-use crate::queue::Spent;
 
 impl Naive {
     /// Its place is settled, but it was never handled.
@@ -41,7 +41,7 @@ impl Naive {
     }
 
     fn hold_behind(&mut self, key: &Stream) {
-        if self.chained(key) && self.options.spent_policy() == Spent::Hold {
+        if self.chained(key) && self.options.exhausted_policy() == Exhausted::Hold {
             self.hold(key, Cause::Predecessor);
         }
     }
@@ -52,7 +52,7 @@ impl Naive {
 
     pub(crate) fn expire(&mut self, seq: u64) {
         let message = self.message(seq).expect("it is stored").clone();
-        self.lift(&message.key, Cause::Spent(seq));
+        self.lift(&message.key, Cause::Exhausted(seq));
         match self.options.expired {
             Expired::DeadLetter => self.kill_predecessor(seq),
             Expired::Drop => {
@@ -81,36 +81,36 @@ impl Naive {
         }
         let due = due.filter(|due| !due.is_past(self.clocks()));
         let message = self.message(seq).expect("it is stored").clone();
-        let is_spent = message.count >= self.options.delivery_count_max;
+        let is_exhausted = message.count >= self.options.delivery_count_max;
         if let State::Locked(Some((back, true))) = message.state {
             // Beside the line it blocks nobody.
             self.set(seq, State::Asked { due: due.or(back), aside: true });
-            if is_spent && !self.has_all_dead() {
+            if is_exhausted && !self.has_all_dead() {
                 self.kill(seq);
             }
             return;
         }
         let by_another = [HoldKind::Exhausted, HoldKind::Quarantine, HoldKind::Predecessor];
         let is_held_by_another = by_another.into_iter().any(|kind| self.is_held_for(&message.key, kind));
-        if !is_spent || is_held_by_another {
+        if !is_exhausted || is_held_by_another {
             return self.set(seq, due.map_or(State::Ready, |due| State::Failed(Some(due))));
         }
         let is_named = matches!(message.key, Stream::Named(_));
-        match self.options.spent_policy() {
-            Spent::Skip | Spent::Quarantine if is_named && self.has_all_dead() => {
+        match self.options.exhausted_policy() {
+            Exhausted::Skip | Exhausted::Quarantine if is_named && self.has_all_dead() => {
                 self.set(seq, State::Failed(None));
-                self.hold(&message.key, Cause::Spent(seq));
+                self.hold(&message.key, Cause::Exhausted(seq));
             }
             _ if !is_named && self.has_all_dead() => {
                 // Nobody could name its workflow to resume it.
                 let longest = Due::engine(self.now + self.options.backoff.max);
                 self.set(seq, State::Failed(Some(due.unwrap_or(longest))));
             }
-            Spent::Hold if is_named => {
+            Exhausted::Hold if is_named => {
                 self.set(seq, State::Failed(None));
-                self.hold(&message.key, Cause::Spent(seq));
+                self.hold(&message.key, Cause::Exhausted(seq));
             }
-            Spent::Quarantine if is_named => {
+            Exhausted::Quarantine if is_named => {
                 self.kill(seq);
                 self.hold(&message.key, Cause::Quarantine);
             }

@@ -30,7 +30,7 @@ impl Naive {
         let is_looked_at = !is_swept && self.lock(key).is_none();
         let head = self.head(key).filter(|head| is_looked_at && head.state == State::Failed(None));
         if let Some(seq) = head.map(|head| head.seq) {
-            self.hold(key, Cause::Spent(seq));
+            self.hold(key, Cause::Exhausted(seq));
         }
         self.plan_sweep(key);
         let (is_idle, now) = (self.placed(key) && self.is_empty(key), self.now);

@@ -22,21 +22,21 @@ use crate::error::SettleRefusal;
 use crate::limits;
 
 impl Reference {
-    pub(crate) fn hear_hidden(&mut self, command: &Command, reply: &Reply) -> Finding {
+    pub(crate) fn record_hidden(&mut self, command: &Command, reply: &Reply) -> Finding {
         match (command, reply) {
-            (Command::HideNext { queue, max, lasts }, Reply::HideNext(answer)) => {
+            (Command::ReceiveHidden { queue, max, lasts }, Reply::ReceiveHidden(answer)) => {
                 let is_there = self.queues.contains_key(queue) || self.chained.contains_key(queue);
                 same(&answer.is_ok(), &is_there)?;
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
-                naive.hear_hidden(*max, *lasts, answer.as_deref().unwrap_or_default())
+                naive.record_hidden(*max, *lasts, answer.as_deref().unwrap_or_default())
             }
             (Command::HideAgain { queue, claim, lasts, body }, Reply::HideAgain(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
-                naive.hear_hidden_again(*claim, *lasts, body.as_ref(), answer.as_deref())
+                naive.record_hidden_again(*claim, *lasts, body.as_ref(), answer.as_deref())
             }
             (Command::EndHidden { queue, claim }, Reply::Settle(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
-                naive.hear_hidden_end(*claim, answer)
+                naive.record_hidden_end(*claim, answer)
             }
             _ => Ok(()),
         }
@@ -44,7 +44,7 @@ impl Reference {
 }
 
 impl Naive {
-    fn hear_hidden(&mut self, max: usize, lasts: Duration, all: &[Shown]) -> Finding {
+    fn record_hidden(&mut self, max: usize, lasts: Duration, all: &[Shown]) -> Finding {
         for shown in all {
             let seq = shown.sequence.get();
             let offering = self.offering();
@@ -64,7 +64,7 @@ impl Naive {
         })
     }
 
-    fn hear_hidden_again(
+    fn record_hidden_again(
         &mut self,
         claim: Claim,
         lasts: Duration,
@@ -84,7 +84,7 @@ impl Naive {
         Ok(())
     }
 
-    fn hear_hidden_end(&mut self, claim: Claim, answer: &Result<Settled, SettleRefusal>) -> Finding {
+    fn record_hidden_end(&mut self, claim: Claim, answer: &Result<Settled, SettleRefusal>) -> Finding {
         let index = self.claimed(claim);
         same(&answer.as_ref().map(drop).map_err(Refused::of), &index.map(drop))?;
         let Ok(index) = index else { return Ok(()) };

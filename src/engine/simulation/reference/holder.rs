@@ -10,8 +10,8 @@ use crate::engine::simulation::reference::naive::State;
 use crate::engine::simulation::reference::send::Unsent;
 use crate::error::SettleRefusal;
 use crate::error::SettledHow;
+use crate::queue::Exhausted;
 use crate::queue::Order;
-use crate::queue::Spent;
 
 /// How a settle can be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Naive {
         let options = &self.options;
         let is_apart = self.lock(key).is_some_and(|lock| lock.is_apart)
             && options.order == Order::Arrival
-            && options.spent_policy() == Spent::Skip
+            && options.exhausted_policy() == Exhausted::Skip
             && !options.hold_on_defer;
         let is_new = |cause: &Cause| !held_before.iter().any(|held| held.kind() == cause.kind());
         if blocks && !is_apart || self.held(key).iter().any(is_new) {

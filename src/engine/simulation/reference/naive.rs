@@ -88,7 +88,7 @@ impl Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     Operator,
-    Spent(u64),
+    Exhausted(u64),
     Gap,
     Predecessor,
     Quarantine,
@@ -99,7 +99,7 @@ impl Cause {
     pub(crate) fn kind(self) -> HoldKind {
         match self {
             Cause::Operator => HoldKind::Operator,
-            Cause::Spent(_) => HoldKind::Exhausted,
+            Cause::Exhausted(_) => HoldKind::Exhausted,
             Cause::Gap => HoldKind::Gap,
             Cause::Predecessor => HoldKind::Predecessor,
             Cause::Quarantine => HoldKind::Quarantine,

@@ -67,11 +67,11 @@ impl Naive {
     /// Lifts one cause. What goes on is tried again, and waits anew for what is missing.
     fn resume_for(&mut self, key: &Stream, kind: HoldKind) {
         let held = self.held(key);
-        let spent = held.iter().find_map(|cause| match cause {
-            Cause::Spent(seq) if kind == HoldKind::Exhausted => Some(*seq),
+        let exhausted = held.iter().find_map(|cause| match cause {
+            Cause::Exhausted(seq) if kind == HoldKind::Exhausted => Some(*seq),
             _ => None,
         });
-        self.try_again(spent);
+        self.try_again(exhausted);
         self.flow(key).held.retain(|cause| cause.kind() != kind);
         if kind == HoldKind::Gap || !self.is_held(key) {
             self.flow(key).gap = None;
@@ -99,7 +99,7 @@ impl Naive {
         let head = self.head(key).filter(|head| matches!(head.state, State::Failed(_))).map(|head| head.seq);
         let Some(seq) = head else { return false };
         self.make_ready(seq);
-        self.lift(key, Cause::Spent(seq));
+        self.lift(key, Cause::Exhausted(seq));
         true
     }
 
@@ -108,7 +108,7 @@ impl Naive {
         let head = self.head(key).filter(|head| !is_beyond(head.place())).map(|head| head.seq);
         let Some(seq) = head.filter(|_| self.lock(key).is_none()) else { return false };
         self.kill(seq);
-        self.lift(key, Cause::Spent(seq));
+        self.lift(key, Cause::Exhausted(seq));
         true
     }
 

@@ -47,11 +47,11 @@ impl Unreceived {
 type Answer<'a> = Result<&'a [Handed], Unreceived>;
 
 impl Reference {
-    pub(crate) fn hear_received(&mut self, command: &Command, reply: &Reply) -> Finding {
+    pub(crate) fn record_received(&mut self, command: &Command, reply: &Reply) -> Finding {
         let (name, answer) = match (command, reply) {
             (Command::Take { queue, workflow, token }, Reply::Take(answer)) => {
                 let Some(naive) = self.known(queue) else { return Ok(()) };
-                return naive.hear_taken(queue, workflow, *token, answer);
+                return naive.record_taken(queue, workflow, *token, answer);
             }
             (
                 Command::Receive { queue, .. }
@@ -68,16 +68,16 @@ impl Reference {
         expect(is_there != is_refused, || format!("R {name} is there: {is_there}, and {command:?}"))?;
         let Some(naive) = self.queues.get_mut(name) else { return Ok(()) };
         match command {
-            Command::Receive { max, token, .. } => naive.hear_received(*max, *token, answer),
-            Command::ReceiveRun { max, token, .. } => naive.hear_run(*max, *token, answer),
+            Command::Receive { max, token, .. } => naive.record_received(*max, *token, answer),
+            Command::ReceiveRun { max, token, .. } => naive.record_run(*max, *token, answer),
             Command::ReceiveDeferred { sequences, token, .. } => {
                 let expected = naive.check_fetched(sequences);
-                naive.hear_fetched(*token, answer, expected)
+                naive.record_fetched(*token, answer, expected)
             }
-            Command::ReceiveTaken { token, max, .. } => naive.hear_next(*token, *max, answer),
+            Command::ReceiveTaken { token, max, .. } => naive.record_next(*token, *max, answer),
             Command::ReceiveTakenDeferred { token, sequences, .. } => {
                 let expected = naive.check_fetched_by(*token, sequences);
-                naive.hear_fetched(*token, answer, expected)
+                naive.record_fetched(*token, answer, expected)
             }
             _ => Ok(()),
         }
@@ -94,7 +94,7 @@ fn numbers(handed: &[Handed]) -> Vec<u64> {
 
 impl Naive {
     /// Checks one hand-out, and does it.
-    fn hear_handed(&mut self, key: &Stream, handed: &Handed) -> Finding {
+    fn record_handed(&mut self, key: &Stream, handed: &Handed) -> Finding {
         let seq = handed.sequence.get();
         self.hand_out(seq);
         let lock = self.lock(key).expect("it was just granted");
@@ -103,7 +103,7 @@ impl Naive {
         same(&Some(handed.content.body.clone()), &self.message(seq).map(|message| message.body.clone()))
     }
 
-    fn hear_received(&mut self, max: usize, token: LockToken, answer: Answer<'_>) -> Finding {
+    fn record_received(&mut self, max: usize, token: LockToken, answer: Answer<'_>) -> Finding {
         let handed = answer.map_err(|refusal| format!("R a receive is not refused: {refusal:?}"))?;
         for (index, handed) in handed.iter().enumerate() {
             let seq = handed.sequence.get();
@@ -113,7 +113,7 @@ impl Naive {
                 return Err(format!("R {seq} was given, {offering:?} offer something"));
             };
             self.grant(&key, token.nth(index), LockOf::Messages);
-            self.hear_handed(&key, handed)?;
+            self.record_handed(&key, handed)?;
             self.close(&key);
         }
         let left = self.offering();
@@ -121,7 +121,7 @@ impl Naive {
         expect(is_served || left.is_empty(), || format!("R {left:?} offer something, nothing was given"))
     }
 
-    fn hear_run(&mut self, max: usize, token: LockToken, answer: Answer<'_>) -> Finding {
+    fn record_run(&mut self, max: usize, token: LockToken, answer: Answer<'_>) -> Finding {
         let handed = answer.map_err(|refusal| format!("R a receive is not refused: {refusal:?}"))?;
         let offering = self.offering();
         let Some(first) = handed.first() else {
@@ -138,7 +138,7 @@ impl Naive {
         run.truncate(if self.in_several { handed.len() } else { max });
         same(&numbers(handed), &run)?;
         self.grant(&key, token, LockOf::Run);
-        handed.iter().try_for_each(|handed| self.hear_handed(&key, handed))?;
+        handed.iter().try_for_each(|handed| self.record_handed(&key, handed))?;
         self.close(&key);
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Naive {
         Ok(numbers)
     }
 
-    fn hear_fetched(
+    fn record_fetched(
         &mut self,
         token: LockToken,
         answer: Answer<'_>,
@@ -200,13 +200,13 @@ impl Naive {
                 let index = keys.iter().position(|known| *known == key).unwrap_or_default();
                 self.grant(&key, token.nth(index), LockOf::Messages);
             }
-            self.hear_handed(&key, handed)?;
+            self.record_handed(&key, handed)?;
         }
         keys.iter().for_each(|key| self.close(key));
         Ok(())
     }
 
-    fn hear_taken(
+    fn record_taken(
         &mut self,
         queue: &QueueName,
         workflow: &Option<WorkflowId>,
@@ -237,7 +237,7 @@ impl Naive {
         same(&taken.locked_until, &(self.now + self.options.lock))
     }
 
-    fn hear_next(&mut self, token: LockToken, max: usize, answer: Answer<'_>) -> Finding {
+    fn record_next(&mut self, token: LockToken, max: usize, answer: Answer<'_>) -> Finding {
         let Some(key) = self.held_by(token) else {
             return same(&answer.map(numbers), &Err(Unreceived::LockLost));
         };
@@ -245,7 +245,7 @@ impl Naive {
         let given = answer.map_or(0, <[Handed]>::len);
         run.truncate(if self.in_several && given > 0 { given } else { max });
         same(&answer.map(numbers), &Ok(run))?;
-        answer.unwrap_or_default().iter().try_for_each(|handed| self.hear_handed(&key, handed))?;
+        answer.unwrap_or_default().iter().try_for_each(|handed| self.record_handed(&key, handed))?;
         self.close(&key);
         Ok(())
     }

@@ -28,25 +28,25 @@ type Answer = Result<Settled, SettleRefusal>;
 type Sends<'a> = Option<(&'a QueueName, &'a [NewMessage], Option<Vec<Receipt>>)>;
 
 impl Reference {
-    pub(crate) fn hear_settled(&mut self, command: &Command, reply: &Reply) -> Finding {
+    pub(crate) fn record_settled(&mut self, command: &Command, reply: &Reply) -> Finding {
         match (command, reply) {
             (
                 Command::Settle { queue, token, sequence, delivery_count, settlement },
                 Reply::Settle(answer),
             ) => {
                 let held = Held { token: *token, sequence: *sequence, delivery_count: *delivery_count };
-                self.hear_one(queue, held, settlement, answer)
+                self.record_one(queue, held, settlement, answer)
             }
             (Command::CompleteAll { queue, deliveries }, Reply::CompleteAll(answers)) => {
                 let complete = Settlement::Complete(Completion::default());
                 for (held, answer) in deliveries.iter().zip(answers) {
                     let answer = answer.clone().map(|()| Settled::default());
-                    self.hear_one(queue, *held, &complete, &answer)?;
+                    self.record_one(queue, *held, &complete, &answer)?;
                 }
                 Ok(())
             }
             (Command::SettleRun { queue, token, settlement }, Reply::Settle(answer)) => {
-                self.hear_run(queue, *token, settlement, answer)
+                self.record_run(queue, *token, settlement, answer)
             }
             (Command::Renew { queue, token }, Reply::Settle(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
@@ -88,7 +88,7 @@ impl Reference {
         }
     }
 
-    fn hear_one(
+    fn record_one(
         &mut self,
         queue: &QueueName,
         held: Held,
@@ -103,7 +103,7 @@ impl Reference {
             if self.is_again(queue, held, settlement, answer) {
                 return Ok(());
             }
-            self.hear_elsewhere(queue, &completion, answer)?;
+            self.record_elsewhere(queue, &completion, answer)?;
             if let Ok(settled) = answer {
                 self.note_done(queue, held, settlement, settled.receipts.clone());
             }
@@ -113,7 +113,7 @@ impl Reference {
         let key = naive.held_by(held.token).ok_or(Refused::LockLost);
         let key = match key.and_then(|key| naive.check_held(&key, seq, count).map(|()| key)) {
             Ok(key) => key,
-            Err(refused) => return self.hear_again(queue, held, (settlement, answer), refused),
+            Err(refused) => return self.record_again(queue, held, (settlement, answer), refused),
         };
         let expected = Ok(key).and_then(|key| naive.check_state(&key, &completion).map(|()| key));
         let (key, sends) = match self.judge_sends(queue, &completion, &[seq], expected) {
@@ -128,7 +128,7 @@ impl Reference {
         Ok(())
     }
 
-    fn hear_run(
+    fn record_run(
         &mut self,
         queue: &QueueName,
         token: LockToken,
@@ -140,18 +140,18 @@ impl Reference {
             if self.is_run_again(queue, token, run, answer) {
                 return Ok(());
             }
-            self.hear_elsewhere(queue, completion, answer)?;
+            self.record_elsewhere(queue, completion, answer)?;
             if let (Ok(settled), Some(first)) = (answer, first) {
                 self.note_run_done(queue, (token, &[(first.get(), 0)]), run, settled.receipts.clone());
             }
             return Ok(());
         };
         let Some(key) = naive.held_by(token) else {
-            return self.hear_run_again(queue, token, (run, answer), Refused::LockLost);
+            return self.record_run_again(queue, token, (run, answer), Refused::LockLost);
         };
         let out = naive.lock(&key).map(|lock| lock.out.clone()).unwrap_or_default();
         if first.is_some_and(|first| out.first() != Some(&first.get())) {
-            return self.hear_run_again(queue, token, (run, answer), Refused::NotFound);
+            return self.record_run_again(queue, token, (run, answer), Refused::NotFound);
         }
         let counted: Vec<(u64, u32)> =
             out.iter().filter_map(|seq| Some((*seq, naive.message(*seq)?.count))).collect();
@@ -227,7 +227,7 @@ impl Reference {
     }
 
     /// A delivery of a queue that the reference does not know was settled; what it sent may be for one that it knows.
-    fn hear_elsewhere(&mut self, queue: &QueueName, completion: &Completion, answer: &Answer) -> Finding {
+    fn record_elsewhere(&mut self, queue: &QueueName, completion: &Completion, answer: &Answer) -> Finding {
         let is_there = self.chained.contains_key(queue);
         let Ok(settled) = answer else {
             return if is_there { Ok(()) } else { refused_as(answer, Refused::NoQueue) };

@@ -105,7 +105,7 @@ fn variants<T: DeserializeOwned + Debug>() -> String {
 #[test]
 fn the_variants_of_format_3_keep_their_numbers() {
     assert_eq!(variants::<queues::Order>(), "None Arrival Position After");
-    assert_eq!(variants::<queues::Spent>(), "Hold Skip Quarantine");
+    assert_eq!(variants::<queues::Exhausted>(), "Hold Skip Quarantine");
     assert_eq!(variants::<queues::GapThen>(), "Hold Skip Wait");
     assert_eq!(variants::<queues::Late>(), "Ignore Refuse DeadLetter");
     assert_eq!(variants::<queues::Expired>(), "DeadLetter Drop");

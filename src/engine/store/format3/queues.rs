@@ -41,7 +41,7 @@ pub(crate) struct QueueOptions {
     order: Order,
     lock: Duration,
     delivery_count_max: u32,
-    spent: Option<Spent>,
+    spent: Option<Exhausted>,
     backoff: Backoff,
     gap: GapPolicy,
     late: Late,
@@ -64,7 +64,7 @@ impl From<QueueOptions> for queue::QueueOptions {
             order: old.order.into(),
             lock: old.lock,
             delivery_count_max: old.delivery_count_max,
-            spent: old.spent.map(queue::Spent::from),
+            exhausted: old.spent.map(queue::Exhausted::from),
             backoff: old.backoff.into(),
             gap: old.gap.into(),
             late: old.late.into(),
@@ -110,18 +110,18 @@ impl From<Order> for queue::Order {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) enum Spent {
+pub(crate) enum Exhausted {
     Hold,
     Skip,
     Quarantine,
 }
 
-impl From<Spent> for queue::Spent {
-    fn from(old: Spent) -> queue::Spent {
+impl From<Exhausted> for queue::Exhausted {
+    fn from(old: Exhausted) -> queue::Exhausted {
         match old {
-            Spent::Hold => queue::Spent::Hold,
-            Spent::Skip => queue::Spent::Skip,
-            Spent::Quarantine => queue::Spent::Quarantine,
+            Exhausted::Hold => queue::Exhausted::Hold,
+            Exhausted::Skip => queue::Exhausted::Skip,
+            Exhausted::Quarantine => queue::Exhausted::Quarantine,
         }
     }
 }
@@ -236,7 +236,7 @@ impl From<Counts> for record::Counts {
             locked: old.locked,
             early: old.early,
             failed: old.failed,
-            spent: old.spent,
+            exhausted: old.spent,
             asked: old.asked,
             scheduled: old.scheduled,
             dead_lettered: old.dead_lettered,

@@ -82,7 +82,7 @@ impl From<HoldCause> for holds::HoldCause {
     fn from(old: HoldCause) -> holds::HoldCause {
         match old {
             HoldCause::Operator => holds::HoldCause::Operator,
-            HoldCause::Spent(sequence) => holds::HoldCause::Spent(sequence),
+            HoldCause::Spent(sequence) => holds::HoldCause::Exhausted(sequence),
             HoldCause::Gap => holds::HoldCause::Gap,
             HoldCause::Predecessor(sequence) => holds::HoldCause::Predecessor(sequence),
             HoldCause::Quarantine(sequence) => holds::HoldCause::Quarantine(sequence),

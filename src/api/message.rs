@@ -1,0 +1,209 @@
+//! A message to send, as JSON.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::api::body::BodyFields;
+use crate::api::time::WireDuration;
+use crate::api::time::WireTime;
+use crate::error::Misuse;
+use crate::header::Properties;
+use crate::header::PropertyValue;
+use crate::message::Message;
+
+/// A message to send. Every field is optional; the body is given as `body` (any JSON value), `body_text` or
+/// `body_base64`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SendEnvelope {
+    /// The queue it goes to, of the same engine, where nothing else names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// The workflow it belongs to; must agree with what the queue's definition finds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// Its position inside the workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
+    /// The message ID of the message it follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Whether it is the first of an after-ordered workflow.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub first: bool,
+    /// Its ID, by which duplicates are detected and successors name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<String>,
+    /// What it is about, in a word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// MIME type of the body; `application/json` when the body is given as a JSON value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// The ID of the message or request it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// Where an answer is expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// The sender's own properties: text, numbers, booleans, or `{"base64": ".."}` for bytes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub properties: BTreeMap<String, WireProperty>,
+    /// How long after its acceptance, or its scheduled instant, it expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_to_live: Option<WireDuration>,
+    /// Until when it is kept back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule_at: Option<WireTime>,
+    /// The body as a JSON value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub body: Option<Box<RawValue>>,
+    /// The body as UTF-8 text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_text: Option<String>,
+    /// The body as base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_base64: Option<String>,
+}
+
+fn is_false(truth: &bool) -> bool {
+    !truth
+}
+
+impl SendEnvelope {
+    /// The message.
+    ///
+    /// # Errors
+    /// [`Misuse`] when the body is given twice, or something in it is not base64. Limits are checked when it is sent.
+    pub fn into_message(self) -> Result<Message, Misuse> {
+        let fields = BodyFields { body: self.body, body_text: self.body_text, body_base64: self.body_base64 };
+        let (body, is_json) = fields.read()?;
+        let mut message = Message::new(body);
+        message.workflow_id = self.workflow_id;
+        message.position = self.position;
+        message.after = match (self.after, self.first) {
+            (Some(_), true) => return Err(Misuse::new("first", "is given together with a predecessor")),
+            (Some(after), false) => Some(Some(after)),
+            (None, true) => Some(None),
+            (None, false) => None,
+        };
+        message.message_id = self.message_id;
+        message.headers.subject = self.subject;
+        message.headers.content_type =
+            self.content_type.or_else(|| is_json.then(|| "application/json".to_owned()));
+        message.headers.correlation_id = self.correlation_id;
+        message.headers.reply_to = self.reply_to;
+        message.headers.properties = read_properties(self.properties)?;
+        message.time_to_live = self.time_to_live.map(|span| span.0);
+        message.schedule_at = self.schedule_at.map(|instant| instant.0);
+        Ok(message)
+    }
+
+    /// As outsiders would write a message.
+    pub fn show(message: &Message) -> SendEnvelope {
+        let headers = &message.headers;
+        let shown = BodyFields::show(message.body(), headers.content_type.as_deref());
+        SendEnvelope {
+            queue: None,
+            workflow_id: message.workflow_id.clone(),
+            position: message.position,
+            after: message.after.clone().flatten(),
+            first: message.after == Some(None),
+            message_id: message.message_id.clone(),
+            subject: headers.subject.clone(),
+            content_type: headers.content_type.clone(),
+            correlation_id: headers.correlation_id.clone(),
+            reply_to: headers.reply_to.clone(),
+            properties: show_properties(&headers.properties),
+            time_to_live: message.time_to_live.map(WireDuration),
+            schedule_at: message.schedule_at.map(WireTime),
+            body: shown.body,
+            body_text: shown.body_text,
+            body_base64: shown.body_base64,
+        }
+    }
+}
+
+/// The value of a property in JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "text, a number, a boolean or {\"base64\": \"...\"}")]
+pub enum WireProperty {
+    /// True or false.
+    Boolean(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Float(f64),
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Binary {
+        /// As base64.
+        base64: String,
+    },
+}
+
+pub(crate) fn show_properties(properties: &Properties) -> BTreeMap<String, WireProperty> {
+    let show = |value: &PropertyValue| match value {
+        PropertyValue::Text(text) => WireProperty::Text(text.clone()),
+        PropertyValue::Integer(number) => WireProperty::Integer(*number),
+        PropertyValue::Float(number) => WireProperty::Float(*number),
+        PropertyValue::Boolean(truth) => WireProperty::Boolean(*truth),
+        PropertyValue::Binary(bytes) => WireProperty::Binary { base64: BASE64.encode(bytes) },
+    };
+    properties.iter().map(|(name, value)| (name.clone(), show(value))).collect()
+}
+
+pub(crate) fn read_properties(properties: BTreeMap<String, WireProperty>) -> Result<Properties, Misuse> {
+    let read = |value| {
+        Ok(match value {
+            WireProperty::Text(text) => PropertyValue::Text(text),
+            WireProperty::Integer(number) => PropertyValue::Integer(number),
+            WireProperty::Float(number) => PropertyValue::Float(number),
+            WireProperty::Boolean(truth) => PropertyValue::Boolean(truth),
+            WireProperty::Binary { base64 } => {
+                let decoded = BASE64.decode(base64.as_bytes());
+                PropertyValue::Binary(Bytes::from(
+                    decoded.map_err(|error| Misuse::new("properties", error.to_string()))?,
+                ))
+            }
+        })
+    };
+    properties.into_iter().map(|(name, value)| Ok((name, read(value)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_survives_the_way_out_and_back() {
+        let message = Message::new(r#"{"cents":1999}"#)
+            .content_type("application/json")
+            .workflow("order-17")
+            .position(3)
+            .message_id("m-1")
+            .subject("paid")
+            .property("attempt", 1_i64)
+            .property("ratio", 0.5)
+            .property("test", true)
+            .property("who", "me");
+        let json = serde_json::to_string(&SendEnvelope::show(&message)).unwrap();
+        let back: SendEnvelope = serde_json::from_str(&json).unwrap();
+        assert_eq!(back.into_message().unwrap().check().unwrap(), message.check().unwrap());
+    }
+
+    #[test]
+    fn a_field_nobody_knows_is_refused() {
+        let error = serde_json::from_str::<SendEnvelope>(r#"{"workflow":"order-17"}"#).unwrap_err();
+        assert!(error.to_string().contains("workflow"), "{error}");
+    }
+}

@@ -1,0 +1,47 @@
+//! How what a look shows looks to outsiders: queues, workflows, messages, dead letters, events, what is blocked.
+
+mod audit;
+mod blocked;
+mod daemon;
+mod event;
+mod history;
+mod label;
+mod message;
+mod queue;
+mod workflow;
+
+pub use crate::api::views::audit::AuditView;
+pub use crate::api::views::blocked::BlockedCause;
+pub use crate::api::views::blocked::BlockedView;
+pub use crate::api::views::blocked::NextAction;
+pub use crate::api::views::daemon::BlockedCountView;
+pub use crate::api::views::daemon::ClockStepView;
+pub use crate::api::views::daemon::DefinitionView;
+pub use crate::api::views::daemon::HeldBackCause;
+pub use crate::api::views::daemon::HeldBackView;
+pub use crate::api::views::daemon::KeyView;
+pub use crate::api::views::daemon::QueueRatesView;
+pub use crate::api::views::daemon::RatesView;
+pub use crate::api::views::daemon::ScheduleView;
+pub use crate::api::views::daemon::StatusView;
+pub use crate::api::views::event::EventView;
+pub use crate::api::views::history::EndingWord;
+pub use crate::api::views::history::HistoryView;
+pub use crate::api::views::label::Colour;
+pub use crate::api::views::label::EnvironmentView;
+pub use crate::api::views::label::RedactionView;
+pub use crate::api::views::label::TraceUrl;
+pub use crate::api::views::label::trace_id;
+pub use crate::api::views::message::DeadLetterEntry;
+pub use crate::api::views::message::DeadLetterGroupView;
+pub use crate::api::views::message::DeadLetterGroupsView;
+pub use crate::api::views::message::DeadLetterReason;
+pub use crate::api::views::message::MessageEnvelope;
+pub use crate::api::views::message::MessageWord;
+pub use crate::api::views::queue::CountsView;
+pub use crate::api::views::queue::QueueEnvelope;
+pub use crate::api::views::workflow::GapView;
+pub use crate::api::views::workflow::HoldView;
+pub use crate::api::views::workflow::HoldWord;
+pub use crate::api::views::workflow::WorkflowEnvelope;
+pub use crate::api::views::workflow::WorkflowWord;

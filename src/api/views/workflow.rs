@@ -1,0 +1,281 @@
+//! A workflow as JSON: what it does, or why it does nothing.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::api::time::WireTime;
+use crate::api::views::blocked::BlockedView;
+use crate::api::views::history::HistoryView;
+use crate::engine::Gap;
+use crate::engine::HistoryEntry;
+use crate::engine::Hold;
+use crate::engine::HoldCause;
+use crate::engine::WorkflowStatus;
+use crate::engine::WorkflowView;
+use crate::queue::HoldKind;
+
+/// A workflow.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WorkflowEnvelope {
+    /// Its ID.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// What it does, or why it does nothing.
+    pub status: WorkflowWord,
+    /// Until when, if that ends by itself: the lock, the wait for a retry, the schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<WireTime>,
+    /// Blocked: the message at its head.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence_number: Option<u64>,
+    /// Blocked or held: why, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Held: every cause, oldest first. It goes on when the last is lifted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<HoldView>,
+    /// Held: the oldest cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_cause: Option<HoldWord>,
+    /// Held: since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_since: Option<WireTime>,
+    /// Held: the message it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_for: Option<u64>,
+    /// The next position to settle, in order by position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_position: Option<u64>,
+    /// Unsettled messages in its line, handed out ones included.
+    pub messages: u64,
+    /// Of these, those whose predecessor is missing.
+    pub early: u64,
+    /// Messages set aside by a consumer, or scheduled in order of arrival.
+    pub set_aside: u64,
+    /// Its dead letters.
+    pub dead_letters: u64,
+    /// Whether it keeps a state.
+    pub has_state: bool,
+    /// The gap later messages wait behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<GapView>,
+    /// Ready, but the rate of its queue is used up: when hand-out goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limited_until: Option<WireTime>,
+    /// When one is asked for that does not go on: why, since when, and what happens next by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Box<BlockedView>>,
+    /// Ended: what ended last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<HistoryView>,
+}
+
+/// What a workflow does, or why it does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkflowWord {
+    /// Its next message can be handed out.
+    Ready,
+    /// Somebody holds it.
+    Locked,
+    /// Its head waits, and with it everything behind.
+    Blocked,
+    /// Its head is scheduled.
+    Scheduled,
+    /// The next message has not come; later ones wait.
+    WaitingForPredecessor,
+    /// Somebody has to resume it.
+    Held,
+    /// It has nothing to hand out.
+    Idle,
+    /// Nothing is stored of it any more, and its queue remembers how it ended.
+    Ended,
+}
+
+/// Why a workflow is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldWord {
+    /// An operator asked for it.
+    Operator,
+    /// The retries of the message at its head are exhausted.
+    #[serde(rename = "exhausted", alias = "spent")]
+    Exhausted,
+    /// A missing predecessor has not come in time.
+    Gap,
+    /// A predecessor ended without being completed.
+    Predecessor,
+    /// The retries of a message were exhausted, and everything behind it goes to the dead letters.
+    Quarantine,
+    /// Its dead letters are being put back in place; it resumes by itself.
+    Redriving,
+}
+
+/// A cause for which a workflow is held.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct HoldView {
+    /// Why.
+    pub cause: HoldWord,
+    /// Since when.
+    pub since: WireTime,
+    /// What was said.
+    pub reason: String,
+    /// The message it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence_number: Option<u64>,
+}
+
+impl HoldView {
+    /// Shows a hold.
+    pub(crate) fn show(hold: &Hold) -> HoldView {
+        let (cause, sequence_number) = HoldWord::show(&hold.cause);
+        HoldView { cause, since: WireTime(hold.since), reason: hold.reason.clone(), sequence_number }
+    }
+}
+
+/// A gap that later messages wait behind.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GapView {
+    /// The first missing position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_missing: Option<u64>,
+    /// The lowest position that waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_waiting: Option<u64>,
+    /// The message ID that is waited for, in after-order: the predecessor that a stored message names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_predecessor: Option<String>,
+    /// Since when messages wait.
+    pub since: WireTime,
+    /// When the queue's gap policy acts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<WireTime>,
+}
+
+impl GapView {
+    fn show(gap: &Gap) -> GapView {
+        GapView {
+            first_missing: gap.first_missing,
+            first_waiting: gap.first_waiting,
+            missing_predecessor: gap.missing_predecessor.as_ref().map(ToString::to_string),
+            since: WireTime(gap.since),
+            due: gap.due.map(WireTime),
+        }
+    }
+}
+
+impl HoldWord {
+    /// The word for a cause, and the message it names.
+    pub(crate) fn show(cause: &HoldCause) -> (HoldWord, Option<u64>) {
+        match cause {
+            HoldCause::Operator => (HoldWord::Operator, None),
+            HoldCause::Exhausted(number) => (HoldWord::Exhausted, Some(number.get())),
+            HoldCause::Gap => (HoldWord::Gap, None),
+            HoldCause::Predecessor(number) => (HoldWord::Predecessor, Some(number.get())),
+            HoldCause::Quarantine(number) => (HoldWord::Quarantine, Some(number.get())),
+            HoldCause::Redriving => (HoldWord::Redriving, None),
+        }
+    }
+
+    /// The kind of cause that it names.
+    pub fn kind(self) -> HoldKind {
+        match self {
+            HoldWord::Operator => HoldKind::Operator,
+            HoldWord::Exhausted => HoldKind::Exhausted,
+            HoldWord::Gap => HoldKind::Gap,
+            HoldWord::Predecessor => HoldKind::Predecessor,
+            HoldWord::Quarantine => HoldKind::Quarantine,
+            HoldWord::Redriving => HoldKind::Redriving,
+        }
+    }
+}
+
+impl WorkflowEnvelope {
+    /// Shows a workflow.
+    pub fn show(view: &WorkflowView) -> WorkflowEnvelope {
+        let shown = WorkflowEnvelope {
+            workflow_id: view.workflow_id.as_ref().map(ToString::to_string),
+            status: WorkflowWord::show(&view.status),
+            until: None,
+            sequence_number: None,
+            reason: None,
+            holds: view.holds.iter().map(HoldView::show).collect(),
+            hold_cause: None,
+            held_since: None,
+            held_for: None,
+            next_position: view.next_position,
+            messages: view.messages,
+            early: view.early,
+            set_aside: view.set_aside,
+            dead_letters: view.dead_letters,
+            has_state: view.has_state,
+            gap: view.gap.as_ref().map(GapView::show),
+            rate_limited_until: view.rate_limited_until.map(WireTime),
+            blocked: None,
+            ended: None,
+        };
+        shown.with_status(&view.status)
+    }
+
+    /// Shows a workflow of which nothing is stored any more; this ended last.
+    pub fn show_ended(last: &HistoryEntry) -> WorkflowEnvelope {
+        WorkflowEnvelope {
+            workflow_id: last.workflow_id.as_ref().map(ToString::to_string),
+            status: WorkflowWord::Ended,
+            until: None,
+            sequence_number: None,
+            reason: None,
+            holds: Vec::new(),
+            hold_cause: None,
+            held_since: None,
+            held_for: None,
+            next_position: None,
+            messages: 0,
+            early: 0,
+            set_aside: 0,
+            dead_letters: 0,
+            has_state: false,
+            gap: None,
+            rate_limited_until: None,
+            blocked: None,
+            ended: Some(HistoryView::show(last)),
+        }
+    }
+
+    fn with_status(mut self, status: &WorkflowStatus) -> WorkflowEnvelope {
+        match status {
+            WorkflowStatus::Locked { until } | WorkflowStatus::Scheduled { until } => {
+                self.until = Some(WireTime(*until));
+            }
+            WorkflowStatus::Blocked { sequence_number, until, reason } => {
+                self.sequence_number = Some(sequence_number.get());
+                self.until = until.map(WireTime);
+                self.reason = Some(reason.clone());
+            }
+            WorkflowStatus::Held(hold) => {
+                let (word, number) = HoldWord::show(&hold.cause);
+                self.hold_cause = Some(word);
+                self.held_for = number;
+                self.held_since = Some(WireTime(hold.since));
+                self.reason = Some(hold.reason.clone());
+            }
+            WorkflowStatus::Ready | WorkflowStatus::WaitingForPredecessor | WorkflowStatus::Idle => {}
+        }
+        self
+    }
+}
+
+impl WorkflowWord {
+    pub(crate) fn show(status: &WorkflowStatus) -> WorkflowWord {
+        match status {
+            WorkflowStatus::Ready => WorkflowWord::Ready,
+            WorkflowStatus::Locked { .. } => WorkflowWord::Locked,
+            WorkflowStatus::Blocked { .. } => WorkflowWord::Blocked,
+            WorkflowStatus::Scheduled { .. } => WorkflowWord::Scheduled,
+            WorkflowStatus::WaitingForPredecessor => WorkflowWord::WaitingForPredecessor,
+            WorkflowStatus::Held(_) => WorkflowWord::Held,
+            WorkflowStatus::Idle => WorkflowWord::Idle,
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Knows which workflows are in trouble, without ever looking at those that are not.
+//!
+//! Events say when a workflow gets into trouble; the lookout then looks at it from time to time until it is out of it.
+//! Workflows that were in trouble before the daemon started are found by one walk through all of them.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::engine::Client;
+use crate::engine::Event;
+use crate::engine::EventKind;
+use crate::engine::HoldCause;
+use crate::engine::QueueView;
+use crate::engine::WorkflowStatus;
+use crate::engine::WorkflowView;
+use crate::error::QueueError;
+use crate::error::Unavailable;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
+use crate::limits;
+
+/// Why a workflow does not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cause {
+    /// Its head failed and waits for its retry.
+    Retry,
+    /// A predecessor is missing.
+    Gap,
+    /// Somebody has to resume it.
+    Held,
+}
+
+impl Cause {
+    /// Its name in metrics and notices.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Cause::Retry => "retry",
+            Cause::Gap => "gap",
+            Cause::Held => "held",
+        }
+    }
+
+    /// Why a workflow does not go on; `None` when it does.
+    pub(crate) fn of(view: &WorkflowView) -> Option<Cause> {
+        match &view.status {
+            WorkflowStatus::Held(_) => Some(Cause::Held),
+            WorkflowStatus::Blocked { .. } => Some(Cause::Retry),
+            // A retry that is being tried right now is not over yet.
+            WorkflowStatus::Locked { .. } if view.gap.is_none() => None,
+            _ => view.gap.as_ref().map(|_| Cause::Gap),
+        }
+    }
+}
+
+/// A workflow in trouble.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockedWorkflow {
+    pub(crate) cause: Cause,
+    pub(crate) since: Timestamp,
+    pub(crate) waiting: u64,
+    pub(crate) reason: String,
+    /// The message it is about, if it is about one: the trouble is over when another is at the head.
+    pub(crate) head: Option<SequenceNumber>,
+    /// Whether somebody was told.
+    pub(crate) is_told: bool,
+}
+
+/// Troubles in numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockedCounts {
+    pub(crate) by_cause: BTreeMap<(QueueName, Cause), u64>,
+    pub(crate) age_max: Duration,
+    pub(crate) waiting_max: u64,
+}
+
+type Place = (QueueName, WorkflowId);
+
+/// A workflow that is out of the trouble that somebody was told of.
+#[derive(Clone, Debug)]
+pub(crate) struct Recovery {
+    pub(crate) queue: QueueName,
+    pub(crate) workflow: WorkflowId,
+    pub(crate) trouble: BlockedWorkflow,
+    /// When it was seen.
+    pub(crate) at: Timestamp,
+}
+
+/// The workflows in trouble.
+#[derive(Default)]
+pub(crate) struct BlockedMonitor {
+    known: Mutex<BTreeMap<Place, BlockedWorkflow>>,
+    /// Those out of it, of which nobody was told yet.
+    recovered: Mutex<Vec<Recovery>>,
+}
+
+impl BlockedMonitor {
+    /// Notes what an event says of a workflow.
+    pub(crate) fn note(&self, event: &Event) {
+        let Some(workflow) = event.workflow.clone() else { return };
+        let (cause, reason, head) = match &event.kind {
+            EventKind::Blocked { reason, .. } => (Cause::Retry, reason.clone(), event.sequence_number),
+            EventKind::Held { reason, cause } => (Cause::Held, reason.clone(), held_for(cause)),
+            EventKind::Gap { .. } => (Cause::Gap, "a predecessor is missing".to_owned(), None),
+            _ => return,
+        };
+        let trouble = BlockedWorkflow { cause, since: event.at, waiting: 0, reason, head, is_told: false };
+        self.put((event.queue.clone(), workflow), trouble);
+    }
+
+    fn put(&self, place: Place, new: BlockedWorkflow) {
+        let mut known = self.known();
+        if known.len() >= limits::TROUBLES_KNOWN && !known.contains_key(&place) {
+            return;
+        }
+        let trouble = known.entry(place).or_insert_with(|| new.clone());
+        (trouble.cause, trouble.reason, trouble.head) = (new.cause, new.reason, new.head);
+    }
+
+    /// Walks through all workflows of all queues, page by page, and notes those in trouble.
+    pub(crate) async fn walk(&self, client: &Client, now: Timestamp) -> Result<(), QueueError> {
+        for view in all_queues(client).await? {
+            let queue = client.queue(view.name.as_str())?;
+            let (mut after, mut pages): (Option<WorkflowId>, usize) = (None, 0);
+            loop {
+                let page = queue.workflows(after.as_ref(), limits::PAGE_MAX).await?;
+                let Some(last) = page.last() else { break };
+                pages += 1;
+                after = last.workflow_id.clone();
+                for workflow in &page {
+                    if let (Some(id), Some(cause)) = (&workflow.workflow_id, Cause::of(workflow)) {
+                        let since = since(workflow).unwrap_or(now);
+                        let (reason, head) = (reason(workflow), head(workflow));
+                        let trouble =
+                            BlockedWorkflow { cause, since, waiting: 0, reason, head, is_told: false };
+                        self.put((view.name.clone(), id.clone()), trouble);
+                    }
+                }
+                if after.is_none() {
+                    break;
+                }
+            }
+            // So that who asks what is blocked need not look at all of them again.
+            for _ in 0..=pages {
+                if queue.standing_workflows(None, 1).await?.is_some() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks again at the workflows in trouble, and forgets those that are out of it.
+    pub(crate) async fn look_again(&self, client: &Client, now: Timestamp) -> Result<(), QueueError> {
+        let places: Vec<Place> = self.known().keys().cloned().collect();
+        for (queue, workflow) in places {
+            let handle = client.queue(queue.as_str())?.workflow(workflow.as_str())?;
+            let seen = match handle.view().await {
+                Ok(seen) => seen,
+                // The queue is gone, and its troubles with it.
+                Err(QueueError::Refused(_)) => None,
+                Err(error) => return Err(error),
+            };
+            let still = seen.as_ref().and_then(|view| Some((Cause::of(view)?, view)));
+            // It may fail again, and the trouble is then as old as it was.
+            let tried = match seen.as_ref().is_some_and(is_trying) {
+                true => handle.messages(0, 1).await?.first().map(|message| message.sequence_number),
+                false => None,
+            };
+            let mut known = self.known();
+            let place = (queue, workflow);
+            match (still, known.get_mut(&place)) {
+                (Some((cause, view)), Some(trouble)) => {
+                    (trouble.cause, trouble.waiting) = (cause, view.messages + view.early);
+                    (trouble.reason, trouble.head) = (reason(view), head(view));
+                }
+                (None, Some(trouble)) if tried.is_none() || tried != trouble.head => {
+                    let trouble = known.remove(&place);
+                    drop(known);
+                    self.note_recovery(place, trouble, now);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn note_recovery(&self, (queue, workflow): Place, trouble: Option<BlockedWorkflow>, at: Timestamp) {
+        if let Some(trouble) = trouble.filter(|trouble| trouble.is_told) {
+            self.put_recovery(Recovery { queue, workflow, trouble, at });
+        }
+    }
+
+    /// The workflows that are out of the trouble that somebody was told of; they count as told from now on.
+    pub(crate) fn take_recovered(&self) -> Vec<Recovery> {
+        std::mem::take(&mut *self.recovered())
+    }
+
+    /// Keeps a recovery until somebody is told of it, or too many are kept.
+    pub(crate) fn put_recovery(&self, recovery: Recovery) {
+        let mut recovered = self.recovered();
+        if recovered.len() < limits::TROUBLES_KNOWN {
+            recovered.push(recovery);
+        }
+    }
+
+    /// The workflows of a queue that have been in trouble for longer than `patience` and nobody was told of; they count
+    /// as told from now on.
+    pub(crate) fn take_untold(
+        &self,
+        queue: &QueueName,
+        time_limit: Duration,
+        now: Timestamp,
+    ) -> Vec<(WorkflowId, BlockedWorkflow)> {
+        let mut known = self.known();
+        let mut untold = Vec::new();
+        for ((_, workflow), trouble) in known.iter_mut().filter(|((of, _), _)| of == queue) {
+            if !trouble.is_told && now.since(trouble.since) >= time_limit {
+                trouble.is_told = true;
+                untold.push((workflow.clone(), trouble.clone()));
+            }
+        }
+        untold
+    }
+
+    /// Takes back that somebody was told, because telling failed.
+    pub(crate) fn put_back(&self, queue: &QueueName, workflow: &WorkflowId) {
+        if let Some(trouble) = self.known().get_mut(&(queue.clone(), workflow.clone())) {
+            trouble.is_told = false;
+        }
+    }
+
+    /// All troubles in numbers.
+    pub(crate) fn count(&self, now: Timestamp) -> BlockedCounts {
+        let mut troubles = BlockedCounts::default();
+        for ((queue, _), trouble) in self.known().iter() {
+            *troubles.by_cause.entry((queue.clone(), trouble.cause)).or_default() += 1;
+            troubles.age_max = troubles.age_max.max(now.since(trouble.since));
+            troubles.waiting_max = troubles.waiting_max.max(trouble.waiting);
+        }
+        troubles
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Place, BlockedWorkflow>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recovered(&self) -> MutexGuard<'_, Vec<Recovery>> {
+        self.recovered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All queues, page by page.
+pub(crate) async fn all_queues(client: &Client) -> Result<Vec<QueueView>, Unavailable> {
+    let mut queues: Vec<QueueView> = Vec::new();
+    loop {
+        let after = queues.last().map(|view| view.name.clone());
+        let page = client.queues(after.as_ref(), limits::PAGE_MAX).await?;
+        if page.is_empty() {
+            return Ok(queues);
+        }
+        queues.extend(page);
+    }
+}
+
+/// Whether its head is being tried.
+fn is_trying(view: &WorkflowView) -> bool {
+    matches!(view.status, WorkflowStatus::Locked { .. } | WorkflowStatus::Ready)
+}
+
+/// The message at the head of a workflow that does not go on, if it does not because of that.
+fn head(view: &WorkflowView) -> Option<SequenceNumber> {
+    match &view.status {
+        WorkflowStatus::Held(hold) => held_for(&hold.cause),
+        WorkflowStatus::Blocked { sequence_number, .. } => Some(*sequence_number),
+        _ => None,
+    }
+}
+
+fn held_for(cause: &HoldCause) -> Option<SequenceNumber> {
+    match cause {
+        HoldCause::Exhausted(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn since(view: &WorkflowView) -> Option<Timestamp> {
+    match &view.status {
+        WorkflowStatus::Held(hold) => Some(hold.since),
+        _ => view.gap.as_ref().map(|gap| gap.since),
+    }
+}
+
+fn reason(view: &WorkflowView) -> String {
+    match &view.status {
+        WorkflowStatus::Held(hold) => hold.reason.clone(),
+        WorkflowStatus::Blocked { reason, .. } => reason.clone(),
+        _ => "a predecessor is missing".to_owned(),
+    }
+}

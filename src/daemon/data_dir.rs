@@ -1,0 +1,72 @@
+//! The data folder: where the store is, and what the daemon remembers beside it.
+
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::daemon::state_file::StateFile;
+use crate::error::Misuse;
+
+/// Name of the store's file in the data folder.
+pub(crate) const STORE_FILE: &str = "seriatim.redb";
+
+/// Name of the folder of backups in the data folder.
+const BACKUPS: &str = "backups";
+
+/// The data folder, once its store is open.
+#[derive(Clone)]
+pub(crate) struct DataDir {
+    folder: PathBuf,
+    state_file: Arc<StateFile>,
+}
+
+impl DataDir {
+    /// Finds the folder, or makes it.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub(crate) fn find(folder: &Path) -> io::Result<PathBuf> {
+        std::fs::create_dir_all(folder)?;
+        folder.canonicalize()
+    }
+
+    /// Reads what is remembered; a store that has no ID yet gets this one. Whoever calls this holds the store's lock.
+    ///
+    /// # Errors
+    /// As [`StateFile::open`].
+    pub(crate) fn open(folder: PathBuf, fresh_id: String) -> io::Result<DataDir> {
+        let state_file = Arc::new(StateFile::open(&folder, fresh_id)?);
+        Ok(DataDir { folder, state_file })
+    }
+
+    /// The store's file.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.folder.join(STORE_FILE)
+    }
+
+    /// Where a backup of this name is written.
+    ///
+    /// # Errors
+    /// [`Misuse`] when there is one of this name, or the folder of backups cannot be made.
+    pub(crate) fn backup(&self, name: &str) -> Result<PathBuf, Misuse> {
+        let folder = self.folder.join(BACKUPS);
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| Misuse::new("path", format!("cannot be used: {error}")))?;
+        let path = folder.join(name);
+        match path.exists() {
+            true => Err(Misuse::new("path", format!("is taken: {} is there already", path.display()))),
+            false => Ok(path),
+        }
+    }
+
+    /// What is remembered beside the store.
+    pub(crate) fn state_file(&self) -> &StateFile {
+        &self.state_file
+    }
+
+    /// Size of the store's file; zero when it cannot be told.
+    pub(crate) fn store_bytes(&self) -> u64 {
+        self.store().metadata().map_or(0, |about| about.len())
+    }
+}

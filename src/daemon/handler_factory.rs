@@ -1,0 +1,146 @@
+//! From what a definition says of its handlers to handlers that run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::daemon::data_dir::DataDir;
+use crate::definition::Address;
+use crate::definition::Definition;
+use crate::definition::HandlerDefinition;
+use crate::definition::HandlerSpec;
+use crate::definition::Notice;
+use crate::definition::NotifyDefinition;
+use crate::definition::Program;
+use crate::definition::Secret as Kept;
+use crate::definition::Target;
+use crate::error::Misuse;
+use crate::handlers::AnyHandler;
+use crate::handlers::Dispatch;
+use crate::handlers::Exec;
+use crate::handlers::ExecOptions;
+use crate::handlers::Forward;
+use crate::handlers::ForwardOptions;
+use crate::handlers::ForwardTo;
+use crate::handlers::Notifier;
+use crate::handlers::OutboundOptions;
+use crate::handlers::Persistent;
+use crate::handlers::PersistentOptions;
+use crate::handlers::RemoteQueue;
+use crate::handlers::Secret;
+use crate::handlers::Site;
+use crate::handlers::Webhook;
+use crate::handlers::WebhookOptions;
+use crate::intake::Intake;
+use crate::limits;
+use crate::queue::Order;
+
+/// The handlers of a definition, by subject.
+pub(crate) fn dispatch_of(definition: &Definition, site: &Site) -> Result<Dispatch, Misuse> {
+    let mut dispatch = Dispatch::default();
+    for handler in &definition.handlers {
+        dispatch = dispatch.with(handler.subject.clone(), handler_of(handler, site)?);
+        if let Some(rate) = handler.rate {
+            dispatch = dispatch.paced(rate, site.clock.elapsed());
+        }
+    }
+    Ok(dispatch)
+}
+
+/// Where the handlers of a definition run.
+pub(crate) fn site_of(
+    definition: &Definition,
+    data_dir: &DataDir,
+    intake: &Intake,
+    clock: &Arc<dyn Clock>,
+) -> Site {
+    let intake = intake.clone();
+    Site {
+        queue: definition.name.clone(),
+        store_id: data_dir.state_file().store_id(),
+        by_position: matches!(definition.options.order, Order::Position { .. }),
+        place: Arc::new(move |queue, message| intake.place(queue, message)),
+        clock: clock.clone(),
+    }
+}
+
+fn handler_of(handler: &HandlerDefinition, site: &Site) -> Result<AnyHandler, Misuse> {
+    let timeout = handler.timeout;
+    Ok(match &handler.spec {
+        HandlerSpec::Exec { program, output_bytes_max } => {
+            AnyHandler::Exec(Exec::new(exec_options(program, timeout, *output_bytes_max), site.clone()))
+        }
+        HandlerSpec::Persistent { program, processes, in_flight_max } => {
+            let options = PersistentOptions {
+                argv: program.argv.clone(),
+                cwd: program.folder.clone(),
+                env: program.env.clone(),
+                pass_env: program.pass_env.clone(),
+                processes: *processes,
+                in_flight_max: *in_flight_max,
+                timeout,
+            };
+            AnyHandler::Persistent(Persistent::start(options, site.clone()))
+        }
+        HandlerSpec::Http { address, secret } => {
+            AnyHandler::Webhook(webhook(address, secret.as_ref(), timeout, site)?)
+        }
+        HandlerSpec::Forward { target, keep_position } => {
+            let to = match target {
+                Target::Queue(queue) => ForwardTo::Local(queue.clone()),
+                Target::Remote { address, key } => ForwardTo::Remote(RemoteQueue {
+                    outbound: outbound(address, timeout),
+                    key: key.as_ref().map(|key| key.read("key")).transpose()?,
+                }),
+            };
+            let options = ForwardOptions { to, keep_position: *keep_position };
+            AnyHandler::Forward(Forward::new(options, site.clone())?)
+        }
+    })
+}
+
+/// Whom a definition tells of a workflow that stands still.
+pub(crate) fn notifier_of(notify: &NotifyDefinition, site: &Site) -> Result<Notifier, Misuse> {
+    Ok(match &notify.by {
+        Notice::Exec(program) => {
+            let options = exec_options(program, notify.timeout, limits::OUTPUT_BYTES_MAX);
+            Notifier::Exec(Exec::new(options, site.clone()))
+        }
+        Notice::Http { address, secret } => {
+            Notifier::Webhook(webhook(address, secret.as_ref(), notify.timeout, site)?)
+        }
+    })
+}
+
+fn exec_options(program: &Program, timeout: Duration, output_bytes_max: usize) -> ExecOptions {
+    ExecOptions {
+        argv: program.argv.clone(),
+        cwd: program.folder.clone(),
+        env: program.env.clone(),
+        pass_env: program.pass_env.clone(),
+        timeout,
+        output_bytes_max,
+    }
+}
+
+fn webhook(
+    address: &Address,
+    secret: Option<&Kept>,
+    timeout: Duration,
+    site: &Site,
+) -> Result<Webhook, Misuse> {
+    let secrets = match secret {
+        Some(secret) => secret.read("secret")?.lines().map(Secret::parse).collect::<Result<_, _>>()?,
+        None => Vec::new(),
+    };
+    Webhook::new(WebhookOptions { outbound: outbound(address, timeout), secrets }, site.clone())
+}
+
+fn outbound(address: &Address, timeout: Duration) -> OutboundOptions {
+    OutboundOptions {
+        url: address.url.clone(),
+        allow_private: address.allow_private,
+        ca_file: address.ca_file.clone(),
+        timeout,
+    }
+}

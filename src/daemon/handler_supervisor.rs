@@ -1,0 +1,238 @@
+//! Who works at the queues: a processor for each definition that has handlers, swapped as definitions change.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Clock;
+use crate::clock::Timestamp;
+use crate::daemon::attempt::Attempts;
+use crate::daemon::data_dir::DataDir;
+use crate::daemon::error::DaemonError;
+use crate::daemon::gauges::Gauges;
+use crate::daemon::handler_factory::dispatch_of;
+use crate::daemon::handler_factory::site_of;
+use crate::definition::Definition;
+use crate::definition::HandlerSpec;
+use crate::engine::Client;
+use crate::engine::QueueView;
+use crate::error::Error;
+use crate::error::ReceiveError;
+use crate::handlers::Dispatch;
+use crate::handlers::HeldBack;
+use crate::id::QueueName;
+use crate::intake::Intake;
+use crate::processor::Processor;
+
+/// Who works at the queues.
+pub(crate) struct HandlerSupervisor {
+    client: Client,
+    intake: Intake,
+    data_dir: DataDir,
+    gauges: Gauges,
+    clock: Arc<dyn Clock>,
+    drain: Duration,
+    /// Queues whose handlers are told to pause, as the store says.
+    paused: std::sync::Mutex<BTreeSet<QueueName>>,
+    /// Set when all shall go: nobody begins any more.
+    dismissed: CancellationToken,
+    /// Set when those that still run have had their time.
+    given_up: CancellationToken,
+    /// Those that receive nothing more and finish what they have begun.
+    leaving: TaskTracker,
+    handler_factory: Mutex<BTreeMap<QueueName, DefinitionHandlers>>,
+}
+
+/// A definition, and the processor that does what it says.
+struct DefinitionHandlers {
+    definition: Arc<Definition>,
+    work: Option<Work>,
+}
+
+struct Work {
+    stop: CancellationToken,
+    running: JoinHandle<Result<(), ReceiveError>>,
+    dispatch: Arc<Dispatch>,
+}
+
+impl HandlerSupervisor {
+    pub(crate) fn new(
+        intake: Intake,
+        data_dir: DataDir,
+        gauges: Gauges,
+        clock: Arc<dyn Clock>,
+        drain: Duration,
+    ) -> HandlerSupervisor {
+        let client = intake.client().clone();
+        HandlerSupervisor {
+            client,
+            intake,
+            data_dir,
+            gauges,
+            clock,
+            drain,
+            paused: std::sync::Mutex::default(),
+            dismissed: CancellationToken::new(),
+            given_up: CancellationToken::new(),
+            leaving: TaskTracker::new(),
+            handler_factory: Mutex::default(),
+        }
+    }
+
+    /// Lets these definitions work, and no others. One that did not change goes on undisturbed; the handlers of one that
+    /// did, or is gone, finish what they have begun, in their own time: the lock of its workflow keeps the new ones from it.
+    pub(crate) async fn replace(&self, definitions: &[Arc<Definition>]) -> Result<(), DaemonError> {
+        let mut handler_factory = self.handler_factory.lock().await;
+        let mut before = std::mem::take(&mut *handler_factory);
+        for definition in definitions {
+            let old = before.remove(&definition.name);
+            let post = match old {
+                Some(post) if post.definition == *definition => post,
+                old => {
+                    self.dismiss_all(old.and_then(|post| post.work));
+                    DefinitionHandlers { definition: definition.clone(), work: None }
+                }
+            };
+            handler_factory.insert(definition.name.clone(), post);
+        }
+        self.dismiss_all(before.into_values().filter_map(|post| post.work));
+        for (queue, post) in handler_factory.iter_mut() {
+            if post.work.is_none() && !self.is_paused(queue) {
+                let refused = |error: Error| DaemonError::Apply {
+                    queue: queue.to_string(),
+                    problem: error.to_string(),
+                };
+                post.work = self.man(&post.definition).map_err(refused)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes whether the handlers of a queue pause, as its store says; [`HandlerSupervisor::heed`] sees to it.
+    pub(crate) fn note_pause(&self, queue: &QueueName, pause: bool) {
+        match pause {
+            true => self.paused().insert(queue.clone()),
+            false => self.paused().remove(queue),
+        };
+    }
+
+    /// Notes which of all queues are paused.
+    pub(crate) fn note_pauses(&self, queues: &[QueueView]) {
+        let paused = queues.iter().filter(|view| view.paused);
+        *self.paused() = paused.map(|view| view.name.clone()).collect();
+    }
+
+    /// Whether the handlers of a queue are told to pause.
+    pub(crate) fn is_paused(&self, queue: &QueueName) -> bool {
+        self.paused().contains(queue)
+    }
+
+    fn paused(&self) -> MutexGuard<'_, BTreeSet<QueueName>> {
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why nothing is handed out to the handlers of a queue right now, and until when by the wall clock.
+    pub(crate) fn held_back(&self, queue: &QueueName) -> Option<(Timestamp, HeldBack)> {
+        // While definitions change nobody waits for this.
+        let handler_factory = self.handler_factory.try_lock().ok()?;
+        let elapsed = self.clock.elapsed();
+        let held_back = handler_factory.get(queue)?.work.as_ref()?.dispatch.held_back(elapsed)?;
+        Some((self.client.wall_now() + held_back.until().saturating_sub(elapsed), held_back))
+    }
+
+    /// Does what was noted of a queue: handlers that pause finish what they have begun.
+    pub(crate) async fn heed(&self, queue: &QueueName) -> Result<(), Error> {
+        let mut handler_factory = self.handler_factory.lock().await;
+        let Some(post) = handler_factory.get_mut(queue) else { return Ok(()) };
+        match self.is_paused(queue) {
+            true => self.dismiss_all(post.work.take()),
+            false if post.work.is_none() => post.work = self.man(&post.definition)?,
+            false => {}
+        }
+        Ok(())
+    }
+
+    /// Stops all handlers in order: nothing more is received, what runs ends or is given up after the drain time.
+    pub(crate) async fn dismiss(&self) {
+        self.dismissed.cancel();
+        let handler_factory = std::mem::take(&mut *self.handler_factory.lock().await);
+        self.dismiss_all(handler_factory.into_values().filter_map(|post| post.work));
+        self.leaving.close();
+        tokio::select! {
+            () = self.leaving.wait() => return,
+            _ = self.client.sleep(self.drain) => {}
+        }
+        self.given_up.cancel();
+        self.leaving.wait().await;
+    }
+
+    /// Lets them receive nothing more, give back what they have not begun, and finish the rest in the background.
+    fn dismiss_all(&self, works: impl IntoIterator<Item = Work>) {
+        for Work { stop, running, dispatch } in works {
+            stop.cancel();
+            dispatch.turn_away();
+            let client = self.client.clone();
+            self.leaving.spawn(async move {
+                match running.await {
+                    Ok(Ok(())) => {}
+                    // What stopped the engine was told once.
+                    Ok(Err(_)) if client.fault().is_some() => {}
+                    Ok(Err(error)) => tracing::warn!(%error, "failed to stop handlers in order"),
+                    Err(error) => tracing::error!(%error, "failed to stop handlers in order"),
+                }
+                dispatch.close().await;
+            });
+        }
+    }
+
+    /// Starts the processor of a definition; none when clients receive themselves.
+    fn man(&self, definition: &Arc<Definition>) -> Result<Option<Work>, Error> {
+        if definition.handlers.is_empty() || self.dismissed.is_cancelled() {
+            return Ok(None);
+        }
+        let site = site_of(definition, &self.data_dir, &self.intake, &self.clock);
+        let dispatch = Arc::new(dispatch_of(definition, &site)?);
+        let rule = definition.rule.clone();
+        let attempts = Attempts {
+            dispatch: dispatch.clone(),
+            rule: rule.clone(),
+            gauges: self.gauges.of_queue(&definition.name),
+            clock: self.clock.clone(),
+        };
+        let processor = Processor::new(self.client.queue(definition.name.as_str())?)
+            .concurrency(concurrency(definition))
+            .renew_for(definition.renew_for)
+            .exact_delays(move |attempt| rule.retry_delay(attempt))
+            .taker(Arc::new(attempts.clone()))
+            .gate(dispatch.clone());
+        let (stop, given_up) = (CancellationToken::new(), self.given_up.clone());
+        let shutdown = stop.clone().cancelled_owned();
+        let running = tokio::spawn(async move {
+            let time_limit = async {
+                given_up.cancelled().await;
+                Ok(())
+            };
+            processor.run_until_drained(attempts, shutdown, time_limit).await
+        });
+        Ok(Some(Work { stop, running, dispatch }))
+    }
+}
+
+/// How many messages the handlers of a definition can really have at once: what programs that run on have no room for would
+/// wait under a lock, and be counted unstarted.
+fn concurrency(definition: &Definition) -> usize {
+    let room = definition.handlers.iter().map(|handler| match &handler.spec {
+        HandlerSpec::Persistent { processes, in_flight_max, .. } => processes.saturating_mul(*in_flight_max),
+        _ => usize::MAX,
+    });
+    // A definition with several handlers cannot tell beforehand whose message it will be.
+    room.min().unwrap_or(usize::MAX).min(definition.concurrency)
+}

@@ -1,0 +1,95 @@
+//! Tells somebody when a workflow stands still for longer than its definition allows, and when it goes on again.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::api::WireTime;
+use crate::daemon::blocked_monitor::BlockedWorkflow;
+use crate::daemon::blocked_monitor::Recovery;
+use crate::daemon::daemon::DaemonState;
+use crate::daemon::handler_factory::notifier_of;
+use crate::daemon::handler_factory::site_of;
+use crate::definition::Definition;
+use crate::id::WorkflowId;
+
+/// Tells of all workflows that have stood still for too long and nobody was told of, and of those that go on since. Who could
+/// not be told is told again with the next look.
+pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
+    let now = daemon_state.clock.now();
+    let definitions = daemon_state.definitions.load_full();
+    for definition in definitions.iter() {
+        let Some(notify) = &definition.notify else { continue };
+        for (workflow, trouble) in
+            daemon_state.blocked_monitor.take_untold(&definition.name, notify.after, now)
+        {
+            let (daemon_state, definition) = (daemon_state.clone(), definition.clone());
+            tokio::spawn(async move {
+                let document = blocked(&definition, &workflow, &trouble);
+                if let Err(why) =
+                    send(&daemon_state, &definition, &id("blocked", &workflow, &trouble), &document).await
+                {
+                    tracing::warn!(queue = %definition.name, %workflow, why, "failed to notify that a workflow stands still");
+                    daemon_state.blocked_monitor.put_back(&definition.name, &workflow);
+                }
+            });
+        }
+    }
+    for recovery in daemon_state.blocked_monitor.take_recovered() {
+        let Some(definition) = definitions.get(&recovery.queue).cloned() else { continue };
+        let daemon_state = daemon_state.clone();
+        tokio::spawn(async move {
+            let (workflow, trouble) = (&recovery.workflow, &recovery.trouble);
+            let document = recovered(&recovery);
+            if let Err(why) =
+                send(&daemon_state, &definition, &id("recovered", workflow, trouble), &document).await
+            {
+                tracing::warn!(queue = %recovery.queue, %workflow, why, "failed to notify that a workflow goes on again");
+                daemon_state.blocked_monitor.put_recovery(recovery);
+            }
+        });
+    }
+}
+
+/// The same trouble has the same ID, however often it is told.
+fn id(what: &str, workflow: &WorkflowId, trouble: &BlockedWorkflow) -> String {
+    format!("{what}_{:016x}_{}", workflow.partition_hash(), trouble.since.as_millis())
+}
+
+fn blocked(definition: &Definition, workflow: &WorkflowId, trouble: &BlockedWorkflow) -> Value {
+    json!({
+        "type": "workflow_blocked",
+        "queue": definition.name.as_str(),
+        "workflow_id": workflow.as_str(),
+        "cause": trouble.cause.name(),
+        "since": WireTime(trouble.since),
+        "waiting": trouble.waiting,
+        "reason": trouble.reason,
+    })
+}
+
+fn recovered(recovery: &Recovery) -> Value {
+    let Recovery { queue, workflow, trouble, at } = recovery;
+    json!({
+        "type": "workflow_recovered",
+        "queue": queue.as_str(),
+        "workflow_id": workflow.as_str(),
+        "cause": trouble.cause.name(),
+        "since": WireTime(trouble.since),
+        "recovered_at": WireTime(*at),
+        "reason": trouble.reason,
+    })
+}
+
+async fn send(
+    daemon_state: &DaemonState,
+    definition: &Definition,
+    id: &str,
+    document: &Value,
+) -> Result<(), String> {
+    let Some(notify) = &definition.notify else { return Ok(()) };
+    let site = site_of(definition, &daemon_state.data_dir, &daemon_state.intake, &daemon_state.clock);
+    let notifier = notifier_of(notify, &site).map_err(|misuse| misuse.to_string())?;
+    notifier.send(id, document).await.map_err(|failure| failure.reason().to_owned())
+}

@@ -1,0 +1,142 @@
+//! The store's promises, driven by the rules: a fold, a trial and opening again change nothing.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use redb::Database;
+use redb::TableDefinition;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::Rules;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::due::Now;
+use crate::engine::rules::samples;
+use crate::engine::store::Store;
+use crate::engine::store::StoreOptions;
+
+/// Generations so small that every commit seals one and folds another.
+fn flushing() -> StoreOptions {
+    StoreOptions { generation_bytes: 1, generations: 0, ..StoreOptions::default() }
+}
+
+/// Applies commands, one a turn, and returns the hash of all content after each.
+fn apply(store: &mut Store, rules: &mut Rules, commands: &[Command], from: u64) -> Vec<u64> {
+    let instants = from..;
+    let turns = instants.zip(commands).map(|(instant, command)| {
+        let now = Timestamp::from_millis(1_000_000 + 500 * instant);
+        let applied = store.turn(|turn| {
+            rules.apply(Now::same(now), command.clone(), turn)?;
+            turn.stamp(now);
+            Ok(())
+        });
+        applied.unwrap();
+        store.content_hash().unwrap()
+    });
+    turns.collect()
+}
+
+fn story(path: &Path, options: StoreOptions) -> (Store, Vec<u64>) {
+    let mut store = Store::open(path, options).unwrap();
+    let hashes = apply(&mut store, &mut Rules::default(), &samples::story(), 0);
+    (store, hashes)
+}
+
+#[test]
+fn a_fold_changes_nothing_that_can_be_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folded, after_each) = story(&folder.path().join("folded.redb"), flushing());
+    let (journaled, expected) = story(&folder.path().join("journaled.redb"), StoreOptions::default());
+    assert_eq!(after_each, expected);
+    drop((folded, journaled));
+    let rows_of = |name: &str| {
+        let database = Database::open(folder.path().join(name)).unwrap();
+        let reading = redb::ReadableDatabase::begin_read(&database).unwrap();
+        let table = reading.open_table(TableDefinition::<&[u8], &[u8]>::new("messages")).unwrap();
+        redb::ReadableTableMetadata::len(&table).unwrap()
+    };
+    assert!(rows_of("folded.redb") > 0, "the one really folds");
+    assert_eq!(rows_of("journaled.redb"), 0, "the other really does not");
+}
+
+#[test]
+fn a_trial_is_answered_as_its_command_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, expected) = story(&folder.path().join("expected.redb"), StoreOptions::default());
+    for (name, options) in [("folded", flushing()), ("journaled", StoreOptions::default())] {
+        let mut store = Store::open(&folder.path().join(name), options).unwrap();
+        let (mut rules, commands) = (Rules::default(), samples::story());
+        let operators: Vec<Command> = samples::commands().into_iter().filter(Command::can_be_tried).collect();
+        assert!(operators.len() > 10, "there is one of each kind");
+        for (instant, (command, expected)) in (0..).zip(commands.iter().zip(&expected)) {
+            let now = Timestamp::from_millis(1_000_000 + 500 * instant);
+            // Whatever operators can do is tried before each step.
+            for tried in &operators {
+                store.try_out(|turn| rules.try_out(Now::same(now), tried.clone(), turn)).unwrap();
+            }
+            let trial = command.can_be_tried().then(|| {
+                let reply = store.try_out(|turn| rules.try_out(Now::same(now), command.clone(), turn));
+                format!("{:?}", reply.unwrap())
+            });
+            let applied = store.turn(|turn| {
+                let outcome = rules.apply(Now::same(now), command.clone(), turn)?;
+                turn.stamp(now);
+                Ok(format!("{:?}", outcome.reply))
+            });
+            let reply = applied.unwrap();
+            assert!(trial.is_none_or(|trial| trial == reply), "{name}: {command:?}");
+            assert_eq!(store.content_hash().unwrap(), *expected, "{name}: after {command:?}");
+        }
+    }
+}
+
+#[test]
+fn what_changes_while_its_fold_is_under_way_is_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, expected) = story(&folder.path().join("one_by_one.redb"), StoreOptions::default());
+    for under_way_max in 1..=3 {
+        let path = folder.path().join(format!("{under_way_max}.redb"));
+        let mut store = Store::open(&path, flushing()).unwrap();
+        let (committer, mut rules) = (store.committer(), Rules::default());
+        let mut under_way = VecDeque::new();
+        for (instant, (command, expected)) in (0..).zip(samples::story().into_iter().zip(&expected)) {
+            let now = Timestamp::from_millis(1_000_000 + 500 * instant);
+            let prepared = store.prepare(|turn| {
+                rules.apply(Now::same(now), command, turn)?;
+                turn.stamp(now);
+                Ok(())
+            });
+            under_way.extend(prepared.unwrap().1);
+            if under_way.len() > under_way_max {
+                let job = under_way.pop_front().unwrap();
+                committer.commit(&job).unwrap();
+                store.mark_committed(job.position);
+            }
+            assert_eq!(store.content_hash().unwrap(), *expected, "at {now}, {under_way_max} under way");
+        }
+        under_way.iter().for_each(|job| committer.commit(job).unwrap());
+        drop(committer);
+        store.close().unwrap();
+        let mut store = Store::open(&path, flushing()).unwrap();
+        assert_eq!(store.content_hash().unwrap(), *expected.last().unwrap());
+    }
+}
+
+#[test]
+fn opening_again_at_any_turn_changes_nothing() {
+    let commands = samples::story();
+    for options in [flushing(), StoreOptions::default()] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.redb");
+        let mut store = Store::open(&path, options).unwrap();
+        let mut rules = Rules::default();
+        for (instant, command) in commands.iter().enumerate() {
+            let one = std::slice::from_ref(command);
+            let expected = apply(&mut store, &mut rules, one, instant as u64).pop().unwrap();
+            let batch = store.batch();
+            store.close().unwrap();
+            store = Store::open(&path, options).unwrap();
+            assert_eq!(store.content_hash().unwrap(), expected, "after {command:?}");
+            assert_eq!(store.batch(), batch);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Folding: what the oldest generation changed last goes to its table, in key order, a slice with each commit.
+
+use std::collections::VecDeque;
+
+use crate::engine::rules::record::QueueId;
+#[cfg(test)]
+use crate::engine::store::base::Base;
+use crate::engine::store::checksum::damaged;
+use crate::engine::store::codec;
+#[cfg(test)]
+use crate::engine::store::content::Content;
+use crate::engine::store::journal::RowReader;
+use crate::engine::store::key::parts_of;
+use crate::engine::store::memtable::Memtable;
+use crate::engine::store::memtable::Place;
+use crate::engine::store::rows::RowMap;
+use crate::engine::store::schema::Table;
+use crate::engine::store::written::Now;
+use crate::engine::store::written::Rows;
+use crate::engine::store::written::Written;
+use crate::error::Fault;
+
+/// Looking whether a row is still as its generation left it costs one unit of work; writing it costs this many.
+const UNITS_PER_ROW: u64 = 8;
+
+/// The keys of the rows that the journal has changed, by generation, each where it was last put first.
+pub(crate) struct Changed<T: Table> {
+    filling: Vec<Place<T>>,
+    checksummed: VecDeque<Vec<Place<T>>>,
+    /// Of the generation being folded: keys not looked at yet.
+    candidates: Vec<Place<T>>,
+    /// Keys to be written, the last first; in order once no candidate is left.
+    survivors: Vec<Place<T>>,
+    sorted: bool,
+    /// Rows that commits under way fold.
+    landing: VecDeque<FlushingRow<T>>,
+}
+
+/// A row that a commit under way folds.
+struct FlushingRow<T: Table> {
+    position: u64,
+    /// The end of the generation that has its last change, unless it has changed since.
+    upto: u64,
+    place: Place<T>,
+}
+
+impl<T: Table> Default for Changed<T> {
+    fn default() -> Changed<T> {
+        Changed {
+            filling: Vec::new(),
+            checksummed: VecDeque::new(),
+            candidates: Vec::new(),
+            survivors: Vec::new(),
+            sorted: false,
+            landing: VecDeque::new(),
+        }
+    }
+}
+
+impl<T: Table> Changed<T> {
+    /// Notes a row that changes for the first time in the generation that is being filled.
+    pub(crate) fn note(&mut self, place: Place<T>) {
+        self.filling.push(place);
+    }
+
+    /// How many rows have changed in the generation that is being filled.
+    pub(crate) fn len(&self) -> usize {
+        self.filling.len()
+    }
+
+    /// Forgets those that were noted after there were so many.
+    pub(crate) fn shorten(&mut self, len: usize) {
+        self.filling.truncate(len);
+    }
+}
+
+/// What all shelves do alike, whatever their rows are.
+pub(crate) trait AnyMemtable {
+    /// Begins the turn whose commit has this position.
+    fn begin_turn(&mut self, position: u64);
+    /// Ends a turn: what it has changed, and about how many bytes that takes in the journal.
+    fn end_turn(&mut self) -> Option<(Box<dyn Written>, u64)>;
+    /// Reads the next table's part of the journal row at a position.
+    fn replay(&mut self, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault>;
+    /// Forgets what it has read and need not remember, if that is too much.
+    fn trim(&mut self);
+    /// Ends a generation with the commit at this position.
+    fn checksum(&mut self, position: u64);
+    /// Begins to fold the oldest sealed generation.
+    fn begin_flush(&mut self);
+    /// How many units of work are left of the fold.
+    fn units_left(&self) -> u64;
+    /// Works off units of the fold: of the generation that ends with `upto`, rows that the commit at this position is
+    /// to fold.
+    fn flush(&mut self, upto: u64, position: u64, units: &mut u64) -> Option<Box<dyn Written>>;
+    /// Gives up rows that are found in the table, now that the commits up to a position are done.
+    fn mark_committed(&mut self, position: u64);
+    /// Puts every row of the table, folded or not, into a map.
+    #[cfg(test)]
+    fn content(&self, base: &Base<'_>) -> Result<Content, Fault>;
+    /// Forgets every row of a queue.
+    fn forget_queue(&mut self, queue: QueueId);
+    /// Forgets every row of a queue that is not wanted.
+    fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool);
+    /// Begins a turn that will be taken back.
+    fn begin_trial(&mut self);
+    /// Takes back what the turn has changed.
+    fn roll_back(&mut self);
+}
+
+impl<T: Table> AnyMemtable for Memtable<T> {
+    fn begin_turn(&mut self, position: u64) {
+        self.touched.begin(position);
+    }
+
+    fn end_turn(&mut self) -> Option<(Box<dyn Written>, u64)> {
+        let (rows, weight) = self.touched.take()?;
+        Some((Box::new(rows), weight))
+    }
+
+    fn replay(&mut self, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault> {
+        let nonsense = || damaged(&T::DEFINITION, "a row in the journal makes no sense");
+        self.touched.begin(position);
+        while let Some((key, value)) = row.next_row()? {
+            let (prefix, key) = parts_of::<T::Prefix, T::Key>(key).ok_or_else(nonsense)?;
+            let value = match value {
+                Some(bytes) => Some(codec::decode(bytes).ok_or_else(nonsense)?),
+                None => None,
+            };
+            self.place(&prefix, key, value, self.flushed.any());
+        }
+        self.touched.clear();
+        Ok(())
+    }
+
+    fn trim(&mut self) {
+        self.flushed.trim();
+    }
+
+    fn checksum(&mut self, position: u64) {
+        // An empty group is kept until here, because a busy workflow's line runs empty again and again.
+        self.groups.retain(|_, group| !group.rows.is_empty() || !group.gone.is_empty());
+        for group in self.groups.values_mut() {
+            group.rows.trim();
+            group.gone.trim();
+        }
+        self.changed.checksummed.push_back(std::mem::take(&mut self.changed.filling));
+        self.touched.checksum(position);
+    }
+
+    fn begin_flush(&mut self) {
+        self.changed.candidates = self.changed.checksummed.pop_front().unwrap_or_default();
+        self.changed.sorted = false;
+    }
+
+    fn units_left(&self) -> u64 {
+        let (candidates, survivors) = (self.changed.candidates.len(), self.changed.survivors.len());
+        candidates as u64 * (1 + UNITS_PER_ROW) + survivors as u64 * UNITS_PER_ROW
+    }
+
+    fn flush(&mut self, upto: u64, position: u64, units: &mut u64) -> Option<Box<dyn Written>> {
+        self.pick_survivors(upto, units);
+        let mut rows = Vec::new();
+        while *units > 0
+            && let Some((prefix, key)) = self.changed.survivors.pop()
+        {
+            *units = units.saturating_sub(UNITS_PER_ROW);
+            let Some(group) = self.groups.get_mut(&prefix) else { continue };
+            if group.stamp(&key).is_none_or(|stamp| stamp.position > upto) {
+                continue;
+            }
+            let now = match group.rows.get_mut(&key) {
+                Some(slot) => {
+                    // From now on, deleting it has to delete what is folded.
+                    slot.stamp.based = true;
+                    Now::Put(slot.value.clone())
+                }
+                None => Now::Deleted,
+            };
+            rows.push(((prefix.clone(), key.clone()), now));
+            self.changed.landing.push_back(FlushingRow { position, upto, place: (prefix, key) });
+        }
+        (!rows.is_empty()).then(|| Box::new(Rows::<T> { rows }) as Box<dyn Written>)
+    }
+
+    fn mark_committed(&mut self, position: u64) {
+        while self.changed.landing.front().is_some_and(|landing| landing.position <= position)
+            && let Some(landing) = self.changed.landing.pop_front()
+        {
+            let (prefix, key) = landing.place;
+            let Some(group) = self.groups.get_mut(&prefix) else { continue };
+            if group.stamp(&key).is_none_or(|stamp| stamp.position > landing.upto) {
+                continue;
+            }
+            if group.rows.remove(&key).is_some() {
+                self.flushed.note_put(&prefix, &key);
+            } else {
+                group.gone.remove(&key);
+                self.flushed.note_deleted(&prefix, &key);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn content(&self, base: &Base<'_>) -> Result<Content, Fault> {
+        self.all_rows(base)
+    }
+
+    fn forget_queue(&mut self, queue: QueueId) {
+        Memtable::forget_queue(self, queue);
+    }
+
+    fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool) {
+        Memtable::retain_queues(self, wanted);
+    }
+
+    fn begin_trial(&mut self) {
+        Memtable::begin_trial(self);
+    }
+
+    fn roll_back(&mut self) {
+        Memtable::roll_back(self);
+    }
+}
+
+impl<T: Table> Memtable<T> {
+    /// Keeps of the generation's keys those whose rows have not changed since; most messages have come and gone.
+    fn pick_survivors(&mut self, upto: u64, units: &mut u64) {
+        while *units > 0
+            && let Some((prefix, key)) = self.changed.candidates.pop()
+        {
+            *units -= 1;
+            let stamp = self.groups.get(&prefix).and_then(|group| group.stamp(&key));
+            if stamp.is_some_and(|stamp| stamp.position <= upto) {
+                self.changed.survivors.push((prefix, key));
+            }
+        }
+        if self.changed.candidates.is_empty() && !self.changed.sorted {
+            // The last first, because they are taken from the end.
+            self.changed.survivors.sort_by(|a, b| b.cmp(a));
+            self.changed.survivors.dedup();
+            self.changed.sorted = true;
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! What is known of a table's folded rows, so that most look-ups need not ask the disk.
+//!
+//! For each prefix that was asked for: the greatest key that may be folded, so that new keys are known to be new; the
+//! keys that come next from some place on, read several at once; and the rows read lately. All of it may be forgotten
+//! at any time.
+
+use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::ops::Bound;
+
+use foldhash::fast::RandomState;
+
+use crate::engine::store::base::Base;
+use crate::engine::store::key::key_of;
+use crate::engine::store::key::prefix_of;
+use crate::engine::store::memtable::Group;
+use crate::engine::store::schema::Table;
+use crate::error::Fault;
+use crate::limits;
+
+/// Rows read at once at first, and at most: who reads on gets more.
+const AHEAD_MIN: usize = 2;
+const AHEAD_MAX: usize = 64;
+
+/// Stretches of shadowed keys known of a prefix: a line is looked at from its start and from a few places behind.
+const STRETCHES_MAX: usize = 4;
+
+/// The folded rows of a table, as far as they are known.
+pub(crate) struct Flushed<T: Table> {
+    /// Whether any row may be folded.
+    any: bool,
+    known: RefCell<HashMap<T::Prefix, Known<T>, RandomState>>,
+    /// How many rows are kept in all prefixes.
+    kept: Cell<usize>,
+}
+
+struct Known<T: Table> {
+    /// No greater key is folded; none at all without it.
+    last: Option<T::Key>,
+    ahead: Option<Ahead<T::Key>>,
+    /// Stretches of keys that the window shadows, so that no look-up passes over them twice; the oldest goes first.
+    shadowed: VecDeque<Stretch<T::Key>>,
+    /// Rows read lately, as they are folded.
+    rows: BTreeMap<T::Key, T::Value>,
+}
+
+/// All folded keys from `from` up to `upto`, or to the end.
+struct Ahead<K> {
+    from: K,
+    keys: VecDeque<K>,
+    upto: Option<K>,
+}
+
+impl<K: Ord> Ahead<K> {
+    fn covers(&self, key: &K) -> bool {
+        *key >= self.from && self.upto.as_ref().is_none_or(|upto| key <= upto)
+    }
+}
+
+/// From `from` on, up to `upto` and without it, or to the end, the window shadows every folded key.
+struct Stretch<K> {
+    from: K,
+    upto: Option<K>,
+}
+
+impl<K: Ord> Stretch<K> {
+    /// Whether a look-up from this key on begins behind the stretch as well.
+    fn leads_on(&self, from: &K) -> bool {
+        *from >= self.from && self.upto.as_ref().is_none_or(|upto| from <= upto)
+    }
+}
+
+impl<T: Table> Known<T> {
+    /// Where a look-up has to begin, and what it skips for that: nothing counts before.
+    fn skip(&self, from: &T::Key) -> Option<&Stretch<T::Key>> {
+        self.shadowed.iter().find(|stretch| stretch.leads_on(from))
+    }
+
+    /// Notes that no key counts from `from` on up to `upto`.
+    fn note_shadowed(&mut self, from: T::Key, upto: Option<T::Key>) {
+        if let Some(stretch) = self.shadowed.iter_mut().find(|stretch| stretch.leads_on(&from)) {
+            stretch.upto = upto;
+            return;
+        }
+        if self.shadowed.len() == STRETCHES_MAX {
+            self.shadowed.pop_front();
+        }
+        self.shadowed.push_back(Stretch { from, upto });
+    }
+
+    /// Ends a stretch at a key that is folded from now on.
+    fn end_stretch(&mut self, key: &T::Key) {
+        let holds = |stretch: &Stretch<T::Key>| {
+            stretch.from <= *key && stretch.upto.as_ref().is_none_or(|upto| key < upto)
+        };
+        for stretch in self.shadowed.iter_mut().filter(|stretch| holds(stretch)) {
+            stretch.upto = Some(key.clone());
+        }
+    }
+
+    /// Forgets a row, because it is about to change; true when it was known.
+    fn forget_row(&mut self, key: &T::Key, kept: &Cell<usize>) -> bool {
+        let was_known = self.rows.remove(key).is_some();
+        kept.set(kept.get() - usize::from(was_known));
+        was_known
+    }
+}
+
+impl<T: Table> Flushed<T> {
+    pub(crate) fn new(base: &Base<'_>) -> Result<Flushed<T>, Fault> {
+        Ok(Flushed { any: base.has_rows::<T>()?, known: RefCell::default(), kept: Cell::new(0) })
+    }
+
+    /// Whether any row may be folded.
+    pub(crate) fn any(&self) -> bool {
+        self.any
+    }
+
+    /// What `read` makes of a folded row that the window does not shadow.
+    pub(crate) fn read<R>(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        key: &T::Key,
+        read: impl FnOnce(&T::Value) -> R,
+    ) -> Result<Option<R>, Fault> {
+        self.with(base, prefix, |known| {
+            if known.last.as_ref().is_none_or(|last| key > last) {
+                return Ok(None);
+            }
+            if let Some(row) = known.rows.get(key) {
+                return Ok(Some(read(row)));
+            }
+            let Some(row) = base.get::<T>(&key_of(prefix, key))? else { return Ok(None) };
+            let result = read(&row);
+            known.rows.insert(key.clone(), row);
+            self.kept.set(self.kept.get() + 1);
+            Ok(Some(result))
+        })
+    }
+
+    /// Whether a row with this key is folded; asked before the window shadows it.
+    pub(crate) fn shadow(&self, base: &Base<'_>, prefix: &T::Prefix, key: &T::Key) -> Result<bool, Fault> {
+        self.with(base, prefix, |known| {
+            if known.last.as_ref().is_none_or(|last| key > last) {
+                return Ok(false);
+            }
+            if known.forget_row(key, &self.kept) {
+                return Ok(true);
+            }
+            match &known.ahead {
+                Some(ahead) if ahead.covers(key) => Ok(ahead.keys.binary_search(key).is_ok()),
+                _ => base.contains::<T>(&key_of(prefix, key)),
+            }
+        })
+    }
+
+    /// The first folded key from `from` on that the window does not shadow.
+    pub(crate) fn first(
+        &self,
+        base: &Base<'_>,
+        group: Option<&Group<T>>,
+        prefix: &T::Prefix,
+        from: &T::Key,
+    ) -> Result<Option<T::Key>, Fault> {
+        let counts = |key: &T::Key| group.is_none_or(|group| !group.shadows(key));
+        self.with(base, prefix, |known| {
+            if known.last.as_ref().is_none_or(|last| from > last) {
+                return Ok(None);
+            }
+            let start = match known.skip(from) {
+                Some(Stretch { upto: None, .. }) => return Ok(None),
+                Some(Stretch { upto: Some(upto), .. }) => upto.max(from).clone(),
+                None => from.clone(),
+            };
+            let (found, has_passed) = self.search(base, prefix, known, &start, counts)?;
+            if has_passed {
+                known.note_shadowed(start, found.clone());
+            }
+            Ok(found)
+        })
+    }
+
+    /// The first key from `from` on that counts, and whether others were passed over.
+    fn search(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        known: &mut Known<T>,
+        from: &T::Key,
+        counts: impl Fn(&T::Key) -> bool,
+    ) -> Result<(Option<T::Key>, bool), Fault> {
+        if known.ahead.as_ref().is_none_or(|ahead| !ahead.covers(from)) {
+            self.read_ahead(base, prefix, known, Bound::Included(from), AHEAD_MIN)?;
+        }
+        let (mut count, mut has_passed) = (AHEAD_MIN, false);
+        while let Some(ahead) = &mut known.ahead {
+            // What is passed over here is settled, and never asked for again.
+            while let Some(key) = ahead.keys.front().filter(|key| *key < from || !counts(key)) {
+                has_passed |= key >= from;
+                ahead.keys.pop_front();
+            }
+            ahead.from = from.clone();
+            if let Some(key) = ahead.keys.front() {
+                return Ok((Some(key.clone()), has_passed));
+            }
+            let Some(upto) = ahead.upto.clone() else { break };
+            count = (count * 4).min(AHEAD_MAX);
+            self.read_ahead(base, prefix, known, Bound::Excluded(&upto), count)?;
+        }
+        Ok((None, has_passed))
+    }
+
+    fn read_ahead(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        known: &mut Known<T>,
+        from: Bound<&T::Key>,
+        count: usize,
+    ) -> Result<(), Fault> {
+        let start = match from {
+            Bound::Included(key) | Bound::Excluded(key) => key.clone(),
+            Bound::Unbounded => unreachable!("a look-up begins somewhere"),
+        };
+        let bytes = from.map(|key| key_of(prefix, key));
+        let rows = base.rows::<T>(&prefix_of(prefix), bytes.as_ref().map(Vec::as_slice), count)?;
+        let upto = if rows.len() < count { None } else { rows.last().map(|(key, _)| key.clone()) };
+        let keys = rows.iter().map(|(key, _)| key.clone()).collect();
+        for (key, row) in rows {
+            if known.rows.insert(key, row).is_none() {
+                self.kept.set(self.kept.get() + 1);
+            }
+        }
+        known.ahead = Some(Ahead { from: start, keys, upto });
+        Ok(())
+    }
+
+    /// The last folded key up to `to` that the window does not shadow.
+    pub(crate) fn last(
+        &self,
+        base: &Base<'_>,
+        group: Option<&Group<T>>,
+        prefix: &T::Prefix,
+        to: &T::Key,
+    ) -> Result<Option<T::Key>, Fault> {
+        let counts = |key: &T::Key| group.is_none_or(|group| !group.shadows(key));
+        if self.with(base, prefix, |known| Ok(known.last.is_none()))? {
+            return Ok(None);
+        }
+        base.last_key::<T>(&prefix_of(prefix), &key_of(prefix, to), counts)
+    }
+
+    /// Notes that a row has been folded.
+    pub(crate) fn note_put(&mut self, prefix: &T::Prefix, key: &T::Key) {
+        self.any = true;
+        let Some(known) = self.known.get_mut().get_mut(prefix) else { return };
+        known.forget_row(key, &self.kept);
+        known.end_stretch(key);
+        if known.last.as_ref().is_none_or(|last| key > last) {
+            known.last = Some(key.clone());
+        }
+        let Some(ahead) = known.ahead.as_mut().filter(|ahead| ahead.covers(key)) else { return };
+        if let Err(at) = ahead.keys.binary_search(key) {
+            ahead.keys.insert(at, key.clone());
+        }
+        if ahead.keys.len() > AHEAD_MAX {
+            ahead.keys.truncate(AHEAD_MAX);
+            ahead.upto = ahead.keys.back().cloned();
+        }
+    }
+
+    /// Notes that a folded row has been deleted.
+    pub(crate) fn note_deleted(&mut self, prefix: &T::Prefix, key: &T::Key) {
+        let Some(known) = self.known.get_mut().get_mut(prefix) else { return };
+        known.forget_row(key, &self.kept);
+        if let Some(ahead) = &mut known.ahead
+            && let Ok(at) = ahead.keys.binary_search(key)
+        {
+            ahead.keys.remove(at);
+        }
+    }
+
+    /// Forgets which keys of a prefix come next.
+    pub(crate) fn forget_ahead(&mut self, prefix: &T::Prefix) {
+        if let Some(known) = self.known.get_mut().get_mut(prefix) {
+            known.ahead = None;
+            known.shadowed.clear();
+        }
+    }
+
+    /// Forgets the prefixes that are not wanted.
+    pub(crate) fn retain(&mut self, wanted: impl Fn(&T::Prefix) -> bool) {
+        let known = self.known.get_mut();
+        known.retain(|prefix, _| wanted(prefix));
+        self.kept.set(known.values().map(|known| known.rows.len()).sum());
+    }
+
+    /// Ends a turn: forgets what has become too much.
+    pub(crate) fn trim(&mut self) {
+        if self.kept.get() > limits::ROWS_READ_KEPT {
+            self.known.get_mut().values_mut().for_each(|known| known.rows.clear());
+            self.kept.set(0);
+        }
+        if self.known.get_mut().len() > limits::PREFIXES_KNOWN {
+            self.known.get_mut().clear();
+            self.kept.set(0);
+        }
+    }
+
+    fn with<R>(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        work: impl FnOnce(&mut Known<T>) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
+        let mut known = self.known.borrow_mut();
+        if let Some(known) = known.get_mut(prefix) {
+            return work(known);
+        }
+        let last = base.last_key_of::<T>(&prefix_of(prefix))?;
+        work(known.entry(prefix.clone()).or_insert(Known {
+            last,
+            ahead: None,
+            shadowed: VecDeque::new(),
+            rows: BTreeMap::new(),
+        }))
+    }
+}

@@ -1,0 +1,220 @@
+//! One table: its rows of the window in memory, before the rows that are folded.
+
+use std::collections::HashMap;
+use std::ops::Bound;
+
+use foldhash::fast::RandomState;
+
+use crate::engine::store::base::Base;
+use crate::engine::store::change::Touched;
+use crate::engine::store::flush::Changed;
+use crate::engine::store::flushed::Flushed;
+use crate::engine::store::key::key_of;
+use crate::engine::store::key::prefix_of;
+use crate::engine::store::rows::RowMap;
+use crate::engine::store::schema::Table;
+use crate::engine::store::trial::Trial;
+use crate::error::Fault;
+
+/// Where a row of the window stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    /// The commit that has its last change; zero before its first.
+    pub(crate) position: u64,
+    /// Its place among what that turn has changed.
+    pub(crate) index: u32,
+    /// Whether a row with this key may be folded, so that deleting it is worth remembering.
+    pub(crate) based: bool,
+    /// Whether a commit before that has put it into the journal.
+    pub(crate) journaled: bool,
+}
+
+/// A row of the window.
+pub(crate) struct Slot<V> {
+    pub(crate) stamp: Stamp,
+    pub(crate) value: V,
+}
+
+/// The rows of one prefix: those that are there, and those that are deleted but may still be folded.
+pub(crate) struct Group<T: Table> {
+    pub(crate) rows: T::Rows,
+    pub(crate) gone: T::Gone,
+}
+
+impl<T: Table> Default for Group<T> {
+    fn default() -> Group<T> {
+        Group { rows: T::Rows::default(), gone: T::Gone::default() }
+    }
+}
+
+impl<T: Table> Group<T> {
+    /// Whether the window has its own word on this key, so that a folded row does not count.
+    pub(crate) fn shadows(&self, key: &T::Key) -> bool {
+        self.rows.contains(key) || self.is_gone(key)
+    }
+
+    pub(crate) fn is_gone(&self, key: &T::Key) -> bool {
+        !self.gone.is_empty() && self.gone.contains(key)
+    }
+}
+
+type Groups<T> = HashMap<<T as Table>::Prefix, Group<T>, RandomState>;
+
+/// A key with its prefix.
+pub(crate) type Place<T> = (<T as Table>::Prefix, <T as Table>::Key);
+
+/// A row as a look-up returns it.
+pub(crate) type Row<T> = (<T as Table>::Key, <T as Table>::Value);
+
+/// One table.
+pub(crate) struct Memtable<T: Table> {
+    pub(crate) groups: Groups<T>,
+    pub(crate) flushed: Flushed<T>,
+    /// What this turn has changed.
+    pub(crate) touched: Touched<T>,
+    pub(crate) changed: Changed<T>,
+    /// What is to be taken back, while a trial runs.
+    pub(crate) trial: Option<Trial<T>>,
+}
+
+impl<T: Table> Memtable<T> {
+    pub(crate) fn new(base: &Base<'_>) -> Result<Memtable<T>, Fault> {
+        Ok(Memtable {
+            groups: HashMap::default(),
+            flushed: Flushed::new(base)?,
+            touched: Touched::default(),
+            changed: Changed::default(),
+            trial: None,
+        })
+    }
+
+    pub(crate) fn get(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        key: &T::Key,
+    ) -> Result<Option<T::Value>, Fault> {
+        self.read(base, prefix, key, T::Value::clone)
+    }
+
+    /// What `read` makes of a row, if it is there.
+    pub(crate) fn read<R>(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        key: &T::Key,
+        read: impl FnOnce(&T::Value) -> R,
+    ) -> Result<Option<R>, Fault> {
+        if let Some(group) = self.groups.get(prefix) {
+            if let Some(slot) = group.rows.get(key) {
+                return Ok(Some(read(&slot.value)));
+            }
+            if group.is_gone(key) {
+                return Ok(None);
+            }
+        }
+        if !self.flushed.any() {
+            return Ok(None);
+        }
+        self.flushed.read(base, prefix, key, read)
+    }
+
+    /// The first row of the prefix with at least this key.
+    pub(crate) fn first(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        from: &T::Key,
+    ) -> Result<Option<Row<T>>, Fault> {
+        let group = self.groups.get(prefix);
+        let own = group.and_then(|group| group.rows.first(Bound::Included(from)));
+        let flushed = match self.flushed.any() {
+            true => self.flushed.first(base, group, prefix, from)?,
+            false => None,
+        };
+        self.nearer(base, prefix, own, flushed, |own, flushed| own < flushed)
+    }
+
+    /// The last row of the prefix with at most this key.
+    pub(crate) fn last(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        to: &T::Key,
+    ) -> Result<Option<Row<T>>, Fault> {
+        let group = self.groups.get(prefix);
+        let own = group.and_then(|group| group.rows.last(to));
+        let flushed = match self.flushed.any() {
+            true => self.flushed.last(base, group, prefix, to)?,
+            false => None,
+        };
+        self.nearer(base, prefix, own, flushed, |own, flushed| own > flushed)
+    }
+
+    /// Up to `limit` rows of the prefix from a bound on.
+    pub(crate) fn page(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        from: Bound<&T::Key>,
+        limit: usize,
+    ) -> Result<Vec<Row<T>>, Fault> {
+        let mut page: Vec<Row<T>> = Vec::new();
+        while page.len() < limit {
+            let from = page.last().map_or(from, |(last, _)| Bound::Excluded(last));
+            let Some(row) = self.next(base, prefix, from)? else { break };
+            page.push(row);
+        }
+        Ok(page)
+    }
+
+    fn next(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        from: Bound<&T::Key>,
+    ) -> Result<Option<Row<T>>, Fault> {
+        let group = self.groups.get(prefix);
+        let own = group.and_then(|group| group.rows.first(from));
+        let flushed = match self.flushed.any() {
+            true => {
+                let start = prefix_of(prefix);
+                let key = from.map(|key| key_of(prefix, key));
+                let from = match &key {
+                    Bound::Unbounded => Bound::Included(start.as_slice()),
+                    bound => bound.as_ref().map(Vec::as_slice),
+                };
+                base.first_key::<T>(&start, from, |key| counts(group, key))?
+            }
+            false => None,
+        };
+        self.nearer(base, prefix, own, flushed, |own, flushed| own < flushed)
+    }
+
+    /// Which of a row of the window and a folded one comes first.
+    fn nearer(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        own: Option<(&T::Key, &Slot<T::Value>)>,
+        flushed: Option<T::Key>,
+        is_nearer: impl Fn(&T::Key, &T::Key) -> bool,
+    ) -> Result<Option<Row<T>>, Fault> {
+        match (own, flushed) {
+            (Some((key, slot)), flushed)
+                if flushed.as_ref().is_none_or(|flushed| is_nearer(key, flushed)) =>
+            {
+                Ok(Some((key.clone(), slot.value.clone())))
+            }
+            (_, Some(key)) => {
+                let value = self.flushed.read(base, prefix, &key, T::Value::clone)?;
+                Ok(Some((key, value.expect("a folded key that was found has its row"))))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+fn counts<T: Table>(group: Option<&Group<T>>, key: &T::Key) -> bool {
+    group.is_none_or(|group| !group.shadows(key))
+}

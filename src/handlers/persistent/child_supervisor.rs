@@ -1,0 +1,316 @@
+//! Keeps one child running: starts it, talks with it, ends it when it must not go on, and starts it again.
+
+use std::io;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStderr;
+use tokio::process::ChildStdin;
+use tokio::process::ChildStdout;
+use tokio::sync::watch;
+
+use crate::api::OutcomeEnvelope;
+use crate::api::WireDuration;
+use crate::handlers::answer;
+use crate::handlers::group::Group;
+use crate::handlers::group::told;
+use crate::handlers::persistent::lines::End;
+use crate::handlers::persistent::lines::Lines;
+use crate::handlers::persistent::persistent::SharedPool;
+use crate::limits;
+
+/// Keeps the child of one seat running until it is told to stop.
+pub(super) struct ChildSupervisor {
+    pub(super) shared_pool: Arc<SharedPool>,
+    pub(super) slot: usize,
+    /// Whether its child gets suspects, and is there only while there are some.
+    pub(super) is_extra: bool,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+impl Drop for ChildSupervisor {
+    /// However it ended: nobody waits for an answer that cannot come, and the number of a group that is gone is not used.
+    fn drop(&mut self) {
+        self.shared_pool.fail_held(self.slot, "its keeper is gone");
+    }
+}
+
+/// Why a child has come to its end.
+enum Cause {
+    /// It exited, or closed its output.
+    Ended,
+    /// It said something that is no answer.
+    Garbage(String),
+    /// One of its requests must not go on.
+    Killed,
+    /// It is not needed any more.
+    Stopped,
+    /// It is the extra child, and has had nothing to do for a while.
+    Idle,
+}
+
+impl ChildSupervisor {
+    /// Starts a child again and again.
+    pub(super) async fn keep(mut self) {
+        let mut deaths = 0;
+        while !*self.stop.borrow() {
+            if self.is_extra && !self.is_needed().await {
+                return;
+            }
+            let answers = self.shared_pool.answers(self.slot);
+            let why = match self.shared_pool.start() {
+                Ok(group) => match self.live(group).await {
+                    Some(why) => why,
+                    None => continue,
+                },
+                Err(not) if not.is_shortage => {
+                    self.pause(not.why).await;
+                    continue;
+                }
+                Err(not) => {
+                    if self.is_extra {
+                        self.shared_pool.fail_suspects(&not.why);
+                    }
+                    not.why
+                }
+            };
+            // Who has answered since it started is worth starting again at once.
+            deaths = if self.shared_pool.answers(self.slot) > answers { 1 } else { deaths + 1 };
+            self.rest(deaths, &why).await;
+        }
+    }
+
+    /// Waits until there is something for the extra child; false when it is told to stop before.
+    async fn is_needed(&self) -> bool {
+        let mut stop = self.stop.clone();
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => false,
+            () = self.shared_pool.suspects(self.slot) => true,
+        }
+    }
+
+    /// Waits before a child is started again that dies again and again without an answer.
+    async fn rest(&mut self, deaths: u32, why: &str) {
+        if *self.stop.borrow() {
+            return;
+        }
+        let (queue, program) = (self.shared_pool.queue(), self.shared_pool.name());
+        tracing::warn!(queue, program, deaths, why, "a persistent handler ended");
+        let Some(rest) = rest_after(deaths) else { return };
+        let told = format!("{why}; it ended {deaths} times in a row without an answer");
+        self.shared_pool.rest(self.slot, rest, told);
+        self.wait(rest).await;
+    }
+
+    /// Waits before a child is started again for which the daemon lacks something: that says nothing of the program.
+    async fn pause(&mut self, why: String) {
+        let pause = self.shared_pool.note_shortage(self.slot, why);
+        self.wait(pause).await;
+    }
+
+    async fn wait(&self, rest: Duration) {
+        let mut stop = self.stop.clone();
+        let _ = tokio::time::timeout(rest, stop.wait_for(|stop| *stop)).await;
+        self.shared_pool.starting(self.slot);
+    }
+
+    /// The life of one child; says why it ended, unless it was not needed any more.
+    async fn live(&mut self, mut group: Group) -> Option<String> {
+        let (stdin, stdout, stderr) =
+            (group.child.stdin.take(), group.child.stdout.take(), group.child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
+            return Some("it was started without pipes".to_owned());
+        };
+        let last_words = Mutex::new(String::new());
+        let mut lines = Lines::new(stdout, limits::ANSWER_BYTES_MAX);
+        let (cause, status) = {
+            let complaining = self.listen(stderr, &last_words);
+            let living = self.run(&mut group, stdin, &mut lines);
+            beside(living, complaining).await
+        };
+        let last_words = last_words.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (exit, name) = (told(&status), self.shared_pool.name());
+        let why = match &cause {
+            Cause::Garbage(garbage) => format!("{name} answered {garbage}"),
+            Cause::Stopped => format!("{name} was stopped: the handler is closed"),
+            Cause::Killed => format!("{name} was ended"),
+            Cause::Idle => format!("{name} was stopped: it had nothing to do"),
+            Cause::Ended if last_words.is_empty() => format!("{name} ended: {exit}"),
+            Cause::Ended => format!("{name} ended: {exit}: {last_words}"),
+        };
+        let why = match self.shared_pool.fail_held(self.slot, &why) {
+            Some(because) => format!("{why}: {because}"),
+            None => why,
+        };
+        (!matches!(cause, Cause::Idle)).then_some(why)
+    }
+
+    /// Talks with a child until something ends that, then ends the child.
+    async fn run(
+        &self,
+        group: &mut Group,
+        stdin: ChildStdin,
+        lines: &mut Lines<ChildStdout>,
+    ) -> (Cause, io::Result<ExitStatus>) {
+        self.shared_pool.up(self.slot, group.id());
+        let cause = self.talk(group, stdin, lines).await;
+        self.shared_pool.ending(self.slot);
+        match cause {
+            // Its input is closed by now, which tells it to finish.
+            Cause::Stopped | Cause::Idle => {
+                let finishing = async { tokio::join!(group.exited(), self.read(lines)) };
+                if tokio::time::timeout(limits::CHILD_GRACE, finishing).await.is_err() {
+                    group.ask_to_end(limits::CHILD_GRACE).await;
+                }
+            }
+            Cause::Ended => drop(tokio::time::timeout(limits::CHILD_GRACE, group.exited()).await),
+            Cause::Garbage(_) | Cause::Killed => group.ask_to_end(limits::CHILD_GRACE).await,
+        }
+        self.shared_pool.untouchable(self.slot);
+        let status = group.end().await;
+        group.sweep().await;
+        if let Cause::Ended = cause {
+            // What it answered before it exited counts.
+            let _ = tokio::time::timeout(limits::OUTPUT_GRACE, self.read(lines)).await;
+        }
+        (cause, status)
+    }
+
+    async fn talk(&self, group: &mut Group, stdin: ChildStdin, lines: &mut Lines<ChildStdout>) -> Cause {
+        let mut stop = self.stop.clone();
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => Cause::Stopped,
+            () = self.shared_pool.killed(self.slot) => Cause::Killed,
+            cause = self.read(lines) => cause,
+            () = self.write(stdin) => Cause::Ended,
+            () = self.watch_time() => Cause::Killed,
+            () = group.exited() => Cause::Ended,
+            () = self.idle(), if self.is_extra => Cause::Idle,
+        }
+    }
+
+    /// Returns when the extra child has had nothing to do for a while.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long a spare process is kept is no matter of the engine's clock"
+    )]
+    async fn idle(&self) {
+        loop {
+            let answers = self.shared_pool.answers(self.slot);
+            tokio::time::sleep(limits::EXTRA_CHILD_IDLE).await;
+            if answers == self.shared_pool.answers(self.slot) && self.shared_pool.dismiss_extra(self.slot) {
+                return;
+            }
+        }
+    }
+
+    /// Writes what is submitted; all that has come together in one piece.
+    async fn write(&self, mut stdin: ChildStdin) {
+        let mut lines = Vec::new();
+        loop {
+            lines.clear();
+            self.shared_pool.outgoing(self.slot, &mut lines).await;
+            if stdin.write_all(&lines).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Passes on what a child writes to its standard error, keeps it for what fails meanwhile, and its last words.
+    async fn listen(&self, stderr: ChildStderr, last_words: &Mutex<String>) {
+        let mut lines = Lines::new(stderr, limits::COMPLAINT_BYTES_MAX);
+        loop {
+            let ended = lines.next(|line| {
+                self.shared_pool.complained(self.slot, &String::from_utf8_lossy(line));
+                let line = answer::legible(line);
+                let (queue, program) = (self.shared_pool.queue(), self.shared_pool.name());
+                tracing::info!(queue, program, line, "a persistent handler said");
+                *last_words.lock().unwrap_or_else(PoisonError::into_inner) = line;
+            });
+            match ended.await {
+                Ok(()) | Err(End::TooLong) => {}
+                Err(End::Closed) => return,
+            }
+        }
+    }
+
+    async fn read(&self, lines: &mut Lines<ChildStdout>) -> Cause {
+        loop {
+            let (mut answers, mut garbage) = (Vec::new(), None);
+            let ended = lines.next(|line| match serde_json::from_slice::<OutcomeEnvelope>(line) {
+                _ if garbage.is_some() => {}
+                Ok(answer) => answers.push(answer),
+                Err(error) => garbage = Some(format!("garbage: {error}: {}", answer::legible(line))),
+            });
+            let ended = ended.await;
+            if let Err(wrong) = self.shared_pool.answered(self.slot, answers) {
+                return Cause::Garbage(wrong);
+            }
+            match (garbage, ended) {
+                (Some(garbage), _) => return Cause::Garbage(garbage),
+                (None, Ok(())) => {}
+                (None, Err(End::Closed)) => return Cause::Ended,
+                (None, Err(End::TooLong)) => {
+                    let max = limits::ANSWER_BYTES_MAX;
+                    return Cause::Garbage(format!("a line of more than {max} bytes"));
+                }
+            }
+        }
+    }
+
+    /// Returns when the oldest request a child holds has taken too long.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a foreign program knows no clock but the real one; the definition bounds it"
+    )]
+    async fn watch_time(&self) {
+        let why = format!("timed out after {}", WireDuration(self.shared_pool.timeout));
+        loop {
+            match self.shared_pool.check_time(self.slot, &why) {
+                Some(left) => tokio::time::sleep(left).await,
+                None => return,
+            }
+        }
+    }
+}
+
+/// How long a child is not started that ended so often without an answer.
+fn rest_after(deaths: u32) -> Option<Duration> {
+    let over = deaths.checked_sub(limits::QUICK_DEATHS_MAX)?;
+    Some((limits::RESTART_REST * 2_u32.saturating_pow(over)).min(limits::RESTART_REST_MAX))
+}
+
+/// Runs two futures until the first has ended; then the second may go on a little, if it has not ended before.
+async fn beside<T>(first: impl Future<Output = T>, second: impl Future<Output = ()>) -> T {
+    let (mut first, mut second) = (std::pin::pin!(first), std::pin::pin!(second));
+    let mut is_over = false;
+    let ended = loop {
+        tokio::select! {
+            ended = &mut first => break ended,
+            () = &mut second, if !is_over => is_over = true,
+        }
+    };
+    if !is_over {
+        let _ = tokio::time::timeout(limits::OUTPUT_GRACE, second).await;
+    }
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_keeps_dying_is_started_more_and_more_seldom_but_never_given_up() {
+        assert_eq!(rest_after(1), None);
+        assert_eq!(rest_after(limits::QUICK_DEATHS_MAX), Some(limits::RESTART_REST));
+        assert_eq!(rest_after(limits::QUICK_DEATHS_MAX + 1), Some(limits::RESTART_REST * 2));
+        assert_eq!(rest_after(u32::MAX), Some(limits::RESTART_REST_MAX));
+    }
+}

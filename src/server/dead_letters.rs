@@ -1,0 +1,211 @@
+//! Dead letters: list, put back, remove.
+
+use axum::extract::State;
+use bytes::Bytes;
+
+use crate::api::BodyFields;
+use crate::api::DeadLetterPage;
+use crate::api::DeadLettersQuery;
+use crate::api::Problem;
+use crate::api::PurgeRequest;
+use crate::api::PurgeResponse;
+use crate::api::RedriveManyRequest;
+use crate::api::RedriveManyResponse;
+use crate::api::RedriveRequest;
+use crate::api::RedriveResponse;
+use crate::api::RedrivenWord;
+use crate::api::RefusedDeadLetter;
+use crate::api::views::DeadLetterEntry;
+use crate::engine::DeadLetter;
+use crate::engine::DeadLetterView;
+use crate::engine::EDITED;
+use crate::engine::Queue;
+use crate::engine::Redriven;
+use crate::error::Misuse;
+use crate::id::SequenceNumber;
+use crate::limits;
+use crate::server::answer::Answer;
+use crate::server::answer::Refused;
+use crate::server::answer::json;
+use crate::server::extract::JsonBody;
+use crate::server::extract::PathParams;
+use crate::server::extract::QueryParams;
+use crate::server::extract::required;
+use crate::server::impersonation::acting_as;
+use crate::server::page::page_limit;
+use crate::server::principal::Principal;
+use crate::server::shared::Shared;
+
+/// Which dead letters a request finds, and where it stands.
+struct DeadLetterSelection {
+    reason: Option<String>,
+    workflow_id: Option<String>,
+    after: Option<DeadLetterView>,
+    looks: usize,
+    skips_originals: bool,
+}
+
+impl DeadLetterSelection {
+    fn new(
+        reason: Option<String>,
+        workflow_id: Option<String>,
+        after: Option<String>,
+    ) -> Result<DeadLetterSelection, Refused> {
+        let after = match (after.filter(|after| !after.is_empty()), &reason) {
+            (Some(text), _) => Some(cursor(&text)?),
+            // Sequence numbers begin with 1: this is just before the first of the reason.
+            (None, Some(reason)) => Some(place(reason.clone(), SequenceNumber::new(0))),
+            (None, None) => None,
+        };
+        Ok(DeadLetterSelection {
+            reason,
+            workflow_id,
+            after,
+            looks: limits::HTTP_LOOKS_MAX,
+            skips_originals: false,
+        })
+    }
+
+    /// Leaves out the originals of edited messages: what became of them was put back already.
+    fn without_originals(mut self) -> DeadLetterSelection {
+        self.skips_originals = self.reason.is_none();
+        self
+    }
+
+    /// The next up to `limit`; whether there is nothing behind them.
+    async fn next(&mut self, queue: &Queue, limit: usize) -> Result<(Vec<DeadLetterView>, bool), Refused> {
+        let mut found = Vec::new();
+        while found.len() < limit && self.looks > 0 {
+            let asked = limits::HTTP_PAGE.min(self.looks);
+            let page = queue.dead_letters(self.after.as_ref(), asked).await?;
+            if page.is_empty() {
+                return Ok((found, true));
+            }
+            for letter in page {
+                self.looks -= 1;
+                if self.reason.as_ref().is_some_and(|reason| *reason != letter.letter.reason) {
+                    return Ok((found, true));
+                }
+                self.after = Some(letter.clone());
+                if self.is_wanted(&letter) {
+                    found.push(letter);
+                }
+                if found.len() == limit {
+                    break;
+                }
+            }
+        }
+        Ok((found, false))
+    }
+
+    fn is_wanted(&self, letter: &DeadLetterView) -> bool {
+        if self.skips_originals && letter.letter.reason == EDITED {
+            return false;
+        }
+        let id = letter.workflow_id.as_ref().map(|id| id.as_str());
+        self.workflow_id.as_ref().is_none_or(|wanted| id == Some(wanted.as_str()))
+    }
+
+    fn rest(self, is_last: bool) -> Option<String> {
+        let after = self.after.filter(|_| !is_last)?;
+        Some(format!("{}.{}", after.sequence_number, after.letter.reason))
+    }
+}
+
+/// A place in the listing of dead letters, of which only reason and number are looked at.
+fn place(reason: String, sequence_number: SequenceNumber) -> DeadLetterView {
+    let letter = DeadLetter { reason, description: String::new(), at: Default::default() };
+    DeadLetterView { sequence_number, workflow_id: None, message_id: None, delivery_count: 0, letter }
+}
+
+fn cursor(text: &str) -> Result<DeadLetterView, Refused> {
+    let wrong = || Refused::misuse("after", "is not what a page before has answered");
+    let (number, reason) = text.split_once('.').ok_or_else(wrong)?;
+    let number = number.parse().map_err(|_| wrong())?;
+    Ok(place(reason.to_owned(), SequenceNumber::new(number)))
+}
+
+pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<DeadLettersQuery>) -> Answer {
+    let queue = extract.queue()?;
+    let mut pile = DeadLetterSelection::new(query.reason, None, query.after)?;
+    let (letters, is_last) = pile.next(&queue, page_limit(query.limit)?).await?;
+    let dead_letters = letters.iter().map(DeadLetterEntry::show).collect();
+    json(&DeadLetterPage { dead_letters, after: pile.rest(is_last) })
+}
+
+pub(crate) async fn redrive(
+    State(shared): State<Shared>,
+    principal: Principal,
+    extract: PathParams,
+    JsonBody(mut request): JsonBody<RedriveRequest>,
+) -> Answer {
+    let body = request.take_body()?;
+    let client = acting_as(&shared.client, &principal, request.reason.as_deref())?;
+    let dry_run = request.dry_run;
+    let client = if dry_run { client.dry_run() } else { client };
+    let (queue, number) = (client.queue(extract.text("queue")?)?, extract.number()?);
+    let redriven = match (body, request.position) {
+        (Some(body), position) => queue.edit_and_redrive(number, body, position).await?,
+        (None, Some(position)) => queue.redrive_as(number, position).await?,
+        (None, None) => queue.redrive(number).await?,
+    };
+    let (redriven, number) = match redriven {
+        Redriven::InPlace => (RedrivenWord::InPlace, number),
+        Redriven::AsNew(number) => (RedrivenWord::AsNew, number),
+    };
+    json(&RedriveResponse { redriven, sequence_number: number.get(), dry_run })
+}
+
+pub(crate) async fn redrive_many(
+    State(shared): State<Shared>,
+    principal: Principal,
+    extract: PathParams,
+    JsonBody(request): JsonBody<RedriveManyRequest>,
+) -> Answer {
+    if request.all == (request.letter_reason.is_some() || request.workflow_id.is_some()) {
+        return Err(Refused::misuse("all", "has to be said, or which are meant, not both"));
+    }
+    let dry_run = request.dry_run;
+    let client = acting_as(&shared.client, &principal, request.reason.as_deref())?;
+    let client = if dry_run { client.dry_run() } else { client };
+    let queue = client.queue(extract.text("queue")?)?;
+    let pile = DeadLetterSelection::new(request.letter_reason, request.workflow_id, request.after)?;
+    let mut pile = pile.without_originals();
+    let (letters, is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
+    let mut answer = RedriveManyResponse { matched: letters.len() as u64, dry_run, ..Default::default() };
+    for letter in &letters {
+        match queue.redrive(letter.sequence_number).await {
+            Ok(Redriven::InPlace) => answer.in_place += 1,
+            Ok(Redriven::AsNew(_)) => answer.as_new += 1,
+            Err(error) => {
+                let error = Problem::from(error);
+                if error.status >= 500 {
+                    return Err(error.into());
+                }
+                let sequence_number = letter.sequence_number.get();
+                answer.refused.push(RefusedDeadLetter { sequence_number, error });
+            }
+        }
+    }
+    answer.after = pile.rest(is_last);
+    json(&answer)
+}
+
+pub(crate) async fn purge(
+    State(shared): State<Shared>,
+    principal: Principal,
+    extract: PathParams,
+    JsonBody(request): JsonBody<PurgeRequest>,
+) -> Answer {
+    let queue = extract.queue()?;
+    let counts = queue.view().await?.counts;
+    if request.dry_run {
+        // Its first step is judged; the counters know how many steps there would be.
+        shared.client.dry_run().queue(queue.name())?.purge_dead_letters().await?;
+        return json(&PurgeResponse { purged: counts.dead_lettered, dry_run: true });
+    }
+    let reason = required("reason", request.reason)?;
+    let client = acting_as(&shared.client, &principal, Some(&reason))?;
+    let purged = client.queue(queue.name())?.purge_dead_letters().await?;
+    json(&PurgeResponse { purged, dry_run: false })
+}

@@ -1,0 +1,154 @@
+//! What a request names: a queue, a number, a delivery in its path, options in its query, a value in its body.
+
+use std::future::Future;
+
+use axum::extract::FromRequest;
+use axum::extract::FromRequestParts;
+use axum::extract::RawPathParams;
+use axum::extract::Request;
+use http::HeaderMap;
+use http::header;
+use http::request::Parts;
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+use crate::api::Problem;
+use crate::api::plain;
+use crate::api::plain_text;
+use crate::engine::Queue;
+use crate::error::Misuse;
+use crate::id::SequenceNumber;
+use crate::inbound::inflow::Inflow;
+use crate::server::answer::Refused;
+use crate::server::authorize::BodyMax;
+use crate::server::shared::Shared;
+
+/// The parameters of a path.
+pub(crate) struct PathParams {
+    values: Vec<(String, String)>,
+    shared: Shared,
+}
+
+impl FromRequestParts<Shared> for PathParams {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<PathParams, Refused> {
+        let params = RawPathParams::from_request_parts(parts, shared).await;
+        let params = params.map_err(|_| Refused::misuse("path", "is not UTF-8"))?;
+        let values = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Ok(PathParams { values, shared: shared.clone() })
+    }
+}
+
+impl PathParams {
+    /// A parameter, as text.
+    pub(crate) fn text(&self, name: &'static str) -> Result<&str, Refused> {
+        let found = self.values.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str()).ok_or_else(|| Refused::misuse(name, "is missing"))
+    }
+
+    /// The queue, whether it exists or not.
+    pub(crate) fn queue(&self) -> Result<Queue, Refused> {
+        Ok(self.shared.client.queue(self.text("queue")?)?)
+    }
+
+    /// A message's number.
+    pub(crate) fn number(&self) -> Result<SequenceNumber, Refused> {
+        let number = self.text("number")?.parse();
+        Ok(SequenceNumber::new(number.map_err(|_| Refused::misuse("number", "is not a whole number"))?))
+    }
+}
+
+/// The options in a query.
+pub(crate) struct QueryParams<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for QueryParams<T> {
+    type Rejection = Refused;
+
+    fn from_request_parts(
+        parts: &mut Parts,
+        _: &Shared,
+    ) -> impl Future<Output = Result<QueryParams<T>, Refused>> + Send {
+        let read = axum::extract::Query::try_from_uri(&parts.uri);
+        async move {
+            match read {
+                Ok(axum::extract::Query(value)) => Ok(QueryParams(value)),
+                Err(rejection) => {
+                    let problem = std::error::Error::source(&rejection)
+                        .map_or_else(|| rejection.to_string(), ToString::to_string);
+                    Err(Refused::from(misuse_of(&problem)))
+                }
+            }
+        }
+    }
+}
+
+/// A value in a JSON body; an empty body is an empty object.
+pub(crate) struct JsonBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Shared> for JsonBody<T> {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, shared: &Shared) -> Result<JsonBody<T>, Refused> {
+        let (parts, body) = request.into_parts();
+        let bytes_max = parts.extensions.get::<BodyMax>().map_or(0, |max| max.0);
+        let (body, _room) = Inflow::new(&shared.reading, body, bytes_max).all().await?;
+        if body.is_empty() {
+            return Ok(JsonBody(read_json(b"{}")?));
+        }
+        check_is_json(&parts.headers)?;
+        Ok(JsonBody(read_json(&body)?))
+    }
+}
+
+/// The content type of a request's body, without its parameters.
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    Some(value.split(';').next().unwrap_or_default().trim())
+}
+
+fn check_is_json(headers: &HeaderMap) -> Result<(), Refused> {
+    match media_type(headers) {
+        None => Ok(()),
+        Some(media_type) if crate::api::is_json(media_type) => Ok(()),
+        Some(other) => {
+            let detail = format!("the body is {other}, but only application/json is taken here");
+            Err(Refused::new("unsupported_media_type", detail))
+        }
+    }
+}
+
+/// Reads JSON: what is no JSON is malformed, what is JSON of another form is a misuse.
+pub(crate) fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, Refused> {
+    // An array would be read as the fields in their order, which nobody means.
+    if json.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Refused::from(Problem::new("misuse", "the request is an array; an object is asked for")));
+    }
+    serde_json::from_slice(json).map_err(|error| match error.classify() {
+        Category::Data => Refused::from(misuse_of(&error.to_string())),
+        Category::Io | Category::Syntax | Category::Eof => {
+            Refused::new("malformed", format!("read JSON: {}", plain(&error)))
+        }
+    })
+}
+
+/// Names the field that is unknown or missing, when the sentence says which.
+fn misuse_of(told: &str) -> Problem {
+    let problem = Problem::new("misuse", plain_text(told));
+    let extract = ["unknown field `", "missing field `"].into_iter().find_map(|beginning| {
+        let (_, rest) = told.split_once(beginning)?;
+        Some(rest.split('`').next()?.to_owned())
+    });
+    match extract {
+        Some(field) => problem.field(field),
+        None => problem,
+    }
+}
+
+/// Refuses a text that is missing or empty where one is required.
+pub(crate) fn required(field: &'static str, text: Option<String>) -> Result<String, Refused> {
+    match text {
+        Some(text) if !text.trim().is_empty() => Ok(text),
+        _ => Err(Refused::from(Misuse::new(field, "is required"))),
+    }
+}

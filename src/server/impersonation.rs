@@ -1,0 +1,38 @@
+//! What is asked of the engine on behalf of somebody.
+
+use crate::actor::Actor;
+use crate::engine::Client;
+use crate::engine::Queue;
+use crate::engine::Receipt;
+use crate::error::Misuse;
+use crate::id::IdempotencyKey;
+use crate::message::Message;
+use crate::server::answer::Refused;
+use crate::server::principal::Principal;
+
+/// A client that acts for a caller, so that what is done is written down with who did it and why.
+pub(crate) fn acting_as(
+    client: &Client,
+    principal: &Principal,
+    reason: Option<&str>,
+) -> Result<Client, Misuse> {
+    let actor = Actor::new(principal.name())?;
+    let actor = match reason {
+        Some(reason) => actor.because(reason)?,
+        None => actor,
+    };
+    Ok(client.acting_as(actor))
+}
+
+/// Sends once, however often it is asked with this key: the first answer is given again. The digest tells whether it is
+/// the same request.
+pub(crate) async fn send_once(
+    queue: &Queue,
+    key: &str,
+    digest: [u8; 32],
+    messages: Vec<Message>,
+) -> Result<Vec<Receipt>, Refused> {
+    let (first, _) = digest.split_first_chunk().expect("a digest has more than eight bytes");
+    let key = IdempotencyKey::new(key, u64::from_be_bytes(*first))?;
+    Ok(queue.send_batch_once(key, messages).await?)
+}

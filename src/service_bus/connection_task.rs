@@ -1,0 +1,199 @@
+//! One connection: what its client says is asked of the engine, and what the engine answers is said to the client.
+
+use std::collections::BTreeSet;
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+
+use crate::amqp::AmqpError;
+use crate::amqp::Connection;
+use crate::amqp::Event;
+use crate::amqp::LinkId;
+use crate::clock::Clock;
+use crate::service_bus::links::Link;
+use crate::service_bus::order::InOrder;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::rights::Grants;
+use crate::service_bus::settle::Completions;
+use crate::service_bus::shared::Shared;
+
+/// What is done with the connection once an answer has come.
+type Then = Box<dyn FnOnce(&mut ConnectionTask) + Send>;
+
+/// One connection.
+pub(crate) struct ConnectionTask {
+    pub(crate) amqp: Connection,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) links: HashMap<LinkId, Link>,
+    /// Completions that came together, to be asked of the engine together.
+    pub(crate) completions: Completions,
+    /// What the connection may do.
+    pub(crate) grants: Grants,
+    /// Receivers that may be able to take more.
+    pub(crate) hungry: BTreeSet<LinkId>,
+    /// Browsers that may be able to show more.
+    pub(crate) browsing: BTreeSet<LinkId>,
+    /// Senders with messages that came together.
+    pub(crate) grouped: BTreeSet<LinkId>,
+    /// Bytes of messages that the engine was given and has not answered.
+    pub(crate) sending_bytes: usize,
+    /// Receivers that have been sent what is to be deleted.
+    pub(crate) deleting: BTreeSet<LinkId>,
+    /// Links over which answers went with what is to be deleted.
+    pub(crate) answering: BTreeSet<LinkId>,
+    /// What is asked of the engine.
+    pub(crate) work: FuturesUnordered<BoxFuture<'static, Then>>,
+    /// Answers that have come.
+    pub(crate) answered: VecDeque<Then>,
+    /// How much was ever asked because a client said so, and which of it is not answered.
+    pub(crate) work_ever: u64,
+    pub(crate) under_way: BTreeSet<u64>,
+    /// Ends, and beginnings after them, in the order in which they were said, each with what has to be answered before.
+    pub(crate) in_order: VecDeque<(u64, InOrder)>,
+    /// Since when there is no link.
+    pub(crate) linkless_since_ms: u64,
+    /// When the peer last took something of what waits for it.
+    pub(crate) taken_at_ms: u64,
+    /// Bytes that were ever written.
+    pub(crate) bytes_written: u64,
+    /// Whether the client has left without a word: what it was handling may be why.
+    pub(crate) has_broken_off: bool,
+    /// Whether the connection is about to end.
+    pub(crate) is_closing: bool,
+    /// Whether the peer hears nothing any more. What it has said is still read.
+    pub(crate) is_unheard: bool,
+    /// Whether what has come is all that is read.
+    pub(crate) gives_up: bool,
+}
+
+impl ConnectionTask {
+    pub(crate) fn new(amqp: Connection, shared: Arc<Shared>) -> ConnectionTask {
+        let now_ms = elapsed_ms(&*shared.clock);
+        ConnectionTask {
+            amqp,
+            shared,
+            links: HashMap::new(),
+            completions: Completions::default(),
+            grants: Grants::default(),
+            hungry: BTreeSet::new(),
+            browsing: BTreeSet::new(),
+            grouped: BTreeSet::new(),
+            sending_bytes: 0,
+            deleting: BTreeSet::new(),
+            answering: BTreeSet::new(),
+            work: FuturesUnordered::new(),
+            answered: VecDeque::new(),
+            work_ever: 0,
+            under_way: BTreeSet::new(),
+            in_order: VecDeque::new(),
+            linkless_since_ms: now_ms,
+            taken_at_ms: now_ms,
+            bytes_written: 0,
+            has_broken_off: false,
+            is_closing: false,
+            is_unheard: false,
+            gives_up: false,
+        }
+    }
+
+    /// Asks what a client has said, and does the rest when it is answered. What is asked first reaches the engine first.
+    /// What the client ends later ends after it.
+    pub(crate) fn start<F, T>(&mut self, asked: F)
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: FnOnce(&mut ConnectionTask) + Send + 'static,
+    {
+        let work = self.work_ever;
+        self.work_ever += 1;
+        self.under_way.insert(work);
+        self.wait_for(asked.map(move |then| {
+            move |connection_task: &mut ConnectionTask| {
+                then(connection_task);
+                connection_task.under_way.remove(&work);
+            }
+        }));
+    }
+
+    /// Asks something that may take as long as it likes, and does the rest when it is answered. No end waits for it.
+    pub(crate) fn wait_for<F, T>(&mut self, asked: F)
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: FnOnce(&mut ConnectionTask) + Send + 'static,
+    {
+        let asked: BoxFuture<'static, Then> = asked.map(|then| -> Then { Box::new(then) }).boxed();
+        // Unbudgeted, or what is asked late in a long turn would be asked in another order.
+        let mut asked = tokio::task::unconstrained(asked);
+        match (&mut asked).now_or_never() {
+            Some(then) => self.answered.push_back(then),
+            None => self.work.push(asked.boxed()),
+        }
+    }
+
+    /// Does everything that can be done without waiting.
+    pub(crate) fn turn(&mut self) {
+        loop {
+            let mut is_idle = true;
+            while let Some(event) = self.amqp.next_event() {
+                self.heed(event);
+                is_idle = false;
+            }
+            self.send_groups();
+            self.send_completions();
+            while let Some(then) = self.answered.pop_front() {
+                then(self);
+                is_idle = false;
+            }
+            is_idle &= !self.do_in_order();
+            self.feed_receivers();
+            self.feed_browsers();
+            if is_idle && self.answered.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn heed(&mut self, event: Event) {
+        match event {
+            Event::Sasl { mechanism, response } => self.take_sasl(mechanism.as_str(), &response),
+            Event::Opened(_) => {}
+            Event::Attached { link, attach } => self.arrive(link, attach),
+            Event::Message { link, delivery, format, payload, settled, .. } => {
+                self.take_message(link, (delivery, settled), format, payload);
+            }
+            Event::TooLarge { link, delivery, settled } => self.reject_too_large(link, delivery, settled),
+            Event::Settled { link, delivery, outcome, settled } => {
+                self.settle(link, delivery, outcome, settled);
+            }
+            Event::Credit { link, drain, .. } => self.note_credit(link, drain),
+            Event::Detached { link, .. } => self.leave(InOrder::Leave(link, None)),
+            Event::Ended { channel, .. } => self.leave(InOrder::End(channel)),
+            Event::Closed { error } => {
+                if let Some(error) = error {
+                    tracing::debug!(%error, "an AMQP connection was closed");
+                }
+                self.has_broken_off = !self.amqp.was_closed_by_peer();
+                self.leave(InOrder::Close(None));
+            }
+        }
+    }
+}
+
+impl From<Refusal> for AmqpError {
+    fn from(refusal: Refusal) -> AmqpError {
+        AmqpError::new(refusal.condition, refusal.description)
+    }
+}
+
+/// Milliseconds by the clock that never runs backwards.
+pub(crate) fn elapsed_ms(clock: &dyn Clock) -> u64 {
+    millis(clock.elapsed())
+}
+
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,220 @@
+//! A daemon in a process of its own, on a temporary folder, and an HTTP client that needs nothing.
+
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::Read;
+use std::io::Write;
+use std::net::TcpStream;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Child;
+use std::process::Command;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+use seriatim::Clock;
+use seriatim::SystemClock;
+
+/// How long anything may take before a test gives up; nothing waits for it to pass.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A folder with definitions and a store.
+pub(crate) struct Fixture {
+    folder: tempfile::TempDir,
+}
+
+/// A daemon that runs.
+pub(crate) struct Daemon {
+    child: Child,
+    pub(crate) address: String,
+    /// Where storage queues are served, if they are.
+    pub(crate) storage_queue: Option<String>,
+}
+
+impl Fixture {
+    pub(crate) fn new() -> Fixture {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(folder.path().join("workflows")).expect("a folder for definitions");
+        Fixture { folder }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file of the folder of definitions.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.folder.path().join("workflows").join(name);
+        // Renamed into place, so that a daemon that watches never reads half a file.
+        let half = self.folder.path().join("half");
+        std::fs::write(&half, text).expect("the folder can be written");
+        std::fs::rename(&half, path).expect("the folder can be written");
+    }
+
+    /// Takes a file of the folder of definitions away.
+    pub(crate) fn remove(&self, name: &str) {
+        std::fs::remove_file(self.folder.path().join("workflows").join(name)).expect("it is there");
+    }
+
+    /// Makes a pipe in the folder of definitions: who opens it waits until its other end is opened.
+    pub(crate) fn pipe(&self, name: &str) -> PathBuf {
+        let path = self.folder.path().join("workflows").join(name);
+        let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo is everywhere");
+        assert!(made.success());
+        path
+    }
+
+    /// Starts a daemon, and waits until it is ready.
+    pub(crate) fn start(&self) -> Daemon {
+        self.start_with(&[])
+    }
+
+    /// Starts a daemon with further arguments, and waits until it is ready.
+    pub(crate) fn start_with(&self, arguments: &[&str]) -> Daemon {
+        self.start_as(self.command().args(arguments))
+    }
+
+    /// Starts a daemon whose log, as much as there is by default, goes into this file, and waits until it is ready.
+    pub(crate) fn start_logging(&self, log: &Path) -> Daemon {
+        let log = std::fs::File::create(log).expect("the folder can be written");
+        self.start_as(self.command().env_remove("SERIATIM_LOG").stderr(log))
+    }
+
+    /// Starts a daemon by this command, and waits until it is ready.
+    pub(crate) fn start_as(&self, command: &mut Command) -> Daemon {
+        let mut child = command.spawn().expect("the binary starts");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).expect("the daemon says something");
+        let ready: Value = serde_json::from_str(&line)
+            .unwrap_or_else(|error| panic!("the daemon says where it is, not {line:?}: {error}"));
+        let address_of = |name: &str| Some(ready[name].as_str()?.trim_start_matches("http://").to_owned());
+        let address = address_of("http").expect("an address");
+        Daemon { child, address, storage_queue: address_of("storage_queue") }
+    }
+
+    /// The command that starts a daemon.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+        command.arg("run").arg(self.folder.path().join("workflows"));
+        command.arg("--data").arg(self.folder.path().join("data"));
+        command.args(["--http", "127.0.0.1:0", "--json"]);
+        command.env("SERIATIM_LOG", "warn").stdin(Stdio::null()).stdout(Stdio::piped());
+        command
+    }
+}
+
+/// A whole request or answer from a connection that stays open: its head, and as much body as that says.
+pub(crate) fn read_whole(stream: &mut impl Read) -> Vec<u8> {
+    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let read = stream.read(&mut piece).expect("somebody speaks");
+        assert!(read > 0, "it broke off: {}", String::from_utf8_lossy(&heard));
+        heard.extend_from_slice(&piece[..read]);
+        let Some(end) = heard.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&heard[..end]).to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+        if heard.len() >= end + 4 + length.unwrap_or(0) {
+            return heard;
+        }
+    }
+}
+
+impl Daemon {
+    /// A request; the status and the body.
+    pub(crate) fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).expect("the daemon listens");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
+        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
+        head.push_str(&format!("content-length: {}\r\n", body.len()));
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("\r\n");
+        // A server that answers early may close before all is sent.
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) =
+            answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("an HTTP answer: {answer:?}"));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+        (status, if is_chunked { unchunked(body) } else { body.to_owned() })
+    }
+
+    /// A request that is answered with JSON.
+    pub(crate) fn json(&self, method: &str, path: &str, body: &Value) -> Value {
+        let headers = [("content-type", "application/json")];
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let (status, text) = self.ask(method, path, &headers, body.as_bytes());
+        assert!((200..300).contains(&status), "{method} {path}: {status} {text}");
+        serde_json::from_str(&text).unwrap_or(Value::Null)
+    }
+
+    /// Sends lines of messages; every one must be accepted, or be there already.
+    pub(crate) fn send(&self, queue: &str, lines: &str) {
+        let headers = [("content-type", "application/x-ndjson")];
+        let (status, text) =
+            self.ask("POST", &format!("/v1/queues/{queue}/messages"), &headers, lines.as_bytes());
+        assert_eq!(status, 200, "{text}");
+        assert!(!text.contains("\"error\""), "{text}");
+        assert_eq!(text.lines().count(), lines.lines().count());
+    }
+
+    /// Asks again and again, as fast as answers come, until one is what is waited for.
+    pub(crate) fn wait_for(&self, path: &str, what: impl Fn(&Value) -> bool) -> Value {
+        let clock = SystemClock::default();
+        loop {
+            let answer = self.json("GET", path, &Value::Null);
+            if what(&answer) {
+                return answer;
+            }
+            assert!(clock.elapsed() < TIMEOUT, "{path} is still {answer}");
+        }
+    }
+
+    /// Kills it with SIGKILL.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it is a child");
+    }
+
+    /// Asks it to stop, and says with which code it did.
+    pub(crate) fn stop(mut self) -> Option<i32> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be asked");
+        self.child.wait().expect("it is a child").code()
+    }
+
+    /// Waits until it ends by itself, and says with which code it did.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        self.child.wait().expect("it is a child").code()
+    }
+
+    /// Tells it to read its definitions again.
+    pub(crate) fn hang_up(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("it can be told");
+    }
+}
+
+fn unchunked(mut text: &str) -> String {
+    let mut whole = String::new();
+    while let Some((size, rest)) = text.split_once("\r\n") {
+        let size = usize::from_str_radix(size.trim(), 16).expect("a chunk's size");
+        if size == 0 {
+            break;
+        }
+        whole.push_str(&rest[..size]);
+        text = rest[size..].trim_start_matches("\r\n");
+    }
+    whole
+}

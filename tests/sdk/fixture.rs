@@ -1,0 +1,116 @@
+//! A daemon in a process of its own, on a temporary folder, that can be killed and started again where it was.
+
+use std::io::BufRead;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::Child;
+use std::process::Command;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+/// Where a daemon that any port will do for listens.
+const ANYWHERE: &str = "127.0.0.1:0";
+
+/// The texts of the keys that scenarios sign with, where keys are needed.
+pub(crate) const SECRETS: [(&str, &str); 2] = [
+    ("SERIATIM_SECRET", "c2VyaWF0aW0tc2NlbmFyaW9zLWtleS0wMTIzNDU2Nzg5YWI="),
+    ("SERIATIM_SENDER_SECRET", "YW5vdGhlci1vZi10aGUtc2NlbmFyaW9zLTAxMjM0NTY3ODk="),
+];
+
+/// A store, and the daemon that runs on it.
+pub(crate) struct Fixture {
+    folder: tempfile::TempDir,
+    child: Option<Child>,
+    /// Where it listens: HTTP, Service Bus, Storage Queue.
+    pub(crate) addresses: Addresses,
+    with: Vec<String>,
+}
+
+/// Where a daemon listens.
+#[derive(Clone, Default)]
+pub(crate) struct Addresses {
+    pub(crate) http: String,
+    pub(crate) amqp: String,
+    pub(crate) storage_queue: String,
+}
+
+impl Fixture {
+    /// Starts a daemon on a new store, with the definitions of a folder if one is given, and perhaps with keys.
+    pub(crate) fn open(definitions: Option<&Path>, keys: Option<&str>) -> Fixture {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let own = folder.path().join("workflows");
+        std::fs::create_dir(&own).expect("a folder for definitions");
+        for definition in
+            definitions.into_iter().flat_map(|folder| std::fs::read_dir(folder).expect("it is there"))
+        {
+            let definition = definition.expect("the folder can be read").path();
+            let to = own.join(definition.file_name().expect("a file"));
+            std::fs::copy(definition, to).expect("a definition can be copied");
+        }
+        let mut with = Vec::new();
+        if let Some(keys) = keys {
+            let file = folder.path().join("keys.toml");
+            std::fs::write(&file, keys).expect("the folder can be written");
+            with = vec!["--keys".to_owned(), file.display().to_string()];
+        }
+        let mut fixture = Fixture { folder, child: None, addresses: Addresses::default(), with };
+        fixture.start();
+        fixture
+    }
+
+    /// Kills the daemon with SIGKILL, and starts another at the same addresses.
+    pub(crate) fn kill_and_start(&mut self) {
+        self.kill();
+        self.start();
+    }
+
+    /// A file in the temporary folder.
+    pub(crate) fn file(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn start(&mut self) {
+        let at = |address: &String| if address.is_empty() { ANYWHERE.to_owned() } else { address.clone() };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+        command.arg("run").arg(self.file("workflows")).arg("--data").arg(self.file("data"));
+        command.args(["--json", "--http", &at(&self.addresses.http)]);
+        command.args(["--storage-queue", &at(&self.addresses.storage_queue)]);
+        command.args(["--amqp", &at(&self.addresses.amqp)]);
+        command
+            .args(&self.with)
+            .env("SERIATIM_LOG", "warn")
+            .envs(SECRETS)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).expect("the daemon says something");
+        let ready: Value = serde_json::from_str(&line)
+            .unwrap_or_else(|error| panic!("the daemon says where it is, not {line:?}: {error}"));
+        let address = |name: &str| {
+            let url = ready[name].as_str().unwrap_or_default();
+            url.split_once("://").map_or(url, |(_, address)| address).trim_end_matches('/').to_owned()
+        };
+        self.addresses = Addresses {
+            http: address("http"),
+            amqp: address("amqp"),
+            storage_queue: address("storage_queue"),
+        };
+        self.child = Some(child);
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("it can be killed");
+            child.wait().expect("it is a child");
+        }
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
