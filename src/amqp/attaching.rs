@@ -53,7 +53,7 @@ impl Session {
             id,
             name: attach.name.clone(),
             peer: attach.role,
-            state: LinkState::Asked,
+            state: LinkState::Attaching,
             delivery_count: if attach.role.is_receiver() {
                 0
             } else {
@@ -85,7 +85,7 @@ impl Session {
     /// Answers a link with an attach.
     pub(crate) fn accept(&mut self, hub: &mut Hub, id: LinkId, answer: LinkAnswer) {
         let most = hub.options.message_bytes_max;
-        let Some(link) = self.link_mut(id).filter(|link| link.state == LinkState::Asked) else {
+        let Some(link) = self.link_mut(id).filter(|link| link.state == LinkState::Attaching) else {
             return;
         };
         let is_sending = link.peer.is_receiver();
@@ -133,7 +133,7 @@ impl Session {
         if let LinkState::Left { closed } = link.state {
             return self.answer_detach(hub, Detach { handle, closed, error });
         }
-        let was_asked = link.state == LinkState::Asked;
+        let was_asked = link.state == LinkState::Attaching;
         link.state = LinkState::Detaching;
         if was_asked {
             self.answer_without_ends(hub, handle);
@@ -173,7 +173,9 @@ impl Session {
                 hub.links -= 1;
             }
             LinkState::Left { .. } => return Err(unattached()),
-            LinkState::Asked | LinkState::Attached => self.leave(hub, handle, detach.closed, detach.error),
+            LinkState::Attaching | LinkState::Attached => {
+                self.leave(hub, handle, detach.closed, detach.error)
+            }
         }
         Ok(())
     }
@@ -181,7 +183,7 @@ impl Session {
     /// The peer leaves a link. What it has said of deliveries, and those it has sent, wait for the application, which is
     /// told; what was on its way to the peer goes no further.
     pub(crate) fn leave(&mut self, hub: &mut Hub, handle: u32, closed: bool, error: Option<AmqpError>) {
-        if self.links.get(&handle).is_some_and(|link| link.state == LinkState::Asked) && !self.is_left {
+        if self.links.get(&handle).is_some_and(|link| link.state == LinkState::Attaching) && !self.is_left {
             self.answer_without_ends(hub, handle);
         }
         let unsent = self.stop_sending(hub, handle);
@@ -250,7 +252,7 @@ impl Session {
         }
         let unsettled = std::mem::take(&mut link.unsettled);
         if unsettled > 0 {
-            for deliveries in [&mut self.incoming, &mut self.outgoing, &mut self.told] {
+            for deliveries in [&mut self.incoming, &mut self.outgoing, &mut self.described] {
                 deliveries.retain(|_, its_handle| *its_handle != handle);
             }
             hub.unsettled -= unsettled;

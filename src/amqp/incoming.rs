@@ -41,7 +41,7 @@ impl Session {
         match link.state {
             LinkState::Detaching => Ok(()),
             LinkState::Left { .. } => Err(unattached()),
-            LinkState::Asked => Err(no_credit(transfer.handle)),
+            LinkState::Attaching => Err(no_credit(transfer.handle)),
             LinkState::Attached => self.take_part(hub, transfer, payload),
         }
     }

@@ -13,7 +13,7 @@ use crate::amqp::transfer::Flow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkState {
     /// The peer has asked for it, and waits for an answer.
-    Asked,
+    Attaching,
     /// Both have attached it.
     Attached,
     /// We have detached it; the peer may not know yet, so what it sends is ignored.

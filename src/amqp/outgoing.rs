@@ -74,7 +74,7 @@ impl Session {
         message: Outgoing,
     ) -> Result<DeliveryNumber, Unsent> {
         let number = self.next_delivery;
-        let is_number_free = !self.outgoing.contains_key(&number) && !self.told.contains_key(&number);
+        let is_number_free = !self.outgoing.contains_key(&number) && !self.described.contains_key(&number);
         let link = self.link_mut(id).ok_or(Unsent::NoLink)?;
         judge(link, &message)?;
         let may_unsettle = message.settled || hub.may_unsettle();

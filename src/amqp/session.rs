@@ -41,7 +41,7 @@ pub(crate) struct Session {
     pub(crate) outgoing: BTreeMap<u32, u32>,
     /// Those of which it has said how they are to end. They are kept apart so that a peer that says it again and again
     /// for a long range has us look at none of them.
-    pub(crate) told: BTreeMap<u32, u32>,
+    pub(crate) described: BTreeMap<u32, u32>,
     /// What waits for the peer's window, in its order.
     pub(crate) queue: VecDeque<Queued>,
 }
@@ -70,7 +70,7 @@ impl Session {
             outgoing_window: begin.incoming_window,
             next_delivery: 0,
             outgoing: BTreeMap::new(),
-            told: BTreeMap::new(),
+            described: BTreeMap::new(),
             queue: VecDeque::new(),
         }
     }
@@ -95,13 +95,13 @@ impl Session {
         match link.state {
             LinkState::Detaching => return Ok(()),
             LinkState::Left { .. } => return Err(unattached()),
-            LinkState::Asked | LinkState::Attached => {}
+            LinkState::Attaching | LinkState::Attached => {}
         }
         let mut wants_answer = flow.echo;
         if link.peer.is_receiver() {
             let has_changed = link.take_credit(flow);
             match link.state {
-                LinkState::Asked => link.is_credit_untold = true,
+                LinkState::Attaching => link.is_credit_untold = true,
                 _ if has_changed => {
                     let (link, credit, drain) = (link.id, link.credit, link.drain);
                     hub.events.push_back(Event::Credit { link, credit, drain });
@@ -186,10 +186,10 @@ impl Session {
     pub(crate) fn forget(&mut self, hub: &mut Hub, error: Option<&AmqpError>) {
         let error = error.map(AmqpError::shortened);
         hub.links -= self.links.len();
-        hub.unsettled -= self.incoming.len() + self.outgoing.len() + self.told.len();
+        hub.unsettled -= self.incoming.len() + self.outgoing.len() + self.described.len();
         self.incoming.clear();
         self.outgoing.clear();
-        self.told.clear();
+        self.described.clear();
         for queued in self.queue.drain(..) {
             hub.queued_bytes -= queued.cost();
         }

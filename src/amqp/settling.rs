@@ -35,7 +35,7 @@ impl Session {
         let (ours, has_queued) = (link.peer.opposite(), link.queued > 0);
         let deliveries = match ours {
             Role::Receiver => &mut self.incoming,
-            Role::Sender if self.told.contains_key(&number) => &mut self.told,
+            Role::Sender if self.described.contains_key(&number) => &mut self.described,
             Role::Sender => &mut self.outgoing,
         };
         if deliveries.get(&number) != Some(&id.handle) {
@@ -76,7 +76,7 @@ impl Session {
             }
             Role::Receiver if disposition.settled => {
                 within(&self.outgoing, first, last, &mut numbers);
-                within(&self.told, first, last, &mut numbers);
+                within(&self.described, first, last, &mut numbers);
             }
             Role::Receiver if disposition.state.is_some() => {
                 within(&self.outgoing, first, last, &mut numbers)
@@ -123,7 +123,7 @@ impl Session {
         if disposition.settled {
             self.count_settled(hub, handle);
         } else {
-            self.told.insert(number, handle);
+            self.described.insert(number, handle);
         }
         self.tell_ended(hub, handle, number, disposition);
     }
@@ -137,7 +137,7 @@ impl Session {
     }
 
     fn end_told(&mut self, hub: &mut Hub, number: u32) {
-        if let Some(handle) = self.told.remove(&number) {
+        if let Some(handle) = self.described.remove(&number) {
             self.count_settled(hub, handle);
         }
     }

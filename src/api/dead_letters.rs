@@ -102,8 +102,8 @@ pub struct RedriveManyRequest {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
     /// Those that were moved aside for this reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub letter_reason: Option<String>,
+    #[serde(alias = "letter_reason", skip_serializing_if = "Option::is_none")]
+    pub dead_letter_reason: Option<String>,
     /// Those of this workflow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<String>,

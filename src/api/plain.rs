@@ -6,15 +6,15 @@ pub fn plain(error: &serde_json::Error) -> String {
 }
 
 /// The same for a message of which only the text is there.
-pub(crate) fn plain_text(told: &str) -> String {
-    let (told, place) = match told.rsplit_once(" at line ") {
-        Some((told, place)) => (told, place_of(place)),
-        None => (told, None),
+pub(crate) fn plain_text(described: &str) -> String {
+    let (described, place) = match described.rsplit_once(" at line ") {
+        Some((described, place)) => (described, place_of(place)),
+        None => (described, None),
     };
-    let told = in_words(told);
+    let described = in_words(described);
     match place {
-        Some(place) => format!("{told} ({place})"),
-        None => told,
+        Some(place) => format!("{described} ({place})"),
+        None => described,
     }
 }
 
@@ -28,35 +28,37 @@ fn place_of(place: &str) -> Option<String> {
     })
 }
 
-fn in_words(told: &str) -> String {
-    if let Some((found, meant)) = told.strip_prefix("invalid type: ").and_then(in_two) {
+fn in_words(described: &str) -> String {
+    if let Some((found, meant)) = described.strip_prefix("invalid type: ").and_then(in_two) {
         return format!("{} where {} is meant", thing(found), kind(meant));
     }
-    if let Some((found, meant)) = told.strip_prefix("invalid value: ").and_then(in_two) {
+    if let Some((found, meant)) = described.strip_prefix("invalid value: ").and_then(in_two) {
         return format!("{} where {} is meant", thing(found), kind(meant));
     }
-    if let Some((found, known)) = told.strip_prefix("unknown field ").and_then(in_two) {
+    if let Some((found, known)) = described.strip_prefix("unknown field ").and_then(in_two) {
         return format!("there is no field {found}; known are {}", known.trim_start_matches("one of "));
     }
-    if let Some((found, known)) = told.strip_prefix("unknown variant ").and_then(in_two) {
+    if let Some((found, known)) = described.strip_prefix("unknown variant ").and_then(in_two) {
         return format!("{found} is not one of {}", known.trim_start_matches("one of "));
     }
-    if let Some(field) = told.strip_prefix("missing field ") {
+    if let Some(field) = described.strip_prefix("missing field ") {
         return format!("the field {field} is missing");
     }
-    if let Some(field) = told.strip_prefix("duplicate field ") {
+    if let Some(field) = described.strip_prefix("duplicate field ") {
         return format!("the field {field} is there twice");
     }
-    match told {
+    match described {
         "trailing characters" => "something follows the JSON value".to_owned(),
-        told if told.starts_with("EOF while parsing") => "it is not JSON: it ends too early".to_owned(),
-        told if told.starts_with("expected ") => "it is not JSON".to_owned(),
-        told => told.to_owned(),
+        described if described.starts_with("EOF while parsing") => {
+            "it is not JSON: it ends too early".to_owned()
+        }
+        described if described.starts_with("expected ") => "it is not JSON".to_owned(),
+        described => described.to_owned(),
     }
 }
 
-fn in_two(told: &str) -> Option<(&str, &str)> {
-    told.rsplit_once(", expected ")
+fn in_two(described: &str) -> Option<(&str, &str)> {
+    described.rsplit_once(", expected ")
 }
 
 /// What was found.
@@ -95,21 +97,24 @@ mod tests {
     use super::*;
     use crate::api::SendEnvelope;
 
-    fn told(json: &str) -> String {
+    fn describe(json: &str) -> String {
         plain(&serde_json::from_str::<SendEnvelope>(json).unwrap_err())
     }
 
     #[test]
     fn what_is_wrong_is_told_without_a_type_of_ours() {
         assert_eq!(
-            told(r#"{"position":"3"}"#),
+            describe(r#"{"position":"3"}"#),
             "the text \"3\" where a whole number from 0 on is meant (character 15)"
         );
-        assert_eq!(told(r#"{"position":-3}"#), "-3 where a whole number from 0 on is meant (character 14)");
-        assert_eq!(told("3"), "3 where an object is meant (character 1)");
-        assert_eq!(told("{"), "it is not JSON: it ends too early (character 1)");
-        assert_eq!(told("nonsense"), "it is not JSON (character 2)");
-        assert!(told(r#"{"positon":3}"#).starts_with("there is no field `positon`; known are `"));
+        assert_eq!(
+            describe(r#"{"position":-3}"#),
+            "-3 where a whole number from 0 on is meant (character 14)"
+        );
+        assert_eq!(describe("3"), "3 where an object is meant (character 1)");
+        assert_eq!(describe("{"), "it is not JSON: it ends too early (character 1)");
+        assert_eq!(describe("nonsense"), "it is not JSON (character 2)");
+        assert!(describe(r#"{"positon":3}"#).starts_with("there is no field `positon`; known are `"));
         assert_eq!(plain_text("missing field `id`"), "the field `id` is missing");
     }
 }

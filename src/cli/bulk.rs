@@ -74,7 +74,7 @@ impl<'a> Bulk<'a> {
                 ));
             }
             if would.done == 0 {
-                out.say(would.told(self.act.verb.done))?;
+                out.say(would.describe(self.act.verb.done))?;
                 out.json(&would)?;
                 return Ok(true);
             }
@@ -88,7 +88,7 @@ impl<'a> Bulk<'a> {
         }
         let tally = self.all_pages(dry_run, &out).await?;
         out.json(&tally)?;
-        out.say(tally.told(self.act.verb.done))?;
+        out.say(tally.describe(self.act.verb.done))?;
         match &tally.after {
             Some(after) => Err(Failure::Refused(format!("go on: interrupted; go on with --after '{after}'"))),
             None => Ok(tally.refused == 0),
@@ -166,7 +166,7 @@ impl Tally {
         self.refused += (page.refused.len() - idle) as u64;
     }
 
-    fn told(&self, done: &str) -> String {
+    fn describe(&self, done: &str) -> String {
         if self.dry_run {
             let Tally { matched, done, refused, .. } = self;
             let matched = if *matched == 1 { "1 matches".to_owned() } else { format!("{matched} match") };

@@ -50,7 +50,7 @@ impl Finding {
         Finding { verdict: Verdict::Fail, ..Finding::warn(check, found, remedy) }
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let verdict = match self.verdict {
             Verdict::Ok => "ok  ",
             Verdict::Warn => "WARN",
@@ -109,7 +109,7 @@ fn unknown(check: &'static str, error: &RemoteError) -> Finding {
 
 fn say(out: &Out, finding: &Finding) -> Result<(), Failure> {
     out.json(finding)?;
-    Ok(out.say(finding.told())?)
+    Ok(out.say(finding.describe())?)
 }
 
 fn of_status(remote: &Remote, status: &StatusView, present: &Present) -> Vec<Finding> {
@@ -241,13 +241,13 @@ mod tests {
 
     #[test]
     fn a_key_is_asked_for_only_where_one_is_missing() {
-        let told = |code: &str, status: u16| {
+        let described = |code: &str, status: u16| {
             let problem = Problem { status, ..Problem::new(code, "why") };
-            unknown("workflows", &RemoteError::Problem(Box::new(problem))).told()
+            unknown("workflows", &RemoteError::Problem(Box::new(problem))).describe()
         };
-        assert!(told("forbidden", 403).contains("--key-file"));
-        let stopped = told("stopped", 503);
+        assert!(described("forbidden", 403).contains("--key-file"));
+        let stopped = described("stopped", 503);
         assert!(!stopped.contains("key") && stopped.contains("the engine has stopped"), "{stopped}");
-        assert!(!told("busy", 503).contains("key"));
+        assert!(!described("busy", 503).contains("key"));
     }
 }

@@ -84,7 +84,7 @@ impl Feed {
         }
         progress.end();
         self.out.json(&tally)?;
-        self.out.say(tally.told())?;
+        self.out.say(tally.describe())?;
         Ok(tally.refused == 0)
     }
 
@@ -209,7 +209,7 @@ fn is_final(problem: &Problem) -> bool {
 }
 
 impl Tally {
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let Tally { lines, accepted, duplicate, already_settled, dead_lettered, refused, left_out } = self;
         let others = [
             (duplicate, "sent before"),
@@ -239,6 +239,6 @@ mod tests {
     #[test]
     fn a_summary_names_what_there_was() {
         let tally = Tally { lines: 5, accepted: 3, duplicate: 1, refused: 1, ..Tally::default() };
-        assert_eq!(tally.told(), "5 lines: 3 accepted, 1 sent before, 1 REFUSED");
+        assert_eq!(tally.describe(), "5 lines: 3 accepted, 1 sent before, 1 REFUSED");
     }
 }

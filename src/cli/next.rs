@@ -9,7 +9,11 @@ use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::moment::Present;
 
 /// One line that says what happens by itself, and one for each command that would help.
-pub(crate) fn told(target: &WorkflowTarget, workflow: &WorkflowEnvelope, present: &Present) -> Vec<String> {
+pub(crate) fn describe(
+    target: &WorkflowTarget,
+    workflow: &WorkflowEnvelope,
+    present: &Present,
+) -> Vec<String> {
     let named = quoted(&target.to_string());
     let mut lines = vec![format!("next: {}", by_itself(workflow, present))];
     lines.extend(commands(workflow).into_iter().map(|(command, effect)| {
@@ -137,14 +141,14 @@ mod tests {
             "gap": { "first_missing": 19, "first_waiting": 23, "since": 0 },
         }));
         let target: WorkflowTarget = "orders/order 17".parse().unwrap();
-        let told = told(&target, &workflow.unwrap(), &Present::at(0));
+        let described = describe(&target, &workflow.unwrap(), &Present::at(0));
         let expected = [
             "next: nothing, until somebody acts",
             "      seriatim gap void 'orders/order 17' 19..22 --reason ..   nobody will send these positions",
             "      seriatim gap skip 'orders/order 17' --reason ..   goes on without them",
             "      seriatim resume 'orders/order 17'   lets it go on",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(described, expected);
     }
 
     #[test]
@@ -155,13 +159,17 @@ mod tests {
                 "status": status, "hold_cause": cause, "messages": 1, "early": 1, "set_aside": 0, "dead_letters": 0,
                 "has_state": false, "gap": { "missing_predecessor": "m-7", "since": 0 },
             }));
-            let told = told(&"orders/a".parse().unwrap(), &workflow.unwrap(), &Present::at(0)).join("\n");
+            let described =
+                describe(&"orders/a".parse().unwrap(), &workflow.unwrap(), &Present::at(0)).join("\n");
             assert!(
-                told.contains("seriatim gap skip orders/a --reason ..   dead-letters the message"),
-                "{told}"
+                described.contains("seriatim gap skip orders/a --reason ..   dead-letters the message"),
+                "{described}"
             );
-            assert!(!told.contains("gap void"), "{told}");
-            assert!(status == "held" || told.contains("the missing predecessor \"m-7\" comes"), "{told}");
+            assert!(!described.contains("gap void"), "{described}");
+            assert!(
+                status == "held" || described.contains("the missing predecessor \"m-7\" comes"),
+                "{described}"
+            );
         }
     }
 
@@ -172,7 +180,7 @@ mod tests {
             "rate_limited_until": "1970-01-01T00:00:19Z",
         }));
         assert_eq!(
-            told(&"orders/a".parse().unwrap(), &workflow.unwrap(), &Present::at(0)),
+            describe(&"orders/a".parse().unwrap(), &workflow.unwrap(), &Present::at(0)),
             [
                 "next: its first message goes to the next receiver, when the rate allows it: 1970-01-01T00:00:19+00:00 (in 19s)"
             ]

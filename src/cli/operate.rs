@@ -154,13 +154,16 @@ impl Act<'_> {
         let out = Out::new(self.daemon.json);
         if self.verb.is_final && !self.operator.dry_run {
             let outcome = self.call(&remote, target, true).await?;
-            confirm(self.operator, &format!("{} {}?", self.verb.command, told(self.verb, &outcome, target)))?;
+            confirm(
+                self.operator,
+                &format!("{} {}?", self.verb.command, describe(self.verb, &outcome, target)),
+            )?;
         }
         let dry_run = self.operator.dry_run;
         let outcome = self.call(&remote, target, dry_run).await?;
         out.json(&outcome)?;
-        let told = told(self.verb, &outcome, target);
-        out.say(if dry_run { format!("{told} (a dry run: nothing was changed)") } else { told })?;
+        let described = describe(self.verb, &outcome, target);
+        out.say(if dry_run { format!("{described} (a dry run: nothing was changed)") } else { described })?;
         Ok(true)
     }
 
@@ -177,7 +180,7 @@ impl Act<'_> {
     }
 }
 
-fn told(verb: &OperatorVerb, outcome: &OperateResponse, target: &WorkflowTarget) -> String {
+fn describe(verb: &OperatorVerb, outcome: &OperateResponse, target: &WorkflowTarget) -> String {
     let purged = outcome.purged.map(|count| format!(", {}", counted(count, "message"))).unwrap_or_default();
     match outcome.effect.is_empty() || outcome.purged.is_some() {
         true => format!("{target} {}{purged}", verb.done),

@@ -68,7 +68,7 @@ pub(crate) fn table(queues: &[QueueEnvelope]) -> Table {
             counts.early,
             counts.failed,
             counts.exhausted,
-            counts.asked,
+            counts.by_consumer,
             counts.scheduled,
             counts.dead_lettered,
             counts.completed,

@@ -16,7 +16,7 @@ use crate::cli::moment::Present;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
 use crate::cli::show_message::delivery_told;
-use crate::cli::show_message::told;
+use crate::cli::show_message::describe;
 use crate::cli::word::counted;
 
 /// Prints the first messages of a queue; takes them only when that was said.
@@ -39,7 +39,7 @@ async fn look(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Resul
     let present = Present::here();
     for message in &page.messages {
         out.json(message)?;
-        for line in told(&arguments.queue, message, &present) {
+        for line in describe(&arguments.queue, message, &present) {
             out.say(line)?;
         }
     }

@@ -136,7 +136,7 @@ async fn over_all(
     let queue = arguments.target.queue();
     let progress = Progress::new("dead letters");
     let mut tally = Tally { verb: "redrive", dry_run, ..Tally::default() };
-    let mut letters = DeadLetters::new(remote, queue, arguments.many.letter_reason.as_deref());
+    let mut letters = DeadLetters::new(remote, queue, arguments.many.dead_letter_reason.as_deref());
     letters.after.clone_from(&arguments.many.after);
     let interrupt = Interrupt::listen();
     let redrive = redrive_of(arguments, dry_run);
@@ -188,7 +188,7 @@ fn is_meant(letter: &DeadLetterEntry, arguments: &RedriveArguments) -> bool {
         _ => true,
     };
     // What became of an original was put back already.
-    let is_original = letter.letter.reason == EDITED && arguments.many.letter_reason.is_none();
+    let is_original = letter.letter.reason == EDITED && arguments.many.dead_letter_reason.is_none();
     let prefix = arguments.many.prefix.as_deref();
     let begins_so = prefix.is_none_or(|prefix| id.is_some_and(|id| id.starts_with(prefix)));
     is_of_workflow && !is_original && begins_so && matches(letter, arguments.many.error.as_deref())

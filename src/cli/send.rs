@@ -39,7 +39,7 @@ pub(crate) async fn run(arguments: SendArguments) -> Result<bool, Failure> {
     let failed = Failure::to(format!("send to {}", arguments.queue));
     let receipt = send(&remote, &arguments, message).await.map_err(failed)?;
     out.json(&receipt)?;
-    out.say(told(&arguments.queue, &receipt))?;
+    out.say(describe(&arguments.queue, &receipt))?;
     Ok(true)
 }
 
@@ -57,7 +57,7 @@ async fn send(
     })
 }
 
-fn told(queue: &str, receipt: &ReceiptView) -> String {
+fn describe(queue: &str, receipt: &ReceiptView) -> String {
     let number = receipt.sequence_number.map(|number| format!("{queue}#{number}")).unwrap_or_default();
     match receipt.status {
         ReceiptStatus::Accepted => format!("accepted as {number}"),

@@ -38,7 +38,7 @@ async fn show_queue(remote: &Remote, out: &Out, queue: &str) -> Result<(), Failu
         return Ok(());
     }
     let present = Present::here();
-    for line in told(&shown, &present) {
+    for line in describe(&shown, &present) {
         out.say(line)?;
     }
     let blocked = remote.blocked(Some(queue), None, None, BLOCKED_SHOWN).await;
@@ -50,7 +50,7 @@ async fn show_queue(remote: &Remote, out: &Out, queue: &str) -> Result<(), Failu
     Ok(())
 }
 
-fn told(queue: &QueueEnvelope, present: &Present) -> Vec<String> {
+fn describe(queue: &QueueEnvelope, present: &Present) -> Vec<String> {
     let counts = &queue.counts;
     let paused = if queue.paused == Some(true) { ", its handlers are paused" } else { "" };
     let mut lines = vec![format!("{}: order {}{paused}", queue.name, word(&queue.options.order))];
@@ -66,7 +66,7 @@ fn told(queue: &QueueEnvelope, present: &Present) -> Vec<String> {
         counts.early,
         counts.failed,
         counts.exhausted,
-        counts.asked,
+        counts.by_consumer,
         counts.scheduled,
         counted(counts.dead_lettered, "dead letter")
     ));

@@ -54,17 +54,17 @@ mod tests {
     #[test]
     fn an_end_is_told_with_its_instant_and_its_attempt() {
         let present = Present::at(60_000);
-        let told = |ending: serde_json::Value| {
+        let described = |ending: serde_json::Value| {
             let mut entry = json!({ "number": 1, "at": 0, "delivery_count": 4 });
             entry.as_object_mut().unwrap().extend(ending.as_object().unwrap().clone());
             ended_told(&serde_json::from_value(entry).unwrap(), &present)
         };
         let at = "1970-01-01T00:00:00+00:00 (1m ago)";
-        assert_eq!(told(json!({ "ending": "completed" })), format!("completed at {at}, attempt 4"));
+        assert_eq!(described(json!({ "ending": "completed" })), format!("completed at {at}, attempt 4"));
         assert_eq!(
-            told(json!({ "ending": "redriven", "redriven_as": 9 })),
+            described(json!({ "ending": "redriven", "redriven_as": 9 })),
             format!("sent again as #9 at {at}")
         );
-        assert_eq!(told(json!({ "ending": "voided" })), format!("voided at {at}"));
+        assert_eq!(described(json!({ "ending": "voided" })), format!("voided at {at}"));
     }
 }

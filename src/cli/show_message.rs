@@ -31,14 +31,14 @@ pub(crate) async fn run(remote: &Remote, out: &Out, queue: &str, number: u64) ->
         )));
     };
     out.json(&message)?;
-    for line in told(queue, &message, &Present::here()) {
+    for line in describe(queue, &message, &Present::here()) {
         out.say(line)?;
     }
     Ok(())
 }
 
 /// The lines of a message that is looked at.
-pub(crate) fn told(queue: &str, message: &MessageEnvelope, present: &Present) -> Vec<String> {
+pub(crate) fn describe(queue: &str, message: &MessageEnvelope, present: &Present) -> Vec<String> {
     if let Some(ended) = &message.ended {
         return ended_lines(queue, ended, present);
     }

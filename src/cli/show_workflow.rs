@@ -60,7 +60,7 @@ pub(crate) async fn run(
     if !strip.is_empty() {
         out.say(format!("  {strip}"))?;
     }
-    for line in next::told(target, &workflow, &present) {
+    for line in next::describe(target, &workflow, &present) {
         out.say(format!("  {line}"))?;
     }
     out.say(format!("  {}", in_line(&workflow)))?;
@@ -90,11 +90,11 @@ fn outputs(messages: &[MessageEnvelope]) -> Vec<String> {
     attempts.retain(|(_, attempt)| !attempt.output.is_empty() || attempt.output_cut_bytes > 0);
     attempts.sort_by_key(|(_, attempt)| attempt.at.0);
     let older = attempts.len().saturating_sub(limits::OUTPUTS_SHOWN);
-    let told = |(number, attempt): &(u64, AttemptEnvelope)| {
+    let described = |(number, attempt): &(u64, AttemptEnvelope)| {
         let heading = format!("\nattempt {} of #{number} wrote:", attempt.delivery_count);
         std::iter::once(heading).chain(output_told(attempt)).collect::<Vec<_>>()
     };
-    attempts[older..].iter().flat_map(told).collect()
+    attempts[older..].iter().flat_map(described).collect()
 }
 
 /// Where a workflow stands, and since when.

@@ -29,7 +29,7 @@ pub(crate) fn strip(workflow: &WorkflowEnvelope, messages: &[MessageEnvelope], p
     let done = workflow.next_position.filter(|next| *next > 1).map(|next| format!("..{} done", next - 1));
     let rest = workflow.messages.saturating_sub(messages.len() as u64);
     let rest = (rest > 0).then(|| format!("and {rest} more"));
-    let pieces = pieces.into_iter().map(Piece::told);
+    let pieces = pieces.into_iter().map(Piece::describe);
     done.into_iter().chain(pieces).chain(rest).collect::<Vec<_>>().join(" | ")
 }
 
@@ -41,7 +41,7 @@ struct Piece {
 }
 
 impl Piece {
-    fn told(self) -> String {
+    fn describe(self) -> String {
         match self.from == self.to {
             true => format!("{} {}", self.from, self.what),
             false => {
@@ -64,8 +64,8 @@ pub(crate) fn what(message: &MessageEnvelope, is_head: bool, present: &Present) 
         (MessageWord::Early, _) => "early".to_owned(),
         (MessageWord::Failed, Some(until)) => format!("FAILED {count}x, again {until}"),
         (MessageWord::Failed, None) | (MessageWord::Exhausted, _) => format!("FAILED {count}x, exhausted"),
-        (MessageWord::Asked, Some(until)) => format!("set aside, back {until}"),
-        (MessageWord::Asked, None) => "set aside".to_owned(),
+        (MessageWord::ByConsumer, Some(until)) => format!("set aside, back {until}"),
+        (MessageWord::ByConsumer, None) => "set aside".to_owned(),
         (MessageWord::Scheduled, Some(until)) => format!("scheduled {until}"),
         (MessageWord::Scheduled, None) => "scheduled".to_owned(),
         (MessageWord::DeadLettered, _) => "dead letter".to_owned(),

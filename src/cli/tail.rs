@@ -24,7 +24,7 @@ pub(crate) async fn run(arguments: TailArguments) -> Result<bool, Failure> {
         match happening {
             Happening::Event(event) => {
                 out.json(&event)?;
-                out.say(told(&event, &Present::here()))?;
+                out.say(describe(&event, &Present::here()))?;
             }
             Happening::Missed(missed) => {
                 remark(format!("this reader was too slow, and missed {}", counted(missed, "event")));
@@ -37,7 +37,7 @@ pub(crate) async fn run(arguments: TailArguments) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn told(event: &EventView, present: &Present) -> String {
+fn describe(event: &EventView, present: &Present) -> String {
     let name = match (&event.workflow_id, event.sequence_number) {
         (Some(id), Some(number)) => format!("{}/{id} #{number}", event.queue),
         (Some(id), None) => format!("{}/{id}", event.queue),
@@ -75,7 +75,7 @@ mod tests {
         let json = r#"{"at":"2027-01-31T12:00:00Z","queue":"orders","workflow_id":"a\nb","sequence_number":7,
                        "event":"blocked","reason":"no\nroute"}"#;
         let event = serde_json::from_str(json).unwrap();
-        let line = told(&event, &Present::here());
+        let line = describe(&event, &Present::here());
         assert!(line.ends_with(" BLOCKED orders/a b #7 reason=no route"), "{line}");
     }
 }

@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn a_file_that_is_too_damaged_to_be_read_is_not_said_to_need_verifying() {
-        let told =
+        let described =
             unopened(OpenError::Damaged { path: "a.redb".into(), detail: "why".to_owned() }).to_string();
-        assert!(told.starts_with("verify a.redb: it is damaged: why; "), "{told}");
-        assert!(!told.contains("`seriatim verify`"), "{told}");
+        assert!(described.starts_with("verify a.redb: it is damaged: why; "), "{described}");
+        assert!(!described.contains("`seriatim verify`"), "{described}");
     }
 }

@@ -82,8 +82,9 @@ async fn check(client: &Client, before: Option<&String>, definition: &Definition
 fn sources(definition: &Definition) -> String {
     let Sources { key, position, predecessor, message_id } = definition.rule.sources();
     let named = [("key", key), ("position", position), ("after", predecessor), ("message_id", message_id)];
-    let told = named.iter().filter_map(|(name, source)| Some(format!("{name} from {}", source.as_ref()?)));
-    told.collect::<Vec<_>>().join(", ")
+    let described =
+        named.iter().filter_map(|(name, source)| Some(format!("{name} from {}", source.as_ref()?)));
+    described.collect::<Vec<_>>().join(", ")
 }
 
 async fn look(client: &Client, definition: &Definition) -> Result<Option<QueueView>, DaemonError> {

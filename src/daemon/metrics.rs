@@ -126,7 +126,7 @@ fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
             ("early", counts.early),
             ("retry", counts.failed),
             ("exhausted", counts.exhausted),
-            ("by_consumer", counts.asked),
+            ("by_consumer", counts.by_consumer),
             ("scheduled", counts.scheduled),
             ("dead_lettered", counts.dead_lettered),
         ];

@@ -135,8 +135,8 @@ impl Look<'_> {
             Status::Failed { due } => {
                 MessageStatus::Deferred { why: Deferral::Failed, until: self.shown(*due) }
             }
-            Status::Asked { due, .. } => {
-                MessageStatus::Deferred { why: Deferral::Asked, until: self.shown(*due) }
+            Status::ByConsumer { due, .. } => {
+                MessageStatus::Deferred { why: Deferral::ByConsumer, until: self.shown(*due) }
             }
             Status::Locked { .. } => MessageStatus::Locked {
                 until: self.locks.of(&key).map(|(_, lock)| shown(lock.until, self.now)).unwrap_or_default(),

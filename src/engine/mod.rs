@@ -3,27 +3,11 @@
 mod admission;
 #[cfg(feature = "store-alone")]
 pub(crate) mod alone;
-#[cfg(test)]
-mod bare;
-#[cfg(test)]
-mod bounded;
-#[cfg(test)]
-mod bounds;
-#[cfg(test)]
-mod chained;
 mod client;
 mod clocks;
 mod commits;
-#[cfg(test)]
-mod crash;
-#[cfg(test)]
-mod flushing;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-#[cfg(test)]
-mod golden;
-#[cfg(test)]
-mod handoff;
 mod history;
 mod inbox;
 mod messages;
@@ -32,9 +16,9 @@ mod open;
 mod page;
 mod query;
 mod rules;
-#[cfg(test)]
-mod simulation;
 mod store;
+#[cfg(test)]
+mod tests;
 mod threads;
 mod timers;
 mod turn;

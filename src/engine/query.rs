@@ -319,7 +319,7 @@ impl Look<'_> {
                 let reason = head.attempts.last().map(|attempt| attempt.reason.clone()).unwrap_or_default();
                 WorkflowStatus::Blocked { sequence_number: sequence, until: self.shown(due), reason }
             }
-            Status::Asked { due, .. } => WorkflowStatus::Blocked {
+            Status::ByConsumer { due, .. } => WorkflowStatus::Blocked {
                 sequence_number: sequence,
                 until: self.shown(due),
                 reason: "set aside".to_owned(),

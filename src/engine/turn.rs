@@ -30,16 +30,16 @@ use crate::id::QueueName;
 use crate::limits;
 
 /// A command, with whoever waits for its answer.
-pub(crate) struct Asked {
+pub(crate) struct QueuedCommand {
     pub(crate) command: Command,
     pub(crate) slot: Option<ReplySlot>,
     pub(crate) wait: Option<Duration>,
 }
 
-impl Asked {
+impl QueuedCommand {
     /// A command whose answer nobody waits for.
-    pub(crate) fn unattended(command: Command) -> Asked {
-        Asked { command, slot: None, wait: None }
+    pub(crate) fn unattended(command: Command) -> QueuedCommand {
+        QueuedCommand { command, slot: None, wait: None }
     }
 }
 
@@ -162,7 +162,7 @@ impl<'a> TurnRules<'a> {
     }
 
     /// Applies what was asked, and serves the receivers that wait for what it brought.
-    pub(crate) fn apply_asked(&mut self, asked: Vec<Asked>) -> Result<(), Fault> {
+    pub(crate) fn apply_all(&mut self, asked: Vec<QueuedCommand>) -> Result<(), Fault> {
         self.woken.append(&mut self.wakeups.later);
         self.woken.append(&mut self.wakeups.take_paced(self.now.engine));
         for asked in asked {
@@ -174,8 +174,8 @@ impl<'a> TurnRules<'a> {
         Ok(())
     }
 
-    fn apply_one(&mut self, asked: Asked) -> Result<(), Fault> {
-        let Asked { command, slot, wait } = asked;
+    fn apply_one(&mut self, asked: QueuedCommand) -> Result<(), Fault> {
+        let QueuedCommand { command, slot, wait } = asked;
         if slot.as_ref().is_some_and(ReplySlot::is_closed) && WaitsFor::of(&command).is_some() {
             return Ok(());
         }

@@ -217,7 +217,7 @@ pub enum Deferral {
     /// It waits for its retry.
     Failed,
     /// The consumer set it aside.
-    Asked,
+    ByConsumer,
 }
 
 /// A dead letter in a listing.

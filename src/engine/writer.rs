@@ -29,7 +29,7 @@ use crate::engine::store::Job;
 use crate::engine::store::Store;
 use crate::engine::timers;
 use crate::engine::turn::Applied;
-use crate::engine::turn::Asked;
+use crate::engine::turn::QueuedCommand;
 use crate::engine::turn::TurnRules;
 use crate::engine::wakeups::Waiter;
 use crate::engine::wakeups::Wakeups;
@@ -61,7 +61,7 @@ pub(crate) struct Writer {
 /// What one gathering brought.
 #[derive(Default)]
 struct Gathered {
-    asked: Vec<Asked>,
+    asked: Vec<QueuedCommand>,
     queries: Vec<(Query, LookSlot)>,
     backups: Vec<(PathBuf, BackupSlot)>,
     closing: Vec<oneshot::Sender<()>>,
@@ -73,7 +73,7 @@ impl Writer {
     /// Gives back what was handed out when the file was last closed, before anything else happens.
     pub(crate) fn recover(&mut self) -> Result<(), Fault> {
         loop {
-            let some = (0..limits::SWEEP_MAX).map(|_| Asked::unattended(Command::Recover));
+            let some = (0..limits::SWEEP_MAX).map(|_| QueuedCommand::unattended(Command::Recover));
             let mut release = Release::default();
             let job = self.turn(some.collect(), &mut release)?;
             self.commits.hand_over(job, release, false)?;
@@ -113,7 +113,7 @@ impl Writer {
     /// Serves what has come, and hands its commit over.
     pub(crate) fn serve(
         &mut self,
-        asked: Vec<Asked>,
+        asked: Vec<QueuedCommand>,
         queries: Vec<(Query, LookSlot)>,
         backups: Vec<(PathBuf, BackupSlot)>,
     ) -> Result<(), Fault> {
@@ -139,7 +139,7 @@ impl Writer {
     }
 
     /// One turn: due reminders and locks first, then requests. What it leads to waits for its commit.
-    fn turn(&mut self, asked: Vec<Asked>, release: &mut Release) -> Result<Option<Job>, Fault> {
+    fn turn(&mut self, asked: Vec<QueuedCommand>, release: &mut Release) -> Result<Option<Job>, Fault> {
         self.store.mark_committed(self.commits.committed());
         let (now, stamp, elapsed) = (self.clocks.now(), self.clocks.stamp(), self.clock.elapsed());
         let (rules, wakeups) = (&mut self.rules, &mut self.wakeups);
@@ -147,7 +147,7 @@ impl Writer {
         let (applied, mut job) = self.store.prepare(|turn| {
             let mut work = TurnRules::new(now, elapsed, rules, wakeups, turn, room.as_ref());
             work.apply_due()?;
-            work.apply_asked(asked)?;
+            work.apply_all(asked)?;
             let applied = work.finish()?;
             turn.stamp(stamp);
             Ok(applied)
@@ -285,11 +285,11 @@ impl Gathered {
     fn add(&mut self, request: Request) {
         match request {
             Request::Command { command, slot, wait } => {
-                self.asked.push(Asked { command, slot: Some(slot), wait });
+                self.asked.push(QueuedCommand { command, slot: Some(slot), wait });
             }
             Request::Query { query, slot } => self.queries.push((query, slot)),
             Request::Backup { target, slot } => self.backups.push((target, slot)),
-            Request::GiveBack(command) => self.asked.push(Asked::unattended(command)),
+            Request::GiveBack(command) => self.asked.push(QueuedCommand::unattended(command)),
             Request::Sleep { until, slot } => self.sleepers.push((until, slot)),
             Request::Withdraw(token) => self.withdrawn.push(token),
             Request::Wake => {}

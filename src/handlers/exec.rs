@@ -17,7 +17,7 @@ use crate::api::WireDuration;
 use crate::engine::Output;
 use crate::handlers::answer;
 use crate::handlers::group::Group;
-use crate::handlers::group::told;
+use crate::handlers::group::describe;
 use crate::handlers::output;
 use crate::handlers::program::NotStarted;
 use crate::handlers::program::Program;
@@ -185,7 +185,7 @@ impl Exec {
     /// How it failed, and the last it said.
     fn failure(&self, ran: &mut Ran) -> Failure {
         let what = match ran.end {
-            End::Exited => told(&ran.status),
+            End::Exited => describe(&ran.status),
             End::LockLost => "its lock was lost".to_owned(),
             End::GivenUp if ran.was_killed() => GIVEN_UP_AND_KILLED.to_owned(),
             End::GivenUp => GIVEN_UP.to_owned(),

@@ -171,8 +171,8 @@ fn receipt(reply: &Reply) -> Result<Outcome, Failure> {
     let code = reply.status.as_u16();
     match serde_json::from_slice::<AnswerLine>(line) {
         Ok(AnswerLine { error: Some(error), .. }) => {
-            let told = error.detail.or(error.title).unwrap_or_default();
-            Err(Failure::new(format!("HTTP {code}: {}", legible(told.as_bytes()))))
+            let described = error.detail.or(error.title).unwrap_or_default();
+            Err(Failure::new(format!("HTTP {code}: {}", legible(described.as_bytes()))))
         }
         Ok(AnswerLine { status: Some(_), .. } | AnswerLine { sequence_number: Some(_), .. }) => {
             Ok(Outcome::Complete)

@@ -114,7 +114,7 @@ pub(crate) fn signal(group: Pid, signal: Signal) {
 }
 
 /// How a child exited, in words.
-pub(crate) fn told(status: &io::Result<ExitStatus>) -> String {
+pub(crate) fn describe(status: &io::Result<ExitStatus>) -> String {
     match status {
         Ok(status) => match (status.code(), status.signal()) {
             (Some(code), _) => format!("exit code {code}"),

@@ -89,7 +89,7 @@ impl Webhook {
         match reply.status {
             status if status.is_success() => self.read_answer(reply),
             StatusCode::GONE => Ok(Outcome::DeadLetter {
-                reason: reply.told(),
+                reason: reply.describe(),
                 description: "the receiver is gone".to_owned(),
             }),
             _ => Err(reply.failure(self.site.clock.now())),

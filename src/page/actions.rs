@@ -91,12 +91,12 @@ async fn perform(visitor: &Visitor, plan: &Plan, reason: Option<&str>) -> Result
         },
         Act::Redrive | Act::Edit => {
             let request = review::redrive(plan, reason, false);
-            let outcome: RedriveResponse = api.post(&review::letter_route(plan), &request).await?;
+            let outcome: RedriveResponse = api.post(&review::dead_letter_route(plan), &request).await?;
             Ok(Done::of(review::redriven(&outcome)))
         }
         Act::RedriveMany => {
             let request = review::redrive_many(plan, reason, false);
-            let outcome: RedriveManyResponse = api.post(&review::letters_route(plan), &request).await?;
+            let outcome: RedriveManyResponse = api.post(&review::dead_letters_route(plan), &request).await?;
             let name = |number: u64| format!("message {number}");
             let refused =
                 outcome.refused.into_iter().map(|row| (name(row.sequence_number), row.error.detail));

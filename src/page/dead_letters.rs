@@ -72,7 +72,7 @@ fn of_queue(visitor: &Visitor, queue: &str, all: u64, groups: &DeadLetterGroupsV
 
 fn show_group(visitor: &Visitor, queue: &str, group: &DeadLetterGroupView, may: bool) -> Markup {
     let place = Route::new("dead-letters").query("queue", Some(queue)).query("reason", Some(&group.reason));
-    let plan = Plan::new(Act::RedriveMany).with("queue", queue).with("letter_reason", &group.reason);
+    let plan = Plan::new(Act::RedriveMany).with("queue", queue).with("dead_letter_reason", &group.reason);
     html! {
         li.row.bad {
             div.main {
@@ -80,7 +80,7 @@ fn show_group(visitor: &Visitor, queue: &str, group: &DeadLetterGroupView, may: 
                 @if !group.error.is_empty() { p.error title=(visible(&group.error, true)) { (brief(&group.error, 200)) } }
             }
             dl.facts {
-                div { dt { "Letters" } dd { (group.letters) } }
+                div { dt { "Dead letters" } dd { (group.dead_letters) } }
                 div { dt { "First" } dd { (visitor.present.show(group.first_at)) } }
                 div { dt { "Last" } dd { (visitor.present.show(group.last_at)) } }
                 div { dt { "Such as" } dd { (labels::message_link(queue, group.sample)) } }
@@ -96,7 +96,7 @@ async fn letters(visitor: &Visitor, queue: &str, reason: &str, after: Option<&st
     let may = visitor.may_manage(queue).await;
     let here = Route::new("dead-letters").query("queue", Some(queue)).query("reason", Some(reason));
     let next = page.after.as_ref().map(|after| here.clone().query("after", Some(after)).as_str().to_owned());
-    let plan = Plan::new(Act::RedriveMany).with("queue", queue).with("letter_reason", reason);
+    let plan = Plan::new(Act::RedriveMany).with("queue", queue).with("dead_letter_reason", reason);
     let content = html! {
         nav.crumbs aria-label="Where this is" { a href="dead-letters" { "Dead letters" }
             a href=(Route::new("dead-letters").query("queue", Some(queue)).as_str()) { (visible(queue, false)) } }

@@ -85,7 +85,7 @@ pub(crate) fn trouble(visitor: &Visitor, problem: &Problem) -> Response {
         body {
             a.skip href="#main" { "Skip to the content" }
             (bar(visitor, None))
-            main #main tabindex="-1" { (told(problem)) p { a.button href="./" { "Back to what is blocked" } } }
+            main #main tabindex="-1" { (describe(problem)) p { a.button href="./" { "Back to what is blocked" } } }
             (foot(visitor))
         }
     };
@@ -96,7 +96,7 @@ pub(crate) fn trouble(visitor: &Visitor, problem: &Problem) -> Response {
 pub(crate) fn trouble_outside(problem: &Problem) -> Response {
     let html = html! {
         (head(&problem.title, 0))
-        body { main.alone #main { h1.brand { "seriatim" } (told(problem)) } }
+        body { main.alone #main { h1.brand { "seriatim" } (describe(problem)) } }
     };
     response::page(status_of(problem), html.into_string())
 }
@@ -105,7 +105,7 @@ fn status_of(problem: &Problem) -> StatusCode {
     StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-fn told(problem: &Problem) -> Markup {
+fn describe(problem: &Problem) -> Markup {
     html! {
         div.notice.bad role="alert" {
             h1 { (problem.title) }

@@ -154,7 +154,7 @@ const FIELDS: [&str; 15] = [
     "pick",
     "cause",
     "text",
-    "letter_reason",
+    "dead_letter_reason",
     "all",
     "from",
     "to",

@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn short_spans_are_told_more_exactly() {
-        let told = |millis| lasted(Duration::from_millis(millis));
-        assert_eq!([told(7), told(1_250), told(61_000)], ["7 ms", "1.2 s", "1m 1s"]);
+        let described = |millis| lasted(Duration::from_millis(millis));
+        assert_eq!([described(7), described(1_250), described(61_000)], ["7 ms", "1.2 s", "1m 1s"]);
     }
 }

@@ -113,7 +113,7 @@ fn row(visitor: &Visitor, queue: &QueueEnvelope, rates: Option<&QueueRatesView>,
                 div { dt { "Waiting" } dd { (counts.ready + counts.scheduled) } }
                 div { dt { "At work" } dd { (counts.locked) } }
                 div.bad[blocked > 0] { dt { "Blocked" } dd { a href=(place("blocked")) { (blocked) } } }
-                div { dt { "Deferred" } dd { (counts.early + counts.failed + counts.asked + counts.exhausted) } }
+                div { dt { "Deferred" } dd { (counts.early + counts.failed + counts.by_consumer + counts.exhausted) } }
                 div.bad[counts.dead_lettered > 0] { dt { "Dead" } dd { a href=(place("dead-letters")) { (counts.dead_lettered) } } }
                 div { dt { "Completed" } dd { (counts.completed) } }
             }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_number_of_bytes_is_told_in_its_unit() {
-        let told = [5, 1_536, 12 << 20, 3 << 30].map(size);
-        assert_eq!(told, ["5 B", "1.5 KiB", "12 MiB", "3.0 GiB"]);
+        let described = [5, 1_536, 12 << 20, 3 << 30].map(size);
+        assert_eq!(described, ["5 B", "1.5 KiB", "12 MiB", "3.0 GiB"]);
     }
 }

@@ -233,13 +233,14 @@ pub(crate) fn redrive(plan: &Plan, reason: Option<&str>, dry_run: bool) -> Value
     request
 }
 
-pub(crate) fn letter_route(plan: &Plan) -> Route {
+pub(crate) fn dead_letter_route(plan: &Plan) -> Route {
     let number = plan.number("number").unwrap_or_default();
     Route::queue(plan.queue()).word("dead_letters").data(number).word("redrive")
 }
 
 async fn of_letter(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
-    let outcome: RedriveResponse = visitor.api.post(&letter_route(plan), &redrive(plan, None, true)).await?;
+    let outcome: RedriveResponse =
+        visitor.api.post(&dead_letter_route(plan), &redrive(plan, None, true)).await?;
     let preview = Preview::of(redriven(&outcome));
     if plan.act != Act::Edit {
         return Ok(preview);
@@ -264,7 +265,7 @@ pub(crate) fn redrive_many(plan: &Plan, reason: Option<&str>, dry_run: bool) -> 
     let limit = if dry_run { limits::PAGE_MAX } else { limits::SCREEN_SLICE };
     let mut request = json!({ "dry_run": dry_run, "limit": limit });
     let given = [
-        ("letter_reason", plan.one("letter_reason")),
+        ("dead_letter_reason", plan.one("dead_letter_reason")),
         ("workflow_id", plan.one("id")),
         ("reason", reason),
         ("after", plan.one("after").filter(|_| !dry_run)),
@@ -274,19 +275,19 @@ pub(crate) fn redrive_many(plan: &Plan, reason: Option<&str>, dry_run: bool) -> 
             request[name] = value.into();
         }
     }
-    if plan.one("letter_reason").is_none() && plan.one("id").is_none() {
+    if plan.one("dead_letter_reason").is_none() && plan.one("id").is_none() {
         request["all"] = true.into();
     }
     request
 }
 
-pub(crate) fn letters_route(plan: &Plan) -> Route {
+pub(crate) fn dead_letters_route(plan: &Plan) -> Route {
     Route::queue(plan.queue()).word("dead_letters").word("redrive")
 }
 
 async fn of_letters(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
     let request = redrive_many(plan, None, true);
-    let outcome: RedriveManyResponse = visitor.api.post(&letters_route(plan), &request).await?;
+    let outcome: RedriveManyResponse = visitor.api.post(&dead_letters_route(plan), &request).await?;
     let more = if outcome.after.is_some() { " at least" } else { "" };
     let (in_place, as_new) = (outcome.in_place, outcome.as_new);
     let mut effects = Vec::new();

@@ -137,7 +137,7 @@ fn cell(message: &MessageEnvelope, is_head: bool, is_held: bool, present: Presen
             more = Some("no retry left".to_owned());
         }
         (MessageWord::Locked, Some(until)) => more = Some(format!("lock until {}", present.clock(until))),
-        (MessageWord::Asked | MessageWord::Scheduled, Some(until)) => {
+        (MessageWord::ByConsumer | MessageWord::Scheduled, Some(until)) => {
             more = Some(format!("until {}", present.clock(until)));
         }
         _ => {}
@@ -208,12 +208,12 @@ mod tests {
             message(20, "early", Value::Null),
         ];
         let cells = cells(&workflow(16, 4), &line, &[], present);
-        let told: Vec<String> = cells
+        let described: Vec<String> = cells
             .iter()
             .map(|cell| format!("{} {} {}", cell.place, cell.what, cell.more.as_deref().unwrap_or_default()))
             .collect();
         assert_eq!(
-            told,
+            described,
             [
                 "\u{2026}15 done ",
                 "16 failed 3\u{d7} again 03:12:00 UTC",

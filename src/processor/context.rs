@@ -10,7 +10,7 @@ use crate::engine::Queue;
 use crate::engine::Received;
 use crate::error::Misuse;
 use crate::error::QueueError;
-use crate::processor::invocation::told;
+use crate::processor::invocation::signalled;
 use crate::processor::signal::Signal;
 use crate::token::LockToken;
 
@@ -89,7 +89,7 @@ impl Context {
     pub async fn cancelled(&self) {
         tokio::select! {
             () = self.lock.raised() => {}
-            () = told(&self.given_up) => {}
+            () = signalled(&self.given_up) => {}
         }
     }
 

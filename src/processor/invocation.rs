@@ -42,7 +42,7 @@ pub(crate) async fn invoke<T>(
     handling: impl Future<Output = Result<T, Failure>>,
 ) -> Result<Option<Result<T, Failure>>, Unavailable> {
     let outlasted = async {
-        told(give_up).await;
+        signalled(give_up).await;
         tracing::warn!("telling a handler that still runs to end: the drain time is over");
         client.sleep(limits::GIVE_UP_GRACE).await
     };
@@ -60,7 +60,7 @@ pub(crate) async fn invoke<T>(
 }
 
 /// Waits until a flag is raised; a flag that nobody can raise any more never is.
-pub(crate) async fn told(flag: &watch::Receiver<bool>) {
+pub(crate) async fn signalled(flag: &watch::Receiver<bool>) {
     let mut flag = flag.clone();
     if flag.wait_for(|raised| *raised).await.is_err() {
         std::future::pending::<()>().await;

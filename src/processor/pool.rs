@@ -13,7 +13,7 @@ use crate::engine::Client;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
 use crate::limits;
-use crate::processor::invocation::told;
+use crate::processor::invocation::signalled;
 use crate::processor::line::Line;
 use crate::processor::line::Place;
 use crate::processor::line::Ready;
@@ -114,7 +114,7 @@ impl Running {
 
 /// Waits until it is time to stop; a side that is gone is no reason to.
 pub(crate) async fn told_to_stop(stopping: watch::Receiver<bool>) {
-    told(&stopping).await;
+    signalled(&stopping).await;
 }
 
 /// Runs until it is told to stop, then drains.

@@ -63,7 +63,7 @@ struct Stage {
     clock: ManualClock,
     queue: Queue,
     running: Running,
-    told: mpsc::UnboundedReceiver<Told>,
+    signalled: mpsc::UnboundedReceiver<Told>,
     /// Messages that were handled alone.
     alone: Arc<Semaphore>,
 }
@@ -76,7 +76,7 @@ impl Stage {
         for workflow in workflows {
             queue.send(Message::new("1").workflow(*workflow)).await.unwrap();
         }
-        let (tell, told) = mpsc::unbounded_channel();
+        let (tell, signalled) = mpsc::unbounded_channel();
         let alone = Arc::new(Semaphore::new(0));
         let handled = alone.clone();
         let handler = move |_: Context, _: Raw| {
@@ -88,12 +88,12 @@ impl Stage {
         };
         let processor = Processor::new(queue.clone()).drain(Duration::from_secs(5));
         let running = processor.taker(Arc::new(Ears(tell))).start(handler);
-        Stage { _engine: engine, clock, queue, running, told, alone }
+        Stage { _engine: engine, clock, queue, running, signalled, alone }
     }
 
     /// The next assignments.
     async fn taken(&mut self) -> Vec<Assignment> {
-        match self.told.recv().await {
+        match self.signalled.recv().await {
             Some(Told::Take(assignments)) => assignments,
             _ => panic!("something else than messages to take"),
         }
@@ -102,8 +102,8 @@ impl Stage {
     /// Moves the clock until the taker is told something.
     async fn told_later(&mut self) -> Told {
         loop {
-            if let Ok(told) = self.told.try_recv() {
-                return told;
+            if let Ok(signalled) = self.signalled.try_recv() {
+                return signalled;
             }
             // The renewal gets its turns before the clock goes on.
             for _ in 0..50 {
@@ -195,13 +195,13 @@ async fn a_processor_that_is_stopped_waits_for_what_is_taken() {
 async fn what_outlasts_the_drain_is_given_up() {
     let mut stage = Stage::new(&["w"]).await;
     let taken = stage.taken().await;
-    let (queue, clock, mut told) = (stage.queue, stage.clock, stage.told);
+    let (queue, clock, mut signalled) = (stage.queue, stage.clock, stage.signalled);
     let stopped = tokio::spawn(stage.running.stop());
-    while told.is_empty() {
+    while signalled.is_empty() {
         clock.advance(Duration::from_secs(1));
         queue.view().await.unwrap();
     }
-    assert!(matches!(told.recv().await, Some(Told::GiveUpAll)));
+    assert!(matches!(signalled.recv().await, Some(Told::GiveUpAll)));
     drop(taken);
     stopped.await.unwrap().unwrap();
     let again = queue.receive(Duration::ZERO).await.unwrap();
@@ -213,13 +213,13 @@ async fn what_is_taken_is_given_up_when_its_processor_is_dropped() {
     let (engine, _clock) = crate::testing::engine().await.unwrap();
     let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
     queue.send(Message::new("1").workflow("w")).await.unwrap();
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tell, mut signalled) = mpsc::unbounded_channel();
     let processor = Processor::new(queue).taker(Arc::new(Ears(tell)));
     let handler = |_: Context, _: Raw| async { Ok::<_, Failure>(Outcome::Complete) };
     let taken = tokio::select! {
         ended = processor.run_until(handler, std::future::pending()) => panic!("{ended:?}"),
-        taken = told.recv() => taken,
+        taken = signalled.recv() => taken,
     };
     assert!(matches!(taken, Some(Told::Take(_))));
-    assert!(matches!(told.recv().await, Some(Told::GiveUpAll)));
+    assert!(matches!(signalled.recv().await, Some(Told::GiveUpAll)));
 }

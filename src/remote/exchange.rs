@@ -158,7 +158,7 @@ impl<'r> Call<'r> {
         let request = request.map_err(|error| Misuse::new("request", error.to_string()))?;
         let unreachable = |detail| RemoteError::Unreachable { url: remote.url().to_owned(), detail };
         let sent = remote.client().request(request).await;
-        let response = sent.map_err(|error| unreachable(told(&error)))?;
+        let response = sent.map_err(|error| unreachable(describe(&error)))?;
         match response.status() {
             status if status.is_success() => Ok(response),
             status => Err(refusal(&asked, status, response).await),
@@ -198,7 +198,7 @@ pub(crate) fn malformed(asked: &str, detail: impl ToString) -> RemoteError {
 }
 
 /// Why nobody was reached; when nothing listens there, also how to change that.
-fn told(error: &(dyn Error + 'static)) -> String {
+fn describe(error: &(dyn Error + 'static)) -> String {
     let refused = innermost(error).downcast_ref::<io::Error>();
     match refused.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
         true => format!("{}; `seriatim run` starts it", root_cause(error)),

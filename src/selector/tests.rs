@@ -137,8 +137,8 @@ fn what_is_no_selector_is_refused_with_its_place() {
         ("and", 1),
     ] {
         if place > 0 {
-            let told = mistake(text);
-            assert!(told.ends_with(&format!("at character {place}")), "{text}: {told}");
+            let described = mistake(text);
+            assert!(described.ends_with(&format!("at character {place}")), "{text}: {described}");
         }
     }
 }

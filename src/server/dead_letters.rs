@@ -162,14 +162,14 @@ pub(crate) async fn redrive_many(
     extract: PathParams,
     JsonBody(request): JsonBody<RedriveManyRequest>,
 ) -> Answer {
-    if request.all == (request.letter_reason.is_some() || request.workflow_id.is_some()) {
+    if request.all == (request.dead_letter_reason.is_some() || request.workflow_id.is_some()) {
         return Err(Refused::misuse("all", "has to be said, or which are meant, not both"));
     }
     let dry_run = request.dry_run;
     let client = acting_as(&shared.client, &principal, request.reason.as_deref())?;
     let client = if dry_run { client.dry_run() } else { client };
     let queue = client.queue(extract.text("queue")?)?;
-    let pile = DeadLetterSelection::new(request.letter_reason, request.workflow_id, request.after)?;
+    let pile = DeadLetterSelection::new(request.dead_letter_reason, request.workflow_id, request.after)?;
     let mut pile = pile.without_originals();
     let (letters, is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
     let mut answer = RedriveManyResponse { matched: letters.len() as u64, dry_run, ..Default::default() };

@@ -66,7 +66,7 @@ impl Listener {
                 () = self.shared.stopping.cancelled() => return None,
             };
             match heard {
-                Ok(Some(Ok(event))) if self.is_wanted(&event) => return Some(told(&event)),
+                Ok(Some(Ok(event))) if self.is_wanted(&event) => return Some(describe(&event)),
                 Ok(Some(Ok(_))) => {}
                 Ok(Some(Err(Missed(missed)))) => return Some(line("missed", &MissedEvents { missed })),
                 Ok(None) => return None,
@@ -81,7 +81,7 @@ impl Listener {
     }
 }
 
-fn told(event: &Event) -> Bytes {
+fn describe(event: &Event) -> Bytes {
     let view = EventView::show(event);
     line(&view.event, &view)
 }

@@ -133,10 +133,10 @@ pub(crate) fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, Refused> 
 }
 
 /// Names the field that is unknown or missing, when the sentence says which.
-fn misuse_of(told: &str) -> Problem {
-    let problem = Problem::new("misuse", plain_text(told));
+fn misuse_of(described: &str) -> Problem {
+    let problem = Problem::new("misuse", plain_text(described));
     let extract = ["unknown field `", "missing field `"].into_iter().find_map(|beginning| {
-        let (_, rest) = told.split_once(beginning)?;
+        let (_, rest) = described.split_once(beginning)?;
         Some(rest.split('`').next()?.to_owned())
     });
     match extract {

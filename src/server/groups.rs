@@ -50,19 +50,19 @@ impl Groups {
         let group = self.known.entry(key).or_insert_with(|| DeadLetterGroupView {
             reason,
             error: letter.letter.description.clone(),
-            letters: 0,
+            dead_letters: 0,
             first_at: at,
             last_at: at,
             sample: letter.sequence_number.get(),
         });
-        group.letters += 1;
+        group.dead_letters += 1;
         group.first_at = group.first_at.min(at);
         group.last_at = group.last_at.max(at);
     }
 
     fn show(self) -> DeadLetterGroupsView {
         let mut groups: Vec<DeadLetterGroupView> = self.known.into_values().collect();
-        groups.sort_by_key(|group| std::cmp::Reverse(group.letters));
+        groups.sort_by_key(|group| std::cmp::Reverse(group.dead_letters));
         DeadLetterGroupsView { groups, is_cut: self.is_cut }
     }
 }

@@ -97,7 +97,7 @@ fn delivery(extract: &PathParams) -> Result<DeliveryId, Refused> {
     Ok(extract.text("delivery")?.parse()?)
 }
 
-fn told(receipts: Vec<Receipt>) -> Answer {
+fn describe(receipts: Vec<Receipt>) -> Answer {
     match receipts.is_empty() {
         true => no_content(),
         false => json(&CompleteResponse { receipts: receipts.into_iter().map(ReceiptView::show).collect() }),
@@ -111,7 +111,7 @@ pub(crate) async fn complete(
     JsonBody(request): JsonBody<CompleteRequest>,
 ) -> Answer {
     let (queue, id) = (extract.queue()?, delivery(&extract)?);
-    told(queue.kept().complete(id, request.read(&shared, &principal)?).await?)
+    describe(queue.kept().complete(id, request.read(&shared, &principal)?).await?)
 }
 
 pub(crate) async fn abandon(
@@ -195,7 +195,7 @@ pub(crate) async fn settle_run(
         Some(NextEnding::Defer(defer)) => Some(defer.read(&shared, queue.name())),
         Some(NextEnding::DeadLetter(dead_letter)) => Some(dead_letter.read()?),
     };
-    told(queue.kept().settle_run(token, completed, completion, next).await?)
+    describe(queue.kept().settle_run(token, completed, completion, next).await?)
 }
 
 pub(crate) async fn renew_run(extract: PathParams) -> Answer {

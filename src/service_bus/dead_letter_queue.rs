@@ -105,7 +105,7 @@ impl DeadLetterQueues {
             }
             // Never while letters are being taken: they would be lost until their locks run out.
             tokio::select! {
-                () = next_letter(&mut events, queue.name()) => {}
+                () = next_dead_letter(&mut events, queue.name()) => {}
                 () = returned => {}
                 () = self.until_freed(queue.name()) => {}
                 () = hurry.cancelled() => {}
@@ -350,7 +350,7 @@ async fn after(wait: Duration) {
 }
 
 /// Waits for a dead letter of a queue; also returns when some were missed.
-async fn next_letter(events: &mut Events, queue: &QueueName) {
+async fn next_dead_letter(events: &mut Events, queue: &QueueName) {
     while let Some(Ok(event)) = events.next().await {
         if event.queue == *queue && matches!(event.kind, EventKind::DeadLettered { .. }) {
             return;

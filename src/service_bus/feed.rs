@@ -362,7 +362,7 @@ async fn fetch(
     }
     if entity.is_dead_letters {
         let letters = shared.dead_letter_queues.receive(queue, entity.options.lock, max, wait, hurry).await?;
-        return Ok(shared.pack_letters(entity, letters, handing.deletes, handing.window));
+        return Ok(shared.pack_dead_letters(entity, letters, handing.deletes, handing.window));
     }
     let deliveries = match session {
         Some(session) => session.taken.receive_until(max, wait, hurry.cancelled()).await?,

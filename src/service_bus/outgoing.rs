@@ -91,7 +91,7 @@ impl<'a> Outgoing<'a> {
     /// A message that is looked at, or a dead letter that failed so often since it became one.
     pub(crate) fn seen(view: &'a MessageView, failures: u32) -> Outgoing<'a> {
         let (state, scheduled_at, letter) = match &view.status {
-            MessageStatus::Deferred { why: Deferral::Asked, .. } => (State::Deferred, None, None),
+            MessageStatus::Deferred { why: Deferral::ByConsumer, .. } => (State::Deferred, None, None),
             MessageStatus::Scheduled { until } => (State::Scheduled, Some(*until), None),
             MessageStatus::DeadLettered(letter) => (State::Active, None, Some(letter)),
             _ => (State::Active, None, None),

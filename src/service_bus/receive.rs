@@ -84,7 +84,7 @@ impl Shared {
     }
 
     /// Makes parcels of dead letters.
-    pub(crate) fn pack_letters(
+    pub(crate) fn pack_dead_letters(
         &self,
         entity: &Entity,
         letters: Vec<LockedDeadLetter>,

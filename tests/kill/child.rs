@@ -176,7 +176,7 @@ async fn look(load: &Load) {
 fn status(message: &MessageView) -> Status {
     match message.status {
         MessageStatus::DeadLettered(_) => Status::DeadLettered,
-        MessageStatus::Deferred { why: seriatim::Deferral::Asked, .. } => Status::Aside,
+        MessageStatus::Deferred { why: seriatim::Deferral::ByConsumer, .. } => Status::Aside,
         _ => Status::Waiting,
     }
 }

@@ -355,8 +355,8 @@ impl Drive {
             MessageStatus::Scheduled { until } => State::Scheduled(until.as_millis()),
             MessageStatus::Deferred { why: Deferral::Early, .. } => State::Early,
             MessageStatus::Deferred { why: Deferral::Failed, until } => State::Failed(millis(until)),
-            MessageStatus::Deferred { why: Deferral::Asked, until } => {
-                State::Asked { due: millis(until), aside: false }
+            MessageStatus::Deferred { why: Deferral::ByConsumer, until } => {
+                State::ByConsumer { due: millis(until), aside: false }
             }
             _ => State::Dead(""),
         }
@@ -367,7 +367,7 @@ impl Drive {
 fn plain(state: State) -> State {
     match state {
         State::Locked { until, .. } => plain_lock(until),
-        State::Asked { due, .. } => State::Asked { due, aside: false },
+        State::ByConsumer { due, .. } => State::ByConsumer { due, aside: false },
         State::Dead(_) => State::Dead(""),
         other => other,
     }

@@ -165,7 +165,7 @@ impl Reference {
         let of_message = |m: &Message| {
             let due = match m.state {
                 State::Scheduled(due) | State::Locked { until: due, .. } => Some(due),
-                State::Failed(due) | State::Asked { due, .. } => due,
+                State::Failed(due) | State::ByConsumer { due, .. } => due,
                 _ => None,
             };
             let expires = m.expires.filter(|expires| !m.is_dead() && *expires > self.now);
@@ -188,7 +188,7 @@ impl Reference {
         for seq in self.seqs() {
             let due = match self.message(seq).map(|m| &m.state) {
                 Some(State::Scheduled(due)) => Some(*due),
-                Some(State::Failed(due) | State::Asked { due, .. }) => *due,
+                Some(State::Failed(due) | State::ByConsumer { due, .. }) => *due,
                 _ => None,
             };
             if due.is_some_and(|due| due <= now) {
@@ -223,7 +223,7 @@ impl Reference {
     pub(crate) fn after(&mut self) {
         // What comes back aside after the instant it was set aside until is ready at once.
         for message in &mut self.messages {
-            if matches!(message.state, State::Asked { due: Some(due), .. } if due <= self.now) {
+            if matches!(message.state, State::ByConsumer { due: Some(due), .. } if due <= self.now) {
                 message.state = State::Ready;
             }
         }

@@ -37,7 +37,7 @@ pub(crate) enum State {
     Early,
     Scheduled(u64),
     Failed(Option<u64>),
-    Asked {
+    ByConsumer {
         due: Option<u64>,
         aside: bool,
     },
@@ -224,7 +224,7 @@ impl Reference {
     pub(crate) fn in_line(&self, message: &Message) -> bool {
         match message.state {
             State::Scheduled(_) => self.positional(message.key),
-            State::Asked { aside, .. } | State::Locked { aside, .. } => !aside,
+            State::ByConsumer { aside, .. } | State::Locked { aside, .. } => !aside,
             State::Dead(_) => false,
             _ => true,
         }
@@ -312,7 +312,7 @@ impl Reference {
         let message = &mut self.messages[index];
         message.count += 1;
         let (aside, back, asked) = match message.state {
-            State::Asked { due, aside } => (aside, due, true),
+            State::ByConsumer { due, aside } => (aside, due, true),
             _ => (false, None, false),
         };
         message.state = State::Locked { aside, until, back, asked };
@@ -320,7 +320,7 @@ impl Reference {
     }
 
     pub(crate) fn can_fetch(&self, seq: u64) -> bool {
-        let asked = |m: &&Message| matches!(m.state, State::Asked { .. });
+        let asked = |m: &&Message| matches!(m.state, State::ByConsumer { .. });
         self.message(seq).filter(asked).is_some_and(|m| !self.is_locked(m.key) && !self.is_held(m.key))
     }
 
@@ -376,7 +376,7 @@ impl Reference {
         let index = self.at(seq).expect("it is locked");
         let message = &mut self.messages[index];
         if let State::Locked { aside: true, back, .. } = message.state {
-            message.state = State::Asked { due: due.or(back), aside: true };
+            message.state = State::ByConsumer { due: due.or(back), aside: true };
             if message.count >= self.options.count_max {
                 self.kill(seq, "MaxDeliveryCountExceeded");
             }
@@ -412,7 +412,7 @@ impl Reference {
         } else {
             let message = &mut self.messages[index];
             message.state = match message.state {
-                State::Locked { asked: true, aside, back, .. } => State::Asked { due: back, aside },
+                State::Locked { asked: true, aside, back, .. } => State::ByConsumer { due: back, aside },
                 _ => State::Ready,
             };
         }
@@ -431,7 +431,7 @@ impl Reference {
             let message = &mut self.messages[index];
             let was_aside = matches!(message.state, State::Locked { aside: true, .. });
             let aside = was_aside || !self.options.hold_on_defer;
-            message.state = State::Asked { due, aside };
+            message.state = State::ByConsumer { due, aside };
             message.has_extra = message.count >= self.options.count_max;
             if self.options.keep_deferred {
                 message.expires = None;

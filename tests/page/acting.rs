@@ -92,7 +92,7 @@ async fn dead_letters_are_put_back_one_by_one_and_together_and_discarded() {
     assert!(refused.contains("Nothing can be done"), "{refused}");
     browser.act(&format!("{plan}&position=2"), None).await;
     assert_eq!(dead().await, 3);
-    let review = browser.screen("review?do=redrive_many&queue=orders&letter_reason=two").await;
+    let review = browser.screen("review?do=redrive_many&queue=orders&dead_letter_reason=two").await;
     assert!(review.contains("2 refusals"), "{review}");
     // While it is held, what is put back returns to its own place.
     fixture.create("held").await;

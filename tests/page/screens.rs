@@ -225,7 +225,7 @@ async fn dead_letters_of_one_kind_stand_together() {
     fixture.bury("orders", "w9", "invalid", "no such customer").await;
     let groups = fixture.api("GET", "/queues/orders/dead_letters/groups", "").await;
     let letters: Vec<_> =
-        groups["groups"].as_array().expect("groups").iter().map(|group| &group["letters"]).collect();
+        groups["groups"].as_array().expect("groups").iter().map(|group| &group["dead_letters"]).collect();
     assert_eq!(letters, [&json!(3), &json!(1)]);
     let html = fixture.browser().screen("dead-letters").await;
     assert!(html.contains("order 1 costs 10") && html.contains("no such customer"), "{html}");

@@ -238,7 +238,7 @@ async fn g8_every_accepted_message_is_accounted_for() {
     fixture.must().await.defer().await.unwrap();
     let held = fixture.must().await;
     let counts = fixture.counts().await;
-    let stored = (counts.locked, counts.asked, counts.early, counts.scheduled, counts.dead_lettered);
+    let stored = (counts.locked, counts.by_consumer, counts.early, counts.scheduled, counts.dead_lettered);
     assert_eq!(stored, (1, 1, 1, 1, 2), "{counts:?}");
     assert_eq!((counts.accepted, counts.completed, counts.cancelled), (8, 1, 1), "{counts:?}");
     assert_eq!(fixture.queue.purge().await.unwrap(), 5, "what is handed out stays");

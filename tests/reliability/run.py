@@ -23,17 +23,17 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 ENGINE = ["--profile", "proof", "--no-default-features", "--lib"]
 # name, arguments of cargo test, how much every run tries
 TESTS = [
-    ("simulation", [*ENGINE, "engine::simulation"], {
+    ("simulation", [*ENGINE, "engine::tests::simulation"], {
         "SERIATIM_SIMULATION_SEEDS": 50_000,
         "SERIATIM_SIMULATION_DISK_SEEDS": 500,
         "SERIATIM_SIMULATION_TWICE": 1_000,
     }),
-    ("crash", [*ENGINE, "engine::crash"], {
+    ("crash", [*ENGINE, "engine::tests::crash"], {
         "SERIATIM_CRASH_POINTS": 13_400,
         "SERIATIM_FAULT_RUNS": 5_000,
         "SERIATIM_BIT_FLIPS": 10_000,
     }),
-    ("handoff", [*ENGINE, "engine::handoff"], {"SERIATIM_SCHEDULES": 300_000}),
+    ("handoff", [*ENGINE, "engine::tests::handoff"], {"SERIATIM_SCHEDULES": 300_000}),
     ("kill", ["--test", "kill"], {"SERIATIM_KILLS": 300}),
     ("daemon", ["--test", "daemon", "survive_every_kill"], {"SERIATIM_DAEMON_KILLS": 60}),
     ("model", ["--test", "model"], {}),

@@ -159,7 +159,7 @@ pub(crate) const TABLE: &[Row] = &[
         because: "imports point down: the store is called by the rooms around the writer, it calls none of them",
     },
     Row {
-        room: &["src/engine/crash"],
+        room: &["src/engine/tests/crash"],
         outside: &[],
         binds: Binds::CodeAndTests,
         may_not_name: &["crate::engine::store"],

@@ -194,8 +194,9 @@ fn a_receiver_that_waits_for_the_settlement_gets_it() {
     let numbers: Vec<_> = (0..4).map(|_| pair.connection.send(link, message("x")).unwrap()).collect();
     pair.hears();
     pair.says(disposition(Role::Receiver, 0, 2, false, Outcome::Accepted));
-    let told: Vec<_> = numbers[..3].iter().map(|n| settled(link, *n, Outcome::Accepted, false)).collect();
-    assert_eq!(pair.events(), told);
+    let described: Vec<_> =
+        numbers[..3].iter().map(|n| settled(link, *n, Outcome::Accepted, false)).collect();
+    assert_eq!(pair.events(), described);
     pair.says(disposition(Role::Receiver, 0, 2, false, Outcome::Accepted));
     assert_eq!(pair.events(), [], "it is told once");
     let lost = Outcome::Rejected(Some(AmqpError::new("com.microsoft:message-lock-lost", "late")));
@@ -238,8 +239,8 @@ fn a_range_over_all_numbers_costs_only_what_is_unsettled() {
     assert_eq!(numbers.iter().map(|n| n.0).collect::<Vec<_>>(), [u32::MAX, 0, 1]);
     let (first, last) = (u32::MAX - 1_000_000_000, 1_000_000_000);
     pair.says(disposition(Role::Receiver, first, last, true, Outcome::Accepted));
-    let told: Vec<_> = numbers.iter().map(|n| settled(link, *n, Outcome::Accepted, true)).collect();
-    assert_eq!(pair.events(), told);
+    let described: Vec<_> = numbers.iter().map(|n| settled(link, *n, Outcome::Accepted, true)).collect();
+    assert_eq!(pair.events(), described);
     pair.says(disposition(Role::Receiver, 5, 4, true, Outcome::Accepted));
     assert!(matches!(&pair.events()[..], [Event::Detached { .. }, Event::Ended { error: Some(error), .. }]
         if error.condition == condition::INVALID_FIELD));

@@ -119,7 +119,7 @@ pub(crate) fn assert_bounds(connection: &mut Connection) {
     let unsettled: usize = connection
         .sessions
         .values()
-        .map(|session| session.incoming.len() + session.outgoing.len() + session.told.len())
+        .map(|session| session.incoming.len() + session.outgoing.len() + session.described.len())
         .sum();
     if !connection.sessions.is_empty() {
         assert_eq!((hub.links, hub.unsettled), (links, unsettled));

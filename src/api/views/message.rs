@@ -103,7 +103,7 @@ pub enum MessageWord {
     Exhausted,
     /// Deferred: its consumer set it aside.
     #[serde(rename = "by_consumer", alias = "asked")]
-    Asked,
+    ByConsumer,
     /// It is kept back until its instant.
     Scheduled,
     /// It was moved aside for good.
@@ -206,7 +206,7 @@ fn shown_status(status: &MessageStatus) -> (MessageWord, Option<WireTime>, Optio
                 Deferral::Early => MessageWord::Early,
                 Deferral::Failed if until.is_none() => MessageWord::Exhausted,
                 Deferral::Failed => MessageWord::Failed,
-                Deferral::Asked => MessageWord::Asked,
+                Deferral::ByConsumer => MessageWord::ByConsumer,
             };
             (word, until.map(WireTime), None)
         }
@@ -233,7 +233,8 @@ pub struct DeadLetterGroupView {
     /// The error of one of them.
     pub error: String,
     /// How many they are.
-    pub letters: u64,
+    #[serde(alias = "letters")]
+    pub dead_letters: u64,
     /// When the first was moved aside.
     pub first_at: WireTime,
     /// When the last was.

@@ -92,7 +92,7 @@ pub struct CountsView {
     pub exhausted: u64,
     /// Deferred: set aside by the consumer.
     #[serde(rename = "by_consumer", alias = "asked")]
-    pub asked: u64,
+    pub by_consumer: u64,
     /// Waiting for their instant.
     pub scheduled: u64,
     /// Dead letters.
@@ -119,7 +119,7 @@ impl CountsView {
             early: counts.early,
             failed: counts.failed,
             exhausted: counts.exhausted,
-            asked: counts.asked,
+            by_consumer: counts.by_consumer,
             scheduled: counts.scheduled,
             dead_lettered: counts.dead_lettered,
             completed: counts.completed,

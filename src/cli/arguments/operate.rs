@@ -100,7 +100,7 @@ impl HeldArguments {
 /// Every dead letter of a queue that matches.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Many at once")]
-pub(crate) struct LetterArguments {
+pub(crate) struct DeadLetterArguments {
     /// Every dead letter of the queue that matches the filters.
     #[arg(long)]
     pub(crate) all: bool,
@@ -109,7 +109,7 @@ pub(crate) struct LetterArguments {
     pub(crate) prefix: Option<String>,
     /// Only those that were moved aside for this reason.
     #[arg(long)]
-    pub(crate) letter_reason: Option<String>,
+    pub(crate) dead_letter_reason: Option<String>,
     /// Only those whose reason or description contains this text.
     #[arg(long, value_name = "TEXT")]
     pub(crate) error: Option<String>,
@@ -211,7 +211,7 @@ pub(crate) struct RedriveArguments {
     #[arg(long)]
     pub(crate) reason: Option<String>,
     #[command(flatten)]
-    pub(crate) many: LetterArguments,
+    pub(crate) many: DeadLetterArguments,
     #[command(flatten)]
     pub(crate) operator: OperatorArguments,
     #[command(flatten)]

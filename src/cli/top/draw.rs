@@ -149,7 +149,7 @@ fn queue_row(snapshot: &Snapshot, queue: &QueueEnvelope) -> Row<'static> {
         number(counts.ready + counts.scheduled, plain),
         number(counts.locked, plain),
         number(blocked, bad(blocked)),
-        number(counts.early + counts.failed + counts.asked + counts.exhausted, plain),
+        number(counts.early + counts.failed + counts.by_consumer + counts.exhausted, plain),
         number(counts.dead_lettered, bad(counts.dead_lettered)),
     ])
 }

@@ -74,7 +74,7 @@ impl Snapshot {
     }
 
     /// All of it as text.
-    pub(crate) fn told(&self, present: &Present) -> String {
+    pub(crate) fn describe(&self, present: &Present) -> String {
         let StatusView { version, state, .. } = &self.status;
         let mut parts = vec![format!("seriatim {version}, {state}\n{}", self.figures().join("; "))];
         if !self.queues.is_empty() {

@@ -20,7 +20,7 @@ pub(crate) async fn run(arguments: TopArguments) -> Result<bool, Failure> {
     let is_watched = io::stdin().is_terminal() && io::stdout().is_terminal();
     if arguments.daemon.json || !is_watched {
         out.json(&snapshot)?;
-        out.say(snapshot.told(&Present::here()))?;
+        out.say(snapshot.describe(&Present::here()))?;
         return Ok(true);
     }
     terminal::show(&remote, State::new(arguments.daemon.url, snapshot)).await?;

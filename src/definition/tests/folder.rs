@@ -8,10 +8,10 @@ use crate::definition::tests::readings::FULL;
 
 fn load(texts: &[(&str, &str)]) -> Result<Definitions, Vec<String>> {
     let texts = texts.iter().map(|(file, text)| (Path::new(*file), *text));
-    Definitions::from_texts(texts).map_err(told)
+    Definitions::from_texts(texts).map_err(mistakes_of)
 }
 
-fn told(error: LoadError) -> Vec<String> {
+fn mistakes_of(error: LoadError) -> Vec<String> {
     match error {
         LoadError::Mistakes(mistakes) => mistakes.iter().map(ToString::to_string).collect(),
         other => vec![other.to_string()],
@@ -50,9 +50,9 @@ fn a_file_that_is_no_text_or_too_large_is_told() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.toml"), [0xff, 0xfe]).unwrap();
     std::fs::write(folder.path().join("b.toml"), vec![b'#'; 300_000]).unwrap();
-    let told = told(Definitions::load(folder.path()).unwrap_err());
-    assert!(told[0].ends_with("a.toml: is not UTF-8 text"), "{told:?}");
-    assert!(told[1].ends_with("b.toml: has more than 262144 bytes"), "{told:?}");
+    let mistakes_of = mistakes_of(Definitions::load(folder.path()).unwrap_err());
+    assert!(mistakes_of[0].ends_with("a.toml: is not UTF-8 text"), "{mistakes_of:?}");
+    assert!(mistakes_of[1].ends_with("b.toml: has more than 262144 bytes"), "{mistakes_of:?}");
 }
 
 #[test]
@@ -62,17 +62,23 @@ fn programs_and_secrets_are_looked_for_beside_the_file() {
     std::fs::write(folder.path().join("a.toml"), text).unwrap();
     std::fs::write(folder.path().join("apply.sh"), "#!/bin/sh\n").unwrap();
     std::fs::write(folder.path().join("secret"), "").unwrap();
-    let told = told(Definitions::load(folder.path()).unwrap_err());
-    assert!(told[0].contains(":2:8: ") && told[0].contains("apply.sh may not be run; chmod +x "), "{told:?}");
-    assert!(told[1].contains(":5:15: ") && told[1].ends_with("secret is empty"), "{told:?}");
+    let mistakes_of = mistakes_of(Definitions::load(folder.path()).unwrap_err());
+    assert!(
+        mistakes_of[0].contains(":2:8: ") && mistakes_of[0].contains("apply.sh may not be run; chmod +x "),
+        "{mistakes_of:?}"
+    );
+    assert!(
+        mistakes_of[1].contains(":5:15: ") && mistakes_of[1].ends_with("secret is empty"),
+        "{mistakes_of:?}"
+    );
 }
 
 #[test]
 fn a_queue_has_one_definition() {
-    let told =
+    let mistakes_of =
         load(&[("a.toml", "name = \"x\"\n"), ("b.toml", "\nname = \"x\"\n"), ("x.toml", "")]).unwrap_err();
     assert_eq!(
-        told,
+        mistakes_of,
         [
             "b.toml:2:8: the queue `x` is defined already, in a.toml:1",
             "x.toml: the queue `x` is defined already, in a.toml:1"
@@ -82,10 +88,10 @@ fn a_queue_has_one_definition() {
 
 #[test]
 fn mistakes_of_all_files_are_told_together() {
-    let told =
+    let mistakes_of =
         load(&[("b.toml", "lokc = 1\n"), ("a.toml", &forward("b")), ("c.toml", &forward("d"))]).unwrap_err();
     assert_eq!(
-        told,
+        mistakes_of,
         [
             "b.toml:1:1: `lokc` is not known in a definition; known are after, delivery, duplicates, expiry, gap, handler, history, \
              idle, key, limits, message_id, name, notify, order, position, redact, retry, schedule",
@@ -96,10 +102,13 @@ fn mistakes_of_all_files_are_told_together() {
 
 #[test]
 fn a_forward_that_leads_nowhere_or_to_itself_is_told() {
-    let told = load(&[("orders.toml", ""), ("a.toml", &forward("order"))]).unwrap_err();
-    assert_eq!(told, ["a.toml:2:11: there is no definition of a queue `order`; did you mean `orders`?"]);
-    let told = load(&[("a.toml", &forward("a"))]).unwrap_err();
-    assert_eq!(told, ["a.toml:2:11: a message would be forwarded in a circle: from a to a"]);
+    let mistakes_of = load(&[("orders.toml", ""), ("a.toml", &forward("order"))]).unwrap_err();
+    assert_eq!(
+        mistakes_of,
+        ["a.toml:2:11: there is no definition of a queue `order`; did you mean `orders`?"]
+    );
+    let mistakes_of = load(&[("a.toml", &forward("a"))]).unwrap_err();
+    assert_eq!(mistakes_of, ["a.toml:2:11: a message would be forwarded in a circle: from a to a"]);
 }
 
 #[test]
@@ -126,24 +135,25 @@ fn forwards_may_meet_but_not_go_in_a_circle() {
 #[test]
 fn a_forward_keeps_a_position_where_there_is_one_and_one_is_wanted() {
     let by_position = "order = \"position\"\n";
-    let told = |from: &str, keeps: bool, to: &str| {
+    let mistakes_of = |from: &str, keeps: bool, to: &str| {
         let keeps = if keeps { "keep_position = true\n" } else { "" };
         let from = format!("{from}{}{keeps}", forward("b"));
-        load(&[("a.toml", &from), ("b.toml", to)]).map(|_| ()).map_err(|told| told.join("\n"))
+        load(&[("a.toml", &from), ("b.toml", to)]).map(|_| ()).map_err(|mistakes_of| mistakes_of.join("\n"))
     };
-    assert_eq!(told(by_position, true, by_position), Ok(()));
-    assert_eq!(told(by_position, false, "order = \"position\"\nposition = \"/nr\"\n"), Ok(()));
-    assert_eq!(told(by_position, false, ""), Ok(()));
-    let told = |from, keeps, to| told(from, keeps, to).unwrap_err();
+    assert_eq!(mistakes_of(by_position, true, by_position), Ok(()));
+    assert_eq!(mistakes_of(by_position, false, "order = \"position\"\nposition = \"/nr\"\n"), Ok(()));
+    assert_eq!(mistakes_of(by_position, false, ""), Ok(()));
+    let mistakes_of = |from, keeps, to| mistakes_of(from, keeps, to).unwrap_err();
     assert!(
-        told(by_position, true, "").starts_with("a.toml:3:11: the queue `b` is not ordered by position; ")
+        mistakes_of(by_position, true, "")
+            .starts_with("a.toml:3:11: the queue `b` is not ordered by position; ")
     );
     assert!(
-        told("", true, by_position)
+        mistakes_of("", true, by_position)
             .starts_with("a.toml:2:11: a message of this queue has no position to keep; ")
     );
     assert!(
-        told("", false, by_position)
+        mistakes_of("", false, by_position)
             .starts_with("a.toml:2:11: the queue `b` takes only messages with a position; ")
     );
 }

@@ -44,10 +44,10 @@ fn all_mistakes_of_a_file_are_told_at_once() {
 
 #[test]
 fn a_definition_cannot_take_the_queue_of_the_schedules() {
-    let told = "the daemon keeps its schedules in the queue `seriatim.schedules`";
-    has("name = \"seriatim.schedules\"\n", &format!("1:8: {told}"));
+    let described = "the daemon keeps its schedules in the queue `seriatim.schedules`";
+    has("name = \"seriatim.schedules\"\n", &format!("1:8: {described}"));
     let by_file = read(Path::new("seriatim.schedules.toml"), "").result.unwrap_err();
-    assert!(by_file[0].to_string().contains(told), "{}", by_file[0]);
+    assert!(by_file[0].to_string().contains(described), "{}", by_file[0]);
 }
 
 #[test]

@@ -101,7 +101,7 @@ async fn run(
     while let Some(result) = workers.join_next().await {
         result.map_err(|error| ReplayError::system("handle")(error.into()))??;
     }
-    told(&Progress::Done(outcome(&queue, tree).await?))?;
+    describe(&Progress::Done(outcome(&queue, tree).await?))?;
     drop((queue, handler));
     engine.close().await;
     Ok(())
@@ -110,11 +110,11 @@ async fn run(
 /// Tells the supervisor how far it is, and returns how many messages are left.
 async fn tell(queue: &Queue) -> Result<u64, ReplayError> {
     let counts = queue.view().await?.counts;
-    told(&Progress::Going { applied: counts.completed, deferred: counts.early + counts.failed })?;
+    describe(&Progress::Going { applied: counts.completed, deferred: counts.early + counts.failed })?;
     Ok(counts.stored())
 }
 
-fn told(progress: &Progress) -> Result<(), ReplayError> {
+fn describe(progress: &Progress) -> Result<(), ReplayError> {
     progress.tell().map_err(ReplayError::system("tell the supervisor"))
 }
 

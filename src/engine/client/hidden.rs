@@ -49,7 +49,7 @@ impl Hidden {
         let Shown { sequence, record, content } = shown;
         let content = Arc::unwrap_or_clone(content);
         let until = match record.status {
-            Status::Asked { due: Some(due), .. } => client.shown_due(due),
+            Status::ByConsumer { due: Some(due), .. } => client.shown_due(due),
             _ => client.shown(record.handed_out_at),
         };
         let (delivery_count, at) = (record.delivery_count, record.handed_out_at);

@@ -230,7 +230,7 @@ impl Ending {
     pub(crate) fn check(self, client: &Client) -> Result<Settlement, SettleError> {
         match self {
             Ending::Abandon(abandon) => abandon.check(client),
-            Ending::Defer(until) => Ok(deferral(until.map_or(Until::Asked, Until::At))),
+            Ending::Defer(until) => Ok(deferral(until.map_or(Until::ByConsumer, Until::At))),
             Ending::DeferFor(delay) => Ok(deferral(Until::After(delay))),
             Ending::DeadLetter { reason, description } => {
                 if reason.is_empty() {

@@ -87,7 +87,7 @@ impl Due {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Until {
     /// When it is asked for by its sequence number.
-    Asked,
+    ByConsumer,
     At(Timestamp),
     After(Duration),
 }

@@ -177,7 +177,7 @@ impl Workflow {
     ) -> Read<()> {
         message.status = match (fetched, due) {
             (Some(Deferred { due: back, aside: true }), due) => {
-                Status::Asked { due: due.or(back), aside: true }
+                Status::ByConsumer { due: due.or(back), aside: true }
             }
             (_, Some(due)) => Status::Failed { due: Some(due) },
             (_, None) => Status::Ready,
@@ -253,7 +253,7 @@ impl Workflow {
             return self.expire(step, sequence, &message);
         }
         message.status = match fetched {
-            Some(Deferred { due, aside }) => Status::Asked { due, aside },
+            Some(Deferred { due, aside }) => Status::ByConsumer { due, aside },
             None => Status::Ready,
         };
         self.restate(step, sequence, Some(&before), &message)
@@ -274,11 +274,11 @@ impl Workflow {
         let aside = was_aside || !self.queue.options.hold_on_defer;
         let mut message = MessageRecord::clone(&before);
         let due = match until {
-            Until::Asked => None,
+            Until::ByConsumer => None,
             Until::After(delay) => Some(Due::engine(step.now + delay.min(limits::DURATION_MAX))),
             Until::At(at) => Some(Due::wall(at)),
         };
-        message.status = Status::Asked { due, aside };
+        message.status = Status::ByConsumer { due, aside };
         message.has_extra = message.delivery_count >= self.queue.options.delivery_count_max;
         if self.queue.options.keep_deferred {
             message.expires_at = None;

@@ -118,7 +118,7 @@ impl Step<'_> {
         };
         let is_free = matches!(
             message.status,
-            Status::Ready | Status::Scheduled { .. } | Status::Asked { due: Some(_), .. }
+            Status::Ready | Status::Scheduled { .. } | Status::ByConsumer { due: Some(_), .. }
         );
         if !is_free || message.delivery_count != claim.delivery_count || message.handed_out_at != claim.at {
             return refuse(SettleRefusal::LockLost);
@@ -150,7 +150,7 @@ impl Workflow {
             true => Status::Ready,
             false => {
                 let due = Due::engine(step.now + lasts.min(limits::DURATION_MAX));
-                Status::Asked { due: Some(due), aside: false }
+                Status::ByConsumer { due: Some(due), aside: false }
             }
         };
         let record = Arc::new(record);

@@ -125,7 +125,7 @@ impl Workflow {
     pub(crate) fn is_aside(&self, message: &MessageRecord) -> bool {
         match message.status {
             Status::Scheduled { .. } => !self.is_positional(),
-            Status::Asked { aside, .. } => aside,
+            Status::ByConsumer { aside, .. } => aside,
             Status::Locked { fetched } => fetched.is_some_and(|deferred| deferred.aside),
             _ => false,
         }
@@ -223,7 +223,7 @@ fn count_ending(counts: &mut Counts, ending: HistoryEnding) {
 fn due_of(message: &MessageRecord) -> Option<Due> {
     match message.status {
         Status::Scheduled { due } => Some(due),
-        Status::Failed { due } | Status::Asked { due, .. } => due,
+        Status::Failed { due } | Status::ByConsumer { due, .. } => due,
         _ => None,
     }
 }
@@ -241,7 +241,7 @@ fn bucket_of<'a>(counts: &'a mut Counts, status: &Status, early: bool) -> &'a mu
         Status::Scheduled { .. } => &mut counts.scheduled,
         Status::Failed { due: Some(_) } => &mut counts.failed,
         Status::Failed { due: None } => &mut counts.exhausted,
-        Status::Asked { .. } => &mut counts.asked,
+        Status::ByConsumer { .. } => &mut counts.by_consumer,
         Status::Locked { .. } => &mut counts.locked,
         Status::DeadLettered(_) => &mut counts.dead_lettered,
     }

@@ -33,7 +33,7 @@ impl Step<'_> {
         command: Command,
     ) -> Read<Reply> {
         let mut entry = self.draft(actor, &command)?;
-        let told = self.effects.len();
+        let described = self.effects.len();
         let mut reply = self.run_or_refuse(command, self.now)?;
         entry.count = count_of(&reply);
         if let Reply::Send(Ok(receipts)) = &reply {
@@ -41,7 +41,7 @@ impl Step<'_> {
         }
         entry.refusal = refusal_of(&reply);
         if entry.refusal.is_none() && entry.verb == AuditVerb::SkipGap {
-            entry.positions = self.effects[told..].iter().find_map(given_up);
+            entry.positions = self.effects[described..].iter().find_map(given_up);
         }
         let number = self.write_down(entry, begun)?;
         if let Reply::Purge(Ok(purged)) = &mut reply {

@@ -131,7 +131,7 @@ impl Step<'_> {
         sequence: SequenceNumber,
     ) -> Ruling<Arc<MessageRecord>, ReceiveRefusal> {
         let message = self.message(queue.id, sequence)?;
-        match message.filter(|message| matches!(message.status, Status::Asked { .. })) {
+        match message.filter(|message| matches!(message.status, Status::ByConsumer { .. })) {
             Some(message) if !is_expired(&message, self.clocks()) => Ok(message),
             _ => refuse(ReceiveRefusal::MessageNotFound(sequence)),
         }
@@ -223,7 +223,7 @@ impl Workflow {
         before: Arc<MessageRecord>,
     ) -> Read<Handed> {
         let fetched = match before.status {
-            Status::Asked { due, aside } => Some(Deferred { due, aside }),
+            Status::ByConsumer { due, aside } => Some(Deferred { due, aside }),
             _ => None,
         };
         let mut record = MessageRecord::clone(&before);

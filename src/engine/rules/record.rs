@@ -84,7 +84,7 @@ pub struct Counts {
     /// Deferred: failed as often as allowed, at the head of a held workflow, without a reminder.
     pub exhausted: u64,
     /// Deferred: set aside by the consumer.
-    pub asked: u64,
+    pub by_consumer: u64,
     /// Waiting for their scheduled instant.
     pub scheduled: u64,
     /// Dead letters.
@@ -109,7 +109,7 @@ impl Counts {
             + self.early
             + self.failed
             + self.exhausted
-            + self.asked
+            + self.by_consumer
             + self.scheduled
             + self.dead_lettered
     }
@@ -211,7 +211,7 @@ pub(crate) enum Status {
         due: Option<Due>,
     },
     /// Set aside by the consumer; with `due` it comes back by itself. Unless `aside`, its workflow waits for it.
-    Asked {
+    ByConsumer {
         due: Option<Due>,
         aside: bool,
     },

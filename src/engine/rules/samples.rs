@@ -434,7 +434,7 @@ fn statuses() -> Vec<Status> {
         Status::Ready,
         Status::Scheduled { due: Due::wall(at(9)) },
         Status::Failed { due: Some(due(9)) },
-        Status::Asked { due: None, aside: true },
+        Status::ByConsumer { due: None, aside: true },
         Status::Locked { fetched: Some(Deferred { due: Some(due(9)), aside: true }) },
         Status::DeadLettered(Box::new(letter)),
     ]

@@ -416,7 +416,7 @@ impl Workflow {
     fn blocking_rank(&self, step: &Step<'_>, sequence: SequenceNumber) -> Read<Option<u64>> {
         let Some(message) = step.message(self.key.queue, sequence)? else { return Ok(None) };
         Ok(match message.status {
-            Status::Ready | Status::Failed { .. } | Status::Asked { aside: false, .. } => message.rank,
+            Status::Ready | Status::Failed { .. } | Status::ByConsumer { aside: false, .. } => message.rank,
             _ => None,
         })
     }

@@ -108,15 +108,17 @@ mod tests {
     fn damage_is_told_with_its_place() {
         let file = header();
         let len = file.len() as u64;
-        let told = |at: usize, value: u8| {
+        let described = |at: usize, value: u8| {
             let mut changed = file[..LEN].to_vec();
             changed[at] = value;
             damage_of(&changed, len).unwrap_or_default()
         };
-        assert_eq!(told(12, 1), "byte 12 of its header: the size of a page is 4097");
-        assert!(told(23, 0xff).starts_with("byte 20 of its header: the number of pages of a region is "));
-        assert!(told(100, !file[100]).starts_with("bytes 64 to 191 of its header: "));
-        assert!(told(319, !file[319]).starts_with("bytes 192 to 319 of its header: "));
+        assert_eq!(described(12, 1), "byte 12 of its header: the size of a page is 4097");
+        assert!(
+            described(23, 0xff).starts_with("byte 20 of its header: the number of pages of a region is ")
+        );
+        assert!(described(100, !file[100]).starts_with("bytes 64 to 191 of its header: "));
+        assert!(described(319, !file[319]).starts_with("bytes 192 to 319 of its header: "));
         let short = damage_of(&file[..LEN], len / 2).unwrap();
         assert_eq!(short, format!("it ends after {} bytes; by its header it has {len}", len / 2));
     }

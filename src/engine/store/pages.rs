@@ -266,9 +266,9 @@ mod tests {
             File::create(&path).unwrap().write_all(&changed).unwrap();
             if let Some(page) = damaged_page(&mut File::open(&path).unwrap()) {
                 assert!(page.contains(&(at as u64)), "{at} is not in {page:?}");
-                let told = with_place(&path, "why");
+                let described = with_place(&path, "why");
                 assert_eq!(
-                    told,
+                    described,
                     format!("why; the first damaged page is bytes {} to {}", page.start, page.end - 1)
                 );
                 found += 1;

@@ -65,7 +65,7 @@ impl Standing {
 
     /// Notes a message that failed or was set aside: its workflow may wait for it.
     pub(crate) fn note_message(&mut self, queue: QueueId, message: &MessageRecord) {
-        if let (Stream::Named(id), Status::Failed { .. } | Status::Asked { .. }) =
+        if let (Stream::Named(id), Status::Failed { .. } | Status::ByConsumer { .. }) =
             (&message.stream, &message.status)
         {
             self.enter(queue, id);

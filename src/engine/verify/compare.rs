@@ -82,7 +82,7 @@ impl<'a, 'p> Comparison<'a, 'p> {
 pub(crate) fn is_aside(message: &MessageRecord, positional: bool) -> bool {
     match &message.status {
         Status::Scheduled { .. } => !positional,
-        Status::Asked { aside, .. } => *aside,
+        Status::ByConsumer { aside, .. } => *aside,
         Status::Locked { fetched } => fetched.is_some_and(|deferred| deferred.aside),
         _ => false,
     }
@@ -96,7 +96,7 @@ pub(crate) fn is_dead(message: &MessageRecord) -> bool {
 pub(crate) fn reminders_of(key: MessageKey, message: &MessageRecord) -> Vec<Reminder> {
     let due = match &message.status {
         Status::Scheduled { due } => Some(*due),
-        Status::Failed { due } | Status::Asked { due, .. } => *due,
+        Status::Failed { due } | Status::ByConsumer { due, .. } => *due,
         _ => None,
     };
     let expiry = message.expires_at.filter(|_| !is_dead(message));

@@ -88,7 +88,7 @@ impl<'a> Comparison<'a, '_> {
             Status::Scheduled { .. } => &mut counts.scheduled,
             Status::Failed { due: Some(_) } => &mut counts.failed,
             Status::Failed { due: None } => &mut counts.exhausted,
-            Status::Asked { .. } => &mut counts.asked,
+            Status::ByConsumer { .. } => &mut counts.by_consumer,
             Status::Locked { .. } => &mut counts.locked,
             Status::DeadLettered(_) => &mut counts.dead_lettered,
         } += 1;

@@ -70,7 +70,7 @@ fn differences(counted: &Counts, found: &Counts) -> Vec<(&'static str, u64, u64)
         ("early", counted.early, found.early),
         ("retry", counted.failed, found.failed),
         ("exhausted", counted.exhausted, found.exhausted),
-        ("by_consumer", counted.asked, found.asked),
+        ("by_consumer", counted.by_consumer, found.by_consumer),
         ("scheduled", counted.scheduled, found.scheduled),
         ("dead-lettered", counted.dead_lettered, found.dead_lettered),
     ];

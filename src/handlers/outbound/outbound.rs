@@ -102,7 +102,7 @@ impl Outbound {
 impl Reply {
     /// An answer that is no success, as a failure; with the delay it asks for, if it is one that may.
     pub(crate) fn failure(&self, now: Timestamp) -> Failure {
-        let failure = Failure::new(self.told()).output(self.written());
+        let failure = Failure::new(self.describe()).output(self.written());
         let may_ask = matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
         match retry_after(&self.headers, now).filter(|_| may_ask) {
             Some(delay) => failure.retry_after(delay),
@@ -116,7 +116,7 @@ impl Reply {
     }
 
     /// The status and the first line of the body.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let code = self.status.as_u16();
         if self.status.is_redirection() {
             return format!("HTTP {code}: redirects are not followed");

@@ -17,7 +17,7 @@ use crate::api::OutcomeEnvelope;
 use crate::api::WireDuration;
 use crate::handlers::answer;
 use crate::handlers::group::Group;
-use crate::handlers::group::told;
+use crate::handlers::group::describe;
 use crate::handlers::persistent::lines::End;
 use crate::handlers::persistent::lines::Lines;
 use crate::handlers::persistent::persistent::SharedPool;
@@ -102,8 +102,8 @@ impl ChildSupervisor {
         let (queue, program) = (self.shared_pool.queue(), self.shared_pool.name());
         tracing::warn!(queue, program, deaths, why, "a persistent handler ended");
         let Some(rest) = rest_after(deaths) else { return };
-        let told = format!("{why}; it ended {deaths} times in a row without an answer");
-        self.shared_pool.rest(self.slot, rest, told);
+        let described = format!("{why}; it ended {deaths} times in a row without an answer");
+        self.shared_pool.rest(self.slot, rest, described);
         self.wait(rest).await;
     }
 
@@ -134,7 +134,7 @@ impl ChildSupervisor {
             beside(living, complaining).await
         };
         let last_words = last_words.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let (exit, name) = (told(&status), self.shared_pool.name());
+        let (exit, name) = (describe(&status), self.shared_pool.name());
         let why = match &cause {
             Cause::Garbage(garbage) => format!("{name} answered {garbage}"),
             Cause::Stopped => format!("{name} was stopped: the handler is closed"),

@@ -232,9 +232,9 @@ impl SharedPool {
     fn with_pool<T>(&self, change: impl FnOnce(&mut ProcessPool<Assignment>) -> T) -> T {
         let mut process_pool = self.process_pool.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut process_pool);
-        let told = process_pool.told();
+        let described = process_pool.describe();
         drop(process_pool);
-        for Told { asker, verdict, output } in told {
+        for Told { asker, verdict, output } in described {
             let said = verdict.and_then(|envelope| guarded(|| answer::said(&self.site, envelope)));
             asker.end(with_output(said, output));
         }

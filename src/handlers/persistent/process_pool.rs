@@ -47,7 +47,7 @@ pub(super) struct ProcessPool<A> {
     suspects: VecDeque<Request<A>>,
     is_closed: bool,
     /// Those who are to be told, and what.
-    told: Vec<Told<A>>,
+    described: Vec<Told<A>>,
 }
 
 /// Who is to be told what, and what the child wrote meanwhile, if it failed.
@@ -133,7 +133,7 @@ impl<A: Asker> ProcessPool<A> {
         };
         let seats = (0..seats.max(1)).map(|_| slot(in_flight_max)).chain([slot(1)]).collect();
         let (waiting, suspects) = (VecDeque::new(), VecDeque::new());
-        ProcessPool { seats, waiting, suspects, is_closed: false, told: Vec::new() }
+        ProcessPool { seats, waiting, suspects, is_closed: false, described: Vec::new() }
     }
 
     /// The seat of the extra child.
@@ -147,8 +147,8 @@ impl<A: Asker> ProcessPool<A> {
     }
 
     /// Takes those who are to be told what becomes of their requests; whoever holds the lock tells them without it.
-    pub(super) fn told(&mut self) -> Vec<Told<A>> {
-        std::mem::take(&mut self.told)
+    pub(super) fn describe(&mut self) -> Vec<Told<A>> {
+        std::mem::take(&mut self.described)
     }
 
     /// Takes a request.
@@ -194,7 +194,7 @@ impl<A: Asker> ProcessPool<A> {
     }
 
     fn tell(&mut self, asker: A, verdict: Verdict) {
-        self.told.push(Told { asker, verdict, output: Output::default() });
+        self.described.push(Told { asker, verdict, output: Output::default() });
     }
 
     fn mark_killed(&mut self, slot: usize, id: u64, why: String) {
@@ -245,7 +245,7 @@ impl<A: Asker> ProcessPool<A> {
         let mut all = Ok(());
         for answer in answers {
             match self.seats[slot].answered(&answer, now) {
-                Ok((asker, output)) => self.told.push(Told { asker, verdict: Ok(answer), output }),
+                Ok((asker, output)) => self.described.push(Told { asker, verdict: Ok(answer), output }),
                 Err(error) => {
                     all = Err(error);
                     break;
@@ -284,7 +284,7 @@ impl<A: Asker> ProcessPool<A> {
                 None => why.to_owned(),
             };
             let output = written.since(written_before);
-            self.told.push(Told { asker, verdict: Err(failure(why)), output });
+            self.described.push(Told { asker, verdict: Err(failure(why)), output });
         }
         killed.map(|killed| killed.why)
     }

@@ -66,11 +66,14 @@ async fn what_happens_is_told_as_it_happens() {
     queue.send(Message::new("x").workflow("w")).await.unwrap();
     let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
     delivery.abandon_after(Duration::from_secs(60), "busy").await.unwrap();
-    let told = wire.hear("}\n\n").await;
-    assert!(told.contains("event: blocked\ndata: {") && told.contains("\"reason\":\"busy\""), "{told}");
+    let described = wire.hear("}\n\n").await;
+    assert!(
+        described.contains("event: blocked\ndata: {") && described.contains("\"reason\":\"busy\""),
+        "{described}"
+    );
     queue.workflow("w").unwrap().hold("look at it").await.unwrap();
-    let told = wire.hear("}\n\n").await;
-    assert!(told.contains("event: held\n") && !told.contains("not asked for"), "{told}");
+    let described = wire.hear("}\n\n").await;
+    assert!(described.contains("event: held\n") && !described.contains("not asked for"), "{described}");
     fixture.stopping.cancel();
     assert!(wire.end().await.ends_with("0\r\n\r\n"), "the stream ends in order");
 }
@@ -96,7 +99,8 @@ async fn a_closed_engine_is_told_as_that() {
     let Fixture { engine, address, .. } = Fixture::open().await;
     engine.close().await;
     let request = http::Request::get("/v1/queues").header("host", "localhost");
-    let told = crate::server::tests::fixture::ask(address, request.body(Default::default()).unwrap()).await;
-    assert_eq!((told.status.as_u16(), told.code()), (503, "closed".to_owned()));
-    assert_eq!(told.headers["retry-after"], "1");
+    let described =
+        crate::server::tests::fixture::ask(address, request.body(Default::default()).unwrap()).await;
+    assert_eq!((described.status.as_u16(), described.code()), (503, "closed".to_owned()));
+    assert_eq!(described.headers["retry-after"], "1");
 }

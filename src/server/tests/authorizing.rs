@@ -133,13 +133,16 @@ async fn a_refusal_names_the_right_that_is_missing() {
 async fn a_listing_shows_only_what_the_key_reaches() {
     let fixture = locked_fixture().await;
     let bearer = format!("Bearer {}", key("listener"));
-    let told = fixture.call("GET", "/v1/queues?limit=1", &[("authorization", &bearer)], "").await.json();
-    assert_eq!((&told["queues"][0]["name"], &told["after"]), (&json!("eu.orders"), &json!("eu.orders")));
-    let told =
+    let described = fixture.call("GET", "/v1/queues?limit=1", &[("authorization", &bearer)], "").await.json();
+    assert_eq!(
+        (&described["queues"][0]["name"], &described["after"]),
+        (&json!("eu.orders"), &json!("eu.orders"))
+    );
+    let described =
         fixture.call("GET", "/v1/queues?after=eu.orders", &[("authorization", &bearer)], "").await.json();
-    assert_eq!(told["queues"].as_array().unwrap().len(), 1);
-    let told = fixture.call("GET", "/v1/definitions", &[("authorization", &bearer)], "").await.json();
-    assert_eq!(told["definitions"], json!([]));
+    assert_eq!(described["queues"].as_array().unwrap().len(), 1);
+    let described = fixture.call("GET", "/v1/definitions", &[("authorization", &bearer)], "").await.json();
+    assert_eq!(described["definitions"], json!([]));
 }
 
 #[tokio::test]
@@ -168,12 +171,16 @@ async fn without_keys_a_page_in_a_browser_gets_nothing() {
         ("sec-fetch-site", "same-site"),
     ];
     for header in refused {
-        let told = fixture.call("GET", "/v1/queues", &[header], "").await;
-        assert_eq!((told.status.as_u16(), told.code()), (403, "forbidden".to_owned()), "{header:?}");
+        let described = fixture.call("GET", "/v1/queues", &[header], "").await;
+        assert_eq!(
+            (described.status.as_u16(), described.code()),
+            (403, "forbidden".to_owned()),
+            "{header:?}"
+        );
     }
     for host in ["example.com", "127.0.0.1.example.com:7700", "10.0.0.1"] {
-        let told = fixture.call("GET", "/v1/queues", &[("host", host)], "").await;
-        assert_eq!((told.status.as_u16(), told.code()), (421, "wrong_host".to_owned()), "{host}");
+        let described = fixture.call("GET", "/v1/queues", &[("host", host)], "").await;
+        assert_eq!((described.status.as_u16(), described.code()), (421, "wrong_host".to_owned()), "{host}");
     }
     for header in [("origin", own.as_str()), ("sec-fetch-site", "same-origin"), ("host", "localhost:1")] {
         assert_eq!(fixture.call("GET", "/v1/queues", &[header], "").await.status, 200, "{header:?}");

@@ -19,8 +19,8 @@ async fn send(fixture: &Fixture, query: &str, lines: &str) -> Answered {
     fixture.call("POST", &format!("{MESSAGES}{query}"), &headers, lines.to_owned()).await
 }
 
-fn lines(told: &Answered) -> Vec<Value> {
-    let text = String::from_utf8(told.body.to_vec()).unwrap();
+fn lines(described: &Answered) -> Vec<Value> {
+    let text = String::from_utf8(described.body.to_vec()).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -34,12 +34,12 @@ async fn lines_are_accepted_and_answered_in_order() {
     let fixture = Fixture::open().await;
     let queue = fixture.create("orders", QueueOptions::default()).await;
     let sent: String = (0..5_000).map(|n| format!("{{\"workflow_id\":\"w\",\"body\":{n}}}\n")).collect();
-    let told = send(&fixture, "", &sent).await;
+    let described = send(&fixture, "", &sent).await;
     assert_eq!(
-        (told.status.as_u16(), &told.headers["content-type"]),
+        (described.status.as_u16(), &described.headers["content-type"]),
         (200, &"application/x-ndjson".parse().unwrap())
     );
-    let answers = lines(&told);
+    let answers = lines(&described);
     assert_eq!(answers.len(), 5_000);
     let numbers: Vec<u64> = answers.iter().map(|line| line["sequence_number"].as_u64().unwrap()).collect();
     assert!(numbers.is_sorted());
@@ -69,8 +69,8 @@ async fn a_bad_line_is_answered_at_its_place_and_the_rest_goes_on() {
         &at(3, "3"),
         &at(2, "2"),
     ];
-    let told = send(&fixture, "", &sent.concat()).await;
-    let answers = lines(&told);
+    let described = send(&fixture, "", &sent.concat()).await;
+    let answers = lines(&described);
     let codes: Vec<&str> = answers.iter().map(|line| line["error"]["code"].as_str().unwrap_or("-")).collect();
     let expected = ["-", "malformed", "misuse", "-", "place_taken", "misuse", "misuse", "misuse", "-", "-"];
     assert_eq!(codes, expected);
@@ -86,13 +86,13 @@ async fn an_atomic_batch_is_accepted_whole_or_not_at_all() {
     let fixture = Fixture::open().await;
     let queue = fixture.create("orders", QueueOptions::by_position()).await;
     let at = |position: u64| format!("{{\"workflow_id\":\"w\",\"position\":{position}}}\n");
-    let told = send(&fixture, "?atomic=true", &[at(1), at(2)].concat()).await;
-    assert_eq!((told.status.as_u16(), lines(&told).len()), (201, 2));
+    let described = send(&fixture, "?atomic=true", &[at(1), at(2)].concat()).await;
+    assert_eq!((described.status.as_u16(), lines(&described).len()), (201, 2));
 
-    let told = send(&fixture, "?atomic=true", &[at(3), at(0)].concat()).await;
-    assert_eq!((told.status.as_u16(), told.code()), (422, "misuse".to_owned()));
-    let told = send(&fixture, "?atomic=true", &[&at(3), "{\"x\":1}"].concat()).await;
-    assert!(told.json()["detail"].as_str().unwrap().starts_with("line 2: "), "{told:?}");
+    let described = send(&fixture, "?atomic=true", &[at(3), at(0)].concat()).await;
+    assert_eq!((described.status.as_u16(), described.code()), (422, "misuse".to_owned()));
+    let described = send(&fixture, "?atomic=true", &[&at(3), "{\"x\":1}"].concat()).await;
+    assert!(described.json()["detail"].as_str().unwrap().starts_with("line 2: "), "{described:?}");
     let too_many = (3..1_100).map(at).collect::<String>();
     assert_eq!(send(&fixture, "?atomic=true", &too_many).await.json()["field"], "batch");
     assert_eq!(queue.view().await.unwrap().counts.accepted, 2);
@@ -112,8 +112,8 @@ async fn a_batch_for_no_queue_is_refused_as_a_whole() {
 async fn an_empty_batch_has_an_empty_answer() {
     let fixture = Fixture::open().await;
     fixture.create("orders", QueueOptions::default()).await;
-    let told = send(&fixture, "", "\n \n").await;
-    assert_eq!((told.status.as_u16(), told.body.len()), (200, 0));
+    let described = send(&fixture, "", "\n \n").await;
+    assert_eq!((described.status.as_u16(), described.body.len()), (200, 0));
 }
 
 #[tokio::test]

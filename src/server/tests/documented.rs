@@ -130,9 +130,9 @@ async fn every_documented_route_is_there_and_answers_as_documented() {
     let all = operations.clone();
     for (method, path, body) in requests(&fixture).await {
         let body = if method == "GET" { String::new() } else { body.to_string() };
-        let told = fixture.call(method, &path, &[("content-type", "application/json")], body).await;
+        let described = fixture.call(method, &path, &[("content-type", "application/json")], body).await;
         let (_, documented, operation) = operation(&all, method, &path);
-        check(&document, operation, &format!("{method} {path}"), &told);
+        check(&document, operation, &format!("{method} {path}"), &described);
         operations.retain(|(known, path, _)| !(known == method && path == documented));
     }
     let left: Vec<_> = operations.iter().map(|(method, path, _)| format!("{method} {path}")).collect();
@@ -140,18 +140,18 @@ async fn every_documented_route_is_there_and_answers_as_documented() {
 }
 
 /// Checks status, media type and the form of an answer.
-fn check(document: &Value, operation: &Value, asked: &str, told: &Answered) {
-    let response = &operation["responses"][told.status.as_str()];
-    assert!(response.is_object(), "{asked}: {told:?}");
+fn check(document: &Value, operation: &Value, asked: &str, described: &Answered) {
+    let response = &operation["responses"][described.status.as_str()];
+    assert!(response.is_object(), "{asked}: {described:?}");
     let Some(content) = response["content"].as_object() else {
-        assert!(told.body.is_empty(), "{asked}: {told:?}");
+        assert!(described.body.is_empty(), "{asked}: {described:?}");
         return;
     };
-    let media_type = told.headers["content-type"].to_str().unwrap();
+    let media_type = described.headers["content-type"].to_str().unwrap();
     let is_state = asked.contains("/state");
-    assert!(content.contains_key(media_type) || is_state, "{asked}: {told:?}");
+    assert!(content.contains_key(media_type) || is_state, "{asked}: {described:?}");
     if media_type == "application/json" && !is_state {
-        conform(document, &content[media_type]["schema"], &told.json(), asked);
+        conform(document, &content[media_type]["schema"], &described.json(), asked);
     }
 }
 
@@ -218,9 +218,9 @@ async fn every_route_needs_what_it_says() {
         let asked = asked.replace("{delivery}", "1.1.x").replace("{run}", "x");
         let request = http::Request::builder().method(method.as_str()).uri(format!("{asked}?id=w"));
         let request = request.header("host", "localhost").header("origin", "http://example.com");
-        let told = ask(fixture.address, request.body(Default::default()).unwrap()).await;
+        let described = ask(fixture.address, request.body(Default::default()).unwrap()).await;
         let is_open = operation["security"] == json!([]);
-        assert_eq!(told.status == 403, !is_open, "{method} {path}: {told:?}");
+        assert_eq!(described.status == 403, !is_open, "{method} {path}: {described:?}");
     }
 }
 

@@ -44,11 +44,11 @@ async fn a_dry_run_says_what_would_happen_and_does_nothing() {
     ] {
         let mut request = request;
         request["dry_run"] = json!(true);
-        let told = operate(&fixture, "w", verb, request).await;
-        assert_eq!(told.status, 200, "{verb}: {told:?}");
-        let told = told.json();
-        assert!(told["effect"].as_str().unwrap().contains(says), "{verb}: {told}");
-        assert_eq!((&told["dry_run"], &told["workflow"]), (&json!(true), &before), "{verb}");
+        let described = operate(&fixture, "w", verb, request).await;
+        assert_eq!(described.status, 200, "{verb}: {described:?}");
+        let described = described.json();
+        assert!(described["effect"].as_str().unwrap().contains(says), "{verb}: {described}");
+        assert_eq!((&described["dry_run"], &described["workflow"]), (&json!(true), &before), "{verb}");
     }
     for (verb, request, code) in [
         ("resume", json!({}), "not_held"),
@@ -106,14 +106,14 @@ async fn one_message_and_one_position_are_said_as_one() {
     let fixture = Fixture::open().await;
     let queue = fixture.create("orders", QueueOptions::by_position()).await;
     send(&queue, "w", 2).await;
-    let told = async |verb: &str, request: Value| {
+    let described = async |verb: &str, request: Value| {
         operate(&fixture, "w", verb, request).await.json()["effect"].as_str().unwrap().to_owned()
     };
-    let void = told("void", json!({ "from": 1, "dry_run": true })).await;
+    let void = described("void", json!({ "from": 1, "dry_run": true })).await;
     assert!(void.starts_with("position 1 will never be waited for"), "{void}");
-    assert!(told("hold", json!({ "dry_run": true })).await.ends_with("; 1 message waits"));
-    assert!(told("skip_gap", json!({ "dry_run": true })).await.starts_with("position 1 is given up"));
-    let purge = told("purge", json!({ "dry_run": true })).await;
+    assert!(described("hold", json!({ "dry_run": true })).await.ends_with("; 1 message waits"));
+    assert!(described("skip_gap", json!({ "dry_run": true })).await.starts_with("position 1 is given up"));
+    let purge = described("purge", json!({ "dry_run": true })).await;
     assert_eq!(purge, "up to 1 message, 0 set aside and 0 dead letters are removed");
 }
 
@@ -175,10 +175,10 @@ async fn many_are_operated_on_in_resumable_parts() {
     let mut done = 0;
     loop {
         let request = json!({ "verb": "retry", "filter": filter, "limit": 4, "after": after });
-        let told = operate(request).await.json();
-        done += told["done"].as_u64().unwrap();
-        assert!(told["matched"].as_u64().unwrap() <= 4);
-        match told.get("after") {
+        let described = operate(request).await.json();
+        done += described["done"].as_u64().unwrap();
+        assert!(described["matched"].as_u64().unwrap() <= 4);
+        match described.get("after") {
             Some(rest) => after = rest.clone(),
             None => break,
         }
@@ -205,10 +205,10 @@ async fn one_that_refuses_is_named_and_stops_no_other() {
     send(&queue, "a", 1).await;
     send(&queue, "b", 2).await;
     let request = json!({ "verb": "skip", "filter": { "all": true }, "reason": "a test" });
-    let told = fixture.post("/v1/queues/orders/operate", request).await.json();
-    assert_eq!((&told["matched"], &told["done"]), (&json!(2), &json!(1)));
+    let described = fixture.post("/v1/queues/orders/operate", request).await.json();
+    assert_eq!((&described["matched"], &described["done"]), (&json!(2), &json!(1)));
     assert_eq!(
-        (&told["refused"][0]["workflow_id"], &told["refused"][0]["error"]["code"]),
+        (&described["refused"][0]["workflow_id"], &described["refused"][0]["error"]["code"]),
         (&json!("b"), &json!("no_head"))
     );
 }
@@ -229,10 +229,10 @@ async fn dead_letters_are_put_back_one_by_one_and_together() {
     assert_eq!(back["redriven"], "as_new");
     assert_eq!(fixture.post(&path(numbers[0]), json!({})).await.code(), "not_dead_lettered");
     let many = async |request: Value| fixture.post("/v1/queues/orders/dead_letters/redrive", request).await;
-    let would = many(json!({ "letter_reason": "y", "dry_run": true })).await.json();
+    let would = many(json!({ "dead_letter_reason": "y", "dry_run": true })).await.json();
     assert_eq!((&would["matched"], &would["as_new"]), (&json!(2), &json!(2)));
     assert_eq!(many(json!({ "workflow_id": "b" })).await.json()["as_new"], 1);
-    assert_eq!(many(json!({ "letter_reason": "y" })).await.json()["as_new"], 1);
+    assert_eq!(many(json!({ "dead_letter_reason": "y" })).await.json()["as_new"], 1);
     assert_eq!(many(json!({})).await.json()["field"], "all");
 
     let purge = async |request: Value| fixture.post("/v1/queues/orders/dead_letters/purge", request).await;
@@ -250,13 +250,13 @@ async fn what_the_daemon_keeps_for_itself_is_not_purged() {
     let queue = fixture.create("seriatim.schedules", QueueOptions::default()).await;
     queue.send(Message::new("x").workflow("w")).await.unwrap();
     let purge = json!({ "reason": "a test" });
-    let told = fixture.post("/v1/queues/seriatim.schedules/purge", purge.clone()).await;
-    assert_eq!(told.code(), "queue_is_defined");
-    let told = fixture.post("/v1/queues/seriatim.schedules/workflow/purge?id=w", purge).await;
-    assert_eq!(told.code(), "queue_is_defined");
+    let described = fixture.post("/v1/queues/seriatim.schedules/purge", purge.clone()).await;
+    assert_eq!(described.code(), "queue_is_defined");
+    let described = fixture.post("/v1/queues/seriatim.schedules/workflow/purge?id=w", purge).await;
+    assert_eq!(described.code(), "queue_is_defined");
     let many = json!({ "verb": "purge", "filter": { "all": true }, "reason": "a test" });
-    let told = fixture.post("/v1/queues/seriatim.schedules/operate", many).await;
-    assert_eq!(told.code(), "queue_is_defined");
+    let described = fixture.post("/v1/queues/seriatim.schedules/operate", many).await;
+    assert_eq!(described.code(), "queue_is_defined");
     assert_eq!(queue.view().await.unwrap().counts.ready, 1);
 }
 
@@ -266,21 +266,21 @@ async fn each_cause_of_a_hold_is_shown_and_can_be_lifted_alone() {
     let queue = fixture.create("orders", QueueOptions::by_position()).await;
     send(&queue, "w", 2).await;
     fixture.clock.advance(Duration::from_secs(600));
-    let told = operate(&fixture, "w", "hold", json!({ "reason": "look first" })).await.json();
-    let causes = |told: &Value| {
-        let holds = told["workflow"]["holds"].as_array().cloned().unwrap_or_default();
+    let described = operate(&fixture, "w", "hold", json!({ "reason": "look first" })).await.json();
+    let causes = |described: &Value| {
+        let holds = described["workflow"]["holds"].as_array().cloned().unwrap_or_default();
         holds.iter().map(|hold| hold["cause"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(causes(&told), ["gap", "operator"]);
+    assert_eq!(causes(&described), ["gap", "operator"]);
     let would = operate(&fixture, "w", "resume", json!({ "cause": "gap", "dry_run": true })).await.json();
     assert_eq!(would["effect"], "this cause is lifted; the workflow stays held: operator");
     assert_eq!(operate(&fixture, "w", "resume", json!({ "cause": "exhausted" })).await.code(), "not_held");
-    let told = operate(&fixture, "w", "resume", json!({ "cause": "gap" })).await.json();
-    assert_eq!(causes(&told), ["operator"]);
+    let described = operate(&fixture, "w", "resume", json!({ "cause": "gap" })).await.json();
+    assert_eq!(causes(&described), ["operator"]);
     let both = json!({ "cause": "operator", "redrive": true });
     assert_eq!(operate(&fixture, "w", "resume", both).await.json()["field"], "cause");
-    let told = operate(&fixture, "w", "resume", json!({ "cause": "operator" })).await.json();
-    assert_eq!(told["workflow"]["status"], "waiting_for_predecessor");
+    let described = operate(&fixture, "w", "resume", json!({ "cause": "operator" })).await.json();
+    assert_eq!(described["workflow"]["status"], "waiting_for_predecessor");
 }
 
 #[tokio::test]
@@ -298,10 +298,10 @@ async fn a_resume_with_redrive_says_how_many_came_back_and_how_many_stayed() {
         }
     }
     queue.workflow("w").unwrap().hold("look").await.unwrap();
-    let told =
+    let described =
         fixture.post("/v1/queues/orders/workflow/resume?id=w", json!({ "redrive": true })).await.json();
-    assert_eq!((&told["put_back"], &told["stayed"]), (&json!(1), &json!(1)), "{told}");
-    let effect = told["effect"].as_str().unwrap_or_default();
+    assert_eq!((&described["put_back"], &described["stayed"]), (&json!(1), &json!(1)), "{described}");
+    let effect = described["effect"].as_str().unwrap_or_default();
     assert!(
         effect.starts_with("1 dead letter is back in place, and the workflow is resumed; 1 stays"),
         "{effect}"

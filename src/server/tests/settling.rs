@@ -141,9 +141,9 @@ async fn many_are_completed_each_judged_for_itself() {
     assert_eq!(settle(&fixture, &deliveries[1], "release", json!({})).await.status, 204);
     let mut ids: Vec<Value> = deliveries.iter().map(|delivery| delivery["delivery"].clone()).collect();
     ids.push(json!("nonsense"));
-    let told = fixture.post("/v1/queues/orders/complete", json!({ "deliveries": ids })).await.json();
-    assert_eq!(told["completed"], 2);
-    let codes: Vec<&str> = told["results"]
+    let described = fixture.post("/v1/queues/orders/complete", json!({ "deliveries": ids })).await.json();
+    assert_eq!(described["completed"], 2);
+    let codes: Vec<&str> = described["results"]
         .as_array()
         .unwrap()
         .iter()

@@ -30,7 +30,7 @@ pub(crate) async fn state(entity: &Entity, session: Option<&Session>) -> Result<
         true => None,
         false => entity.queue.workflow(&session.id)?.state().await?,
     };
-    let state = state.map_or(Value::Null, |state| told(&state));
+    let state = state.map_or(Value::Null, |state| describe(&state));
     Ok(Answer::done(vec![(Value::string("session-state"), state)]))
 }
 
@@ -63,7 +63,7 @@ fn stored(said: Option<&Value>) -> Result<Option<Bytes>, Refusal> {
 }
 
 /// What a client is told of a stored state.
-fn told(state: &Bytes) -> Value {
+fn describe(state: &Bytes) -> Value {
     typed(state).unwrap_or_else(|| Value::Binary(state.clone()))
 }
 
@@ -95,12 +95,15 @@ mod tests {
     fn a_state_keeps_its_type_and_bytes_are_stored_as_they_are() {
         let plain = Bytes::from_static(b"{\"step\": 3}");
         assert_eq!(stored(Some(&Value::Binary(plain.clone()))).unwrap(), Some(plain.clone()));
-        assert_eq!(told(&plain), Value::Binary(plain));
+        assert_eq!(describe(&plain), Value::Binary(plain));
         let text = Value::from("step 3");
         let kept = stored(Some(&text)).unwrap().unwrap();
-        assert_eq!(told(&kept), text);
+        assert_eq!(describe(&kept), text);
         let bytes_that_look_like_it = Value::Binary(kept);
-        assert_eq!(told(&stored(Some(&bytes_that_look_like_it)).unwrap().unwrap()), bytes_that_look_like_it);
+        assert_eq!(
+            describe(&stored(Some(&bytes_that_look_like_it)).unwrap().unwrap()),
+            bytes_that_look_like_it
+        );
         assert_eq!(stored(Some(&Value::Null)).unwrap(), None);
     }
 

@@ -215,9 +215,9 @@ async fn a_wrong_selector_of_a_browser_is_refused_with_its_place() {
         (twice, "several"),
     ]) {
         let attached = client.attach_receiver(handle, source).await;
-        let (condition, told) = client.refusal(&attached).await;
+        let (condition, described) = client.refusal(&attached).await;
         assert_eq!(condition, condition::INVALID_FIELD);
-        assert!(told.contains(why), "{told}");
+        assert!(described.contains(why), "{described}");
     }
 }
 

@@ -77,17 +77,17 @@ fn a_message_that_is_settled_well_within_its_lock_is_never_dead_lettered_unseen(
     for seed in seeds() {
         let case = random(seed, true);
         let (without, with) = play_both(&case);
-        let told = format!("SERIATIM_SEED={seed}: {with:?}, without a window {without:?}: {case:?}");
+        let described = format!("SERIATIM_SEED={seed}: {with:?}, without a window {without:?}: {case:?}");
         if with.slowest >= case.lock || with.ended_at >= ENDS_AT {
             // Its client has kept what it had handled, until it was sent more; or there were more than can be played.
             continue;
         }
-        assert_eq!((with.dead_letter_queue, with.completed), (0, case.messages), "{told}");
-        assert!(case.clients.len() > 1 || with.lost_max <= 3, "{told}");
+        assert_eq!((with.dead_letter_queue, with.completed), (0, case.messages), "{described}");
+        assert!(case.clients.len() > 1 || with.lost_max <= 3, "{described}");
         // The first lock that is lost, the silence after it, and the way back to speed are a matter of a few locks.
         let longest = without.ended_at * 3 / 2 + 3 * case.lock;
-        assert!(without.dead_letter_queue > 0 || with.ended_at <= longest, "{told}");
-        assert!(without.lost_max > 0 || with == without, "{told}");
+        assert!(without.dead_letter_queue > 0 || with.ended_at <= longest, "{described}");
+        assert!(without.lost_max > 0 || with == without, "{described}");
     }
 }
 
@@ -97,12 +97,12 @@ fn clients_that_forget_pause_and_begin_again_lose_less_with_the_window() {
     for seed in seeds() {
         let case = random(seed, false);
         let (without, with) = play_both(&case);
-        let told = format!("SERIATIM_SEED={seed}: {with:?}, without a window {without:?}: {case:?}");
+        let described = format!("SERIATIM_SEED={seed}: {with:?}, without a window {without:?}: {case:?}");
         assert!(
             with.completed + with.dead_letter_queue == case.messages || with.ended_at >= ENDS_AT,
-            "{told}"
+            "{described}"
         );
-        assert!(without.lost_max > 0 || with == without, "{told}");
+        assert!(without.lost_max > 0 || with == without, "{described}");
         (dead_letter_queue, dead_without) =
             (dead_letter_queue + with.dead_letter_queue, dead_without + without.dead_letter_queue);
     }

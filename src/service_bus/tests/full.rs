@@ -28,8 +28,8 @@ async fn a_send_to_a_full_disk_is_rejected_as_a_resource_limit_and_what_is_store
     bare.attach_sender(0, "q").await;
     bare.says([transfer(0, 0, false, &payload("new", None))]).await;
     let heard = bare.hears_until(|heard| matches!(heard, Performative::Disposition(_))).await;
-    let Some(Performative::Disposition(told)) = heard.last() else { panic!("{heard:?}") };
-    let Some(Outcome::Rejected(Some(error))) = &told.state else { panic!("{told:?}") };
+    let Some(Performative::Disposition(described)) = heard.last() else { panic!("{heard:?}") };
+    let Some(Outcome::Rejected(Some(error))) = &described.state else { panic!("{described:?}") };
     assert_eq!(error.condition.as_str(), "amqp:resource-limit-exceeded");
     let description = error.description.as_ref().expect("in a sentence").to_string();
     assert!(description.contains("disk"), "{description}");

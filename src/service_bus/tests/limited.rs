@@ -35,9 +35,9 @@ async fn a_reason_and_a_description_have_4096_characters() {
     client.attach_receiver(1, Source::of("q/$deadletterqueue")).await;
     client.credit(1, 0, 1, false).await;
     let dead_letter_queue = client.hear_more().await.message().application_properties().unwrap();
-    let told = |name| lookup(&dead_letter_queue, name).and_then(Value::as_str).map(str::to_owned);
-    assert_eq!(told("DeadLetterReason"), Some(reason));
-    assert_eq!(told("DeadLetterErrorDescription"), Some(description));
+    let described = |name| lookup(&dead_letter_queue, name).and_then(Value::as_str).map(str::to_owned);
+    assert_eq!(described("DeadLetterReason"), Some(reason));
+    assert_eq!(described("DeadLetterErrorDescription"), Some(description));
 }
 
 #[tokio::test]

@@ -44,12 +44,12 @@ async fn a_state_of_text_is_kept_as_text_and_any_other_type_erases_nothing() {
             assert_eq!(refused.status, 400);
             assert!(refused.description.contains("session-state"), "{refused:?}");
         }
-        let asked = client.ask("get-session-state", &map(vec![("session-id", Value::from("s"))])).await;
-        assert_eq!(*asked.get("session-state"), value);
+        let by_consumer = client.ask("get-session-state", &map(vec![("session-id", Value::from("s"))])).await;
+        assert_eq!(*by_consumer.get("session-state"), value);
     }
     assert_eq!(client.ask("set-session-state", &state(Value::Null)).await.status, 200);
-    let asked = client.ask("get-session-state", &map(vec![("session-id", Value::from("s"))])).await;
-    assert_eq!(*asked.get("session-state"), Value::Null);
+    let by_consumer = client.ask("get-session-state", &map(vec![("session-id", Value::from("s"))])).await;
+    assert_eq!(*by_consumer.get("session-state"), Value::Null);
 }
 
 #[tokio::test]
@@ -203,5 +203,5 @@ async fn what_was_to_be_deleted_and_never_left_is_still_there() {
     client.ask_only("receive-by-sequence-number", &fetch).await;
     client.detach(100).await;
     let counts = queue.view().await.unwrap().counts;
-    assert_eq!((counts.asked, counts.locked), (1, 0), "{counts:?}");
+    assert_eq!((counts.by_consumer, counts.locked), (1, 0), "{counts:?}");
 }

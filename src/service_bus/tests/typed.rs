@@ -123,9 +123,12 @@ async fn header_delivery_annotations_and_footer_come_back_as_sent() {
     send(&mut client, &payload).await;
     client.credit(1, 0, 1, false).await;
     let received = client.hear_more().await.message();
-    let told = received.header().unwrap();
-    assert_eq!((told.durable, told.priority, told.first_acquirer), (Some(true), Some(7), Some(true)));
-    assert_eq!(told.delivery_count, Some(0));
+    let described = received.header().unwrap();
+    assert_eq!(
+        (described.durable, described.priority, described.first_acquirer),
+        (Some(true), Some(7), Some(true))
+    );
+    assert_eq!(described.delivery_count, Some(0));
     let annotations = received.delivery_annotations().unwrap();
     assert_eq!(lookup(&annotations, "x-own"), Some(&Value::Int(1)));
     assert!(lookup(&annotations, "x-opt-lock-token").is_some());

@@ -22,9 +22,9 @@ async fn a_put_to_a_full_disk_is_answered_507_and_what_is_stored_is_got_and_dele
     let fixture = Fixture::on(engine, clock.clone(), None).await;
     for (method, path) in [("POST", "/shop/work/messages"), ("PUT", "/shop/other")] {
         let body = crate::storage_queue::tests::fixture::message("new");
-        let told = fixture.ask(method, path, if method == "POST" { &body } else { "" }).await;
-        assert_eq!((told.status, told.code()), (507, "InsufficientStorage"), "{told:?}");
-        assert!(told.body.contains("disk"), "it says why: {told:?}");
+        let described = fixture.ask(method, path, if method == "POST" { &body } else { "" }).await;
+        assert_eq!((described.status, described.code()), (507, "InsufficientStorage"), "{described:?}");
+        assert!(described.body.contains("disk"), "it says why: {described:?}");
     }
     let got = fixture.ask("GET", "/shop/work/messages", "").await;
     assert_eq!(got.text("MessageText"), "before");

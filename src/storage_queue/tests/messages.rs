@@ -10,8 +10,8 @@ async fn get(fixture: &Fixture, lasts: u64) -> Answered {
 }
 
 /// The path of the message that an answer tells of, with its receipt.
-fn at(told: &Answered) -> String {
-    format!("/shop/work/messages/{}?popreceipt={}", told.text("MessageId"), told.text("PopReceipt"))
+fn at(described: &Answered) -> String {
+    format!("/shop/work/messages/{}?popreceipt={}", described.text("MessageId"), described.text("PopReceipt"))
 }
 
 async fn fixture() -> Fixture {

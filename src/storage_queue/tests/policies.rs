@@ -46,25 +46,34 @@ async fn fixture() -> Fixture {
 #[tokio::test]
 async fn policies_are_told_as_they_were_set() {
     let fixture = fixture().await;
-    let told = ask_signed(&fixture, "GET", "/shop/orders?comp=acl", "", 0).await;
-    assert_eq!((told.status, told.texts("Id").len()), (200, 0));
+    let described = ask_signed(&fixture, "GET", "/shop/orders?comp=acl", "", 0).await;
+    assert_eq!((described.status, described.texts("Id").len()), (200, 0));
     let terms =
         "<Start>2026-01-02T03:04:05.1234567Z</Start><Expiry>2100-01-01</Expiry><Permission>rp</Permission>";
     set(&fixture, &policy("a &lt;b&gt;", terms)).await;
-    let told = ask_signed(&fixture, "GET", "/shop/orders?comp=acl", "", 0).await;
+    let described = ask_signed(&fixture, "GET", "/shop/orders?comp=acl", "", 0).await;
     assert_eq!(
-        [told.text("Id"), told.text("Start"), told.text("Expiry"), told.text("Permission")],
+        [
+            described.text("Id"),
+            described.text("Start"),
+            described.text("Expiry"),
+            described.text("Permission")
+        ],
         ["a &lt;b&gt;", "2026-01-02T03:04:05.1234567Z", "2100-01-01T00:00:00.0000000Z", "rp"]
     );
     let open = "<SignedIdentifiers><SignedIdentifier><Id>open</Id></SignedIdentifier></SignedIdentifiers>";
     set(&fixture, open).await;
-    let told = ask_signed(&fixture, "GET", "/shop/orders?comp=acl", "", 0).await;
-    assert_eq!((told.texts("Id"), told.texts("Start").len()), (vec!["open"], 0), "all are set at once");
+    let described = ask_signed(&fixture, "GET", "/shop/orders?comp=acl", "", 0).await;
+    assert_eq!(
+        (described.texts("Id"), described.texts("Start").len()),
+        (vec!["open"], 0),
+        "all are set at once"
+    );
     for none in ["<SignedIdentifiers />", ""] {
         set(&fixture, open).await;
         set(&fixture, none).await;
-        let told = ask_signed(&fixture, "GET", "/shop/orders?comp=acl", "", 0).await;
-        assert_eq!(told.texts("Id").len(), 0, "{none:?}");
+        let described = ask_signed(&fixture, "GET", "/shop/orders?comp=acl", "", 0).await;
+        assert_eq!(described.texts("Id").len(), 0, "{none:?}");
     }
     let audit = fixture.engine.client().audit(0, 100).await.unwrap();
     assert!(audit.iter().all(|entry| entry.actor == "shop"), "who changed them is written down: {audit:?}");
@@ -161,8 +170,8 @@ async fn only_the_key_itself_sets_policies_and_wrong_ones_are_refused() {
         let refused = ask_signed(&fixture, "PUT", "/shop/orders?comp=acl", &document, 0).await;
         assert_eq!((refused.status, refused.code()), (400, code), "{document}");
     }
-    let told = ask_signed(&fixture, "GET", "/shop/orders?comp=acl", "", 0).await;
-    assert_eq!(told.texts("Id"), ["door"], "a refusal changes nothing");
+    let described = ask_signed(&fixture, "GET", "/shop/orders?comp=acl", "", 0).await;
+    assert_eq!(described.texts("Id"), ["door"], "a refusal changes nothing");
 }
 
 #[tokio::test]
@@ -183,10 +192,10 @@ async fn policies_and_properties_are_there_after_a_restart_and_in_a_backup() {
     for path in [path, copy] {
         let engine = Engine::builder(&path).clock(clock.clone()).open().await.unwrap();
         let fixture = Fixture::on(engine, clock.clone(), None).await;
-        let told = fixture.ask("GET", "/shop/orders?comp=acl", "").await;
-        assert_eq!((told.text("Id"), told.text("Permission")), ("door", "a"), "{}", path.display());
-        let told = fixture.ask("GET", "/shop?restype=service&comp=properties", "").await;
-        assert_eq!((told.text("Delete"), told.text("Days")), ("true", "7"), "{}", path.display());
+        let described = fixture.ask("GET", "/shop/orders?comp=acl", "").await;
+        assert_eq!((described.text("Id"), described.text("Permission")), ("door", "a"), "{}", path.display());
+        let described = fixture.ask("GET", "/shop?restype=service&comp=properties", "").await;
+        assert_eq!((described.text("Delete"), described.text("Days")), ("true", "7"), "{}", path.display());
         fixture.engine.close().await;
     }
 }

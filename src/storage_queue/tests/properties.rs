@@ -34,15 +34,15 @@ async fn properties_are_told_as_they_were_set_and_what_is_not_said_stays() {
     ] {
         assert_eq!(fixture.ask("PUT", PATH, &document(&part)).await.status, 202, "{part}");
     }
-    let told = fixture.ask("GET", PATH, "").await;
+    let described = fixture.ask("GET", PATH, "").await;
     for part in [&logging(KEPT), RULE, "<IncludeAPIs>true</IncludeAPIs>"] {
-        assert!(told.body.contains(part), "{part} is in {told:?}");
+        assert!(described.body.contains(part), "{part} is in {described:?}");
     }
-    assert_eq!(fixture.ask("PUT", PATH, &told.body).await.status, 202, "what was told can be set");
-    assert_eq!(fixture.ask("GET", PATH, "").await.body, told.body);
+    assert_eq!(fixture.ask("PUT", PATH, &described.body).await.status, 202, "what was told can be set");
+    assert_eq!(fixture.ask("GET", PATH, "").await.body, described.body);
     fixture.ask("PUT", PATH, &document("<Cors />")).await;
-    let told = fixture.ask("GET", PATH, "").await;
-    assert!(!told.body.contains("CorsRule") && told.body.contains(KEPT), "{told:?}");
+    let described = fixture.ask("GET", PATH, "").await;
+    assert!(!described.body.contains("CorsRule") && described.body.contains(KEPT), "{described:?}");
 }
 
 #[tokio::test]
@@ -127,9 +127,13 @@ async fn a_page_of_another_origin_may_do_what_a_rule_says_and_nothing_else() {
     for (origin, seen) in [("http://127.0.0.1:10001", None), ("https://a.example", Some("https://a.example"))]
     {
         let request = [("host", "127.0.0.1:10001"), ("origin", origin)];
-        let told = fixture.ask_with("GET", messages, &request, "").await;
-        assert_eq!(told.headers.get("access-control-allow-origin").map(String::as_str), seen, "{told:?}");
-        let exposed = told.headers.get("access-control-expose-headers").map_or("", String::as_str);
-        assert_eq!(exposed.contains("x-ms-version"), seen.is_some(), "{told:?}");
+        let described = fixture.ask_with("GET", messages, &request, "").await;
+        assert_eq!(
+            described.headers.get("access-control-allow-origin").map(String::as_str),
+            seen,
+            "{described:?}"
+        );
+        let exposed = described.headers.get("access-control-expose-headers").map_or("", String::as_str);
+        assert_eq!(exposed.contains("x-ms-version"), seen.is_some(), "{described:?}");
     }
 }

@@ -11,9 +11,9 @@ async fn a_queue_is_made_once_and_again_only_as_it_is() {
     assert_eq!(fixture.ask_with("PUT", "/shop/orders", &meta("tests"), "").await.status, 204);
     let refused = fixture.ask_with("PUT", "/shop/orders", &meta("other"), "").await;
     assert_eq!((refused.status, refused.code()), (409, "QueueAlreadyExists"));
-    let told = fixture.ask("GET", "/shop/orders?comp=metadata", "").await;
-    assert_eq!(told.headers["x-ms-meta-purpose"], "tests");
-    assert_eq!(told.headers["x-ms-approximate-messages-count"], "0");
+    let described = fixture.ask("GET", "/shop/orders?comp=metadata", "").await;
+    assert_eq!(described.headers["x-ms-meta-purpose"], "tests");
+    assert_eq!(described.headers["x-ms-approximate-messages-count"], "0");
 }
 
 #[tokio::test]
@@ -24,8 +24,8 @@ async fn what_was_said_of_a_queue_ends_with_it() {
     assert_eq!(fixture.ask("DELETE", "/shop/orders", "").await.status, 204);
     assert_eq!(fixture.ask("DELETE", "/shop/orders", "").await.code(), "QueueNotFound");
     fixture.make("orders").await;
-    let told = fixture.ask("GET", "/shop/orders?comp=metadata", "").await;
-    assert!(!told.headers.contains_key("x-ms-meta-purpose"));
+    let described = fixture.ask("GET", "/shop/orders?comp=metadata", "").await;
+    assert!(!described.headers.contains_key("x-ms-meta-purpose"));
 }
 
 #[tokio::test]
@@ -63,8 +63,8 @@ async fn a_cleared_queue_is_empty_of_hidden_messages_too() {
     fixture.put("work", "b").await;
     fixture.ask("GET", "/shop/work/messages", "").await;
     assert_eq!(fixture.ask("DELETE", "/shop/work/messages", "").await.status, 204);
-    let told = fixture.ask("GET", "/shop/work?comp=metadata", "").await;
-    assert_eq!(told.headers["x-ms-approximate-messages-count"], "0");
+    let described = fixture.ask("GET", "/shop/work?comp=metadata", "").await;
+    assert_eq!(described.headers["x-ms-approximate-messages-count"], "0");
     assert_eq!(fixture.ask("DELETE", "/shop/nowhere/messages", "").await.code(), "QueueNotFound");
 }
 
@@ -103,9 +103,9 @@ async fn every_answer_names_its_request() {
     for (method, path) in [("PUT", "/shop/orders"), ("PUT", "/shop/x"), ("GET", "/"), ("PATCH", "/shop/%ff")]
     {
         let headers = [("host", "localhost"), ("x-ms-client-request-id", "mine")];
-        let told = fixture.ask_with(method, path, &headers, "").await;
-        assert_eq!(told.headers["x-ms-client-request-id"], "mine", "{method} {path}");
-        ids.insert(told.headers["x-ms-request-id"].clone());
+        let described = fixture.ask_with(method, path, &headers, "").await;
+        assert_eq!(described.headers["x-ms-client-request-id"], "mine", "{method} {path}");
+        ids.insert(described.headers["x-ms-request-id"].clone());
     }
     assert_eq!(ids.len(), 4, "{ids:?}");
 }

@@ -209,8 +209,8 @@ async fn a_request_may_be_signed_by_the_lighter_scheme() {
     ask_signed(&fixture, "PUT", "/shop/orders", "", 0).await;
     let head = format!("GET\n\n\n\nx-ms-date:{}\n/shop", date_of(&fixture, 0));
     let (metadata, peek) = ("/shop/orders?comp=metadata", "/shop/orders/messages?peekonly=true");
-    let told = ask_signed_as(&fixture, metadata, &format!("{head}{metadata}"), "SharedKeyLite").await;
-    assert_eq!(told.status, 200, "{told:?}");
+    let described = ask_signed_as(&fixture, metadata, &format!("{head}{metadata}"), "SharedKeyLite").await;
+    assert_eq!(described.status, 200, "{described:?}");
     let peeked =
         ask_signed_as(&fixture, peek, &format!("{head}/shop/orders/messages"), "SharedKeyLite").await;
     assert_eq!(peeked.status, 200, "of the fields only comp is signed: {peeked:?}");
@@ -234,8 +234,11 @@ async fn the_secondary_endpoint_is_read_with_the_signatures_of_the_account() {
     };
     let path = "/shop-secondary/orders?comp=metadata";
     for signed in ["/shop", "/shop-secondary"] {
-        let told = ask_signed_as(&fixture, path, &text(signed), "SharedKey").await;
-        assert_eq!(told.status, 200, "some clients sign the path of the primary endpoint: {signed} {told:?}");
+        let described = ask_signed_as(&fixture, path, &text(signed), "SharedKey").await;
+        assert_eq!(
+            described.status, 200,
+            "some clients sign the path of the primary endpoint: {signed} {described:?}"
+        );
     }
     let refused = ask_signed_as(&fixture, path, &text("/other"), "SharedKey").await;
     assert_eq!(refused.code(), "AuthenticationFailed");

@@ -70,7 +70,7 @@ impl From<Status> for record::Status {
             Status::Ready => record::Status::Ready,
             Status::Scheduled { due } => record::Status::Scheduled { due: due.into() },
             Status::Failed { due } => record::Status::Failed { due: due.map(Due::engine) },
-            Status::Asked { due, aside } => record::Status::Asked { due: due.map(Due::engine), aside },
+            Status::Asked { due, aside } => record::Status::ByConsumer { due: due.map(Due::engine), aside },
             Status::Locked { fetched } => {
                 record::Status::Locked { fetched: fetched.map(record::Deferred::from) }
             }

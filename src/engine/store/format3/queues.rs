@@ -237,7 +237,7 @@ impl From<Counts> for record::Counts {
             early: old.early,
             failed: old.failed,
             exhausted: old.spent,
-            asked: old.asked,
+            by_consumer: old.asked,
             scheduled: old.scheduled,
             dead_lettered: old.dead_lettered,
             completed: old.completed,

@@ -19,7 +19,7 @@ impl Asker for Asking {
 
 /// Tells those who are to be told.
 fn tell(process_pool: &mut ProcessPool<Asking>) {
-    for Told { asker, verdict, .. } in process_pool.told() {
+    for Told { asker, verdict, .. } in process_pool.describe() {
         let _ = asker.0.send(verdict);
     }
 }

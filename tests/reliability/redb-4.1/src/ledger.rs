@@ -7,10 +7,10 @@ use redb::ReadableDatabase;
 use redb::ReadableTable;
 use redb::TableDefinition;
 
-use crate::engine::crash::disk::Disk;
-use crate::engine::crash::disk::Op;
-use crate::engine::crash::image::Image;
-use crate::engine::crash::random::Random;
+use crate::engine::tests::crash::disk::Disk;
+use crate::engine::tests::crash::disk::Op;
+use crate::engine::tests::crash::image::Image;
+use crate::engine::tests::crash::random::Random;
 
 const TABLE: TableDefinition<u64, Vec<u8>> = TableDefinition::new("ledger");
 /// The row that holds the number of the last commit.

@@ -3,11 +3,11 @@
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 
-use crate::engine::crash::cut::Cutter;
-use crate::engine::crash::cut::Mode;
-use crate::engine::crash::disk::Disk;
-use crate::engine::crash::image::Image;
-use crate::engine::crash::random::Random;
+use crate::engine::tests::crash::cut::Cutter;
+use crate::engine::tests::crash::cut::Mode;
+use crate::engine::tests::crash::disk::Disk;
+use crate::engine::tests::crash::image::Image;
+use crate::engine::tests::crash::random::Random;
 use crate::ledger;
 use crate::ledger::Rows;
 use crate::ledger::Story;

@@ -1,3 +1,3 @@
 //! The modules of the crash tests, under the names they know each other by.
 
-pub(crate) mod crash;
+pub(crate) mod tests;

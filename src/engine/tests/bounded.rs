@@ -1,0 +1,438 @@
+//! Work on many messages, counted turn by turn: however many there are, no turn does more than a bounded amount of it.
+
+use std::cell::Cell;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::Rules;
+use crate::engine::rules::audit::AuditEntry;
+use crate::engine::rules::change::Change;
+use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::Operation;
+use crate::engine::rules::command::PurgeFrom;
+use crate::engine::rules::command::PurgeScope;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::command::Retry;
+use crate::engine::rules::command::RunSettlement;
+use crate::engine::rules::command::Settlement;
+use crate::engine::rules::cursor::Cursor;
+use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::due::Due;
+use crate::engine::rules::due::NextDue;
+use crate::engine::rules::due::Now;
+use crate::engine::rules::history::HistoryEntry;
+use crate::engine::rules::record::Answered;
+use crate::engine::rules::record::Content;
+use crate::engine::rules::record::Counts;
+use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::Holding;
+use crate::engine::rules::record::Link;
+use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::Tally;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::records::Records;
+use crate::engine::store::Store;
+use crate::engine::store::StoreOptions;
+use crate::engine::store::base::rows_read;
+use crate::engine::turn::QueuedCommand;
+use crate::engine::turn::TurnRules;
+use crate::engine::wakeups::Wakeups;
+use crate::error::Fault;
+use crate::header::Headers;
+use crate::header::Properties;
+use crate::id::MessageId;
+use crate::id::Position;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
+use crate::limits;
+use crate::message::NewMessage;
+use crate::message::Place;
+use crate::queue::Exhausted;
+use crate::queue::Order;
+use crate::queue::QueueOptions;
+use crate::token::LockToken;
+
+/// So much work is enough for a turn: what a sweep does with each of its messages, twice over.
+const ENOUGH: u64 = 128 * limits::SWEEP_MAX as u64;
+
+/// Far more messages than one sweep takes, and more than the window over the journal keeps in memory.
+const MANY: u64 = 16 * limits::SWEEP_MAX as u64;
+
+/// Rows that count how often they are looked at and written.
+struct Counted<'a> {
+    rows: &'a mut dyn Records,
+    work: Cell<u64>,
+}
+
+impl Counted<'_> {
+    fn count(&self) -> &dyn Records {
+        self.work.set(self.work.get() + 1);
+        &*self.rows
+    }
+}
+
+macro_rules! counted {
+    ($(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> $answer:ty;)*) => {
+        $(fn $name(&self $(, $argument: $type)*) -> $answer {
+            self.count().$name($($argument),*)
+        })*
+    };
+}
+
+impl Records for Counted<'_> {
+    counted! {
+        fn numbers(&self) -> Read<Numbers>;
+        fn queue(&self, id: QueueId) -> Read<Option<Arc<QueueRecord>>>;
+        fn queue_named(&self, name: &QueueName) -> Read<Option<Arc<QueueRecord>>>;
+        fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>>;
+        fn queue_count(&self) -> Read<usize>;
+        fn tally(&self, queue: QueueId) -> Read<Tally>;
+        fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>>;
+        fn workflows(&self, queue: QueueId, after: Option<&Stream>, limit: usize)
+            -> Read<Vec<(Stream, Arc<WorkflowRecord>)>>;
+        fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>>;
+        fn message(&self, key: MessageKey) -> Read<Option<Arc<MessageRecord>>>;
+        fn message_from(&self, queue: QueueId, from: SequenceNumber)
+            -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>>;
+        fn content(&self, key: MessageKey) -> Read<Option<Arc<Content>>>;
+        fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
+        fn aside_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
+        fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<Link>>;
+        fn trail_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, TrailEntry)>>;
+        fn root_from(&self, key: &WorkflowKey, from: SequenceNumber) -> Read<Option<SequenceNumber>>;
+        fn waiting(&self, key: &WorkflowKey, id: &MessageId) -> Read<Option<SequenceNumber>>;
+        fn waiting_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>>;
+        fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>>;
+        fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>>;
+        fn holding_after(&self, key: Option<&WorkflowKey>) -> Read<Option<(WorkflowKey, Holding)>>;
+        fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, Stream)>>;
+        fn reminder_from(&self, from: Due) -> Read<Option<Reminder>>;
+        fn dead_letter_of(&self, key: &WorkflowKey, from: (u64, SequenceNumber))
+            -> Read<Option<(u64, SequenceNumber)>>;
+        fn dead_letters(&self, queue: QueueId, from: Bound<(&str, SequenceNumber)>, limit: usize)
+            -> Read<Vec<(String, SequenceNumber)>>;
+        fn duplicate(&self, queue: QueueId, id: &MessageId) -> Read<Option<Duplicate>>;
+        fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>>;
+        fn answer_count(&self, queue: QueueId) -> Read<u64>;
+        fn audit(&self, number: u64) -> Read<Option<Arc<AuditEntry>>>;
+        fn audit_last(&self) -> Read<Option<Arc<AuditEntry>>>;
+        fn audit_after(&self, number: u64, limit: usize) -> Read<Vec<Arc<AuditEntry>>>;
+        fn history(&self, queue: QueueId, number: u64) -> Read<Option<Arc<HistoryEntry>>>;
+        fn history_of_message(&self, queue: QueueId, sequence: SequenceNumber) -> Read<Option<u64>>;
+        fn history_of_workflow(&self, key: &WorkflowKey, upto: u64) -> Read<Option<u64>>;
+        fn cursor(&self, key: &WorkflowKey) -> Read<Option<Cursor>>;
+        fn cursor_oldest(&self, queue: QueueId) -> Read<Option<(Timestamp, WorkflowKey)>>;
+        fn cursor_count(&self, queue: QueueId) -> Read<CursorCount>;
+    }
+
+    fn write(&mut self, change: Change) -> Result<(), Fault> {
+        self.work.set(self.work.get() + 1);
+        self.rows.write(change)
+    }
+}
+
+/// The rules and a store, turn by turn.
+struct Turns {
+    rules: Rules,
+    wakeups: Wakeups,
+    store: Store,
+    now: Timestamp,
+    next_due: NextDue,
+    /// The most work that any turn has done since it was last asked for, and all of it.
+    most: u64,
+    sum: u64,
+}
+
+fn queue() -> QueueName {
+    QueueName::new("q").unwrap()
+}
+
+fn workflow() -> WorkflowId {
+    WorkflowId::new("w").unwrap()
+}
+
+fn token(chance: u8) -> LockToken {
+    LockToken::new(1, [chance; 12])
+}
+
+/// The message with this number in the workflow's order.
+fn numbered(order: Order, number: u64) -> NewMessage {
+    let id = |number: u64| MessageId::new(format!("m{number}")).unwrap();
+    let (place, message_id) = match order {
+        Order::After => (Place::After((number > 1).then(|| id(number - 1))), Some(id(number))),
+        _ => (Place::Position(Position::new(number).unwrap()), None),
+    };
+    NewMessage {
+        workflow_id: Some(workflow()),
+        place,
+        message_id,
+        time_to_live: None,
+        schedule_at: None,
+        headers: Headers::default(),
+        body: Bytes::new(),
+    }
+}
+
+impl Turns {
+    /// A queue with many messages of one workflow, most of which are folded into their tables.
+    fn with_many(options: QueueOptions, lives: Option<Duration>) -> Turns {
+        Turns::with_first(options, lives, None)
+    }
+
+    /// The same; the first of them may be scheduled.
+    fn with_first(options: QueueOptions, lives: Option<Duration>, first_at: Option<Timestamp>) -> Turns {
+        let options_of_store =
+            StoreOptions { generation_bytes: 128 * 1024, generations: 2, ..StoreOptions::default() };
+        let store = Store::in_memory(options_of_store).unwrap();
+        let now = Timestamp::from_millis(1_000_000);
+        let (rules, wakeups) = (Rules::default(), Wakeups::default());
+        let mut turns = Turns { rules, wakeups, store, now, next_due: NextDue::default(), most: 0, sum: 0 };
+        let order = options.order;
+        turns.ask(Command::CreateQueue { name: queue(), options: Box::new(options) });
+        let message = |number: u64| NewMessage {
+            time_to_live: lives,
+            schedule_at: first_at.filter(|_| number == 1),
+            ..numbered(order, number)
+        };
+        for first in (1..=MANY).step_by(limits::SWEEP_MAX) {
+            let messages = (first..first + limits::SWEEP_MAX as u64).map(message).collect();
+            turns.ask(Command::Send { queue: queue(), messages });
+        }
+        turns.most = 0;
+        turns
+    }
+
+    /// One turn, with what is due and perhaps a command.
+    fn turn(&mut self, asked: Option<Command>) {
+        let Turns { rules, wakeups, store, now, .. } = self;
+        let before = rows_read();
+        let (next_due, work) = store
+            .turn(|turn| {
+                let mut rows = Counted { rows: turn, work: Cell::new(0) };
+                let mut work =
+                    TurnRules::new(Now::same(*now), Duration::ZERO, rules, wakeups, &mut rows, None);
+                work.apply_due()?;
+                work.apply_all(asked.into_iter().map(QueuedCommand::unattended).collect())?;
+                let next_due = work.finish()?.next_due;
+                Ok((next_due, rows.work.get()))
+            })
+            .unwrap();
+        self.next_due = next_due;
+        self.note(work + rows_read() - before);
+    }
+
+    fn ask(&mut self, command: Command) {
+        self.turn(Some(command));
+    }
+
+    fn note(&mut self, work: u64) {
+        self.most = self.most.max(work);
+        self.sum += work;
+    }
+
+    /// Turns until nothing is due any more; how many.
+    fn finish(&mut self) -> u64 {
+        let mut turns = 0;
+        while self.next_due.is_past(Now::same(self.now)) {
+            self.turn(None);
+            turns += 1;
+        }
+        turns
+    }
+
+    /// Purges step by step, as the client does; how many were removed.
+    fn purge(&mut self, scope: &PurgeScope) -> u64 {
+        let (mut from, mut count) = (Some(PurgeFrom::Start), 0);
+        while let Some(next) = from {
+            let command = Command::Purge { queue: queue(), scope: scope.clone(), from: next };
+            let Turns { rules, store, now, .. } = self;
+            let before = rows_read();
+            let (reply, work) = store
+                .turn(|turn| {
+                    let mut rows = Counted { rows: turn, work: Cell::new(0) };
+                    let reply = rules.apply(Now::same(*now), command, &mut rows)?.reply;
+                    Ok((reply, rows.work.get()))
+                })
+                .unwrap();
+            self.note(work + rows_read() - before);
+            let Reply::Purge(Ok(purged)) = reply else { panic!("{reply:?}") };
+            count += purged.count;
+            from = purged.next;
+        }
+        count
+    }
+
+    fn operate(&mut self, operation: Operation) {
+        self.ask(Command::Operate { queue: queue(), workflow: workflow(), operation });
+    }
+
+    fn counts(&mut self) -> Counts {
+        let name = queue();
+        let tally = self.store.turn(|turn| {
+            let queue = turn.queue_named(&name)?.expect("it was created");
+            turn.tally(queue.id)
+        });
+        tally.unwrap().counts
+    }
+
+    #[track_caller]
+    fn check(&self, what: &str) {
+        assert!(self.most <= ENOUGH, "{what}: {} rows were looked at or changed in one turn", self.most);
+    }
+}
+
+#[test]
+fn a_purge_of_any_size_takes_turns_of_bounded_work() {
+    for scope in [PurgeScope::Everything, PurgeScope::Workflow(workflow())] {
+        let mut turns = Turns::with_many(QueueOptions::by_position(), None);
+        assert_eq!(turns.purge(&scope), MANY);
+        turns.check("a purge");
+    }
+}
+
+#[test]
+fn a_purge_behind_a_locked_message_takes_turns_of_bounded_work() {
+    for scope in [PurgeScope::Everything, PurgeScope::Workflow(workflow())] {
+        let mut turns = Turns::with_many(QueueOptions::by_position(), None);
+        turns.ask(Command::Receive { queue: queue(), max: 1, token: token(1) });
+        assert_eq!(turns.purge(&scope), MANY - 1);
+        turns.check("a purge behind a locked message");
+        let (queue, token, sequence) = (queue(), token(1), SequenceNumber::new(1));
+        let settlement = Settlement::Complete(Default::default());
+        turns.ask(Command::Settle { queue, token, sequence, delivery_count: 1, settlement });
+        turns.finish();
+        turns.check("the settlement of the locked message");
+        assert_eq!(turns.counts().stored(), 0);
+    }
+}
+
+#[test]
+fn a_purge_of_many_dead_letters_takes_turns_of_bounded_work() {
+    let mut turns = Turns::with_many(QueueOptions::by_position(), Some(Duration::from_secs(60)));
+    turns.now = turns.now + Duration::from_secs(60);
+    turns.turn(None);
+    turns.finish();
+    turns.check("the end of many times to live at one instant");
+    assert_eq!(turns.counts().dead_lettered, MANY);
+    turns.most = 0;
+    assert_eq!(turns.purge(&PurgeScope::DeadLetters), MANY);
+    turns.check("a purge of dead letters");
+}
+
+#[test]
+fn a_quarantine_and_a_redrive_of_any_size_take_turns_of_bounded_work() {
+    let options = QueueOptions {
+        delivery_count_max: 1,
+        exhausted: Some(Exhausted::Quarantine),
+        ..QueueOptions::by_position()
+    };
+    let mut turns = Turns::with_many(options, None);
+    turns.ask(Command::Receive { queue: queue(), max: 1, token: token(1) });
+    let settlement = Settlement::Abandon {
+        retry: Retry::Now,
+        reason: "no good".to_owned(),
+        properties: Properties::default(),
+        output: Default::default(),
+    };
+    let (token, sequence) = (token(1), SequenceNumber::new(1));
+    turns.ask(Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement });
+    assert!(turns.finish() >= MANY / limits::SWEEP_MAX as u64 / 2, "others are served in between");
+    turns.check("a quarantine");
+    assert_eq!(turns.counts().dead_lettered, MANY);
+    turns.most = 0;
+    turns.operate(Operation::Resume { redrive: true });
+    assert!(turns.finish() >= MANY / limits::SWEEP_MAX as u64 / 2, "others are served in between");
+    turns.check("a redrive");
+    assert_eq!(turns.counts().ready, MANY);
+}
+
+#[test]
+fn a_place_given_back_before_many_takes_turns_of_bounded_work_and_offers_none_of_them() {
+    for options in
+        [QueueOptions::by_position(), QueueOptions { order: Order::After, ..QueueOptions::default() }]
+    {
+        let order = options.order;
+        let mut turns = Turns::with_first(options, None, Some(Timestamp::from_millis(u64::MAX >> 8)));
+        let counts = turns.counts();
+        assert_eq!((counts.ready, counts.early, counts.scheduled), (MANY - 1, 0, 1));
+        let (first, void) = (SequenceNumber::new(1), false);
+        turns.ask(Command::Cancel { queue: queue(), sequence: first, void });
+        assert!(turns.counts().ready > 0, "the rest follows in the next turns");
+        turns.ask(Command::Receive { queue: queue(), max: 1, token: token(1) });
+        assert_eq!(turns.counts().locked, 0, "nothing goes on without its predecessor");
+        turns.finish();
+        turns.check("a place that was given back");
+        let counts = turns.counts();
+        assert_eq!((counts.ready, counts.early, counts.cancelled), (0, MANY - 1, 1));
+        turns.ask(Command::Send { queue: queue(), messages: vec![numbered(order, 1)] });
+        turns.finish();
+        turns.check("a place that was filled again");
+        assert_eq!((turns.counts().ready, turns.counts().early), (MANY, 0));
+    }
+}
+
+#[test]
+fn a_purge_that_was_only_tried_leaves_every_message_to_be_found() {
+    let scope = PurgeScope::Workflow(workflow());
+    let mut turns = Turns::with_many(QueueOptions::by_position(), None);
+    let Turns { rules, store, now, .. } = &mut turns;
+    let mut from = Some(PurgeFrom::Start);
+    for _ in 0..4 {
+        let Some(next) = from.take() else { break };
+        let command = Command::Purge { queue: queue(), scope: scope.clone(), from: next };
+        let tried = store.try_out(|turn| Ok(rules.apply(Now::same(*now), command, turn)?.reply));
+        if let Reply::Purge(Ok(purged)) = tried.unwrap() {
+            from = purged.next;
+        }
+    }
+    assert_eq!(turns.counts().ready, MANY);
+    assert_eq!(turns.purge(&scope), MANY);
+}
+
+#[test]
+fn a_long_backlog_of_one_workflow_costs_the_same_from_its_first_message_to_its_last() {
+    let after = QueueOptions { order: Order::After, ..QueueOptions::default() };
+    for (options, run) in [(QueueOptions::by_position(), 1), (after, 16)] {
+        let order = options.order;
+        let mut turns = Turns::with_many(options, None);
+        let (mut tenths, mut next) = (Vec::new(), 0);
+        while next < MANY {
+            turns.sum = 0;
+            let (from, end) = (next, (next + MANY.div_ceil(10)).min(MANY));
+            while next < end {
+                let (queue, token) = (queue(), token(u8::try_from(next % 251).unwrap()));
+                turns.ask(Command::ReceiveRun { queue: queue.clone(), max: run, token });
+                let first = Some(SequenceNumber::new(next + 1));
+                let settlement = RunSettlement {
+                    completed: run,
+                    completion: Completion::default(),
+                    next: None,
+                    keep_rest: false,
+                    first,
+                };
+                turns.ask(Command::SettleRun { queue, token, settlement });
+                next += run as u64;
+            }
+            tenths.push(turns.sum / (next - from));
+        }
+        assert_eq!(turns.counts().completed, MANY, "{order:?}");
+        let (first, last) = (tenths[0], tenths[9]);
+        assert!(last * 5 <= first * 6, "{order:?} by {run}: {tenths:?} rows a message");
+    }
+}

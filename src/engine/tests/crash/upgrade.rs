@@ -1,0 +1,62 @@
+//! The power is cut behind every operation of an upgrade: what is left is opened, and holds what it held.
+
+use crate::engine::store::Store;
+use crate::engine::tests::crash::cut::Cutter;
+use crate::engine::tests::crash::cut::Mode;
+use crate::engine::tests::crash::disk::Disk;
+use crate::engine::tests::crash::disk::Op;
+use crate::engine::tests::crash::image::Image;
+use crate::engine::tests::crash::random::Random;
+use crate::engine::tests::crash::setting::Setting;
+use crate::engine::tests::crash::setting::Tried;
+use crate::engine::tests::crash::setting::quietly;
+
+/// Killed while it folded; as packed by `tests/older/packed.rs`.
+const PACKED: &[u8] = include_bytes!("../../../../tests/older/format-3-folding.packed");
+
+const BLOCK: usize = 256;
+
+pub(crate) fn older() -> Image {
+    let (len, blocks) = PACKED.split_first_chunk::<8>().unwrap();
+    let mut image = Image::default();
+    image.set_len(usize::try_from(u64::from_le_bytes(*len)).unwrap());
+    for block in blocks.chunks(4 + BLOCK) {
+        let (number, bytes) = block.split_first_chunk::<4>().unwrap();
+        image.write(BLOCK * usize::try_from(u32::from_le_bytes(*number)).unwrap(), bytes);
+    }
+    image
+}
+
+/// Opens what is on a disk; the hash of all that it holds.
+pub(crate) fn content(disk: Disk, setting: Setting) -> Result<u64, String> {
+    let opened = quietly(|| {
+        let mut store = Store::open_backend(disk, setting.options()).map_err(|error| error.to_string())?;
+        store.content_hash().map_err(|fault| fault.to_string())
+    });
+    opened.unwrap_or_else(|| Err("it panicked".to_owned()))
+}
+
+#[test]
+fn a_power_cut_at_any_point_of_an_upgrade_leaves_a_file_that_opens_with_all_it_held() {
+    let mut tried = Tried::new("cut upgrade");
+    let roomy = Setting { strict: false, cramped: false };
+    let held = content(Disk::new(older()), roomy).unwrap();
+    for setting in [roomy, Setting { strict: true, cramped: true }] {
+        let disk = Disk::recording(older());
+        assert_eq!(content(disk.clone(), setting), Ok(held));
+        let log = disk.take_log();
+        assert!(log.iter().filter(|op| matches!(op, Op::Sync)).count() > 1);
+        let (mut cutter, mut random) = (Cutter::new(older(), &log), Random::new(1));
+        for ops in 0..=log.len() {
+            tried.count("points");
+            // One way a point: a page is much like the next, and each way comes up often.
+            let mode = random.pick(&Mode::EVERY);
+            let found = content(Disk::new(cutter.image(mode, &mut random)), roomy);
+            if found != Ok(held) {
+                tried.failures.push(format!("{setting:?}, cut behind {ops}, {mode:?}: {found:?}"));
+            }
+            cutter.advance(&mut random);
+        }
+    }
+    tried.finish();
+}

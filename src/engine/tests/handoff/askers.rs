@@ -1,0 +1,123 @@
+//! Who asks: each is answered, and holds every answer against what is on disk.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use shuttle::future::block_on;
+use tokio::sync::broadcast;
+use tokio::sync::oneshot;
+
+use super::disk::Disk;
+use super::hot_loop::HotLoop;
+use super::inbox::Inbox;
+use super::inbox::Request;
+use crate::engine::query::Answer;
+use crate::engine::query::Query;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::effect::Event;
+use crate::engine::rules::receipt::Receipt;
+use crate::error::Unavailable;
+use crate::header::Headers;
+use crate::id::QueueName;
+use crate::limits;
+use crate::message::NewMessage;
+use crate::message::Place;
+use crate::token::LockToken;
+
+/// A body that takes a quarter of the inbox.
+static LARGE: LazyLock<Bytes> =
+    LazyLock::new(|| Bytes::from(vec![0; limits::INBOX_MAX / 4 * limits::INBOX_PLACE_BYTES]));
+
+/// One who asks, one thing after another.
+pub(crate) struct Asker {
+    inbox: Inbox,
+    disk: Arc<Disk>,
+    events: broadcast::Receiver<Event>,
+    /// The position of the last answer.
+    last: u64,
+    /// The position of the last event.
+    described: u64,
+}
+
+impl Asker {
+    pub(crate) fn new(hot_loop: &HotLoop) -> Asker {
+        let (inbox, disk) = (hot_loop.inbox.clone(), hot_loop.disk.clone());
+        Asker { inbox, disk, events: hot_loop.events.subscribe(), last: 0, described: 0 }
+    }
+
+    /// Sends messages, each of which takes a quarter of the inbox.
+    pub(crate) fn send(&mut self, count: usize) -> Result<(), Unavailable> {
+        let message = || NewMessage {
+            workflow_id: None,
+            place: Place::Arrival,
+            message_id: None,
+            time_to_live: None,
+            schedule_at: None,
+            headers: Headers::default(),
+            body: LARGE.clone(),
+        };
+        let messages = (0..count).map(|_| message()).collect();
+        let command = Command::Send { queue: queue(), messages };
+        let reply = block_on(self.inbox.ask(command, None)).map_err(|why| self.refused(why))?;
+        let Reply::Send(Ok(receipts)) = reply else { panic!("another answer: {reply:?}") };
+        let [Receipt::Accepted(sequence)] = receipts[..] else { panic!("other receipts: {receipts:?}") };
+        let position = sequence.get();
+        assert!(position <= self.disk.durable(), "an answer leaves after its commit");
+        assert!(position >= self.last, "whoever asks later is answered of a later state");
+        self.last = position;
+        self.listen();
+        assert!(position <= self.described, "who has an answer can find its events");
+        Ok(())
+    }
+
+    /// Hears what was told since.
+    pub(crate) fn listen(&mut self) {
+        while let Ok(event) = self.events.try_recv() {
+            let position = event.sequence_number.unwrap().get();
+            assert!(position <= self.disk.durable(), "an event leaves after its commit");
+            assert!(position >= self.described, "events leave in order");
+            self.described = position;
+        }
+    }
+
+    pub(crate) fn look(&mut self) -> Result<(), Unavailable> {
+        let answer = block_on(self.inbox.query(Query::NextDue)).map_err(|why| self.refused(why))?;
+        let Answer::NextDue(Some(seen)) = answer else { panic!("another answer: {answer:?}") };
+        assert!(seen.as_millis() <= self.disk.durable(), "a look shows what is on disk");
+        assert!(seen.as_millis() >= self.last, "a look shows what was acknowledged before");
+        self.last = seen.as_millis();
+        Ok(())
+    }
+
+    pub(crate) fn back_up(&mut self) {
+        let (slot, answer) = oneshot::channel();
+        let posted = block_on(self.inbox.post(Request::Backup { target: PathBuf::new(), slot }));
+        if let (Ok(_ticket), Ok(Ok(copied))) = (posted, block_on(answer)) {
+            assert!(copied >= self.last, "a backup has what was acknowledged before");
+        }
+    }
+
+    /// Asks for a workflow, and goes before it is there, or while it comes.
+    pub(crate) fn take_and_go(&mut self) {
+        let (slot, answer) = oneshot::channel();
+        let token = LockToken::new(1, [0; 12]);
+        let command = Command::Take { queue: queue(), workflow: None, token };
+        let posted = block_on(self.inbox.post(Request::Command { command, slot, wait: None }));
+        shuttle::thread::yield_now();
+        drop((posted, answer));
+    }
+
+    /// Nobody is refused before the disk fails, and then everybody hears that it did.
+    fn refused(&self, why: Unavailable) -> Unavailable {
+        assert!(self.disk.has_failed(), "refused by an engine that goes on: {why}");
+        assert!(matches!(why, Unavailable::Stopped(_)), "the fault is named: {why}");
+        why
+    }
+}
+
+fn queue() -> QueueName {
+    QueueName::new("q").unwrap()
+}

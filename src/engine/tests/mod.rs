@@ -1,0 +1,11 @@
+//! What holds the engine to its word: simulation, power cuts, hand-over between threads, and how much work a command takes.
+
+mod bare;
+mod bounded;
+mod bounds;
+mod chained;
+mod crash;
+mod flushing;
+mod golden;
+mod handoff;
+mod simulation;

@@ -1,0 +1,306 @@
+//! An engine without a thread and without a disk: the real rules and the real turns, on plain rows.
+
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::clock::Timestamp;
+use crate::engine::clocks::Clocks;
+use crate::engine::clocks::Reading;
+use crate::engine::inbox::Inbox;
+use crate::engine::inbox::Intake;
+use crate::engine::inbox::QueuedRequest;
+use crate::engine::inbox::Request;
+use crate::engine::inbox::UncommittedAnswer;
+use crate::engine::inbox::UndeliveredAnswer;
+use crate::engine::inbox::inbox;
+use crate::engine::rules::Rules;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::due::Now;
+use crate::engine::rules::effect::Event;
+use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::store::Stamp;
+use crate::engine::tests::crash::rows::Rows;
+use crate::engine::turn::Applied;
+use crate::engine::turn::QueuedCommand;
+use crate::engine::turn::TurnRules;
+use crate::engine::turn::queue_of;
+use crate::engine::wakeups::Wakeups;
+use crate::error::Unavailable;
+use crate::id::QueueName;
+use crate::limits;
+
+/// Somebody's command, and how long it may wait for work.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    /// Its number; `None` when nobody waits for the answer.
+    pub(crate) number: Option<u64>,
+    pub(crate) command: Command,
+    pub(crate) wait: Option<Duration>,
+    /// Whoever asks will be gone when the answer comes.
+    pub(crate) is_gone: bool,
+}
+
+/// Somebody who waits for an answer.
+struct Waiting {
+    number: u64,
+    queue: Option<QueueName>,
+    is_gone: bool,
+    answer: oneshot::Receiver<Result<UndeliveredAnswer, Unavailable>>,
+}
+
+/// What a turn led to.
+#[derive(Default)]
+pub(crate) struct Played {
+    /// The answers, in the order in which they were found.
+    pub(crate) answers: Vec<(u64, Reply)>,
+    pub(crate) events: Vec<Event>,
+    /// How many turns were played before, in which nothing was asked.
+    pub(crate) turns_before: usize,
+    /// What was forgotten in each of them.
+    pub(crate) cleared: Vec<Cleared>,
+    /// Commands by which the engine takes back what nobody was there to take.
+    pub(crate) given_back: Vec<Command>,
+}
+
+/// What was forgotten in one turn.
+#[derive(Default)]
+pub(crate) struct Cleared {
+    pub(crate) forgotten: Vec<Forgotten>,
+    /// Workflows whose remembered cursors were forgotten.
+    pub(crate) lapsed: Vec<(QueueName, Stream)>,
+}
+
+/// A workflow that was forgotten.
+pub(crate) struct Forgotten {
+    pub(crate) queue: QueueName,
+    pub(crate) stream: Stream,
+    /// It was used again in the same turn, and so begins anew.
+    pub(crate) is_back: bool,
+}
+
+/// What a lost process leaves.
+#[derive(Clone, Default)]
+pub(crate) struct Kept {
+    pub(crate) rows: Rows,
+    pub(crate) stamped: Stamp,
+    pub(crate) position: u64,
+}
+
+/// The engine.
+pub(crate) struct Plain {
+    pub(crate) rows: Rows,
+    pub(crate) rules: Rules,
+    pub(crate) wakeups: Wakeups,
+    inbox: Inbox,
+    intake: Intake,
+    waiting: Vec<Waiting>,
+    clocks: Clocks,
+    /// What the engine's clocks show.
+    pub(crate) now: Now,
+    /// What they showed in the last turn that changed anything.
+    pub(crate) stamped: Stamp,
+    /// How many turns have changed anything.
+    pub(crate) position: u64,
+}
+
+impl Plain {
+    pub(crate) fn new(at: Reading) -> Plain {
+        Plain::opened(Kept::default(), at)
+    }
+
+    fn opened(kept: Kept, at: Reading) -> Plain {
+        let (inbox, intake) = inbox();
+        let (rules, wakeups) = (Rules::default(), Wakeups::default());
+        let waiting = Vec::new();
+        let Kept { rows, stamped, position } = kept;
+        let clocks = Clocks::open(stamped, at);
+        let now = clocks.now();
+        Plain { rows, rules, wakeups, inbox, intake, waiting, clocks, now, stamped, position }
+    }
+
+    /// Plays one turn: what is due, then what is asked, then who waits for what that brought.
+    pub(crate) fn play(&mut self, at: Reading, questions: &[Question]) -> Played {
+        self.clocks.advance(at);
+        self.now = self.clocks.now();
+        let mut played = Played::default();
+        self.expire_waiters(at, &mut played);
+        while self.has_to_clear_up(at) {
+            self.clear_up(at, Vec::new(), &mut played);
+        }
+        let asked = questions.iter().map(|question| self.ask(question)).collect();
+        self.turn(at, asked, &mut played);
+        played.given_back = std::iter::from_fn(|| self.intake.take()).filter_map(given_back).collect();
+        played
+    }
+
+    fn ask(&mut self, question: &Question) -> QueuedCommand {
+        let Some(number) = question.number else {
+            return QueuedCommand::unattended(question.command.clone());
+        };
+        let (slot, answer) = oneshot::channel();
+        let queue = question.is_gone.then(|| queue_of(&question.command)).flatten();
+        self.waiting.push(Waiting { number, queue, is_gone: question.is_gone, answer });
+        QueuedCommand { command: question.command.clone(), slot: Some(slot), wait: question.wait }
+    }
+
+    /// Whether something is due after which nobody could tell what was done before a command and what by it: a turn does
+    /// few sweeps and leaves the rest to the next, and a workflow that is forgotten may be there again at once. So these
+    /// are done before, and so are several things that are due together, as each may begin a sweep.
+    pub(crate) fn has_to_clear_up(&self, at: Reading) -> bool {
+        let now = self.clocks.at(at);
+        let clears_up = |reminder: &Reminder| {
+            matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_) | Remind::Cursors)
+        };
+        self.due(now).any(clears_up) || self.run_out(now.engine) + self.due(now).count() > 1
+    }
+
+    /// Whether something is due by now.
+    pub(crate) fn has_due(&self) -> bool {
+        self.due(self.now).next().is_some()
+    }
+
+    /// How many locks have run out.
+    fn run_out(&self, now: Timestamp) -> usize {
+        let locks = self.rules.locks();
+        if locks.first_deadline().is_none_or(|(until, _)| now < until) {
+            return 0;
+        }
+        let has_run_out = |key: &&WorkflowKey| locks.of(key).is_some_and(|(_, lock)| lock.until <= now);
+        self.rows.workflows.keys().filter(has_run_out).count()
+    }
+
+    fn due(&self, now: Now) -> impl Iterator<Item = &Reminder> {
+        self.rows.reminders.values().filter(move |reminder| reminder.due.is_past(now))
+    }
+
+    /// Plays a turn in which nobody asks anything, and notes which workflows were forgotten in it.
+    fn clear_up(&mut self, at: Reading, asked: Vec<QueuedCommand>, played: &mut Played) {
+        let idle_since =
+            |rows: &Rows, key: &WorkflowKey| rows.workflows.get(key).and_then(|known| known.idle_since);
+        let cursor_of = |rows: &Rows, key: &WorkflowKey| rows.workflows.get(key).map(|known| known.cursor);
+        let forgettable = self.due(self.now).filter_map(|reminder| match &reminder.what {
+            Remind::Forget(stream) => Some(WorkflowKey { queue: reminder.queue, stream: stream.clone() }),
+            _ => None,
+        });
+        let forgettable: Vec<_> =
+            forgettable.map(|key| (idle_since(&self.rows, &key), cursor_of(&self.rows, &key), key)).collect();
+        let mut remembered: Vec<WorkflowKey> = self.rows.cursors.keys().cloned().collect();
+        self.turn(at, asked, played);
+        played.turns_before += 1;
+        let mut cleared = Cleared::default();
+        let mut begun_anew = Vec::new();
+        for (since, cursor, key) in forgettable {
+            let is_back = self.rows.workflows.contains_key(&key);
+            if let Some(queue) = self.rows.queues.get(&key.queue)
+                && since.is_some()
+                && idle_since(&self.rows, &key) != since
+            {
+                let queue = queue.name.clone();
+                // One that is back and stands at its beginning has met no cursor.
+                match is_back && cursor_of(&self.rows, &key) < cursor {
+                    true => begun_anew.push(key.clone()),
+                    false => remembered.push(key.clone()),
+                }
+                cleared.forgotten.push(Forgotten { queue, stream: key.stream, is_back });
+            }
+        }
+        let Rows { queues, workflows, cursors, .. } = &self.rows;
+        remembered.retain(|key| !cursors.contains_key(key) && !workflows.contains_key(key));
+        let lapsed = remembered.into_iter().chain(begun_anew);
+        let lapsed = lapsed.filter_map(|key| Some((queues.get(&key.queue)?, key.stream)));
+        cleared.lapsed.extend(lapsed.map(|(queue, stream)| (queue.name.clone(), stream)));
+        played.cleared.push(cleared);
+    }
+
+    fn turn(&mut self, at: Reading, asked: Vec<QueuedCommand>, played: &mut Played) {
+        let Plain { rules, wakeups, rows, now, .. } = self;
+        let changes = rows.changes;
+        let mut work = TurnRules::new(*now, at.elapsed, rules, wakeups, rows, None);
+        work.apply_due().expect("plain rows never fail");
+        work.apply_all(asked).expect("plain rows never fail");
+        let applied = work.finish().expect("plain rows never fail");
+        if rows.changes > changes {
+            self.stamped = self.clocks.stamp();
+            self.position += 1;
+        }
+        self.publish(applied, played);
+    }
+
+    fn expire_waiters(&mut self, at: Reading, played: &mut Played) {
+        for waiter in self.wakeups.take_expired(at.elapsed) {
+            let undelivered = Applied::nothing_for(&waiter.command).seal(&self.inbox);
+            let _ = waiter.slot.send(Ok(undelivered));
+            self.record(played);
+        }
+    }
+
+    /// Lets the answers out one by one, so that their order is known.
+    fn publish(&mut self, applied: Applied, played: &mut Played) {
+        for (slot, unsealed) in applied.answers {
+            let _ = slot.send(Ok(unsealed.seal(&self.inbox)));
+            self.record(played);
+        }
+        played.events.extend(applied.events);
+    }
+
+    fn record(&mut self, played: &mut Played) {
+        for at in 0..self.waiting.len() {
+            if let Ok(undelivered) = self.waiting[at].answer.try_recv() {
+                let Waiting { number, queue, is_gone, .. } = self.waiting.remove(at);
+                let reply = undelivered.expect("plain rows never fail").open();
+                if is_gone {
+                    // The answer is on its way to somebody who is not there any more.
+                    drop(UncommittedAnswer { reply: reply.clone(), queue }.seal(&self.inbox));
+                }
+                played.answers.push((number, reply));
+                return;
+            }
+        }
+    }
+
+    /// Whoever asked this goes away without waiting for the answer.
+    pub(crate) fn walk_away(&mut self, number: u64) {
+        self.waiting.retain(|waiting| waiting.number != number);
+    }
+
+    /// The numbers of those who still wait.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = u64> {
+        self.waiting.iter().map(|waiting| waiting.number)
+    }
+
+    /// What would be left if the process were lost now.
+    pub(crate) fn kept(&self) -> Kept {
+        Kept { rows: self.rows.clone(), stamped: self.stamped, position: self.position }
+    }
+
+    /// Takes everything back that has happened since.
+    pub(crate) fn restore(&mut self, kept: Kept, at: Reading) {
+        *self = Plain::opened(kept, at);
+    }
+
+    /// The process is lost, with everything in memory, and what is left is opened again.
+    pub(crate) fn reopen(&mut self, at: Reading) -> Played {
+        let rows = std::mem::take(&mut self.rows);
+        *self = Plain::opened(Kept { rows, stamped: self.stamped, position: self.position }, at);
+        let mut played = Played::default();
+        loop {
+            let some = (0..limits::SWEEP_MAX).map(|_| QueuedCommand::unattended(Command::Recover));
+            self.clear_up(at, some.collect(), &mut played);
+            if self.rows.holdings.is_empty() {
+                return played;
+            }
+        }
+    }
+}
+
+fn given_back(posted: QueuedRequest) -> Option<Command> {
+    match posted.request {
+        Request::GiveBack(command) => Some(command),
+        _ => None,
+    }
+}

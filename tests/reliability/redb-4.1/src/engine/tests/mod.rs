@@ -1,0 +1,3 @@
+//! As the crash tests are found from the crate.
+
+pub(crate) mod crash;
