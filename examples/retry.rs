@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use seriatim::Message;
 use seriatim::QueueOptions;
-use seriatim::WorkflowStatus;
+use seriatim::view::WorkflowStatus;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), seriatim::Error> {
     let (engine, clock) = seriatim::testing::engine().await?;
-    let options = QueueOptions { delivery_count_max: 2, ..QueueOptions::default() };
+    let options = QueueOptions::default().delivery_count_max(2);
     let payments = engine.client().create_queue("payments", options).await?;
     for body in ["charge", "receipt"] {
         payments.send(Message::new(body).workflow("order-17")).await?;

@@ -64,11 +64,15 @@ pub trait Clock: Send + Sync + 'static {
     /// Time that has passed since some fixed moment; it never runs backwards, whatever the wall clock does.
     fn elapsed(&self) -> Duration;
 
-    /// Whether the clock stands still until it is moved, so that only [`Clock::on_change`] can tell of time.
-    fn is_manual(&self) -> bool;
+    /// Whether the clock stands still until it is moved, as that of the tests does.
+    #[doc(hidden)]
+    fn is_manual(&self) -> bool {
+        false
+    }
 
-    /// Registers what to call when the clock was moved by hand; a clock that moves by itself ignores it.
-    fn on_change(&self, wake: Box<dyn Fn() + Send + Sync>);
+    /// Registers what to call when the clock was moved by hand.
+    #[doc(hidden)]
+    fn on_change(&self, _wake: Box<dyn Fn() + Send + Sync>) {}
 }
 
 /// The operating system's clocks: the wall clock, and one that is never set.
@@ -95,12 +99,6 @@ impl Clock for SystemClock {
     fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
-
-    fn is_manual(&self) -> bool {
-        false
-    }
-
-    fn on_change(&self, _wake: Box<dyn Fn() + Send + Sync>) {}
 }
 
 /// A step of the wall clock: somebody set it, or the machine slept.

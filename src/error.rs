@@ -175,8 +175,8 @@ pub enum OpenError {
         /// What told so.
         detail: String,
     },
-    /// The file is damaged, or a part of it is missing; it was not touched. [`verify`](crate::verify()) says what is damaged, and
-    /// [`Check::Never`](crate::Check) opens it all the same.
+    /// The file is damaged, or a part of it is missing; it was not touched. [`verify`](crate::store::verify()) says what is damaged, and
+    /// [`Check::Never`](crate::store::Check) opens it all the same.
     #[error(
         "open {path}: it is damaged: {detail}; restore a backup, or see what `seriatim verify` finds in it"
     )]

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::error::Misuse;
 use crate::limits;
+pub use crate::token::LockToken;
 
 /// Makes a text newtype: cheap to clone, compared byte for byte, checked when made.
 macro_rules! text_newtype {
@@ -112,7 +113,7 @@ impl WorkflowId {
 /// that request, by which another request under the same text is told from it.
 ///
 /// ```
-/// use seriatim::IdempotencyKey;
+/// use seriatim::id::IdempotencyKey;
 ///
 /// let body = br#"{"order": 17}"#;
 /// let key = IdempotencyKey::of_request("a5d1", body)?;

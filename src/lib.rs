@@ -37,37 +37,43 @@
 
 mod actor;
 #[cfg(feature = "daemon")]
+#[doc(hidden)]
 pub mod amqp;
 #[cfg(feature = "daemon")]
+#[doc(hidden)]
 pub mod api;
-mod clock;
+pub mod clock;
 #[cfg(feature = "daemon")]
 pub mod daemon;
 #[cfg(feature = "daemon")]
+#[doc(hidden)]
 pub mod definition;
 mod engine;
-mod error;
+pub mod error;
 #[cfg(feature = "daemon")]
 mod handlers;
 mod header;
-mod id;
+pub mod id;
 #[cfg(feature = "daemon")]
 mod inbound;
 #[cfg(feature = "daemon")]
+#[doc(hidden)]
 pub mod intake;
 pub mod limits;
 mod lookup;
-mod message;
+pub mod message;
 #[cfg(feature = "daemon")]
 mod page;
-mod processor;
-mod queue;
+pub mod processor;
+pub mod queue;
 mod rate;
 #[cfg(feature = "daemon")]
+#[doc(hidden)]
 pub mod remote;
 #[cfg(feature = "daemon")]
 mod sas;
 #[cfg(feature = "daemon")]
+#[doc(hidden)]
 pub mod schedule;
 #[cfg(feature = "daemon")]
 mod selector;
@@ -81,7 +87,7 @@ pub mod testing;
 mod token;
 
 pub use crate::actor::Actor;
-pub use crate::clock::{Clock, ClockStep, ClockSteps, SystemClock, Timestamp};
+pub use crate::clock::{Clock, SystemClock, Timestamp};
 #[cfg(feature = "store-alone")]
 #[doc(hidden)]
 pub use crate::engine::alone::StoreAlone;
@@ -89,30 +95,41 @@ pub use crate::engine::alone::StoreAlone;
 #[doc(hidden)]
 pub use crate::engine::fuzz;
 pub use crate::engine::{
-    Abandon, Attempt, AuditEntry, AuditVerb, COMMIT_SECONDS, Check, Claim, Client, CommitStats, Compaction,
-    Completion, Counts, Damage, DeadLetter, DeadLetterView, Deferral, Delivery, DeliveryId, Durability,
-    EDITED, Ending, Engine, EngineBuilder, Event, EventKind, Events, Gap, Hidden, HistoryEnding,
-    HistoryEntry, Hold, HoldCause, Kept, MessageStatus, MessageView, Missed, Output, Queue, QueueView,
-    Receipt, Received, Redriven, Renewal, Run, StorageRoom, TakenWorkflow, Verification, VerifyProgress,
-    VerifyStep, Workflow, WorkflowRedrive, WorkflowStatus, WorkflowView, compact, quiet_caught_panics,
-    verify,
+    Abandon, Client, Completion, Delivery, Ending, Engine, EngineBuilder, Event, Queue, Receipt, Received,
+    Run, TakenWorkflow, Workflow,
 };
-pub use crate::error::{
-    Error, Fault, Misuse, OpenError, OperateError, OperateRefusal, OperationError, QueueError, QueueRefusal,
-    ReceiveError, ReceiveRefusal, SendError, SendRefusal, SettleError, SettleRefusal, SettledHow,
-    Unavailable,
-};
-pub use crate::header::{Headers, Properties, PropertyValue};
-pub use crate::id::{IdempotencyKey, MessageId, Position, QueueName, SequenceNumber, WorkflowId};
-pub use crate::message::{Message, Place};
-pub use crate::processor::{
-    BatchHandler, BatchOutcome, Blocking, Body, Context, Failure, Handler, Outcome, Processor, Raw, Running,
-};
-pub use crate::queue::{
-    Backoff, Exhausted, Expired, GapPolicy, GapThen, HoldKind, Late, Order, QueueOptions,
-};
-pub use crate::rate::{Rate, RatePeriod};
-pub use crate::token::LockToken;
+pub use crate::error::{Error, Fault, Misuse, Unavailable};
+pub use crate::id::{MessageId, Position, QueueName, SequenceNumber, WorkflowId};
+pub use crate::message::Message;
+pub use crate::processor::{Context, Failure, Handler, Outcome, Processor, Raw};
+pub use crate::queue::{Order, QueueOptions};
+
+/// What deliveries lead to beside their settlement: handing out without a lock, settling by ID, redriving.
+pub mod delivery {
+    pub use crate::engine::{Claim, DeliveryId, EDITED, Hidden, Kept, Redriven, Renewal, WorkflowRedrive};
+}
+
+/// What happens in an engine, to be listened to.
+pub mod event {
+    pub use crate::engine::{Event, EventKind, Events, Missed};
+}
+
+/// The file of an engine: how durable a commit is, how much room there is, and whether what is stored is sound.
+pub mod store {
+    pub use crate::engine::{
+        COMMIT_SECONDS, Check, CommitStats, Compaction, Damage, Durability, StorageRoom, Verification,
+        VerifyProgress, VerifyStep, compact, quiet_caught_panics, verify,
+    };
+}
+
+/// What is shown of queues, workflows, messages, their history and what operators did.
+pub mod view {
+    pub use crate::engine::{
+        Attempt, AuditEntry, AuditVerb, Counts, DeadLetter, DeadLetterView, Deferral, Gap, HistoryEnding,
+        HistoryEntry, Hold, HoldCause, MessageStatus, MessageView, Output, QueueView, WorkflowStatus,
+        WorkflowView,
+    };
+}
 
 /// The examples of the README, compiled.
 #[cfg(doctest)]

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::error::Misuse;
-use crate::header::Headers;
-use crate::header::PropertyValue;
+pub use crate::header::Headers;
+pub use crate::header::Properties;
+pub use crate::header::PropertyValue;
 use crate::id::MessageId;
 use crate::id::Position;
 use crate::id::WorkflowId;

@@ -9,7 +9,8 @@ use serde::Serialize;
 use crate::error::Misuse;
 use crate::id::Position;
 use crate::limits;
-use crate::rate::Rate;
+pub use crate::rate::Rate;
+pub use crate::rate::RatePeriod;
 
 /// In which order the messages of one workflow are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,20 +125,23 @@ impl Backoff {
     }
 }
 
-/// Options of a queue.
+/// Options of a queue. Each is set by the method of its name, and read as a field.
 ///
 /// ```
-/// use seriatim::{Order, QueueOptions, Exhausted};
+/// use seriatim::QueueOptions;
+/// use seriatim::queue::Exhausted;
 ///
-/// let options = QueueOptions { order: Order::POSITION, exhausted: Some(Exhausted::Skip), ..QueueOptions::default() };
+/// let options = QueueOptions::by_position().delivery_count_max(3).exhausted(Exhausted::Skip);
+/// assert_eq!(options.delivery_count_max, 3);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct QueueOptions {
     /// In which order the messages of one workflow are handled.
     pub order: Order,
     /// How long a lock lasts from the moment of hand-out, 1 s to 12 h.
     pub lock: Duration,
-    /// After how many hand-outs a failing message is spent.
+    /// After how many hand-outs a failing message is exhausted.
     pub delivery_count_max: u32,
     /// What happens then; `None` means `Hold` for ordered queues and `Skip` for `Order::None`.
     pub exhausted: Option<Exhausted>,
@@ -179,7 +183,7 @@ pub struct QueueOptions {
     /// change holds from the next hand-out. Messages that are fetched by their numbers are handed out at once and counted.
     pub rate: Option<Rate>,
     /// Most dead letters the queue keeps of messages that are exhausted. Once there are as many, an exhausted message stays in
-    /// its workflow, which is held, whatever `spent` says; one without a workflow is tried again after the longest
+    /// its workflow, which is held, whatever `exhausted` says; one without a workflow is tried again after the longest
     /// delay of the backoff.
     pub dead_letters_max: u64,
     /// How long a queue remembers how its messages ended; `None` remembers nothing.
@@ -225,13 +229,66 @@ impl Default for QueueOptions {
     }
 }
 
+/// Writes a method for each option, which sets it; what may be left out takes a value or `None`.
+macro_rules! setters {
+    ($($name:ident: $kind:ty,)*; $($may:ident: $some:ty,)*) => {
+        impl QueueOptions {
+            $(
+                #[doc = concat!("The same options with another [`", stringify!($name), "`](QueueOptions::", stringify!($name), ").")]
+                #[must_use]
+                pub fn $name(mut self, $name: $kind) -> QueueOptions {
+                    self.$name = $name;
+                    self
+                }
+            )*
+            $(
+                #[doc = concat!("The same options with another [`", stringify!($may), "`](QueueOptions::", stringify!($may), "), or `None`.")]
+                #[must_use]
+                pub fn $may(mut self, $may: impl Into<Option<$some>>) -> QueueOptions {
+                    self.$may = $may.into();
+                    self
+                }
+            )*
+        }
+    };
+}
+
+setters! {
+    order: Order,
+    lock: Duration,
+    delivery_count_max: u32,
+    backoff: Backoff,
+    gap: GapPolicy,
+    late: Late,
+    expired: Expired,
+    hold_on_defer: bool,
+    forget_after: Duration,
+    delete_with_messages: bool,
+    body_bytes_max: usize,
+    messages_max: u64,
+    early_max: u64,
+    early_bytes_max: u64,
+    keep_deferred: bool,
+    dead_letters_max: u64,
+    history_max: u64,
+    remember_cursor: Duration,
+    cursors_max: u64,
+    ;
+    exhausted: Exhausted,
+    duplicate_window: Duration,
+    time_to_live: Duration,
+    delete_when_idle: Duration,
+    rate: Rate,
+    history: Duration,
+}
+
 impl QueueOptions {
     /// Options of a queue ordered by position, beginning with 1.
     pub fn by_position() -> QueueOptions {
         QueueOptions { order: Order::POSITION, ..QueueOptions::default() }
     }
 
-    /// What happens to a spent message, with the default for the order filled in.
+    /// What happens to an exhausted message, with the default for the order filled in.
     pub fn exhausted_policy(&self) -> Exhausted {
         let default = if self.order == Order::None { Exhausted::Skip } else { Exhausted::Hold };
         self.exhausted.unwrap_or(default)

@@ -17,7 +17,7 @@ use crate::limits;
 /// bucket is memory: after a restart it is full, so that a restart gives at most one burst anew.
 ///
 /// ```
-/// let rate: seriatim::Rate = "100/s".parse()?;
+/// let rate: seriatim::queue::Rate = "100/s".parse()?;
 /// assert_eq!((rate.messages, rate.burst()), (100, 100));
 /// # Ok::<(), seriatim::Misuse>(())
 /// ```

@@ -10,8 +10,6 @@ use seriatim::Context;
 use seriatim::Delivery;
 use seriatim::Ending;
 use seriatim::Engine;
-use seriatim::GapPolicy;
-use seriatim::GapThen;
 use seriatim::Message;
 use seriatim::Order as QueueOrder;
 use seriatim::Outcome;
@@ -20,7 +18,9 @@ use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::Run;
-use seriatim::SettleError;
+use seriatim::error::SettleError;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -70,7 +70,7 @@ impl Contender for Embedded {
         };
         let gap = GapPolicy { wait: LONG, then: GapThen::Hold };
         let (sync_delay, history) = (options.sync_delay, options.has_history.then_some(HISTORY));
-        let options = QueueOptions { order, lock: LONG, gap, history, ..QueueOptions::default() };
+        let options = QueueOptions::default().order(order).lock(LONG).gap(gap).history(history);
         let engine = Engine::builder(folder.join(FILE_NAME))
             .sync_delay(sync_delay)
             .open()

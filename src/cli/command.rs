@@ -42,7 +42,7 @@ use crate::cli::verify;
 
 /// Does what the command line says.
 pub(crate) fn run() -> ExitCode {
-    seriatim::quiet_caught_panics();
+    seriatim::store::quiet_caught_panics();
     match run_verb(Arguments::parse().verb) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(BROKEN),

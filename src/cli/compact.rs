@@ -7,7 +7,7 @@ use crate::cli::out::Out;
 /// Compacts a file.
 pub(crate) fn run(arguments: &CompactArguments) -> Result<bool, Failure> {
     let out = Out::new(arguments.json);
-    let found = seriatim::compact(&arguments.file)?;
+    let found = seriatim::store::compact(&arguments.file)?;
     out.json(&found)?;
     let (before, after) = (kib(found.bytes_before), kib(found.bytes_after));
     out.say(format!("{}: {before} KiB before, {after} KiB now", arguments.file.display()))?;

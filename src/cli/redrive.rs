@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 use seriatim::Clock;
-use seriatim::EDITED;
 use seriatim::SystemClock;
 use seriatim::api::BodyFields;
 use seriatim::api::RedriveRequest;
 use seriatim::api::RedrivenWord;
 use seriatim::api::WireTime;
 use seriatim::api::views::DeadLetterEntry;
+use seriatim::delivery::EDITED;
 use seriatim::remote::Remote;
 
 use crate::cli::arguments::operate::RedriveArguments;

@@ -93,9 +93,9 @@ impl Drop for Part {
     }
 }
 
-fn verify(file: &Path) -> Result<seriatim::Verification, Failure> {
+fn verify(file: &Path) -> Result<seriatim::store::Verification, Failure> {
     let progress = Progress::new("rows verified");
-    let found = seriatim::verify(file, |step| progress.show(step.rows));
+    let found = seriatim::store::verify(file, |step| progress.show(step.rows));
     progress.end();
     Ok(found?)
 }

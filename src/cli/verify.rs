@@ -5,10 +5,10 @@ use std::io::IsTerminal;
 use indicatif::ProgressBar;
 use indicatif::ProgressDrawTarget;
 use indicatif::ProgressStyle;
-use seriatim::OpenError;
-use seriatim::Verification;
-use seriatim::VerifyProgress;
-use seriatim::VerifyStep;
+use seriatim::error::OpenError;
+use seriatim::store::Verification;
+use seriatim::store::VerifyProgress;
+use seriatim::store::VerifyStep;
 
 use crate::cli::arguments::keep::VerifyArguments;
 use crate::cli::failure::Failure;
@@ -17,7 +17,7 @@ use crate::cli::word::counted;
 /// Verifies a file; true when it is sound.
 pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, Failure> {
     let bar = Bar::new();
-    let found = seriatim::verify(&arguments.file, |progress| bar.show(progress));
+    let found = seriatim::store::verify(&arguments.file, |progress| bar.show(progress));
     bar.end();
     let found = found.map_err(unopened)?;
     match arguments.json {

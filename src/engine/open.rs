@@ -210,8 +210,8 @@ impl EngineBuilder {
     }
 
     /// Keeps so many bytes of the disk free for what has to go on when it is nearly full (at least 4 MiB; 64 MiB suit
-    /// most). Below that, sends and queue definitions are refused ([`SendRefusal::StorageFull`](crate::SendRefusal),
-    /// [`QueueRefusal::StorageFull`](crate::QueueRefusal)), while receiving, settling, with the messages that a completion
+    /// most). Below that, sends and queue definitions are refused ([`SendRefusal::StorageFull`](crate::error::SendRefusal),
+    /// [`QueueRefusal::StorageFull`](crate::error::QueueRefusal)), while receiving, settling, with the messages that a completion
     /// sends, and purging go on out of it; all is accepted again once there is room. So much of the disk is set aside in
     /// a file beside the engine's, named as that with `.ballast`.
     ///

@@ -26,7 +26,7 @@ fn restore(backup: &Path, data: &Path, arguments: &[&str]) -> Ran {
 }
 
 fn messages(file: &Path) -> u64 {
-    seriatim::verify(file, |_| {}).expect("it can be looked at").messages
+    seriatim::store::verify(file, |_| {}).expect("it can be looked at").messages
 }
 
 #[tokio::test]

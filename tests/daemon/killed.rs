@@ -229,8 +229,8 @@ fn states_and_what_is_sent_with_completions_survive_every_kill_of_the_daemon() {
         "",
         "a state is not that of the message before"
     );
-    let found =
-        seriatim::verify(fixture.path().join("data/seriatim.redb"), |_| {}).expect("it can be looked at");
+    let found = seriatim::store::verify(fixture.path().join("data/seriatim.redb"), |_| {})
+        .expect("it can be looked at");
     assert!(found.is_sound(), "{:?}", found.damages);
     let seconds = clock.elapsed().as_secs_f64();
     let line = json!({ "name": "daemon killed", "count": kills, "seconds": seconds, "failures": 0 });

@@ -8,11 +8,11 @@ use seriatim::Actor;
 use seriatim::Completion;
 use seriatim::Ending;
 use seriatim::Engine;
-use seriatim::IdempotencyKey;
 use seriatim::Message;
 use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Timestamp;
+use seriatim::id::IdempotencyKey;
 use seriatim::testing::ManualClock;
 
 /// A file with rows in every table, whose engine was closed in order. With a small window most of them are folded.
@@ -21,11 +21,9 @@ pub(crate) async fn rich_file(path: &Path, window_bytes: u64) {
     let builder = Engine::builder(path).clock(clock).window_bytes(window_bytes);
     let engine = builder.open().await.expect("a new file");
     let client = engine.client().clone();
-    let options = QueueOptions {
-        duplicate_window: Some(Duration::from_secs(3_600)),
-        time_to_live: Some(Duration::from_secs(3_600)),
-        ..QueueOptions::by_position()
-    };
+    let options = QueueOptions::by_position()
+        .duplicate_window(Duration::from_secs(3_600))
+        .time_to_live(Duration::from_secs(3_600));
     let queue = client.create_queue("positions", options).await.expect("a new queue");
     for workflow in ["a", "b", "c", "d"] {
         let at = |n: u64| Message::new(n.to_string()).workflow(workflow).position(n);
@@ -52,10 +50,8 @@ pub(crate) async fn rich_file(path: &Path, window_bytes: u64) {
     assert!(operated.resume().await.is_err(), "it is not held");
     operated.hold("for a while").await.expect("a queue");
     operated.resume().await.expect("it is held");
-    let chain = client
-        .create_queue("chain", QueueOptions { order: Order::After, ..QueueOptions::default() })
-        .await
-        .expect("a new queue");
+    let chain =
+        client.create_queue("chain", QueueOptions::default().order(Order::After)).await.expect("a new queue");
     let first = Message::new("1").workflow("a").first().message_id("1");
     let follower =
         |n: u64| Message::new("x").workflow("a").after((n - 1).to_string()).message_id(n.to_string());

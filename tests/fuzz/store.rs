@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use seriatim::Check;
 use seriatim::Engine;
-use seriatim::MessageView;
 use seriatim::SequenceNumber;
+use seriatim::store::Check;
+use seriatim::view::MessageView;
 use tokio::runtime::Runtime;
 
 use super::rich::rich_file;
@@ -45,7 +45,7 @@ pub(crate) fn store(data: &[u8]) {
     let folder = folder();
     let path = folder.path().join("a.redb");
     std::fs::write(&path, &bytes).expect("there is room");
-    let is_sound = seriatim::verify(&path, |_| {}).is_ok_and(|found| found.is_sound());
+    let is_sound = seriatim::store::verify(&path, |_| {}).is_ok_and(|found| found.is_sound());
     assert!(std::fs::read(&path).expect("it is there") == bytes, "verifying has changed the file");
     runtime.block_on(async {
         // Unchecked, it may show less than there is, for a page that leads elsewhere; but nothing that was not sent.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use seriatim::Backoff;
 use seriatim::Engine;
 use seriatim::MessageId;
-use seriatim::MessageStatus;
-use seriatim::MessageView;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
+use seriatim::queue::Backoff;
+use seriatim::view::MessageStatus;
+use seriatim::view::MessageView;
 use tokio::sync::Semaphore;
 
 use crate::kill::drain;
@@ -137,14 +137,12 @@ fn options(ordered: Ordered) -> QueueOptions {
         Ordered::Arrival => seriatim::Order::Arrival,
     };
     let backoff = Backoff { first: Duration::from_millis(2), factor: 2, max: Duration::from_millis(5) };
-    QueueOptions {
-        order,
-        backoff,
-        lock: LOCK,
-        delivery_count_max: u32::MAX,
-        duplicate_window: Some(DUPLICATE_WINDOW),
-        ..QueueOptions::default()
-    }
+    QueueOptions::default()
+        .order(order)
+        .backoff(backoff)
+        .lock(LOCK)
+        .delivery_count_max(u32::MAX)
+        .duplicate_window(DUPLICATE_WINDOW)
 }
 
 /// Says all that is stored, before anything is done.
@@ -176,7 +174,7 @@ async fn look(load: &Load) {
 fn status(message: &MessageView) -> Status {
     match message.status {
         MessageStatus::DeadLettered(_) => Status::DeadLettered,
-        MessageStatus::Deferred { why: seriatim::Deferral::ByConsumer, .. } => Status::Aside,
+        MessageStatus::Deferred { why: seriatim::view::Deferral::ByConsumer, .. } => Status::Aside,
         _ => Status::Waiting,
     }
 }

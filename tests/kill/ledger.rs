@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use seriatim::Counts;
+use seriatim::view::Counts;
 
 use crate::kill::book::Book;
 use crate::kill::book::Known;

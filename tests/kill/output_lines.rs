@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use seriatim::Delivery;
-use seriatim::LockToken;
 use seriatim::QueueName;
 use seriatim::Received;
 use seriatim::Timestamp;
+use seriatim::id::LockToken;
 
 use crate::kill::said::Said;
 use crate::kill::said::Seen;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seriatim::Delivery;
-use seriatim::OperationError;
-use seriatim::ReceiveError;
-use seriatim::ReceiveRefusal;
 use seriatim::Run;
 use seriatim::Unavailable;
+use seriatim::error::OperationError;
+use seriatim::error::ReceiveError;
+use seriatim::error::ReceiveRefusal;
 
 use crate::kill::child::LOCK;
 use crate::kill::child::Load;

@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 use serde::Serialize;
-use seriatim::Counts;
+use seriatim::view::Counts;
 
 use crate::kill::name::Name;
 use crate::kill::name::Ordered;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use seriatim::OperationError;
 use seriatim::Receipt;
-use seriatim::SendError;
+use seriatim::error::OperationError;
+use seriatim::error::SendError;
 
 use crate::kill::child::Load;
 use crate::kill::name::Name;

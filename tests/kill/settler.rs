@@ -7,11 +7,11 @@ use seriatim::Clock;
 use seriatim::Completion;
 use seriatim::Delivery;
 use seriatim::Ending as End;
-use seriatim::OperationError;
 use seriatim::Run;
-use seriatim::SettleError;
 use seriatim::SystemClock;
 use seriatim::Unavailable;
+use seriatim::error::OperationError;
+use seriatim::error::SettleError;
 
 use crate::kill::child::Load;
 use crate::kill::name::Name;

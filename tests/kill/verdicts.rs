@@ -1,6 +1,6 @@
 //! The ledger can fail: every verdict falls on a made-up log that deserves it, and on no log that does not.
 
-use seriatim::Counts;
+use seriatim::view::Counts;
 
 use crate::kill::ledger::Ledger;
 use crate::kill::name::Name;

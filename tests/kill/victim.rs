@@ -143,7 +143,7 @@ impl Victim {
     }
 
     pub(crate) fn verify(&self) {
-        let found = seriatim::verify(&self.file, |_| {}).expect("the file can be looked at");
+        let found = seriatim::store::verify(&self.file, |_| {}).expect("the file can be looked at");
         assert!(found.is_sound(), "SERIATIM_SEED={}: {:?}", self.ledger.seed, found.damages);
     }
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 use seriatim::Clock;
 use seriatim::Delivery;
 use seriatim::Engine;
-use seriatim::OperationError;
 use seriatim::Queue;
 use seriatim::QueueOptions;
-use seriatim::SettleError;
-use seriatim::SettleRefusal;
 use seriatim::SystemClock;
+use seriatim::error::OperationError;
+use seriatim::error::SettleError;
+use seriatim::error::SettleRefusal;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -64,7 +64,7 @@ async fn next_word() -> Option<Word> {
 async fn open(file: &Path) -> Queue {
     let engine = Engine::open(file).await.expect("a new file");
     let lock = Duration::from_millis(LOCK_MS);
-    let options = QueueOptions { lock, delivery_count_max: u32::MAX, ..QueueOptions::by_position() };
+    let options = QueueOptions::by_position().lock(lock).delivery_count_max(u32::MAX);
     engine.client().create_queue(Ordered::Position.queue(), options).await.expect("a new queue")
 }
 

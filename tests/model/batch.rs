@@ -7,7 +7,7 @@ use seriatim::Message;
 use seriatim::Order;
 use seriatim::Queue;
 use seriatim::QueueOptions;
-use seriatim::SendRefusal;
+use seriatim::error::SendRefusal;
 
 use crate::model::random::Random;
 
@@ -32,7 +32,7 @@ async fn compare(seed: u64) {
     let (engine, clock) = seriatim::testing::engine().await.expect("an engine in memory opens");
     let order = random.pick(&[Order::POSITION, Order::After]);
     let early_max = random.below(4);
-    let options = QueueOptions { order, early_max, ..QueueOptions::default() };
+    let options = QueueOptions::default().order(order).early_max(early_max);
     let whole = engine.client().create_queue("whole", options.clone()).await.expect("a new queue");
     let parts = engine.client().create_queue("parts", options).await.expect("a new queue");
     for _ in 0..BATCHES {

@@ -7,19 +7,19 @@ use seriatim::Client;
 use seriatim::Completion;
 use seriatim::Delivery;
 use seriatim::Ending;
-use seriatim::Exhausted;
-use seriatim::Expired;
-use seriatim::GapPolicy;
-use seriatim::GapThen;
-use seriatim::Late;
 use seriatim::Message;
-use seriatim::OperationError;
 use seriatim::Order;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::Run;
 use seriatim::SequenceNumber;
 use seriatim::TakenWorkflow;
+use seriatim::error::OperationError;
+use seriatim::queue::Exhausted;
+use seriatim::queue::Expired;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
+use seriatim::queue::Late;
 use seriatim::testing::ManualClock;
 
 use crate::model::random::Random;
@@ -85,23 +85,21 @@ impl Chaos {
     /// A story on an engine that is there.
     pub(crate) async fn on(engine: seriatim::Engine, clock: ManualClock, seed: u64) -> Chaos {
         let mut random = Random::new(seed);
-        let options = QueueOptions {
-            order: random.pick(&[Order::After, Order::After, Order::POSITION, Order::Arrival, Order::None]),
-            delivery_count_max: random.pick(&[1, 2, 3]),
-            exhausted: Some(random.pick(&[Exhausted::Hold, Exhausted::Skip, Exhausted::Quarantine])),
-            gap: GapPolicy {
+        let options = QueueOptions::default()
+            .order(random.pick(&[Order::After, Order::After, Order::POSITION, Order::Arrival, Order::None]))
+            .delivery_count_max(random.pick(&[1, 2, 3]))
+            .exhausted(random.pick(&[Exhausted::Hold, Exhausted::Skip, Exhausted::Quarantine]))
+            .gap(GapPolicy {
                 wait: Duration::from_secs(10),
                 then: random.pick(&[GapThen::Hold, GapThen::Skip, GapThen::Wait]),
-            },
-            late: random.pick(&[Late::Ignore, Late::Refuse, Late::DeadLetter]),
-            expired: random.pick(&[Expired::Drop, Expired::DeadLetter]),
-            hold_on_defer: random.chance(30),
-            duplicate_window: random.chance(30).then_some(Duration::from_secs(20)),
-            forget_after: Duration::from_secs(random.pick(&[1, 50, 10_000])),
-            remember_cursor: Duration::from_secs(random.pick(&[1, 50, 10_000])),
-            early_max: random.pick(&[2, 1_000]),
-            ..QueueOptions::default()
-        };
+            })
+            .late(random.pick(&[Late::Ignore, Late::Refuse, Late::DeadLetter]))
+            .expired(random.pick(&[Expired::Drop, Expired::DeadLetter]))
+            .hold_on_defer(random.chance(30))
+            .duplicate_window(random.chance(30).then_some(Duration::from_secs(20)))
+            .forget_after(Duration::from_secs(random.pick(&[1, 50, 10_000])))
+            .remember_cursor(Duration::from_secs(random.pick(&[1, 50, 10_000])))
+            .early_max(random.pick(&[2, 1_000]));
         let order = options.order;
         let client = engine.client().clone();
         let queue = client.create_queue("q", options).await.expect("a new queue");

@@ -6,25 +6,25 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use seriatim::Clock;
-use seriatim::Deferral;
 use seriatim::Delivery;
 use seriatim::Engine;
-use seriatim::Exhausted;
-use seriatim::Expired;
-use seriatim::GapPolicy;
-use seriatim::GapThen;
-use seriatim::HoldKind;
-use seriatim::LockToken;
 use seriatim::Message;
-use seriatim::MessageStatus;
 use seriatim::Order;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
-use seriatim::Redriven;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
+use seriatim::delivery::Redriven;
+use seriatim::id::LockToken;
+use seriatim::queue::Exhausted;
+use seriatim::queue::Expired;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
+use seriatim::queue::HoldKind;
 use seriatim::testing::ManualClock;
+use seriatim::view::Deferral;
+use seriatim::view::MessageStatus;
 
 use crate::model::random::Random;
 use crate::model::reference::Cause;
@@ -84,22 +84,20 @@ fn options(random: &mut Random) -> Options {
 
 fn queue_options(options: Options) -> QueueOptions {
     let then = if options.skip_gap { GapThen::Skip } else { GapThen::Hold };
-    QueueOptions {
-        order: if options.positional { Order::POSITION } else { Order::Arrival },
-        lock: Duration::from_millis(LOCK),
-        delivery_count_max: options.count_max,
-        exhausted: Some(match options.exhausted {
+    QueueOptions::default()
+        .order(if options.positional { Order::POSITION } else { Order::Arrival })
+        .lock(Duration::from_millis(LOCK))
+        .delivery_count_max(options.count_max)
+        .exhausted(match options.exhausted {
             Policy::Hold => Exhausted::Hold,
             Policy::Skip => Exhausted::Skip,
             Policy::Quarantine => Exhausted::Quarantine,
-        }),
-        gap: GapPolicy { wait: Duration::from_millis(GAP), then },
-        expired: if options.drop_expired { Expired::Drop } else { Expired::DeadLetter },
-        hold_on_defer: options.hold_on_defer,
-        keep_deferred: options.keep_deferred,
-        duplicate_window: options.window.then_some(Duration::from_millis(WINDOW)),
-        ..QueueOptions::default()
-    }
+        })
+        .gap(GapPolicy { wait: Duration::from_millis(GAP), then })
+        .expired(if options.drop_expired { Expired::Drop } else { Expired::DeadLetter })
+        .hold_on_defer(options.hold_on_defer)
+        .keep_deferred(options.keep_deferred)
+        .duplicate_window(options.window.then_some(Duration::from_millis(WINDOW)))
 }
 
 impl Drive {

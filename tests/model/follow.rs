@@ -1,6 +1,6 @@
 //! What operators can do in the reference, and what follows from the passing of time and from every change.
 
-use seriatim::HoldKind;
+use seriatim::queue::HoldKind;
 
 use crate::model::reference::Cause;
 use crate::model::reference::GAP;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use seriatim::HoldKind;
+use seriatim::queue::HoldKind;
 
 /// The lock, the gap's wait and the duplicate window, in milliseconds.
 pub(crate) const LOCK: u64 = 30_000;

@@ -33,7 +33,7 @@ async fn story(seed: u64) {
     let Chaos { engine, .. } = chaos;
     engine.close().await;
     for file in [path, copy] {
-        let found = seriatim::verify(&file, |_| {}).expect("an engine's file");
+        let found = seriatim::store::verify(&file, |_| {}).expect("an engine's file");
         assert!(found.is_sound() && found.compared, "{}: {:#?}", file.display(), found.damages);
     }
 }

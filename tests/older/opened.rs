@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::json;
 use seriatim::Engine;
-use seriatim::IdempotencyKey;
 use seriatim::Message;
+use seriatim::id::IdempotencyKey;
 use seriatim::testing::ManualClock;
 
 use crate::older::listing::difference;
@@ -64,7 +64,7 @@ async fn a_file_of_an_older_format_shows_what_it_showed() {
         let shown = listing(engine.client()).await;
         assert_eq!(difference("", &recorded(), &shown), None, "{name}");
         engine.close().await;
-        let found = seriatim::verify(&path, |_| {}).expect("it can be looked at");
+        let found = seriatim::store::verify(&path, |_| {}).expect("it can be looked at");
         assert!(found.is_sound(), "{name}: {:?}", found.damages);
         // And again, now that it is of today's format.
         let engine = open(&path, &ManualClock::new(END)).await;
@@ -79,7 +79,7 @@ async fn a_file_of_an_older_format_can_be_verified_without_being_changed() {
         let path = folder.path().join("a.redb");
         place(name, &path);
         let before = std::fs::read(&path).expect("it is there");
-        let found = seriatim::verify(&path, |_| {}).expect("it can be looked at");
+        let found = seriatim::store::verify(&path, |_| {}).expect("it can be looked at");
         assert!(found.is_sound() && found.messages > 0, "{name}: {:?}", found.damages);
         assert!(before == std::fs::read(&path).expect("it is there"), "{name} was changed");
     }

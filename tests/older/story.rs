@@ -7,18 +7,18 @@ use seriatim::Abandon;
 use seriatim::Actor;
 use seriatim::Client;
 use seriatim::Completion;
-use seriatim::Exhausted;
-use seriatim::Expired;
-use seriatim::GapPolicy;
-use seriatim::GapThen;
-use seriatim::IdempotencyKey;
-use seriatim::Late;
 use seriatim::Message;
 use seriatim::Order;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
+use seriatim::id::IdempotencyKey;
+use seriatim::queue::Exhausted;
+use seriatim::queue::Expired;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
+use seriatim::queue::Late;
 use seriatim::testing::ManualClock;
 
 /// When the story begins.
@@ -70,14 +70,12 @@ async fn gone(client: &Client) {
 
 /// Order of arrival: states, retries, holds, what is set aside, scheduled, known, answered, expired.
 async fn arrival(client: &Client, clock: &ManualClock) -> Queue {
-    let options = QueueOptions {
-        lock: seconds(40),
-        delivery_count_max: 2,
-        duplicate_window: Some(seconds(3_600)),
-        time_to_live: Some(seconds(7_200)),
-        forget_after: seconds(86_400),
-        ..QueueOptions::default()
-    };
+    let options = QueueOptions::default()
+        .lock(seconds(40))
+        .delivery_count_max(2)
+        .duplicate_window(seconds(3_600))
+        .time_to_live(seconds(7_200))
+        .forget_after(seconds(86_400));
     let queue = client.create_queue("arrival", options).await.expect("it is new");
     send(&queue, of("stateful", "one")).await;
     send(&queue, of("stateful", "two").subject("s").content_type("c").correlation_id("i").reply_to("r"))
@@ -134,13 +132,11 @@ async fn aside(queue: &Queue) {
 
 /// Positions: gaps, marks of every kind, what came late, a workflow held for a gap.
 async fn positions(client: &Client, clock: &ManualClock) {
-    let options = QueueOptions {
-        late: Late::DeadLetter,
-        gap: GapPolicy { wait: seconds(30), then: GapThen::Hold },
-        expired: Expired::Drop,
-        hold_on_defer: true,
-        ..QueueOptions::by_position()
-    };
+    let options = QueueOptions::by_position()
+        .late(Late::DeadLetter)
+        .gap(GapPolicy { wait: seconds(30), then: GapThen::Hold })
+        .expired(Expired::Drop)
+        .hold_on_defer(true);
     let queue = client.create_queue("positions", options).await.expect("it is new");
     for position in [1, 2, 3, 6, 8, 20] {
         send(&queue, of("marked", "p").position(position)).await;
@@ -171,7 +167,7 @@ async fn positions(client: &Client, clock: &ManualClock) {
 /// After-order: a chain, its links, a branch whose root is unknown, one that a held predecessor stops.
 async fn chains(client: &Client, clock: &ManualClock) {
     let gap = GapPolicy { wait: seconds(3_600), then: GapThen::Skip };
-    let options = QueueOptions { order: Order::After, gap, delivery_count_max: 1, ..QueueOptions::default() };
+    let options = QueueOptions::default().order(Order::After).gap(gap).delivery_count_max(1);
     let queue = client.create_queue("chains", options).await.expect("it is new");
     send(&queue, of("chain", "a").message_id("a").first()).await;
     for (id, after) in [("c", "b"), ("b", "a"), ("d", "c"), ("z", "y"), ("y", "x")] {
@@ -190,12 +186,8 @@ async fn chains(client: &Client, clock: &ManualClock) {
 
 /// No order, one attempt each, deleted when it is idle for long.
 async fn alone(client: &Client, clock: &ManualClock) {
-    let options = QueueOptions {
-        order: Order::None,
-        delivery_count_max: 1,
-        delete_when_idle: Some(seconds(86_400)),
-        ..QueueOptions::default()
-    };
+    let options =
+        QueueOptions::default().order(Order::None).delivery_count_max(1).delete_when_idle(seconds(86_400));
     let queue = client.create_queue("alone", options).await.expect("it is new");
     for body in ["one", "two", "three"] {
         send(&queue, of("of no matter", body)).await;
@@ -208,7 +200,7 @@ async fn alone(client: &Client, clock: &ManualClock) {
 /// A workflow behind a message that is exhausted goes to the dead letters.
 async fn quarantined(client: &Client) {
     let exhausted = Some(Exhausted::Quarantine);
-    let options = QueueOptions { exhausted, delivery_count_max: 1, ..QueueOptions::default() };
+    let options = QueueOptions::default().exhausted(exhausted).delivery_count_max(1);
     let queue = client.create_queue("quarantined", options).await.expect("it is new");
     for body in ["one", "two", "three"] {
         send(&queue, of("bad", body)).await;

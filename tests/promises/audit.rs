@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use seriatim::Actor;
-use seriatim::AuditEntry;
-use seriatim::AuditVerb;
 use seriatim::Client;
-use seriatim::Exhausted;
 use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::limits;
+use seriatim::queue::Exhausted;
+use seriatim::view::AuditEntry;
+use seriatim::view::AuditVerb;
 
 use crate::promises::fixture::FileFixture;
 use crate::promises::fixture::Fixture;
@@ -28,7 +28,7 @@ async fn audit(client: &Client) -> Vec<AuditEntry> {
 #[tokio::test]
 async fn every_verb_of_an_operator_is_written_down_with_who_why_and_what() {
     let exhausted = Some(Exhausted::Hold);
-    let options = QueueOptions { delivery_count_max: 1, exhausted, ..QueueOptions::by_position() };
+    let options = QueueOptions::by_position().delivery_count_max(1).exhausted(exhausted);
     let fixture = Fixture::new(options.clone()).await;
     let client = fixture.engine.client().acting_as(ada());
     let queue = client.queue("q").unwrap();
@@ -57,7 +57,7 @@ async fn every_verb_of_an_operator_is_written_down_with_who_why_and_what() {
     queue.purge_dead_letters().await.unwrap();
     queue.purge().await.unwrap();
     client.create_queue("r", QueueOptions::default()).await.unwrap();
-    client.change_queue("r", QueueOptions { lock: seconds(5), ..QueueOptions::default() }).await.unwrap();
+    client.change_queue("r", QueueOptions::default().lock(seconds(5))).await.unwrap();
     client.delete_queue("r").await.unwrap();
     let entries = audit(&client).await;
     let verbs: Vec<&str> = entries.iter().map(|entry| entry.verb.as_str()).collect();

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use seriatim::Abandon;
-use seriatim::BatchOutcome;
 use seriatim::Context;
-use seriatim::Exhausted;
 use seriatim::Failure;
 use seriatim::Order;
 use seriatim::Processor;
 use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::Run;
-use seriatim::WorkflowStatus;
+use seriatim::processor::BatchOutcome;
+use seriatim::queue::Exhausted;
+use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::FileFixture;
 use crate::promises::fixture::Fixture;
@@ -21,7 +21,7 @@ use crate::promises::fixture::seconds;
 use crate::promises::processor::until;
 
 fn skipping(delivery_count_max: u32) -> QueueOptions {
-    QueueOptions { delivery_count_max, exhausted: Some(Exhausted::Skip), ..QueueOptions::default() }
+    QueueOptions::default().delivery_count_max(delivery_count_max).exhausted(Exhausted::Skip)
 }
 
 async fn fixture_of(count: u64, options: QueueOptions) -> Fixture {
@@ -144,9 +144,8 @@ async fn a_run_of_one_has_failed_by_itself() {
 
 #[tokio::test]
 async fn suspects_hold_no_workflow_before_one_of_them_fails_alone() {
-    let options =
-        QueueOptions { delivery_count_max: 1, ..QueueOptions { order: Order::Arrival, ..skipping(1) } };
-    let fixture = fixture_of(3, QueueOptions { exhausted: Some(Exhausted::Hold), ..options }).await;
+    let options = skipping(1).order(Order::Arrival).delivery_count_max(1);
+    let fixture = fixture_of(3, options.exhausted(Exhausted::Hold)).await;
     drop(run(&fixture).await);
     assert_eq!(fixture.status("w").await, Some(WorkflowStatus::Ready));
     fixture.must().await.complete().await.unwrap();

@@ -1,12 +1,12 @@
 //! What is done in steps is done whole, however much it is; and what is kept for a while is the newest.
 
 use seriatim::Abandon;
-use seriatim::Counts;
-use seriatim::Exhausted;
 use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::limits;
+use seriatim::queue::Exhausted;
+use seriatim::view::Counts;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::seconds;
@@ -71,8 +71,7 @@ async fn every_message_expires_and_every_dead_letter_is_purged_however_many_ther
 #[tokio::test]
 async fn a_quarantine_takes_all_of_a_workflow_and_a_redrive_puts_all_of_it_back() {
     let exhausted = Some(Exhausted::Quarantine);
-    let fixture =
-        Fixture::new(QueueOptions { delivery_count_max: 1, exhausted, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().delivery_count_max(1).exhausted(exhausted)).await;
     fixture.send_many("w", |message| message).await;
     fixture.must().await.abandon().await.unwrap();
     fixture.until("all are dead letters", |counts| counts.dead_lettered == MANY as u64).await;
@@ -83,7 +82,7 @@ async fn a_quarantine_takes_all_of_a_workflow_and_a_redrive_puts_all_of_it_back(
 
 #[tokio::test]
 async fn a_message_keeps_its_last_attempts_and_drops_the_oldest() {
-    let fixture = Fixture::new(QueueOptions { delivery_count_max: 20, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().delivery_count_max(20)).await;
     let number = fixture.send("w", "m").await;
     let failures = limits::ATTEMPTS_KEPT as u32 + 3;
     for attempt in 1..=failures {

@@ -5,32 +5,32 @@ use std::time::Duration;
 use seriatim::Abandon;
 use seriatim::Completion;
 use seriatim::Ending;
-use seriatim::Exhausted;
-use seriatim::GapPolicy;
-use seriatim::GapThen;
-use seriatim::Late;
 use seriatim::Message;
 use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
-use seriatim::ReceiveRefusal;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
-use seriatim::WorkflowStatus;
+use seriatim::error::ReceiveRefusal;
+use seriatim::queue::Exhausted;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
+use seriatim::queue::Late;
+use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::seconds;
 
 pub(crate) fn once(exhausted: Exhausted) -> QueueOptions {
-    QueueOptions { delivery_count_max: 1, exhausted: Some(exhausted), ..QueueOptions::default() }
+    QueueOptions::default().delivery_count_max(1).exhausted(exhausted)
 }
 
 pub(crate) fn after_order() -> QueueOptions {
-    QueueOptions { order: Order::After, ..QueueOptions::default() }
+    QueueOptions::default().order(Order::After)
 }
 
 pub(crate) fn skip_after(wait: Duration) -> QueueOptions {
-    QueueOptions { gap: GapPolicy { wait, then: GapThen::Skip }, ..QueueOptions::by_position() }
+    QueueOptions::by_position().gap(GapPolicy { wait, then: GapThen::Skip })
 }
 
 pub(crate) async fn fixture_of_three(options: QueueOptions) -> Fixture {
@@ -126,7 +126,7 @@ async fn g6_a_deferred_message_that_fails_comes_back_when_its_holder_says() {
 
 #[tokio::test]
 async fn o3_the_missing_predecessor_is_accepted_although_the_waiting_room_is_full() {
-    let fixture = Fixture::new(QueueOptions { early_max: 2, ..after_order() }).await;
+    let fixture = Fixture::new(after_order().early_max(2)).await;
     fixture.send_after("w", "b", Some("a")).await;
     fixture.send_after("w", "c", Some("b")).await;
     let first = fixture.queue.send(Message::new("a").workflow("w").message_id("a").first()).await;
@@ -136,7 +136,7 @@ async fn o3_the_missing_predecessor_is_accepted_although_the_waiting_room_is_ful
 
 #[tokio::test]
 async fn i11_a_live_message_behind_expired_ones_is_handed_to_a_receiver_that_waits() {
-    let fixture = Fixture::new(QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().order(Order::None)).await;
     for _ in 0..6 {
         let short = (0..1_000).map(|_| Message::new("dead").time_to_live(seconds(1)));
         fixture.queue.send_batch(short).await.unwrap();
@@ -228,7 +228,7 @@ async fn a_clock_that_steps_back_does_not_delay_what_is_due_now() {
 
 #[tokio::test]
 async fn g3_a_message_fetched_by_number_cannot_fail_for_ever() {
-    let fixture = Fixture::new(QueueOptions { delivery_count_max: 2, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().delivery_count_max(2)).await;
     let number = fixture.send("w", "1").await;
     fixture.must().await.defer().await.unwrap();
     for _ in 0..8 {
@@ -276,7 +276,7 @@ async fn a_message_that_expired_while_handed_out_is_dead_lettered_when_it_is_rev
 
 #[tokio::test]
 async fn o7_a_skipped_position_that_comes_is_kept_although_late_ones_are_refused() {
-    let fixture = Fixture::new(QueueOptions { late: Late::Refuse, ..skip_after(seconds(10)) }).await;
+    let fixture = Fixture::new(skip_after(seconds(10)).late(Late::Refuse)).await;
     fixture.send_at("w", 2).await;
     fixture.clock.advance(seconds(10));
     assert_eq!(fixture.drain().await, ["2"]);
@@ -314,7 +314,7 @@ async fn g4_a_completion_may_send_the_missing_position_behind_a_later_one() {
 #[tokio::test]
 async fn g4_a_completion_that_fills_the_gap_does_not_hold_the_workflow_for_it() {
     let gap = GapPolicy { wait: seconds(10), then: GapThen::Hold };
-    let fixture = Fixture::new(QueueOptions { gap, ..QueueOptions::by_position() }).await;
+    let fixture = Fixture::new(QueueOptions::by_position().gap(gap)).await;
     fixture.send_at("w", 1).await;
     let mut first = fixture.must().await;
     fixture.send_at("w", 3).await;
@@ -327,7 +327,7 @@ async fn g4_a_completion_that_fills_the_gap_does_not_hold_the_workflow_for_it() 
 #[tokio::test]
 async fn o7_a_gap_is_judged_only_when_the_workflow_has_come_to_it() {
     let gap = GapPolicy { wait: seconds(10), then: GapThen::Hold };
-    let options = QueueOptions { gap, order: Order::POSITION, ..once(Exhausted::Quarantine) };
+    let options = once(Exhausted::Quarantine).gap(gap).order(Order::POSITION);
     let fixture = Fixture::new(options).await;
     for position in [1, 2] {
         fixture.send_at("w", position).await;
@@ -343,7 +343,7 @@ async fn o7_a_gap_is_judged_only_when_the_workflow_has_come_to_it() {
 
 #[tokio::test]
 async fn o11_a_late_duplicate_is_not_put_back_to_a_position_that_was_completed() {
-    let fixture = Fixture::new(QueueOptions { late: Late::DeadLetter, ..QueueOptions::by_position() }).await;
+    let fixture = Fixture::new(QueueOptions::by_position().late(Late::DeadLetter)).await;
     fixture.send_at("w", 1).await;
     assert_eq!(fixture.drain().await, ["1"]);
     fixture.send_at("w", 1).await;

@@ -1,15 +1,15 @@
 //! What a hostile reading once broke and is mended: wrong answers, wrong counts, too much in one turn.
 
 use seriatim::Completion;
-use seriatim::Exhausted;
-use seriatim::GapPolicy;
-use seriatim::GapThen;
 use seriatim::Message;
 use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
-use seriatim::SendRefusal;
-use seriatim::WorkflowStatus;
+use seriatim::error::SendRefusal;
+use seriatim::queue::Exhausted;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
+use seriatim::view::WorkflowStatus;
 
 use crate::promises::broken::breathe;
 use crate::promises::broken::now;
@@ -24,7 +24,7 @@ use crate::promises::fixture::seconds;
 #[tokio::test]
 async fn a_completion_that_sends_to_two_queues_fills_each_with_its_own() {
     let fixture = Fixture::new(QueueOptions::default()).await;
-    let small = QueueOptions { messages_max: 1, ..QueueOptions::default() };
+    let small = QueueOptions::default().messages_max(1);
     fixture.engine.client().create_queue("small", small).await.unwrap();
     fixture.send("w", "1").await;
     let mut first = fixture.must().await;
@@ -35,11 +35,11 @@ async fn a_completion_that_sends_to_two_queues_fills_each_with_its_own() {
 
 #[tokio::test]
 async fn g7_a_duplicate_is_answered_as_one_although_the_queue_is_over_full() {
-    let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
+    let options = QueueOptions::default().duplicate_window(seconds(60));
     let fixture = Fixture::new(options.clone()).await;
     let first = fixture.accept(Message::new("a").message_id("a")).await;
     fixture.accept(Message::new("b").message_id("b")).await;
-    let smaller = QueueOptions { messages_max: 1, ..options };
+    let smaller = options.messages_max(1);
     fixture.engine.client().change_queue("q", smaller).await.unwrap();
     let again = fixture.queue.send(Message::new("a").message_id("a")).await;
     assert_eq!(again.ok(), Some(Receipt::Duplicate(first)));
@@ -47,7 +47,7 @@ async fn g7_a_duplicate_is_answered_as_one_although_the_queue_is_over_full() {
 
 #[tokio::test]
 async fn g7_a_message_that_comes_twice_in_one_batch_is_kept_once_even_after_its_gap() {
-    let options = QueueOptions { duplicate_window: Some(seconds(600)), ..skip_after(seconds(10)) };
+    let options = skip_after(seconds(10)).duplicate_window(seconds(600));
     let fixture = Fixture::new(options).await;
     fixture.send_at("w", 2).await;
     fixture.clock.advance(seconds(10));
@@ -76,8 +76,7 @@ async fn one_turn_sweeps_a_limited_number() {
 
 #[tokio::test]
 async fn a_peek_keeps_an_idle_queue() {
-    let fixture =
-        Fixture::new(QueueOptions { delete_when_idle: Some(seconds(60)), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().delete_when_idle(seconds(60))).await;
     fixture.clock.advance(seconds(50));
     fixture.queue.peek(seriatim::SequenceNumber::new(0), 1).await.unwrap();
     fixture.clock.advance(seconds(20));
@@ -86,8 +85,7 @@ async fn a_peek_keeps_an_idle_queue() {
 
 #[tokio::test]
 async fn a_queue_in_which_a_receiver_waits_is_not_idle() {
-    let fixture =
-        Fixture::new(QueueOptions { delete_when_idle: Some(seconds(60)), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().delete_when_idle(seconds(60))).await;
     let queue = fixture.queue.clone();
     let waiting =
         tokio::spawn(async move { queue.receive(seconds(3_600)).await.map(|one| one.map(|one| body(&one))) });
@@ -124,7 +122,7 @@ async fn a_fault_is_told_as_one_to_whoever_met_it() {
 #[tokio::test]
 async fn i11_resume_of_a_redriven_gap_waits_anew() {
     let gap = GapPolicy { wait: seconds(10), then: GapThen::Hold };
-    let fixture = Fixture::new(QueueOptions { gap, ..QueueOptions::by_position() }).await;
+    let fixture = Fixture::new(QueueOptions::by_position().gap(gap)).await;
     fixture.send_at("w", 2).await;
     fixture.clock.advance(seconds(10));
     fixture.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
@@ -134,7 +132,7 @@ async fn i11_resume_of_a_redriven_gap_waits_anew() {
 
 #[tokio::test]
 async fn o9_a_deferred_message_that_is_given_back_is_deferred_again() {
-    let fixture = Fixture::new(QueueOptions { hold_on_defer: true, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().hold_on_defer(true)).await;
     let number = fixture.send("w", "1").await;
     fixture.must().await.defer().await.unwrap();
     let mut fetched = fixture.queue.receive_deferred(&[number]).await.unwrap();
@@ -144,7 +142,7 @@ async fn o9_a_deferred_message_that_is_given_back_is_deferred_again() {
 
 #[tokio::test]
 async fn an_operator_is_told_that_a_queue_without_order_cannot_hold_a_workflow() {
-    let fixture = Fixture::new(QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().order(Order::None)).await;
     let held = fixture.queue.workflow("w").unwrap().hold("stop").await;
     fixture.send("w", "1").await;
     assert!(held.is_err() || fixture.next().await.is_none(), "it is held and offered");
@@ -194,7 +192,7 @@ async fn o4_an_anonymous_message_that_comes_twice_in_one_batch_is_a_duplicate() 
 
 #[tokio::test]
 async fn a_message_of_a_queue_without_order_shows_its_workflow_id_everywhere() {
-    let options = QueueOptions { order: Order::None, delivery_count_max: 1, ..QueueOptions::default() };
+    let options = QueueOptions::default().order(Order::None).delivery_count_max(1);
     let fixture = Fixture::new(options).await;
     let mut events = fixture.engine.events();
     fixture.send("w", "1").await;

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use seriatim::Check;
 use seriatim::Engine;
 use seriatim::Message;
-use seriatim::OpenError;
 use seriatim::QueueOptions;
+use seriatim::error::OpenError;
+use seriatim::store::Check;
 
 /// A file whose messages have left the journal, one of which was altered.
 async fn forged_file(path: &Path) {

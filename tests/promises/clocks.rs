@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use seriatim::Clock;
-use seriatim::ClockSteps;
 use seriatim::Message;
-use seriatim::MessageStatus;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
+use seriatim::clock::ClockSteps;
 use seriatim::testing::ManualClock;
+use seriatim::view::MessageStatus;
 
 use crate::promises::fixture::FileFixture;
 use crate::promises::fixture::Fixture;
@@ -55,7 +55,7 @@ async fn what_is_set_aside_for_a_while_comes_back_after_it_whatever_the_wall_clo
 
 #[tokio::test]
 async fn one_forward_step_of_a_day_for_1_7_s_with_one_send_changes_no_lock_and_no_retry() {
-    let fixture = Fixture::new(QueueOptions { lock: seconds(2), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().lock(seconds(2))).await;
     let held = fixture.send("held", "").await;
     let lock = fixture.must().await;
     fixture.send("retried", "").await;

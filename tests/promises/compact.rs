@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use seriatim::Engine;
 use seriatim::Message;
-use seriatim::OpenError;
 use seriatim::QueueOptions;
+use seriatim::error::OpenError;
 
 const BODY_BYTES: usize = 20_000;
 
@@ -35,10 +35,10 @@ async fn a_compacted_file_is_smaller_sound_and_holds_the_same() {
     let path = folder.path().join("a.redb");
     emptied(&path).await;
     let before = len(&path);
-    let found = seriatim::compact(&path).unwrap();
+    let found = seriatim::store::compact(&path).unwrap();
     assert_eq!((found.bytes_before, found.bytes_after), (before, len(&path)));
     assert!(found.bytes_after < before / 2, "{found:?}");
-    assert!(seriatim::verify(&path, |_| {}).unwrap().is_sound());
+    assert!(seriatim::store::verify(&path, |_| {}).unwrap().is_sound());
     let engine = Engine::open(&path).await.unwrap();
     let queue = engine.client().queue("q").unwrap();
     for number in 0..10 {
@@ -55,13 +55,13 @@ async fn a_file_that_somebody_has_open_or_that_is_none_of_ours_is_not_compacted(
     let folder = tempfile::tempdir().unwrap();
     let (ours, theirs) = (folder.path().join("a.redb"), folder.path().join("b.redb"));
     let engine = Engine::open(&ours).await.unwrap();
-    assert!(matches!(seriatim::compact(&ours), Err(OpenError::Held { .. })));
+    assert!(matches!(seriatim::store::compact(&ours), Err(OpenError::Held { .. })));
     engine.close().await;
     std::fs::write(&theirs, vec![7; 100_000]).unwrap();
-    assert!(matches!(seriatim::compact(&theirs), Err(OpenError::Foreign { .. })));
+    assert!(matches!(seriatim::store::compact(&theirs), Err(OpenError::Foreign { .. })));
     assert_eq!(std::fs::read(&theirs).unwrap(), vec![7; 100_000]);
     let nothing = folder.path().join("c.redb");
-    assert!(matches!(seriatim::compact(&nothing), Err(OpenError::Fault(_))));
+    assert!(matches!(seriatim::store::compact(&nothing), Err(OpenError::Fault(_))));
     assert!(!nothing.exists(), "nothing is made");
     assert!(!folder.path().join("c.redb.lock").exists());
 }

@@ -3,21 +3,21 @@
 use std::time::Duration;
 
 use seriatim::Clock;
-use seriatim::EventKind;
-use seriatim::Exhausted;
-use seriatim::Expired;
-use seriatim::GapPolicy;
-use seriatim::GapThen;
-use seriatim::HoldCause;
 use seriatim::Message;
-use seriatim::OperateRefusal;
 use seriatim::Order;
 use seriatim::QueueOptions;
-use seriatim::QueueRefusal;
 use seriatim::Receipt;
-use seriatim::ReceiveRefusal;
-use seriatim::SendRefusal;
-use seriatim::WorkflowStatus;
+use seriatim::error::OperateRefusal;
+use seriatim::error::QueueRefusal;
+use seriatim::error::ReceiveRefusal;
+use seriatim::error::SendRefusal;
+use seriatim::event::EventKind;
+use seriatim::queue::Exhausted;
+use seriatim::queue::Expired;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
+use seriatim::view::HoldCause;
+use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::body;
@@ -27,7 +27,7 @@ use crate::promises::fixture::seconds;
 #[tokio::test]
 async fn an_expired_message_counts_as_settled_and_wakes_what_waits_behind_it() {
     for expired in [Expired::DeadLetter, Expired::Drop] {
-        let fixture = Fixture::new(QueueOptions { expired, ..QueueOptions::by_position() }).await;
+        let fixture = Fixture::new(QueueOptions::by_position().expired(expired)).await;
         fixture.accept(Message::new("1").workflow("w").position(1).time_to_live(seconds(5))).await;
         fixture.send_at("w", 2).await;
         fixture.clock.advance(seconds(5));
@@ -53,7 +53,7 @@ async fn a_workflow_goes_on_past_a_place_that_was_settled_ahead_of_its_turn() {
 
 #[tokio::test]
 async fn a_message_that_was_cancelled_or_purged_may_be_sent_again_within_the_duplicate_window() {
-    let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
+    let options = QueueOptions::default().duplicate_window(seconds(60));
     let fixture = Fixture::new(options).await;
     let message = || Message::new("").workflow("w").message_id("id");
     let at = fixture.clock.now() + seconds(30);
@@ -75,7 +75,7 @@ async fn a_message_that_was_cancelled_or_purged_may_be_sent_again_within_the_dup
 #[tokio::test]
 async fn the_duplicate_window_is_half_open_for_each_of_more_ids_than_one_turn_can_forget() {
     let count = 2 * seriatim::limits::REMINDERS_PER_TURN;
-    let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
+    let options = QueueOptions::default().duplicate_window(seconds(60));
     let fixture = Fixture::new(options).await;
     let message = |number: usize| Message::new("").message_id(number.to_string());
     for chunk in (0..count).collect::<Vec<_>>().chunks(1_000) {
@@ -101,7 +101,7 @@ async fn a_message_that_is_handed_out_is_protected_from_expiry_until_it_comes_ba
 
 #[tokio::test]
 async fn two_messages_cannot_name_one_predecessor() {
-    let fixture = Fixture::new(QueueOptions { order: Order::After, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().order(Order::After)).await;
     let first = fixture.send_after("w", "b", Some("a")).await;
     let rival = Message::new("c").workflow("w").message_id("c").after("a");
     let taken = fixture.queue.send(rival).await.unwrap_err();
@@ -115,7 +115,7 @@ async fn two_messages_cannot_name_one_predecessor() {
 
 #[tokio::test]
 async fn a_resend_in_after_order_is_recognised() {
-    let fixture = Fixture::new(QueueOptions { order: Order::After, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().order(Order::After)).await;
     fixture.send_after("w", "a", None).await;
     fixture.send_after("w", "b", Some("a")).await;
     fixture.drain().await;
@@ -125,9 +125,9 @@ async fn a_resend_in_after_order_is_recognised() {
 
 #[tokio::test]
 async fn messages_that_name_each_other_do_not_stop_the_engine() {
-    let options = QueueOptions { order: Order::After, ..QueueOptions::default() };
+    let options = QueueOptions::default().order(Order::After);
     let gap = GapPolicy { wait: seconds(10), then: GapThen::Skip };
-    let fixture = Fixture::new(QueueOptions { gap, ..options }).await;
+    let fixture = Fixture::new(options.gap(gap)).await;
     fixture.send_after("w", "a", Some("b")).await;
     fixture.send_after("w", "b", Some("a")).await;
     fixture.clock.advance(seconds(10));
@@ -137,8 +137,7 @@ async fn messages_that_name_each_other_do_not_stop_the_engine() {
 #[tokio::test]
 async fn a_dead_predecessor_holds_an_after_ordered_workflow_or_counts_as_settled() {
     for (exhausted, held) in [(Exhausted::Hold, true), (Exhausted::Skip, false)] {
-        let options =
-            QueueOptions { order: Order::After, exhausted: Some(exhausted), ..QueueOptions::default() };
+        let options = QueueOptions::default().order(Order::After).exhausted(exhausted);
         let fixture = Fixture::new(options).await;
         fixture.send_after("w", "a", None).await;
         fixture.send_after("w", "b", Some("a")).await;
@@ -162,7 +161,7 @@ async fn messages_without_a_workflow_id_have_no_order() {
 
 #[tokio::test]
 async fn a_queue_without_order_treats_every_message_for_itself() {
-    let fixture = Fixture::new(QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().order(Order::None)).await;
     for body in ["1", "2", "3"] {
         fixture.send("w", body).await;
     }
@@ -177,8 +176,9 @@ async fn a_queue_without_order_treats_every_message_for_itself() {
 
 #[tokio::test]
 async fn a_place_that_does_not_fit_the_order_is_refused() {
-    let mismatch =
-        |error: seriatim::SendError| matches!(error.refusal(), Some(SendRefusal::PlaceMismatch { .. }));
+    let mismatch = |error: seriatim::error::SendError| {
+        matches!(error.refusal(), Some(SendRefusal::PlaceMismatch { .. }))
+    };
     let by_position = Fixture::new(QueueOptions::by_position()).await;
     let arrival = Fixture::new(QueueOptions::default()).await;
     let placed = Message::new("").workflow("w").position(1);
@@ -253,7 +253,7 @@ async fn the_order_of_a_queue_in_use_cannot_change_but_everything_else_can() {
     let client = fixture.engine.client();
     let refused = client.change_queue("q", QueueOptions::by_position()).await.unwrap_err();
     assert!(matches!(refused.refusal(), Some(QueueRefusal::OrderInUse(_))));
-    let shorter = QueueOptions { lock: seconds(2), ..QueueOptions::default() };
+    let shorter = QueueOptions::default().lock(seconds(2));
     assert!(client.change_queue("q", shorter.clone()).await.unwrap());
     assert!(!client.change_queue("q", shorter).await.unwrap(), "nothing changed");
     let mut delivery = fixture.must().await;
@@ -263,7 +263,7 @@ async fn the_order_of_a_queue_in_use_cannot_change_but_everything_else_can() {
 
 #[tokio::test]
 async fn an_idle_queue_deletes_itself_only_when_it_is_empty() {
-    let options = QueueOptions { delete_when_idle: Some(seconds(60)), ..QueueOptions::default() };
+    let options = QueueOptions::default().delete_when_idle(seconds(60));
     let fixture = Fixture::new(options).await;
     fixture.send("w", "1").await;
     fixture.clock.advance(seconds(61));
@@ -279,8 +279,8 @@ async fn an_idle_queue_deletes_itself_only_when_it_is_empty() {
 
 #[tokio::test]
 async fn a_queue_with_a_state_a_hold_or_a_young_cursor_is_not_idle() {
-    let idle = QueueOptions { delete_when_idle: Some(seconds(60)), ..QueueOptions::default() };
-    let by_position = QueueOptions { order: Order::POSITION, forget_after: seconds(600), ..idle.clone() };
+    let idle = QueueOptions::default().delete_when_idle(seconds(60));
+    let by_position = idle.clone().order(Order::POSITION).forget_after(seconds(600));
     let fixture = Fixture::new(idle).await;
     let workflow = fixture.queue.workflow("w").unwrap();
     workflow.set_state(Some("kept".into())).await.unwrap();
@@ -379,7 +379,7 @@ async fn properties_changed_with_an_abandon_stay_with_the_message() {
 
 #[tokio::test]
 async fn a_workflow_with_nothing_stored_is_forgotten_after_a_while() {
-    let options = QueueOptions { forget_after: seconds(100), cursors_max: 0, ..QueueOptions::by_position() };
+    let options = QueueOptions::by_position().forget_after(seconds(100)).cursors_max(0);
     let fixture = Fixture::new(options).await;
     fixture.send_at("w", 1).await;
     fixture.drain().await;
@@ -393,7 +393,7 @@ async fn a_workflow_with_nothing_stored_is_forgotten_after_a_while() {
 
 #[tokio::test]
 async fn a_workflow_that_was_used_again_is_remembered_from_then_on() {
-    let options = QueueOptions { forget_after: seconds(100), ..QueueOptions::by_position() };
+    let options = QueueOptions::by_position().forget_after(seconds(100));
     let fixture = Fixture::new(options).await;
     fixture.send_at("w", 1).await;
     fixture.drain().await;
@@ -409,7 +409,7 @@ async fn a_workflow_that_was_used_again_is_remembered_from_then_on() {
 
 #[tokio::test]
 async fn events_tell_what_happens_to_workflows() {
-    let options = QueueOptions { delivery_count_max: 2, ..QueueOptions::default() };
+    let options = QueueOptions::default().delivery_count_max(2);
     let fixture = Fixture::new(options).await;
     let mut events = fixture.engine.events();
     fixture.send("w", "1").await;
@@ -432,8 +432,8 @@ async fn events_tell_what_happens_to_workflows() {
 
 #[tokio::test]
 async fn a_redrive_begins_the_time_to_live_anew() {
-    for options in [QueueOptions { order: Order::None, ..QueueOptions::default() }, QueueOptions::default()] {
-        let fixture = Fixture::new(QueueOptions { time_to_live: Some(seconds(60)), ..options }).await;
+    for options in [QueueOptions::default().order(Order::None), QueueOptions::default()] {
+        let fixture = Fixture::new(options.time_to_live(seconds(60))).await;
         let lives = Message::new("1").workflow("w").time_to_live(seconds(5));
         let number = fixture.accept(lives).await;
         fixture.accept(Message::new("2").workflow("v")).await;

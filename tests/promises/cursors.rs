@@ -1,20 +1,20 @@
 //! Remembered cursors: what comes late for a workflow that is forgotten does not begin it anew.
 
-use seriatim::GapPolicy;
-use seriatim::GapThen;
 use seriatim::Message;
 use seriatim::Order;
-use seriatim::QueueError;
 use seriatim::QueueOptions;
-use seriatim::QueueRefusal;
 use seriatim::Receipt;
+use seriatim::error::QueueError;
+use seriatim::error::QueueRefusal;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::seconds;
 
 /// A queue that forgets workflows after 10 s and their cursors after 100 s more.
 fn forgetful() -> QueueOptions {
-    QueueOptions { forget_after: seconds(10), remember_cursor: seconds(100), ..QueueOptions::by_position() }
+    QueueOptions::by_position().forget_after(seconds(10)).remember_cursor(seconds(100))
 }
 
 async fn send(fixture: &Fixture, workflow: &str, position: u64) -> Receipt {
@@ -72,7 +72,7 @@ async fn a_cursor_is_forgotten_when_its_time_is_over() {
 #[tokio::test]
 async fn a_position_that_was_given_up_is_not_ignored_when_its_workflow_is_forgotten() {
     let gap = GapPolicy { wait: seconds(5), then: GapThen::Skip };
-    let fixture = Fixture::new(QueueOptions { gap, ..forgetful() }).await;
+    let fixture = Fixture::new(forgetful().gap(gap)).await;
     for position in [1, 4, 7] {
         fixture.send_at("w", position).await;
         fixture.clock.advance(seconds(5));
@@ -86,7 +86,7 @@ async fn a_position_that_was_given_up_is_not_ignored_when_its_workflow_is_forgot
 
 #[tokio::test]
 async fn of_too_many_cursors_the_oldest_are_forgotten_first_and_counted() {
-    let fixture = Fixture::new(QueueOptions { cursors_max: 2, ..forgetful() }).await;
+    let fixture = Fixture::new(forgetful().cursors_max(2)).await;
     for workflow in ["a", "b", "c"] {
         pass_and_forget(&fixture, workflow, 1).await;
     }
@@ -94,7 +94,7 @@ async fn of_too_many_cursors_the_oldest_are_forgotten_first_and_counted() {
     assert!(matches!(send(&fixture, "a", 1).await, Receipt::Accepted(_)));
     assert_eq!(send(&fixture, "b", 1).await, Receipt::AlreadySettled);
     assert_eq!(send(&fixture, "c", 1).await, Receipt::AlreadySettled);
-    let fewer = QueueOptions { cursors_max: 1, ..forgetful() };
+    let fewer = forgetful().cursors_max(1);
     fixture.engine.client().change_queue("q", fewer).await.expect("the queue exists");
     assert_eq!(cursors(&fixture).await, (1, 2), "a bound that was lowered is come down to");
 }
@@ -104,10 +104,10 @@ async fn the_order_stays_while_cursors_are_remembered() {
     let fixture = Fixture::new(forgetful()).await;
     pass_and_forget(&fixture, "w", 1).await;
     let client = fixture.engine.client();
-    let by_arrival = QueueOptions { order: Order::Arrival, ..forgetful() };
+    let by_arrival = forgetful().order(Order::Arrival);
     let refused = client.change_queue("q", by_arrival.clone()).await;
     assert!(matches!(refused, Err(QueueError::Refused(QueueRefusal::OrderInUse(_)))), "{refused:?}");
-    client.change_queue("q", QueueOptions { cursors_max: 0, ..forgetful() }).await.expect("it is allowed");
+    client.change_queue("q", forgetful().cursors_max(0)).await.expect("it is allowed");
     assert_eq!(cursors(&fixture).await, (0, 0), "what nobody wants is not cut");
     client.change_queue("q", by_arrival).await.expect("nothing is remembered any more");
 }

@@ -1,16 +1,16 @@
 //! Editing a dead letter: it goes back with another body, and its original is kept.
 
-use seriatim::DeadLetterView;
-use seriatim::EDITED;
 use seriatim::Message;
-use seriatim::OperateError;
-use seriatim::OperateRefusal;
-use seriatim::PropertyValue;
 use seriatim::Queue;
 use seriatim::QueueOptions;
-use seriatim::Redriven;
-use seriatim::SendRefusal;
 use seriatim::SequenceNumber;
+use seriatim::delivery::EDITED;
+use seriatim::delivery::Redriven;
+use seriatim::error::OperateError;
+use seriatim::error::OperateRefusal;
+use seriatim::error::SendRefusal;
+use seriatim::message::PropertyValue;
+use seriatim::view::DeadLetterView;
 
 use crate::promises::fixture::FileFixture;
 use crate::promises::fixture::Fixture;
@@ -85,7 +85,7 @@ async fn an_edited_dead_letter_is_sent_anew_where_its_place_has_passed() {
 
 #[tokio::test]
 async fn an_edit_that_is_refused_or_tried_changes_nothing() {
-    let options = QueueOptions { body_bytes_max: 10, ..QueueOptions::by_position() };
+    let options = QueueOptions::by_position().body_bytes_max(10);
     let fixture = Fixture::new(options).await;
     let number = fixture.send_at("w", 1).await;
     fixture.must().await.dead_letter("bad", "").await.unwrap();
@@ -113,7 +113,7 @@ async fn an_edit_is_on_disk_and_the_file_is_sound() {
     queue.workflow("w").unwrap().hold("look").await.unwrap();
     queue.edit_and_redrive(number, "a longer body", None).await.unwrap();
     engine.close().await;
-    let found = seriatim::verify(fixture.path(), |_| {}).unwrap();
+    let found = seriatim::store::verify(fixture.path(), |_| {}).unwrap();
     assert!(found.is_sound() && found.compared, "{:#?}", found.damages);
     let (engine, queue) = fixture.open().await;
     queue.workflow("w").unwrap().resume().await.unwrap();

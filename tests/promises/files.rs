@@ -6,10 +6,10 @@ use std::time::Duration;
 use seriatim::Engine;
 use seriatim::Fault;
 use seriatim::Message;
-use seriatim::OpenError;
 use seriatim::QueueOptions;
-use seriatim::SendError;
 use seriatim::Unavailable;
+use seriatim::error::OpenError;
+use seriatim::error::SendError;
 
 async fn store_with_messages(path: &Path, count: u64) {
     let engine = Engine::open(path).await.expect("a new file");
@@ -99,7 +99,7 @@ async fn what_is_no_file_is_refused_at_once() {
     for (path, what) in [(path.as_path(), "it is a pipe"), (folder.path(), "it is a folder")] {
         let error = Engine::open(path).await.err().unwrap();
         assert!(matches!(error, OpenError::Foreign { .. }) && error.to_string().contains(what), "{error}");
-        let error = seriatim::verify(path, |_| {}).err().unwrap();
+        let error = seriatim::store::verify(path, |_| {}).err().unwrap();
         assert!(error.to_string().contains(what), "{error}");
     }
     let (link, gone) = (folder.path().join("link"), folder.path().join("gone"));

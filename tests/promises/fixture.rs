@@ -37,7 +37,7 @@ impl FileFixture {
     pub(crate) async fn open(&self) -> (Engine, Queue) {
         let engine =
             Engine::builder(self.path()).clock(self.clock.clone()).open().await.expect("the file opens");
-        let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
+        let options = QueueOptions::default().duplicate_window(seconds(60));
         let queue = engine.client().create_queue("q", options).await.expect("the options never change");
         (engine, queue)
     }
@@ -103,13 +103,13 @@ impl Fixture {
         bodies
     }
 
-    pub(crate) async fn counts(&self) -> seriatim::Counts {
+    pub(crate) async fn counts(&self) -> seriatim::view::Counts {
         let counts = self.queue.view().await.expect("the queue exists").counts;
         assert!(counts.conserved(), "{counts:?}");
         counts
     }
 
-    pub(crate) async fn status(&self, workflow: &str) -> Option<seriatim::WorkflowStatus> {
+    pub(crate) async fn status(&self, workflow: &str) -> Option<seriatim::view::WorkflowStatus> {
         let workflow = self.queue.workflow(workflow).expect("a good ID");
         workflow.view().await.expect("the queue exists").map(|view| view.status)
     }

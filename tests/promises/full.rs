@@ -1,14 +1,14 @@
 //! A full queue: senders are refused at once, and it can always be drained.
 
 use seriatim::Completion;
-use seriatim::Exhausted;
-use seriatim::HoldCause;
 use seriatim::Message;
-use seriatim::OperateRefusal;
 use seriatim::QueueOptions;
-use seriatim::SendRefusal;
-use seriatim::SettleRefusal;
-use seriatim::WorkflowStatus;
+use seriatim::error::OperateRefusal;
+use seriatim::error::SendRefusal;
+use seriatim::error::SettleRefusal;
+use seriatim::queue::Exhausted;
+use seriatim::view::HoldCause;
+use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::body;
@@ -24,7 +24,7 @@ fn full(stored: u64) -> SendRefusal {
 
 #[tokio::test]
 async fn a_full_queue_takes_the_messages_for_which_stored_ones_wait() {
-    let fixture = Fixture::new(QueueOptions { messages_max: 8, ..QueueOptions::by_position() }).await;
+    let fixture = Fixture::new(QueueOptions::by_position().messages_max(8)).await;
     for position in 3..=10 {
         fixture.send_at("w", position).await;
     }
@@ -42,7 +42,7 @@ async fn a_full_queue_takes_the_messages_for_which_stored_ones_wait() {
 
 #[tokio::test]
 async fn a_full_queue_takes_the_predecessor_for_which_stored_ones_wait() {
-    let options = QueueOptions { messages_max: 1, order: seriatim::Order::After, ..QueueOptions::default() };
+    let options = QueueOptions::default().messages_max(1).order(seriatim::Order::After);
     let fixture = Fixture::new(options).await;
     fixture.send_after("w", "b", Some("a")).await;
     let other = Message::new("c").workflow("w").message_id("c").after("b");
@@ -53,7 +53,7 @@ async fn a_full_queue_takes_the_predecessor_for_which_stored_ones_wait() {
 
 #[tokio::test]
 async fn what_a_completion_sends_may_exceed_the_limit_by_one_eighth_and_beyond_it_nothing_has_happened() {
-    let fixture = Fixture::new(QueueOptions { messages_max: 16, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().messages_max(16)).await;
     for number in 0..16 {
         fixture.send(&format!("w{number}"), "in").await;
     }
@@ -73,7 +73,7 @@ async fn what_a_completion_sends_may_exceed_the_limit_by_one_eighth_and_beyond_i
 
 #[tokio::test]
 async fn a_completion_may_send_what_takes_the_room_or_the_place_that_it_frees() {
-    let fixture = Fixture::new(QueueOptions { messages_max: 1, ..QueueOptions::by_position() }).await;
+    let fixture = Fixture::new(QueueOptions::by_position().messages_max(1)).await;
     fixture.send_at("w", 1).await;
     let again = Message::new("other").workflow("w").position(1);
     assert!(fixture.queue.send(again.clone()).await.is_err(), "the place is taken");
@@ -85,8 +85,7 @@ async fn a_completion_may_send_what_takes_the_room_or_the_place_that_it_frees() 
 
 #[tokio::test]
 async fn a_completion_frees_the_link_of_its_own_message_only() {
-    let fixture =
-        Fixture::new(QueueOptions { order: seriatim::Order::After, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().order(seriatim::Order::After)).await;
     let first = fixture.send_after("w", "a", None).await;
     let after = |id: &'static str| Message::new(id).workflow("w").message_id(id).first();
     let mut delivery = fixture.must().await;
@@ -99,7 +98,7 @@ async fn a_completion_frees_the_link_of_its_own_message_only() {
 
 #[tokio::test]
 async fn dead_letters_do_not_fill_a_queue_and_a_redrive_may_exceed_its_limit_by_one_eighth() {
-    let fixture = Fixture::new(QueueOptions { messages_max: 2, ..QueueOptions::by_position() }).await;
+    let fixture = Fixture::new(QueueOptions::by_position().messages_max(2)).await;
     let mut dead = Vec::new();
     for position in 1..=4 {
         dead.push(fixture.send_at("w", position).await);
@@ -119,12 +118,7 @@ async fn dead_letters_do_not_fill_a_queue_and_a_redrive_may_exceed_its_limit_by_
 #[tokio::test]
 async fn an_exhausted_message_holds_its_workflow_when_there_are_as_many_dead_letters_as_there_may_be() {
     for exhausted in [Exhausted::Skip, Exhausted::Quarantine] {
-        let options = QueueOptions {
-            delivery_count_max: 1,
-            exhausted: Some(exhausted),
-            dead_letters_max: 1,
-            ..QueueOptions::default()
-        };
+        let options = QueueOptions::default().delivery_count_max(1).exhausted(exhausted).dead_letters_max(1);
         let fixture = Fixture::new(options).await;
         fixture.send("a", "1").await;
         let second = fixture.send("b", "2").await;
@@ -143,12 +137,8 @@ async fn an_exhausted_message_holds_its_workflow_when_there_are_as_many_dead_let
 
 #[tokio::test]
 async fn an_exhausted_message_without_a_workflow_is_tried_again_until_there_is_room_among_the_dead_letters() {
-    let options = QueueOptions {
-        order: seriatim::Order::None,
-        delivery_count_max: 1,
-        dead_letters_max: 0,
-        ..QueueOptions::default()
-    };
+    let options =
+        QueueOptions::default().order(seriatim::Order::None).delivery_count_max(1).dead_letters_max(0);
     let fixture = Fixture::new(options.clone()).await;
     fixture.queue.send(Message::new("m")).await.unwrap();
     fixture.must().await.abandon().await.unwrap();
@@ -159,9 +149,8 @@ async fn an_exhausted_message_without_a_workflow_is_tried_again_until_there_is_r
 
 #[tokio::test]
 async fn what_would_be_dead_lettered_at_once_is_refused_when_there_is_no_room_for_it() {
-    let late = seriatim::Late::DeadLetter;
-    let fixture =
-        Fixture::new(QueueOptions { dead_letters_max: 1, late, ..QueueOptions::by_position() }).await;
+    let late = seriatim::queue::Late::DeadLetter;
+    let fixture = Fixture::new(QueueOptions::by_position().dead_letters_max(1).late(late)).await;
     fixture.send_at("w", 1).await;
     fixture.must().await.complete().await.unwrap();
     fixture.queue.send(at(1)).await.unwrap();
@@ -172,8 +161,7 @@ async fn what_would_be_dead_lettered_at_once_is_refused_when_there_is_no_room_fo
 async fn a_message_deferred_on_its_last_delivery_has_exactly_one_more() {
     for by_number in [true, false] {
         for loses in [true, false] {
-            let fixture =
-                Fixture::new(QueueOptions { delivery_count_max: 2, ..QueueOptions::default() }).await;
+            let fixture = Fixture::new(QueueOptions::default().delivery_count_max(2)).await;
             let number = fixture.send("w", "m").await;
             fixture.must().await.abandon().await.unwrap();
             let mut last = fixture.must().await;
@@ -203,7 +191,7 @@ async fn a_message_deferred_on_its_last_delivery_has_exactly_one_more() {
 
 #[tokio::test]
 async fn to_defer_the_delivery_beyond_the_maximum_exhausts_a_message_and_an_operator_may_begin_anew() {
-    let fixture = Fixture::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().delivery_count_max(1)).await;
     let number = fixture.send("w", "m").await;
     fixture.must().await.defer_until(seriatim::Clock::now(&fixture.clock) + seconds(1)).await.unwrap();
     fixture.clock.advance(seconds(1));

@@ -4,11 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
-use seriatim::Backoff;
-use seriatim::BatchOutcome;
 use seriatim::Completion;
 use seriatim::Context;
-use seriatim::Exhausted;
 use seriatim::Failure;
 use seriatim::Message;
 use seriatim::Outcome;
@@ -18,7 +15,10 @@ use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
-use seriatim::WorkflowStatus;
+use seriatim::processor::BatchOutcome;
+use seriatim::queue::Backoff;
+use seriatim::queue::Exhausted;
+use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::millis;
@@ -30,15 +30,15 @@ const ATTEMPTS: usize = 12;
 
 /// A house whose messages are dead letters after two failures, and a queue `out` with room for none that a completion sends.
 async fn fixture_and_full_queue() -> (Fixture, Queue) {
-    let fixture = Fixture::new(QueueOptions {
-        lock: seconds(12 * 60 * 60),
-        delivery_count_max: 2,
-        exhausted: Some(Exhausted::Skip),
-        backoff: Backoff { first: seconds(1), factor: 2, max: seconds(600) },
-        ..QueueOptions::default()
-    })
+    let fixture = Fixture::new(
+        QueueOptions::default()
+            .lock(seconds(12 * 60 * 60))
+            .delivery_count_max(2)
+            .exhausted(Exhausted::Skip)
+            .backoff(Backoff { first: seconds(1), factor: 2, max: seconds(600) }),
+    )
     .await;
-    let options = QueueOptions { messages_max: 1, ..QueueOptions::default() };
+    let options = QueueOptions::default().messages_max(1);
     let out = fixture.engine.client().create_queue("out", options).await.expect("the queue is new");
     out.send(Message::new("first")).await.expect("there is room");
     fixture.send("before", "1").await;

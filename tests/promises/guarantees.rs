@@ -7,9 +7,9 @@ use seriatim::Completion;
 use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
-use seriatim::SendRefusal;
-use seriatim::SettleRefusal;
 use seriatim::Timestamp;
+use seriatim::error::SendRefusal;
+use seriatim::error::SettleRefusal;
 
 use crate::promises::fixture::FileFixture;
 use crate::promises::fixture::Fixture;
@@ -31,7 +31,7 @@ async fn g1_what_was_acknowledged_is_there_after_the_file_is_opened_again() {
 
 #[tokio::test]
 async fn g2_a_lost_lock_cannot_complete() {
-    let fixture = Fixture::new(QueueOptions { lock: seconds(5), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().lock(seconds(5))).await;
     fixture.send("w", "1").await;
     let mut zombie = fixture.must().await;
     fixture.clock.advance(millis(4_999));
@@ -99,7 +99,7 @@ async fn g3_the_delivery_count_is_on_disk_before_the_handler_starts() {
 
 #[tokio::test]
 async fn g3_the_last_attempts_stay_with_the_message() {
-    let options = QueueOptions { delivery_count_max: 100, ..QueueOptions::default() };
+    let options = QueueOptions::default().delivery_count_max(100);
     let fixture = Fixture::new(options).await;
     fixture.send("w", "1").await;
     for attempt in 1..=10 {
@@ -212,12 +212,12 @@ async fn g7_the_same_message_id_is_accepted_once_within_the_window() {
 
 #[tokio::test]
 async fn g7_a_retry_of_ours_is_never_taken_for_a_duplicate() {
-    let options = QueueOptions { duplicate_window: Some(seconds(60)), ..QueueOptions::default() };
+    let options = QueueOptions::default().duplicate_window(seconds(60));
     let fixture = Fixture::new(options).await;
     let number = fixture.accept(Message::new("1").workflow("w").message_id("id")).await;
     fixture.must().await.abandon().await.unwrap();
     fixture.must().await.dead_letter("broken", "").await.unwrap();
-    assert!(matches!(fixture.queue.redrive(number).await.unwrap(), seriatim::Redriven::AsNew(_)));
+    assert!(matches!(fixture.queue.redrive(number).await.unwrap(), seriatim::delivery::Redriven::AsNew(_)));
     assert_eq!(fixture.drain().await, ["1"]);
 }
 

@@ -8,13 +8,13 @@ use std::time::Duration;
 use seriatim::Completion;
 use seriatim::Engine;
 use seriatim::Message;
-use seriatim::OperateError;
-use seriatim::OperateRefusal;
 use seriatim::Queue;
-use seriatim::QueueError;
 use seriatim::QueueOptions;
-use seriatim::QueueRefusal;
-use seriatim::SendRefusal;
+use seriatim::error::OperateError;
+use seriatim::error::OperateRefusal;
+use seriatim::error::QueueError;
+use seriatim::error::QueueRefusal;
+use seriatim::error::SendRefusal;
 
 use crate::disk::Disk;
 use crate::reliability::Measured;

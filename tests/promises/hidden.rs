@@ -1,18 +1,18 @@
 //! Messages handed out without a lock: hidden for a while, claimed by whoever was handed them last.
 
-use seriatim::Claim;
-use seriatim::Hidden;
 use seriatim::Message;
 use seriatim::Order;
 use seriatim::QueueOptions;
-use seriatim::SettleRefusal;
+use seriatim::delivery::Claim;
+use seriatim::delivery::Hidden;
+use seriatim::error::SettleRefusal;
 
 use crate::promises::fixture::FileFixture;
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::seconds;
 
 async fn fixture() -> Fixture {
-    Fixture::new(QueueOptions { order: Order::None, ..QueueOptions::default() }).await
+    Fixture::new(QueueOptions::default().order(Order::None)).await
 }
 
 /// Hides the next message for so many seconds.
@@ -72,7 +72,7 @@ async fn a_message_hidden_again_keeps_its_count_and_has_its_new_body() {
 
 #[tokio::test]
 async fn a_body_larger_than_the_queue_takes_is_refused_and_changes_nothing() {
-    let options = QueueOptions { body_bytes_max: 4, ..QueueOptions::default() };
+    let options = QueueOptions::default().body_bytes_max(4);
     let fixture = Fixture::new(options).await;
     fixture.accept(Message::new("a")).await;
     let first = hide(&fixture, 10).await.unwrap();
@@ -84,7 +84,7 @@ async fn a_body_larger_than_the_queue_takes_is_refused_and_changes_nothing() {
 #[tokio::test]
 async fn its_sender_may_end_a_message_nobody_was_handed() {
     let fixture = fixture().await;
-    let claim = |view: &seriatim::MessageView| Claim::of_sender(view.sequence_number, view.accepted_at);
+    let claim = |view: &seriatim::view::MessageView| Claim::of_sender(view.sequence_number, view.accepted_at);
     let ready = fixture.accept(Message::new("a")).await;
     let later = fixture.accept(Message::new("b").schedule_after(&fixture, 60)).await;
     for number in [ready, later] {
@@ -101,7 +101,7 @@ async fn its_sender_may_end_a_message_nobody_was_handed() {
 #[tokio::test]
 async fn a_scheduled_message_that_is_hidden_again_comes_at_its_new_instant() {
     for order in [Order::None, Order::Arrival, Order::POSITION] {
-        let fixture = Fixture::new(QueueOptions { order, ..QueueOptions::default() }).await;
+        let fixture = Fixture::new(QueueOptions::default().order(order)).await;
         let message = Message::new("a").workflow("w").schedule_after(&fixture, 60);
         let message = if order == Order::POSITION { message.position(1) } else { message };
         let number = fixture.accept(message).await;

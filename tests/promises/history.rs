@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use seriatim::Clock;
 use seriatim::Engine;
-use seriatim::Expired;
-use seriatim::HistoryEnding;
-use seriatim::HistoryEntry;
 use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
+use seriatim::queue::Expired;
 use seriatim::testing::ManualClock;
+use seriatim::view::HistoryEnding;
+use seriatim::view::HistoryEntry;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::seconds;
 
 fn remembering(lasts: u64) -> QueueOptions {
-    QueueOptions { history: Some(seconds(lasts)), ..QueueOptions::by_position() }
+    QueueOptions::by_position().history(seconds(lasts))
 }
 
 /// What the queue remembers, newest first.
@@ -62,7 +62,7 @@ async fn a_queue_without_a_history_remembers_nothing() {
 
 #[tokio::test]
 async fn however_a_message_ends_that_is_remembered() {
-    let fixture = Fixture::new(QueueOptions { expired: Expired::Drop, ..remembering(3_600) }).await;
+    let fixture = Fixture::new(remembering(3_600).expired(Expired::Drop)).await;
     let completed = fixture.send_at("a", 1).await;
     fixture.drain().await;
     let expired = fixture.accept(Message::new("x").workflow("b").position(1).time_to_live(seconds(5))).await;
@@ -124,12 +124,7 @@ async fn what_is_older_than_the_history_is_forgotten_and_what_is_not_stays() {
 
 #[tokio::test]
 async fn of_many_the_newest_are_remembered_in_the_order_in_which_they_ended() {
-    let fixture = Fixture::new(QueueOptions {
-        history: Some(seconds(3_600)),
-        history_max: 3,
-        ..QueueOptions::default()
-    })
-    .await;
+    let fixture = Fixture::new(QueueOptions::default().history(seconds(3_600)).history_max(3)).await;
     let stuck = fixture.send("w", "stuck").await;
     fixture.engine.client().next_due().await.unwrap();
     let mut first = fixture.must().await;
@@ -146,15 +141,14 @@ async fn of_many_the_newest_are_remembered_in_the_order_in_which_they_ended() {
 
 #[tokio::test]
 async fn a_history_that_is_turned_off_or_shortened_is_forgotten_step_by_step() {
-    let fixture =
-        Fixture::new(QueueOptions { history: Some(seconds(3_600)), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().history(seconds(3_600))).await;
     for _ in 0..3 {
         fixture.queue.send_batch((0..1_000).map(|_| Message::new("x").workflow("w"))).await.unwrap();
         fixture.drain().await;
     }
     assert_eq!(fixture.queue.view().await.unwrap().history, 3_000);
     let client = fixture.engine.client();
-    let fewer = QueueOptions { history: Some(seconds(3_600)), history_max: 700, ..QueueOptions::default() };
+    let fewer = QueueOptions::default().history(seconds(3_600)).history_max(700);
     client.change_queue("q", fewer).await.unwrap();
     for _ in 0..10 {
         client.next_due().await.unwrap();
@@ -170,11 +164,7 @@ async fn a_history_that_is_turned_off_or_shortened_is_forgotten_step_by_step() {
 
 #[tokio::test]
 async fn a_history_keeps_no_idle_queue_and_goes_with_it() {
-    let idle = QueueOptions {
-        delete_when_idle: Some(seconds(60)),
-        history: Some(seconds(10)),
-        ..QueueOptions::default()
-    };
+    let idle = QueueOptions::default().delete_when_idle(seconds(60)).history(seconds(10));
     let fixture = Fixture::new(idle).await;
     fixture.send("w", "1").await;
     fixture.drain().await;
@@ -187,8 +177,7 @@ async fn a_history_keeps_no_idle_queue_and_goes_with_it() {
 
 #[tokio::test]
 async fn a_message_without_order_is_found_by_the_workflow_it_names() {
-    let options =
-        QueueOptions { order: seriatim::Order::None, history: Some(seconds(60)), ..QueueOptions::default() };
+    let options = QueueOptions::default().order(seriatim::Order::None).history(seconds(60));
     let fixture = Fixture::new(options).await;
     let number = fixture.send("w", "1").await;
     fixture.drain().await;
@@ -212,7 +201,7 @@ async fn a_history_outlives_a_restart_and_a_backup_and_its_file_is_sound() {
     engine.client().backup(&copy).await.unwrap();
     engine.close().await;
     for path in [&path, &copy] {
-        let found = seriatim::verify(path, |_| {}).unwrap();
+        let found = seriatim::store::verify(path, |_| {}).unwrap();
         assert!(found.is_sound() && found.compared, "{:#?}", found.damages);
         let clock = ManualClock::new(start);
         let engine = Engine::builder(path).clock(clock.clone()).open().await.unwrap();
@@ -223,6 +212,6 @@ async fn a_history_outlives_a_restart_and_a_backup_and_its_file_is_sound() {
         engine.client().next_due().await.unwrap();
         assert!(queue.history(None, 100).await.unwrap().is_empty());
         engine.close().await;
-        assert!(seriatim::verify(path, |_| {}).unwrap().is_sound());
+        assert!(seriatim::store::verify(path, |_| {}).unwrap().is_sound());
     }
 }

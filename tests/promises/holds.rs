@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use seriatim::EventKind;
-use seriatim::Exhausted;
-use seriatim::GapPolicy;
-use seriatim::GapThen;
-use seriatim::HoldKind;
-use seriatim::OperateRefusal;
 use seriatim::Order;
 use seriatim::QueueOptions;
-use seriatim::WorkflowStatus;
+use seriatim::error::OperateRefusal;
+use seriatim::event::EventKind;
+use seriatim::queue::Exhausted;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
+use seriatim::queue::HoldKind;
+use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::body;
@@ -18,7 +18,7 @@ use crate::promises::fixture::millis;
 use crate::promises::fixture::seconds;
 
 fn gap(then: GapThen) -> QueueOptions {
-    QueueOptions { gap: GapPolicy { wait: seconds(10), then }, ..QueueOptions::by_position() }
+    QueueOptions::by_position().gap(GapPolicy { wait: seconds(10), then })
 }
 
 async fn causes(fixture: &Fixture) -> Vec<HoldKind> {
@@ -68,7 +68,7 @@ async fn an_operators_hold_stands_beside_that_of_a_gap() {
 
 #[tokio::test]
 async fn a_workflow_goes_on_when_the_last_of_its_causes_is_lifted() {
-    let options = QueueOptions { delivery_count_max: 1, ..QueueOptions::by_position() };
+    let options = QueueOptions::by_position().delivery_count_max(1);
     for order in [[HoldKind::Operator, HoldKind::Exhausted], [HoldKind::Exhausted, HoldKind::Operator]] {
         let fixture = Fixture::new(options.clone()).await;
         let workflow = fixture.queue.workflow("w").unwrap();
@@ -115,7 +115,7 @@ async fn nothing_is_skipped_while_an_operator_holds_the_workflow() {
 
 #[tokio::test]
 async fn that_a_workflow_could_have_been_idle_is_no_reason_to_judge_its_gap() {
-    let skipping = QueueOptions { forget_after: seconds(60), ..gap(GapThen::Skip) };
+    let skipping = gap(GapThen::Skip).forget_after(seconds(60));
     let fixture = Fixture::new(skipping.clone()).await;
     let workflow = fixture.queue.workflow("w").unwrap();
     fixture.send_at("w", 1).await;
@@ -124,7 +124,8 @@ async fn that_a_workflow_could_have_been_idle_is_no_reason_to_judge_its_gap() {
     workflow.hold("look first").await.unwrap();
     fixture.clock.advance(seconds(10));
     assert_eq!(causes(&fixture).await, [HoldKind::Operator], "nothing is skipped under it");
-    let holding = QueueOptions { gap: GapPolicy { then: GapThen::Hold, ..skipping.gap }, ..skipping };
+    let hold = GapPolicy { then: GapThen::Hold, ..skipping.gap };
+    let holding = skipping.gap(hold);
     fixture.queue.client().change_queue("q", holding).await.unwrap();
     fixture.clock.advance(seconds(60));
     assert_eq!(causes(&fixture).await, [HoldKind::Operator], "nothing has happened to it");
@@ -136,8 +137,8 @@ async fn that_a_workflow_could_have_been_idle_is_no_reason_to_judge_its_gap() {
 
 #[tokio::test]
 async fn a_redrive_in_progress_leaves_an_operators_hold_alone() {
-    let options = QueueOptions { delivery_count_max: 1, ..QueueOptions::by_position() };
-    let fixture = Fixture::new(QueueOptions { exhausted: Some(Exhausted::Quarantine), ..options }).await;
+    let options = QueueOptions::by_position().delivery_count_max(1);
+    let fixture = Fixture::new(options.exhausted(Exhausted::Quarantine)).await;
     let workflow = fixture.queue.workflow("w").unwrap();
     fixture.send_at("w", 1).await;
     fixture.must().await.abandon().await.unwrap();
@@ -209,7 +210,7 @@ async fn a_holder_does_not_silence_the_alarm_of_a_gap() {
 
 #[tokio::test]
 async fn a_failure_holds_beside_an_operator_and_takes_back_what_is_ahead() {
-    let fixture = Fixture::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().delivery_count_max(1)).await;
     for number in ["1", "2", "3"] {
         fixture.send("w", number).await;
     }

@@ -1,12 +1,12 @@
 //! Idempotency keys: a request that is sent again is answered as it was, and nothing is stored twice.
 
-use seriatim::IdempotencyKey;
 use seriatim::Message;
-use seriatim::OperationError;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
-use seriatim::SendRefusal;
 use seriatim::SequenceNumber;
+use seriatim::error::OperationError;
+use seriatim::error::SendRefusal;
+use seriatim::id::IdempotencyKey;
 use seriatim::limits;
 
 use crate::promises::fixture::FileFixture;
@@ -74,7 +74,7 @@ async fn g7_another_request_under_a_used_key_is_refused_and_stores_nothing() {
 
 #[tokio::test]
 async fn g7_a_refusal_is_not_kept_so_that_its_sender_may_try_again() {
-    let options = QueueOptions { messages_max: 1, ..QueueOptions::default() };
+    let options = QueueOptions::default().messages_max(1);
     let fixture = Fixture::new(options).await;
     fixture.send("w", "first").await;
     let send = || fixture.queue.send_batch_once(key("k", "one"), [Message::new("second").workflow("w")]);

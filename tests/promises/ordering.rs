@@ -3,22 +3,22 @@
 use std::time::Duration;
 
 use seriatim::Abandon;
-use seriatim::DeadLetterView;
 use seriatim::Ending;
-use seriatim::Exhausted;
-use seriatim::GapPolicy;
-use seriatim::GapThen;
-use seriatim::HoldCause;
-use seriatim::Late;
 use seriatim::Message;
 use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
-use seriatim::ReceiveRefusal;
-use seriatim::Redriven;
-use seriatim::SendRefusal;
-use seriatim::SettleRefusal;
-use seriatim::WorkflowStatus;
+use seriatim::delivery::Redriven;
+use seriatim::error::ReceiveRefusal;
+use seriatim::error::SendRefusal;
+use seriatim::error::SettleRefusal;
+use seriatim::queue::Exhausted;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
+use seriatim::queue::Late;
+use seriatim::view::DeadLetterView;
+use seriatim::view::HoldCause;
+use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::body;
@@ -26,7 +26,7 @@ use crate::promises::fixture::millis;
 use crate::promises::fixture::seconds;
 
 fn after_order() -> QueueOptions {
-    QueueOptions { order: Order::After, ..QueueOptions::default() }
+    QueueOptions::default().order(Order::After)
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn o4_a_position_that_is_settled_is_answered_and_stored_once() {
 #[tokio::test]
 async fn o4_late_messages_are_refused_or_dead_lettered_on_demand() {
     for (late, refused) in [(Late::Refuse, true), (Late::DeadLetter, false)] {
-        let fixture = Fixture::new(QueueOptions { late, ..QueueOptions::by_position() }).await;
+        let fixture = Fixture::new(QueueOptions::by_position().late(late)).await;
         fixture.send_at("w", 1).await;
         fixture.drain().await;
         let again = fixture.queue.send(Message::new("1").workflow("w").position(1)).await;
@@ -152,7 +152,7 @@ async fn o5_the_queues_backoff_delays_within_its_bounds() {
 }
 
 fn twice(exhausted: Exhausted) -> QueueOptions {
-    QueueOptions { delivery_count_max: 2, exhausted: Some(exhausted), ..QueueOptions::by_position() }
+    QueueOptions::by_position().delivery_count_max(2).exhausted(exhausted)
 }
 
 async fn spend_the_first(fixture: &Fixture) {
@@ -205,7 +205,7 @@ async fn o6_quarantine_dead_letters_all_that_follows_and_redrives_it_in_place() 
 }
 
 fn gap(then: GapThen) -> QueueOptions {
-    QueueOptions { gap: GapPolicy { wait: seconds(10), then }, ..QueueOptions::by_position() }
+    QueueOptions::by_position().gap(GapPolicy { wait: seconds(10), then })
 }
 
 #[tokio::test]
@@ -248,7 +248,7 @@ async fn o7_waiting_on_raises_an_alarm_each_time() {
     for _ in 0..3 {
         fixture.clock.advance(seconds(10));
         fixture.counts().await;
-        assert!(matches!(events.try_next().unwrap().kind, seriatim::EventKind::Gap { .. }));
+        assert!(matches!(events.try_next().unwrap().kind, seriatim::event::EventKind::Gap { .. }));
     }
     fixture.send_at("w", 1).await;
     assert_eq!(fixture.drain().await, ["1", "2"]);
@@ -256,7 +256,7 @@ async fn o7_waiting_on_raises_an_alarm_each_time() {
 
 #[tokio::test]
 async fn o7_what_waits_early_is_bounded() {
-    let fixture = Fixture::new(QueueOptions { early_max: 2, ..QueueOptions::by_position() }).await;
+    let fixture = Fixture::new(QueueOptions::by_position().early_max(2)).await;
     fixture.send_at("w", 3).await;
     fixture.send_at("w", 4).await;
     let full = fixture.queue.send(Message::new("5").workflow("w").position(5)).await.unwrap_err();
@@ -332,7 +332,7 @@ async fn o9_a_message_deferred_until_comes_back_before_what_was_not_handed_out()
 
 #[tokio::test]
 async fn o9_a_queue_can_wait_for_what_is_deferred() {
-    let fixture = Fixture::new(QueueOptions { hold_on_defer: true, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().hold_on_defer(true)).await;
     fixture.send("w", "1").await;
     fixture.send("w", "2").await;
     let mut first = fixture.must().await;
@@ -355,7 +355,7 @@ async fn o10_ready_workflows_are_offered_in_the_order_in_which_they_became_ready
 
 #[tokio::test]
 async fn o10_a_message_without_workflow_that_comes_back_is_offered_before_later_ones() {
-    let fixture = Fixture::new(QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().order(Order::None)).await;
     for body in ["1", "2", "3", "4"] {
         fixture.send("w", body).await;
     }
@@ -410,7 +410,7 @@ async fn o11_a_dead_letter_whose_place_has_passed_becomes_a_new_message_or_is_re
     let number = first.sequence_number();
     first.dead_letter("broken", "").await.unwrap();
     let passed = fixture.queue.redrive(number).await.unwrap_err();
-    assert_eq!(passed.refusal(), Some(&seriatim::OperateRefusal::PlacePassed(number)));
+    assert_eq!(passed.refusal(), Some(&seriatim::error::OperateRefusal::PlacePassed(number)));
     assert!(matches!(fixture.queue.redrive_as(number, 2).await.unwrap(), Redriven::AsNew(_)));
     assert_eq!(fixture.drain().await, ["1"], "its body is what it was");
 }
@@ -452,7 +452,7 @@ async fn o12_when_an_early_one_fails_the_later_ones_are_taken_back() {
 
 #[tokio::test]
 async fn o12_who_settles_apart_keeps_what_he_has_ahead_where_failed_messages_are_skipped() {
-    let options = QueueOptions { exhausted: Some(Exhausted::Skip), ..QueueOptions::default() };
+    let options = QueueOptions::default().exhausted(Exhausted::Skip);
     let fixture = Fixture::new(options).await;
     for body in ["1", "2", "3"] {
         fixture.send("w", body).await;

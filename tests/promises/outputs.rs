@@ -3,13 +3,13 @@
 use seriatim::Abandon;
 use seriatim::Context;
 use seriatim::Failure;
-use seriatim::MessageView;
 use seriatim::Outcome;
-use seriatim::Output;
 use seriatim::Processor;
 use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::limits;
+use seriatim::view::MessageView;
+use seriatim::view::Output;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::processor::peeked;
@@ -33,7 +33,7 @@ impl std::error::Error for Outer {
 
 #[tokio::test]
 async fn an_error_of_a_handler_is_kept_with_its_causes() {
-    let fixture = Fixture::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().delivery_count_max(1)).await;
     fixture.send("w", "1").await;
     let handler = |_: Context, _: Raw| async {
         let error = Outer(std::io::Error::other("the disk is gone"));

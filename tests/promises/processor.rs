@@ -7,19 +7,19 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use seriatim::Abandon;
-use seriatim::Backoff;
-use seriatim::BatchOutcome;
 use seriatim::Completion;
 use seriatim::Context;
 use seriatim::Ending;
 use seriatim::Failure;
-use seriatim::MessageView;
 use seriatim::Outcome;
 use seriatim::Processor;
 use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::SequenceNumber;
+use seriatim::processor::BatchOutcome;
+use seriatim::queue::Backoff;
 use seriatim::testing::drain;
+use seriatim::view::MessageView;
 use tokio::sync::Notify;
 use tokio::sync::Semaphore;
 
@@ -58,7 +58,7 @@ pub(crate) async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() 
 pub(crate) async fn until_renewed(fixture: &Fixture) {
     let locked_until = || async {
         match fixture.status("w").await {
-            Some(seriatim::WorkflowStatus::Locked { until }) => until,
+            Some(seriatim::view::WorkflowStatus::Locked { until }) => until,
             other => panic!("{other:?}"),
         }
     };
@@ -117,7 +117,7 @@ async fn workflows_run_in_parallel_and_each_one_at_a_time() {
 
 #[tokio::test]
 async fn every_outcome_settles_as_it_says() {
-    let fixture = Fixture::new(QueueOptions { delivery_count_max: 5, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().delivery_count_max(5)).await;
     for body in ["done", "state", "later", "retry", "dead", "aside", "panic", "fail"] {
         fixture.send(body, body).await;
     }
@@ -143,7 +143,7 @@ async fn every_outcome_settles_as_it_says() {
 
 #[tokio::test]
 async fn a_panic_is_a_failure_with_its_text_kept() {
-    let fixture = Fixture::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().delivery_count_max(1)).await;
     fixture.send("w", "1").await;
     let handler = |_: Context, body: Raw| async move {
         if text(&body) == "1" {
@@ -196,7 +196,7 @@ async fn a_failure_keeps_its_place_and_its_delay_is_chosen_per_failure() {
 
 #[tokio::test]
 async fn a_lock_is_renewed_as_long_as_its_handler_may_run() {
-    let fixture = Fixture::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().lock(seconds(10))).await;
     fixture.send("w", "1").await;
     let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (start, end) = (started.clone(), finish.clone());
@@ -221,7 +221,7 @@ async fn a_lock_is_renewed_as_long_as_its_handler_may_run() {
 
 #[tokio::test]
 async fn a_handler_whose_lock_was_lost_is_cancelled_and_its_outcome_is_void() {
-    let fixture = Fixture::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().lock(seconds(10))).await;
     fixture.send("w", "1").await;
     let (started, cancelled) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (start, cancel) = (started.clone(), cancelled.clone());

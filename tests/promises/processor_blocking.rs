@@ -6,13 +6,13 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
-use seriatim::BatchOutcome;
 use seriatim::Context;
 use seriatim::Failure;
 use seriatim::Outcome;
 use seriatim::Processor;
 use seriatim::QueueOptions;
 use seriatim::Raw;
+use seriatim::processor::BatchOutcome;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::millis;
@@ -37,7 +37,7 @@ impl Gate {
 }
 
 async fn fixture_of(workflows: usize) -> Fixture {
-    let fixture = Fixture::new(QueueOptions { delivery_count_max: 1, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().delivery_count_max(1)).await;
     for workflow in 0..workflows {
         fixture.send(&format!("w{workflow}"), "body").await;
     }

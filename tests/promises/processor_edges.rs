@@ -10,7 +10,7 @@ use seriatim::Outcome;
 use seriatim::Processor;
 use seriatim::QueueOptions;
 use seriatim::Raw;
-use seriatim::ReceiveError;
+use seriatim::error::ReceiveError;
 use tokio::sync::Notify;
 
 use crate::promises::fixture::Fixture;
@@ -23,14 +23,14 @@ type Handling = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
 
 #[tokio::test]
 async fn a_lock_is_renewed_by_its_own_time_although_the_queues_was_changed_since() {
-    let fixture = Fixture::new(QueueOptions { lock: seconds(600), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().lock(seconds(600))).await;
     let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let pool = Processor::new(fixture.queue.clone()).start(waiting(&started, &finish));
     fixture.send("a", "1").await;
     started.notified().await;
     finish.notify_one();
     until(|| async { fixture.counts().await.completed == 1 }).await;
-    let shorter = QueueOptions { lock: seconds(10), ..QueueOptions::default() };
+    let shorter = QueueOptions::default().lock(seconds(10));
     fixture.engine.client().change_queue("q", shorter).await.unwrap();
     fixture.send("w", "2").await;
     started.notified().await;

@@ -21,7 +21,7 @@ use crate::promises::processor::until;
 use crate::promises::processor::until_renewed;
 
 /// A house whose workflows have one message each, and a processor that holds all of them until it is let go on.
-async fn fixture_with_all_held(workflows: usize) -> (Fixture, seriatim::Running, Arc<Semaphore>) {
+async fn fixture_with_all_held(workflows: usize) -> (Fixture, seriatim::processor::Running, Arc<Semaphore>) {
     let fixture = Fixture::new(QueueOptions::default()).await;
     for workflow in 0..workflows {
         fixture.send(&format!("w{workflow}"), "body").await;
@@ -126,7 +126,7 @@ impl Drop for Dropped {
 
 #[tokio::test]
 async fn a_handler_that_always_has_something_to_do_is_dropped_when_its_lock_is_lost() {
-    let fixture = Fixture::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().lock(seconds(10))).await;
     fixture.send("w", "1").await;
     let (started, is_gone) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicBool::new(false)));
     let (start, gone) = (started.clone(), is_gone.clone());
@@ -157,7 +157,7 @@ async fn a_handler_that_always_has_something_to_do_is_dropped_when_its_lock_is_l
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_handler_that_keeps_its_thread_busy_keeps_its_lock() {
-    let fixture = Fixture::new(QueueOptions { lock: seconds(10), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().lock(seconds(10))).await;
     fixture.send("w", "1").await;
     let (started, mut has_started) = tokio::sync::mpsc::unbounded_channel();
     let (finish, finished) = mpsc::channel::<()>();

@@ -9,17 +9,17 @@ use seriatim::Engine;
 use seriatim::Message;
 use seriatim::Queue;
 use seriatim::QueueOptions;
-use seriatim::Rate;
-use seriatim::WorkflowStatus;
+use seriatim::queue::Rate;
 use seriatim::testing::ManualClock;
 use seriatim::testing::engine;
+use seriatim::view::WorkflowStatus;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A queue with a rate, and messages in it: three of each of some workflows.
 async fn queue(rate: Rate, workflows: usize) -> (Engine, ManualClock, Queue) {
     let (engine, clock) = engine().await.expect("an engine in memory opens");
-    let options = QueueOptions { rate: Some(rate), ..QueueOptions::default() };
+    let options = QueueOptions::default().rate(rate);
     let queue = engine.client().create_queue("q", options).await.expect("the queue is new");
     for number in 0..3 {
         for workflow in 0..workflows {
@@ -140,7 +140,7 @@ async fn a_rate_that_changes_holds_from_the_next_hand_out_for_those_who_wait_too
 }
 
 async fn change(client: &Client, rate: Option<Rate>) {
-    let options = QueueOptions { rate, ..QueueOptions::default() };
+    let options = QueueOptions::default().rate(rate);
     client.change_queue("q", options).await.expect("the queue exists");
 }
 
@@ -153,7 +153,7 @@ async fn what_waits_for_the_rate_is_shown_with_the_instant_at_which_it_goes_on()
     assert_eq!(queue.view().await.unwrap().rate_limited_until, Some(goes_on));
     let workflows = queue.workflows(None, 10).await.unwrap();
     let until = |status: WorkflowStatus| {
-        let same = |view: &&seriatim::WorkflowView| {
+        let same = |view: &&seriatim::view::WorkflowView| {
             std::mem::discriminant(&view.status) == std::mem::discriminant(&status)
         };
         workflows.iter().find(same).expect("there is one").rate_limited_until
@@ -182,7 +182,7 @@ async fn a_message_fetched_by_its_number_is_handed_out_at_once_and_paid_for_by_t
 #[tokio::test]
 async fn a_rate_out_of_range_is_refused_by_name() {
     let (engine, _clock) = engine().await.unwrap();
-    let options = QueueOptions { rate: Some(Rate::per_second(0)), ..QueueOptions::default() };
+    let options = QueueOptions::default().rate(Rate::per_second(0));
     let refused = engine.client().create_queue("q", options).await.err().expect("it is refused");
     assert!(refused.to_string().contains("rate"), "{refused}");
 }

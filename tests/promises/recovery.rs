@@ -1,20 +1,20 @@
 //! Ways out of a hold: what an operator asks for stays, and what is redriven is offered.
 
-use seriatim::Exhausted;
-use seriatim::HoldCause;
 use seriatim::Message;
-use seriatim::OperateRefusal;
 use seriatim::Order;
 use seriatim::QueueOptions;
-use seriatim::Redriven;
-use seriatim::WorkflowStatus;
+use seriatim::delivery::Redriven;
+use seriatim::error::OperateRefusal;
+use seriatim::queue::Exhausted;
+use seriatim::view::HoldCause;
+use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::body;
 use crate::promises::fixture::seconds;
 
 fn once(order: Order, exhausted: Exhausted) -> QueueOptions {
-    QueueOptions { order, delivery_count_max: 1, exhausted: Some(exhausted), ..QueueOptions::default() }
+    QueueOptions::default().order(order).delivery_count_max(1).exhausted(exhausted)
 }
 
 async fn held_by(fixture: &Fixture) -> Option<HoldCause> {
@@ -98,7 +98,7 @@ async fn an_operators_hold_ends_no_quarantine() {
 
 #[tokio::test]
 async fn an_after_ordered_workflow_that_was_forgotten_begins_anew() {
-    let options = QueueOptions { order: Order::After, forget_after: seconds(60), ..QueueOptions::default() };
+    let options = QueueOptions::default().order(Order::After).forget_after(seconds(60));
     let fixture = Fixture::new(options).await;
     fixture.send_after("w", "b", Some("a")).await;
     fixture.send_after("w", "d", Some("c")).await;
@@ -113,7 +113,7 @@ async fn an_after_ordered_workflow_that_was_forgotten_begins_anew() {
 
 #[tokio::test]
 async fn what_was_settled_before_the_chain_came_is_passed_when_it_comes() {
-    let options = QueueOptions { order: Order::After, forget_after: seconds(60), ..QueueOptions::default() };
+    let options = QueueOptions::default().order(Order::After).forget_after(seconds(60));
     let fixture = Fixture::new(options).await;
     let later = seriatim::Clock::now(&fixture.clock) + seconds(600);
     let scheduled = Message::new("b").workflow("w").message_id("b").after("a").schedule_at(later);

@@ -62,7 +62,7 @@ async fn i14_a_delay_goes_on_from_where_it_was_although_the_clock_was_set_back_m
 
 #[tokio::test]
 async fn i9_locks_that_run_out_together_are_lost_in_the_order_of_hand_out() {
-    let fixture = Fixture::new(QueueOptions { lock: seconds(5), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().lock(seconds(5))).await;
     let names: Vec<String> = (0..16).map(|number| format!("w{number:02}")).collect();
     let mut deliveries = Vec::new();
     for name in &names {

@@ -6,16 +6,16 @@ use seriatim::Ending;
 use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
-use seriatim::Redriven;
-use seriatim::SendRefusal;
-use seriatim::SettleError;
-use seriatim::SettleRefusal;
+use seriatim::delivery::Redriven;
+use seriatim::error::SendRefusal;
+use seriatim::error::SettleError;
+use seriatim::error::SettleRefusal;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::seconds;
 
 fn room_for(early_max: u64) -> QueueOptions {
-    QueueOptions { early_max, ..QueueOptions::by_position() }
+    QueueOptions::by_position().early_max(early_max)
 }
 
 fn at(position: u64) -> Message {
@@ -42,7 +42,7 @@ async fn o7_what_a_batch_reaches_in_order_takes_no_early_room() {
 
 #[tokio::test]
 async fn o7_a_chain_that_comes_in_one_batch_takes_no_early_room() {
-    let fixture = Fixture::new(QueueOptions { order: seriatim::Order::After, ..room_for(1) }).await;
+    let fixture = Fixture::new(room_for(1).order(seriatim::Order::After)).await;
     let link = |id: &str, after: Option<&str>| {
         let message = Message::new(id.to_owned()).workflow("w").message_id(id);
         after.map_or(message.clone().first(), |after| message.after(after))
@@ -69,7 +69,7 @@ async fn o7_a_scheduled_message_takes_no_early_room() {
 
 #[tokio::test]
 async fn a_full_queue_redrives_its_own_dead_letter() {
-    let fixture = Fixture::new(QueueOptions { messages_max: 2, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().messages_max(2)).await;
     let number = fixture.send("w", "1").await;
     fixture.send("w", "2").await;
     fixture.must().await.dead_letter("no", "").await.unwrap();
@@ -79,7 +79,7 @@ async fn a_full_queue_redrives_its_own_dead_letter() {
 
 #[tokio::test]
 async fn a_completion_in_a_full_queue_may_send_what_it_makes_room_for() {
-    let fixture = Fixture::new(QueueOptions { messages_max: 2, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().messages_max(2)).await;
     fixture.send("w", "1").await;
     fixture.send("w", "2").await;
     let mut delivery = fixture.must().await;
@@ -98,7 +98,7 @@ async fn a_completion_in_a_full_queue_may_send_what_it_makes_room_for() {
 #[tokio::test]
 async fn a_completion_that_returns_to_a_queue_counts_all_it_sends_there() {
     let fixture = Fixture::new(QueueOptions::default()).await;
-    let small = QueueOptions { messages_max: 1, ..QueueOptions::default() };
+    let small = QueueOptions::default().messages_max(1);
     fixture.engine.client().create_queue("small", small).await.unwrap();
     fixture.send("w", "1").await;
     let message = || Message::new("next").workflow("w");

@@ -1,16 +1,16 @@
 //! Messages that are scheduled: their places, cancelled, void and moved to another instant.
 
 use seriatim::Clock;
-use seriatim::Deferral;
-use seriatim::GapPolicy;
-use seriatim::GapThen;
 use seriatim::Message;
-use seriatim::MessageStatus;
 use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
-use seriatim::SendRefusal;
-use seriatim::WorkflowStatus;
+use seriatim::error::SendRefusal;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
+use seriatim::view::Deferral;
+use seriatim::view::MessageStatus;
+use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::seconds;
@@ -46,7 +46,7 @@ async fn a_scheduled_message_in_order_of_arrival_comes_at_its_time() {
 #[tokio::test]
 async fn a_cancelled_position_is_missing_until_it_is_sent_again_and_its_gap_waits_from_then() {
     let gap = GapPolicy { wait: seconds(10), then: GapThen::Hold };
-    let fixture = Fixture::new(QueueOptions { gap, ..QueueOptions::by_position() }).await;
+    let fixture = Fixture::new(QueueOptions::by_position().gap(gap)).await;
     let at = fixture.clock.now() + seconds(600);
     let first = fixture.accept(Message::new("1").workflow("w").position(1).schedule_at(at)).await;
     fixture.send_at("w", 2).await;
@@ -78,7 +78,7 @@ async fn a_place_that_is_cancelled_and_void_is_settled_in_the_same_transaction()
 
 #[tokio::test]
 async fn a_cancelled_link_of_a_chain_is_missing_until_it_is_sent_again() {
-    let fixture = Fixture::new(QueueOptions { order: Order::After, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().order(Order::After)).await;
     let at = fixture.clock.now() + seconds(60);
     fixture.send_after("w", "a", None).await;
     let later = Message::new("b").workflow("w").message_id("b").after("a").schedule_at(at);

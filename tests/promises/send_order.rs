@@ -8,7 +8,7 @@ use std::task::Poll;
 use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
-use seriatim::SendError;
+use seriatim::error::SendError;
 use seriatim::limits;
 
 use crate::promises::fixture::Fixture;

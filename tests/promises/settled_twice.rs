@@ -10,8 +10,8 @@ use seriatim::Completion;
 use seriatim::Ending;
 use seriatim::Message;
 use seriatim::QueueOptions;
-use seriatim::SettleRefusal;
-use seriatim::SettledHow;
+use seriatim::error::SettleRefusal;
+use seriatim::error::SettledHow;
 
 use crate::promises::fixture::FileFixture;
 use crate::promises::fixture::Fixture;

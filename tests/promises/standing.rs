@@ -7,9 +7,9 @@ use seriatim::Message;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::WorkflowId;
-use seriatim::WorkflowStatus;
-use seriatim::WorkflowView;
 use seriatim::limits;
+use seriatim::view::WorkflowStatus;
+use seriatim::view::WorkflowView;
 
 use crate::promises::fixture::FileFixture;
 use crate::promises::fixture::Fixture;
@@ -74,7 +74,7 @@ async fn few_of_very_many_are_found_by_looking_at_few() {
 
 #[tokio::test]
 async fn every_way_to_stop_is_known_and_what_goes_on_is_not_looked_at() {
-    let options = QueueOptions { hold_on_defer: true, ..QueueOptions::by_position() };
+    let options = QueueOptions::by_position().hold_on_defer(true);
     let fixture = Fixture::new(options).await;
     let queue = &fixture.queue;
     for workflow in ["failed", "deferred", "held", "skipped"] {

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use seriatim::Completion;
 use seriatim::Ending;
 use seriatim::Message;
-use seriatim::OperationError;
 use seriatim::QueueOptions;
-use seriatim::SettleRefusal;
+use seriatim::error::OperationError;
+use seriatim::error::SettleRefusal;
 
 use crate::promises::fixture::Fixture;
 

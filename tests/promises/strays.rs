@@ -1,17 +1,17 @@
 //! After-order: messages whose predecessor is unknown, and what is remembered of a chain.
 
-use seriatim::Exhausted;
-use seriatim::GapPolicy;
-use seriatim::GapThen;
-use seriatim::HoldCause;
 use seriatim::Message;
-use seriatim::OperateRefusal;
 use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
-use seriatim::Redriven;
-use seriatim::SendRefusal;
-use seriatim::WorkflowStatus;
+use seriatim::delivery::Redriven;
+use seriatim::error::OperateRefusal;
+use seriatim::error::SendRefusal;
+use seriatim::queue::Exhausted;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
+use seriatim::view::HoldCause;
+use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::millis;
@@ -43,7 +43,7 @@ async fn a_stray_never_becomes_the_head() {
 
 fn strays(then: GapThen) -> QueueOptions {
     let gap = GapPolicy { wait: seconds(10), then };
-    QueueOptions { order: Order::After, exhausted: Some(Exhausted::Skip), gap, ..QueueOptions::default() }
+    QueueOptions::default().order(Order::After).exhausted(Exhausted::Skip).gap(gap)
 }
 
 #[tokio::test]

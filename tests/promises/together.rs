@@ -6,11 +6,11 @@ use seriatim::Delivery;
 use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
-use seriatim::SendError;
-use seriatim::SendRefusal;
-use seriatim::SettleError;
-use seriatim::SettleRefusal;
-use seriatim::SettledHow;
+use seriatim::error::SendError;
+use seriatim::error::SendRefusal;
+use seriatim::error::SettleError;
+use seriatim::error::SettleRefusal;
+use seriatim::error::SettledHow;
 use seriatim::limits;
 
 use crate::promises::fixture::Fixture;
@@ -40,7 +40,7 @@ async fn deliveries_of_many_workflows_are_completed_together() {
 
 #[tokio::test]
 async fn a_lost_lock_refuses_its_own_delivery_and_no_other() {
-    let fixture = Fixture::new(QueueOptions { lock: seconds(5), ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().lock(seconds(5))).await;
     for workflow in ["a", "b", "c"] {
         fixture.send(workflow, workflow).await;
     }
@@ -118,7 +118,7 @@ async fn a_delivery_of_another_queue_or_one_too_many_is_a_misuse_and_completes_n
 
 #[tokio::test]
 async fn a_message_that_is_refused_keeps_no_other_of_its_request_from_being_accepted() {
-    let fixture = Fixture::new(QueueOptions { messages_max: 4, ..QueueOptions::by_position() }).await;
+    let fixture = Fixture::new(QueueOptions::by_position().messages_max(4)).await;
     let at = |position| Message::new(format!("{position}")).workflow("w").position(position);
     let other = Message::new("another").workflow("w").position(2).message_id("x");
     let sent =

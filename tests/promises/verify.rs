@@ -8,14 +8,14 @@ use redb::TableDefinition;
 use redb::TableHandle;
 use seriatim::Engine;
 use seriatim::Message;
-use seriatim::OpenError;
-use seriatim::OperateRefusal;
 use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
-use seriatim::Verification;
+use seriatim::error::OpenError;
+use seriatim::error::OperateRefusal;
+use seriatim::store::Verification;
 use seriatim::testing::ManualClock;
 
 use crate::promises::fixture::Fixture;
@@ -25,7 +25,7 @@ use crate::promises::rich::rich_file;
 type RawTable<'t> = TableDefinition<'t, &'static [u8], &'static [u8]>;
 
 fn verify(path: &Path) -> Result<Verification, OpenError> {
-    seriatim::verify(path, |_| {})
+    seriatim::store::verify(path, |_| {})
 }
 
 /// Whether the file is called sound.
@@ -40,7 +40,7 @@ async fn a_file_in_order_is_sound_and_stays_as_it_is() {
     rich_file(&path, 1).await;
     let (before, files) = (std::fs::read(&path).unwrap(), folder.path().read_dir().unwrap().count());
     let mut steps = Vec::new();
-    let found = seriatim::verify(&path, |progress| steps.push(progress.step)).unwrap();
+    let found = seriatim::store::verify(&path, |progress| steps.push(progress.step)).unwrap();
     assert!(found.is_sound() && found.compared, "{:#?}", found.damages);
     assert_eq!(found.messages, 20 + 4 + 40);
     assert!(found.rows > 100 && found.commits > 0, "{found:?}");
@@ -217,7 +217,7 @@ async fn a_row_that_was_altered_is_named() {
 /// Two messages of one workflow under the same ID would be one in the list of those that wait.
 #[tokio::test]
 async fn a_dead_letter_does_not_go_back_under_an_id_that_waits() {
-    let fixture = Fixture::new(QueueOptions { order: Order::After, ..QueueOptions::default() }).await;
+    let fixture = Fixture::new(QueueOptions::default().order(Order::After)).await;
     let early = |after: &str| Message::new("").workflow("w").after(after).message_id("5");
     let first = fixture.accept(early("4").time_to_live(seconds(10))).await;
     fixture.clock.advance(seconds(10));
@@ -233,7 +233,7 @@ async fn who_followed_an_id_keeps_the_place_when_the_gap_behind_it_is_skipped() 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.redb");
     let engine = Engine::open(&path).await.unwrap();
-    let options = QueueOptions { order: Order::After, ..QueueOptions::default() };
+    let options = QueueOptions::default().order(Order::After);
     let queue = engine.client().create_queue("q", options).await.unwrap();
     let message = |id: &'static str| Message::new(id).workflow("w").message_id(id);
     queue.send(message("1").first()).await.unwrap();

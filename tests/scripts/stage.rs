@@ -8,22 +8,22 @@ use seriatim::Clock;
 use seriatim::Completion;
 use seriatim::Delivery;
 use seriatim::Engine;
-use seriatim::EventKind;
-use seriatim::Events;
-use seriatim::Exhausted;
-use seriatim::GapPolicy;
-use seriatim::GapThen;
-use seriatim::HoldKind;
 use seriatim::Message;
-use seriatim::MessageStatus;
 use seriatim::Order;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::TakenWorkflow;
 use seriatim::Timestamp;
-use seriatim::WorkflowStatus;
+use seriatim::event::EventKind;
+use seriatim::event::Events;
+use seriatim::queue::Exhausted;
+use seriatim::queue::GapPolicy;
+use seriatim::queue::GapThen;
+use seriatim::queue::HoldKind;
 use seriatim::testing::ManualClock;
+use seriatim::view::MessageStatus;
+use seriatim::view::WorkflowStatus;
 
 use crate::scripts::line::Line;
 
@@ -86,7 +86,7 @@ impl Stage {
             Some("none") => Order::None,
             _ => Order::Arrival,
         };
-        let mut options = QueueOptions { order, ..QueueOptions::default() };
+        let mut options = QueueOptions::default().order(order);
         options.exhausted = line.value("spent").map(|policy| match policy {
             "skip" => Exhausted::Skip,
             "quarantine" => Exhausted::Quarantine,
@@ -276,7 +276,7 @@ impl Stage {
             "show" => self.show(line.word(0)).await,
             "list" => {
                 let page = self.queue.peek(SequenceNumber::new(0), 100).await.expect("the queue exists");
-                let shown = |view: &seriatim::MessageView| {
+                let shown = |view: &seriatim::view::MessageView| {
                     let body = String::from_utf8_lossy(&view.body).into_owned();
                     let count = view.delivery_count;
                     format!("{} {body} count {count}: {}", view.sequence_number, self.status(&view.status))

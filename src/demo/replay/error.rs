@@ -47,10 +47,10 @@ macro_rules! from_engine {
 }
 
 from_engine!(
-    seriatim::OpenError,
-    seriatim::SendError,
-    seriatim::ReceiveError,
-    seriatim::SettleError,
-    seriatim::QueueError,
+    seriatim::error::OpenError,
+    seriatim::error::SendError,
+    seriatim::error::ReceiveError,
+    seriatim::error::SettleError,
+    seriatim::error::QueueError,
     seriatim::Misuse
 );

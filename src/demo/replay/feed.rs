@@ -23,13 +23,11 @@ const DUPLICATE_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) fn queue_options(handling: Handling) -> QueueOptions {
     match handling {
         // A message may be in flight at every kill, and none of them is its fault.
-        Handling::Ordered => QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::by_position() },
-        Handling::AsTheyArrive | Handling::RetryAtBack => QueueOptions {
-            order: Order::Arrival,
-            duplicate_window: Some(DUPLICATE_WINDOW),
-            delivery_count_max: u32::MAX,
-            ..QueueOptions::default()
-        },
+        Handling::Ordered => QueueOptions::by_position().delivery_count_max(u32::MAX),
+        Handling::AsTheyArrive | Handling::RetryAtBack => QueueOptions::default()
+            .order(Order::Arrival)
+            .duplicate_window(DUPLICATE_WINDOW)
+            .delivery_count_max(u32::MAX),
     }
 }
 

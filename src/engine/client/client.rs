@@ -234,7 +234,8 @@ impl Client {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), seriatim::Error> {
-    /// use seriatim::{Actor, AuditVerb, Engine, QueueOptions};
+    /// use seriatim::{Actor, Engine, QueueOptions};
+    /// use seriatim::view::AuditVerb;
     ///
     /// let engine = Engine::in_memory().open().await?;
     /// engine.client().create_queue("orders", QueueOptions::default()).await?; // nobody is written down
@@ -302,7 +303,7 @@ impl Client {
     /// Returns how many records it has. While it runs, the engine's file cannot reuse freed space.
     ///
     /// # Errors
-    /// [`OperateRefusal::StorageFull`](crate::OperateRefusal::StorageFull) when there is not enough room where it goes, if head room is kept; [`Fault`] when
+    /// [`OperateRefusal::StorageFull`](crate::error::OperateRefusal::StorageFull) when there is not enough room where it goes, if head room is kept; [`Fault`] when
     /// the target exists or cannot be written, or when a record is damaged.
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<u64, OperateError> {
         let (slot, answer) = oneshot::channel();

@@ -37,8 +37,8 @@ impl Queue {
     /// answer says which.
     ///
     /// # Errors
-    /// [`OperateRefusal::PlacePassed`](crate::OperateRefusal::PlacePassed) when the workflow has gone past its place;
-    /// [`OperateRefusal::Quarantined`](crate::OperateRefusal::Quarantined) when everything of it goes to the dead
+    /// [`OperateRefusal::PlacePassed`](crate::error::OperateRefusal::PlacePassed) when the workflow has gone past its place;
+    /// [`OperateRefusal::Quarantined`](crate::error::OperateRefusal::Quarantined) when everything of it goes to the dead
     /// letters until it is resumed.
     pub async fn redrive(&self, number: SequenceNumber) -> Result<Redriven, OperateError> {
         self.redrive_to(number, None).await
@@ -47,7 +47,7 @@ impl Queue {
     /// Puts a dead letter back as a new message at a position of its workflow.
     ///
     /// # Errors
-    /// [`OperateRefusal::Send`](crate::OperateRefusal::Send) when the position is taken or settled.
+    /// [`OperateRefusal::Send`](crate::error::OperateRefusal::Send) when the position is taken or settled.
     pub async fn redrive_as(&self, number: SequenceNumber, position: u64) -> Result<Redriven, OperateError> {
         self.redrive_to(number, Some(Position::new(position)?)).await
     }
@@ -58,7 +58,7 @@ impl Queue {
     /// `seriatim-original` names it. An original is not redriven.
     ///
     /// # Errors
-    /// As [`Queue::redrive`]; [`OperateRefusal::Send`](crate::OperateRefusal::Send) when the body is too large, or the
+    /// As [`Queue::redrive`]; [`OperateRefusal::Send`](crate::error::OperateRefusal::Send) when the body is too large, or the
     /// position is taken or settled.
     pub async fn edit_and_redrive(
         &self,

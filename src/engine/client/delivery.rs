@@ -36,9 +36,9 @@ use crate::token::LockToken;
 /// The future of a settle that is dropped before it is done may have taken effect, and so may one whose answer was lost.
 /// Ask the same again: for a minute the same settlement (the same outcome, state and sends) of the same delivery is answered
 /// as it was the first time, with the same receipts, and does nothing. Another settlement of it is refused with
-/// [`SettleRefusal::AlreadySettled`](crate::SettleRefusal::AlreadySettled), which says how it was settled. After a minute, after
+/// [`SettleRefusal::AlreadySettled`](crate::error::SettleRefusal::AlreadySettled), which says how it was settled. After a minute, after
 /// 262,144 other settlements, and after the engine was opened anew, both are
-/// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost).
+/// [`SettleRefusal::LockLost`](crate::error::SettleRefusal::LockLost).
 ///
 /// # Dropping
 /// A delivery that is dropped without being settled is given back at once as a failed attempt.
@@ -142,8 +142,8 @@ impl Delivery {
     /// Ends it well.
     ///
     /// # Errors
-    /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when it is not held any more;
-    /// [`SettleRefusal::AlreadySettled`](crate::SettleRefusal::AlreadySettled) when it was settled in another way. A future that
+    /// [`SettleRefusal::LockLost`](crate::error::SettleRefusal::LockLost) when it is not held any more;
+    /// [`SettleRefusal::AlreadySettled`](crate::error::SettleRefusal::AlreadySettled) when it was settled in another way. A future that
     /// is dropped may have taken effect: ask the same again (see [`Delivery`]).
     pub async fn complete(&mut self) -> Result<(), SettleError> {
         self.settle(Settlement::Complete(CompletionCommand::default())).await?;
@@ -153,7 +153,7 @@ impl Delivery {
     /// Ends it well; messages to send and the new workflow state are one transaction with it.
     ///
     /// # Errors
-    /// As [`Delivery::complete`]; [`SettleRefusal::Send`](crate::SettleRefusal::Send) when one of the messages was
+    /// As [`Delivery::complete`]; [`SettleRefusal::Send`](crate::error::SettleRefusal::Send) when one of the messages was
     /// refused: then nothing has happened, and the delivery is still held.
     pub async fn complete_with(&mut self, completion: Completion) -> Result<Vec<Receipt>, SettleError> {
         let completion = completion.check()?;
@@ -320,7 +320,7 @@ impl Renewal {
     /// Prolongs the lock by the queue's lock time from now, and says until when.
     ///
     /// # Errors
-    /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when it is not held any more.
+    /// [`SettleRefusal::LockLost`](crate::error::SettleRefusal::LockLost) when it is not held any more.
     pub async fn renew(&self) -> Result<Timestamp, SettleError> {
         let until = self.ask().await?.locked_until.unwrap_or_default();
         Ok(self.client.shown(until))

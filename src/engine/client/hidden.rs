@@ -89,7 +89,7 @@ impl Queue {
     /// ```
     ///
     /// # Errors
-    /// [`ReceiveRefusal::QueueNotFound`](crate::ReceiveRefusal::QueueNotFound).
+    /// [`ReceiveRefusal::QueueNotFound`](crate::error::ReceiveRefusal::QueueNotFound).
     pub async fn receive_hidden(&self, max: usize, lasts: Duration) -> Result<Vec<Hidden>, ReceiveError> {
         check_max(max)?;
         match self.client().ask(Command::ReceiveHidden { queue: self.name().clone(), max, lasts }).await? {
@@ -105,9 +105,9 @@ impl Queue {
     /// place stay. No time at all offers it at once.
     ///
     /// # Errors
-    /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when the claim is not the last;
-    /// [`SettleRefusal::MessageNotFound`](crate::SettleRefusal::MessageNotFound) when the message is gone;
-    /// [`SettleRefusal::Send`](crate::SettleRefusal::Send) when the body is too large.
+    /// [`SettleRefusal::LockLost`](crate::error::SettleRefusal::LockLost) when the claim is not the last;
+    /// [`SettleRefusal::MessageNotFound`](crate::error::SettleRefusal::MessageNotFound) when the message is gone;
+    /// [`SettleRefusal::Send`](crate::error::SettleRefusal::Send) when the body is too large.
     pub async fn hide_again(
         &self,
         claim: Claim,

@@ -20,7 +20,8 @@ impl Queue {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), seriatim::Error> {
-    /// use seriatim::{Engine, IdempotencyKey, Message, QueueOptions};
+    /// use seriatim::{Engine, Message, QueueOptions};
+    /// use seriatim::id::IdempotencyKey;
     ///
     /// let engine = Engine::in_memory().open().await?;
     /// let queue = engine.client().create_queue("q", QueueOptions::default()).await?;
@@ -34,8 +35,8 @@ impl Queue {
     /// ```
     ///
     /// # Errors
-    /// As [`Queue::send_batch`]; [`SendRefusal::KeyReused`](crate::SendRefusal::KeyReused) when the key was used for a
-    /// request with another digest, and [`SendRefusal::TooManyKeys`](crate::SendRefusal::TooManyKeys).
+    /// As [`Queue::send_batch`]; [`SendRefusal::KeyReused`](crate::error::SendRefusal::KeyReused) when the key was used for a
+    /// request with another digest, and [`SendRefusal::TooManyKeys`](crate::error::SendRefusal::TooManyKeys).
     pub async fn send_batch_once(
         &self,
         key: IdempotencyKey,

@@ -60,7 +60,7 @@ impl Queue {
     /// in which it awaits them, and those of a `join_all` in the order of its list.
     ///
     /// # Errors
-    /// [`SendRefusal`](crate::SendRefusal); [`Misuse`] names a field that is not allowed.
+    /// [`SendRefusal`](crate::error::SendRefusal); [`Misuse`] names a field that is not allowed.
     pub async fn send(&self, message: Message) -> Result<Receipt, SendError> {
         let receipts = self.send_checked(vec![message.check()?]).await?;
         Ok(receipts.into_iter().next().expect("every message has its receipt"))
@@ -135,7 +135,7 @@ impl Queue {
     /// Receives the next message of a workflow nobody holds, waiting for one up to `wait`.
     ///
     /// # Errors
-    /// [`ReceiveRefusal::QueueNotFound`](crate::ReceiveRefusal::QueueNotFound).
+    /// [`ReceiveRefusal::QueueNotFound`](crate::error::ReceiveRefusal::QueueNotFound).
     pub async fn receive(&self, wait: Duration) -> Result<Option<Delivery>, ReceiveError> {
         Ok(self.receive_many(1, wait).await?.pop())
     }
@@ -183,8 +183,8 @@ impl Queue {
     /// Receives messages that were set aside, by number: all of them or none.
     ///
     /// # Errors
-    /// [`ReceiveRefusal::MessageNotFound`](crate::ReceiveRefusal::MessageNotFound) when one is not set aside;
-    /// [`ReceiveRefusal::WorkflowLocked`](crate::ReceiveRefusal::WorkflowLocked) when its workflow has a holder.
+    /// [`ReceiveRefusal::MessageNotFound`](crate::error::ReceiveRefusal::MessageNotFound) when one is not set aside;
+    /// [`ReceiveRefusal::WorkflowLocked`](crate::error::ReceiveRefusal::WorkflowLocked) when its workflow has a holder.
     pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
         if numbers.len() > limits::RECEIVE_MAX {
             return Err(Misuse::new("numbers", format!("are more than {}", limits::RECEIVE_MAX)).into());
@@ -245,7 +245,7 @@ impl Queue {
     /// Takes a workflow whole, by name, whether or not something of it is stored.
     ///
     /// # Errors
-    /// [`ReceiveRefusal::WorkflowLocked`](crate::ReceiveRefusal::WorkflowLocked) when somebody holds it.
+    /// [`ReceiveRefusal::WorkflowLocked`](crate::error::ReceiveRefusal::WorkflowLocked) when somebody holds it.
     pub async fn take_workflow(&self, id: impl AsRef<str>) -> Result<TakenWorkflow, ReceiveError> {
         let (queue, workflow) = (self.name.clone(), Some(WorkflowId::new(id)?));
         let command = Command::Take { queue, workflow, token: self.client.token()? };
@@ -284,7 +284,7 @@ impl Queue {
     /// Its options, and how many messages are where.
     ///
     /// # Errors
-    /// [`QueueRefusal::QueueNotFound`](crate::QueueRefusal::QueueNotFound).
+    /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound).
     pub async fn view(&self) -> Result<QueueView, QueueError> {
         match self.client.look(&self.name, Query::Queue { name: self.name.clone() }).await? {
             Answer::Queue(view) => Ok(*view),
@@ -342,7 +342,7 @@ impl Queue {
     /// Returns how many. Other work goes on between its steps.
     ///
     /// # Errors
-    /// [`OperateRefusal::QueueNotFound`](crate::OperateRefusal::QueueNotFound).
+    /// [`OperateRefusal::QueueNotFound`](crate::error::OperateRefusal::QueueNotFound).
     pub async fn purge(&self) -> Result<u64, OperateError> {
         purge(&self.client, &self.name, PurgeScope::Everything).await
     }
@@ -351,7 +351,7 @@ impl Queue {
     /// also in a backup. The engine itself hands out as ever.
     ///
     /// # Errors
-    /// [`QueueRefusal::QueueNotFound`](crate::QueueRefusal::QueueNotFound).
+    /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound).
     pub async fn set_paused(&self, paused: bool) -> Result<bool, QueueError> {
         self.client.ask_queue(Command::PauseQueue { name: self.name.clone(), paused }).await
     }

@@ -98,7 +98,7 @@ impl Run {
     }
 
     /// Lets go of the handle and keeps the lock: whoever knows the token can settle the run with
-    /// [`Kept::settle_run`](crate::Kept::settle_run) until the lock runs out.
+    /// [`Kept::settle_run`](crate::delivery::Kept::settle_run) until the lock runs out.
     pub fn keep(mut self) -> LockToken {
         self.hold.settled = true;
         self.hold.token
@@ -107,7 +107,7 @@ impl Run {
     /// Completes all that is left.
     ///
     /// # Errors
-    /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when it is not held any more.
+    /// [`SettleRefusal::LockLost`](crate::error::SettleRefusal::LockLost) when it is not held any more.
     pub async fn complete_all(&mut self) -> Result<(), SettleError> {
         self.complete_first(self.messages().len()).await
     }
@@ -125,7 +125,7 @@ impl Run {
     /// one transaction with it.
     ///
     /// # Errors
-    /// As [`Run::complete_first`]; [`SettleRefusal::Send`](crate::SettleRefusal::Send) when one of the messages was
+    /// As [`Run::complete_first`]; [`SettleRefusal::Send`](crate::error::SettleRefusal::Send) when one of the messages was
     /// refused: then nothing has happened.
     pub async fn complete_first_with(
         &mut self,

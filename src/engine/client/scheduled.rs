@@ -25,7 +25,7 @@ impl Queue {
     /// be sent again. Messages that wait behind it wait for that, and the wait of the gap begins.
     ///
     /// # Errors
-    /// [`SendRefusal::NotScheduled`](crate::SendRefusal::NotScheduled) when it is not scheduled, or not any more.
+    /// [`SendRefusal::NotScheduled`](crate::error::SendRefusal::NotScheduled) when it is not scheduled, or not any more.
     pub async fn cancel(&self, number: SequenceNumber) -> Result<(), SendError> {
         self.cancel_as(number, false).await
     }

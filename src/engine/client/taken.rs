@@ -76,7 +76,7 @@ impl TakenWorkflow {
     /// Receives up to `max` of its next messages, waiting up to `wait` for the first.
     ///
     /// # Errors
-    /// [`ReceiveRefusal::LockLost`](crate::ReceiveRefusal::LockLost) when the workflow is not held any more.
+    /// [`ReceiveRefusal::LockLost`](crate::error::ReceiveRefusal::LockLost) when the workflow is not held any more.
     pub async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
         check_max(max)?;
         let command = Command::ReceiveTaken { queue: self.queue.clone(), token: self.token, max };
@@ -102,7 +102,7 @@ impl TakenWorkflow {
     ///
     /// # Errors
     /// As [`TakenWorkflow::receive`];
-    /// [`ReceiveRefusal::MessageNotFound`](crate::ReceiveRefusal::MessageNotFound).
+    /// [`ReceiveRefusal::MessageNotFound`](crate::error::ReceiveRefusal::MessageNotFound).
     pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
         let (queue, token, sequences) = (self.queue.clone(), self.token, numbers.to_vec());
         let command = Command::ReceiveTakenDeferred { queue, token, sequences };
@@ -112,7 +112,7 @@ impl TakenWorkflow {
     /// Sets the workflow's state, or clears it.
     ///
     /// # Errors
-    /// [`SettleRefusal::LockLost`](crate::SettleRefusal::LockLost) when the workflow is not held any more.
+    /// [`SettleRefusal::LockLost`](crate::error::SettleRefusal::LockLost) when the workflow is not held any more.
     pub async fn set_state(&mut self, state: Option<Bytes>) -> Result<(), SettleError> {
         if let Some(state) = &state {
             check_state(state)?;

@@ -48,7 +48,7 @@ impl Workflow {
     /// What it does, or why it does nothing; `None` when nothing is stored of it.
     ///
     /// # Errors
-    /// [`QueueRefusal::QueueNotFound`](crate::QueueRefusal::QueueNotFound).
+    /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound).
     pub async fn view(&self) -> Result<Option<WorkflowView>, QueueError> {
         let query = Query::Workflow { queue: self.queue.clone(), id: self.id.clone() };
         match self.client.look(&self.queue, query).await? {
@@ -93,7 +93,7 @@ impl Workflow {
     /// Sets its state, or clears it. Its holder sets it with the completion instead.
     ///
     /// # Errors
-    /// [`OperateRefusal::WorkflowLocked`](crate::OperateRefusal::WorkflowLocked) when somebody holds it.
+    /// [`OperateRefusal::WorkflowLocked`](crate::error::OperateRefusal::WorkflowLocked) when somebody holds it.
     pub async fn set_state(&self, state: Option<Bytes>) -> Result<(), OperateError> {
         if let Some(state) = &state {
             check_state(state)?;
@@ -106,7 +106,7 @@ impl Workflow {
     /// for another cause, this hold stands on its own beside it.
     ///
     /// # Errors
-    /// [`OperateRefusal::QueueNotFound`](crate::OperateRefusal::QueueNotFound).
+    /// [`OperateRefusal::QueueNotFound`](crate::error::OperateRefusal::QueueNotFound).
     pub async fn hold(&self, reason: impl Into<String>) -> Result<(), OperateError> {
         let reason = shortened(reason.into(), limits::REASON_BYTES_MAX);
         self.operate(Operation::Hold { reason }).await
@@ -116,7 +116,7 @@ impl Workflow {
     /// open waits anew.
     ///
     /// # Errors
-    /// [`OperateRefusal::NotHeld`](crate::OperateRefusal::NotHeld).
+    /// [`OperateRefusal::NotHeld`](crate::error::OperateRefusal::NotHeld).
     pub async fn resume(&self) -> Result<(), OperateError> {
         self.operate(Operation::Resume { redrive: false }).await
     }
@@ -124,7 +124,7 @@ impl Workflow {
     /// Lifts one of its holds; it goes on when that was the last.
     ///
     /// # Errors
-    /// [`OperateRefusal::NotHeldFor`](crate::OperateRefusal::NotHeldFor) when it is not held for this cause.
+    /// [`OperateRefusal::NotHeldFor`](crate::error::OperateRefusal::NotHeldFor) when it is not held for this cause.
     pub async fn resume_for(&self, kind: HoldKind) -> Result<(), OperateError> {
         self.operate(Operation::ResumeFor { kind }).await
     }
@@ -150,7 +150,7 @@ impl Workflow {
     /// Tries the failed message at its head again now, not at its time.
     ///
     /// # Errors
-    /// [`OperateRefusal::NothingWaits`](crate::OperateRefusal::NothingWaits).
+    /// [`OperateRefusal::NothingWaits`](crate::error::OperateRefusal::NothingWaits).
     pub async fn retry_now(&self) -> Result<(), OperateError> {
         self.operate(Operation::RetryNow).await
     }
@@ -158,8 +158,8 @@ impl Workflow {
     /// Dead-letters the message at its head and goes on with the next.
     ///
     /// # Errors
-    /// [`OperateRefusal::NoHead`](crate::OperateRefusal::NoHead) when there is none;
-    /// [`OperateRefusal::WorkflowLocked`](crate::OperateRefusal::WorkflowLocked) when it is handed out.
+    /// [`OperateRefusal::NoHead`](crate::error::OperateRefusal::NoHead) when there is none;
+    /// [`OperateRefusal::WorkflowLocked`](crate::error::OperateRefusal::WorkflowLocked) when it is handed out.
     pub async fn skip_head(&self, reason: impl Into<String>) -> Result<(), OperateError> {
         let reason = shortened(reason.into(), limits::DESCRIPTION_BYTES_MAX);
         self.operate(Operation::SkipHead { reason }).await
@@ -168,7 +168,7 @@ impl Workflow {
     /// Declares that missing positions will never come; a message that comes for one later is dead-lettered.
     ///
     /// # Errors
-    /// [`OperateRefusal::NotMissing`](crate::OperateRefusal::NotMissing) names the first that is not missing.
+    /// [`OperateRefusal::NotMissing`](crate::error::OperateRefusal::NotMissing) names the first that is not missing.
     pub async fn declare_void(&self, from: u64, to: u64) -> Result<(), OperateError> {
         let range = Some((Position::new(from)?, Position::new(to)?));
         self.operate(Operation::VoidGap { range }).await
@@ -178,7 +178,7 @@ impl Workflow {
     /// message whose predecessor is unknown instead: the chain waits for its own successor.
     ///
     /// # Errors
-    /// [`OperateRefusal::NoHead`](crate::OperateRefusal::NoHead) when nothing waits behind a gap.
+    /// [`OperateRefusal::NoHead`](crate::error::OperateRefusal::NoHead) when nothing waits behind a gap.
     pub async fn skip_gap(&self) -> Result<(), OperateError> {
         self.operate(Operation::VoidGap { range: None }).await
     }
@@ -186,7 +186,7 @@ impl Workflow {
     /// Takes it from its holder; what that has out counts as failed and is offered again.
     ///
     /// # Errors
-    /// [`OperateRefusal::NotLocked`](crate::OperateRefusal::NotLocked).
+    /// [`OperateRefusal::NotLocked`](crate::error::OperateRefusal::NotLocked).
     pub async fn release_lock(&self) -> Result<(), OperateError> {
         self.operate(Operation::ReleaseLock).await
     }
@@ -194,7 +194,7 @@ impl Workflow {
     /// Removes its messages for good, dead letters included, except what is handed out. Returns how many.
     ///
     /// # Errors
-    /// [`OperateRefusal::QueueNotFound`](crate::OperateRefusal::QueueNotFound).
+    /// [`OperateRefusal::QueueNotFound`](crate::error::OperateRefusal::QueueNotFound).
     pub async fn purge(&self) -> Result<u64, OperateError> {
         purge(&self.client, &self.queue, PurgeScope::Workflow(self.id.clone())).await
     }

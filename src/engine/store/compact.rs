@@ -49,7 +49,7 @@ pub struct Compaction {
 /// engine.client().create_queue("orders", QueueOptions::by_position()).await?;
 /// engine.close().await;
 ///
-/// let found = seriatim::compact(&path)?;
+/// let found = seriatim::store::compact(&path)?;
 /// assert!(found.bytes_after <= found.bytes_before);
 /// # Ok(())
 /// # }

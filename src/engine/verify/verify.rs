@@ -27,7 +27,7 @@ use crate::error::OpenError;
 /// It reads the whole file and blocks until it is done; in async code, give it a thread that may block.
 ///
 /// What it cannot see: a file whose process died and whose last commit was hit by bit rot looks like one whose last
-/// commit was never finished. [`Durability::Strict`](crate::Durability::Strict) tells these apart.
+/// commit was never finished. [`Durability::Strict`](crate::store::Durability::Strict) tells these apart.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -41,7 +41,7 @@ use crate::error::OpenError;
 /// orders.send(Message::new("paid").workflow("order-17").position(1)).await?;
 /// engine.close().await;
 ///
-/// let found = seriatim::verify(&path, |_| {})?;
+/// let found = seriatim::store::verify(&path, |_| {})?;
 /// assert!(found.is_sound(), "{:?}", found.damages);
 /// assert_eq!(found.messages, 1);
 /// # Ok(())
