@@ -27,8 +27,8 @@
 //! # }
 //! ```
 //!
-//! Errors come in three kinds: a *refusal* is an answer, typed per operation ([`SendRefusal`], [`SettleRefusal`] and so
-//! on); a [`Misuse`] names the field that is wrong; a [`Fault`] stops the engine, and opening the file again is the
+//! Errors come in three kinds: a *refusal* is an answer, typed per operation ([`SendRefusal`](error::SendRefusal),
+//! [`SettleRefusal`](error::SettleRefusal) and so on); a [`Misuse`] names the field that is wrong; a [`Fault`] stops the engine, and opening the file again is the
 //! recovery. Tests of ordered code find a clock to move by hand, an engine in memory and a drain in [`testing`].
 //!
 //! The repository's `docs/lifecycle.md` shows the states of a message, `docs/ARCHITECTURE.md` how this is built.
