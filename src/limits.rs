@@ -6,8 +6,11 @@ mod endpoints;
 mod http;
 mod page;
 
+#[doc(hidden)]
 pub use crate::limits::endpoints::*;
+#[doc(hidden)]
 pub use crate::limits::http::*;
+#[doc(hidden)]
 pub use crate::limits::page::*;
 
 /// Longest name of a queue in bytes: a name is also a file name of a definition and a part of a URL.

@@ -37,20 +37,24 @@ impl Order {
 
 /// What happens when a message's delivery count has reached the maximum and it failed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "daemon", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Exhausted {
     /// The message stays at the head, and its workflow is held until someone resumes it. For a message that is a
-    /// workflow of its own, the same as `Skip`: nobody could name its workflow.
+    /// workflow of its own, the same as to skip: nobody could name its workflow.
     Hold,
     /// The message is dead-lettered and the workflow goes on.
     Skip,
     /// The message and everything behind it in its workflow is dead-lettered, until someone resumes it. For a message
-    /// that is a workflow of its own, the same as `Skip`.
+    /// that is a workflow of its own, the same as to skip.
     Quarantine,
 }
 
 /// What happens when a missing position has not come in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "daemon", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GapThen {
     /// The workflow is held until someone resumes it or declares the gap void.
@@ -73,6 +77,8 @@ pub struct GapPolicy {
 
 /// What happens to a message whose position is already completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "daemon", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Late {
     /// The sender is told so, and nothing is stored: a resend does no harm.
@@ -86,6 +92,8 @@ pub enum Late {
 
 /// What happens to a message whose time to live is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "daemon", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Expired {
     /// It is dead-lettered with the reason `TTLExpiredException`.

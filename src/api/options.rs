@@ -109,7 +109,7 @@ pub struct RetryFields {
     pub backoff: Option<BackoffFields>,
     /// What happens to a message that is spent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub then: Option<ExhaustedWord>,
+    pub then: Option<Exhausted>,
 }
 
 /// Exponential delays with full jitter.
@@ -129,18 +129,6 @@ fn factor_default() -> u32 {
     Backoff::default().factor
 }
 
-/// What happens to a message that is spent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ExhaustedWord {
-    /// Its workflow is held until someone resumes it.
-    Hold,
-    /// It is dead-lettered and the workflow goes on.
-    Skip,
-    /// It and everything behind it is dead-lettered until someone resumes the workflow.
-    Quarantine,
-}
-
 /// What happens when a position is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -150,19 +138,7 @@ pub struct GapFields {
     pub wait: Option<WireDuration>,
     /// What happens then.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub then: Option<GapWord>,
-}
-
-/// What happens when a missing position has not come in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum GapWord {
-    /// The workflow is held until someone resumes it or declares the gap void.
-    Hold,
-    /// The workflow goes on with the lowest waiting message.
-    Skip,
-    /// It keeps waiting, and an event is raised each time the wait has passed again.
-    Wait,
+    pub then: Option<GapThen>,
 }
 
 /// What happens to messages that get old.
@@ -174,20 +150,10 @@ pub struct ExpiryFields {
     pub time_to_live: Option<WireDuration>,
     /// What happens to an expired message.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub then: Option<ExpiredWord>,
+    pub then: Option<Expired>,
     /// Whether a message that its consumer defers has no time to live from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_deferred: Option<bool>,
-}
-
-/// What happens to an expired message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ExpiredWord {
-    /// It is dead-lettered.
-    DeadLetter,
-    /// It is dropped, and counted.
-    Drop,
 }
 
 /// How messages that come twice or late are recognised.
@@ -199,19 +165,7 @@ pub struct DuplicatesFields {
     pub window: Option<WireDuration>,
     /// What happens to a message whose position is completed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub late: Option<LateWord>,
-}
-
-/// What happens to a message whose position is completed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LateWord {
-    /// The sender is told so, and nothing is stored.
-    Ignore,
-    /// The sender is refused.
-    Refuse,
-    /// The message is dead-lettered.
-    DeadLetter,
+    pub late: Option<Late>,
 }
 
 /// How much the queue takes.
@@ -271,16 +225,16 @@ impl OptionsEnvelope {
             order: self.read_order()?,
             lock: delivery.lock.map_or(defaults.lock, |span| span.0),
             delivery_count_max: delivery.count_max.unwrap_or(defaults.delivery_count_max),
-            exhausted: retry.then.map(ExhaustedWord::read),
+            exhausted: retry.then,
             backoff: retry.backoff.map_or(defaults.backoff, BackoffFields::read),
             gap: GapPolicy {
                 wait: self.gap.wait.map_or(defaults.gap.wait, |span| span.0),
-                then: self.gap.then.map_or(defaults.gap.then, GapWord::read),
+                then: self.gap.then.unwrap_or(defaults.gap.then),
             },
-            late: self.duplicates.late.map_or(defaults.late, LateWord::read),
+            late: self.duplicates.late.unwrap_or(defaults.late),
             duplicate_window: self.duplicates.window.map(|span| span.0),
             time_to_live: self.expiry.time_to_live.map(|span| span.0),
-            expired: self.expiry.then.map_or(defaults.expired, ExpiredWord::read),
+            expired: self.expiry.then.unwrap_or(defaults.expired),
             hold_on_defer: delivery.hold_on_defer.unwrap_or(defaults.hold_on_defer),
             forget_after: idle.forget_after.map_or(defaults.forget_after, |span| span.0),
             delete_when_idle: idle.delete_after.map(|span| span.0),
@@ -337,20 +291,17 @@ impl OptionsEnvelope {
                     factor: backoff.factor,
                     max: WireDuration(backoff.max),
                 }),
-                then: Some(ExhaustedWord::show(options.exhausted_policy())),
+                then: Some(options.exhausted_policy()),
             },
-            gap: GapFields {
-                wait: Some(WireDuration(options.gap.wait)),
-                then: Some(GapWord::show(options.gap.then)),
-            },
+            gap: GapFields { wait: Some(WireDuration(options.gap.wait)), then: Some(options.gap.then) },
             expiry: ExpiryFields {
                 time_to_live: options.time_to_live.map(WireDuration),
-                then: Some(ExpiredWord::show(options.expired)),
+                then: Some(options.expired),
                 keep_deferred: Some(options.keep_deferred),
             },
             duplicates: DuplicatesFields {
                 window: options.duplicate_window.map(WireDuration),
-                late: Some(LateWord::show(options.late)),
+                late: Some(options.late),
             },
             limits: LimitsFields {
                 body_bytes_max: Some(options.body_bytes_max),
@@ -377,30 +328,6 @@ impl BackoffFields {
         Backoff { first: self.first.0, factor: self.factor, max: self.max.0 }
     }
 }
-
-/// Pairs the words of the wire with those of the library, both ways.
-macro_rules! words {
-    ($wire:ident, $own:ident: $($word:ident),+) => {
-        impl $wire {
-            fn read(self) -> $own {
-                match self {
-                    $($wire::$word => $own::$word),+
-                }
-            }
-
-            fn show(own: $own) -> $wire {
-                match own {
-                    $($own::$word => $wire::$word),+
-                }
-            }
-        }
-    };
-}
-
-words!(ExhaustedWord, Exhausted: Hold, Skip, Quarantine);
-words!(GapWord, GapThen: Hold, Skip, Wait);
-words!(ExpiredWord, Expired: DeadLetter, Drop);
-words!(LateWord, Late: Ignore, Refuse, DeadLetter);
 
 #[cfg(test)]
 mod tests {

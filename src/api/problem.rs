@@ -261,7 +261,7 @@ mod tests {
     fn a_refusal_keeps_its_name_and_its_sentence() {
         let problem = Problem::from(OperationError::Refused(SettleRefusal::LockLost));
         assert_eq!((problem.code.as_str(), problem.status), ("lock_lost", 409));
-        assert_eq!(problem.detail, "settle: the lock was lost");
+        assert_eq!(problem.detail, "cannot settle: the lock was lost");
         assert_eq!(problem.kind, "urn:seriatim:problem:lock_lost");
     }
 

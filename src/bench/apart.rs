@@ -42,7 +42,7 @@ pub(crate) fn run_here<C: Contender>(plan: &Plan, dir: Option<&Path>) -> Result<
             Ok(true)
         }
         Err(error @ BenchError::Broken(_)) => {
-            eprintln!("{}: failed to {error}", C::NAME);
+            eprintln!("{}: {error}", C::NAME);
             Ok(false)
         }
         Err(error) => Err(error),

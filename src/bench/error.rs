@@ -4,17 +4,17 @@ use std::error::Error;
 
 use thiserror::Error;
 
-/// Why a run was of no use; texts fit "failed to".
+/// Why a run was of no use.
 #[derive(Debug, Error)]
 pub(crate) enum BenchError {
     /// The contender broke order or exclusivity: its rate means nothing.
-    #[error("keep the promise that is measured: {0}")]
+    #[error("cannot keep the promise that is measured: {0}")]
     Broken(String),
     /// Nothing happened for so long that messages must have been lost.
-    #[error("go on: nothing was settled for {0} s, and {1} messages are missing")]
+    #[error("cannot go on: nothing was settled for {0} s, and {1} messages are missing")]
     Stalled(u64, u64),
     /// The contender, or the machine.
-    #[error("{what}: {source}")]
+    #[error("cannot {what}: {source}")]
     System { what: String, source: Box<dyn Error + Send + Sync> },
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn run() -> ExitCode {
         Ok(false) => ExitCode::from(BROKEN),
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            remark(format!("seriatim: failed to {failure}"));
+            remark(format!("seriatim: {failure}"));
             ExitCode::from(failure.exit_code())
         }
     }

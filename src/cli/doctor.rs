@@ -67,14 +67,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, Failure> {
     let out = Out::new(arguments.daemon.json);
     let status = remote.status().await;
     if let Err(error @ (RemoteError::Unreachable { .. } | RemoteError::Malformed { .. })) = status {
-        say(
-            &out,
-            &Finding::fail(
-                "reachable",
-                format!("failed to {error}"),
-                "start it, or say where it is with --url",
-            ),
-        )?;
+        say(&out, &Finding::fail("reachable", error.to_string(), "start it, or say where it is with --url"))?;
         return Err(Failure::to("check the daemon")(error));
     }
     let mut findings = match &status {
@@ -95,7 +88,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, Failure> {
 
 /// A check that the daemon did not answer, and what helps: only a refusal of the key is mended by another key.
 fn unknown(check: &'static str, error: &RemoteError) -> Finding {
-    let found = format!("not known: failed to {error}");
+    let found = format!("not known: {error}");
     match error.problem().map(|problem| (problem.code.as_str(), problem.status)) {
         Some(("stopped", _)) => Finding::warn(
             check,

@@ -23,7 +23,7 @@ pub(crate) const FAILED: u8 = 4;
 /// HTTP statuses from here on are the daemon's own trouble, not a refusal.
 const TROUBLE_STATUS: u16 = 500;
 
-/// Why a verb failed. Shown, it is a fragment that follows "failed to".
+/// Why a verb failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// An argument is wrong in a way that only shows when it is used.
@@ -74,7 +74,8 @@ pub(crate) fn unless_cut_off(printed: Result<(), Failure>) -> Result<(), Failure
 
 /// A refusal without the verb it begins with, if what was asked for has named it already.
 fn without_verb<'a>(what: &str, why: &'a str) -> &'a str {
-    match (what.split(' ').next(), why.split_once(": ")) {
+    let bare = why.strip_prefix("cannot ").unwrap_or(why);
+    match (what.split(' ').next(), bare.split_once(": ")) {
         (Some(verb), Some((said, rest))) if said.split(' ').next() == Some(verb) => rest,
         _ => why,
     }
@@ -83,17 +84,17 @@ fn without_verb<'a>(what: &str, why: &'a str) -> &'a str {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Argument(text) | Failure::Refused(text) => f.write_str(text),
+            Failure::Argument(what) | Failure::Refused(what) => write!(f, "cannot {what}"),
             Failure::Remote { what, error } => match error.problem() {
                 Some(problem) => {
                     let why = without_verb(what, without_place(&problem.detail));
-                    write!(f, "{what}: {why} ({})", problem.code)
+                    write!(f, "cannot {what}: {why} ({})", problem.code)
                 }
                 None => error.fmt(f),
             },
-            Failure::Fault(fault) => write!(f, "go on: the engine stopped because it failed to {fault}"),
-            Failure::Other(error) if error.is::<Misuse>() => write!(f, "use the arguments: {error}"),
-            Failure::Other(error) if error.is::<io::Error>() => write!(f, "use a file: {error}"),
+            Failure::Fault(fault) => write!(f, "the engine has stopped: {fault}"),
+            Failure::Other(error) if error.is::<Misuse>() => write!(f, "cannot use the arguments: {error}"),
+            Failure::Other(error) if error.is::<io::Error>() => write!(f, "cannot use a file: {error}"),
             Failure::Other(error) => error.fmt(f),
         }
     }
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     fn refused(code: &str) -> Failure {
-        let problem = Problem::new(code, "skip: the workflow has no message at its head");
+        let problem = Problem::new(code, "cannot skip: the workflow has no message at its head");
         Failure::to("skip orders/4711")(RemoteError::Problem(Box::new(problem)))
     }
 
@@ -127,22 +128,22 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_follows_failed_to() {
+    fn what_failed_is_a_sentence_of_its_own() {
         let misuse = Failure::from(Misuse::new("url", "is none"));
-        assert_eq!(misuse.to_string(), "use the arguments: url is none");
+        assert_eq!(misuse.to_string(), "cannot use the arguments: url is none");
         let missing = Failure::from(io::Error::other("there is none"));
-        assert_eq!(missing.to_string(), "use a file: there is none");
+        assert_eq!(missing.to_string(), "cannot use a file: there is none");
         let daemon = DaemonError::from(seriatim::Error::from(Misuse::new("secret", "is not set")));
-        assert_eq!(Failure::from(daemon).to_string(), "run the daemon: secret is not set");
+        assert_eq!(Failure::from(daemon).to_string(), "cannot run the daemon: secret is not set");
     }
 
     #[test]
     fn a_verb_is_named_once() {
         assert_eq!(
-            without_verb("redrive q#2", "redrive message 2: it is no dead letter"),
+            without_verb("redrive q#2", "cannot redrive message 2: it is no dead letter"),
             "it is no dead letter"
         );
-        for other in ["message 2 is not scheduled: it never was", "resume: the workflow is not held"] {
+        for other in ["message 2 is not scheduled: it never was", "cannot resume: the workflow is not held"] {
             assert_eq!(without_verb("cancel q#2", other), other);
         }
     }
@@ -150,6 +151,6 @@ mod tests {
     #[test]
     fn a_refusal_says_what_why_and_the_code() {
         let text = refused("no_head").to_string();
-        assert_eq!(text, "skip orders/4711: the workflow has no message at its head (no_head)");
+        assert_eq!(text, "cannot skip orders/4711: the workflow has no message at its head (no_head)");
     }
 }

@@ -194,7 +194,7 @@ impl Feed {
 /// What is wrong with a message, without its place in the request, which is none of the person's business.
 pub(crate) fn without_place(detail: &str) -> &str {
     let rest = detail
-        .strip_prefix("send message ")
+        .strip_prefix("cannot send message ")
         .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
     rest.and_then(|rest| rest.strip_prefix(": ")).unwrap_or(detail)
 }
@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn the_place_in_the_request_is_left_out() {
-        assert_eq!(without_place("send message 17: its place is taken"), "its place is taken");
-        for other in ["send: the queue is full", "send message: why", "position is taken"] {
+        assert_eq!(without_place("cannot send message 17: its place is taken"), "its place is taken");
+        for other in ["cannot send: the queue is full", "cannot send message: why", "position is taken"] {
             assert_eq!(without_place(other), other);
         }
     }

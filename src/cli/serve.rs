@@ -126,7 +126,7 @@ fn serve(options: DaemonOptions, json: bool) -> Result<bool, Failure> {
             let colours = std::io::stderr().is_terminal();
             mistakes.iter().for_each(|mistake| eprintln!("{}\n", mistake.render(colours)));
             let count = counted(mistakes.len() as u64, "mistake");
-            remark(format!("seriatim: failed to start: {count} in the definitions"));
+            remark(format!("seriatim: cannot start: {count} in the definitions"));
             Ok(false)
         }
         Err(error) => Err(error.into()),

@@ -21,16 +21,16 @@ pub enum DaemonError {
     #[error(transparent)]
     Definitions(#[from] LoadError),
     /// The data folder cannot be used.
-    #[error("use the data folder {0}: {1}")]
-    Data(PathBuf, io::Error),
+    #[error("cannot use the data folder {0}: {1}")]
+    Data(PathBuf, #[source] io::Error),
     /// The store cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The engine refused something, or has stopped.
-    #[error("run the daemon: {0}")]
+    #[error("cannot run the daemon: {0}")]
     Engine(#[from] Error),
     /// A definition does not fit what its queue stores.
-    #[error("apply the definition of {queue}: {problem}")]
+    #[error("cannot apply the definition of {queue}: {problem}")]
     Apply {
         /// The queue.
         queue: String,
@@ -44,8 +44,8 @@ pub enum DaemonError {
     #[error("{0}")]
     Server(String),
     /// Signals cannot be listened to.
-    #[error("listen to signals: {0}")]
-    Signals(io::Error),
+    #[error("cannot listen to signals: {0}")]
+    Signals(#[source] io::Error),
 }
 
 impl From<Survivors> for DaemonError {

@@ -120,7 +120,7 @@ impl QueueGauges {
             Ok(Outcome::Defer | Outcome::DeferFor(_) | Outcome::DeferUntil(_)) => "defer",
             Ok(Outcome::DeadLetter { .. }) => "dead_letter",
             Ok(_) => "retry",
-            Err(failure) if failure.is_unbegun() => "released",
+            Err(failure) if failure.is_unbegun => "released",
             Err(_) => "failed",
         };
         match outcome {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::WireRate;
+use crate::api::options::OrderWord;
 use crate::definition::form_handler::HandlerForm;
 use crate::definition::form_handler::NotifyForm;
 use crate::definition::form_handler::ScheduleForm;
@@ -13,6 +14,10 @@ use crate::definition::given::Given;
 use crate::definition::given::TextOr;
 use crate::definition::given::Written;
 use crate::limits;
+use crate::queue::Exhausted;
+use crate::queue::Expired;
+use crate::queue::GapThen;
+use crate::queue::Late;
 
 /// A definition: one file, one queue. An empty file is a queue with the file's name and the defaults.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -72,20 +77,6 @@ pub(crate) struct QueueForm {
     pub(crate) schedule: Vec<Given<ScheduleForm>>,
     /// Whom to tell when a workflow stands still.
     pub(crate) notify: Option<Given<NotifyForm>>,
-}
-
-/// In which order the messages of one workflow are handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum OrderWord {
-    /// None: every message is a workflow of its own.
-    None,
-    /// As they are accepted.
-    Arrival,
-    /// By position: 1, 2, 3 and so on, without gaps.
-    Position,
-    /// Each names its predecessor by message ID.
-    After,
 }
 
 /// Where something is read; one of the three.
@@ -172,7 +163,7 @@ pub(crate) struct RetryForm {
     pub(crate) backoff: Option<Given<BackoffForm>>,
     /// What happens when the message was handed out as often as it may be. The default is hold, and skip in a queue
     /// without order.
-    pub(crate) then: Option<Given<ExhaustedWord>>,
+    pub(crate) then: Option<Given<Exhausted>>,
 }
 
 /// Delays that grow.
@@ -190,18 +181,6 @@ pub(crate) struct BackoffForm {
     pub(crate) max: Option<Given<Written>>,
 }
 
-/// What happens to a message that was handed out as often as it may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ExhaustedWord {
-    /// It stays at the head, and its workflow is held until someone resumes it.
-    Hold,
-    /// It is dead-lettered and the workflow goes on.
-    Skip,
-    /// It and everything behind it in its workflow is dead-lettered, until someone resumes it.
-    Quarantine,
-}
-
 /// What happens when a message is missing.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -211,19 +190,7 @@ pub(crate) struct GapForm {
     pub(crate) wait: Option<Given<Written>>,
     /// What happens then.
     #[schemars(extend("default" = "hold"))]
-    pub(crate) then: Option<Given<GapWord>>,
-}
-
-/// What happens when a missing message has not come in time.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum GapWord {
-    /// The workflow is held until someone resumes it or declares the gap void.
-    Hold,
-    /// The workflow goes on with the lowest waiting message; what was skipped is recorded.
-    Skip,
-    /// It keeps waiting, with an alarm each time the wait has passed again.
-    Wait,
+    pub(crate) then: Option<Given<GapThen>>,
 }
 
 /// How long messages live.
@@ -234,20 +201,10 @@ pub(crate) struct ExpiryForm {
     pub(crate) time_to_live: Option<Given<Written>>,
     /// What happens to an expired message.
     #[schemars(extend("default" = "dead_letter"))]
-    pub(crate) then: Option<Given<ExpiredWord>>,
+    pub(crate) then: Option<Given<Expired>>,
     /// Whether a message that its consumer defers has no time to live from then on, as in Service Bus.
     #[schemars(extend("default" = false))]
     pub(crate) keep_deferred: Option<bool>,
-}
-
-/// What happens to an expired message.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ExpiredWord {
-    /// It is dead-lettered with the reason TTLExpiredException.
-    DeadLetter,
-    /// It is dropped, and counted.
-    Drop,
 }
 
 /// How a message that comes again is recognised.
@@ -258,19 +215,7 @@ pub(crate) struct DuplicatesForm {
     pub(crate) window: Option<Given<Written>>,
     /// What happens to a message whose place is completed already, in a queue ordered by position or by predecessor.
     #[schemars(extend("default" = "ignore"))]
-    pub(crate) late: Option<Given<LateWord>>,
-}
-
-/// What happens to a message whose place is completed already.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum LateWord {
-    /// The sender is told so, and nothing is stored.
-    Ignore,
-    /// The sender is refused.
-    Refuse,
-    /// The message is dead-lettered.
-    DeadLetter,
+    pub(crate) late: Option<Given<Late>>,
 }
 
 /// What happens to what nobody uses.

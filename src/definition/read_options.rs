@@ -3,13 +3,9 @@
 use std::time::Duration;
 
 use crate::api::WireDuration;
+use crate::api::options::OrderWord;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::form::BackoffForm;
-use crate::definition::form::ExhaustedWord;
-use crate::definition::form::ExpiredWord;
-use crate::definition::form::GapWord;
-use crate::definition::form::LateWord;
-use crate::definition::form::OrderWord;
 use crate::definition::form::PositionForm;
 use crate::definition::form::QueueForm;
 use crate::definition::form::RetryForm;
@@ -22,10 +18,7 @@ use crate::id::Position;
 use crate::limits;
 use crate::queue::Backoff;
 use crate::queue::Exhausted;
-use crate::queue::Expired;
 use crate::queue::GapPolicy;
-use crate::queue::GapThen;
-use crate::queue::Late;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::rate::Rate;
@@ -120,13 +113,9 @@ pub(crate) fn rate(
 
 fn retry(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) {
     let Some(retry) = &form.retry else { return };
-    options.exhausted = value(&retry.then).map(|then| match then {
-        ExhaustedWord::Hold => Exhausted::Hold,
-        ExhaustedWord::Skip => Exhausted::Skip,
-        ExhaustedWord::Quarantine => Exhausted::Quarantine,
-    });
+    options.exhausted = value(&retry.then);
     if order_word(form) == Some(OrderWord::None)
-        && let Some(then) = retry.then.as_ref().filter(|then| then.value != ExhaustedWord::Skip)
+        && let Some(then) = retry.then.as_ref().filter(|then| then.value != Exhausted::Skip)
     {
         mistakes.add_with_help(
             &then.span,
@@ -176,11 +165,7 @@ fn gap(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) {
         );
     }
     let default = options.gap;
-    let then = value(&gap.value.then).map_or(default.then, |then| match then {
-        GapWord::Hold => GapThen::Hold,
-        GapWord::Skip => GapThen::Skip,
-        GapWord::Wait => GapThen::Wait,
-    });
+    let then = value(&gap.value.then).unwrap_or(default.then);
     let wait = duration(&gap.value.wait, "wait", mistakes).unwrap_or(default.wait);
     options.gap = GapPolicy { wait, then };
 }
@@ -188,20 +173,13 @@ fn gap(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) {
 fn expiry(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) {
     if let Some(expiry) = &form.expiry {
         options.time_to_live = duration(&expiry.time_to_live, "time_to_live", mistakes);
-        let then = value(&expiry.then).map(|then| match then {
-            ExpiredWord::DeadLetter => Expired::DeadLetter,
-            ExpiredWord::Drop => Expired::Drop,
-        });
+        let then = value(&expiry.then);
         set(&mut options.expired, then);
         set(&mut options.keep_deferred, expiry.keep_deferred);
     }
     let Some(duplicates) = &form.duplicates else { return };
     options.duplicate_window = duration(&duplicates.window, "window", mistakes);
-    let late = value(&duplicates.late).map(|late| match late {
-        LateWord::Ignore => Late::Ignore,
-        LateWord::Refuse => Late::Refuse,
-        LateWord::DeadLetter => Late::DeadLetter,
-    });
+    let late = value(&duplicates.late);
     set(&mut options.late, late);
     if let (Some(span), false) = (span(&duplicates.late), has_places(form)) {
         mistakes.add_with_help(

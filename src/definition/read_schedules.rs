@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use crate::api::options::OrderWord;
 use crate::clock::Timestamp;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::diagnostic::line_and_column;
-use crate::definition::form::OrderWord;
 use crate::definition::form_handler::MissedWord;
 use crate::definition::form_handler::ScheduleForm;
 use crate::definition::given::Given;

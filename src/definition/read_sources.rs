@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use crate::api::options::OrderWord;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::form::HeaderWord;
-use crate::definition::form::OrderWord;
 use crate::definition::form::PositionForm;
 use crate::definition::form::QueueForm;
 use crate::definition::form::SourceForm;

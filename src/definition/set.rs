@@ -33,15 +33,16 @@ pub struct Definitions {
 #[non_exhaustive]
 pub enum LoadError {
     /// The folder could not be read.
-    #[error("read the folder of definitions {folder}: {error}")]
+    #[error("cannot read the folder of definitions {folder}: {error}")]
     Folder {
         /// The folder.
         folder: PathBuf,
         /// What the operating system says.
+        #[source]
         error: io::Error,
     },
     /// The files have mistakes; all of them, in the order of files and lines.
-    #[error("load the definitions: {} in them", counted(.0.len()))]
+    #[error("cannot load the definitions: {} in them", counted(.0.len()))]
     Mistakes(Vec<Diagnostic>),
 }
 

@@ -54,6 +54,7 @@ pub use crate::engine::open::EngineBuilder;
 pub use crate::engine::rules::audit::AuditEntry;
 pub use crate::engine::rules::audit::AuditVerb;
 pub use crate::engine::rules::claim::Claim;
+pub(crate) use crate::engine::rules::command::Retry;
 pub use crate::engine::rules::edit::EDITED;
 pub use crate::engine::rules::effect::Event;
 pub use crate::engine::rules::effect::EventKind;

@@ -25,7 +25,7 @@ use crate::limits;
 
 /// Processes that cannot be ended.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("end the processes {pids:?}, which handlers of this store left behind: they do not die")]
+#[error("cannot end the processes {pids:?}, which handlers of this store left behind: they do not die")]
 pub(crate) struct Survivors {
     /// Their process IDs.
     pub(crate) pids: Vec<i32>,

@@ -32,7 +32,7 @@ pub(crate) enum BodyRefusal {
         rate: usize,
     },
     /// It ended before its end.
-    #[error("read the body: {0}")]
+    #[error("cannot read the body: {0}")]
     Broken(String),
     /// There is no room for it now.
     #[error("too many bodies are being read at once")]

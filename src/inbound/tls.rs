@@ -29,7 +29,7 @@ pub(crate) struct TlsFiles {
 #[derive(Debug, Error)]
 pub(crate) enum TlsError {
     /// A file is not what it should be.
-    #[error("read {path} as PEM: {problem}")]
+    #[error("cannot read {path} as PEM: {problem}")]
     File {
         /// The file.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub(crate) enum TlsError {
         problem: String,
     },
     /// Certificate and key do not go together, or one of them cannot be used.
-    #[error("use the certificate: {0}")]
+    #[error("cannot use the certificate: {0}")]
     Certificate(String),
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::engine::Completion;
 use crate::engine::Output;
+use crate::engine::Retry;
 
 /// How a handler ended that did not fail.
 #[derive(Clone, Debug, Default)]
@@ -64,38 +65,26 @@ impl Outcome {
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub(crate) reason: String,
-    pub(crate) retry: Retry,
+    /// When it is tried again; unless it is chosen, after the delay that is usual for the queue.
+    pub(crate) retry: Option<Retry>,
+    /// Whether nothing was begun: no failure, so it is given back uncounted.
+    pub(crate) is_unbegun: bool,
     /// What the handler wrote.
     pub(crate) output: Option<Box<Output>>,
     /// Whether the message failed with others, any of which may be to blame.
     pub(crate) is_shared: bool,
 }
 
-/// When a failure is tried again.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Retry {
-    Backoff,
-    After(Duration),
-    At(Timestamp),
-    /// At once, and uncounted: nothing was begun.
-    #[cfg_attr(
-        not(feature = "daemon"),
-        expect(dead_code, reason = "only handlers of the daemon have a queue of their own")
-    )]
-    Unbegun,
-}
-
 impl Failure {
     /// A failure with a reason, tried again after the queue's backoff.
     pub fn new(reason: impl Into<String>) -> Failure {
-        let (output, is_shared) = (None, false);
-        Failure { reason: reason.into(), retry: Retry::Backoff, output, is_shared }
+        Failure { reason: reason.into(), retry: None, is_unbegun: false, output: None, is_shared: false }
     }
 
     /// What is no failure: nothing of the message was begun, so it is given back as if it had not been handed out.
     #[cfg(feature = "daemon")]
     pub(crate) fn unbegun(reason: impl Into<String>) -> Failure {
-        Failure { retry: Retry::Unbegun, ..Failure::new(reason) }
+        Failure { is_unbegun: true, ..Failure::new(reason) }
     }
 
     /// A failure of several messages at once, any of which may be to blame: each is tried again at once, alone.
@@ -107,23 +96,20 @@ impl Failure {
     /// Chooses the delay for this failure, as from a `Retry-After`.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Failure {
-        self.retry = Retry::After(delay);
+        self.retry = Some(Retry::After(delay));
         self
     }
 
     /// Chooses the delay for this failure, unless it has chosen one itself.
     #[must_use]
     pub fn or_retry_after(self, delay: Duration) -> Failure {
-        match self.retry {
-            Retry::Backoff => self.retry_after(delay),
-            Retry::After(_) | Retry::At(_) | Retry::Unbegun => self,
-        }
+        Failure { retry: self.retry.or(Some(Retry::After(delay))), ..self }
     }
 
     /// Chooses the instant of the next attempt.
     #[must_use]
     pub fn retry_at(mut self, at: Timestamp) -> Failure {
-        self.retry = Retry::At(at);
+        self.retry = Some(Retry::At(at));
         self
     }
 
@@ -143,12 +129,6 @@ impl Failure {
         }
         let failure = Failure::new(error.to_string());
         if error.source().is_some() { failure.output(Output::start_of(texts)) } else { failure }
-    }
-
-    /// Whether nothing of the message was begun.
-    #[cfg(feature = "daemon")]
-    pub(crate) fn is_unbegun(&self) -> bool {
-        matches!(self.retry, Retry::Unbegun)
     }
 
     /// Why.

@@ -29,7 +29,6 @@ use crate::processor::invocation::invoke;
 use crate::processor::locks::KeptLock;
 use crate::processor::outcome::Failure;
 use crate::processor::outcome::Outcome;
-use crate::processor::outcome::Retry;
 use crate::processor::pool::Consumer;
 use crate::processor::pool::SharedPool;
 use crate::processor::settling::Slot;
@@ -224,7 +223,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             reason = %failure.reason,
             "a handler failed"
         );
-        if let Retry::Unbegun = failure.retry {
+        if failure.is_unbegun {
             return settled_as(Handled::Failed, delivery.release().await);
         }
         let is_shared = failure.is_shared;
@@ -256,10 +255,9 @@ pub(crate) fn failed_as(
     failure: Failure,
 ) -> Result<Abandon, Unavailable> {
     let abandon = match (failure.retry, delays.after(queue, attempt)?) {
-        (Retry::After(delay), _) => Abandon::after(delay),
-        (Retry::At(at), _) => Abandon::at(at),
-        (_, Some(delay)) => Abandon::after(delay),
-        (_, None) => Abandon::with_backoff(),
+        (Some(retry), _) => Abandon::retry(retry),
+        (None, Some(delay)) => Abandon::after(delay),
+        (None, None) => Abandon::with_backoff(),
     };
     Ok(abandon.reason(failure.reason).output(failure.output.map(|output| *output).unwrap_or_default()))
 }

@@ -10,7 +10,7 @@ use crate::error::Misuse;
 #[non_exhaustive]
 pub enum RemoteError {
     /// Nobody answers there, or the connection broke off.
-    #[error("reach the daemon at {url}: {detail}")]
+    #[error("cannot reach the daemon at {url}: {detail}")]
     Unreachable {
         /// Where it was looked for.
         url: String,
@@ -21,7 +21,7 @@ pub enum RemoteError {
     #[error("{}", .0.detail)]
     Problem(Box<Problem>),
     /// What came back is not an answer of a daemon.
-    #[error("understand the answer to {request}: {detail}")]
+    #[error("cannot understand the answer to {request}: {detail}")]
     Malformed {
         /// What was asked.
         request: String,

@@ -72,15 +72,16 @@ impl Key {
 #[derive(Debug, Error)]
 pub(crate) enum KeysError {
     /// A file cannot be read.
-    #[error("read {path}: {error}")]
+    #[error("cannot read {path}: {error}")]
     Read {
         /// The file.
         path: PathBuf,
         /// Why not.
+        #[source]
         error: io::Error,
     },
     /// The file is not what a keys file has to be.
-    #[error("read the keys in {path}: {problem}")]
+    #[error("cannot read the keys in {path}: {problem}")]
     Wrong {
         /// The file.
         path: PathBuf,

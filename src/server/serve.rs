@@ -77,24 +77,26 @@ fn is_unprotected(address: SocketAddr, has_keys: bool, has_tls: bool) -> bool {
 #[derive(Debug, Error)]
 pub(crate) enum ServerError {
     /// The address cannot be had.
-    #[error("listen on {address}: {error}")]
+    #[error("cannot listen on {address}: {error}")]
     Bind {
         /// The address.
         address: SocketAddr,
         /// Why not.
+        #[source]
         error: io::Error,
     },
     /// The socket cannot be had.
-    #[error("listen on {path}: {error}")]
+    #[error("cannot listen on {path}: {error}")]
     Socket {
         /// The socket.
         path: PathBuf,
         /// Why not.
+        #[source]
         error: io::Error,
     },
     /// Other machines could come in without a key, or hear what is said.
     #[error(
-        "listen on {0}: other machines can reach this address, so keys and TLS are needed; give a keys file, a \
+        "cannot listen on {0}: other machines can reach this address, so keys and TLS are needed; give a keys file, a \
          certificate and its private key, or listen on 127.0.0.1"
     )]
     Unprotected(SocketAddr),

@@ -43,11 +43,11 @@ pub(crate) struct Configuration {
 #[derive(Debug, Error)]
 pub(crate) enum ConfigurationError {
     /// It cannot be read.
-    #[error("read {0}: {1}")]
-    Read(PathBuf, std::io::Error),
+    #[error("cannot read {0}: {1}")]
+    Read(PathBuf, #[source] std::io::Error),
     /// It is not what the emulator reads.
-    #[error("read {0}: {1}")]
-    Form(PathBuf, serde_json::Error),
+    #[error("cannot read {0}: {1}")]
+    Form(PathBuf, #[source] serde_json::Error),
     /// Queues cannot be as it says.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<String>>().join("; "))]
     Mistakes(Vec<Diagnostic>),

@@ -81,11 +81,11 @@ impl EndpointOptions {
 #[derive(Debug, Error)]
 pub(crate) enum EndpointError {
     /// The address cannot be had.
-    #[error("listen on {0} for AMQP: {1}")]
-    Bind(SocketAddr, io::Error),
+    #[error("cannot listen on {0} for AMQP: {1}")]
+    Bind(SocketAddr, #[source] io::Error),
     /// Other machines could come in.
     #[error(
-        "listen on {0} for AMQP: other machines can reach this address, and this endpoint has no TLS; listen on \
+        "cannot listen on {0} for AMQP: other machines can reach this address, and this endpoint has no TLS; listen on \
          127.0.0.1, or allow it with --insecure-network"
     )]
     Unprotected(SocketAddr),
@@ -93,8 +93,8 @@ pub(crate) enum EndpointError {
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
     /// A queue of the file cannot be made.
-    #[error("make queue {0}: {1}")]
-    Queue(String, QueueError),
+    #[error("cannot make queue {0}: {1}")]
+    Queue(String, #[source] QueueError),
 }
 
 /// An endpoint that listens.

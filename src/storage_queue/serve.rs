@@ -57,11 +57,11 @@ pub(crate) struct StorageQueueOptions {
 #[derive(Debug, Error)]
 pub(crate) enum StorageQueueError {
     /// The address cannot be had.
-    #[error("listen on {0} for storage queues: {1}")]
-    Bind(SocketAddr, io::Error),
+    #[error("cannot listen on {0} for storage queues: {1}")]
+    Bind(SocketAddr, #[source] io::Error),
     /// Other machines could come in without a key, or hear what is said.
     #[error(
-        "listen on {0} for storage queues: other machines can reach this address, so keys and TLS are needed; give a \
+        "cannot listen on {0} for storage queues: other machines can reach this address, so keys and TLS are needed; give a \
          keys file, a certificate and its private key, or listen on 127.0.0.1"
     )]
     Unprotected(SocketAddr),

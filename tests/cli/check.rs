@@ -79,7 +79,7 @@ fn a_folder_that_cannot_be_read_is_no_mistake() {
     let output = seriatim(&["check", "/no/such/folder"]);
     assert_eq!(output.status.code(), Some(3));
     let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(complaint.starts_with("seriatim: failed to read the folder of definitions /no/such/folder: "));
+    assert!(complaint.starts_with("seriatim: cannot read the folder of definitions /no/such/folder: "));
     assert_eq!(complaint.lines().count(), 1);
 }
 

@@ -185,7 +185,7 @@ fn what_is_not_there_is_refused_in_one_line() {
         let fake = Fake::new(move |_| Answer::problem(404, code, "no"));
         let ran = fake.run(&["show", target]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
-        assert!(ran.stderr.starts_with(&format!("seriatim: failed to show {target}: ")), "{ran:?}");
+        assert!(ran.stderr.starts_with(&format!("seriatim: cannot show {target}: ")), "{ran:?}");
     }
 }
 

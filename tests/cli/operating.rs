@@ -61,7 +61,7 @@ fn a_refusal_names_the_verb_as_it_was_typed() {
     ] {
         let ran = fake.run(arguments);
         let complaint =
-            format!("seriatim: failed to {typed} orders/a: there is nothing to do (no_such_thing)\n");
+            format!("seriatim: cannot {typed} orders/a: there is nothing to do (no_such_thing)\n");
         assert_eq!((ran.code, ran.stderr), (Some(1), complaint));
     }
 }

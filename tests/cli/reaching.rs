@@ -12,10 +12,7 @@ fn nobody_there_is_said_in_one_line_with_how_to_start_it() {
     // Nothing listens on port 1.
     let ran = run_command(seriatim(&["blocked"]).env("SERIATIM_URL", "http://127.0.0.1:1"), "");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
-    assert!(
-        ran.stderr.starts_with("seriatim: failed to reach the daemon at http://127.0.0.1:1: "),
-        "{ran:?}"
-    );
+    assert!(ran.stderr.starts_with("seriatim: cannot reach the daemon at http://127.0.0.1:1: "), "{ran:?}");
     assert!(ran.stderr.contains("`seriatim run`") && ran.stderr.lines().count() == 1, "{ran:?}");
 }
 
@@ -97,7 +94,7 @@ fn a_refusal_ends_with_one_and_trouble_of_the_daemon_with_three() {
         let fake = Fake::new(move |_| Answer::problem(status, code, "say why"));
         let ran = fake.run(&["queues"]);
         assert_eq!(ran.code, Some(exit), "{ran:?}");
-        assert_eq!(ran.stderr, format!("seriatim: failed to list the queues: say why ({code})\n"));
+        assert_eq!(ran.stderr, format!("seriatim: cannot list the queues: say why ({code})\n"));
     }
 }
 

@@ -68,7 +68,7 @@ fn what_is_not_scheduled_any_more_is_refused_with_the_reason() {
         (&["cancel", "orders#7", "--void", "--json"], "cancel"),
         (&["reschedule", "orders#7", "--at", "2999-01-31T12:00:00Z", "--json"], "reschedule"),
     ] {
-        let complaint = format!("seriatim: failed to {what} orders#7: {why} (not_scheduled)\n");
+        let complaint = format!("seriatim: cannot {what} orders#7: {why} (not_scheduled)\n");
         assert_eq!(said(&fake.run(arguments)), (Some(1), "", complaint.as_str()), "{arguments:?}");
     }
 }

@@ -101,7 +101,7 @@ fn a_refused_message_ends_with_one_and_one_line_that_says_why() {
     let fake = Fake::always(json!({ "error": taken }));
     let ran = fake.run(&["send", "orders", "a"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
-    let expected = "seriatim: failed to send to orders: its place is taken by message 5 (place_taken)\n";
+    let expected = "seriatim: cannot send to orders: its place is taken by message 5 (place_taken)\n";
     assert_eq!(ran.stderr, expected);
 }
 

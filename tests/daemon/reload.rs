@@ -131,7 +131,7 @@ fn mistakes_are_shown_with_their_place_and_nothing_starts() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("orders.toml:1:1\n  |\n1 | ordr = "), "{said}");
     assert!(said.contains("did you mean"), "{said}");
-    assert!(said.ends_with("\nseriatim: failed to start: 1 mistake in the definitions\n"), "{said}");
+    assert!(said.ends_with("\nseriatim: cannot start: 1 mistake in the definitions\n"), "{said}");
     assert!(!fixture.path().join("data").exists(), "no store is made for definitions that are wrong");
 }
 

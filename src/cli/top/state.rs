@@ -102,7 +102,7 @@ impl State {
         let seen = match seen {
             Ok(seen) => seen,
             Err(failure) => {
-                self.problem = Some(format!("failed to {failure}"));
+                self.problem = Some(failure.to_string());
                 return;
             }
         };

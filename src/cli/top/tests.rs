@@ -135,7 +135,7 @@ fn the_chosen_workflow_stays_chosen_and_trouble_is_told_over_what_was_seen_last(
     assert_eq!(state.chosen, 0);
     state.see(Err(Failure::Refused("ask the daemon how it is: nobody answers".to_owned())));
     let shown = frame(&state, (100, 10));
-    assert!(shown[0].contains("failed to ask the daemon how it is: nobody answers"), "{shown:#?}");
+    assert!(shown[0].contains("cannot ask the daemon how it is: nobody answers"), "{shown:#?}");
     assert!(shown.join("\n").contains("orders/a"), "{shown:#?}");
     state.see(Ok(Seen::of(snapshot(&[]), None)));
     assert!(frame(&state, (40, 10)).join("\n").contains("Nothing is stuck."));

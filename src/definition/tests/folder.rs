@@ -42,7 +42,7 @@ fn a_folder_is_its_toml_files_in_order_of_name() {
 fn a_folder_that_cannot_be_read_is_no_mistake_of_a_file() {
     let error = Definitions::load("/no/such/folder").unwrap_err();
     assert!(matches!(error, LoadError::Folder { .. }));
-    assert!(error.to_string().starts_with("read the folder of definitions /no/such/folder: "));
+    assert!(error.to_string().starts_with("cannot read the folder of definitions /no/such/folder: "));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde::de::Error as _;
 
 /// A text in which a `%` is not followed by two hexadecimal digits.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("read a path: each % must be followed by two hexadecimal digits")]
+#[error("cannot read a path: each % must be followed by two hexadecimal digits")]
 pub(crate) struct NotAPathText;
 
 /// Writes any bytes as text; [`decode`] gives the same bytes back.

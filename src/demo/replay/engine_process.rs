@@ -52,7 +52,7 @@ fn end_with_the_supervisor() -> Result<(), ReplayError> {
     let watch = || {
         let mut nothing = [0];
         while matches!(std::io::stdin().lock().read(&mut nothing), Ok(count) if count > 0) {}
-        eprintln!("seriatim: failed to {}", ReplayError::Alone);
+        eprintln!("seriatim: {}", ReplayError::Alone);
         std::process::exit(3);
     };
     let thread = std::thread::Builder::new().name("supervisor-watch".to_owned()).spawn(watch);

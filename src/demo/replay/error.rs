@@ -6,24 +6,24 @@ use thiserror::Error;
 
 use crate::demo::git::GitError;
 
-/// Why a replay could not run; texts fit "failed to".
+/// Why a replay could not run.
 #[derive(Debug, Error)]
 pub(crate) enum ReplayError {
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
     Engine(#[from] seriatim::Error),
-    #[error("{what}: {source}")]
+    #[error("cannot {what}: {source}")]
     System { what: String, source: std::io::Error },
-    #[error("use {} for the engine's file: a replay has used it before; name another folder", .0.display())]
+    #[error("cannot use {} for the engine's file: a replay has used it before; name another folder", .0.display())]
     DataInUse(PathBuf),
-    #[error("replay {}: its head has moved while the replay ran", .0.display())]
+    #[error("cannot replay {}: its head has moved while the replay ran", .0.display())]
     HeadMoved(PathBuf),
-    #[error("run the engine's process: it ended by itself ({0}); what it said stands above")]
+    #[error("cannot run the engine's process: it ended by itself ({0}); what it said stands above")]
     EngineEnded(String),
-    #[error("read the workflow {0}: its state makes no sense")]
+    #[error("cannot read the workflow {0}: its state makes no sense")]
     BadState(String),
-    #[error("run the engine's process: its supervisor is gone")]
+    #[error("cannot run the engine's process: its supervisor is gone")]
     Alone,
 }
 

@@ -15,7 +15,7 @@ pub struct Events {
 
 /// A reader that was too slow has missed this many events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("read every event: this listener was too slow, and missed some ({0})")]
+#[error("cannot read every event: this listener was too slow, and missed some ({0})")]
 pub struct Missed(pub u64);
 
 impl Events {

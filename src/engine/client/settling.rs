@@ -101,54 +101,49 @@ impl Completion {
 /// How a failed delivery is tried again: when, why, and with which properties.
 #[derive(Clone, Debug)]
 pub struct Abandon {
-    when: When,
+    retry: Retry,
     reason: String,
     properties: Properties,
     output: Output,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum When {
-    Now,
-    After(Duration),
-    At(Timestamp),
-    Backoff,
-}
+impl Retry {
+    /// After the queue's backoff, with the chance that is drawn when the settlement is checked.
+    const BACKOFF: Retry = Retry::Backoff(0);
 
-impl When {
     fn check(self, client: &Client) -> Result<Retry, SettleError> {
         Ok(match self {
-            When::Now => Retry::Now,
-            When::After(delay) => Retry::After(delay.min(limits::DURATION_MAX)),
-            When::At(instant) => Retry::At(instant),
-            When::Backoff => Retry::Backoff(client.entropy()?),
+            Retry::Now | Retry::At(_) => self,
+            Retry::After(delay) => Retry::After(delay.min(limits::DURATION_MAX)),
+            Retry::Backoff(_) => Retry::Backoff(client.entropy()?),
         })
     }
 }
 
 impl Abandon {
-    fn when(when: When) -> Abandon {
-        Abandon { when, reason: String::new(), properties: Properties::new(), output: Output::default() }
+    /// As another part of the library has chosen when.
+    pub(crate) fn retry(retry: Retry) -> Abandon {
+        Abandon { retry, reason: String::new(), properties: Properties::new(), output: Output::default() }
     }
 
     /// Try again at once.
     pub fn now() -> Abandon {
-        Abandon::when(When::Now)
+        Abandon::retry(Retry::Now)
     }
 
     /// Try again after a delay. Nothing behind it in its workflow is handed out before it is settled.
     pub fn after(delay: Duration) -> Abandon {
-        Abandon::when(When::After(delay))
+        Abandon::retry(Retry::After(delay))
     }
 
     /// Try again at an instant.
     pub fn at(instant: Timestamp) -> Abandon {
-        Abandon::when(When::At(instant))
+        Abandon::retry(Retry::At(instant))
     }
 
     /// Try again after the queue's backoff, which grows with the delivery count.
     pub fn with_backoff() -> Abandon {
-        Abandon::when(When::Backoff)
+        Abandon::retry(Retry::BACKOFF)
     }
 
     /// Says why it failed; kept with the message's attempts.
@@ -174,7 +169,7 @@ impl Abandon {
 
     fn check(self, client: &Client) -> Result<Settlement, SettleError> {
         check_properties(&self.properties)?;
-        let retry = self.when.check(client)?;
+        let retry = self.retry.check(client)?;
         let reason = shortened(self.reason, limits::REASON_BYTES_MAX);
         Ok(Settlement::Abandon { retry, reason, properties: self.properties, output: bounded(self.output) })
     }
@@ -184,7 +179,7 @@ impl Abandon {
         if !self.properties.is_empty() {
             return Err(Misuse::new("properties", "cannot be set for several messages at once").into());
         }
-        let retry = self.when.check(client)?;
+        let retry = self.retry.check(client)?;
         let reason = shortened(self.reason, limits::REASON_BYTES_MAX);
         Ok(Settlement::Suspect { retry, reason, output: bounded(self.output) })
     }
@@ -192,7 +187,7 @@ impl Abandon {
 
 /// A message that was handled and cannot be completed for lack of room: tried again after the queue's backoff, uncounted.
 pub(crate) fn postponed(client: &Client, reason: String) -> Result<Settlement, SettleError> {
-    let retry = When::Backoff.check(client)?;
+    let retry = Retry::BACKOFF.check(client)?;
     Ok(Settlement::Postpone { retry, reason: shortened(reason, limits::REASON_BYTES_MAX) })
 }
 

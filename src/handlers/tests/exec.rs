@@ -35,7 +35,7 @@ async fn the_exit_code_says_how_it_ended() {
 async fn a_program_that_wants_its_message_again_has_used_up_an_attempt() {
     for text in ["exit 75", "echo busy >&2; exit 75", "exit 1", "kill -9 $$"] {
         let failure = run(text).await.expect_err("it did not complete its message");
-        assert!(!failure.is_unbegun(), "{text}: it would be tried again for ever");
+        assert!(!failure.is_unbegun, "{text}: it would be tried again for ever");
     }
 }
 
@@ -138,17 +138,13 @@ async fn a_start_that_fails_for_lack_of_something_uses_up_no_attempt_and_pauses_
     for errno in [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM] {
         REFUSED.set(Some(errno.raw_os_error()));
         let failure = stage.handle(&exec, Message::new("body")).await.expect_err("it was not started");
-        assert!(
-            failure.is_unbegun() && failure.reason().starts_with("start \"sh\": "),
-            "{}",
-            failure.reason()
-        );
+        assert!(failure.is_unbegun && failure.reason().starts_with("start \"sh\": "), "{}", failure.reason());
         assert!(exec.shortage().pauses_until(stage.site.clock.elapsed()).is_some());
     }
     for errno in [Errno::NOENT, Errno::ACCESS] {
         REFUSED.set(Some(errno.raw_os_error()));
         let failure = stage.handle(&exec, Message::new("body")).await.expect_err("it was not started");
-        assert!(!failure.is_unbegun(), "what is wrong with the program is a failure of the attempt");
+        assert!(!failure.is_unbegun, "what is wrong with the program is a failure of the attempt");
     }
     REFUSED.set(None);
     assert!(stage.handle(&exec, Message::new("body")).await.is_ok());

@@ -123,7 +123,7 @@ async fn children_that_cannot_be_started_for_lack_of_something_use_up_no_attempt
         for _ in 0..20 {
             let given = give(&stage, &persistent, "hello").await;
             let failure = given.ended.await.expect("it ends").expect_err("no child was started");
-            assert!(failure.is_unbegun(), "{}", failure.reason());
+            assert!(failure.is_unbegun, "{}", failure.reason());
             assert!(failure.reason().starts_with("start \"python3\": "), "{}", failure.reason());
             given.handed.complete().await;
         }
@@ -139,7 +139,7 @@ async fn children_that_cannot_be_started_for_lack_of_something_use_up_no_attempt
     REFUSED.set(Some(Errno::NOENT.raw_os_error()));
     let Some((stage, persistent)) = begin(|_| ()).await else { return };
     let failure = give(&stage, &persistent, "hello").await.ended.await.expect("it ends").unwrap_err();
-    assert!(!failure.is_unbegun(), "what is wrong with the program is a failure of the attempt");
+    assert!(!failure.is_unbegun, "what is wrong with the program is a failure of the attempt");
     REFUSED.set(None);
 }
 

@@ -171,7 +171,7 @@ async fn a_run_is_settled_from_its_first_on() {
     assert_eq!(fixture.get("/v1/queues/orders/workflow/state?id=w").await.body, "\"half\"");
     let again = fixture.post(&format!("{path}/settle"), json!({ "completed": 1 })).await;
     assert_eq!((again.status.as_u16(), again.code()), (409, "delivery_settled".to_owned()));
-    assert_eq!(again.json()["detail"], "settle: the delivery is settled already (it was completed)");
+    assert_eq!(again.json()["detail"], "cannot settle: the delivery is settled already (it was completed)");
     let rest = fixture.receive("orders", json!({})).await;
     assert_eq!(
         (&rest[0]["body_text"], &rest[0]["delivery_count"]),

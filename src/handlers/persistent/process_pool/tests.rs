@@ -259,7 +259,7 @@ fn rest(process_pool: &mut ProcessPool<Asking>, slot: usize, until: Duration, is
 #[test]
 fn a_message_fails_when_no_child_can_live_and_is_given_back_when_one_only_cannot_be_started() {
     let is_unbegun = |mut verdict: oneshot::Receiver<Verdict>| match verdict.try_recv() {
-        Ok(Err(failure)) => Some(failure.is_unbegun()),
+        Ok(Err(failure)) => Some(failure.is_unbegun),
         _ => None,
     };
     for (shortages, unbegun) in [([false, false], false), ([false, true], true), ([true, true], true)] {
@@ -282,7 +282,7 @@ fn suspects_are_given_back_when_the_extra_child_cannot_be_started_and_the_others
     let mut suspect = submit_as(&mut process_pool, 1, true);
     let extra = process_pool.extra();
     rest(&mut process_pool, extra, NOW + TIMEOUT, true);
-    assert!(suspect.try_recv().unwrap().is_err_and(|failure| failure.is_unbegun()));
+    assert!(suspect.try_recv().unwrap().is_err_and(|failure| failure.is_unbegun));
     assert!(process_pool.shortage().is_none());
     let mut other = submit(&mut process_pool, 2);
     answer(&mut process_pool, 0, 2).unwrap();

@@ -1,0 +1,52 @@
+//! What stops an engine, and why a stopped one cannot answer.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+/// The disk, or what is on it, failed: the engine stops, and opening it again is the recovery.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A record's checksum is wrong, or its bytes make no sense.
+    #[error("a record in table {table} is damaged: {detail}")]
+    Damaged {
+        /// The table.
+        table: &'static str,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The store could not read or write.
+    #[error("the store failed: {0}")]
+    Store(#[source] Arc<redb::Error>),
+    /// The operating system refused a file operation.
+    #[error("a file operation failed: {0}")]
+    File(#[source] Arc<std::io::Error>),
+    /// The file was deleted, moved or replaced while it was open: what is written to it now would be gone with it.
+    #[error("the file {path} is not where it was opened: {what}")]
+    Lost {
+        /// Where the file was.
+        path: PathBuf,
+        /// What happened to it.
+        what: &'static str,
+    },
+    /// An assertion of the engine did not hold; nothing of that turn was written.
+    #[error("a defect of seriatim: {0}")]
+    Defect(String),
+}
+
+/// Why an engine cannot answer at all.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum Unavailable {
+    /// The engine was closed.
+    #[error("the engine is closed")]
+    Closed,
+    /// The engine stopped after a fault; open it again.
+    #[error("the engine has stopped, open it again: {0}")]
+    Stopped(#[source] Fault),
+    /// The workflow belongs to another partition. One machine is one partition: not returned yet.
+    #[error("the workflow belongs to another partition")]
+    NotOwner,
+}
