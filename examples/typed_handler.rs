@@ -49,7 +49,7 @@ async fn main() -> Result<(), seriatim::Error> {
         println!("{}", String::from_utf8_lossy(&notice.body));
     }
     for letter in bookings.dead_letters(None, 10).await? {
-        println!("dead letter: {}, {}", letter.letter.reason, letter.letter.description);
+        println!("dead letter: {}, {}", letter.dead_letter.reason, letter.dead_letter.description);
     }
     engine.close().await;
     Ok(())

@@ -242,19 +242,19 @@ pub const COMMITS_UNDER_WAY: usize = 1;
 /// time than a commit: requests that come meanwhile wait shorter if they share the next one.
 pub const COMMIT_ALONGSIDE_BYTES: u64 = 32 * 1024;
 
-/// Bytes of journal rows that fill a generation: large enough that a fold meets its neighbours in a leaf, small
-/// enough to be folded without a stall.
+/// Bytes of journal rows that fill a generation: large enough that a flush meets its neighbours in a leaf, small
+/// enough to be flushed without a stall.
 pub const GENERATION_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Full generations that stay in the journal, and their rows in memory: what is settled within them never costs more
 /// than its journal row.
 pub const GENERATIONS: usize = 4;
 
-/// Queues and workflows of which is remembered, for each table, where their folded rows are; beyond it, all are
+/// Queues and workflows of which is remembered, for each table, where their flushed rows are; beyond it, all are
 /// forgotten and asked again.
 pub const PREFIXES_KNOWN: usize = 65_536;
 
-/// Folded rows of a table that are kept after they were read; beyond it, all are forgotten and read again.
+/// Flushed rows of a table that are kept after they were read; beyond it, all are forgotten and read again.
 pub const ROWS_READ_KEPT: usize = 8_192;
 
 /// Memory redb may use for pages it has read.
@@ -264,7 +264,7 @@ pub const STORE_CACHE_BYTES: usize = 64 * 1024 * 1024;
 /// window over the journal, so that a backlog can be drained.
 pub const HEAD_ROOM_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Smallest head room: a fold of even the smallest window has to find place in it.
+/// Smallest head room: a flush of even the smallest window has to find place in it.
 pub const HEAD_ROOM_BYTES_MIN: u64 = 4 * 1024 * 1024;
 
 /// Bytes of the disk that one byte of a message may take: in the journal, in its table, and in pages that are written
@@ -274,7 +274,7 @@ pub const ROOM_PER_BYTE: u64 = 4;
 /// Bytes of the disk that a message or a command takes beside its own: rows, and a part of the pages they are on.
 pub const ROOM_PER_MESSAGE: u64 = 2 * 1024;
 
-/// With fewer free bytes than this a commit may not find room: more than a small one writes with its part of a fold.
+/// With fewer free bytes than this a commit may not find room: more than a small one writes with its part of a flush.
 pub const ROOM_SCARCE_BYTES: u64 = 1024 * 1024;
 
 /// How long a tick of a schedule waits before it looks again whether the disk has room for what it sends.

@@ -4,6 +4,8 @@
 //! who may name whom are one table, in `tidy/rooms.rs`. A check is a pure function from sources to violations,
 //! and beside each check a test plants a violation, because a check that cannot fail protects nothing.
 
+#[path = "tidy/documents.rs"]
+mod documents;
 #[path = "tidy/functions.rs"]
 mod functions;
 #[path = "tidy/paths.rs"]
@@ -73,6 +75,17 @@ fn every_module_begins_with_a_sentence() {
 #[test]
 fn decisions_are_numbered_and_titled() {
     expect_none(shape::loose_decisions(&Source::all(&["docs/decisions"], "md")));
+}
+
+#[test]
+fn the_documents_name_files_that_exist() {
+    expect_none(documents::missing_files(&Source::all(&["docs"], "md"), &Source::all(RUST, "rs")));
+}
+
+#[test]
+fn no_word_is_private_to_this_code() {
+    expect_none(documents::private_words(&Source::all(&["src", "examples"], "rs")));
+    expect_none(documents::private_words(&Source::all(&["docs"], "md")));
 }
 
 /// Fails with one line for each violation.

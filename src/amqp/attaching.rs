@@ -61,7 +61,7 @@ impl Session {
             },
             credit: 0,
             drain: false,
-            is_credit_untold: false,
+            is_credit_unsent: false,
             message_bytes_max: attach.max_message_bytes.filter(|max| *max > 0).unwrap_or(u64::MAX),
             partial: None,
             unsettled: 0,
@@ -115,7 +115,7 @@ impl Session {
         }
         link.state = LinkState::Attached;
         if is_sending {
-            if std::mem::take(&mut link.is_credit_untold) {
+            if std::mem::take(&mut link.is_credit_unsent) {
                 let (link, credit, drain) = (id, link.credit, link.drain);
                 hub.events.push_back(Event::Credit { link, credit, drain });
             }

@@ -62,7 +62,7 @@ pub(crate) enum Phase {
     /// The peer has closed, or left; the application is to answer.
     Left {
         /// Whether the peer wants to hear that it is closed.
-        hears: bool,
+        wants_close: bool,
     },
     /// Nothing is read or said any more.
     Finished,
@@ -90,7 +90,7 @@ impl Connection {
     /// Takes what was read from the peer. Ask for the events before more is read.
     pub fn receive(&mut self, bytes: &[u8], now_ms: u64) {
         self.pulse.pass(now_ms);
-        self.pulse.heard();
+        self.pulse.note_received();
         if self.phase == Phase::Finished {
             return;
         }
@@ -165,7 +165,7 @@ impl Connection {
             _ if self.phase == Phase::Finished => {}
             _ if self.phase == Phase::Closing => self.finish(),
             // Nobody listens.
-            Due::Heartbeat if self.phase == (Phase::Left { hears: false }) => self.pulse.spoke(),
+            Due::Heartbeat if self.phase == (Phase::Left { wants_close: false }) => self.pulse.spoke(),
             Due::Heartbeat => self.beat(),
             _ if matches!(self.phase, Phase::Left { .. }) => self.finish(),
             Due::StageOver => {
@@ -260,8 +260,8 @@ impl Connection {
         if self.is_over() {
             return;
         }
-        if let Phase::Left { hears } = self.phase {
-            if hears {
+        if let Phase::Left { wants_close } = self.phase {
+            if wants_close {
                 self.hub.outbox.with_error(0, error, |out, error| Close { error }.write(out));
             }
             return self.finish();
@@ -281,7 +281,7 @@ impl Connection {
 
     /// Whether the peer has said that it closes, and did not just leave, fall silent or break a rule.
     pub fn was_closed_by_peer(&self) -> bool {
-        self.phase == Phase::Left { hears: true }
+        self.phase == Phase::Left { wants_close: true }
     }
 
     /// Ends the connection because of what the peer did or did not do.

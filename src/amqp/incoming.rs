@@ -62,7 +62,7 @@ impl Session {
         if transfer.aborted {
             // The application sees nothing of it, and so would never give its credit again.
             link.credit += 1;
-            self.tell_credit(hub, handle, false);
+            self.send_credit(hub, handle, false);
             return Ok(());
         }
         partial.settled |= transfer.settled == Some(true);
@@ -75,12 +75,12 @@ impl Session {
         if transfer.more {
             keep_part(hub, link, partial, &payload)
         } else {
-            self.tell(hub, handle, partial, payload)
+            self.deliver(hub, handle, partial, payload)
         }
     }
 
     /// Tells of a message of which the last part has come.
-    fn tell(&mut self, hub: &mut Hub, handle: u32, message: Partial, last: Bytes) -> Result<(), Breach> {
+    fn deliver(&mut self, hub: &mut Hub, handle: u32, message: Partial, last: Bytes) -> Result<(), Breach> {
         let Some(link) = self.links.get_mut(&handle) else {
             return Ok(());
         };
@@ -117,7 +117,7 @@ impl Session {
         if let Some(link) = self.links.get_mut(&handle) {
             // The application sees nothing of it, and so would never give its credit again.
             link.credit += 1;
-            self.tell_credit(hub, handle, false);
+            self.send_credit(hub, handle, false);
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Session {
             return;
         }
         link.credit = credit;
-        self.tell_credit(hub, id.handle, false);
+        self.send_credit(hub, id.handle, false);
     }
 }
 

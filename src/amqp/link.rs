@@ -47,7 +47,7 @@ pub(crate) struct Link {
     /// Whether a receiving peer waits for its credit to be used up.
     pub(crate) drain: bool,
     /// Whether a receiving peer's credit has not been told, because the link is not answered.
-    pub(crate) is_credit_untold: bool,
+    pub(crate) is_credit_unsent: bool,
     /// The largest message of the link in bytes.
     pub(crate) message_bytes_max: u64,
     /// A message of a sending peer that has not come to its end.
@@ -80,8 +80,8 @@ impl Link {
         let before = (self.credit, self.drain);
         if let Some(credit) = flow.link_credit {
             // A peer that has not heard our attach counts from where we begin.
-            let heard = flow.delivery_count.unwrap_or(0);
-            let under_way = ahead(self.delivery_count, heard).unwrap_or(0);
+            let received = flow.delivery_count.unwrap_or(0);
+            let under_way = ahead(self.delivery_count, received).unwrap_or(0);
             self.credit = credit.saturating_sub(under_way);
         }
         self.drain = flow.drain;

@@ -42,7 +42,7 @@ impl Connection {
                 let what = "the peer has left without closing";
                 let error = Some(AmqpError::new(condition::CONNECTION_FORCED, what));
                 self.hub.events.push_back(Event::Closed { error });
-                self.phase = Phase::Left { hears: false };
+                self.phase = Phase::Left { wants_close: false };
             }
         }
         true
@@ -142,7 +142,7 @@ impl Connection {
     fn closed(&mut self, close: Close) {
         if self.phase == Phase::Open {
             self.hub.events.push_back(Event::Closed { error: close.error });
-            self.phase = Phase::Left { hears: true };
+            self.phase = Phase::Left { wants_close: true };
         } else {
             self.finish();
         }

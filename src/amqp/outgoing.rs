@@ -115,7 +115,7 @@ impl Session {
             let is_done = match &mut queued {
                 Queued::Delivery(delivery) => self.write(hub, delivery),
                 Queued::Drained { handle } => {
-                    self.tell_credit(hub, *handle, true);
+                    self.send_credit(hub, *handle, true);
                     true
                 }
             };
@@ -169,7 +169,7 @@ impl Session {
         }
         link.use_up_credit();
         if link.queued == 0 {
-            self.tell_credit(hub, id.handle, true);
+            self.send_credit(hub, id.handle, true);
         } else {
             self.enqueue(hub, Queued::Drained { handle: id.handle });
         }

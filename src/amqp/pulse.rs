@@ -1,12 +1,12 @@
-//! What is due when: the patience with a silent peer, and the heartbeats that keep its own.
+//! What is due when: the timeout of a silent peer, and the heartbeats that keep its own.
 
 /// The instants of one connection, in milliseconds since any beginning.
 #[derive(Debug)]
 pub(crate) struct Pulse {
     now_ms: u64,
-    heard_at_ms: u64,
+    received_at_ms: u64,
     spoke_at_ms: u64,
-    /// The end of the patience with a peer that opens or closes.
+    /// The deadline for a peer that opens or closes.
     pub(crate) stage_ends_ms: Option<u64>,
     /// How long the peer may be silent.
     idle_timeout_ms: Option<u64>,
@@ -29,7 +29,7 @@ impl Pulse {
     pub(crate) fn new(now_ms: u64, idle_timeout_ms: Option<u64>) -> Pulse {
         Pulse {
             now_ms,
-            heard_at_ms: now_ms,
+            received_at_ms: now_ms,
             spoke_at_ms: now_ms,
             stage_ends_ms: None,
             idle_timeout_ms,
@@ -42,8 +42,8 @@ impl Pulse {
         self.now_ms = self.now_ms.max(now_ms);
     }
 
-    pub(crate) fn heard(&mut self) {
-        self.heard_at_ms = self.now_ms;
+    pub(crate) fn note_received(&mut self) {
+        self.received_at_ms = self.now_ms;
     }
 
     /// Something was written since the last look. When is not known, so the last look is taken: too early never hurts.
@@ -62,7 +62,7 @@ impl Pulse {
     }
 
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
-        let silence = self.idle_timeout_ms.map(|ms| self.heard_at_ms.saturating_add(ms));
+        let silence = self.idle_timeout_ms.map(|ms| self.received_at_ms.saturating_add(ms));
         let beat = self.beat_ms.map(|ms| self.spoke_at_ms.saturating_add(ms));
         [silence, beat, self.stage_ends_ms].into_iter().flatten().min()
     }
@@ -71,7 +71,7 @@ impl Pulse {
         let is_past = |from_ms: u64, ms: u64| self.now_ms >= from_ms.saturating_add(ms);
         if self.stage_ends_ms.is_some_and(|end_ms| self.now_ms >= end_ms) {
             Due::StageOver
-        } else if self.idle_timeout_ms.is_some_and(|ms| is_past(self.heard_at_ms, ms)) {
+        } else if self.idle_timeout_ms.is_some_and(|ms| is_past(self.received_at_ms, ms)) {
             Due::Silence
         } else if self.beat_ms.is_some_and(|ms| is_past(self.spoke_at_ms, ms)) {
             Due::Heartbeat

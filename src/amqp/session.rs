@@ -78,13 +78,13 @@ impl Session {
     /// Takes the peer's windows, and perhaps its credit on a link.
     pub(crate) fn flow(&mut self, hub: &mut Hub, flow: &Flow) -> Result<(), Breach> {
         // A peer that has not heard our begin counts from where we begin.
-        let heard = flow.next_incoming_id.unwrap_or(0);
-        let under_way = ahead(self.next_outgoing_id, heard).unwrap_or(0);
+        let received = flow.next_incoming_id.unwrap_or(0);
+        let under_way = ahead(self.next_outgoing_id, received).unwrap_or(0);
         self.outgoing_window = flow.incoming_window.saturating_sub(under_way);
         if let Some(handle) = flow.handle {
             self.link_flow(hub, handle, flow)?;
         } else if flow.echo {
-            self.tell_windows(hub);
+            self.send_windows(hub);
         }
         self.pump(hub);
         Ok(())
@@ -101,7 +101,7 @@ impl Session {
         if link.peer.is_receiver() {
             let has_changed = link.take_credit(flow);
             match link.state {
-                LinkState::Attaching => link.is_credit_untold = true,
+                LinkState::Attaching => link.is_credit_unsent = true,
                 _ if has_changed => {
                     let (link, credit, drain) = (link.id, link.credit, link.drain);
                     hub.events.push_back(Event::Credit { link, credit, drain });
@@ -112,7 +112,7 @@ impl Session {
             wants_answer |= link.take_count(flow);
         }
         if wants_answer && link.state == LinkState::Attached {
-            self.tell_credit(hub, handle, false);
+            self.send_credit(hub, handle, false);
         }
         Ok(())
     }
@@ -122,11 +122,11 @@ impl Session {
         let window = hub.options.incoming_window.max(1);
         if self.incoming_window <= window / 2 {
             self.incoming_window = window;
-            self.tell_windows(hub);
+            self.send_windows(hub);
         }
     }
 
-    fn tell_windows(&self, hub: &mut Hub) {
+    fn send_windows(&self, hub: &mut Hub) {
         let flow = self.windows();
         hub.outbox.frame(self.channel, |out| flow.write(out));
     }
@@ -142,7 +142,7 @@ impl Session {
     }
 
     /// Tells the peer what we think of a link's credit.
-    pub(crate) fn tell_credit(&self, hub: &mut Hub, handle: u32, drain: bool) {
+    pub(crate) fn send_credit(&self, hub: &mut Hub, handle: u32, drain: bool) {
         let Some(link) = self.links.get(&handle) else {
             return;
         };

@@ -43,8 +43,8 @@ impl Session {
         }
         deliveries.remove(&number);
         self.count_settled(hub, id.handle);
-        let is_told_later = has_queued && self.settle_queued(number);
-        if !is_told_later {
+        let is_reported_later = has_queued && self.settle_queued(number);
+        if !is_reported_later {
             hub.outbox.settle(self.channel, ours, number, outcome);
         }
     }
@@ -116,7 +116,7 @@ impl Session {
         };
         let Some(handle) = deliveries.remove(&number) else {
             if disposition.role.is_receiver() && disposition.settled {
-                self.end_told(hub, number);
+                self.end_reported(hub, number);
             }
             return;
         };
@@ -125,7 +125,7 @@ impl Session {
         } else {
             self.described.insert(number, handle);
         }
-        self.tell_ended(hub, handle, number, disposition);
+        self.report_ended(hub, handle, number, disposition);
     }
 
     /// Refuses to end a delivery in a transaction. The application hears nothing: whatever the delivery holds, it holds on.
@@ -136,13 +136,13 @@ impl Session {
         }
     }
 
-    fn end_told(&mut self, hub: &mut Hub, number: u32) {
+    fn end_reported(&mut self, hub: &mut Hub, number: u32) {
         if let Some(handle) = self.described.remove(&number) {
             self.count_settled(hub, handle);
         }
     }
 
-    fn tell_ended(&self, hub: &mut Hub, handle: u32, number: u32, disposition: &Disposition) {
+    fn report_ended(&self, hub: &mut Hub, handle: u32, number: u32, disposition: &Disposition) {
         if let Some(link) = self.links.get(&handle) {
             hub.events.push_back(Event::Settled {
                 link: link.id,

@@ -76,7 +76,7 @@ pub struct DeliveryFields {
     /// How long a lock lasts, 1 s to 12 h.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<WireDuration>,
-    /// After how many hand-outs a failing message is spent.
+    /// After how many hand-outs a failing message is exhausted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count_max: Option<u32>,
     /// Whether a workflow waits for a message its consumer deferred.
@@ -107,7 +107,7 @@ pub struct RetryFields {
     /// Delays between attempts when the consumer names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff: Option<BackoffFields>,
-    /// What happens to a message that is spent.
+    /// What happens to a message that is exhausted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub then: Option<Exhausted>,
 }

@@ -172,7 +172,7 @@ impl Tally {
             let matched = if *matched == 1 { "1 matches".to_owned() } else { format!("{matched} match") };
             return format!(
                 "{matched}, {done} would be done{}, {refused} refused (a dry run: nothing was changed)",
-                self.idle_told()
+                self.idle_text()
             );
         }
         let purged = self.purged.map(|purged| format!(", {}", counted(purged, "message")));
@@ -182,15 +182,15 @@ impl Tally {
         });
         let purged = purged.or(redriven).unwrap_or_default();
         match self.refused {
-            0 => format!("{} {done}{purged}{}", counted(self.done, "workflow"), self.idle_told()),
+            0 => format!("{} {done}{purged}{}", counted(self.done, "workflow"), self.idle_text()),
             refused => {
                 let done = format!("{} {done}{purged}", counted(self.done, "workflow"));
-                format!("{done}{}, {refused} refused", self.idle_told())
+                format!("{done}{}, {refused} refused", self.idle_text())
             }
         }
     }
 
-    fn idle_told(&self) -> String {
+    fn idle_text(&self) -> String {
         match self.idle {
             0 => String::new(),
             idle => format!(", {idle} needed nothing"),

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<bool, Failure> {
             Ok(true)
         }
         Err(LoadError::Mistakes(mistakes)) => {
-            unless_cut_off(tell(&out, &mistakes))?;
+            unless_cut_off(report(&out, &mistakes))?;
             Ok(false)
         }
         Err(error) => Err(error.into()),
@@ -47,7 +47,7 @@ pub(crate) fn schema() -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn tell(out: &Out, mistakes: &[Diagnostic]) -> Result<(), Failure> {
+fn report(out: &Out, mistakes: &[Diagnostic]) -> Result<(), Failure> {
     let colours = std::io::stdout().is_terminal();
     for mistake in mistakes {
         out.json(mistake)?;

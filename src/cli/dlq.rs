@@ -46,11 +46,11 @@ async fn list(list: DlqListArguments, daemon: &DaemonArguments) -> Result<bool, 
         if list.each { Listing::Each(Table::new(EACH)) } else { Listing::Reasons(BTreeMap::new()) };
     let present = Present::here();
     for queue in &queues {
-        let mut letters = DeadLetters::new(&remote, queue, None);
-        while let Some(page) = letters.next().await? {
-            for letter in &page {
-                if matches(letter, list.error.as_deref()) {
-                    listing.add(queue, letter, &present, &out)?;
+        let mut dead_letters = DeadLetters::new(&remote, queue, None);
+        while let Some(page) = dead_letters.next().await? {
+            for dead_letter in &page {
+                if matches(dead_letter, list.error.as_deref()) {
+                    listing.add(queue, dead_letter, &present, &out)?;
                 }
             }
         }
@@ -60,8 +60,10 @@ async fn list(list: DlqListArguments, daemon: &DaemonArguments) -> Result<bool, 
 }
 
 /// Whether its reason or description contains a text.
-pub(crate) fn matches(letter: &DeadLetterEntry, text: Option<&str>) -> bool {
-    text.is_none_or(|text| letter.letter.reason.contains(text) || letter.letter.description.contains(text))
+pub(crate) fn matches(dead_letter: &DeadLetterEntry, text: Option<&str>) -> bool {
+    text.is_none_or(|text| {
+        dead_letter.dead_letter.reason.contains(text) || dead_letter.dead_letter.description.contains(text)
+    })
 }
 
 const EACH: &[&str] = &["message", "workflow", "reason", ">handed out", "dead-lettered", "description"];
@@ -87,33 +89,34 @@ impl Listing {
     fn add(
         &mut self,
         queue: &str,
-        letter: &DeadLetterEntry,
+        dead_letter: &DeadLetterEntry,
         present: &Present,
         out: &Out,
     ) -> Result<(), Failure> {
         match self {
             Listing::Each(table) => {
-                out.json(letter)?;
+                out.json(dead_letter)?;
                 table.row([
-                    format!("{queue}#{}", letter.sequence_number),
-                    letter.workflow_id.clone().unwrap_or_default(),
-                    letter.letter.reason.clone(),
-                    letter.delivery_count.to_string(),
-                    present.age(letter.letter.at),
-                    shortened(&letter.letter.description, limits::ERROR_LETTERS),
+                    format!("{queue}#{}", dead_letter.sequence_number),
+                    dead_letter.workflow_id.clone().unwrap_or_default(),
+                    dead_letter.dead_letter.reason.clone(),
+                    dead_letter.delivery_count.to_string(),
+                    present.age(dead_letter.dead_letter.at),
+                    shortened(&dead_letter.dead_letter.description, limits::ERROR_LETTERS),
                 ]);
             }
             Listing::Reasons(reasons) => {
-                let reason =
-                    reasons.entry((queue.to_owned(), letter.letter.reason.clone())).or_insert(Reason {
+                let reason = reasons
+                    .entry((queue.to_owned(), dead_letter.dead_letter.reason.clone()))
+                    .or_insert(Reason {
                         queue: queue.to_owned(),
-                        reason: letter.letter.reason.clone(),
+                        reason: dead_letter.dead_letter.reason.clone(),
                         count: 0,
-                        first: letter.sequence_number,
-                        newest_at: letter.letter.at,
+                        first: dead_letter.sequence_number,
+                        newest_at: dead_letter.dead_letter.at,
                     });
                 reason.count += 1;
-                reason.newest_at = reason.newest_at.max(letter.letter.at);
+                reason.newest_at = reason.newest_at.max(dead_letter.dead_letter.at);
             }
         }
         Ok(())

@@ -184,7 +184,7 @@ async fn dead_letters(remote: &Remote) -> Finding {
     match queues::all(remote).await {
         Ok(queues) => match queues.iter().map(|queue| queue.counts.dead_lettered).sum::<u64>() {
             0 => Finding::ok("dead letters", "none"),
-            letters => Finding::warn("dead letters", letters.to_string(), "seriatim dlq"),
+            dead_letters => Finding::warn("dead letters", dead_letters.to_string(), "seriatim dlq"),
         },
         Err(Failure::Remote { error, .. }) => unknown("dead letters", &error),
         Err(failure) => Finding::warn("dead letters", failure.to_string(), "see the daemon's log"),

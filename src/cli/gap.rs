@@ -10,7 +10,7 @@ use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::connect::connect;
 use crate::cli::failure::Failure;
 use crate::cli::moment::Present;
-use crate::cli::next::gap_told;
+use crate::cli::next::gap_text;
 use crate::cli::operate::Act;
 use crate::cli::operate::SKIP_GAP;
 use crate::cli::operate::VOID;
@@ -50,6 +50,6 @@ async fn show(target: &WorkflowTarget, daemon: &DaemonArguments) -> Result<bool,
     let present = Present::here();
     let (waiting, since) = (counted(workflow.early, "message"), present.full(gap.since));
     out.say(format!("{target} has a gap; behind it: {waiting}, since {since}"))?;
-    out.say(format!("next: {}", gap_told(Some(gap), &present)))?;
+    out.say(format!("next: {}", gap_text(Some(gap), &present)))?;
     Ok(true)
 }

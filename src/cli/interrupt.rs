@@ -15,12 +15,12 @@ impl Interrupt {
     /// Listens from now on.
     pub(crate) fn listen() -> Interrupt {
         let token = CancellationToken::new();
-        let heard = token.clone();
+        let interrupted = token.clone();
         // Ends with the runtime.
         tokio::spawn(async move {
             if ctrl_c().await.is_ok() {
                 remark("stopping once what is under way is done; once more stops at once");
-                heard.cancel();
+                interrupted.cancel();
             }
             if ctrl_c().await.is_ok() {
                 std::process::exit(CANNOT_RUN.into());

@@ -40,7 +40,7 @@ fn by_itself(workflow: &WorkflowEnvelope, present: &Present) -> String {
         (WorkflowWord::Locked, None) => "its holder settles it".to_owned(),
         (WorkflowWord::Blocked, Some(until)) => format!("its first message is tried again {until}"),
         (WorkflowWord::Scheduled, Some(until)) => format!("its first message is due {until}"),
-        (WorkflowWord::WaitingForPredecessor, _) => gap_told(workflow.gap.as_ref(), present),
+        (WorkflowWord::WaitingForPredecessor, _) => gap_text(workflow.gap.as_ref(), present),
         (WorkflowWord::Held, _) if workflow.hold_cause == Some(HoldWord::Redriving) => {
             "it goes on once its dead letters are back in place".to_owned()
         }
@@ -52,7 +52,7 @@ fn by_itself(workflow: &WorkflowEnvelope, present: &Present) -> String {
 }
 
 /// What is missing, and when the queue's gap policy acts.
-pub(crate) fn gap_told(gap: Option<&GapView>, present: &Present) -> String {
+pub(crate) fn gap_text(gap: Option<&GapView>, present: &Present) -> String {
     let Some(gap) = gap else { return "the missing message comes".to_owned() };
     let missing = match (gap.first_missing, gap.first_waiting) {
         (Some(from), Some(waiting)) if waiting > from + 1 => {
@@ -120,7 +120,7 @@ fn missing(gap: Option<&GapView>) -> String {
 
 /// As a shell reads it back: workflow IDs may hold anything.
 fn quoted(text: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@%+=,".contains(letter);
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:@%+=,".contains(character);
     match text.chars().all(plain) {
         true => text.to_owned(),
         false => format!("'{}'", text.replace('\'', "'\\''")),

@@ -63,13 +63,13 @@ pub(crate) fn ask(question: &str) -> io::Result<bool> {
 
 /// A text on one line, in which nothing can command a terminal: what others sent may hold anything.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
-/// The first `letters_max` letters of a text on one line.
-pub(crate) fn shortened(text: &str, letters_max: usize) -> String {
+/// The first `dead_letters_max` letters of a text on one line.
+pub(crate) fn shortened(text: &str, dead_letters_max: usize) -> String {
     let text = printable(text);
-    match text.char_indices().nth(letters_max) {
+    match text.char_indices().nth(dead_letters_max) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
     }

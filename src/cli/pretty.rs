@@ -3,15 +3,15 @@
 /// Sets a JSON text out over lines. Unlike a parser it keeps numbers of any length and the order of fields.
 pub(crate) fn pretty(json: &str) -> String {
     let mut pretty = Pretty { text: String::with_capacity(json.len() * 2), depth: 0 };
-    let mut letters = json.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
+    let mut dead_letters = json.chars().peekable();
+    while let Some(dead_letter) = dead_letters.next() {
+        match dead_letter {
             '"' => {
                 pretty.text.push('"');
                 let mut is_escaped = false;
-                for letter in letters.by_ref() {
-                    pretty.text.push(letter);
-                    match letter {
+                for dead_letter in dead_letters.by_ref() {
+                    pretty.text.push(dead_letter);
+                    match dead_letter {
                         _ if is_escaped => is_escaped = false,
                         '\\' => is_escaped = true,
                         '"' => break,
@@ -20,16 +20,16 @@ pub(crate) fn pretty(json: &str) -> String {
                 }
             }
             '{' | '[' => {
-                pretty.text.push(letter);
-                while letters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
-                match letters.next_if(|next| matches!(next, '}' | ']')) {
+                pretty.text.push(dead_letter);
+                while dead_letters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
+                match dead_letters.next_if(|next| matches!(next, '}' | ']')) {
                     Some(end) => pretty.text.push(end),
                     None => pretty.indent(1),
                 }
             }
             '}' | ']' => {
                 pretty.indent(-1);
-                pretty.text.push(letter);
+                pretty.text.push(dead_letter);
             }
             ',' => {
                 pretty.text.push(',');

@@ -15,7 +15,7 @@ use crate::cli::limits;
 use crate::cli::moment::Present;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
-use crate::cli::show_message::delivery_told;
+use crate::cli::show_message::delivery_lines;
 use crate::cli::show_message::describe;
 use crate::cli::word::counted;
 
@@ -60,7 +60,7 @@ async fn take(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Resul
     let present = Present::here();
     for delivery in &taken.deliveries {
         out.json(delivery)?;
-        for line in delivery_told(delivery, &present) {
+        for line in delivery_lines(delivery, &present) {
             out.say(line)?;
         }
     }

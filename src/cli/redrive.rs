@@ -136,28 +136,30 @@ async fn over_all(
     let queue = arguments.target.queue();
     let progress = Progress::new("dead letters");
     let mut tally = Tally { verb: "redrive", dry_run, ..Tally::default() };
-    let mut letters = DeadLetters::new(remote, queue, arguments.many.dead_letter_reason.as_deref());
-    letters.after.clone_from(&arguments.many.after);
+    let mut dead_letters = DeadLetters::new(remote, queue, arguments.many.dead_letter_reason.as_deref());
+    dead_letters.after.clone_from(&arguments.many.after);
     let interrupt = Interrupt::listen();
     let redrive = redrive_of(arguments, dry_run);
     // What fails again meanwhile is a new dead letter, and not meant.
     let started = started(remote).await?;
-    while let Some(page) = letters.next().await? {
-        for letter in page.iter().filter(|letter| letter.letter.at <= started && is_meant(letter, arguments))
+    while let Some(page) = dead_letters.next().await? {
+        for dead_letter in page
+            .iter()
+            .filter(|dead_letter| dead_letter.dead_letter.at <= started && is_meant(dead_letter, arguments))
         {
             tally.matched += 1;
-            match remote.redrive(queue, letter.sequence_number, &redrive).await {
+            match remote.redrive(queue, dead_letter.sequence_number, &redrive).await {
                 Ok(_) => tally.done += 1,
                 Err(error) => {
                     let Some(problem) = error.problem() else {
-                        return Err(Failure::to(format!("redrive {queue}#{}", letter.sequence_number))(
+                        return Err(Failure::to(format!("redrive {queue}#{}", dead_letter.sequence_number))(
                             error,
                         ));
                     };
                     tally.refused += 1;
                     // What would be refused is only told to who asked for it.
                     if !dry_run || arguments.operator.dry_run {
-                        let number = letter.sequence_number;
+                        let number = dead_letter.sequence_number;
                         remark(format!("{queue}#{number}: {} ({})", problem.detail, problem.code));
                         out.json(&json!({ "sequence_number": number, "error": problem }))?;
                     }
@@ -166,7 +168,7 @@ async fn over_all(
             progress.show(tally.matched);
         }
         if interrupt.came() {
-            tally.after.clone_from(&letters.after);
+            tally.after.clone_from(&dead_letters.after);
             break;
         }
     }
@@ -181,15 +183,15 @@ async fn started(remote: &Remote) -> Result<WireTime, Failure> {
     Ok(WireTime(now + Duration::from_secs(1)))
 }
 
-fn is_meant(letter: &DeadLetterEntry, arguments: &RedriveArguments) -> bool {
-    let id = letter.workflow_id.as_deref();
+fn is_meant(dead_letter: &DeadLetterEntry, arguments: &RedriveArguments) -> bool {
+    let id = dead_letter.workflow_id.as_deref();
     let is_of_workflow = match &arguments.target {
         Target::Workflow(workflow) => id == Some(&workflow.workflow_id),
         _ => true,
     };
     // What became of an original was put back already.
-    let is_original = letter.letter.reason == EDITED && arguments.many.dead_letter_reason.is_none();
+    let is_original = dead_letter.dead_letter.reason == EDITED && arguments.many.dead_letter_reason.is_none();
     let prefix = arguments.many.prefix.as_deref();
     let begins_so = prefix.is_none_or(|prefix| id.is_some_and(|id| id.starts_with(prefix)));
-    is_of_workflow && !is_original && begins_so && matches(letter, arguments.many.error.as_deref())
+    is_of_workflow && !is_original && begins_so && matches(dead_letter, arguments.many.error.as_deref())
 }

@@ -10,7 +10,7 @@ use crate::cli::table::Table;
 use crate::cli::word::word;
 
 /// How and when a message ended: `completed at 2027-01-31T03:12:00+01:00 (5h ago), attempt 4`.
-pub(crate) fn ended_told(entry: &HistoryView, present: &Present) -> String {
+pub(crate) fn ended_text(entry: &HistoryView, present: &Present) -> String {
     let at = present.full(entry.at);
     match (entry.ending, entry.redriven_as) {
         (EndingWord::Completed, _) => format!("completed at {at}, attempt {}", entry.delivery_count),
@@ -20,7 +20,7 @@ pub(crate) fn ended_told(entry: &HistoryView, present: &Present) -> String {
 }
 
 /// The places of an entry: one, or a range.
-fn places_told(entry: &HistoryView) -> String {
+fn places_text(entry: &HistoryView) -> String {
     match entry.positions {
         Some((from, to)) if from < to => format!("{from}..{to}"),
         Some((from, _)) => from.to_string(),
@@ -33,7 +33,7 @@ pub(crate) fn table(history: &[HistoryView], present: &Present) -> Table {
     let mut table = Table::new(&[">place", ">number", "ended", ">handed out", "when", "message ID", "error"]);
     for entry in history.iter().rev() {
         table.row([
-            places_told(entry),
+            places_text(entry),
             entry.sequence_number.map(|number| number.to_string()).unwrap_or_default(),
             word(&entry.ending),
             entry.delivery_count.to_string(),
@@ -57,7 +57,7 @@ mod tests {
         let described = |ending: serde_json::Value| {
             let mut entry = json!({ "number": 1, "at": 0, "delivery_count": 4 });
             entry.as_object_mut().unwrap().extend(ending.as_object().unwrap().clone());
-            ended_told(&serde_json::from_value(entry).unwrap(), &present)
+            ended_text(&serde_json::from_value(entry).unwrap(), &present)
         };
         let at = "1970-01-01T00:00:00+00:00 (1m ago)";
         assert_eq!(described(json!({ "ending": "completed" })), format!("completed at {at}, attempt 4"));

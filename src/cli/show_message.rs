@@ -14,7 +14,7 @@ use crate::cli::moment::Present;
 use crate::cli::out::Out;
 use crate::cli::out::printable;
 use crate::cli::pretty::pretty;
-use crate::cli::show_history::ended_told;
+use crate::cli::show_history::ended_text;
 use crate::cli::strip::what;
 use crate::cli::word::counted;
 
@@ -44,21 +44,21 @@ pub(crate) fn describe(queue: &str, message: &MessageEnvelope, present: &Present
     }
     let mut lines = vec![format!("{queue}#{}: {}", message.sequence_number, what(message, true, present))];
     let mut add = |name: &str, value: Option<String>| lines.extend(named(name, value));
-    if let Some(letter) = &message.dead_letter {
-        add("reason", Some(letter.reason.clone()));
-        add("description", Some(letter.description.clone()).filter(|text| !text.is_empty()));
-        add("dead-lettered", Some(present.full(letter.at)));
+    if let Some(dead_letter) = &message.dead_letter {
+        add("reason", Some(dead_letter.reason.clone()));
+        add("description", Some(dead_letter.description.clone()).filter(|text| !text.is_empty()));
+        add("dead-lettered", Some(present.full(dead_letter.at)));
     }
     add("after", message.after.clone());
     // What both show is told in the same words.
-    lines.extend(envelope_told(&as_delivery(queue, message), present));
+    lines.extend(envelope_lines(&as_delivery(queue, message), present));
     lines
 }
 
 /// The lines of a message that has ended.
 fn ended_lines(queue: &str, ended: &HistoryView, present: &Present) -> Vec<String> {
     let number = ended.sequence_number.unwrap_or_default();
-    let mut lines = vec![format!("{queue}#{number}: {}", ended_told(ended, present))];
+    let mut lines = vec![format!("{queue}#{number}: {}", ended_text(ended, present))];
     let mut add = |name: &str, value: Option<String>| lines.extend(named(name, value));
     add("workflow", ended.workflow_id.clone());
     add("position", ended.positions.map(|(position, _)| position.to_string()));
@@ -94,11 +94,11 @@ fn as_delivery(queue: &str, message: &MessageEnvelope) -> DeliveryEnvelope {
 }
 
 /// The lines of a message that was taken.
-pub(crate) fn delivery_told(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> {
+pub(crate) fn delivery_lines(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> {
     let mut lines = vec![format!("{}#{}: taken", envelope.queue, envelope.sequence_number)];
     lines.extend(named("delivery", envelope.delivery.clone()));
     lines.extend(named("locked until", envelope.locked_until.map(|until| present.full(until))));
-    lines.extend(envelope_told(envelope, present));
+    lines.extend(envelope_lines(envelope, present));
     lines
 }
 
@@ -106,7 +106,7 @@ fn named(name: &str, value: Option<String>) -> Option<String> {
     value.map(|value| format!("  {name}: {}", printable(&value)))
 }
 
-fn envelope_told(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> {
+fn envelope_lines(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> {
     let mut lines = Vec::new();
     let mut add = |name: &str, value: Option<String>| lines.extend(named(name, value));
     add("workflow", envelope.workflow_id.clone());
@@ -120,7 +120,7 @@ fn envelope_told(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> 
     add("correlation ID", envelope.correlation_id.clone());
     add("reply to", envelope.reply_to.clone());
     for (name, value) in &envelope.properties {
-        add(&format!("property {}", printable(name)), Some(property_told(value)));
+        add(&format!("property {}", printable(name)), Some(property_text(value)));
     }
     for attempt in &envelope.attempts {
         let (count, at, lasted) = (attempt.delivery_count, present.full(attempt.at), attempt.lasted);
@@ -128,21 +128,21 @@ fn envelope_told(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> 
             &format!("attempt {count}"),
             Some(format!("{at}, took {lasted}: {}", attempt.reason)),
         ));
-        lines.extend(output_told(attempt));
+        lines.extend(output_lines(attempt));
     }
-    lines.extend(body_told(envelope));
+    lines.extend(body_lines(envelope));
     lines
 }
 
 /// What a handler wrote, line by line, behind how much of it is not kept.
-pub(crate) fn output_told(attempt: &AttemptEnvelope) -> Vec<String> {
+pub(crate) fn output_lines(attempt: &AttemptEnvelope) -> Vec<String> {
     let cut = attempt.output_cut_bytes;
     let cut = (cut > 0).then(|| format!("    [{} of output not kept]", counted(cut, "byte")));
     let lines = attempt.output.lines().map(|line| format!("    {}", printable(line)));
     cut.into_iter().chain(lines).collect()
 }
 
-fn property_told(value: &WireProperty) -> String {
+fn property_text(value: &WireProperty) -> String {
     match value {
         WireProperty::Text(text) => text.clone(),
         WireProperty::Integer(number) => number.to_string(),
@@ -153,19 +153,19 @@ fn property_told(value: &WireProperty) -> String {
 }
 
 /// The body: JSON set out over lines, text as it is but without what commands a terminal, bytes in hexadecimal.
-fn body_told(envelope: &DeliveryEnvelope) -> Vec<String> {
+fn body_lines(envelope: &DeliveryEnvelope) -> Vec<String> {
     let DeliveryEnvelope { body, body_text, body_base64, .. } = envelope;
     let text = match (body, body_text, body_base64) {
         (Some(json), ..) => pretty(json.get()),
         (_, Some(text), _) => text.clone(),
-        (_, _, Some(base64)) => return vec![format!("  body: {}", bytes_told(base64))],
+        (_, _, Some(base64)) => return vec![format!("  body: {}", bytes_text(base64))],
         _ => return vec!["  body: empty".to_owned()],
     };
     let lines = text.lines().map(|line| format!("    {}", printable(line)));
     std::iter::once("  body:".to_owned()).chain(lines).collect()
 }
 
-fn bytes_told(base64: &str) -> String {
+fn bytes_text(base64: &str) -> String {
     let Ok(bytes) = BASE64.decode(base64) else { return "not readable".to_owned() };
     let shown = &bytes[..bytes.len().min(BYTES_SHOWN)];
     let digits: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();

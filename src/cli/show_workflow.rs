@@ -17,8 +17,8 @@ use crate::cli::out::Out;
 use crate::cli::out::printable;
 use crate::cli::out::shortened;
 use crate::cli::show_history;
-use crate::cli::show_history::ended_told;
-use crate::cli::show_message::output_told;
+use crate::cli::show_history::ended_text;
+use crate::cli::show_message::output_lines;
 use crate::cli::strip::strip;
 use crate::cli::strip::what;
 use crate::cli::table::Table;
@@ -49,7 +49,7 @@ pub(crate) async fn run(
     }
     let present = Present::here();
     if let Some(last) = &workflow.ended {
-        out.say(format!("{}: {}", printable(&target.to_string()), ended_told(last, &present)))?;
+        out.say(format!("{}: {}", printable(&target.to_string()), ended_text(last, &present)))?;
         return Ok(out.say(format!("\n{}", show_history::table(&history, &present)))?);
     }
     out.say(format!("{}: {}", printable(&target.to_string()), standing(&workflow, &present)))?;
@@ -66,7 +66,7 @@ pub(crate) async fn run(
     out.say(format!("  {}", in_line(&workflow)))?;
     if workflow.has_state {
         let state = remote.state(queue, id).await.map_err(failed())?;
-        out.say(format!("  state: {}", state_told(state.as_deref())))?;
+        out.say(format!("  state: {}", state_text(state.as_deref())))?;
     }
     if !messages.is_empty() {
         out.say(format!("\n{}", timeline(&messages, &present)))?;
@@ -92,7 +92,7 @@ fn outputs(messages: &[MessageEnvelope]) -> Vec<String> {
     let older = attempts.len().saturating_sub(limits::OUTPUTS_SHOWN);
     let described = |(number, attempt): &(u64, AttemptEnvelope)| {
         let heading = format!("\nattempt {} of #{number} wrote:", attempt.delivery_count);
-        std::iter::once(heading).chain(output_told(attempt)).collect::<Vec<_>>()
+        std::iter::once(heading).chain(output_lines(attempt)).collect::<Vec<_>>()
     };
     attempts[older..].iter().flat_map(described).collect()
 }
@@ -131,7 +131,7 @@ fn in_line(workflow: &WorkflowEnvelope) -> String {
     format!("{messages} in line ({early} early), {set_aside} set aside, {dead_letters}")
 }
 
-fn state_told(state: Option<&[u8]>) -> String {
+fn state_text(state: Option<&[u8]>) -> String {
     match state.map(|state| (std::str::from_utf8(state), state.len())) {
         None => "none".to_owned(),
         Some((Ok(text), _)) => shortened(text, limits::STATE_LETTERS),

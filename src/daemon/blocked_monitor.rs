@@ -1,6 +1,6 @@
 //! Knows which workflows are in trouble, without ever looking at those that are not.
 //!
-//! Events say when a workflow gets into trouble; the lookout then looks at it from time to time until it is out of it.
+//! Events say when a workflow gets into trouble; the monitor then looks at it from time to time until it is out of it.
 //! Workflows that were in trouble before the daemon started are found by one walk through all of them.
 
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub(crate) struct BlockedWorkflow {
     /// The message it is about, if it is about one: the trouble is over when another is at the head.
     pub(crate) head: Option<SequenceNumber>,
     /// Whether somebody was told.
-    pub(crate) is_told: bool,
+    pub(crate) is_reported: bool,
 }
 
 /// Troubles in numbers.
@@ -108,7 +108,8 @@ impl BlockedMonitor {
             EventKind::Gap { .. } => (Cause::Gap, "a predecessor is missing".to_owned(), None),
             _ => return,
         };
-        let trouble = BlockedWorkflow { cause, since: event.at, waiting: 0, reason, head, is_told: false };
+        let trouble =
+            BlockedWorkflow { cause, since: event.at, waiting: 0, reason, head, is_reported: false };
         self.put((event.queue.clone(), workflow), trouble);
     }
 
@@ -136,7 +137,7 @@ impl BlockedMonitor {
                         let since = since(workflow).unwrap_or(now);
                         let (reason, head) = (reason(workflow), head(workflow));
                         let trouble =
-                            BlockedWorkflow { cause, since, waiting: 0, reason, head, is_told: false };
+                            BlockedWorkflow { cause, since, waiting: 0, reason, head, is_reported: false };
                         self.put((view.name.clone(), id.clone()), trouble);
                     }
                 }
@@ -190,7 +191,7 @@ impl BlockedMonitor {
     }
 
     fn note_recovery(&self, (queue, workflow): Place, trouble: Option<BlockedWorkflow>, at: Timestamp) {
-        if let Some(trouble) = trouble.filter(|trouble| trouble.is_told) {
+        if let Some(trouble) = trouble.filter(|trouble| trouble.is_reported) {
             self.put_recovery(Recovery { queue, workflow, trouble, at });
         }
     }
@@ -208,29 +209,29 @@ impl BlockedMonitor {
         }
     }
 
-    /// The workflows of a queue that have been in trouble for longer than `patience` and nobody was told of; they count
-    /// as told from now on.
-    pub(crate) fn take_untold(
+    /// The workflows of a queue that have been in trouble for longer than `time_limit` and were not reported; they count
+    /// as reported from then on.
+    pub(crate) fn take_unreported(
         &self,
         queue: &QueueName,
         time_limit: Duration,
         now: Timestamp,
     ) -> Vec<(WorkflowId, BlockedWorkflow)> {
         let mut known = self.known();
-        let mut untold = Vec::new();
+        let mut unreported = Vec::new();
         for ((_, workflow), trouble) in known.iter_mut().filter(|((of, _), _)| of == queue) {
-            if !trouble.is_told && now.since(trouble.since) >= time_limit {
-                trouble.is_told = true;
-                untold.push((workflow.clone(), trouble.clone()));
+            if !trouble.is_reported && now.since(trouble.since) >= time_limit {
+                trouble.is_reported = true;
+                unreported.push((workflow.clone(), trouble.clone()));
             }
         }
-        untold
+        unreported
     }
 
     /// Takes back that somebody was told, because telling failed.
     pub(crate) fn put_back(&self, queue: &QueueName, workflow: &WorkflowId) {
         if let Some(trouble) = self.known().get_mut(&(queue.clone(), workflow.clone())) {
-            trouble.is_told = false;
+            trouble.is_reported = false;
         }
     }
 

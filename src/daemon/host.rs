@@ -229,7 +229,7 @@ fn show_held_back(until: Timestamp, held_back: HeldBack) -> HeldBackView {
 }
 
 impl DaemonHost {
-    /// How many workflows do not go on, as the lookout knows them.
+    /// How many workflows do not go on, as the blocked monitor knows them.
     fn blocked_counts(&self) -> Vec<BlockedCountView> {
         let mut troubles = self.daemon_state.blocked_monitor.count(self.daemon_state.clock.now());
         for (queue, workflows) in self.daemon_state.gaps.counts() {

@@ -22,7 +22,7 @@ pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
     for definition in definitions.iter() {
         let Some(notify) = &definition.notify else { continue };
         for (workflow, trouble) in
-            daemon_state.blocked_monitor.take_untold(&definition.name, notify.after, now)
+            daemon_state.blocked_monitor.take_unreported(&definition.name, notify.after, now)
         {
             let (daemon_state, definition) = (daemon_state.clone(), definition.clone());
             tokio::spawn(async move {

@@ -61,7 +61,7 @@ const SCRIPTS: &[&str] = &[".py", ".js", ".mjs", ".rb", ".pl", ".sh"];
 pub(crate) fn check_script(argv: &[String], folder: &Path) -> Result<(), Trouble> {
     let Some((program, arguments)) = argv.split_first() else { return Ok(()) };
     let program = program.rsplit('/').next().unwrap_or_default();
-    let program = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let program = program.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.');
     if !INTERPRETERS.contains(&program) {
         return Ok(());
     }

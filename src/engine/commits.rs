@@ -1,6 +1,6 @@
 //! Commits under way: while one is written by a thread of its own, the hot loop prepares the next.
 //!
-//! What follows from a turn leaves the house with its commit, never before, and in order: answers, events, looks at
+//! What follows from a turn is published with its commit, never before, and in order: answers, events, looks at
 //! what the turn has changed, and backups. A lone turn is committed by the hot loop itself, so that it waits for no
 //! other thread.
 
@@ -37,7 +37,7 @@ pub(crate) type LookSlot = oneshot::Sender<Result<Answer, Unavailable>>;
 /// Where the answer to a backup goes.
 pub(crate) type BackupSlot = oneshot::Sender<Result<u64, Fault>>;
 
-/// What leaves the house once a turn is on disk.
+/// What is published once a turn is on disk.
 #[derive(Default)]
 pub(crate) struct Release {
     pub(crate) answers: Vec<(ReplySlot, UncommittedAnswer)>,
@@ -173,8 +173,8 @@ impl CommitWorker {
         for event in release.events {
             let _ = self.events.send(event);
         }
-        for (slot, unsealed) in release.answers {
-            let _ = slot.send(Ok(unsealed.seal(&self.inbox)));
+        for (slot, uncommitted) in release.answers {
+            let _ = slot.send(Ok(uncommitted.into_undelivered(&self.inbox)));
         }
         for (slot, answer) in release.looks {
             let _ = slot.send(Ok(answer));

@@ -328,7 +328,7 @@ pub(crate) struct UncommittedAnswer {
 }
 
 impl UncommittedAnswer {
-    pub(crate) fn seal(self, inbox: &Inbox) -> UndeliveredAnswer {
+    pub(crate) fn into_undelivered(self, inbox: &Inbox) -> UndeliveredAnswer {
         UndeliveredAnswer { reply: Some(self.reply), queue: self.queue, inbox: inbox.clone() }
     }
 }
@@ -336,7 +336,7 @@ impl UncommittedAnswer {
 impl UndeliveredAnswer {
     /// Takes the answer out.
     pub(crate) fn open(mut self) -> Reply {
-        self.reply.take().expect("a parcel is opened once")
+        self.reply.take().expect("a reply is sent once")
     }
 
     fn give_back(&self, queue: &QueueName, handed: &Handed) {

@@ -141,7 +141,7 @@ impl Look<'_> {
             Status::Locked { .. } => MessageStatus::Locked {
                 until: self.locks.of(&key).map(|(_, lock)| shown(lock.until, self.now)).unwrap_or_default(),
             },
-            Status::DeadLettered(letter) => MessageStatus::DeadLettered((**letter).clone()),
+            Status::DeadLettered(dead_letter) => MessageStatus::DeadLettered((**dead_letter).clone()),
         })
     }
 

@@ -189,7 +189,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets how many bytes of journal are kept, with their rows in memory, before the oldest quarter of them is folded
+    /// Sets how many bytes of journal are kept, with their rows in memory, before the oldest quarter of them is flushed
     /// into tables. What is settled within the window costs one write; a larger window takes more memory, about two
     /// to three times its bytes, and longer to open.
     #[must_use]

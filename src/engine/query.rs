@@ -390,7 +390,7 @@ impl Look<'_> {
                 }
             };
             let record = Arc::unwrap_or_clone(record);
-            let Status::DeadLettered(letter) = record.status else {
+            let Status::DeadLettered(dead_letter) = record.status else {
                 continue;
             };
             views.push(DeadLetterView {
@@ -398,7 +398,7 @@ impl Look<'_> {
                 workflow_id,
                 message_id: record.message_id,
                 delivery_count: record.delivery_count,
-                letter: *letter,
+                dead_letter: *dead_letter,
             });
         }
         Ok(views)

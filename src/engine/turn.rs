@@ -43,7 +43,7 @@ impl QueuedCommand {
     }
 }
 
-/// What a turn led to. Nothing of it may leave the house before the commit.
+/// What a turn led to. Nothing of it may be published before the commit.
 #[derive(Default)]
 pub(crate) struct Applied {
     pub(crate) answers: Vec<(ReplySlot, UncommittedAnswer)>,

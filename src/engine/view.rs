@@ -233,5 +233,5 @@ pub struct DeadLetterView {
     /// How often it was handed out.
     pub delivery_count: u32,
     /// Why it was moved aside, and when.
-    pub letter: DeadLetter,
+    pub dead_letter: DeadLetter,
 }

@@ -218,7 +218,7 @@ impl Writer {
     }
 
     fn answer_with_nothing(&self, waiter: Waiter) {
-        let undelivered = Applied::nothing_for(&waiter.command).seal(&self.inbox);
+        let undelivered = Applied::nothing_for(&waiter.command).into_undelivered(&self.inbox);
         let _ = waiter.slot.send(Ok(undelivered));
     }
 

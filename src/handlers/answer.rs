@@ -14,7 +14,7 @@ use crate::processor::Outcome;
 /// Reads an answer; one that is wrong is a failure, never a completion.
 pub(crate) fn read(site: &Site, text: &[u8]) -> Result<Outcome, Failure> {
     match serde_json::from_slice(text) {
-        Ok(envelope) => said(site, envelope),
+        Ok(envelope) => result(site, envelope),
         Err(error) => Err(wrong(&plain(&error))),
     }
 }
@@ -28,7 +28,7 @@ pub(crate) fn is_something_else(text: &[u8]) -> bool {
 }
 
 /// What an answer says.
-pub(crate) fn said(site: &Site, envelope: OutcomeEnvelope) -> Result<Outcome, Failure> {
+pub(crate) fn result(site: &Site, envelope: OutcomeEnvelope) -> Result<Outcome, Failure> {
     let place = |queue: &str, message| (site.place)(queue, message);
     envelope.read(place).unwrap_or_else(|misuse| Err(wrong(&misuse)))
 }

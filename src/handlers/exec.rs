@@ -114,7 +114,7 @@ impl Exec {
     }
 
     /// Runs the program with a document on its input, without a message; any exit code but 0 is a failure.
-    pub(crate) async fn tell(&self, document: Bytes) -> Result<(), Failure> {
+    pub(crate) async fn notify(&self, document: Bytes) -> Result<(), Failure> {
         let ran = self.run(document, Variables::new(), std::future::pending()).await;
         let mut ran = ran.map_err(|not| Failure::new(not.why))?;
         match ran.status.as_ref().is_ok_and(ExitStatus::success) && ran.end == End::Exited {
@@ -164,11 +164,11 @@ impl Exec {
     /// What a program that was run says of its message.
     fn judge(&self, mut ran: Ran) -> Result<Outcome, Failure> {
         let code = ran.status.as_ref().ok().and_then(ExitStatus::code);
-        let said = match (ran.end, code) {
+        let result = match (ran.end, code) {
             (End::Exited, Some(0)) => self.read_answer(&mut ran.output),
             (End::Exited, Some(TRY_AGAIN)) => {
-                let said = ran.last_words().unwrap_or_else(|| format!("exit code {TRY_AGAIN}: try again"));
-                Err(Failure::new(said))
+                let result = ran.last_words().unwrap_or_else(|| format!("exit code {TRY_AGAIN}: try again"));
+                Err(Failure::new(result))
             }
             (End::Exited, Some(BAD_DATA)) => Ok(Outcome::DeadLetter {
                 reason: ran.last_words().unwrap_or_else(|| BAD_DATA_REASON.to_owned()),
@@ -179,7 +179,7 @@ impl Exec {
             }),
             _ => Err(self.failure(&mut ran)),
         };
-        said.map_err(|failure| failure.output(ran.written()))
+        result.map_err(|failure| failure.output(ran.written()))
     }
 
     /// How it failed, and the last it said.
@@ -192,7 +192,7 @@ impl Exec {
             End::TimedOut => format!("timed out after {}", WireDuration(self.timeout)),
         };
         Failure::new(match ran.last_words() {
-            Some(said) => format!("{what}: {said}"),
+            Some(result) => format!("{what}: {result}"),
             None => what,
         })
     }
@@ -256,8 +256,8 @@ impl Handler<Raw> for Exec {
             Err(not) => return Err(Failure::new(not.why)),
         };
         let is_given_up = ran.end == End::GivenUp;
-        let said = self.judge(ran);
-        if is_given_up { said.map_err(|failure| failure.retry_after(Duration::ZERO)) } else { said }
+        let result = self.judge(ran);
+        if is_given_up { result.map_err(|failure| failure.retry_after(Duration::ZERO)) } else { result }
     }
 }
 

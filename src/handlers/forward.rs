@@ -83,11 +83,11 @@ struct Remote {
 struct AnswerLine {
     sequence_number: Option<u64>,
     status: Option<String>,
-    error: Option<ErrorTold>,
+    error: Option<ErrorBody>,
 }
 
 #[derive(Deserialize)]
-struct ErrorTold {
+struct ErrorBody {
     title: Option<String>,
     detail: Option<String>,
 }

@@ -28,12 +28,12 @@ impl Notifier {
         match self {
             Notifier::Exec(exec) => {
                 body.push(b'\n');
-                exec.tell(Bytes::from(body)).await
+                exec.notify(Bytes::from(body)).await
             }
             Notifier::Webhook(webhook) => {
                 let json = HeaderValue::from_static("application/json");
                 let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, json)]);
-                webhook.tell(id, headers, Bytes::from(body)).await
+                webhook.notify(id, headers, Bytes::from(body)).await
             }
         }
     }

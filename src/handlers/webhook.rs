@@ -77,7 +77,7 @@ impl Webhook {
     }
 
     /// Posts a document that is no message; anything but success is a failure.
-    pub(crate) async fn tell(&self, id: &str, headers: HeaderMap, document: Bytes) -> Result<(), Failure> {
+    pub(crate) async fn notify(&self, id: &str, headers: HeaderMap, document: Bytes) -> Result<(), Failure> {
         let reply = self.post(id, headers, document).await?;
         match reply.status.is_success() {
             true => Ok(()),
@@ -97,8 +97,8 @@ impl Webhook {
     }
 
     fn read_answer(&self, reply: &Reply) -> Result<Outcome, Failure> {
-        let is_said = reply.is(OUTCOME_TYPE);
-        let is_answer = is_said
+        let is_given = reply.is(OUTCOME_TYPE);
+        let is_answer = is_given
             || reply.is("application/json")
                 && serde_json::from_slice::<Peek>(&reply.body).is_ok_and(|peek| peek.outcome.is_some());
         match is_answer {

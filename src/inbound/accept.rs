@@ -57,8 +57,8 @@ pub(crate) async fn accept_streams(
 pub(crate) async fn wait_after(error: &io::Error) {
     static COMPLAINTS: LazyLock<Complaints> = LazyLock::new(Complaints::default);
     static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::default);
-    if let Some(untold) = COMPLAINTS.note(CLOCK.elapsed()) {
-        tracing::warn!(%error, untold, "connections cannot be accepted; are there file handles left?");
+    if let Some(unlogged) = COMPLAINTS.note(CLOCK.elapsed()) {
+        tracing::warn!(%error, unlogged, "connections cannot be accepted; are there file handles left?");
     }
     let never = std::future::pending::<()>();
     let _ = tokio::time::timeout(Duration::from_millis(50), never).await;
@@ -67,25 +67,25 @@ pub(crate) async fn wait_after(error: &io::Error) {
 /// How often it was complained lately: what goes wrong for every connection would fill the log, and with it the disk.
 #[derive(Default)]
 struct Complaints {
-    said: Mutex<Said>,
+    last: Mutex<LastComplaint>,
 }
 
 #[derive(Default)]
-struct Said {
+struct LastComplaint {
     at: Option<Duration>,
-    untold: u64,
+    unlogged: u64,
 }
 
 impl Complaints {
     /// Notes a complaint; it is to be told if none was for a second, with how many were not told since.
     fn note(&self, elapsed: Duration) -> Option<u64> {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.at.is_some_and(|at| elapsed.saturating_sub(at) < limits::COMPLAINTS_EVERY) {
-            said.untold += 1;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.at.is_some_and(|at| elapsed.saturating_sub(at) < limits::COMPLAINTS_EVERY) {
+            last.unlogged += 1;
             return None;
         }
-        said.at = Some(elapsed);
-        Some(std::mem::take(&mut said.untold))
+        last.at = Some(elapsed);
+        Some(std::mem::take(&mut last.unlogged))
     }
 }
 

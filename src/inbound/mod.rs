@@ -1,4 +1,4 @@
-//! HTTP connections as they come in, for every server of the daemon: places, patience, TLS, bodies, and no web pages.
+//! HTTP connections as they come in, for every server of the daemon: limits, timeouts, TLS, bodies, and no web pages.
 
 pub(crate) mod accept;
 mod bodies;

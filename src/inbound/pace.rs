@@ -25,7 +25,7 @@ use crate::limits;
 enum Phase {
     /// The head of a request, of which the first byte may have come.
     Head,
-    /// Nothing: a request is being answered, and its body has a patience of its own.
+    /// Nothing: a request is being answered, and its body has a timeout of its own.
     Answer,
     /// The next request.
     Idle,
@@ -86,7 +86,7 @@ impl Pace {
         };
         let next = self.phase.load(Ordering::Acquire).wrapping_add(4) / 4 * 4 + kind;
         self.phase.store(next, Ordering::Release);
-        // Who began to wait in another phase has to wait by the patience of this one.
+        // Who began to wait in another phase has to wait by the timeout of this one.
         self.reader.wake();
     }
 }
@@ -96,11 +96,11 @@ pub(crate) struct Paced<S> {
     stream: S,
     pace: Arc<Pace>,
     timeouts: Timeouts,
-    /// The end of patience with what is read, and the phase it belongs to.
+    /// The deadline for what is read, and the phase it belongs to.
     reading: Option<(u32, Pin<Box<Sleep>>)>,
-    /// The end of patience with what is written.
+    /// The deadline for what is written.
     writing: Option<Pin<Box<Sleep>>>,
-    /// The end of patience with what comes although nobody reads it.
+    /// The deadline for what comes although nobody reads it.
     lingering: Option<Pin<Box<Sleep>>>,
 }
 

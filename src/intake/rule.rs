@@ -142,15 +142,15 @@ impl Rule {
 fn agree<T: PartialEq + std::fmt::Display>(
     field: &'static str,
     source: &Source,
-    said: &mut Option<T>,
+    stated: &mut Option<T>,
     read: Option<T>,
 ) -> Result<(), Misuse> {
-    match (&*said, read) {
-        (Some(said), Some(read)) if *said != read => {
-            Err(Misuse::new(field, format!("is given as {said}, but {source} says {read}")))
+    match (&*stated, read) {
+        (Some(stated), Some(read)) if *stated != read => {
+            Err(Misuse::new(field, format!("is given as {stated}, but {source} says {read}")))
         }
         (None, Some(read)) => {
-            *said = Some(read);
+            *stated = Some(read);
             Ok(())
         }
         _ => Ok(()),
@@ -159,14 +159,14 @@ fn agree<T: PartialEq + std::fmt::Display>(
 
 fn agree_on_predecessor(
     source: &Source,
-    said: &mut Option<Option<String>>,
+    stated: &mut Option<Option<String>>,
     read: Option<Option<String>>,
 ) -> Result<(), Misuse> {
     let shown = |after: Option<Option<String>>| {
         after.map(|id| id.unwrap_or_else(|| "none, the first of its workflow".to_owned()))
     };
-    agree("predecessor", source, &mut shown(said.clone()), shown(read.clone()))?;
-    *said = said.take().or(read);
+    agree("predecessor", source, &mut shown(stated.clone()), shown(read.clone()))?;
+    *stated = stated.take().or(read);
     Ok(())
 }
 
@@ -247,17 +247,17 @@ struct Value<'look> {
 
 impl<'look> Value<'look> {
     /// An ID: text, or a number as it is written. Nothing when it is missing and the sender says it.
-    fn id(self, is_said: bool) -> Result<Option<Cow<'look, str>>, Misuse> {
+    fn id(self, is_given: bool) -> Result<Option<Cow<'look, str>>, Misuse> {
         match self.content {
             Content::Text(ref text) if text.is_empty() => Err(self.wrong("is empty text")),
             Content::Text(text) | Content::Number(text) => Ok(Some(text)),
-            _ => self.unless_said(is_said),
+            _ => self.unless_given(is_given),
         }
     }
 
-    fn position(self, is_said: bool) -> Result<Option<u64>, Misuse> {
+    fn position(self, is_given: bool) -> Result<Option<u64>, Misuse> {
         let (Content::Text(text) | Content::Number(text)) = &self.content else {
-            return self.unless_said(is_said);
+            return self.unless_given(is_given);
         };
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(self.wrong(&format!("is {text:.40?}, no whole number above zero")));
@@ -270,20 +270,20 @@ impl<'look> Value<'look> {
     }
 
     /// The predecessor's ID, or that there is none.
-    fn predecessor(self, is_said: bool) -> Result<Option<Option<String>>, Misuse> {
+    fn predecessor(self, is_given: bool) -> Result<Option<Option<String>>, Misuse> {
         match self.content {
             Content::Null => Ok(Some(None)),
             Content::Text(text) | Content::Number(text) => {
                 Ok(Some(Some(text.into_owned()).filter(|id| !id.is_empty())))
             }
-            _ => self.unless_said(is_said),
+            _ => self.unless_given(is_given),
         }
     }
 
     /// Nothing to read is no mistake when the sender says it.
-    fn unless_said<T>(&self, is_said: bool) -> Result<Option<T>, Misuse> {
+    fn unless_given<T>(&self, is_given: bool) -> Result<Option<T>, Misuse> {
         match &self.content {
-            Content::Missing | Content::Null | Content::NotJson(_) if is_said => Ok(None),
+            Content::Missing | Content::Null | Content::NotJson(_) if is_given => Ok(None),
             Content::Missing => Err(self.wrong("is missing")),
             Content::Null => Err(self.wrong("is null")),
             Content::NotJson(error) => {

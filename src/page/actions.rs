@@ -103,7 +103,7 @@ async fn perform(visitor: &Visitor, plan: &Plan, reason: Option<&str>) -> Result
             let done = outcome.in_place + outcome.as_new;
             Ok(Done { done, refused: refused.collect(), after: outcome.after, ..Done::default() })
         }
-        Act::PurgeLetters | Act::PurgeQueue => {
+        Act::PurgeDeadLetters | Act::PurgeQueue => {
             let request = serde_json::json!({ "reason": reason });
             let outcome: PurgeResponse = api.post(&review::purge_route(plan), &request).await?;
             Ok(Done::of(format!("{} removed", counted(outcome.purged, "message"))))
@@ -130,7 +130,7 @@ async fn without_body(visitor: &Visitor, plan: &Plan, act: Act) -> Result<Done, 
         Act::Unpause => (Method::POST, queue.clone().word("resume"), "the handlers go on"),
         _ => (Method::POST, Route::new("/v1/definitions/reload"), "in use as they are now"),
     };
-    api.tell(method, &route).await?;
+    api.send(method, &route).await?;
     Ok(Done::of(effect))
 }
 

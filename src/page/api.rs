@@ -101,7 +101,7 @@ impl Api {
     }
 
     /// Asks for something to be done of which nothing is said.
-    pub(crate) async fn tell(&self, method: Method, route: &Route) -> Result<(), Refused> {
+    pub(crate) async fn send(&self, method: Method, route: &Route) -> Result<(), Refused> {
         read(self.open(method, route, None).await).await.map(drop)
     }
 }

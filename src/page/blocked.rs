@@ -255,11 +255,11 @@ fn single(act: Act, row: &BlockedView, id: &str) -> Plan {
 /// What keeps a row the same when the list is drawn again.
 fn row_id(row: &BlockedView) -> String {
     let text = format!("{}/{}", row.queue, row.workflow_id.as_deref().unwrap_or_default());
-    let letters = text.bytes().map(|byte| match byte {
+    let characters = text.bytes().map(|byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
         other => format!("_{other:02x}"),
     });
-    format!("row-{}", letters.collect::<String>())
+    format!("row-{}", characters.collect::<String>())
 }
 
 fn error(row: &BlockedView) -> Option<&str> {

@@ -100,37 +100,37 @@ pub(crate) fn pretty(json: &str) -> String {
         out.push('\n');
         out.extend(std::iter::repeat_n("  ", depth.min(INDENTS)));
     };
-    for letter in json.chars() {
+    for character in json.chars() {
         if is_text {
-            out.push(letter);
-            (is_text, is_escaped) = (letter != '"' || is_escaped, letter == '\\' && !is_escaped);
+            out.push(character);
+            (is_text, is_escaped) = (character != '"' || is_escaped, character == '\\' && !is_escaped);
             continue;
         }
-        if letter.is_ascii_whitespace() {
+        if character.is_ascii_whitespace() {
             continue;
         }
-        let closes = matches!(letter, '}' | ']');
+        let closes = matches!(character, '}' | ']');
         depth = depth.saturating_sub(usize::from(closes));
         if opened != closes {
             line(&mut out, depth);
         }
         opened = false;
-        match letter {
+        match character {
             '{' | '[' => {
-                out.push(letter);
+                out.push(character);
                 (depth, opened) = (depth + 1, true);
                 continue;
             }
             ',' => {
-                out.push(letter);
+                out.push(character);
                 line(&mut out, depth);
             }
             ':' => out.push_str(": "),
             '"' => {
-                out.push(letter);
+                out.push(character);
                 is_text = true;
             }
-            _ => out.push(letter),
+            _ => out.push(character),
         }
     }
     out
@@ -139,9 +139,9 @@ pub(crate) fn pretty(json: &str) -> String {
 fn hex(bytes: &[u8]) -> String {
     let line = |(row, line): (usize, &[u8])| {
         let digits: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
-        let letter = |byte: &u8| if byte.is_ascii_graphic() { char::from(*byte) } else { '.' };
-        let letters: String = line.iter().map(letter).collect();
-        format!("{:08x}  {:<47}  {letters}\n", row * 16, digits.join(" "))
+        let character = |byte: &u8| if byte.is_ascii_graphic() { char::from(*byte) } else { '.' };
+        let characters: String = line.iter().map(character).collect();
+        format!("{:08x}  {:<47}  {characters}\n", row * 16, digits.join(" "))
     };
     bytes.chunks(16).take(HEX_BYTES / 16).enumerate().map(line).collect()
 }

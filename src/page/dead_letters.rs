@@ -27,7 +27,7 @@ use crate::remote::Route;
 /// The screen: the groups of every queue, or the letters of one group.
 pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
     match (fields.one("queue"), fields.one("reason")) {
-        (Some(queue), Some(reason)) => letters(&visitor, queue, reason, fields.one("after")).await,
+        (Some(queue), Some(reason)) => dead_letters(&visitor, queue, reason, fields.one("after")).await,
         (queue, _) => groups(&visitor, queue).await,
     }
 }
@@ -60,7 +60,7 @@ fn of_queue(visitor: &Visitor, queue: &str, all: u64, groups: &DeadLetterGroupsV
             div.heading {
                 h2 { (visible(queue, false)) " " span.quiet { (all) } }
                 @if may { div.buttons {
-                    (plan(Act::RedriveMany).with("all", "true").button_named("Redrive all")) (plan(Act::PurgeLetters).button()) } }
+                    (plan(Act::RedriveMany).with("all", "true").button_named("Redrive all")) (plan(Act::PurgeDeadLetters).button()) } }
             }
             @if groups.is_cut { p.quiet { "There are more than were looked at; the numbers are of the first." } }
             ul.rows aria-label={ "Groups of " (visible(queue, false)) } {
@@ -90,7 +90,7 @@ fn show_group(visitor: &Visitor, queue: &str, group: &DeadLetterGroupView, may: 
     }
 }
 
-async fn letters(visitor: &Visitor, queue: &str, reason: &str, after: Option<&str>) -> Seen {
+async fn dead_letters(visitor: &Visitor, queue: &str, reason: &str, after: Option<&str>) -> Seen {
     let route = Route::queue(queue).word("dead_letters").query("reason", Some(reason)).query("after", after);
     let page: DeadLetterPage = visitor.api.get(&route.query("limit", Some(limits::SCREEN_ROWS))).await?;
     let may = visitor.may_manage(queue).await;
@@ -103,24 +103,24 @@ async fn letters(visitor: &Visitor, queue: &str, reason: &str, after: Option<&st
         (heading(html! { (visible(reason, false)) }, html! {
             @if may { div.buttons { (plan.with("back", "dead-letters").button_named("Redrive all of them")) } } }))
         @if page.dead_letters.is_empty() { div.empty { p { "None any more." } } }
-        ul.rows aria-label="Dead letters" { @for letter in &page.dead_letters { (show(visitor, queue, letter, here.as_str(), may)) } }
+        ul.rows aria-label="Dead letters" { @for dead_letter in &page.dead_letters { (show(visitor, queue, dead_letter, here.as_str(), may)) } }
         (more(next))
     };
     Ok(Screen::live(Tab::DeadLetters, format!("Dead letters: {reason}"), content).into())
 }
 
-fn show(visitor: &Visitor, queue: &str, letter: &DeadLetterEntry, here: &str, may: bool) -> Markup {
-    let number = letter.sequence_number;
+fn show(visitor: &Visitor, queue: &str, dead_letter: &DeadLetterEntry, here: &str, may: bool) -> Markup {
+    let number = dead_letter.sequence_number;
     html! {
         li.row.bad {
             div.main {
                 p.title { (labels::message_link(queue, number)) " "
-                    @if let Some(id) = &letter.workflow_id { (labels::workflow_link(queue, id)) } }
-                @if !letter.letter.description.is_empty() { p.error { (brief(&letter.letter.description, 200)) } }
+                    @if let Some(id) = &dead_letter.workflow_id { (labels::workflow_link(queue, id)) } }
+                @if !dead_letter.dead_letter.description.is_empty() { p.error { (brief(&dead_letter.dead_letter.description, 200)) } }
             }
             dl.facts {
-                div { dt { "Since" } dd { (visitor.present.show(letter.letter.at)) } }
-                div { dt { "Tried" } dd { (letter.delivery_count) } }
+                div { dt { "Since" } dd { (visitor.present.show(dead_letter.dead_letter.at)) } }
+                div { dt { "Tried" } dd { (dead_letter.delivery_count) } }
             }
             @if may { div.buttons { (Plan::new(Act::Redrive).with("queue", queue).with("number", number).with("back", here).button()) } }
         }

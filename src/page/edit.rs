@@ -92,7 +92,7 @@ fn text_of(message: &MessageEnvelope) -> Result<String, Refused> {
     let Ok(text) = String::from_utf8(body::bytes_of(message)?) else {
         return refuse("its body is not text");
     };
-    if text.contains(|letter: char| letter.is_control() && !matches!(letter, '\n' | '\t')) {
+    if text.contains(|character: char| character.is_control() && !matches!(character, '\n' | '\t')) {
         return refuse("its body has characters that a form would change");
     }
     // One line of JSON is hard to edit.

@@ -113,9 +113,9 @@ pub(crate) fn next(row: &BlockedView, present: Present) -> Markup {
 /// A sentence of the API, with a capital at its beginning.
 pub(crate) fn sentence(text: &str) -> String {
     let text = visible(text, true);
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => first.to_uppercase().chain(letters).collect(),
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_uppercase().chain(characters).collect(),
         None => text,
     }
 }

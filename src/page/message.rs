@@ -74,11 +74,11 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
 }
 
 fn dead(message: &MessageEnvelope, present: Present) -> Markup {
-    let Some(letter) = &message.dead_letter else { return html! {} };
+    let Some(dead_letter) = &message.dead_letter else { return html! {} };
     html! {
         div.why.bad {
-            p.lead { "Dead letter since " (present.show_both(letter.at)) ": " strong { (visible(&letter.reason, false)) } }
-            @if !letter.description.is_empty() { pre.error { (visible(&letter.description, true)) } }
+            p.lead { "Dead letter since " (present.show_both(dead_letter.at)) ": " strong { (visible(&dead_letter.reason, false)) } }
+            @if !dead_letter.description.is_empty() { pre.error { (visible(&dead_letter.description, true)) } }
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum Act {
     /// Redrive with another body.
     Edit,
     RedriveMany,
-    PurgeLetters,
+    PurgeDeadLetters,
     PurgeQueue,
     Cancel,
     CancelAndVoid,
@@ -68,7 +68,7 @@ const FACTS: [Facts; 20] = [
     facts(Act::Redrive, "redrive", "Redrive", Reason::May, false),
     facts(Act::Edit, "edit", "Redrive as edited", Reason::May, false),
     facts(Act::RedriveMany, "redrive_many", "Redrive", Reason::May, false),
-    facts(Act::PurgeLetters, "purge_letters", "Discard all", Reason::Must, true),
+    facts(Act::PurgeDeadLetters, "purge_letters", "Discard all", Reason::Must, true),
     facts(Act::PurgeQueue, "purge_queue", "Purge the queue", Reason::Must, true),
     facts(Act::Cancel, "cancel", "Cancel", Reason::No, true),
     facts(Act::CancelAndVoid, "cancel_and_void", "Cancel and void", Reason::No, true),

@@ -92,9 +92,9 @@ async fn preview(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
             true => of_filter(visitor, plan).await,
             false => of_workflows(visitor, plan).await,
         },
-        Act::Redrive | Act::Edit => of_letter(visitor, plan).await,
-        Act::RedriveMany => of_letters(visitor, plan).await,
-        Act::PurgeLetters | Act::PurgeQueue => {
+        Act::Redrive | Act::Edit => of_dead_letter(visitor, plan).await,
+        Act::RedriveMany => of_dead_letters(visitor, plan).await,
+        Act::PurgeDeadLetters | Act::PurgeQueue => {
             let outcome: PurgeResponse =
                 visitor.api.post(&purge_route(plan), &json!({ "dry_run": true })).await?;
             Ok(Preview::of(format!("removed for good: {}", counted(outcome.purged, "message"))))
@@ -150,7 +150,7 @@ pub(crate) fn workflow_route(plan: &Plan, queue: &str, id: &str) -> Route {
 
 pub(crate) fn purge_route(plan: &Plan) -> Route {
     match plan.act {
-        Act::PurgeLetters => Route::queue(plan.queue()).word("dead_letters").word("purge"),
+        Act::PurgeDeadLetters => Route::queue(plan.queue()).word("dead_letters").word("purge"),
         _ => Route::queue(plan.queue()).word("purge"),
     }
 }
@@ -238,7 +238,7 @@ pub(crate) fn dead_letter_route(plan: &Plan) -> Route {
     Route::queue(plan.queue()).word("dead_letters").data(number).word("redrive")
 }
 
-async fn of_letter(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
+async fn of_dead_letter(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
     let outcome: RedriveResponse =
         visitor.api.post(&dead_letter_route(plan), &redrive(plan, None, true)).await?;
     let preview = Preview::of(redriven(&outcome));
@@ -285,7 +285,7 @@ pub(crate) fn dead_letters_route(plan: &Plan) -> Route {
     Route::queue(plan.queue()).word("dead_letters").word("redrive")
 }
 
-async fn of_letters(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
+async fn of_dead_letters(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
     let request = redrive_many(plan, None, true);
     let outcome: RedriveManyResponse = visitor.api.post(&dead_letters_route(plan), &request).await?;
     let more = if outcome.after.is_some() { " at least" } else { "" };

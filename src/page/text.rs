@@ -6,24 +6,24 @@ use std::fmt::Write;
 /// tabs stay where `lines` says so.
 pub(crate) fn visible(text: &str, lines: bool) -> String {
     let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\t' if lines => shown.push(letter),
-            _ if is_hidden(letter) => {
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' if lines => shown.push(character),
+            _ if is_hidden(character) => {
                 // Writing to a string cannot fail.
-                let _ = write!(shown, "\u{27e8}U+{:04X}\u{27e9}", u32::from(letter));
+                let _ = write!(shown, "\u{27e8}U+{:04X}\u{27e9}", u32::from(character));
             }
-            _ => shown.push(letter),
+            _ => shown.push(character),
         }
     }
     shown
 }
 
 /// Whether a character cannot be seen, or changes how others are seen.
-fn is_hidden(letter: char) -> bool {
-    letter.is_control()
+fn is_hidden(character: char) -> bool {
+    character.is_control()
         || matches!(
-            letter,
+            character,
             '\u{200b}'..='\u{200f}'
                 | '\u{202a}'..='\u{202e}'
                 | '\u{2060}'..='\u{206f}'
@@ -46,12 +46,12 @@ pub(crate) fn brief(text: &str, chars_max: usize) -> String {
 /// The beginning of a text that takes at most so many bytes inside HTML, and whether that is all of it.
 pub(crate) fn cut(text: &str, bytes_max: usize) -> (&str, bool) {
     let mut bytes = 0;
-    for (at, letter) in text.char_indices() {
-        bytes += match letter {
+    for (at, character) in text.char_indices() {
+        bytes += match character {
             '&' => 5,
             '<' | '>' => 4,
             '"' => 6,
-            _ => letter.len_utf8(),
+            _ => character.len_utf8(),
         };
         if bytes > bytes_max {
             return (&text[..at], false);

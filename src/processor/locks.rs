@@ -210,7 +210,7 @@ impl Locks {
             std::mem::take(&mut noted.due)
         };
         for lock in due.into_values() {
-            lock.tell();
+            lock.signal_taker();
             lock.give_up(Err(unavailable.clone()));
         }
         std::future::pending().await
@@ -228,7 +228,7 @@ impl Lock {
             kept = keep_until_lost(&client, &self.renewal, self.since, self.lasts, renew_for) => kept,
             () = self.signal.ended() => return,
         };
-        self.tell();
+        self.signal_taker();
         tokio::select! {
             _ = client.sleep(limits::CANCEL_GRACE) => {}
             () = self.signal.ended() => return,
@@ -237,7 +237,7 @@ impl Lock {
     }
 
     /// Tells who handles the message that it is lost.
-    fn tell(&self) {
+    fn signal_taker(&self) {
         // The flag first: a taker that does not know the number yet looks at the flag when it begins.
         self.signal.raise();
         if let Some(taker) = &self.taker {

@@ -113,7 +113,7 @@ impl Running {
 }
 
 /// Waits until it is time to stop; a side that is gone is no reason to.
-pub(crate) async fn told_to_stop(stopping: watch::Receiver<bool>) {
+pub(crate) async fn stop_requested(stopping: watch::Receiver<bool>) {
     signalled(&stopping).await;
 }
 

@@ -24,7 +24,7 @@ use crate::processor::locks::Locks;
 use crate::processor::pool::Running;
 use crate::processor::pool::Terms;
 use crate::processor::pool::run_pool;
-use crate::processor::pool::told_to_stop;
+use crate::processor::pool::stop_requested;
 use crate::processor::single::Single;
 use crate::processor::taker::Taker;
 use crate::queue::Backoff;
@@ -193,7 +193,7 @@ impl Processor {
         self.run_until_drained(handler, shutdown, self.drained()).await
     }
 
-    /// As [`Processor::run_until`]; from the shutdown on, handlers go on until `patience` ends and not for the drain time.
+    /// As [`Processor::run_until`]; from the shutdown on, handlers go on until `drained` ends and not for the drain time.
     pub(crate) async fn run_until_drained<T: Body>(
         &self,
         handler: impl Handler<T>,
@@ -216,7 +216,7 @@ impl Processor {
     pub fn start<T: Body>(&self, handler: impl Handler<T>) -> Running {
         let processor = self.clone();
         Running::start(|stopping| {
-            tokio::spawn(async move { processor.run_until(handler, told_to_stop(stopping)).await })
+            tokio::spawn(async move { processor.run_until(handler, stop_requested(stopping)).await })
         })
     }
 
@@ -249,7 +249,7 @@ impl Processor {
     pub fn start_batches<T: Body>(&self, len_max: usize, handler: impl BatchHandler<T>) -> Running {
         let processor = self.clone();
         Running::start(|stopping| {
-            let stop = told_to_stop(stopping);
+            let stop = stop_requested(stopping);
             tokio::spawn(async move { processor.run_batches_until(len_max, handler, stop).await })
         })
     }

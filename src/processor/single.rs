@@ -86,13 +86,13 @@ enum Over {
 /// A delivery whose handler has ended, and its lock, which is kept until it is settled.
 pub(crate) struct Done {
     delivery: Delivery,
-    said: Result<Outcome, Failure>,
+    handled: Result<Outcome, Failure>,
     _lock: KeptLock,
 }
 
 impl Done {
     fn is_only_done(&self) -> bool {
-        self.said.as_ref().is_ok_and(Outcome::is_only_done)
+        self.handled.as_ref().is_ok_and(Outcome::is_only_done)
     }
 }
 
@@ -127,7 +127,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let client = self.queue.client();
         let invoked = invoke(client, &lock, &self.keeping.give_up, handling).instrument(span);
         match invoked.await? {
-            Some(said) => Ok(Over::Ended(Done { delivery, said, _lock: lock })),
+            Some(handled) => Ok(Over::Ended(Done { delivery, handled, _lock: lock })),
             // Its handler is gone by now. Dropping it tells the engine what it knows already.
             None => Ok(Over::Settled(Handled::Lost)),
         }
@@ -147,8 +147,8 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let began = client.elapsed();
         Assignment::new(lock.number(), context, move |result| {
             let lasted = client.elapsed().saturating_sub(began);
-            let said = guarded(|| taker.ended(result, lasted));
-            slot.hand_on(Done { delivery, said, _lock: lock });
+            let handled = guarded(|| taker.ended(result, lasted));
+            slot.hand_on(Done { delivery, handled, _lock: lock });
         })
     }
 
@@ -160,8 +160,8 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
 
     /// Settles a delivery as its handler said.
     async fn settle_one(&self, done: Done) -> Result<Handled, Unavailable> {
-        let Done { delivery, said, _lock } = done;
-        match said {
+        let Done { delivery, handled, _lock } = done;
+        match handled {
             Ok(outcome) => self.settle_outcome(delivery, outcome).await,
             Err(failure) => self.settle_failure(delivery, failure).await,
         }

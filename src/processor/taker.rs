@@ -41,16 +41,16 @@ pub(crate) struct Assignment {
     number: u64,
     context: Context,
     span: Span,
-    tell: Option<Tell>,
+    reply: Option<Reply>,
 }
 
 /// Who is told how an assignment ended.
-type Tell = Box<dyn FnOnce(Result<Outcome, Failure>) + Send>;
+type Reply = Box<dyn FnOnce(Result<Outcome, Failure>) + Send>;
 
 impl Drop for Assignment {
     fn drop(&mut self) {
-        if self.tell.is_some() {
-            self.tell(Err(Failure::new("its handler let go of it")));
+        if self.reply.is_some() {
+            self.reply(Err(Failure::new("its handler let go of it")));
         }
     }
 }
@@ -67,7 +67,7 @@ impl Assignment {
     pub(crate) fn new(
         number: u64,
         context: Context,
-        tell: impl FnOnce(Result<Outcome, Failure>) + Send + 'static,
+        reply: impl FnOnce(Result<Outcome, Failure>) + Send + 'static,
     ) -> Assignment {
         let message = context.message();
         let span = tracing::info_span!(
@@ -78,7 +78,7 @@ impl Assignment {
             sequence = %message.sequence_number,
             attempt = context.attempt()
         );
-        Assignment { number, context, span, tell: Some(Box::new(tell)) }
+        Assignment { number, context, span, reply: Some(Box::new(reply)) }
     }
 
     /// Its number, which no other of the same processor has.
@@ -102,12 +102,12 @@ impl Assignment {
 
     /// Says how it ended.
     pub(crate) fn end(mut self, result: Result<Outcome, Failure>) {
-        self.tell(result);
+        self.reply(result);
     }
 
-    fn tell(&mut self, result: Result<Outcome, Failure>) {
-        if let Some(tell) = self.tell.take() {
-            tell(result);
+    fn reply(&mut self, result: Result<Outcome, Failure>) {
+        if let Some(reply) = self.reply.take() {
+            reply(result);
         }
     }
 }

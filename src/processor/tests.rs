@@ -25,7 +25,7 @@ use crate::queue::QueueOptions;
 use crate::testing::ManualClock;
 
 /// What a taker is told.
-enum Told {
+enum Notice {
     Take(Vec<Assignment>),
     Cancel(u64),
     GiveUp(u64),
@@ -33,27 +33,27 @@ enum Told {
 }
 
 /// Takes every message whose body is not `alone`, and passes on what it is told.
-struct Ears(mpsc::UnboundedSender<Told>);
+struct Listener(mpsc::UnboundedSender<Notice>);
 
-impl Taker for Ears {
+impl Taker for Listener {
     fn takes(&self, message: &Received) -> bool {
         message.body != "alone"
     }
 
     fn take(&self, assignments: Vec<Assignment>) {
-        let _ = self.0.send(Told::Take(assignments));
+        let _ = self.0.send(Notice::Take(assignments));
     }
 
     fn cancel(&self, number: u64) {
-        let _ = self.0.send(Told::Cancel(number));
+        let _ = self.0.send(Notice::Cancel(number));
     }
 
     fn give_up(&self, number: u64) {
-        let _ = self.0.send(Told::GiveUp(number));
+        let _ = self.0.send(Notice::GiveUp(number));
     }
 
     fn give_up_all(&self) {
-        let _ = self.0.send(Told::GiveUpAll);
+        let _ = self.0.send(Notice::GiveUpAll);
     }
 }
 
@@ -63,7 +63,7 @@ struct Stage {
     clock: ManualClock,
     queue: Queue,
     running: Running,
-    signalled: mpsc::UnboundedReceiver<Told>,
+    signalled: mpsc::UnboundedReceiver<Notice>,
     /// Messages that were handled alone.
     alone: Arc<Semaphore>,
 }
@@ -76,7 +76,7 @@ impl Stage {
         for workflow in workflows {
             queue.send(Message::new("1").workflow(*workflow)).await.unwrap();
         }
-        let (tell, signalled) = mpsc::unbounded_channel();
+        let (reply, signalled) = mpsc::unbounded_channel();
         let alone = Arc::new(Semaphore::new(0));
         let handled = alone.clone();
         let handler = move |_: Context, _: Raw| {
@@ -87,20 +87,20 @@ impl Stage {
             }
         };
         let processor = Processor::new(queue.clone()).drain(Duration::from_secs(5));
-        let running = processor.taker(Arc::new(Ears(tell))).start(handler);
+        let running = processor.taker(Arc::new(Listener(reply))).start(handler);
         Stage { _engine: engine, clock, queue, running, signalled, alone }
     }
 
     /// The next assignments.
     async fn taken(&mut self) -> Vec<Assignment> {
         match self.signalled.recv().await {
-            Some(Told::Take(assignments)) => assignments,
+            Some(Notice::Take(assignments)) => assignments,
             _ => panic!("something else than messages to take"),
         }
     }
 
     /// Moves the clock until the taker is told something.
-    async fn told_later(&mut self) -> Told {
+    async fn next_notice(&mut self) -> Notice {
         loop {
             if let Ok(signalled) = self.signalled.try_recv() {
                 return signalled;
@@ -140,7 +140,7 @@ async fn what_is_taken_is_settled_as_the_taker_says_and_the_next_of_its_workflow
         assignment.end(Ok(Outcome::Defer));
     }
     stage.completed(2).await;
-    let Told::Take(again) = stage.told_later().await else { panic!("a is tried again") };
+    let Notice::Take(again) = stage.next_notice().await else { panic!("a is tried again") };
     assert_eq!((again.len(), again[0].context().attempt()), (1, 2));
     assert_eq!(again[0].context().message().attempts[0].reason, "not today");
     again.into_iter().for_each(|assignment| assignment.end(Ok(Outcome::Complete)));
@@ -164,10 +164,10 @@ async fn a_lock_that_is_lost_is_told_to_the_taker_which_is_then_given_a_moment()
     stage.queue.workflow("w").unwrap().release_lock().await.unwrap();
     // It is offered again at once, and taken again: by another child, or another processor.
     let again = stage.taken().await;
-    let Told::Cancel(number) = stage.told_later().await else { panic!("it is cancelled first") };
+    let Notice::Cancel(number) = stage.next_notice().await else { panic!("it is cancelled first") };
     assert_eq!(number, taken[0].number());
     assert!(taken[0].context().is_cancelled() && !again[0].context().is_cancelled());
-    let Told::GiveUp(number) = stage.told_later().await else { panic!("then it is given up") };
+    let Notice::GiveUp(number) = stage.next_notice().await else { panic!("then it is given up") };
     assert_eq!(number, taken[0].number());
     // What a lost one says is void.
     taken.into_iter().for_each(|assignment| assignment.end(Ok(Outcome::Complete)));
@@ -201,7 +201,7 @@ async fn what_outlasts_the_drain_is_given_up() {
         clock.advance(Duration::from_secs(1));
         queue.view().await.unwrap();
     }
-    assert!(matches!(signalled.recv().await, Some(Told::GiveUpAll)));
+    assert!(matches!(signalled.recv().await, Some(Notice::GiveUpAll)));
     drop(taken);
     stopped.await.unwrap().unwrap();
     let again = queue.receive(Duration::ZERO).await.unwrap();
@@ -213,13 +213,13 @@ async fn what_is_taken_is_given_up_when_its_processor_is_dropped() {
     let (engine, _clock) = crate::testing::engine().await.unwrap();
     let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
     queue.send(Message::new("1").workflow("w")).await.unwrap();
-    let (tell, mut signalled) = mpsc::unbounded_channel();
-    let processor = Processor::new(queue).taker(Arc::new(Ears(tell)));
+    let (reply, mut signalled) = mpsc::unbounded_channel();
+    let processor = Processor::new(queue).taker(Arc::new(Listener(reply)));
     let handler = |_: Context, _: Raw| async { Ok::<_, Failure>(Outcome::Complete) };
     let taken = tokio::select! {
         ended = processor.run_until(handler, std::future::pending()) => panic!("{ended:?}"),
         taken = signalled.recv() => taken,
     };
-    assert!(matches!(taken, Some(Told::Take(_))));
-    assert!(matches!(signalled.recv().await, Some(Told::GiveUpAll)));
+    assert!(matches!(taken, Some(Notice::Take(_))));
+    assert!(matches!(signalled.recv().await, Some(Notice::GiveUpAll)));
 }

@@ -95,12 +95,12 @@ impl StorageRights {
     /// Whether it gives one of these permissions for something of this scope.
     pub(crate) fn gives(&self, permissions: &str, scope: Scope) -> bool {
         let Some((given, scopes)) = &self.part else { return true };
-        let letter = match scope {
+        let character = match scope {
             Scope::Service => 's',
             Scope::Queue => 'c',
             Scope::Message => 'o',
         };
-        scopes.contains(letter) && permissions.chars().any(|permission| given.contains(permission))
+        scopes.contains(character) && permissions.chars().any(|permission| given.contains(permission))
     }
 
     /// Whether the key itself signed, as what no signature can give away demands.

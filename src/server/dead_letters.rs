@@ -81,14 +81,14 @@ impl DeadLetterSelection {
             if page.is_empty() {
                 return Ok((found, true));
             }
-            for letter in page {
+            for dead_letter in page {
                 self.looks -= 1;
-                if self.reason.as_ref().is_some_and(|reason| *reason != letter.letter.reason) {
+                if self.reason.as_ref().is_some_and(|reason| *reason != dead_letter.dead_letter.reason) {
                     return Ok((found, true));
                 }
-                self.after = Some(letter.clone());
-                if self.is_wanted(&letter) {
-                    found.push(letter);
+                self.after = Some(dead_letter.clone());
+                if self.is_wanted(&dead_letter) {
+                    found.push(dead_letter);
                 }
                 if found.len() == limit {
                     break;
@@ -98,24 +98,24 @@ impl DeadLetterSelection {
         Ok((found, false))
     }
 
-    fn is_wanted(&self, letter: &DeadLetterView) -> bool {
-        if self.skips_originals && letter.letter.reason == EDITED {
+    fn is_wanted(&self, dead_letter: &DeadLetterView) -> bool {
+        if self.skips_originals && dead_letter.dead_letter.reason == EDITED {
             return false;
         }
-        let id = letter.workflow_id.as_ref().map(|id| id.as_str());
+        let id = dead_letter.workflow_id.as_ref().map(|id| id.as_str());
         self.workflow_id.as_ref().is_none_or(|wanted| id == Some(wanted.as_str()))
     }
 
     fn rest(self, is_last: bool) -> Option<String> {
         let after = self.after.filter(|_| !is_last)?;
-        Some(format!("{}.{}", after.sequence_number, after.letter.reason))
+        Some(format!("{}.{}", after.sequence_number, after.dead_letter.reason))
     }
 }
 
 /// A place in the listing of dead letters, of which only reason and number are looked at.
 fn place(reason: String, sequence_number: SequenceNumber) -> DeadLetterView {
-    let letter = DeadLetter { reason, description: String::new(), at: Default::default() };
-    DeadLetterView { sequence_number, workflow_id: None, message_id: None, delivery_count: 0, letter }
+    let dead_letter = DeadLetter { reason, description: String::new(), at: Default::default() };
+    DeadLetterView { sequence_number, workflow_id: None, message_id: None, delivery_count: 0, dead_letter }
 }
 
 fn cursor(text: &str) -> Result<DeadLetterView, Refused> {
@@ -128,8 +128,8 @@ fn cursor(text: &str) -> Result<DeadLetterView, Refused> {
 pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<DeadLettersQuery>) -> Answer {
     let queue = extract.queue()?;
     let mut pile = DeadLetterSelection::new(query.reason, None, query.after)?;
-    let (letters, is_last) = pile.next(&queue, page_limit(query.limit)?).await?;
-    let dead_letters = letters.iter().map(DeadLetterEntry::show).collect();
+    let (dead_letters, is_last) = pile.next(&queue, page_limit(query.limit)?).await?;
+    let dead_letters = dead_letters.iter().map(DeadLetterEntry::show).collect();
     json(&DeadLetterPage { dead_letters, after: pile.rest(is_last) })
 }
 
@@ -171,10 +171,11 @@ pub(crate) async fn redrive_many(
     let queue = client.queue(extract.text("queue")?)?;
     let pile = DeadLetterSelection::new(request.dead_letter_reason, request.workflow_id, request.after)?;
     let mut pile = pile.without_originals();
-    let (letters, is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
-    let mut answer = RedriveManyResponse { matched: letters.len() as u64, dry_run, ..Default::default() };
-    for letter in &letters {
-        match queue.redrive(letter.sequence_number).await {
+    let (dead_letters, is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
+    let mut answer =
+        RedriveManyResponse { matched: dead_letters.len() as u64, dry_run, ..Default::default() };
+    for dead_letter in &dead_letters {
+        match queue.redrive(dead_letter.sequence_number).await {
             Ok(Redriven::InPlace) => answer.in_place += 1,
             Ok(Redriven::AsNew(_)) => answer.as_new += 1,
             Err(error) => {
@@ -182,7 +183,7 @@ pub(crate) async fn redrive_many(
                 if error.status >= 500 {
                     return Err(error.into());
                 }
-                let sequence_number = letter.sequence_number.get();
+                let sequence_number = dead_letter.sequence_number.get();
                 answer.refused.push(RefusedDeadLetter { sequence_number, error });
             }
         }

@@ -61,11 +61,11 @@ impl Listener {
             return Some(Bytes::from_static(b": listening\n\n"));
         }
         loop {
-            let heard = tokio::select! {
-                heard = tokio::time::timeout(limits::HTTP_HEARTBEAT, self.events.next()) => heard,
+            let received = tokio::select! {
+                received = tokio::time::timeout(limits::HTTP_HEARTBEAT, self.events.next()) => received,
                 () = self.shared.stopping.cancelled() => return None,
             };
-            match heard {
+            match received {
                 Ok(Some(Ok(event))) if self.is_wanted(&event) => return Some(describe(&event)),
                 Ok(Some(Ok(_))) => {}
                 Ok(Some(Err(Missed(missed)))) => return Some(line("missed", &MissedEvents { missed })),

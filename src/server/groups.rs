@@ -27,7 +27,7 @@ async fn look(queue: &Queue) -> Result<DeadLetterGroupsView, Refused> {
         let Some(last) = page.last() else { return Ok(groups.show()) };
         after = Some(last.clone());
         looks += page.len();
-        page.iter().for_each(|letter| groups.add(letter));
+        page.iter().for_each(|dead_letter| groups.add(dead_letter));
     }
     groups.is_cut = true;
     Ok(groups.show())
@@ -40,20 +40,20 @@ struct Groups {
 }
 
 impl Groups {
-    fn add(&mut self, letter: &DeadLetterView) {
-        let (reason, at) = (letter.letter.reason.clone(), WireTime(letter.letter.at));
-        let key = (reason.clone(), fingerprint(&letter.letter.description));
+    fn add(&mut self, dead_letter: &DeadLetterView) {
+        let (reason, at) = (dead_letter.dead_letter.reason.clone(), WireTime(dead_letter.dead_letter.at));
+        let key = (reason.clone(), fingerprint(&dead_letter.dead_letter.description));
         if self.known.len() >= GROUPS_MAX && !self.known.contains_key(&key) {
             self.is_cut = true;
             return;
         }
         let group = self.known.entry(key).or_insert_with(|| DeadLetterGroupView {
             reason,
-            error: letter.letter.description.clone(),
+            error: dead_letter.dead_letter.description.clone(),
             dead_letters: 0,
             first_at: at,
             last_at: at,
-            sample: letter.sequence_number.get(),
+            sample: dead_letter.sequence_number.get(),
         });
         group.dead_letters += 1;
         group.first_at = group.first_at.min(at);
@@ -70,11 +70,11 @@ impl Groups {
 /// What two errors of the same kind have in common: their first line without words in which there is a digit.
 fn fingerprint(error: &str) -> String {
     let line = error.lines().next().unwrap_or_default();
-    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let is_part = |dead_letter: char| dead_letter.is_alphanumeric() || matches!(dead_letter, '-' | '_' | '.');
     let mut common = String::new();
-    for word in line.split_inclusive(|letter| !is_part(letter)) {
-        let bare = word.trim_end_matches(|letter| !is_part(letter));
-        match bare.contains(|letter: char| letter.is_ascii_digit()) {
+    for word in line.split_inclusive(|dead_letter| !is_part(dead_letter)) {
+        let bare = word.trim_end_matches(|dead_letter| !is_part(dead_letter));
+        match bare.contains(|dead_letter: char| dead_letter.is_ascii_digit()) {
             true => {
                 common.push('#');
                 common.push_str(&word[bare.len()..]);

@@ -116,12 +116,12 @@ async fn bytes_max(queue: &Queue, announced: Option<u64>) -> Result<usize, Refus
 fn digest_of(headers: &HeaderMap, body: &[u8]) -> [u8; 32] {
     let says_something =
         |name: &str| name == "content-type" || name.starts_with("ce-") || name.starts_with("seriatim-");
-    let mut said: Vec<(&str, &[u8])> =
+    let mut given: Vec<(&str, &[u8])> =
         headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
-    said.retain(|(name, _)| says_something(name));
-    said.sort_unstable();
+    given.retain(|(name, _)| says_something(name));
+    given.sort_unstable();
     let mut digest = Sha256::new();
-    for (name, value) in said {
+    for (name, value) in given {
         digest.update(name);
         digest.update((value.len() as u64).to_le_bytes());
         digest.update(value);

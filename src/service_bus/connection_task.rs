@@ -66,7 +66,7 @@ pub(crate) struct ConnectionTask {
     /// Whether the connection is about to end.
     pub(crate) is_closing: bool,
     /// Whether the peer hears nothing any more. What it has said is still read.
-    pub(crate) is_unheard: bool,
+    pub(crate) is_write_closed: bool,
     /// Whether what has come is all that is read.
     pub(crate) gives_up: bool,
 }
@@ -96,7 +96,7 @@ impl ConnectionTask {
             bytes_written: 0,
             has_broken_off: false,
             is_closing: false,
-            is_unheard: false,
+            is_write_closed: false,
             gives_up: false,
         }
     }

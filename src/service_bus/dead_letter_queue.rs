@@ -32,7 +32,7 @@ pub(crate) struct DeadLetterQueues {
     client: Client,
     clock: Arc<dyn Clock>,
     by_queue: Mutex<HashMap<QueueName, DeadLetterQueue>>,
-    /// Something came back to a shelf.
+    /// Something came back to a dead-letter queue.
     returned: Notify,
 }
 
@@ -99,9 +99,9 @@ impl DeadLetterQueues {
         loop {
             let is_last = wait.is_zero() || hurry.is_cancelled();
             let returned = self.returned.notified();
-            let letters = self.take(queue, lock, max).await?;
-            if !letters.is_empty() || is_last {
-                return Ok(letters);
+            let dead_letters = self.take(queue, lock, max).await?;
+            if !dead_letters.is_empty() || is_last {
+                return Ok(dead_letters);
             }
             // Never while letters are being taken: they would be lost until their locks run out.
             tokio::select! {
@@ -134,17 +134,19 @@ impl DeadLetterQueues {
                 return Err(not_found(missing));
             }
         }
-        let mut letters = Vec::new();
+        let mut dead_letters = Vec::new();
         for number in numbers {
             match self.take_one(queue, lock, *number, true).await? {
-                Some(letter) => letters.push(letter),
+                Some(dead_letter) => dead_letters.push(dead_letter),
                 None => {
-                    letters.iter().for_each(|letter| self.put_back(queue.name(), letter, Return::Released));
+                    dead_letters
+                        .iter()
+                        .for_each(|dead_letter| self.put_back(queue.name(), dead_letter, Return::Released));
                     return Err(not_found(number));
                 }
             }
         }
-        Ok(letters)
+        Ok(dead_letters)
     }
 
     async fn take(
@@ -156,12 +158,12 @@ impl DeadLetterQueues {
         let (mut taken, mut after) = (Vec::new(), None);
         while taken.len() < max {
             let page = queue.dead_letters(after.as_ref(), limits::HTTP_PAGE).await?;
-            for letter in &page {
+            for dead_letter in &page {
                 if taken.len() >= max {
                     break;
                 }
-                match self.take_one(queue, lock, letter.sequence_number, false).await {
-                    Ok(letter) => taken.extend(letter),
+                match self.take_one(queue, lock, dead_letter.sequence_number, false).await {
+                    Ok(dead_letter) => taken.extend(dead_letter),
                     Err(refusal) if taken.is_empty() => return Err(refusal),
                     Err(_) => return Ok(taken),
                 }
@@ -246,8 +248,8 @@ impl DeadLetterQueues {
         Ok(())
     }
 
-    pub(crate) fn put_back(&self, queue: &QueueName, letter: &LockedDeadLetter, how: Return) {
-        let _ = self.give_back(queue, letter.view.sequence_number, letter.token, how);
+    pub(crate) fn put_back(&self, queue: &QueueName, dead_letter: &LockedDeadLetter, how: Return) {
+        let _ = self.give_back(queue, dead_letter.view.sequence_number, dead_letter.token, how);
     }
 
     /// Prolongs the lock of a letter.

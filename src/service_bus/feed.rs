@@ -31,7 +31,7 @@ use crate::service_bus::shared::Shared;
 impl ConnectionTask {
     /// Fetches messages for every receiver that has credit. Those for which there is no room stay hungry.
     pub(crate) fn feed_receivers(&mut self) {
-        if self.amqp.has_room() && !self.is_closing && !self.is_unheard {
+        if self.amqp.has_room() && !self.is_closing && !self.is_write_closed {
             std::mem::take(&mut self.hungry).into_iter().for_each(|link| self.feed(link));
         }
     }
@@ -98,7 +98,7 @@ impl ConnectionTask {
             };
             tokio::select! {
                 _ = shared.client.sleep_until(until) => {}
-                () = window.heard() => {}
+                () = window.activity() => {}
             }
             let is_gone = match held_back {
                 Some(held) => !is_there(&shared, &entity, held.message).await,
@@ -156,7 +156,7 @@ impl ConnectionTask {
             Ok(packed) => packed,
             Err(refusal) => return self.fetch_failed(link, refusal),
         };
-        let is_unheard = self.is_unheard;
+        let is_write_closed = self.is_write_closed;
         let Some(receiver) = self.receiver(link) else {
             return packed_messages
                 .iter()
@@ -164,7 +164,7 @@ impl ConnectionTask {
                 .for_each(|packed_message| self.shared.give_back(&packed_message.hold));
         };
         let was_for_drain = receiver.fetching.take().is_some_and(|fetching| fetching.is_for_drain);
-        if receiver.is_leaving || is_unheard {
+        if receiver.is_leaving || is_write_closed {
             return self.give_back(
                 link,
                 packed_messages.into_iter().map(|packed_message| packed_message.hold).collect(),
@@ -346,7 +346,7 @@ impl ConnectionTask {
     }
 }
 
-/// Asks the engine, or the shelves, for messages.
+/// Asks the engine, or the dead-letter queue, for messages.
 async fn fetch(
     shared: &Shared,
     entity: &Entity,
@@ -361,8 +361,9 @@ async fn fetch(
         return Ok(Packed { packed_messages: Vec::new(), held_back: None });
     }
     if entity.is_dead_letters {
-        let letters = shared.dead_letter_queues.receive(queue, entity.options.lock, max, wait, hurry).await?;
-        return Ok(shared.pack_dead_letters(entity, letters, handing.deletes, handing.window));
+        let dead_letters =
+            shared.dead_letter_queues.receive(queue, entity.options.lock, max, wait, hurry).await?;
+        return Ok(shared.pack_dead_letters(entity, dead_letters, handing.deletes, handing.window));
     }
     let deliveries = match session {
         Some(session) => session.taken.receive_until(max, wait, hurry.cancelled()).await?,

@@ -74,14 +74,14 @@ pub(crate) struct Hold {
 pub(crate) struct Expiry {
     pub(crate) ends_at: Timestamp,
     /// By what its client was told; not later.
-    pub(crate) said_at: Timestamp,
+    pub(crate) reported_at: Timestamp,
 }
 
 impl Hold {
     /// The client wants to settle it, in time or not.
-    pub(crate) fn note_heard(&self) {
+    pub(crate) fn note_activity(&self) {
         if let Some(place) = &self.in_window {
-            place.note_heard();
+            place.note_activity();
         }
     }
 

@@ -55,7 +55,7 @@ pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Messag
     message = with_times(message, &sections, &given)?;
     message = with_place(message, &given, order)?;
     sections.header = header_to_keep(&sections)?;
-    if !is_said(&message, &sections, form) {
+    if !is_given(&message, &sections, form) {
         let kept = RawSections { form, sections }.to_property();
         message.headers.properties.insert(KEPT.to_owned(), kept);
     }
@@ -138,7 +138,7 @@ fn position(said: &PropertyValue) -> Result<u64, Refusal> {
 }
 
 /// Whether the message says all that was sent, so that nothing has to be kept.
-fn is_said(message: &Message, sections: &Sections, form: Form) -> bool {
+fn is_given(message: &Message, sections: &Sections, form: Form) -> bool {
     form == Form::Data
         && sections.header.is_empty()
         && sections.delivery_annotations.is_empty()

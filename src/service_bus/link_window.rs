@@ -67,7 +67,7 @@ pub(crate) struct LinkWindow {
     meters: Meters,
     inside: Mutex<Inside>,
     /// The client has said something, by whatever way: there may be room.
-    heard: Notify,
+    activity: Notify,
 }
 
 struct Inside {
@@ -108,7 +108,7 @@ impl LinkWindow {
                 is_closed: false,
                 waiting: None,
             }),
-            heard: Notify::new(),
+            activity: Notify::new(),
         }
     }
 
@@ -144,8 +144,8 @@ impl LinkWindow {
     }
 
     /// Waits until the client says something.
-    pub(crate) async fn heard(&self) {
-        self.heard.notified().await;
+    pub(crate) async fn activity(&self) {
+        self.activity.notified().await;
     }
 
     /// Notes whether the client would take more than it is sent. Dead letters keep nobody waiting.
@@ -175,7 +175,7 @@ impl LinkWindow {
         if std::mem::take(&mut inside.is_counted) {
             self.meters.note_window_gone();
         }
-        self.heard.notify_one();
+        self.activity.notify_one();
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut PrefetchWindow, u64) -> T) -> T {
@@ -218,28 +218,28 @@ impl LinkWindow {
 
 impl WindowPlace {
     /// The client wants to settle the delivery, in time or not.
-    pub(crate) fn note_heard(&self) {
-        self.window.with(|window, now_ms| window.note_heard(now_ms, self.place));
-        self.window.heard.notify_one();
+    pub(crate) fn note_activity(&self) {
+        self.window.with(|window, now_ms| window.note_activity(now_ms, self.place));
+        self.window.activity.notify_one();
     }
 
     /// The client has settled its message in time.
     pub(crate) fn note_settled(&self, message: SequenceNumber) {
         self.window.with(|window, now_ms| window.note_settled(now_ms, message));
-        self.window.heard.notify_one();
+        self.window.activity.notify_one();
     }
 
     /// The client has renewed the lock, which it asked for at an instant.
     pub(crate) fn note_renewed(&self, asked_at_ms: u64) {
         let until_ms = asked_at_ms.saturating_add(self.window.lock_ms);
         self.window.with(|window, now_ms| window.note_renewed(now_ms, self.place, until_ms));
-        self.window.heard.notify_one();
+        self.window.activity.notify_one();
     }
 
     /// The message was not sent after all.
     pub(crate) fn take_back(&self) {
         self.window.with(|window, _| window.take_back(self.place));
-        self.window.heard.notify_one();
+        self.window.activity.notify_one();
     }
 }
 

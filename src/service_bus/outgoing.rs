@@ -60,7 +60,7 @@ pub(crate) struct Outgoing<'a> {
     scheduled_at: Option<Timestamp>,
     headers: &'a Headers,
     body: &'a Bytes,
-    letter: Option<&'a DeadLetter>,
+    dead_letter: Option<&'a DeadLetter>,
     pub(crate) state: State,
     pub(crate) locked_until: Option<Timestamp>,
     /// What it is settled by, if it is locked.
@@ -81,7 +81,7 @@ impl<'a> Outgoing<'a> {
             scheduled_at: None,
             headers: &message.headers,
             body: &message.body,
-            letter: None,
+            dead_letter: None,
             state: State::Active,
             locked_until: None,
             lock_token: None,
@@ -90,10 +90,10 @@ impl<'a> Outgoing<'a> {
 
     /// A message that is looked at, or a dead letter that failed so often since it became one.
     pub(crate) fn seen(view: &'a MessageView, failures: u32) -> Outgoing<'a> {
-        let (state, scheduled_at, letter) = match &view.status {
+        let (state, scheduled_at, dead_letter) = match &view.status {
             MessageStatus::Deferred { why: Deferral::ByConsumer, .. } => (State::Deferred, None, None),
             MessageStatus::Scheduled { until } => (State::Scheduled, Some(*until), None),
-            MessageStatus::DeadLettered(letter) => (State::Active, None, Some(letter)),
+            MessageStatus::DeadLettered(dead_letter) => (State::Active, None, Some(dead_letter)),
             _ => (State::Active, None, None),
         };
         let was_out = matches!(view.status, MessageStatus::Locked { .. } | MessageStatus::DeadLettered(_));
@@ -104,11 +104,11 @@ impl<'a> Outgoing<'a> {
             position: view.position,
             failures: view.delivery_count.saturating_sub(u32::from(was_out)) + failures,
             accepted_at: view.accepted_at,
-            expires_at: view.expires_at.filter(|_| letter.is_none()),
+            expires_at: view.expires_at.filter(|_| dead_letter.is_none()),
             scheduled_at,
             headers: &view.headers,
             body: &view.body,
-            letter,
+            dead_letter,
             state,
             locked_until: None,
             lock_token: None,
@@ -186,7 +186,7 @@ impl<'a> Outgoing<'a> {
             None => out.put_slice(&kept.sections.properties),
         }
         let is_as_sent = self.failures == 0
-            && self.letter.is_none()
+            && self.dead_letter.is_none()
             && !self.headers.properties.contains_key(SET_BY_SETTLING);
         match is_as_sent {
             true => out.put_slice(&kept.sections.application_properties),
@@ -207,10 +207,10 @@ impl<'a> Outgoing<'a> {
     pub(crate) fn expiry(&self) -> Option<Expiry> {
         let ends_at = self.expires_at?;
         let kept = self.headers.properties.get(KEPT).and_then(RawSections::of_property);
-        let said = kept.filter(|kept| self.changed_expiry(kept).is_none());
-        let said = said.and_then(|kept| kept.sections.properties().ok()?.absolute_expiry_time);
-        let said = said.and_then(|at_ms| u64::try_from(at_ms).ok()).map(Timestamp::from_millis);
-        Some(Expiry { ends_at, said_at: said.map_or(ends_at, |said| said.min(ends_at)) })
+        let reported = kept.filter(|kept| self.changed_expiry(kept).is_none());
+        let reported = reported.and_then(|kept| kept.sections.properties().ok()?.absolute_expiry_time);
+        let reported = reported.and_then(|at_ms| u64::try_from(at_ms).ok()).map(Timestamp::from_millis);
+        Some(Expiry { ends_at, reported_at: reported.map_or(ends_at, |reported| reported.min(ends_at)) })
     }
 
     /// What was sent, with the expiry that the message has now; nothing if that is still what was sent. Clients look at it
@@ -218,13 +218,13 @@ impl<'a> Outgoing<'a> {
     /// be dropped by them.
     fn changed_expiry(&self, kept: &RawSections) -> Option<AmqpProperties> {
         let mut properties = kept.sections.properties().ok()?;
-        let said_ms = properties.absolute_expiry_time?;
-        let was_ms = properties.creation_time.map(|created_ms| said_ms.saturating_sub(created_ms));
-        let is_as_said = match (was_ms.and_then(|was_ms| u64::try_from(was_ms).ok()), self.lasts_ms()) {
+        let reported_ms = properties.absolute_expiry_time?;
+        let was_ms = properties.creation_time.map(|created_ms| reported_ms.saturating_sub(created_ms));
+        let is_as_reported = match (was_ms.and_then(|was_ms| u64::try_from(was_ms).ok()), self.lasts_ms()) {
             (Some(was_ms), Some(lasts_ms)) => was_ms.abs_diff(lasts_ms) < EXPIRY_TOLERANCE_MS,
             (was_ms, lasts_ms) => was_ms == lasts_ms,
         };
-        if is_as_said {
+        if is_as_reported {
             return None;
         }
         properties.absolute_expiry_time =
@@ -255,9 +255,9 @@ impl<'a> Outgoing<'a> {
     fn application_properties(&self, sent: &[(Value, Value)]) -> Map {
         let mut entries = property::write(&self.headers.properties, sent);
         property::retype(&mut entries, &self.headers.properties);
-        if let Some(letter) = self.letter {
-            property::set(&mut entries, "DeadLetterReason", Value::from(letter.reason.as_str()));
-            let description = Value::from(letter.description.as_str());
+        if let Some(dead_letter) = self.dead_letter {
+            property::set(&mut entries, "DeadLetterReason", Value::from(dead_letter.reason.as_str()));
+            let description = Value::from(dead_letter.description.as_str());
             property::set(&mut entries, "DeadLetterErrorDescription", description);
         }
         entries

@@ -42,7 +42,7 @@ pub(crate) struct Packed {
 }
 
 impl Shared {
-    /// Makes parcels of deliveries, whose locks are kept.
+    /// Makes batches of deliveries, whose locks are kept.
     pub(crate) fn pack(
         &self,
         queue: &Queue,
@@ -83,42 +83,42 @@ impl Shared {
         Packed { packed_messages, held_back }
     }
 
-    /// Makes parcels of dead letters.
+    /// Makes batches of dead letters.
     pub(crate) fn pack_dead_letters(
         &self,
         entity: &Entity,
-        letters: Vec<LockedDeadLetter>,
+        dead_letters: Vec<LockedDeadLetter>,
         deletes: bool,
         window: Option<Arc<LinkWindow>>,
     ) -> Packed {
         let queue = &entity.queue;
-        let mut packed_messages = Vec::with_capacity(letters.len());
-        let mut letters = letters.into_iter();
+        let mut packed_messages = Vec::with_capacity(dead_letters.len());
+        let mut dead_letters = dead_letters.into_iter();
         let mut held_back = None;
-        while let Some(letter) = letters.next() {
-            let number: SequenceNumber = letter.view.sequence_number;
-            let until_ms = millis(letter.locked_at.saturating_add(entity.options.lock));
-            let in_window = match enter(window.as_ref(), number, letter.times_lost, until_ms) {
+        while let Some(dead_letter) = dead_letters.next() {
+            let number: SequenceNumber = dead_letter.view.sequence_number;
+            let until_ms = millis(dead_letter.locked_at.saturating_add(entity.options.lock));
+            let in_window = match enter(window.as_ref(), number, dead_letter.times_lost, until_ms) {
                 Ok(place) => place,
                 Err(held) => {
                     held_back = Some(held);
-                    let rest: Vec<LockedDeadLetter> = [letter].into_iter().chain(letters).collect();
-                    rest.iter().rev().for_each(|letter| {
-                        self.dead_letter_queues.put_back(queue.name(), letter, Return::Released);
+                    let rest: Vec<LockedDeadLetter> = [dead_letter].into_iter().chain(dead_letters).collect();
+                    rest.iter().rev().for_each(|dead_letter| {
+                        self.dead_letter_queues.put_back(queue.name(), dead_letter, Return::Released);
                     });
                     break;
                 }
             };
-            let mut message = outgoing::Outgoing::seen(&letter.view, letter.failures);
-            message.locked_until = (!deletes).then_some(letter.locked_until);
-            message.lock_token = (!deletes).then_some(letter.token);
+            let mut message = outgoing::Outgoing::seen(&dead_letter.view, dead_letter.failures);
+            message.locked_until = (!deletes).then_some(dead_letter.locked_until);
+            message.lock_token = (!deletes).then_some(dead_letter.token);
             let payload = message.encode();
             let hold = Hold {
                 queue: queue.name().clone(),
-                token: letter.token,
+                token: dead_letter.token,
                 held: Held::DeadLetter(number),
                 is_of_session: false,
-                until: letter.locked_until,
+                until: dead_letter.locked_until,
                 expiry: None,
                 in_window,
                 set_before: None,

@@ -104,7 +104,7 @@ pub(crate) fn no_topics(address: &str) -> Refusal {
 
 /// The name of a filter that chooses messages, if it is one.
 fn selecting((name, value): &(Value, Value)) -> Option<String> {
-    let said = name.as_str().unwrap_or_default();
+    let given = name.as_str().unwrap_or_default();
     let is_registered = match value {
         Value::Described(pair) => match &pair.0 {
             Value::Symbol(text) | Value::String(text) => is_registered(text),
@@ -114,7 +114,7 @@ fn selecting((name, value): &(Value, Value)) -> Option<String> {
         },
         _ => false,
     };
-    (is_registered || is_registered_name(said)).then(|| said.to_owned())
+    (is_registered || is_registered_name(given)).then(|| given.to_owned())
 }
 
 fn is_registered(text: &str) -> bool {

@@ -101,12 +101,12 @@ impl Settlement {
         let mut changes = Changes::read(info);
         changes.remove("DeadLetterReason");
         changes.remove("DeadLetterErrorDescription");
-        let said = error.and_then(|error| error.description.as_ref()).map(ToString::to_string);
+        let given = error.and_then(|error| error.description.as_ref()).map(ToString::to_string);
         Settlement::DeadLetter {
             reason: text("DeadLetterReason")
                 .filter(|reason| !reason.is_empty())
                 .unwrap_or(NO_REASON.to_owned()),
-            description: text("DeadLetterErrorDescription").or(said).unwrap_or_default(),
+            description: text("DeadLetterErrorDescription").or(given).unwrap_or_default(),
             changes,
         }
     }
@@ -143,7 +143,7 @@ impl ConnectionTask {
         let reply = Reply { link, delivery, outcome: (!settled).then_some(answer) };
         match (Settlement::of(&outcome), hold.held) {
             (Some(Settlement::Complete), Held::Message(id)) => {
-                hold.note_heard();
+                hold.note_activity();
                 let waiting = self.completions.by_queue.entry(hold.queue.clone()).or_default();
                 waiting.push((reply, hold, id));
                 if waiting.len() >= limits::COMPLETE_ALL_MAX {
@@ -223,7 +223,7 @@ impl Shared {
 
     /// Settles a message that a client holds.
     pub(crate) async fn settle(&self, hold: &Hold, settlement: Settlement) -> Result<(), Refusal> {
-        hold.note_heard();
+        hold.note_activity();
         let kind = settlement.kind();
         let answer = match hold.held {
             Held::Message(id) => self.settle_message(hold, id, settlement).await,
@@ -260,7 +260,7 @@ impl Shared {
             }
             Settlement::Abandon(mut changes) => {
                 let abandon = match changes.remove(RETRY_AFTER) {
-                    Some(said) => Abandon::after(delay(RETRY_AFTER, &said)?),
+                    Some(given) => Abandon::after(delay(RETRY_AFTER, &given)?),
                     None => rule
                         .and_then(|rule| rule.retry_delay(id.delivery_count()))
                         .map_or_else(Abandon::now, Abandon::after),
@@ -268,11 +268,12 @@ impl Shared {
                 (Ending::Abandon(abandon.reason("abandoned")), changes)
             }
             Settlement::Defer(mut changes) => {
-                let asked = changes.remove(DEFER_FOR).map(|said| delay(DEFER_FOR, &said)).transpose()?;
+                let asked = changes.remove(DEFER_FOR).map(|given| delay(DEFER_FOR, &given)).transpose()?;
                 let defer_for = asked.or_else(|| rule?.defer_delay());
                 let now = self.client.wall_now();
                 // A client says this of a message that expired in its hands: it is set aside no longer than it lives.
-                let expired = hold.expiry.filter(|expiry| expiry.said_at <= now).map(|expiry| expiry.ends_at);
+                let expired =
+                    hold.expiry.filter(|expiry| expiry.reported_at <= now).map(|expiry| expiry.ends_at);
                 (Ending::defer(expired, defer_for), changes)
             }
             Settlement::DeadLetter { reason, description, changes } => {
@@ -285,7 +286,7 @@ impl Shared {
 
     /// Gives a message back as if it had not been handed out.
     pub(crate) async fn release(&self, hold: &Hold) -> Result<(), Refusal> {
-        hold.note_heard();
+        hold.note_activity();
         self.holds.forget(hold.token);
         match hold.held {
             Held::Message(id) => Ok(self.kept(&hold.queue)?.end(id, Ending::Release).await?),
@@ -311,9 +312,9 @@ impl Shared {
 }
 
 /// A delay as a client says it: seconds, or text of a span.
-fn delay(name: &str, said: &PropertyValue) -> Result<Duration, Refusal> {
+fn delay(name: &str, given: &PropertyValue) -> Result<Duration, Refusal> {
     let wrong = || Refusal::argument(format!("{name} is neither seconds nor a span like 5m"));
-    match said {
+    match given {
         PropertyValue::Integer(seconds) => {
             Ok(Duration::from_secs(u64::try_from(*seconds).map_err(|_| wrong())?))
         }

@@ -55,7 +55,7 @@ impl ConnectionTask {
 
     fn write(&mut self, stream: &TcpStream) {
         let mut has_written = false;
-        while !self.is_unheard && !self.amqp.output().is_empty() {
+        while !self.is_write_closed && !self.amqp.output().is_empty() {
             match stream.try_write(self.amqp.output()) {
                 Ok(0) => self.stop_speaking(&io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
@@ -67,7 +67,7 @@ impl ConnectionTask {
             }
             has_written = true;
         }
-        if self.is_unheard {
+        if self.is_write_closed {
             self.amqp.output().clear();
         }
         if has_written || self.amqp.output().is_empty() {
@@ -79,7 +79,7 @@ impl ConnectionTask {
     /// to it is not, unless it was sent.
     fn stop_speaking(&mut self, error: &io::Error) {
         tracing::debug!(%error, "an AMQP client does not hear any more");
-        self.is_unheard = true;
+        self.is_write_closed = true;
         for link in std::mem::take(&mut self.deleting) {
             let Some(receiver) = self.receiver(link) else { continue };
             let holds = receiver.sent.drain(..).map(|sent| sent.hold).collect();

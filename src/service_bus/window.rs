@@ -36,7 +36,7 @@ pub(crate) struct PrefetchWindow {
     lost: BTreeSet<SequenceNumber>,
     settlements: Settlements,
     /// When the client last settled, was refused, or renewed, or was sent something when it had nothing in use.
-    heard_at_ms: u64,
+    active_at_ms: u64,
     /// The longest that the client has had something in use and said nothing.
     quiet_ms_max: u64,
     /// After how many lock durations of silence what has lost its lock does not count any more. None until the client has
@@ -79,7 +79,7 @@ impl PrefetchWindow {
             written_off: BTreeSet::new(),
             lost: BTreeSet::new(),
             settlements: Settlements::new(lock_ms),
-            heard_at_ms: now_ms,
+            active_at_ms: now_ms,
             quiet_ms_max: 0,
             silence_locks: None,
             losses: 0,
@@ -125,7 +125,7 @@ impl PrefetchWindow {
         let place = self.next_place;
         self.next_place += 1;
         if self.in_use.is_empty() {
-            self.heard_at_ms = self.heard_at_ms.max(until_ms.saturating_sub(self.lock_ms));
+            self.active_at_ms = self.active_at_ms.max(until_ms.saturating_sub(self.lock_ms));
         }
         self.in_use.insert(place, InFlight { message, until_ms: Some(until_ms) });
         self.deadlines.insert((until_ms, place));
@@ -140,11 +140,11 @@ impl PrefetchWindow {
     }
 
     /// Notes that the client wants to settle a delivery, in time or not.
-    pub(crate) fn note_heard(&mut self, now_ms: u64, place: Place) {
+    pub(crate) fn note_activity(&mut self, now_ms: u64, place: Place) {
         self.expire(now_ms);
         self.remove(place);
         self.overtake(place);
-        self.hear(now_ms);
+        self.touch(now_ms);
         if self.written_off.remove(&place) {
             let doubled = self.silence_locks.map_or(1, |locks| 2 * locks);
             self.silence_locks = Some(doubled.min(limits::SERVICE_BUS_SILENCE_LOCKS_MAX));
@@ -170,7 +170,7 @@ impl PrefetchWindow {
             self.deadlines.remove(&(before_ms, place));
             self.deadlines.insert((until_ms, place));
             self.overtake(place);
-            self.hear(now_ms);
+            self.touch(now_ms);
         }
     }
 
@@ -217,9 +217,9 @@ impl PrefetchWindow {
         });
     }
 
-    fn hear(&mut self, now_ms: u64) {
-        self.quiet_ms_max = self.quiet_ms_max.max(now_ms.saturating_sub(self.heard_at_ms));
-        self.heard_at_ms = now_ms;
+    fn touch(&mut self, now_ms: u64) {
+        self.quiet_ms_max = self.quiet_ms_max.max(now_ms.saturating_sub(self.active_at_ms));
+        self.active_at_ms = now_ms;
     }
 
     fn silent_at(&self) -> u64 {
@@ -229,7 +229,7 @@ impl PrefetchWindow {
             (None, quiet_ms) => (quiet_ms + quiet_ms / 2).min(self.lock_ms),
             (Some(locks), _) => self.lock_ms.saturating_mul(locks),
         };
-        self.heard_at_ms.saturating_add(lasts_ms)
+        self.active_at_ms.saturating_add(lasts_ms)
     }
 
     /// What has lost its lock does not count any more when the client has been silent for long: some look at their own clock

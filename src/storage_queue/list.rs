@@ -46,14 +46,14 @@ pub(crate) async fn list(shared: &Shared, request: &QueueRequest, access: &Acces
         xml.leaf("Prefix", prefix);
         xml.leaf("Marker", marker);
         xml.leaf("MaxResults", &max.to_string());
-        xml.within("Queues", |xml| queues.iter().for_each(|(name, metadata)| tell(xml, name, metadata)));
+        xml.within("Queues", |xml| queues.iter().for_each(|(name, metadata)| show(xml, name, metadata)));
         let next = queues.last().filter(|_| !is_last).map_or("", |(name, _)| name.as_str());
         xml.leaf("NextMarker", next);
     });
     Ok(answer::xml(StatusCode::OK, xml))
 }
 
-fn tell(xml: &mut Xml, name: &QueueName, metadata: &Metadata) {
+fn show(xml: &mut Xml, name: &QueueName, metadata: &Metadata) {
     xml.within("Queue", |xml| {
         xml.leaf("Name", name.as_str());
         if metadata.iter().next().is_some() {

@@ -81,7 +81,7 @@ impl<'a> MessageElement<'a> {
 /// The text of a message. What another endpoint sent, and XML cannot tell, is told in base64.
 fn text_of(body: &Bytes) -> String {
     match std::str::from_utf8(body) {
-        Ok(text) if xml::can_tell(text) => text.to_owned(),
+        Ok(text) if xml::can_be_written(text) => text.to_owned(),
         _ => BASE64.encode(body),
     }
 }
@@ -111,11 +111,11 @@ pub(crate) async fn put(shared: &Shared, request: &QueueRequest, body: Body, nam
         message = message.schedule_at(shared.client().wall_now() + hidden);
     }
     let receipts = shared.intake.send(queue.name(), vec![message]).await?;
-    told_put(shared, &queue, receipts.first(), hidden).await
+    put_answer(shared, &queue, receipts.first(), hidden).await
 }
 
 /// What is told of a message that was put. It may be gone by now.
-async fn told_put(shared: &Shared, queue: &Queue, receipt: Option<&Receipt>, hidden: Duration) -> Answer {
+async fn put_answer(shared: &Shared, queue: &Queue, receipt: Option<&Receipt>, hidden: Duration) -> Answer {
     let number = receipt.and_then(Receipt::sequence_number).unwrap_or(SequenceNumber::new(0));
     let found = queue.peek(number, 1).await?;
     let found = found.first().filter(|view| view.sequence_number == number);

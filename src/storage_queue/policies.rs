@@ -49,7 +49,7 @@ pub(crate) async fn find(client: &Client, queue: &str, id: &str) -> Result<Optio
 }
 
 /// Tells the policies of a queue.
-pub(crate) async fn tell(shared: &Shared, queue: &str) -> Answer {
+pub(crate) async fn show(shared: &Shared, queue: &str) -> Answer {
     shared.queue(queue)?;
     let policies = load(shared.client(), queue).await?;
     let mut xml = Xml::new();

@@ -69,7 +69,7 @@ pub(crate) async fn cors_rules(client: &Client) -> Result<Vec<CorsRule>, Refused
     Ok(load(client).await?.cors)
 }
 
-pub(crate) async fn tell(shared: &Shared) -> Answer {
+pub(crate) async fn show(shared: &Shared) -> Answer {
     let mut xml = Xml::new();
     load(shared.client()).await?.write(&mut xml);
     Ok(answer::xml(StatusCode::OK, xml))
@@ -176,10 +176,10 @@ impl CorsRule {
             "ExposedHeaders",
             "MaxAgeInSeconds",
         ])?;
-        let said = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let known = |text: &str| text.split(',').all(|method| METHODS.contains(&method.trim()));
         Ok(CorsRule {
-            origins: origins.value(said)?,
+            origins: origins.value(given)?,
             methods: methods.value(|text| known(text).then(|| text.to_owned()))?,
             allowed_headers: allowed_headers.text(),
             exposed_headers: exposed_headers.text(),

@@ -70,7 +70,7 @@ pub(crate) async fn look(shared: &Shared, name: &str) -> Answer {
     Ok(answer::headed(response, [("x-ms-approximate-messages-count", messages.to_string())]))
 }
 
-pub(crate) async fn tell(shared: &Shared, request: &QueueRequest, name: &str) -> Answer {
+pub(crate) async fn show(shared: &Shared, request: &QueueRequest, name: &str) -> Answer {
     shared.queue(name)?.view().await?;
     request.metadata()?.store(shared.client(), name).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))

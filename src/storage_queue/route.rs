@@ -92,14 +92,14 @@ async fn act(
     let message = (queue, request.message().unwrap_or_default());
     match operation {
         Operation::ListQueues => list::list(shared, request, access).await,
-        Operation::GetServiceProperties => properties::tell(shared).await,
+        Operation::GetServiceProperties => properties::show(shared).await,
         Operation::SetServiceProperties => properties::set(shared, body, access).await,
         Operation::GetServiceStats => service::stats(shared),
         Operation::CreateQueue => queues::create(shared, request, access, queue).await,
         Operation::DeleteQueue => queues::delete(shared, access, queue).await,
         Operation::GetQueueMetadata => queues::look(shared, queue).await,
-        Operation::SetQueueMetadata => queues::tell(shared, request, queue).await,
-        Operation::GetQueueAcl => policies::tell(shared, queue).await,
+        Operation::SetQueueMetadata => queues::show(shared, request, queue).await,
+        Operation::GetQueueAcl => policies::show(shared, queue).await,
         Operation::SetQueueAcl => policies::set(shared, body, access, queue).await,
         Operation::PutMessage => messages::put(shared, request, body, queue).await,
         Operation::GetMessages => messages::get(shared, request, queue).await,

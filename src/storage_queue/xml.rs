@@ -57,7 +57,7 @@ impl Xml {
 }
 
 /// Whether every character may stand in a document, be it as a reference.
-pub(crate) fn can_tell(text: &str) -> bool {
+pub(crate) fn can_be_written(text: &str) -> bool {
     let forbidden =
         |c: char| (c < ' ' && !matches!(c, '\t' | '\n' | '\r')) || matches!(c, '\u{fffe}' | '\u{ffff}');
     !text.chars().any(forbidden)
@@ -107,9 +107,9 @@ mod tests {
             let mut xml = Xml::new();
             xml.within("QueueMessage", |xml| xml.leaf("MessageText", text));
             assert_eq!(read_message(xml.into_text().as_bytes()).unwrap().as_deref(), Some(text), "{text:?}");
-            assert!(can_tell(text));
+            assert!(can_be_written(text));
         }
-        assert!(!can_tell("\0") && !can_tell("\u{ffff}"));
+        assert!(!can_be_written("\0") && !can_be_written("\u{ffff}"));
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl Drive {
         }
     }
 
-    fn letter(&mut self) -> char {
+    fn dead_letter(&mut self) -> char {
         self.random.pick(&['a', 'b', 'c'])
     }
 
@@ -151,16 +151,16 @@ impl Drive {
     }
 
     async fn send(&mut self) {
-        let letter = self.random.chance(90).then(|| self.letter());
-        let wants_position = self.reference.options.positional && letter.is_some();
+        let dead_letter = self.random.chance(90).then(|| self.dead_letter());
+        let wants_position = self.reference.options.positional && dead_letter.is_some();
         let position = (wants_position != self.random.chance(2)).then(|| 1 + self.random.below(8));
         let id = self.random.chance(40).then(|| self.random.below(4));
         let schedule = self.random.chance(15).then(|| self.instant());
         let lives = self.random.chance(15).then(|| self.random.pick(&[1_000, GAP, LOCK]));
-        self.last = format!("send {letter:?} {position:?} id {id:?} at {schedule:?} lives {lives:?}");
+        self.last = format!("send {dead_letter:?} {position:?} id {id:?} at {schedule:?} lives {lives:?}");
         let mut message = Message::new("same");
-        if let Some(letter) = letter {
-            message = message.workflow(letter);
+        if let Some(dead_letter) = dead_letter {
+            message = message.workflow(dead_letter);
         }
         if let Some(position) = position {
             message = message.position(position);
@@ -181,7 +181,7 @@ impl Drive {
             Ok(Receipt::AlreadySettled) => Sent::AlreadySettled,
             Err(_) => Sent::Refused,
         };
-        let expected = self.reference.send(letter, position, id, schedule, lives);
+        let expected = self.reference.send(dead_letter, position, id, schedule, lives);
         assert_eq!(sent, expected, "{}", self.last);
     }
 
@@ -277,11 +277,11 @@ impl Drive {
     }
 
     async fn operate(&mut self) {
-        let letter = self.letter();
-        let key = Key::Named(letter);
-        let workflow = self.queue.workflow(letter.to_string()).expect("a good ID");
+        let dead_letter = self.dead_letter();
+        let key = Key::Named(dead_letter);
+        let workflow = self.queue.workflow(dead_letter.to_string()).expect("a good ID");
         let kind = self.random.below(6);
-        self.last = format!("operate {letter} kind {kind}");
+        self.last = format!("operate {dead_letter} kind {kind}");
         let (done, expected) = match kind {
             0 => {
                 self.reference.hold(key);
@@ -334,14 +334,14 @@ impl Drive {
         let ends = (counts.accepted, counts.completed, counts.stored());
         let stored = self.reference.messages.len() as u64;
         assert_eq!(ends, (self.reference.accepted, self.reference.completed, stored), "after {}", self.last);
-        for letter in ['a', 'b', 'c'] {
-            let workflow = self.queue.workflow(letter.to_string()).expect("a good ID");
+        for dead_letter in ['a', 'b', 'c'] {
+            let workflow = self.queue.workflow(dead_letter.to_string()).expect("a good ID");
             let view = workflow.view().await.expect("the queue exists");
             let holds = view.map(|view| view.holds).unwrap_or_default();
             let causes: Vec<HoldKind> = holds.iter().map(|hold| hold.cause.kind()).collect();
-            let expected = self.reference.held(Key::Named(letter));
+            let expected = self.reference.held(Key::Named(dead_letter));
             let expected: Vec<HoldKind> = expected.into_iter().map(Cause::kind).collect();
-            assert_eq!(causes, expected, "{letter} after {}", self.last);
+            assert_eq!(causes, expected, "{dead_letter} after {}", self.last);
         }
     }
 

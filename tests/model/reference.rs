@@ -265,8 +265,8 @@ impl Reference {
             return Sent::Duplicate(*seq);
         }
         let mut dead = false;
-        if let (Some(letter), Some(position)) = (key, position) {
-            let key = Key::Named(letter);
+        if let (Some(dead_letter), Some(position)) = (key, position) {
+            let key = Key::Named(dead_letter);
             if let Some(pending) = self.live_at(key, position) {
                 let same = id.is_none() && pending.id.is_none() || id.is_some() && id == pending.id;
                 return if same { Sent::Duplicate(pending.seq) } else { Sent::Refused };

@@ -44,8 +44,13 @@ async fn upgraded(name: &str) -> (tempfile::TempDir, PathBuf, Engine) {
 /// The story is one, so what all of them show is one.
 fn recorded() -> Value {
     let listing = String::from_utf8(read("format-3.json")).expect("the listing is text");
-    let names =
-        [("spent", "exhausted"), ("Spent", "Exhausted"), ("asked", "by_consumer"), ("Asked", "ByConsumer")];
+    let names = [
+        ("spent", "exhausted"),
+        ("Spent", "Exhausted"),
+        ("asked", "by_consumer"),
+        ("Asked", "ByConsumer"),
+        ("letter", "dead_letter"),
+    ];
     let listing = names
         .iter()
         .fold(listing, |listing, (old, name)| listing.replace(&format!("\"{old}\""), &format!("\"{name}\"")));

@@ -157,7 +157,7 @@ async fn positions(client: &Client, clock: &ManualClock) {
     send(&queue, of("redriven", "p").position(1)).await;
     next(&queue).await.dead_letter("later", "again").await.expect("it is locked");
     let dead = queue.dead_letters(None, 9).await.expect("it is there");
-    let later = dead.iter().find(|dead| dead.letter.reason == "later").expect("it is dead");
+    let later = dead.iter().find(|dead| dead.dead_letter.reason == "later").expect("it is dead");
     queue.redrive_as(later.sequence_number, 2).await.expect("it has a place");
     clock.advance(seconds(31));
     send(&queue, of("waiting", "p").position(2)).await;

@@ -176,9 +176,9 @@ BUGS = [
     ("older_reminders_are_lost", S + "upgrade.rs", "new.put(&format3::reminder_key(key.value()).ok_or_else(nonsense)?, &())?;", "let _ = (&mut new, nonsense);"),
     ("older_counters_are_those_of_the_last_fold", S + "upgrade.rs", "self.tallies.extend(header.tallies);", ""),
     ("orphans_are_left_alone", D + "daemon.rs", "        fence(&data_dir.state_file().store_id()).await?;\n", "        let _ = fence;\n"),
-    ("exit_75_is_retried_uncounted", H + "exec.rs", "Err(Failure::new(said))\n            }\n            (End::Exited, Some(BAD_DATA))", "Err(Failure::unbegun(said))\n            }\n            (End::Exited, Some(BAD_DATA))"),
+    ("exit_75_is_retried_uncounted", H + "exec.rs", "Err(Failure::new(result))\n            }\n            (End::Exited, Some(BAD_DATA))", "Err(Failure::unbegun(result))\n            }\n            (End::Exited, Some(BAD_DATA))"),
     ("lost_lock_in_a_batch_is_accepted", B + "settle.rs", "answers.into_iter().map(|answer| answer.map_err(Refusal::from)).collect()", "answers.into_iter().map(|answer| answer.or(Ok(()))).collect()"),
-    ("assignment_let_fall_says_nothing", P + "taker.rs", "if self.tell.is_some() {", "if false {"),
+    ("assignment_let_fall_says_nothing", P + "taker.rs", "if self.reply.is_some() {", "if false {"),
 ]
 
 # The tests, those that catch most first; a bug that is caught is not tried with the others.

@@ -164,8 +164,8 @@ async fn a_message_released_after_its_time_is_not_counted() {
     let mut first = fixture.must().await;
     fixture.clock.advance(seconds(6));
     first.release().await.unwrap();
-    let letters = fixture.queue.dead_letters(None, 1).await.unwrap();
-    assert_eq!(letters[0].delivery_count, 0);
+    let dead_letters = fixture.queue.dead_letters(None, 1).await.unwrap();
+    assert_eq!(dead_letters[0].delivery_count, 0);
 }
 
 #[tokio::test]
@@ -197,9 +197,9 @@ async fn a_message_of_a_queue_without_order_shows_its_workflow_id_everywhere() {
     let mut events = fixture.engine.events();
     fixture.send("w", "1").await;
     fixture.must().await.abandon().await.unwrap();
-    let letter = fixture.queue.dead_letters(None, 1).await.unwrap().pop().unwrap();
-    assert_eq!(letter.workflow_id.map(|id| id.to_string()), Some("w".to_owned()));
-    fixture.queue.redrive(letter.sequence_number).await.unwrap();
+    let dead_letter = fixture.queue.dead_letters(None, 1).await.unwrap().pop().unwrap();
+    assert_eq!(dead_letter.workflow_id.map(|id| id.to_string()), Some("w".to_owned()));
+    fixture.queue.redrive(dead_letter.sequence_number).await.unwrap();
     let mut told = 0;
     while let Some(event) = events.try_next() {
         assert_eq!(event.workflow.map(|id| id.to_string()), Some("w".to_owned()), "{:?}", event.kind);

@@ -95,8 +95,8 @@ async fn a_message_that_is_handed_out_is_protected_from_expiry_until_it_comes_ba
     assert_eq!(fixture.counts().await.locked, 1);
     delivery.abandon().await.unwrap();
     assert!(fixture.next().await.is_none());
-    let letters = fixture.queue.dead_letters(None, 10).await.unwrap();
-    assert_eq!(letters[0].letter.reason, "TTLExpiredException");
+    let dead_letters = fixture.queue.dead_letters(None, 10).await.unwrap();
+    assert_eq!(dead_letters[0].dead_letter.reason, "TTLExpiredException");
 }
 
 #[tokio::test]
@@ -215,7 +215,7 @@ async fn an_operator_can_retry_now_skip_and_release() {
     assert!(held.complete().await.is_err());
     workflow.skip_head("it is broken").await.unwrap();
     assert_eq!(fixture.drain().await, ["2"]);
-    assert_eq!(fixture.queue.dead_letters(None, 1).await.unwrap()[0].letter.description, "it is broken");
+    assert_eq!(fixture.queue.dead_letters(None, 1).await.unwrap()[0].dead_letter.description, "it is broken");
 }
 
 #[tokio::test]
@@ -450,8 +450,8 @@ async fn a_redrive_begins_the_time_to_live_anew() {
         assert_eq!(fixture.drain().await, ["2"], "as long as its sender said");
         fixture.accept(Message::new("3").workflow("v")).await;
         fixture.must().await.dead_letter("broken", "").await.unwrap();
-        let letters = fixture.queue.dead_letters(None, 10).await.unwrap();
-        let last = letters.iter().map(|letter| letter.sequence_number).max().unwrap();
+        let dead_letters = fixture.queue.dead_letters(None, 10).await.unwrap();
+        let last = dead_letters.iter().map(|dead_letter| dead_letter.sequence_number).max().unwrap();
         fixture.queue.redrive(last).await.unwrap();
         fixture.clock.advance(seconds(60));
         assert!(fixture.drain().await.is_empty(), "and as long as its queue says");

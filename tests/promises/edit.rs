@@ -15,7 +15,7 @@ use seriatim::view::DeadLetterView;
 use crate::promises::fixture::FileFixture;
 use crate::promises::fixture::Fixture;
 
-async fn letters(queue: &Queue) -> Vec<DeadLetterView> {
+async fn dead_letters(queue: &Queue) -> Vec<DeadLetterView> {
     queue.dead_letters(None, 100).await.expect("the queue exists")
 }
 
@@ -43,10 +43,10 @@ async fn an_edited_dead_letter_returns_to_its_place_and_its_original_is_kept() {
     let before = fixture.counts().await;
     let redriven = fixture.queue.edit_and_redrive(number, "mended", None).await.unwrap();
     assert_eq!(redriven, Redriven::InPlace);
-    let kept = letters(&fixture.queue).await;
-    assert_eq!((kept.len(), kept[0].letter.reason.as_str()), (1, EDITED));
+    let kept = dead_letters(&fixture.queue).await;
+    assert_eq!((kept.len(), kept[0].dead_letter.reason.as_str()), (1, EDITED));
     let original = kept[0].sequence_number;
-    assert!(kept[0].letter.description.contains("a broken body"), "{kept:?}");
+    assert!(kept[0].dead_letter.description.contains("a broken body"), "{kept:?}");
     assert_eq!(body(&fixture.queue, original).await, "1");
     assert_eq!(kept[0].workflow_id.as_ref().map(|id| id.as_str()), Some("w"));
     assert_eq!(fixture.counts().await.dead_lettered, before.dead_lettered);
@@ -77,7 +77,7 @@ async fn an_edited_dead_letter_is_sent_anew_where_its_place_has_passed() {
         let position = is_positional.then_some(2);
         let redriven = fixture.queue.edit_and_redrive(number, "mended", position).await.unwrap();
         assert!(matches!(redriven, Redriven::AsNew(new) if new > number), "{redriven:?}");
-        assert_eq!(letters(&fixture.queue).await.len(), 1);
+        assert_eq!(dead_letters(&fixture.queue).await.len(), 1);
         assert_eq!(fixture.drain().await, ["mended"]);
         fixture.counts().await;
     }
@@ -98,8 +98,11 @@ async fn an_edit_that_is_refused_or_tried_changes_nothing() {
     assert_eq!(refusal(queue.edit_and_redrive(number, "x", None).await), OperateRefusal::PlacePassed(number));
     let dry = fixture.engine.client().dry_run().queue("q").unwrap();
     assert!(dry.edit_and_redrive(number, "x", Some(2)).await.is_ok());
-    let left = letters(queue).await;
-    assert_eq!((left.len(), left[0].sequence_number, left[0].letter.reason.as_str()), (1, number, "bad"));
+    let left = dead_letters(queue).await;
+    assert_eq!(
+        (left.len(), left[0].sequence_number, left[0].dead_letter.reason.as_str()),
+        (1, number, "bad")
+    );
     assert_eq!(body(queue, number).await, "1");
 }
 

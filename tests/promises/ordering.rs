@@ -186,9 +186,9 @@ async fn o6_skip_dead_letters_the_spent_message_and_goes_on() {
     let fixture = Fixture::new(twice(Exhausted::Skip)).await;
     spend_the_first(&fixture).await;
     assert_eq!(fixture.drain().await, ["2", "3"]);
-    let letters = fixture.queue.dead_letters(None, 10).await.unwrap();
-    assert_eq!(letters.len(), 1);
-    assert_eq!(letters[0].letter.reason, "MaxDeliveryCountExceeded");
+    let dead_letters = fixture.queue.dead_letters(None, 10).await.unwrap();
+    assert_eq!(dead_letters.len(), 1);
+    assert_eq!(dead_letters[0].dead_letter.reason, "MaxDeliveryCountExceeded");
 }
 
 #[tokio::test]
@@ -236,8 +236,8 @@ async fn o7_a_skipped_gap_is_recorded_and_what_comes_for_it_is_kept_aside() {
     assert_eq!(fixture.drain().await, ["4"]);
     let late = fixture.queue.send(Message::new("3").workflow("w").position(3)).await.unwrap();
     assert!(matches!(late, Receipt::DeadLettered(_)), "it was never handled, so it is never ignored");
-    let letters: Vec<DeadLetterView> = fixture.queue.dead_letters(None, 10).await.unwrap();
-    assert_eq!(letters[0].letter.reason, "arrived_after_gap");
+    let dead_letters: Vec<DeadLetterView> = fixture.queue.dead_letters(None, 10).await.unwrap();
+    assert_eq!(dead_letters[0].dead_letter.reason, "arrived_after_gap");
 }
 
 #[tokio::test]

@@ -167,7 +167,7 @@ async fn a_body_the_handler_cannot_take_is_dead_lettered_and_the_workflow_goes_o
     };
     let drained = drain(&fixture.queue, &fixture.clock, handler, seconds(1)).await.unwrap();
     assert_eq!((drained.completed, drained.dead_lettered), (1, 1));
-    assert_eq!(fixture.queue.dead_letters(None, 1).await.unwrap()[0].letter.reason, "MalformedBody");
+    assert_eq!(fixture.queue.dead_letters(None, 1).await.unwrap()[0].dead_letter.reason, "MalformedBody");
 }
 
 #[tokio::test]

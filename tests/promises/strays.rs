@@ -31,8 +31,9 @@ async fn a_stray_never_becomes_the_head() {
         assert_eq!(fixture.counts().await.early, 2);
         fixture.clock.advance(millis(1));
         assert_eq!(fixture.drain().await, [""; 0], "whether or not the chain has begun");
-        let letters = fixture.queue.dead_letters(None, 10).await.unwrap();
-        let reasons: Vec<&str> = letters.iter().map(|letter| letter.letter.reason.as_str()).collect();
+        let dead_letters = fixture.queue.dead_letters(None, 10).await.unwrap();
+        let reasons: Vec<&str> =
+            dead_letters.iter().map(|dead_letter| dead_letter.dead_letter.reason.as_str()).collect();
         assert_eq!(reasons, ["unknown_predecessor", "unknown_predecessor"]);
         if begins {
             fixture.send_after("w", "b", Some("a")).await;

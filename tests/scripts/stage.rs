@@ -293,7 +293,7 @@ impl Stage {
                 let letters = self.queue.dead_letters(None, 100).await.expect("the queue exists");
                 letters
                     .iter()
-                    .map(|letter| format!("{} {}", letter.sequence_number, letter.letter.reason))
+                    .map(|letter| format!("{} {}", letter.sequence_number, letter.dead_letter.reason))
                     .collect()
             }
             "state" => {

@@ -44,7 +44,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let which = any::<prop::sample::Index>;
     prop_oneof![
-        1 => (0..2_u16, streams::performative()).prop_map(|(channel, said)| Step::PeerSays(channel, said)),
+        1 => (0..2_u16, streams::performative()).prop_map(|(channel, sent)| Step::PeerSays(channel, sent)),
         9 => (which(), 0..450_usize, any::<bool>()).prop_map(|(link, len, more)| Step::PeerSends(link, len, more)),
         5 => (which(), 0..9_u32, 0..9_u32, any::<bool>())
             .prop_map(|(link, credit, window, drain)| Step::PeerFlows(link, credit, window, drain)),
@@ -82,9 +82,9 @@ impl Application {
             is_closed: false,
         };
         application.connection.receive(&streams::well_begun(), 0);
-        application.hear();
+        application.receive_attach();
         application.connection.answer_sasl(true);
-        while let Some((link, attach)) = application.hear() {
+        while let Some((link, attach)) = application.receive_attach() {
             application.connection.accept_link(link, LinkAnswer::to(&attach).credit(5));
         }
         assert_eq!(application.asked.len(), 4);
@@ -92,7 +92,7 @@ impl Application {
     }
 
     /// Notes the events, up to the first link that is asked for.
-    fn hear(&mut self) -> Option<(LinkId, Attach)> {
+    fn receive_attach(&mut self) -> Option<(LinkId, Attach)> {
         while let Some(event) = self.connection.next_event() {
             assert!(!self.is_closed, "nothing follows the last event: {event:?}");
             match event {
@@ -120,7 +120,7 @@ impl Application {
     fn take(&mut self, step: Step) {
         let link = |index: &prop::sample::Index| self.asked[index.index(self.asked.len())].clone();
         match step {
-            Step::PeerSays(channel, said) => self.connection.receive(&peer::frame(channel, &said), 0),
+            Step::PeerSays(channel, sent) => self.connection.receive(&peer::frame(channel, &sent), 0),
             Step::PeerSends(index, len, more) => self.peer_sends(link(&index).0, len, more),
             Step::PeerFlows(index, credit, window, drain) => {
                 self.peer_flows(link(&index).0, credit, window, drain);
@@ -138,7 +138,7 @@ impl Application {
             Step::Settle(index, accepts) => self.settle(&index, accepts),
             Step::Write => self.connection.output().clear(),
         }
-        while self.hear().is_some() {}
+        while self.receive_attach().is_some() {}
         streams::assert_bounds(&mut self.connection);
     }
 
@@ -184,15 +184,15 @@ impl Application {
             let (link, DeliveryNumber(first)) = self.deliveries[index.index(self.deliveries.len())];
             if self.connection.sessions.contains_key(&link.channel) {
                 let role = if more == 4 { Role::Sender } else { Role::Receiver };
-                let said =
+                let sent =
                     peer::disposition(role, first, first.wrapping_add(more), settled, Outcome::Accepted);
-                self.says(link.channel, said);
+                self.says(link.channel, sent);
             }
         }
     }
 
-    fn says(&mut self, channel: u16, said: Performative) {
-        self.connection.receive(&peer::frame(channel, &said), 0);
+    fn says(&mut self, channel: u16, sent: Performative) {
+        self.connection.receive(&peer::frame(channel, &sent), 0);
     }
 
     fn send(&mut self, link: LinkId, len: usize, settled: bool) {
@@ -224,12 +224,12 @@ proptest! {
             application.take(step);
         }
         application.connection.close(None);
-        while application.hear().is_some() {}
+        while application.receive_attach().is_some() {}
         prop_assert!(application.is_closed);
         application.connection.receive_end();
         // The end is heard of once there is room for what would be said to it.
         application.take(Step::Write);
-        while application.hear().is_some() {}
+        while application.receive_attach().is_some() {}
         application.connection.close(None);
         prop_assert!(application.connection.is_finished());
     }

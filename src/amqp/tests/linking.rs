@@ -34,7 +34,7 @@ fn begun() -> Pair {
 /// The condition that ends the session, if that is what is heard.
 fn ended_for(pair: &mut Pair) -> Option<String> {
     pair.events();
-    pair.hears().into_iter().find_map(|heard| match heard {
+    pair.receive_frames().into_iter().find_map(|frames| match frames {
         Performative::End(End { error }) => error.map(|error| error.condition.to_string()),
         _ => None,
     })
@@ -81,18 +81,18 @@ fn an_answer_echoes_what_was_asked_and_adds_what_was_not() {
     answer.properties = vec![(Value::symbol("com.microsoft:locked-until-utc"), Value::Long(5))];
     answer.source.as_mut().unwrap().filter[0].1 = Value::string("session-1");
     pair.connection.accept_link(*link, answer.clone());
-    let heard = pair.hears();
-    let [Performative::Attach(heard)] = &heard[..] else {
-        panic!("{heard:?}");
+    let frames = pair.receive_frames();
+    let [Performative::Attach(frames)] = &frames[..] else {
+        panic!("{frames:?}");
     };
-    assert_eq!((heard.handle, heard.role), (3, Role::Sender));
-    assert_eq!((&heard.source, &heard.target), (&answer.source, &answer.target));
-    assert_eq!(heard.properties, answer.properties);
+    assert_eq!((frames.handle, frames.role), (3, Role::Sender));
+    assert_eq!((&frames.source, &frames.target), (&answer.source, &answer.target));
+    assert_eq!(frames.properties, answer.properties);
     assert_eq!(
-        (heard.sender_settles, heard.receiver_settles),
+        (frames.sender_settles, frames.receiver_settles),
         (asked.sender_settles, asked.receiver_settles)
     );
-    assert_eq!(heard.initial_delivery_count, Some(0));
+    assert_eq!(frames.initial_delivery_count, Some(0));
 }
 
 #[test]
@@ -104,9 +104,9 @@ fn a_refused_link_is_attached_without_ends_and_closed() {
     };
     let error = AmqpError::new(condition::NOT_FOUND, "no such queue");
     pair.connection.refuse_link(link, error.clone());
-    let heard = pair.hears();
-    let [Performative::Attach(answer), Performative::Detach(end)] = &heard[..] else {
-        panic!("{heard:?}");
+    let frames = pair.receive_frames();
+    let [Performative::Attach(answer), Performative::Detach(end)] = &frames[..] else {
+        panic!("{frames:?}");
     };
     assert_eq!((&answer.source, &answer.target, &answer.name), (&None, &None, &attach.name));
     assert_eq!(*end, Detach { handle: 0, closed: true, error: Some(error) });
@@ -119,11 +119,11 @@ fn a_refused_link_is_attached_without_ends_and_closed() {
 fn a_detach_is_answered_as_it_was_said() {
     for closed in [true, false] {
         let (mut pair, link) = Pair::attached(Role::Sender, 1);
-        let (events, heard) = pair.after(detach(0, closed));
+        let (events, frames) = pair.after(detach(0, closed));
         assert_eq!(events, [Event::Detached { link, error: None, closed }]);
-        assert_eq!(heard, [], "the application answers");
+        assert_eq!(frames, [], "the application answers");
         pair.connection.detach(link, None);
-        assert_eq!(pair.hears(), [detach(0, closed)]);
+        assert_eq!(pair.receive_frames(), [detach(0, closed)]);
     }
 }
 
@@ -138,7 +138,7 @@ fn what_was_sent_before_a_detach_can_be_settled_before_it_is_answered() {
     };
     pair.connection.settle(link, *delivery, Outcome::Accepted);
     pair.connection.detach(link, None);
-    assert!(matches!(pair.hears()[..], [Performative::Disposition(_), Performative::Detach(_)]));
+    assert!(matches!(pair.receive_frames()[..], [Performative::Disposition(_), Performative::Detach(_)]));
     assert_eq!((pair.connection.hub.unsettled, pair.connection.hub.links), (0, 0));
 }
 
@@ -146,7 +146,7 @@ fn what_was_sent_before_a_detach_can_be_settled_before_it_is_answered() {
 fn what_was_said_of_deliveries_before_an_end_can_be_answered_before_it() {
     let (mut pair, link) = Pair::attached(Role::Receiver, 5);
     let delivery = pair.connection.send(link, message("one")).unwrap();
-    pair.hears();
+    pair.receive_frames();
     pair.says(peer::disposition(Role::Receiver, 0, 0, false, Outcome::Accepted));
     pair.says(Performative::End(End::default()));
     assert!(matches!(
@@ -157,7 +157,7 @@ fn what_was_said_of_deliveries_before_an_end_can_be_answered_before_it() {
     pair.connection.settle(link, delivery, Outcome::Accepted);
     pair.connection.detach(link, None);
     pair.connection.end(0);
-    assert!(matches!(pair.hears()[..], [Performative::Disposition(_), Performative::End(_)]));
+    assert!(matches!(pair.receive_frames()[..], [Performative::Disposition(_), Performative::End(_)]));
     assert_eq!((pair.connection.hub.unsettled, pair.connection.hub.links), (0, 0));
 }
 
@@ -173,10 +173,10 @@ fn a_handle_or_a_channel_that_is_used_again_waits_until_its_end_is_answered() {
     pair.says(Performative::End(End::default()));
     pair.says(peer::begin());
     assert!(matches!(pair.events()[..], [Event::Detached { .. }, Event::Ended { .. }]));
-    pair.hears();
+    pair.receive_frames();
     pair.connection.end(0);
     pair.events();
-    assert!(matches!(pair.hears()[..], [Performative::End(_), Performative::Begin(_)]));
+    assert!(matches!(pair.receive_frames()[..], [Performative::End(_), Performative::Begin(_)]));
 }
 
 #[test]
@@ -197,10 +197,10 @@ fn what_was_not_written_when_a_peer_left_is_named() {
     pair.says(detach(0, true));
     pair.events();
     assert_eq!(pair.connection.unsent(link), sent[1..]);
-    pair.hears();
+    pair.receive_frames();
     pair.says(Performative::Flow(crate::amqp::transfer::Flow { handle: None, ..flow(0, 0) }));
     pair.events();
-    assert_eq!(pair.hears(), [], "it goes no further");
+    assert_eq!(pair.receive_frames(), [], "it goes no further");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_link_that_was_never_answered_can_be_detached() {
         panic!("{events:?}");
     };
     pair.connection.detach(*link, None);
-    assert!(matches!(pair.hears()[..], [Performative::Attach(_), Performative::Detach(_)]));
+    assert!(matches!(pair.receive_frames()[..], [Performative::Attach(_), Performative::Detach(_)]));
 }
 
 #[test]
@@ -226,13 +226,13 @@ fn commands_for_a_link_that_is_over_do_not_reach_its_successor() {
     let new = pair.attach(attach("other", 0, Role::Receiver), 0);
     pair.says(Performative::Flow(flow(0, 5)));
     pair.events();
-    pair.hears();
+    pair.receive_frames();
     assert_ne!(old, new);
     assert!(pair.connection.send(old, message("two")).is_err());
     pair.connection.settle(old, delivery, Outcome::Accepted);
     pair.connection.detach(old, None);
     pair.connection.drained(old);
-    assert_eq!(pair.hears(), []);
+    assert_eq!(pair.receive_frames(), []);
     assert_eq!(pair.connection.credit(new), 5);
 }
 
@@ -240,7 +240,7 @@ fn commands_for_a_link_that_is_over_do_not_reach_its_successor() {
 fn what_a_peer_sends_after_we_detached_is_ignored() {
     let (mut pair, link) = Pair::attached(Role::Sender, 10);
     pair.connection.detach(link, Some(AmqpError::new(condition::DETACH_FORCED, "idle")));
-    assert!(matches!(pair.hears()[..], [Performative::Detach(_)]));
+    assert!(matches!(pair.receive_frames()[..], [Performative::Detach(_)]));
     assert_eq!(pair.after(transfer(0, 0, b"late")), (vec![], vec![]));
     assert_eq!(pair.after(Performative::Flow(flow(0, 1))), (vec![], vec![]));
     assert_eq!(pair.after(detach(0, true)), (vec![], vec![]));
@@ -280,14 +280,14 @@ fn a_handle_in_use_ends_the_session_and_its_links() {
 #[test]
 fn a_peer_that_ends_a_session_ends_its_links() {
     let (mut pair, link) = Pair::attached(Role::Sender, 1);
-    let (events, heard) = pair.after(Performative::End(End::default()));
+    let (events, frames) = pair.after(Performative::End(End::default()));
     let detached = Event::Detached { link, error: None, closed: true };
     assert_eq!(events, [detached, Event::Ended { channel: 0, error: None }]);
-    assert_eq!(heard, [], "the application answers");
+    assert_eq!(frames, [], "the application answers");
     pair.connection.end(0);
-    assert_eq!(pair.hears(), [Performative::End(End::default())]);
+    assert_eq!(pair.receive_frames(), [Performative::End(End::default())]);
     pair.connection.grant(link, 5);
-    assert_eq!(pair.hears(), []);
+    assert_eq!(pair.receive_frames(), []);
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn a_connection_has_no_more_links_than_it_may() {
         let link = pair.attach(attach(&handle.to_string(), handle, Role::Sender), 1);
         pair.connection.detach(link, None);
     }
-    pair.hears();
+    pair.receive_frames();
     pair.says(says_attach(attach("more", 2, Role::Sender)));
     assert_eq!(ended_for(&mut pair).as_deref(), Some(condition::RESOURCE_LIMIT_EXCEEDED));
     pair.says(Performative::End(End::default()));

@@ -74,7 +74,7 @@ fn a_frame_that_is_none_closes_the_connection() {
         let mut pair = Pair::begun(ConnectionOptions::default());
         pair.says_bytes(bytes);
         assert_eq!(pair.closed_for().as_deref(), Some(condition::FRAMING_ERROR));
-        assert!(matches!(pair.hears()[..], [Performative::Close(Close { error: Some(_) })]));
+        assert!(matches!(pair.receive_frames()[..], [Performative::Close(Close { error: Some(_) })]));
         assert!(!pair.connection.is_finished(), "the peer is to answer");
         pair.says(Performative::Close(Close::default()));
         assert_eq!(pair.events(), []);
@@ -92,11 +92,11 @@ fn a_performative_that_is_none_closes_the_connection() {
 #[test]
 fn a_peer_that_closes_is_answered() {
     let mut pair = Pair::begun(ConnectionOptions::default());
-    let (events, heard) = pair.after(Performative::Close(Close::default()));
+    let (events, frames) = pair.after(Performative::Close(Close::default()));
     assert_eq!(events, [Event::Closed { error: None }]);
-    assert_eq!(heard, [], "the application answers");
+    assert_eq!(frames, [], "the application answers");
     pair.connection.close(None);
-    assert_eq!(pair.hears(), [Performative::Close(Close::default())]);
+    assert_eq!(pair.receive_frames(), [Performative::Close(Close::default())]);
     assert!(pair.connection.is_finished());
 }
 
@@ -107,7 +107,7 @@ fn a_peer_that_leaves_is_told_of_once() {
     pair.connection.receive_end();
     assert_eq!(pair.events().len(), 1);
     pair.connection.close(None);
-    assert_eq!((pair.events(), pair.hears()), (vec![], vec![]));
+    assert_eq!((pair.events(), pair.receive_frames()), (vec![], vec![]));
     assert!(pair.connection.is_finished());
 }
 
@@ -130,9 +130,9 @@ fn an_error_that_does_not_fit_is_told_shorter() {
     pair.events();
     pair.connection.output().clear();
     pair.connection.close(Some(AmqpError::new(condition::INTERNAL_ERROR, "\u{e4}".repeat(700))));
-    let heard = pair.hears();
-    let [Performative::Close(Close { error: Some(error) })] = &heard[..] else {
-        panic!("{heard:?}");
+    let frames = pair.receive_frames();
+    let [Performative::Close(Close { error: Some(error) })] = &frames[..] else {
+        panic!("{frames:?}");
     };
     assert_eq!(error.description.as_deref().map(str::len), Some(128));
 }

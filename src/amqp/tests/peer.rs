@@ -165,7 +165,7 @@ impl Pair {
         assert_eq!(pair.events(), []);
         assert_eq!(pair.connection.output()[..8], *HEADER);
         let _ = pair.connection.output().split_to(8);
-        assert!(matches!(pair.hears()[..], [Performative::Open(_), Performative::Begin(_)]));
+        assert!(matches!(pair.receive_frames()[..], [Performative::Open(_), Performative::Begin(_)]));
         pair
     }
 
@@ -181,7 +181,7 @@ impl Pair {
             pair.says(Performative::Flow(flow(0, credit)));
             assert_eq!(pair.events(), [Event::Credit { link, credit, drain: false }]);
         }
-        pair.hears();
+        pair.receive_frames();
         (pair, link)
     }
 
@@ -208,14 +208,14 @@ impl Pair {
     }
 
     /// The frames that wait, heartbeats left out; the events are asked for first, because they answer.
-    pub(crate) fn hears(&mut self) -> Vec<Performative> {
+    pub(crate) fn receive_frames(&mut self) -> Vec<Performative> {
         performatives(self.connection.output())
     }
 
     /// What happens when the peer says it: the events, and what it hears.
     pub(crate) fn after(&mut self, performative: Performative) -> (Vec<Event>, Vec<Performative>) {
         self.says(performative);
-        (self.events(), self.hears())
+        (self.events(), self.receive_frames())
     }
 
     /// The condition with which the connection was closed, if it was.
@@ -240,10 +240,10 @@ pub(crate) fn next_performative(output: &mut BytesMut) -> Option<(u16, Performat
 
 /// All frames of some output.
 pub(crate) fn performatives(output: &mut BytesMut) -> Vec<Performative> {
-    let mut heard = Vec::new();
+    let mut frames = Vec::new();
     while let Some((_, performative)) = next_performative(output) {
-        heard.push(performative);
+        frames.push(performative);
     }
     assert!(output.is_empty());
-    heard
+    frames
 }

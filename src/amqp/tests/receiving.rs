@@ -41,7 +41,7 @@ fn received(link: LinkId, delivery: u32, payload: &'static [u8], settled: bool) 
 /// The condition with which the link was detached, if that is what is heard.
 fn detached_for(pair: &mut Pair) -> Option<String> {
     pair.events();
-    pair.hears().into_iter().find_map(|heard| match heard {
+    pair.receive_frames().into_iter().find_map(|frames| match frames {
         Performative::Detach(Detach { error: Some(error), .. }) => Some(error.condition.to_string()),
         _ => None,
     })
@@ -58,9 +58,9 @@ fn a_message_is_told_and_settled_with_its_outcome() {
         unreachable!()
     };
     expected.last = None;
-    assert_eq!(pair.hears(), [Performative::Disposition(expected)]);
+    assert_eq!(pair.receive_frames(), [Performative::Disposition(expected)]);
     pair.connection.settle(link, DeliveryNumber(7), Outcome::Accepted);
-    assert_eq!(pair.hears(), [], "it is settled once");
+    assert_eq!(pair.receive_frames(), [], "it is settled once");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn messages_that_end_alike_are_settled_in_one_frame() {
         let outcome = if at == 3 { Outcome::Released } else { Outcome::Accepted };
         pair.connection.settle(link, DeliveryNumber(*number), outcome);
     }
-    let ranges = pair.hears().into_iter().map(|heard| match heard {
+    let ranges = pair.receive_frames().into_iter().map(|frames| match frames {
         Performative::Disposition(disposition) => (disposition.first, disposition.last),
         other => panic!("{other:?}"),
     });
@@ -104,9 +104,9 @@ fn a_message_that_is_aborted_is_never_told() {
     pair.says(part(Some(1), b"whole", false));
     assert_eq!(pair.events(), [received(link, 1, b"whole", false)]);
     assert_eq!(pair.connection.credit(link), 9, "it gives back its credit");
-    let heard = pair.hears();
-    let [Performative::Flow(flow)] = &heard[..] else {
-        panic!("{heard:?}");
+    let frames = pair.receive_frames();
+    let [Performative::Flow(flow)] = &frames[..] else {
+        panic!("{frames:?}");
     };
     assert_eq!((flow.delivery_count, flow.link_credit), (Some(1), Some(10)));
     assert_eq!(pair.connection.hub.partial_bytes, 0);
@@ -126,7 +126,7 @@ fn a_message_is_settled_if_any_of_its_parts_is() {
     pair.says(part(None, b"b", false));
     assert_eq!(pair.events(), [received(link, 0, b"ab", true)]);
     pair.connection.settle(link, DeliveryNumber(0), Outcome::Accepted);
-    assert_eq!(pair.hears(), []);
+    assert_eq!(pair.receive_frames(), []);
 }
 
 #[test]
@@ -156,13 +156,13 @@ fn a_message_without_credit_detaches_the_link() {
 fn credit_is_raised_and_never_taken_back() {
     let (mut pair, link) = Pair::attached(Role::Sender, 2);
     pair.connection.grant(link, 1);
-    assert_eq!(pair.hears(), []);
+    assert_eq!(pair.receive_frames(), []);
     pair.says(transfer(0, 0, b""));
     pair.events();
     pair.connection.grant(link, 5);
-    let heard = pair.hears();
+    let frames = pair.receive_frames();
     assert!(matches!(
-        heard[..],
+        frames[..],
         [Performative::Flow(Flow { link_credit: Some(5), delivery_count: Some(1), .. })]
     ));
     assert_eq!(pair.connection.credit(link), 5);
@@ -174,9 +174,9 @@ fn a_sender_that_gives_up_credit_by_counting_further_gets_it_again() {
     pair.says(Performative::Flow(Flow { delivery_count: Some(4), ..flow(0, 0) }));
     assert_eq!(pair.events(), []);
     assert_eq!(pair.connection.credit(link), 10);
-    let heard = pair.hears();
-    let [Performative::Flow(flow)] = &heard[..] else {
-        panic!("{heard:?}");
+    let frames = pair.receive_frames();
+    let [Performative::Flow(flow)] = &frames[..] else {
+        panic!("{frames:?}");
     };
     assert_eq!((flow.delivery_count, flow.link_credit), (Some(4), Some(10)));
 }
@@ -204,7 +204,7 @@ fn messages_in_parts_take_no_more_memory_than_they_may() {
     let mut pair = Pair::begun(options);
     for handle in 0..2 {
         pair.attach(attach(&handle.to_string(), handle, Role::Sender), 5);
-        pair.hears();
+        pair.receive_frames();
         let Performative::Transfer(part, _) = part(Some(handle), b"", true) else { unreachable!() };
         pair.says(Performative::Transfer(Transfer { handle, ..part }, vec![0; 600].into()));
     }
@@ -253,10 +253,10 @@ fn the_window_opens_again_before_it_is_used_up() {
         pair.says(transfer(0, number, b""));
         window -= 1;
         pair.events();
-        for heard in pair.hears() {
-            let Performative::Flow(Flow { next_incoming_id, incoming_window, handle: None, .. }) = heard
+        for frames in pair.receive_frames() {
+            let Performative::Flow(Flow { next_incoming_id, incoming_window, handle: None, .. }) = frames
             else {
-                panic!("{heard:?}");
+                panic!("{frames:?}");
             };
             assert_eq!(next_incoming_id, Some(number + 1));
             window = incoming_window;
@@ -272,9 +272,9 @@ fn more_than_the_window_ends_the_session() {
     pair.connection.sessions.get_mut(&0).unwrap().incoming_window = 0;
     pair.says(transfer(0, 0, b""));
     pair.events();
-    let heard = pair.hears();
-    let [Performative::End(End { error: Some(error) })] = &heard[..] else {
-        panic!("{heard:?}");
+    let frames = pair.receive_frames();
+    let [Performative::End(End { error: Some(error) })] = &frames[..] else {
+        panic!("{frames:?}");
     };
     assert_eq!(error.condition, condition::WINDOW_VIOLATION);
 }
@@ -309,10 +309,10 @@ fn a_window_counts_from_where_the_peer_begins() {
     pair.events();
     pair.connection.end(0);
     pair.attach(attach("link", 0, Role::Sender), 10);
-    pair.hears();
+    pair.receive_frames();
     pair.says(transfer(0, 0, b""));
     pair.says(transfer(0, 1, b""));
     pair.events();
-    let heard = pair.hears();
-    assert!(matches!(heard[..], [Performative::Flow(Flow { next_incoming_id: Some(1), .. })]), "{heard:?}");
+    let frames = pair.receive_frames();
+    assert!(matches!(frames[..], [Performative::Flow(Flow { next_incoming_id: Some(1), .. })]), "{frames:?}");
 }

@@ -44,12 +44,12 @@ fn narrow(frame_bytes: u32, window: u32) -> (Pair, LinkId) {
 }
 
 /// The parts of deliveries that are heard, and nothing else.
-fn parts(heard: Vec<Performative>) -> Vec<(Transfer, Bytes)> {
-    let part = |heard| match heard {
+fn parts(frames: Vec<Performative>) -> Vec<(Transfer, Bytes)> {
+    let part = |frames| match frames {
         Performative::Transfer(transfer, payload) => (transfer, payload),
         other => panic!("{other:?}"),
     };
-    heard.into_iter().map(part).collect()
+    frames.into_iter().map(part).collect()
 }
 
 fn settled(link: LinkId, delivery: DeliveryNumber, outcome: Outcome, settled: bool) -> Event {
@@ -63,9 +63,9 @@ fn a_message_goes_out_with_its_own_tag_and_uses_credit() {
     let outgoing =
         Outgoing { tag: tag.clone(), payload: Bytes::from_static(b"hello"), format: 3, settled: true };
     pair.connection.send(link, outgoing.clone()).unwrap();
-    let heard = parts(pair.hears());
-    let [(transfer, payload)] = &heard[..] else {
-        panic!("{heard:?}");
+    let frames = parts(pair.receive_frames());
+    let [(transfer, payload)] = &frames[..] else {
+        panic!("{frames:?}");
     };
     assert_eq!(transfer.delivery_tag, Some(tag));
     assert_eq!((transfer.message_format, transfer.settled, transfer.more), (Some(3), Some(true), false));
@@ -83,7 +83,7 @@ fn a_large_message_goes_out_in_frames_the_peer_takes() {
         let number = pair.connection.send(link, message(payload.clone())).unwrap();
         let sizes: Vec<usize> = frame_sizes(pair.connection.output());
         assert!(sizes.iter().all(|size| *size <= 512), "{sizes:?}");
-        let parts = parts(pair.hears());
+        let parts = parts(pair.receive_frames());
         assert_eq!(parts[0].0.delivery_id, Some(number.0));
         let more: Vec<bool> = parts.iter().map(|(transfer, _)| transfer.more).collect();
         assert_eq!(more.iter().filter(|more| !**more).count(), 1);
@@ -110,17 +110,17 @@ fn what_the_window_does_not_let_pass_waits_for_it() {
     for _ in 0..5 {
         pair.connection.send(link, message(vec![1; 700])).unwrap();
     }
-    let mut heard = parts(pair.hears());
-    assert_eq!(heard.len(), 3);
+    let mut frames = parts(pair.receive_frames());
+    assert_eq!(frames.len(), 3);
     for more in [2, 4, 9] {
-        let next_incoming_id = Some(heard.len() as u32);
+        let next_incoming_id = Some(frames.len() as u32);
         let flow = Flow { next_incoming_id, incoming_window: more, handle: None, ..flow(0, 0) };
         pair.says(Performative::Flow(flow));
         assert_eq!(pair.events(), []);
-        heard.extend(parts(pair.hears()));
+        frames.extend(parts(pair.receive_frames()));
     }
-    assert_eq!(heard.len(), 10);
-    let bytes: usize = heard.iter().map(|(_, payload)| payload.len()).sum();
+    assert_eq!(frames.len(), 10);
+    let bytes: usize = frames.iter().map(|(_, payload)| payload.len()).sum();
     assert_eq!(bytes, 5 * 700);
     assert_eq!(pair.connection.hub.queued_bytes, 0);
 }
@@ -137,7 +137,7 @@ fn a_window_counts_what_is_under_way() {
     for _ in 0..3 {
         pair.connection.send(link, message("x")).unwrap();
     }
-    assert_eq!(parts(pair.hears()).len(), 3);
+    assert_eq!(parts(pair.receive_frames()).len(), 3);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_peer_that_never_takes_anything_costs_no_more_than_it_may() {
     pair.says(Performative::Flow(Flow { incoming_window: 1_000, handle: None, ..flow(0, 0) }));
     assert_eq!(pair.events(), []);
     assert!(!pair.connection.has_room(), "it is not written yet");
-    pair.hears();
+    pair.receive_frames();
     assert!(pair.connection.has_room());
 }
 
@@ -183,16 +183,16 @@ fn nothing_is_read_while_answers_are_not_written() {
     let full = pair.connection.output().len();
     assert!(waiting < full && full < 9_100, "{waiting} {full}");
     assert!(!pair.connection.may_read());
-    pair.hears();
+    pair.receive_frames();
     pair.events();
-    assert!(!pair.hears().is_empty(), "the rest is read now");
+    assert!(!pair.receive_frames().is_empty(), "the rest is read now");
 }
 
 #[test]
 fn a_receiver_that_waits_for_the_settlement_gets_it() {
     let (mut pair, link) = Pair::attached(Role::Receiver, 10);
     let numbers: Vec<_> = (0..4).map(|_| pair.connection.send(link, message("x")).unwrap()).collect();
-    pair.hears();
+    pair.receive_frames();
     pair.says(disposition(Role::Receiver, 0, 2, false, Outcome::Accepted));
     let described: Vec<_> =
         numbers[..3].iter().map(|n| settled(link, *n, Outcome::Accepted, false)).collect();
@@ -215,7 +215,7 @@ fn a_receiver_that_waits_for_the_settlement_gets_it() {
         })
     };
     let expected = [single(0, Outcome::Accepted), single(1, lost), single(2, Outcome::Rejected(None))];
-    assert_eq!(pair.hears(), expected);
+    assert_eq!(pair.receive_frames(), expected);
     assert_eq!(pair.connection.hub.unsettled, 1);
 }
 
@@ -223,11 +223,11 @@ fn a_receiver_that_waits_for_the_settlement_gets_it() {
 fn a_receiver_that_settles_itself_is_not_answered() {
     let (mut pair, link) = Pair::attached(Role::Receiver, 10);
     let number = pair.connection.send(link, message("x")).unwrap();
-    pair.hears();
+    pair.receive_frames();
     pair.says(disposition(Role::Receiver, number.0, number.0, true, Outcome::Released));
     assert_eq!(pair.events(), [settled(link, number, Outcome::Released, true)]);
     pair.connection.settle(link, number, Outcome::Released);
-    assert_eq!(pair.hears(), []);
+    assert_eq!(pair.receive_frames(), []);
     assert_eq!(pair.connection.hub.unsettled, 0);
 }
 
@@ -265,14 +265,14 @@ fn a_long_outcome_is_not_copied_for_any_number_of_deliveries() {
 fn a_drain_is_answered_when_there_is_nothing_more() {
     let (mut pair, link) = Pair::attached(Role::Receiver, 10);
     pair.connection.drained(link);
-    assert_eq!(pair.hears(), [], "nobody drains");
+    assert_eq!(pair.receive_frames(), [], "nobody drains");
     pair.says(Performative::Flow(Flow { drain: true, ..flow(0, 10) }));
     assert_eq!(pair.events(), [Event::Credit { link, credit: 10, drain: true }]);
     pair.connection.send(link, message("last")).unwrap();
     pair.connection.drained(link);
-    let heard = pair.hears();
-    let [Performative::Transfer(..), Performative::Flow(answer)] = &heard[..] else {
-        panic!("{heard:?}");
+    let frames = pair.receive_frames();
+    let [Performative::Transfer(..), Performative::Flow(answer)] = &frames[..] else {
+        panic!("{frames:?}");
     };
     assert_eq!((answer.delivery_count, answer.link_credit, answer.drain), (Some(10), Some(0), true));
     assert_eq!(pair.connection.credit(link), 0);
@@ -287,23 +287,23 @@ fn the_answer_to_a_drain_does_not_overtake_deliveries() {
     pair.says(Performative::Flow(Flow { incoming_window: 0, drain: true, ..flow(0, 10) }));
     pair.events();
     pair.connection.drained(link);
-    assert_eq!(pair.hears(), []);
+    assert_eq!(pair.receive_frames(), []);
     pair.says(Performative::Flow(Flow { incoming_window: 9, handle: None, ..flow(0, 0) }));
     pair.events();
-    assert!(matches!(pair.hears()[..], [Performative::Transfer(..), Performative::Flow(_)]));
+    assert!(matches!(pair.receive_frames()[..], [Performative::Transfer(..), Performative::Flow(_)]));
 }
 
 #[test]
 fn an_echo_is_answered_for_what_it_asks_about() {
     let (mut pair, _) = Pair::attached(Role::Receiver, 10);
-    let (_, heard) = pair.after(Performative::Flow(Flow { echo: true, ..flow(0, 10) }));
-    let asked = |heard: &[Performative]| match heard {
+    let (_, frames) = pair.after(Performative::Flow(Flow { echo: true, ..flow(0, 10) }));
+    let asked = |frames: &[Performative]| match frames {
         [Performative::Flow(flow)] => (flow.handle, flow.link_credit, flow.echo),
         other => panic!("{other:?}"),
     };
-    assert_eq!(asked(&heard), (Some(0), Some(10), false));
-    let (_, heard) = pair.after(Performative::Flow(Flow { echo: true, handle: None, ..flow(0, 0) }));
-    assert_eq!(asked(&heard), (None, None, false));
+    assert_eq!(asked(&frames), (Some(0), Some(10), false));
+    let (_, frames) = pair.after(Performative::Flow(Flow { echo: true, handle: None, ..flow(0, 0) }));
+    assert_eq!(asked(&frames), (None, None, false));
 }
 
 #[test]
@@ -311,11 +311,11 @@ fn a_delivery_settled_while_it_waits_goes_out_settled() {
     let (mut pair, link) = narrow(512, 0);
     let number = pair.connection.send(link, message("x")).unwrap();
     pair.connection.settle(link, number, Outcome::Accepted);
-    assert_eq!(pair.hears(), []);
+    assert_eq!(pair.receive_frames(), []);
     pair.says(Performative::Flow(Flow { incoming_window: 9, handle: None, ..flow(0, 0) }));
     pair.events();
-    let heard = parts(pair.hears());
-    assert_eq!(heard[0].0.settled, Some(true));
+    let frames = parts(pair.receive_frames());
+    assert_eq!(frames[0].0.settled, Some(true));
 }
 
 #[test]
@@ -330,8 +330,8 @@ fn what_waits_for_a_link_goes_with_it() {
     pair.connection.output().clear();
     pair.says(Performative::Flow(Flow { incoming_window: 9, handle: None, ..flow(0, 0) }));
     pair.events();
-    let heard = parts(pair.hears());
-    assert_eq!(heard.iter().map(|(transfer, _)| transfer.handle).collect::<Vec<_>>(), [1]);
+    let frames = parts(pair.receive_frames());
+    assert_eq!(frames.iter().map(|(transfer, _)| transfer.handle).collect::<Vec<_>>(), [1]);
     assert_eq!((pair.connection.hub.queued_bytes, pair.connection.hub.unsettled), (0, 1));
 }
 

@@ -153,8 +153,8 @@ pub(crate) fn performative() -> impl Strategy<Value = Performative> {
         Performative::Attach(Box::new(attach(&name.to_string(), handle, role)))
     });
     let flows = (prop::option::of(handle()), number(), number(), 0..20_u32, any::<[bool; 2]>()).prop_map(
-        |(handle, count, heard, credit, [drain, echo])| {
-            let (next_incoming_id, delivery_count) = (Some(heard), Some(count));
+        |(handle, count, frames, credit, [drain, echo])| {
+            let (next_incoming_id, delivery_count) = (Some(frames), Some(count));
             Performative::Flow(Flow {
                 handle,
                 next_incoming_id,
@@ -196,9 +196,9 @@ pub(crate) fn performative() -> impl Strategy<Value = Performative> {
 
 /// The bytes of a conversation that begins well.
 fn conversation() -> impl Strategy<Value = Vec<u8>> {
-    prop::collection::vec((0..2_u16, performative()), 0..60).prop_map(|said| {
+    prop::collection::vec((0..2_u16, performative()), 0..60).prop_map(|sent| {
         let mut bytes = well_begun();
-        for (channel, performative) in said {
+        for (channel, performative) in sent {
             bytes.extend(peer::frame(channel, &performative));
         }
         bytes.extend(peer::frame(0, &Performative::Close(Close::default())));

@@ -106,7 +106,7 @@ impl FromStr for TraceUrl {
         let is_web = text.starts_with("https://") || text.starts_with("http://");
         if !is_web
             || !text.contains(TRACE_ID)
-            || text.chars().any(|letter| letter.is_control() || letter == ' ')
+            || text.chars().any(|character| character.is_control() || character == ' ')
         {
             let problem = format!("is no address of the web with {TRACE_ID} in it");
             return Err(Misuse::new("trace_url", problem));

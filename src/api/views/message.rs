@@ -125,11 +125,11 @@ pub struct DeadLetterReason {
 }
 
 impl DeadLetterReason {
-    fn show(letter: &DeadLetter) -> DeadLetterReason {
+    fn show(dead_letter: &DeadLetter) -> DeadLetterReason {
         DeadLetterReason {
-            reason: letter.reason.clone(),
-            description: letter.description.clone(),
-            at: WireTime(letter.at),
+            reason: dead_letter.reason.clone(),
+            description: dead_letter.description.clone(),
+            at: WireTime(dead_letter.at),
         }
     }
 }
@@ -139,7 +139,7 @@ impl MessageEnvelope {
     pub fn show(view: &MessageView) -> MessageEnvelope {
         let headers = &view.headers;
         let shown = BodyFields::show(&view.body, headers.content_type.as_deref());
-        let (status, until, letter) = shown_status(&view.status);
+        let (status, until, dead_letter) = shown_status(&view.status);
         MessageEnvelope {
             sequence_number: view.sequence_number.get(),
             status,
@@ -152,7 +152,7 @@ impl MessageEnvelope {
             expires_at: view.expires_at.map(WireTime),
             delivery_count: view.delivery_count,
             attempts: view.attempts.iter().map(AttemptEnvelope::show).collect(),
-            dead_letter: letter,
+            dead_letter,
             ended: None,
             subject: headers.subject.clone(),
             content_type: headers.content_type.clone(),
@@ -210,8 +210,8 @@ fn shown_status(status: &MessageStatus) -> (MessageWord, Option<WireTime>, Optio
             };
             (word, until.map(WireTime), None)
         }
-        MessageStatus::DeadLettered(letter) => {
-            (MessageWord::DeadLettered, None, Some(DeadLetterReason::show(letter)))
+        MessageStatus::DeadLettered(dead_letter) => {
+            (MessageWord::DeadLettered, None, Some(DeadLetterReason::show(dead_letter)))
         }
     }
 }
@@ -258,7 +258,7 @@ pub struct DeadLetterEntry {
     pub delivery_count: u32,
     /// Why it was moved aside, when, and what else was said.
     #[serde(flatten)]
-    pub letter: DeadLetterReason,
+    pub dead_letter: DeadLetterReason,
 }
 
 impl DeadLetterEntry {
@@ -269,7 +269,7 @@ impl DeadLetterEntry {
             workflow_id: view.workflow_id.as_ref().map(ToString::to_string),
             message_id: view.message_id.as_ref().map(ToString::to_string),
             delivery_count: view.delivery_count,
-            letter: DeadLetterReason::show(&view.letter),
+            dead_letter: DeadLetterReason::show(&view.dead_letter),
         }
     }
 }

@@ -84,7 +84,7 @@ async fn run(
     loop {
         tokio::select! {
             _ = every.tick() => {
-                if tell(&queue).await? == 0 && sent {
+                if report(&queue).await? == 0 && sent {
                     break;
                 }
             }
@@ -108,14 +108,14 @@ async fn run(
 }
 
 /// Tells the supervisor how far it is, and returns how many messages are left.
-async fn tell(queue: &Queue) -> Result<u64, ReplayError> {
+async fn report(queue: &Queue) -> Result<u64, ReplayError> {
     let counts = queue.view().await?.counts;
     describe(&Progress::Going { applied: counts.completed, deferred: counts.early + counts.failed })?;
     Ok(counts.stored())
 }
 
 fn describe(progress: &Progress) -> Result<(), ReplayError> {
-    progress.tell().map_err(ReplayError::system("tell the supervisor"))
+    progress.report().map_err(ReplayError::system("tell the supervisor"))
 }
 
 /// Reads every workflow's state and compares it with the tree.

@@ -31,7 +31,7 @@ pub(crate) struct Outcome {
 
 impl Progress {
     /// Writes the line. A supervisor that is gone is an error: this process is not to live on.
-    pub(crate) fn tell(&self) -> std::io::Result<()> {
+    pub(crate) fn report(&self) -> std::io::Result<()> {
         let mut line = serde_json::to_string(self)?;
         line.push('\n');
         let mut stdout = std::io::stdout().lock();

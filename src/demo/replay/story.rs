@@ -51,7 +51,7 @@ impl Story {
         self.bar.set_position(applied);
     }
 
-    pub(crate) fn tell_of_crash(&self, crash: u32, applied: u64) {
+    pub(crate) fn report_crash(&self, crash: u32, applied: u64) {
         self.say(&format!("kill -9 number {crash} after {applied} changes; going on from the file"));
     }
 

@@ -123,7 +123,7 @@ impl Supervision<'_> {
                     if self.crashes < self.plan.crashes && applied >= self.next_crash() {
                         process.kill()?;
                         self.crashes += 1;
-                        story.tell_of_crash(self.crashes, applied);
+                        story.report_crash(self.crashes, applied);
                         return Ok(None);
                     }
                 }

@@ -25,10 +25,10 @@ impl Queue {
         after: Option<&DeadLetterView>,
         limit: usize,
     ) -> Result<Vec<DeadLetterView>, QueueError> {
-        let after = after.map(|last| (last.letter.reason.clone(), last.sequence_number));
+        let after = after.map(|last| (last.dead_letter.reason.clone(), last.sequence_number));
         let query = Query::DeadLetters { queue: self.name.clone(), after, limit };
         match self.client.look(&self.name, query).await? {
-            Answer::DeadLetters(letters) => Ok(letters),
+            Answer::DeadLetters(dead_letters) => Ok(dead_letters),
             other => unreachable!("a look at dead letters is answered with them: {other:?}"),
         }
     }

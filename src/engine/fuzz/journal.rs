@@ -11,11 +11,11 @@ use crate::engine::store::schema::TableVisitor;
 use crate::engine::store::schema::visit_each;
 use crate::error::Fault;
 
-/// Reads bytes as a journal row: as they are, which is refused, and with the seal that fits them.
+/// Reads bytes as a journal row: as they are, which is refused, and with the checksum that fits them.
 pub fn journal(data: &[u8]) {
     let checksummed = [data, &xxh3_64(data).to_le_bytes()].concat();
     if data.len() >= 8 && data[data.len() - 8..] != xxh3_64(&data[..data.len() - 8]).to_le_bytes() {
-        assert!(RowReader::open(data).is_err(), "a row without its seal is served");
+        assert!(RowReader::open(data).is_err(), "a row without its checksum is served");
     }
     let Ok(rows) = read(&checksummed) else { return };
     // What was read is written, and read again, as the same.

@@ -71,20 +71,20 @@ impl Step<'_> {
         let sequence = self.next_sequence()?;
         self.tally(queue.id)?.counts.accepted += 1;
         let mut workflow = Workflow::open(self, queue, Stream::Single(sequence))?;
-        let Status::DeadLettered(letter) = &before.status else {
+        let Status::DeadLettered(dead_letter) = &before.status else {
             unreachable!("only dead letters are edited")
         };
-        let was = match letter.description.as_str() {
-            "" => letter.reason.clone(),
-            description => format!("{}: {description}", letter.reason),
+        let was = match dead_letter.description.as_str() {
+            "" => dead_letter.reason.clone(),
+            description => format!("{}: {description}", dead_letter.reason),
         };
         let description = format!("the original of message {edited}, which was a dead letter: {was}");
-        let letter = DeadLetter { reason: EDITED.to_owned(), description, at: self.wall };
+        let dead_letter = DeadLetter { reason: EDITED.to_owned(), description, at: self.wall };
         let message = MessageRecord {
             stream: workflow.key.stream.clone(),
             rank: Some(sequence.get()),
             after: None,
-            status: Status::DeadLettered(Box::new(letter)),
+            status: Status::DeadLettered(Box::new(dead_letter)),
             ..before.clone()
         };
         let mut content = content.clone();
@@ -123,7 +123,8 @@ impl Step<'_> {
 
     /// Whether a dead letter is the original of a message that was edited: it is not put back a second time.
     pub(crate) fn is_original(&self, key: MessageKey, message: &MessageRecord) -> Read<bool> {
-        let says_so = matches!(&message.status, Status::DeadLettered(letter) if letter.reason == EDITED);
+        let says_so =
+            matches!(&message.status, Status::DeadLettered(dead_letter) if dead_letter.reason == EDITED);
         if !says_so {
             return Ok(false);
         }

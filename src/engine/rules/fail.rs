@@ -52,7 +52,7 @@ impl<'a> Why<'a> {
 }
 
 impl Workflow {
-    /// A handed-out message has failed: it is tried again, or it is spent.
+    /// A handed-out message has failed: it is tried again, or it is exhausted.
     pub(crate) fn fail(
         &mut self,
         step: &mut Step<'_>,
@@ -85,7 +85,7 @@ impl Workflow {
         Ok(())
     }
 
-    /// A message has failed together with others: it is a suspect, and never spent by that. One that is a suspect already
+    /// A message has failed together with others: it is a suspect, and never exhausted by that. One that is a suspect already
     /// was handled alone, and has failed by itself.
     pub(crate) fn fail_shared(
         &mut self,
@@ -185,7 +185,7 @@ impl Workflow {
         if let Status::Failed { due: Some(due) } = message.status {
             let until = due.shown(step.clocks());
             let blocked = EventKind::Blocked { until, reason: reason.to_owned() };
-            self.tell(step, Some(sequence), blocked)?;
+            self.emit(step, Some(sequence), blocked)?;
         }
         self.restate(step, sequence, Some(before), &message)
     }
@@ -325,9 +325,9 @@ impl Workflow {
         let before = step.message_listed(self.key.queue, sequence)?;
         self.leave(step, sequence, &before)?;
         let mut message = MessageRecord::clone(&before);
-        let letter =
+        let dead_letter =
             DeadLetter { reason: reason.to_owned(), description: description.to_owned(), at: step.wall };
-        message.status = Status::DeadLettered(Box::new(letter));
+        message.status = Status::DeadLettered(Box::new(dead_letter));
         message.suspicion = Suspicion::None;
         self.restate(step, sequence, Some(&before), &message)?;
         self.list_dead_letter(step, sequence, &message, true)?;
@@ -343,10 +343,10 @@ impl Workflow {
         message: &MessageRecord,
         listed: bool,
     ) -> Read<()> {
-        let Status::DeadLettered(letter) = &message.status else {
+        let Status::DeadLettered(dead_letter) = &message.status else {
             unreachable!("only dead letters are listed")
         };
-        let reason = letter.reason.clone();
+        let reason = dead_letter.reason.clone();
         let key = DeadLetterKey {
             workflow: self.key.clone(),
             rank: message.rank.unwrap_or(0),
@@ -355,7 +355,7 @@ impl Workflow {
         };
         step.write(Change::DeadLetter(key, listed))?;
         if listed {
-            self.tell(step, Some(sequence), EventKind::DeadLettered { reason })?;
+            self.emit(step, Some(sequence), EventKind::DeadLettered { reason })?;
         }
         Ok(())
     }

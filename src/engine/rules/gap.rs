@@ -87,7 +87,7 @@ impl Workflow {
         if stays || !is_there || self.is_before_gap(step)? {
             return Ok(());
         }
-        self.tell(step, None, EventKind::Gap { since: gap.since })?;
+        self.emit(step, None, EventKind::Gap { since: gap.since })?;
         match policy {
             GapThen::Hold => {
                 self.hold(step, HoldCause::Gap, "a predecessor has not come in time")?;
@@ -114,7 +114,7 @@ impl Workflow {
         let (waiting, _) = waiting.expect("where a gap is, a message waits behind it");
         self.give_up(step, from, waiting - 1, Settled::Skipped)?;
         self.remember(step, HistorySubject::Places(from, waiting - 1), HistoryEnding::Skipped)?;
-        self.tell(step, None, EventKind::GapSkipped { from, to: waiting - 1 })?;
+        self.emit(step, None, EventKind::GapSkipped { from, to: waiting - 1 })?;
         Ok(())
     }
 }

@@ -28,7 +28,7 @@ impl Workflow {
             self.record.holds.remove(HoldKind::Redriving);
         }
         self.record.holds.add(Hold { cause: cause.clone(), since: step.wall, reason: reason.to_owned() });
-        self.tell(step, None, EventKind::Held { cause, reason: reason.to_owned() })
+        self.emit(step, None, EventKind::Held { cause, reason: reason.to_owned() })
     }
 
     /// Holds the workflow for an exhausted message that has come to the head, however it got there. A quarantine
@@ -47,7 +47,7 @@ impl Workflow {
     /// Lifts the hold of a kind whose cause is gone, if there is one.
     pub(crate) fn lift_hold(&mut self, step: &mut Step<'_>, kind: HoldKind) -> Read<()> {
         if self.record.holds.remove(kind) && !self.is_held() {
-            self.tell(step, None, EventKind::Resumed)?;
+            self.emit(step, None, EventKind::Resumed)?;
         }
         Ok(())
     }

@@ -13,13 +13,13 @@ use crate::queue::HoldKind;
 pub enum HoldCause {
     /// An operator asked for it.
     Operator,
-    /// The message at its head is spent.
+    /// The message at its head is exhausted.
     Exhausted(SequenceNumber),
     /// A missing predecessor has not come in time.
     Gap,
     /// A predecessor in an after-ordered workflow ended without being completed.
     Predecessor(SequenceNumber),
-    /// A message was spent, and everything behind it goes to the dead letters.
+    /// A message was exhausted, and everything behind it goes to the dead letters.
     Quarantine(SequenceNumber),
     /// Its dead letters are being put back in place; it resumes by itself.
     Redriving,

@@ -122,8 +122,8 @@ impl Step<'_> {
                 entry.reason = Some(reason.clone()).filter(|reason| !reason.is_empty());
             }
             Operation::ResumeFor { kind } => {
-                let said = entry.reason.take().map(|said| format!(": {said}")).unwrap_or_default();
-                entry.reason = Some(format!("{kind}{said}"));
+                let given = entry.reason.take().map(|given| format!(": {given}")).unwrap_or_default();
+                entry.reason = Some(format!("{kind}{given}"));
             }
             Operation::VoidGap { range: Some((from, to)) } => entry.positions = Some((from.get(), to.get())),
             _ => {}

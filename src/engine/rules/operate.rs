@@ -195,7 +195,7 @@ impl Workflow {
         }
         self.give_up(step, from.get(), to.get(), Settled::Voided)?;
         self.remember(step, HistorySubject::Places(from.get(), to.get()), HistoryEnding::Voided)?;
-        self.tell(step, None, EventKind::GapSkipped { from: from.get(), to: to.get() })?;
+        self.emit(step, None, EventKind::GapSkipped { from: from.get(), to: to.get() })?;
         Ok(())
     }
 

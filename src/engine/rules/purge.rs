@@ -64,13 +64,13 @@ impl Step<'_> {
             PurgeFrom::Reason(reason, sequence) => Bound::Excluded((reason.as_str(), *sequence)),
             _ => Bound::Unbounded,
         };
-        let letters = self.records.dead_letters(queue.id, from, limits::SWEEP_MAX)?;
-        for (_, sequence) in &letters {
+        let dead_letters = self.records.dead_letters(queue.id, from, limits::SWEEP_MAX)?;
+        for (_, sequence) in &dead_letters {
             let message = self.message_listed(queue.id, *sequence)?;
             self.purge_one(queue, *sequence, &message)?;
         }
-        let (count, is_full) = (letters.len() as u64, letters.len() == limits::SWEEP_MAX);
-        let last = letters.into_iter().next_back().filter(|_| is_full);
+        let (count, is_full) = (dead_letters.len() as u64, dead_letters.len() == limits::SWEEP_MAX);
+        let last = dead_letters.into_iter().next_back().filter(|_| is_full);
         Ok(Purged::new(count, last.map(|(reason, sequence)| PurgeFrom::Reason(reason, sequence))))
     }
 
@@ -141,7 +141,7 @@ impl Workflow {
     /// The next message of a purge, and the place behind it: what has a rank, in line or aside, then what waits for the
     /// chain, which may bring others into the line, and then the dead letters.
     fn next_to_purge(&self, step: &Step<'_>, place: &PurgeFrom) -> Read<Option<(SequenceNumber, PurgeFrom)>> {
-        let letters_from = match place {
+        let dead_letters_from = match place {
             PurgeFrom::DeadLetter(rank, sequence) => (*rank, *sequence),
             _ => {
                 let from = if let PurgeFrom::Line(rank) = place { *rank } else { 0 };
@@ -156,8 +156,8 @@ impl Workflow {
                 (0, SequenceNumber::new(0))
             }
         };
-        let letter = step.records.dead_letter_of(&self.key, letters_from)?;
-        Ok(letter.map(|(rank, sequence)| {
+        let dead_letter = step.records.dead_letter_of(&self.key, dead_letters_from)?;
+        Ok(dead_letter.map(|(rank, sequence)| {
             (sequence, PurgeFrom::DeadLetter(rank, SequenceNumber::new(sequence.get() + 1)))
         }))
     }
@@ -186,7 +186,7 @@ impl Workflow {
                 step,
                 sequence,
                 QUARANTINED,
-                "an earlier message of its workflow was spent",
+                "an earlier message of its workflow was exhausted",
             )?;
         }
         Ok(())

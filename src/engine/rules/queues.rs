@@ -111,7 +111,7 @@ impl Step<'_> {
             self.locks.end(token);
         }
         self.forget_queue(queue.id);
-        self.tell(&queue.name, None, None, EventKind::QueueDeleted);
+        self.emit(&queue.name, None, None, EventKind::QueueDeleted);
         self.write(Change::QueueGone(queue.id))
     }
 

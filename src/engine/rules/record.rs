@@ -206,7 +206,7 @@ pub(crate) enum Status {
     Scheduled {
         due: Due,
     },
-    /// Waits for its retry; without `due` it is spent.
+    /// Waits for its retry; without `due` it is exhausted.
     Failed {
         due: Option<Due>,
     },

@@ -104,7 +104,7 @@ impl Step<'_> {
         workflow.close(self)?;
         let new_sequence = self.accept(queue, new)?;
         let redriven = EventKind::Redriven { in_place: false };
-        self.tell(&queue.name, workflow_id.as_ref(), Some(new_sequence), redriven);
+        self.emit(&queue.name, workflow_id.as_ref(), Some(new_sequence), redriven);
         Ok(Redriven::AsNew(new_sequence))
     }
 
@@ -248,7 +248,7 @@ impl Workflow {
         }
         self.restate(step, sequence, Some(before), &message)?;
         self.enter(step, sequence, &message)?;
-        self.tell(step, Some(sequence), EventKind::Redriven { in_place: true })?;
+        self.emit(step, Some(sequence), EventKind::Redriven { in_place: true })?;
         Ok(())
     }
 
@@ -281,5 +281,5 @@ impl Workflow {
 
 /// Whether a dead letter was given up because nothing was known of its predecessor.
 fn is_stray(message: &MessageRecord) -> bool {
-    matches!(&message.status, Status::DeadLettered(letter) if letter.reason == UNKNOWN_PREDECESSOR)
+    matches!(&message.status, Status::DeadLettered(dead_letter) if dead_letter.reason == UNKNOWN_PREDECESSOR)
 }

@@ -81,7 +81,7 @@ impl Workflow {
             entry.workflow_id = content.and_then(|content| content.workflow_id.clone());
         }
         let reason = match &message.status {
-            Status::DeadLettered(letter) => Some(letter.reason.clone()),
+            Status::DeadLettered(dead_letter) => Some(dead_letter.reason.clone()),
             _ => message.attempts.last().map(|attempt| attempt.reason.clone()),
         };
         let place = message.rank.filter(|_| self.is_positional());

@@ -317,7 +317,7 @@ fn changes() -> Vec<Change> {
     let content =
         Content { workflow_id: Some(workflow()), headers: headers(), body: Bytes::from_static(b"b") };
     let link = Link { sequence: Some(number(1)), message_id: Some(id()), rank: Some(2), settled: None };
-    let letter =
+    let dead_letter =
         DeadLetterKey { workflow: key.clone(), rank: 3, sequence: number(4), reason: "r".to_owned() };
     let history = HistorySpan { first: 300, next: 302, check: Some(at(9)) };
     let mut changes = vec![
@@ -337,7 +337,7 @@ fn changes() -> Vec<Change> {
         Change::Mark(key.clone(), 8, Some(Mark { from: 8, to: 9, how: Settled::Skipped })),
         Change::Holding(key.clone(), Some(Holding { out: vec![number(1), number(2)], is_run: true })),
         Change::Ready(queue, 9, Some(stream)),
-        Change::DeadLetter(letter, true),
+        Change::DeadLetter(dead_letter, true),
         Change::Duplicate(queue, id(), Some(Duplicate { sequence: number(1), until: at(9) })),
         Change::Answer(queue, Arc::from("k"), Some(Arc::new(answered()))),
         Change::AnswerCount(queue, Some(300)),
@@ -429,14 +429,14 @@ fn workflow_record() -> WorkflowRecord {
 }
 
 fn statuses() -> Vec<Status> {
-    let letter = DeadLetter { reason: "r".to_owned(), description: "d".to_owned(), at: at(9) };
+    let dead_letter = DeadLetter { reason: "r".to_owned(), description: "d".to_owned(), at: at(9) };
     vec![
         Status::Ready,
         Status::Scheduled { due: Due::wall(at(9)) },
         Status::Failed { due: Some(due(9)) },
         Status::ByConsumer { due: None, aside: true },
         Status::Locked { fetched: Some(Deferred { due: Some(due(9)), aside: true }) },
-        Status::DeadLettered(Box::new(letter)),
+        Status::DeadLettered(Box::new(dead_letter)),
     ]
 }
 

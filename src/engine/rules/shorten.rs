@@ -104,15 +104,15 @@ impl Workflow {
 
     /// A dead letter whose place the chain has not reached any more is listed without one.
     fn unrank_dead_letter(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) -> Read<()> {
-        let letter = step.message(self.key.queue, sequence)?.filter(|message| is_dead(message));
-        let Some(mut letter) = letter else { return Ok(()) };
-        let Status::DeadLettered(why) = &letter.status else { unreachable!("it is a dead letter") };
+        let dead_letter = step.message(self.key.queue, sequence)?.filter(|message| is_dead(message));
+        let Some(mut dead_letter) = dead_letter else { return Ok(()) };
+        let Status::DeadLettered(why) = &dead_letter.status else { unreachable!("it is a dead letter") };
         let (workflow, reason) = (self.key.clone(), why.reason.clone());
-        let listed = DeadLetterKey { workflow, rank: letter.rank.unwrap_or(0), sequence, reason };
+        let listed = DeadLetterKey { workflow, rank: dead_letter.rank.unwrap_or(0), sequence, reason };
         step.write(Change::DeadLetter(listed.clone(), false))?;
         step.write(Change::DeadLetter(DeadLetterKey { rank: 0, ..listed }, true))?;
-        Arc::make_mut(&mut letter).rank = None;
-        step.write(Change::Message(self.message_key(sequence), Some(letter)))
+        Arc::make_mut(&mut dead_letter).rank = None;
+        step.write(Change::Message(self.message_key(sequence), Some(dead_letter)))
     }
 
     /// Takes a message out of the run: a predecessor of it is missing.

@@ -228,7 +228,7 @@ impl<'a> Step<'a> {
     }
 
     /// Tells whoever listens, after the commit.
-    pub(crate) fn tell(
+    pub(crate) fn emit(
         &mut self,
         queue: &QueueName,
         workflow: Option<&WorkflowId>,

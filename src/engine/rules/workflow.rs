@@ -133,7 +133,7 @@ impl Workflow {
         Ok(None)
     }
 
-    pub(crate) fn tell(
+    pub(crate) fn emit(
         &self,
         step: &mut Step<'_>,
         sequence: Option<SequenceNumber>,
@@ -146,7 +146,7 @@ impl Workflow {
                 step.records.content(self.message_key(of))?.and_then(|content| content.workflow_id.clone())
             }
         };
-        step.tell(&self.queue.name, workflow_id.as_ref(), sequence, kind);
+        step.emit(&self.queue.name, workflow_id.as_ref(), sequence, kind);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! The rows that have been folded: read through a transaction that lives no longer than one turn.
+//! The rows that have been flushed: read through a transaction that lives no longer than one turn.
 
 use std::cell::OnceCell;
 use std::ops::Bound;
@@ -30,7 +30,7 @@ type OpenTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
 #[cfg(test)]
 pub(crate) type RawRow<T> = (Vec<u8>, <T as Table>::Value);
 
-/// The folded rows as of the last commit. Nothing is opened before the first look-up, because most turns need none;
+/// The flushed rows as of the last commit. Nothing is opened before the first look-up, because most turns need none;
 /// nothing is held over a commit, because a held reader keeps redb from using freed pages again.
 pub(crate) struct Base<'d> {
     database: &'d Database,
@@ -192,7 +192,7 @@ fn rest_of<T: Table>(key: &[u8]) -> Result<T::Key, Fault> {
     }
 }
 
-/// A sealed row's record.
+/// A checksummed row's record.
 pub(crate) fn record<V: DeserializeOwned>(
     table: &Definition,
     key: &[u8],

@@ -103,7 +103,7 @@ impl<T: Table> Memtable<T> {
         Ok(())
     }
 
-    /// Puts or deletes a row; `based` says whether one is folded, for a key of which the window knows nothing.
+    /// Puts or deletes a row; `based` says whether one is flushed, for a key of which the window knows nothing.
     pub(crate) fn place(&mut self, prefix: &T::Prefix, key: T::Key, value: Option<T::Value>, based: bool) {
         self.remember(prefix, &key);
         // Two look-ups for a new prefix, so that a known one costs no copy of it.
@@ -162,7 +162,7 @@ impl<T: Table> Group<T> {
         is_first
     }
 
-    /// Deletes a row. True when that is its first change in its generation, and worth folding.
+    /// Deletes a row. True when that is its first change in its generation, and worth flushing.
     fn delete(&mut self, touched: &mut Touched<T>, prefix: &T::Prefix, key: &T::Key, based: bool) -> bool {
         let mut stamp = match self.rows.remove(key) {
             Some(slot) => slot.stamp,

@@ -1,6 +1,6 @@
 //! A checksum of our own on every record, because redb does not verify its pages when it reads them.
 //!
-//! A sealed value is its payload followed by eight bytes: the XXH3-64 of the table's name, the key and the payload. So
+//! A checksummed value is its payload followed by eight bytes: the XXH3-64 of the table's name, the key and the payload. So
 //! neither a flipped bit nor a record at the wrong place is ever served.
 
 use redb::TableHandle;
@@ -18,17 +18,17 @@ pub(crate) const LAST_COMMIT_LEADS_ASTRAY: &str =
 /// What is said where redb has panicked, which it does when pages contradict each other.
 pub(crate) const PAGES_MAKE_NO_SENSE: &str = "pages contradict each other";
 
-/// Seals a payload for its place.
+/// Checksums a payload for its place.
 pub(crate) fn checksum(table: &Definition, key: &[u8], mut payload: Vec<u8>) -> Vec<u8> {
     let checksum = checksum_of(table, key, &payload);
     payload.extend(checksum);
     payload
 }
 
-/// The payload of a sealed value.
+/// The payload of a checksummed value.
 ///
 /// # Errors
-/// [`Fault::Damaged`] when the seal does not fit.
+/// [`Fault::Damaged`] when the checksum does not fit.
 pub(crate) fn verify_checksum<'a>(
     table: &Definition,
     key: &[u8],

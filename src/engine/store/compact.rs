@@ -34,7 +34,7 @@ pub struct Compaction {
 /// A file grows to the most it ever held, and uses again what was given up in it; it does not become smaller by itself. What
 /// it holds stays as it is. A process that dies meanwhile leaves a file that opens as before, with all it held.
 ///
-/// It folds the journal, moves what stands at the end of the file forward, and blocks until that is done; in async code, give it
+/// It flushes the journal, moves what stands at the end of the file forward, and blocks until that is done; in async code, give it
 /// a thread that may block. A file of an older format becomes one of this version's, as when an engine opens it. The file may
 /// grow by what its journal holds before it shrinks.
 ///
@@ -73,20 +73,20 @@ fn one_generation(options: StoreOptions) -> StoreOptions {
 }
 
 impl Store {
-    /// Folds all that is in the journal, which is one generation: what was purged meanwhile would stay in it.
+    /// Flushes all that is in the journal, which is one generation: what was purged meanwhile would stay in it.
     fn flush_all(&mut self) -> Result<(), Fault> {
-        // The next commit seals it.
+        // The next commit closes it.
         self.window = Window::new(1, 0);
         let ((), job) = self.prepare(|turn| {
             let numbers = turn.numbers()?;
             turn.write(Change::Numbers(numbers))
         })?;
         let job = job.expect("a turn that writes has a job");
-        assert!(job.ended.is_some(), "a generation that is folded whole has ended");
+        assert!(job.ended.is_some(), "a generation that is flushed whole has ended");
         self.committer().commit(&job)
     }
 
-    /// Folds its journal, moves pages to the front of the file until none can be moved, and closes it.
+    /// Flushes its journal, moves pages to the front of the file until none can be moved, and closes it.
     pub(crate) fn compact(mut self) -> Result<(), Fault> {
         self.flush_all()?;
         let Store { database, watch, _lock: lock, .. } = self;

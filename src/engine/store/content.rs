@@ -1,4 +1,4 @@
-//! Everything a store holds, for tests: the same content, however much of it is folded, has the same hash.
+//! Everything a store holds, for tests: the same content, however much of it is flushed, has the same hash.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use crate::engine::store::schema::Table;
 use crate::engine::store::store::Store;
 use crate::error::Fault;
 
-/// Rows by key, without their seals.
+/// Rows by key, without their checksums.
 pub(crate) type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 
 impl<T: Table> Memtable<T> {
-    /// Every row of the table: the folded ones, and over them those of the window.
+    /// Every row of the table: the flushed ones, and over them those of the window.
     pub(crate) fn all_rows(&self, base: &Base<'_>) -> Result<Content, Fault> {
         let mut rows = Content::new();
         for (key, value) in base.all_rows::<T>()? {

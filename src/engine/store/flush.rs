@@ -1,4 +1,4 @@
-//! Folding: what the oldest generation changed last goes to its table, in key order, a slice with each commit.
+//! Flushing: what the oldest generation changed last goes to its table, in key order, a slice with each commit.
 
 use std::collections::VecDeque;
 
@@ -27,16 +27,16 @@ const UNITS_PER_ROW: u64 = 8;
 pub(crate) struct Changed<T: Table> {
     filling: Vec<Place<T>>,
     checksummed: VecDeque<Vec<Place<T>>>,
-    /// Of the generation being folded: keys not looked at yet.
+    /// Of the generation being flushed: keys not looked at yet.
     candidates: Vec<Place<T>>,
     /// Keys to be written, the last first; in order once no candidate is left.
     survivors: Vec<Place<T>>,
     sorted: bool,
-    /// Rows that commits under way fold.
+    /// Rows that commits under way flush.
     landing: VecDeque<FlushingRow<T>>,
 }
 
-/// A row that a commit under way folds.
+/// A row that a commit under way flushes.
 struct FlushingRow<T: Table> {
     position: u64,
     /// The end of the generation that has its last change, unless it has changed since.
@@ -74,7 +74,7 @@ impl<T: Table> Changed<T> {
     }
 }
 
-/// What all shelves do alike, whatever their rows are.
+/// What all memtables do alike, whatever their rows are.
 pub(crate) trait AnyMemtable {
     /// Begins the turn whose commit has this position.
     fn begin_turn(&mut self, position: u64);
@@ -86,16 +86,16 @@ pub(crate) trait AnyMemtable {
     fn trim(&mut self);
     /// Ends a generation with the commit at this position.
     fn checksum(&mut self, position: u64);
-    /// Begins to fold the oldest sealed generation.
+    /// Begins to flush the oldest full generation.
     fn begin_flush(&mut self);
-    /// How many units of work are left of the fold.
+    /// How many units of work are left of the flush.
     fn units_left(&self) -> u64;
-    /// Works off units of the fold: of the generation that ends with `upto`, rows that the commit at this position is
-    /// to fold.
+    /// Works off units of the flush: of the generation that ends with `upto`, rows that the commit at this position is
+    /// to flush.
     fn flush(&mut self, upto: u64, position: u64, units: &mut u64) -> Option<Box<dyn Written>>;
     /// Gives up rows that are found in the table, now that the commits up to a position are done.
     fn mark_committed(&mut self, position: u64);
-    /// Puts every row of the table, folded or not, into a map.
+    /// Puts every row of the table, flushed or not, into a map.
     #[cfg(test)]
     fn content(&self, base: &Base<'_>) -> Result<Content, Fault>;
     /// Forgets every row of a queue.
@@ -171,7 +171,7 @@ impl<T: Table> AnyMemtable for Memtable<T> {
             }
             let now = match group.rows.get_mut(&key) {
                 Some(slot) => {
-                    // From now on, deleting it has to delete what is folded.
+                    // From now on, deleting it has to delete what is flushed.
                     slot.stamp.based = true;
                     Now::Put(slot.value.clone())
                 }

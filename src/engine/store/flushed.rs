@@ -1,6 +1,6 @@
-//! What is known of a table's folded rows, so that most look-ups need not ask the disk.
+//! What is known of a table's flushed rows, so that most look-ups need not ask the disk.
 //!
-//! For each prefix that was asked for: the greatest key that may be folded, so that new keys are known to be new; the
+//! For each prefix that was asked for: the greatest key that may be flushed, so that new keys are known to be new; the
 //! keys that come next from some place on, read several at once; and the rows read lately. All of it may be forgotten
 //! at any time.
 
@@ -28,9 +28,9 @@ const AHEAD_MAX: usize = 64;
 /// Stretches of shadowed keys known of a prefix: a line is looked at from its start and from a few places behind.
 const STRETCHES_MAX: usize = 4;
 
-/// The folded rows of a table, as far as they are known.
+/// The flushed rows of a table, as far as they are known.
 pub(crate) struct Flushed<T: Table> {
-    /// Whether any row may be folded.
+    /// Whether any row may be flushed.
     any: bool,
     known: RefCell<HashMap<T::Prefix, Known<T>, RandomState>>,
     /// How many rows are kept in all prefixes.
@@ -38,16 +38,16 @@ pub(crate) struct Flushed<T: Table> {
 }
 
 struct Known<T: Table> {
-    /// No greater key is folded; none at all without it.
+    /// No greater key is flushed; none at all without it.
     last: Option<T::Key>,
     ahead: Option<Ahead<T::Key>>,
     /// Stretches of keys that the window shadows, so that no look-up passes over them twice; the oldest goes first.
     shadowed: VecDeque<Stretch<T::Key>>,
-    /// Rows read lately, as they are folded.
+    /// Rows read lately, as they are flushed.
     rows: BTreeMap<T::Key, T::Value>,
 }
 
-/// All folded keys from `from` up to `upto`, or to the end.
+/// All flushed keys from `from` up to `upto`, or to the end.
 struct Ahead<K> {
     from: K,
     keys: VecDeque<K>,
@@ -60,7 +60,7 @@ impl<K: Ord> Ahead<K> {
     }
 }
 
-/// From `from` on, up to `upto` and without it, or to the end, the window shadows every folded key.
+/// From `from` on, up to `upto` and without it, or to the end, the window shadows every flushed key.
 struct Stretch<K> {
     from: K,
     upto: Option<K>,
@@ -91,7 +91,7 @@ impl<T: Table> Known<T> {
         self.shadowed.push_back(Stretch { from, upto });
     }
 
-    /// Ends a stretch at a key that is folded from now on.
+    /// Ends a stretch at a key that is flushed from now on.
     fn end_stretch(&mut self, key: &T::Key) {
         let holds = |stretch: &Stretch<T::Key>| {
             stretch.from <= *key && stretch.upto.as_ref().is_none_or(|upto| key < upto)
@@ -114,12 +114,12 @@ impl<T: Table> Flushed<T> {
         Ok(Flushed { any: base.has_rows::<T>()?, known: RefCell::default(), kept: Cell::new(0) })
     }
 
-    /// Whether any row may be folded.
+    /// Whether any row may be flushed.
     pub(crate) fn any(&self) -> bool {
         self.any
     }
 
-    /// What `read` makes of a folded row that the window does not shadow.
+    /// What `read` makes of a flushed row that the window does not shadow.
     pub(crate) fn read<R>(
         &self,
         base: &Base<'_>,
@@ -142,7 +142,7 @@ impl<T: Table> Flushed<T> {
         })
     }
 
-    /// Whether a row with this key is folded; asked before the window shadows it.
+    /// Whether a row with this key is flushed; asked before the window shadows it.
     pub(crate) fn shadow(&self, base: &Base<'_>, prefix: &T::Prefix, key: &T::Key) -> Result<bool, Fault> {
         self.with(base, prefix, |known| {
             if known.last.as_ref().is_none_or(|last| key > last) {
@@ -158,7 +158,7 @@ impl<T: Table> Flushed<T> {
         })
     }
 
-    /// The first folded key from `from` on that the window does not shadow.
+    /// The first flushed key from `from` on that the window does not shadow.
     pub(crate) fn first(
         &self,
         base: &Base<'_>,
@@ -239,7 +239,7 @@ impl<T: Table> Flushed<T> {
         Ok(())
     }
 
-    /// The last folded key up to `to` that the window does not shadow.
+    /// The last flushed key up to `to` that the window does not shadow.
     pub(crate) fn last(
         &self,
         base: &Base<'_>,
@@ -254,7 +254,7 @@ impl<T: Table> Flushed<T> {
         base.last_key::<T>(&prefix_of(prefix), &key_of(prefix, to), counts)
     }
 
-    /// Notes that a row has been folded.
+    /// Notes that a row has been flushed.
     pub(crate) fn note_put(&mut self, prefix: &T::Prefix, key: &T::Key) {
         self.any = true;
         let Some(known) = self.known.get_mut().get_mut(prefix) else { return };
@@ -273,7 +273,7 @@ impl<T: Table> Flushed<T> {
         }
     }
 
-    /// Notes that a folded row has been deleted.
+    /// Notes that a flushed row has been deleted.
     pub(crate) fn note_deleted(&mut self, prefix: &T::Prefix, key: &T::Key) {
         let Some(known) = self.known.get_mut().get_mut(prefix) else { return };
         known.forget_row(key, &self.kept);

@@ -44,16 +44,16 @@ pub(crate) struct Job {
     /// The rows that the turn has changed, table by table.
     pub(crate) changed: Vec<Box<dyn Written>>,
     pub(crate) queue_changes: Vec<QueueChange>,
-    /// The rows that this commit folds.
+    /// The rows that this commit flushes.
     pub(crate) flushed: Vec<Box<dyn Written>>,
-    /// The end of a generation all of whose rows are folded with this commit, and what was counted at it.
+    /// The end of a generation all of whose rows are flushed with this commit, and what was counted at it.
     pub(crate) ended: Option<(u64, Counted)>,
     /// What was promised of the disk to the commands of the turn.
     pub(crate) promised_bytes: u64,
 }
 
 impl Job {
-    /// The sealed journal row, chained to the one before, and its seal.
+    /// The checksummed journal row, chained to the one before, and its checksum.
     fn journal_row(&self, previous: u64) -> (Vec<u8>, u64) {
         let mut row = RowWriter::new(&Header {
             position: self.position,
@@ -90,7 +90,7 @@ impl Job {
 pub(crate) struct Committer {
     database: Arc<Database>,
     options: StoreOptions,
-    /// The seal of the last journal row.
+    /// The checksum of the last journal row.
     checksum: Arc<AtomicU64>,
     watch: Option<Arc<Watch>>,
     room: Option<Room>,

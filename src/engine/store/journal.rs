@@ -1,7 +1,7 @@
 //! The journal: one row a commit, with every row the turn has changed, as it is after the turn.
 //!
-//! A journal row is a header, the changed rows table by table, and a seal: the XXH3-64 of all before it. The header names
-//! the seal of the row before, so that a row that is missing, foreign or out of order is noticed. A long row is cut
+//! A journal row is a header, the changed rows table by table, and a checksum: the XXH3-64 of all before it. The header names
+//! the checksum of the row before, so that a row that is missing, foreign or out of order is noticed. A long row is cut
 //! into pieces just below powers of two, because redb gives a value the next power of two of pages.
 
 use std::ops::Bound;
@@ -50,7 +50,7 @@ const PAGE_OVERHEAD: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     pub(crate) position: u64,
-    /// The seal of the row before.
+    /// The checksum of the row before.
     pub(crate) previous: u64,
     pub(crate) time: Timestamp,
     pub(crate) numbers: Numbers,
@@ -100,7 +100,7 @@ impl RowWriter {
         self.bytes.extend_from_slice(&END_OF_TABLE.to_le_bytes());
     }
 
-    /// The sealed bytes, and the seal.
+    /// The checksummed bytes, and the checksum.
     pub(crate) fn finish(mut self) -> (Vec<u8>, u64) {
         self.bytes.push(END);
         let checksum = xxh3_64(&self.bytes);
@@ -115,7 +115,7 @@ pub(crate) struct RowReader<'a> {
 }
 
 impl<'a> RowReader<'a> {
-    /// Checks the seal, and reads the header. Returns the seal too.
+    /// Checks the checksum, and reads the header. Returns the checksum too.
     pub(crate) fn open(checksummed: &'a [u8]) -> Result<(Header, u64, RowReader<'a>), Fault> {
         RowReader::open_as(checksummed)
     }

@@ -1,4 +1,4 @@
-//! One table: its rows of the window in memory, before the rows that are folded.
+//! One table: its rows of the window in memory, before the rows that are flushed.
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -23,7 +23,7 @@ pub(crate) struct Stamp {
     pub(crate) position: u64,
     /// Its place among what that turn has changed.
     pub(crate) index: u32,
-    /// Whether a row with this key may be folded, so that deleting it is worth remembering.
+    /// Whether a row with this key may be flushed, so that deleting it is worth remembering.
     pub(crate) based: bool,
     /// Whether a commit before that has put it into the journal.
     pub(crate) journaled: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Slot<V> {
     pub(crate) value: V,
 }
 
-/// The rows of one prefix: those that are there, and those that are deleted but may still be folded.
+/// The rows of one prefix: those that are there, and those that are deleted but may still be flushed.
 pub(crate) struct Group<T: Table> {
     pub(crate) rows: T::Rows,
     pub(crate) gone: T::Gone,
@@ -48,7 +48,7 @@ impl<T: Table> Default for Group<T> {
 }
 
 impl<T: Table> Group<T> {
-    /// Whether the window has its own word on this key, so that a folded row does not count.
+    /// Whether the window has its own word on this key, so that a flushed row does not count.
     pub(crate) fn shadows(&self, key: &T::Key) -> bool {
         self.rows.contains(key) || self.is_gone(key)
     }
@@ -191,7 +191,7 @@ impl<T: Table> Memtable<T> {
         self.nearer(base, prefix, own, flushed, |own, flushed| own < flushed)
     }
 
-    /// Which of a row of the window and a folded one comes first.
+    /// Which of a row of the window and a flushed one comes first.
     fn nearer(
         &self,
         base: &Base<'_>,
@@ -208,7 +208,7 @@ impl<T: Table> Memtable<T> {
             }
             (_, Some(key)) => {
                 let value = self.flushed.read(base, prefix, &key, T::Value::clone)?;
-                Ok(Some((key, value.expect("a folded key that was found has its row"))))
+                Ok(Some((key, value.expect("a flushed key that was found has its row"))))
             }
             _ => Ok(None),
         }

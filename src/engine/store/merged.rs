@@ -1,4 +1,4 @@
-//! The rows of a file that is looked at, as an engine would see them: what is folded, and over it the journal.
+//! The rows of a file that is looked at, as an engine would see them: what is flushed, and over it the journal.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Rows that are written in place: the format, the epoch, the queues, and what was counted when a fold ended.
+//! Rows that are written in place: the format, the epoch, the queues, and what was counted when a flush ended.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ pub(crate) struct BatchRecord {
     pub(crate) wall: WallRecord,
 }
 
-/// What the store keeps in memory beside the shelves: little, bounded, and rewritten in many turns.
+/// What the store keeps in memory beside the memtables: little, bounded, and rewritten in many turns.
 #[derive(Default)]
 pub(crate) struct Kept {
     pub(crate) numbers: Numbers,
@@ -117,7 +117,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Writes them, with the seal of that commit's journal row.
+    /// Writes them, with the checksum of that commit's journal row.
     pub(crate) fn save(&self, transaction: &WriteTransaction, checksum: u64) -> Result<(), Fault> {
         let mut meta = Sheet::open(transaction, schema::META)?;
         meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;
@@ -134,7 +134,7 @@ impl Counted {
 /// A change of a queue, written in place: queues are few, and a journal row need not repeat them.
 pub(crate) enum QueueChange {
     Put(Arc<QueueRecord>),
-    /// The queue and every folded row of it is deleted.
+    /// The queue and every flushed row of it is deleted.
     Gone(QueueId),
 }
 
@@ -158,7 +158,7 @@ impl QueueChange {
     }
 }
 
-/// A table inside a write transaction: raw keys, sealed values.
+/// A table inside a write transaction: raw keys, checksummed values.
 pub(crate) struct Sheet<'t> {
     definition: Definition,
     table: Table<'t, &'static [u8], &'static [u8]>,

@@ -1,7 +1,7 @@
 //! The bytes on disk. Knows rows, no rule.
 //!
-//! A turn changes rows on shelves (`shelf`, `change`), its commit appends them to the journal (`journal`), and a fold
-//! takes what has come to rest to its tables (`fold`, paced by `window`). Opening reads the journal again (`replay`).
+//! A turn changes rows in memtables (`memtable`, `change`), its commit appends them to the journal (`journal`), and a flush
+//! takes what has come to rest to its tables (`flush`, paced by `window`). Opening reads the journal again (`replay`).
 
 #[cfg(feature = "head-room")]
 mod ballast;

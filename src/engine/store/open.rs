@@ -64,7 +64,7 @@ pub(crate) struct StoreOptions {
     pub(crate) generation_bytes: u64,
     /// By how much every sync of the file is made longer, to see what a slower disk would do.
     pub(crate) sync_delay: Duration,
-    /// How many full generations are kept in the journal before the oldest is folded.
+    /// How many full generations are kept in the journal before the oldest is flushed.
     pub(crate) generations: usize,
     /// How large a file may be to have every page of it checked when it is opened.
     pub(crate) check_bytes_max: u64,

@@ -1,6 +1,6 @@
-//! Opening after any end: the journal's rows are put on the shelves again.
+//! Opening after any end: the journal's rows are put in the memtables again.
 //!
-//! Rows say what is, not what was added, so that reading a generation that is half folded, or folded but not yet
+//! Rows say what is, not what was added, so that reading a generation that is half flushed, or flushed but not yet
 //! dropped, comes to the same.
 
 use std::sync::atomic::Ordering;

@@ -1,12 +1,12 @@
-//! All tables on one screen. Keys are bytes that sort as their parts do (`key.rs`); values are sealed (`seal.rs`).
+//! All tables on one screen. Keys are bytes that sort as their parts do (`key.rs`); values have checksums (`checksum.rs`).
 //!
-//! A commit appends one row to the journal; the tables hold what has been folded out of it (`fold.rs`). A row of the
+//! A commit appends one row to the journal; the tables hold what has been flushed out of it (`flush.rs`). A row of the
 //! window over the journal, kept in memory, goes before the table's row.
 //!
 //! | table | key | value | a row exists |
 //! |---|---|---|---|
 //! | meta | name | by name | always |
-//! | journal | position, piece | bytes | until its generation is folded |
+//! | journal | position, piece | bytes | until its generation is flushed |
 //! | queues | queue | `QueueRecord` | while the queue exists |
 //! | tallies | queue | `Tally` | while the queue exists |
 //! | workflows | queue, stream | `WorkflowRecord` | while there is something to remember |
@@ -115,7 +115,7 @@ pub(crate) trait TableVisitor {
     fn visit<T: Table>(&mut self) -> Result<(), Fault>;
 }
 
-/// Makes the tables, and the shelves that hold their rows of the window.
+/// Makes the tables, and the memtables that hold their rows of the window.
 macro_rules! tables {
     ($($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty;)*) => {
         $(
@@ -133,7 +133,7 @@ macro_rules! tables {
             }
         )*
 
-        /// One shelf for each table whose rows go through the journal.
+        /// One memtable for each table whose rows go through the journal.
         pub(crate) struct Memtables {
             $(pub(crate) $field: Memtable<$table>,)*
         }
@@ -151,12 +151,12 @@ macro_rules! tables {
         }
 
         impl Memtables {
-            /// Empty shelves before the tables of a file.
+            /// Empty memtables before the tables of a file.
             pub(crate) fn new(base: &Base<'_>) -> Result<Memtables, Fault> {
                 Ok(Memtables { $($field: Memtable::new(base)?,)* })
             }
 
-            /// Every shelf, in the order of the tables' numbers.
+            /// Every memtable, in the order of the tables' numbers.
             pub(crate) fn each(&mut self) -> [&mut dyn AnyMemtable; MEMTABLES] {
                 [$(&mut self.$field),*]
             }
@@ -193,7 +193,7 @@ tables! {
     25 cursor_counts CursorCounts: Hashed, QueueId, () => CursorCount;
 }
 
-/// Every table with sealed rows.
+/// Every table with checksummed rows.
 pub(crate) fn checksummed() -> impl Iterator<Item = Definition> {
     MEMTABLE.into_iter().chain([META, QUEUES, TALLIES])
 }

@@ -1,4 +1,4 @@
-//! The store: one redb file behind shelves in memory, turned by the thread that writes.
+//! The store: one redb file behind memtables, turned by the thread that writes.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -34,7 +34,7 @@ pub(crate) struct Store {
     pub(crate) memtables: Memtables,
     pub(crate) kept: Kept,
     pub(crate) window: Window,
-    /// The seal of the last journal row.
+    /// The checksum of the last journal row.
     pub(crate) checksum: Arc<AtomicU64>,
     pub(crate) failed: Option<Fault>,
     /// Where the file is; a store in memory is nowhere.
@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// Runs one turn in memory. What it writes comes back as a job, if it writes anything: jobs are to be committed in
-    /// their order, and nothing that follows from a turn may leave the house before its job is.
+    /// their order, and nothing that follows from a turn may be published before its job is.
     ///
     /// # Errors
     /// The fault that stopped the store, now or before. A panic inside the turn is a fault: it is not committed.
@@ -148,7 +148,7 @@ impl Store {
         Ok((done, changed.then(|| self.job(queue_changes))))
     }
 
-    /// What this turn has changed, and a slice of the fold of the oldest generation.
+    /// What this turn has changed, and a slice of the flush of the oldest generation.
     fn job(&mut self, queue_changes: Vec<QueueChange>) -> Job {
         let position = self.kept.batch.position + 1;
         self.kept.batch.position = position;
@@ -195,7 +195,7 @@ impl Store {
         }
     }
 
-    /// Notes that all jobs up to a position are committed: rows they have folded are found in their tables now.
+    /// Notes that all jobs up to a position are committed: rows they have flushed are found in their tables now.
     pub(crate) fn mark_committed(&mut self, position: u64) {
         self.memtables.each().into_iter().for_each(|memtable| memtable.mark_committed(position));
     }

@@ -1,7 +1,7 @@
 //! Making this format of an older one when a file is opened, in one transaction: a crash before its commit leaves the
 //! file as it was, to be upgraded by the next opening.
 //!
-//! First the journal is folded into the tables as it is, bytes for bytes, so that every row is at one place. Then each
+//! First the journal is flushed into the tables as it is, bytes for bytes, so that every row is at one place. Then each
 //! table is gone through, and the rows that are written otherwise today are written anew. One row of the journal, or a
 //! page of changed rows, is in memory at a time.
 

@@ -1,31 +1,31 @@
-//! The window over the journal: which generation is being filled, which are sealed, and how fast the oldest is folded.
+//! The window over the journal: which generation is being filled, which are full, and how fast the oldest is flushed.
 
 use std::collections::VecDeque;
 
-/// Folding is this much faster than filling, in tenths, so that it is over before the next generation is full.
+/// Flushing is this much faster than filling, in tenths, so that it is over before the next generation is full.
 const PACE_TENTHS: u64 = 13;
 
-/// Units of work that each commit does while a fold is under way, however small the commit is.
+/// Units of work that each commit does while a flush is under way, however small the commit is.
 const UNITS_MIN: u64 = 64;
 
 /// The generations of the journal.
 pub(crate) struct Window {
     /// How many bytes fill a generation.
     generation_bytes: u64,
-    /// How many sealed generations wait before the oldest is folded.
-    sealed_max: usize,
+    /// How many full generations wait before the oldest is flushed.
+    full_max: usize,
     /// Bytes in the generation that is being filled.
     bytes: u64,
-    /// The last position of each sealed generation, the oldest first.
-    checksummed: VecDeque<u64>,
+    /// The last position of each full generation, the oldest first.
+    full: VecDeque<u64>,
     flushing: bool,
 }
 
-/// What folding a commit has to do.
+/// What flushing a commit has to do.
 pub(crate) struct Slice {
-    /// The last position of the generation that is folded.
+    /// The last position of the generation that is flushed.
     pub(crate) upto: u64,
-    /// Whether the fold of this generation begins.
+    /// Whether the flush of this generation begins.
     pub(crate) begins: bool,
     /// Of all units that are left, this many out of [`Slice::of`] are due now.
     share: u64,
@@ -41,35 +41,35 @@ impl Slice {
 }
 
 impl Window {
-    pub(crate) fn new(generation_bytes: u64, sealed_max: usize) -> Window {
-        Window { generation_bytes, sealed_max, bytes: 0, checksummed: VecDeque::new(), flushing: false }
+    pub(crate) fn new(generation_bytes: u64, full_max: usize) -> Window {
+        Window { generation_bytes, full_max, bytes: 0, full: VecDeque::new(), flushing: false }
     }
 
-    /// Notes a journal row; true when it has filled its generation, which is then sealed.
+    /// Notes a journal row; true when it has filled its generation, which is then closed.
     pub(crate) fn append(&mut self, position: u64, bytes: u64) -> bool {
         self.bytes += bytes;
         if self.bytes < self.generation_bytes {
             return false;
         }
-        self.checksummed.push_back(position);
+        self.full.push_back(position);
         self.bytes = 0;
         true
     }
 
-    /// What is due of a fold with a commit of this many bytes.
+    /// What is due of a flush with a commit of this many bytes.
     pub(crate) fn slice(&mut self, bytes: u64) -> Option<Slice> {
-        if !self.flushing && self.checksummed.len() <= self.sealed_max {
+        if !self.flushing && self.full.len() <= self.full_max {
             return None;
         }
         let begins = !std::mem::replace(&mut self.flushing, true);
         let until_full = self.generation_bytes.saturating_sub(self.bytes).max(1);
-        let upto = *self.checksummed.front().expect("a generation is sealed before it is folded");
+        let upto = *self.full.front().expect("a generation is full before it is flushed");
         Some(Slice { upto, begins, share: bytes * PACE_TENTHS, of: until_full * 10 })
     }
 
-    /// Notes that the oldest generation is folded.
+    /// Notes that the oldest generation is flushed.
     pub(crate) fn flushed(&mut self) {
-        self.checksummed.pop_front();
+        self.full.pop_front();
         self.flushing = false;
     }
 }

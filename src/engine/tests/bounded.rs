@@ -190,7 +190,7 @@ fn numbered(order: Order, number: u64) -> NewMessage {
 }
 
 impl Turns {
-    /// A queue with many messages of one workflow, most of which are folded into their tables.
+    /// A queue with many messages of one workflow, most of which are flushed into their tables.
     fn with_many(options: QueueOptions, lives: Option<Duration>) -> Turns {
         Turns::with_first(options, lives, None)
     }

@@ -1,4 +1,4 @@
-//! A journal row from elsewhere is refused although its own seal fits: each row names the seal of the one before.
+//! A journal row from elsewhere is refused although its own checksum fits: each row names the checksum of the one before.
 
 use redb::Database;
 use redb::ReadableDatabase;
@@ -65,7 +65,7 @@ fn a_journal_row_of_another_history_is_refused() {
     let other = rows(&sent(&["a", "x", "c"]));
     let own = rows(&sent(&["a", "b", "c"]));
     let differing: Vec<usize> = (0..own.len()).filter(|at| own[*at] != other[*at]).collect();
-    assert_eq!(differing.len(), 2, "the second message's row, and the next, which names its seal");
+    assert_eq!(differing.len(), 2, "the second message's row, and the next, which names its checksum");
     let disk = sent(&["a", "b", "c"]);
     assert!(opens(disk.clone()), "it is sound so far");
     let database = database(&disk);
@@ -74,7 +74,7 @@ fn a_journal_row_of_another_history_is_refused() {
     journal::append(&transaction, *position, row).unwrap();
     transaction.commit().unwrap();
     drop(database);
-    assert!(!opens(disk), "its seal fits, and it does not lead to the row behind it");
+    assert!(!opens(disk), "its checksum fits, and it does not lead to the row behind it");
 }
 
 #[test]
@@ -89,12 +89,12 @@ fn an_older_journal_row_that_does_not_lead_to_the_next_is_refused() {
     read.unwrap();
     let (position, mut row) = rows.swap_remove(rows.len() / 2);
     row.truncate(row.len() - 8);
-    // Another instant, which stands behind two numbers, and the seal that fits it.
+    // Another instant, which stands behind two numbers, and the checksum that fits it.
     let (_, rest): ((u64, u64), _) = codec::decode_first(&row).unwrap();
     let at = row.len() - rest.len();
     row[at] ^= 1;
-    let seal = xxh3_64(&row);
-    row.extend(seal.to_le_bytes());
+    let checksum = xxh3_64(&row);
+    row.extend(checksum.to_le_bytes());
     let transaction = database.begin_write().unwrap();
     journal::append(&transaction, position, &row).unwrap();
     transaction.commit().unwrap();

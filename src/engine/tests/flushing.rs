@@ -1,4 +1,4 @@
-//! The store's promises, driven by the rules: a fold, a trial and opening again change nothing.
+//! The store's promises, driven by the rules: a flush, a trial and opening again change nothing.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::engine::rules::samples;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 
-/// Generations so small that every commit seals one and folds another.
+/// Generations so small that every commit closes one and flushes another.
 fn flushing() -> StoreOptions {
     StoreOptions { generation_bytes: 1, generations: 0, ..StoreOptions::default() }
 }
@@ -44,17 +44,17 @@ fn story(path: &Path, options: StoreOptions) -> (Store, Vec<u64>) {
 #[test]
 fn a_fold_changes_nothing_that_can_be_seen() {
     let folder = tempfile::tempdir().unwrap();
-    let (folded, after_each) = story(&folder.path().join("folded.redb"), flushing());
+    let (flushed, after_each) = story(&folder.path().join("flushed.redb"), flushing());
     let (journaled, expected) = story(&folder.path().join("journaled.redb"), StoreOptions::default());
     assert_eq!(after_each, expected);
-    drop((folded, journaled));
+    drop((flushed, journaled));
     let rows_of = |name: &str| {
         let database = Database::open(folder.path().join(name)).unwrap();
         let reading = redb::ReadableDatabase::begin_read(&database).unwrap();
         let table = reading.open_table(TableDefinition::<&[u8], &[u8]>::new("messages")).unwrap();
         redb::ReadableTableMetadata::len(&table).unwrap()
     };
-    assert!(rows_of("folded.redb") > 0, "the one really folds");
+    assert!(rows_of("flushed.redb") > 0, "the one really flushes");
     assert_eq!(rows_of("journaled.redb"), 0, "the other really does not");
 }
 
@@ -62,7 +62,7 @@ fn a_fold_changes_nothing_that_can_be_seen() {
 fn a_trial_is_answered_as_its_command_and_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let (_, expected) = story(&folder.path().join("expected.redb"), StoreOptions::default());
-    for (name, options) in [("folded", flushing()), ("journaled", StoreOptions::default())] {
+    for (name, options) in [("flushed", flushing()), ("journaled", StoreOptions::default())] {
         let mut store = Store::open(&folder.path().join(name), options).unwrap();
         let (mut rules, commands) = (Rules::default(), samples::story());
         let operators: Vec<Command> = samples::commands().into_iter().filter(Command::can_be_tried).collect();

@@ -1,4 +1,4 @@
-//! Every row for itself: its seal, its key, its record, and its place behind the row before.
+//! Every row for itself: its checksum, its key, its record, and its place behind the row before.
 
 use redb::ReadTransaction;
 use redb::ReadableTable;

@@ -1,4 +1,4 @@
-//! The journal: each row's seal and chain, and every row in it.
+//! The journal: each row's checksum and chain, and every row in it.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ impl Window {
         window
     }
 
-    /// Reads one row; returns its position and seal, to which the next is chained, unless it is damaged.
+    /// Reads one row; returns its position and checksum, to which the next is chained, unless it is damaged.
     fn read_row(
         &mut self,
         position: u64,

@@ -134,9 +134,9 @@ impl<'a> Comparison<'a, '_> {
         message: &MessageRecord,
     ) -> Result<bool, Fault> {
         let is_this = |sequence: Option<_>| sequence == Some(key.sequence);
-        if let Status::DeadLettered(letter) = &message.status {
+        if let Status::DeadLettered(dead_letter) = &message.status {
             let place = (message.rank.unwrap_or(0), key.sequence);
-            let reason = (letter.reason.clone(), key.sequence);
+            let reason = (dead_letter.reason.clone(), key.sequence);
             return Ok(self.rows.get::<DeadByWorkflow>(workflow, &place)?.is_some()
                 && self.rows.get::<DeadByReason>(&key.queue, &reason)?.is_some());
         }

@@ -84,7 +84,7 @@ impl Comparison<'_, '_> {
             self.findings.go_on();
             let message = self.message(MessageKey { queue, sequence })?;
             let named = message.is_some_and(|message| match &message.status {
-                Status::DeadLettered(letter) => letter.reason == reason,
+                Status::DeadLettered(dead_letter) => dead_letter.reason == reason,
                 _ => false,
             });
             if !named {

@@ -23,7 +23,7 @@ use crate::handlers::persistent::lines::Lines;
 use crate::handlers::persistent::persistent::SharedPool;
 use crate::limits;
 
-/// Keeps the child of one seat running until it is told to stop.
+/// Keeps the child of one slot running until it is told to stop.
 pub(super) struct ChildSupervisor {
     pub(super) shared_pool: Arc<SharedPool>,
     pub(super) slot: usize,

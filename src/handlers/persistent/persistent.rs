@@ -29,9 +29,9 @@ use crate::handlers::persistent::child_supervisor::ChildSupervisor;
 use crate::handlers::persistent::process_pool::Asker;
 use crate::handlers::persistent::process_pool::LOCK_LOST;
 use crate::handlers::persistent::process_pool::ProcessPool;
+use crate::handlers::persistent::process_pool::Reply;
 use crate::handlers::persistent::process_pool::Request;
 use crate::handlers::persistent::process_pool::Rest;
-use crate::handlers::persistent::process_pool::Told;
 use crate::handlers::persistent::process_pool::Withdrawn;
 use crate::handlers::program::NotStarted;
 use crate::handlers::program::Program;
@@ -88,13 +88,13 @@ pub(super) struct SharedPool {
     site: Site,
     shortage: Shortage,
     process_pool: Mutex<ProcessPool<Assignment>>,
-    /// For each seat.
+    /// For each slot.
     bells: Vec<ChildSignals>,
 }
 
 /// What a child wrote is kept with an attempt that failed, and with a dead letter that says nothing else.
-fn with_output(said: Result<Outcome, Failure>, output: Output) -> Result<Outcome, Failure> {
-    match said {
+fn with_output(result: Result<Outcome, Failure>, output: Output) -> Result<Outcome, Failure> {
+    match result {
         Ok(Outcome::DeadLetter { reason, description }) if description.is_empty() => {
             Ok(Outcome::DeadLetter { reason, description: output.text })
         }
@@ -137,23 +137,23 @@ impl Asker for Assignment {
 impl Persistent {
     /// Starts the children, on the present tokio runtime.
     pub(crate) fn start(options: PersistentOptions, site: Site) -> Persistent {
-        let seats = options.processes.clamp(1, limits::PROCESSES_MAX);
+        let slots = options.processes.clamp(1, limits::PROCESSES_MAX);
         let shared_pool = Arc::new(SharedPool {
             lasting: variables::lasting(&site, &options.pass_env, &options.env),
             program: Program { argv: options.argv, cwd: options.cwd },
             timeout: options.timeout,
             site,
             shortage: Shortage::default(),
-            process_pool: Mutex::new(ProcessPool::new(seats, options.in_flight_max, options.timeout)),
-            bells: (0..=seats).map(|_| ChildSignals::default()).collect(),
+            process_pool: Mutex::new(ProcessPool::new(slots, options.in_flight_max, options.timeout)),
+            bells: (0..=slots).map(|_| ChildSignals::default()).collect(),
         });
         let (stop, stopping) = watch::channel(false);
         let mut child_supervisors = JoinSet::new();
-        for slot in 0..=seats {
+        for slot in 0..=slots {
             let child_supervisor = ChildSupervisor {
                 shared_pool: shared_pool.clone(),
                 slot,
-                is_extra: slot == seats,
+                is_extra: slot == slots,
                 stop: stopping.clone(),
             };
             child_supervisors.spawn(child_supervisor.keep());
@@ -234,9 +234,9 @@ impl SharedPool {
         let changed = change(&mut process_pool);
         let described = process_pool.describe();
         drop(process_pool);
-        for Told { asker, verdict, output } in described {
-            let said = verdict.and_then(|envelope| guarded(|| answer::said(&self.site, envelope)));
-            asker.end(with_output(said, output));
+        for Reply { asker, verdict, output } in described {
+            let result = verdict.and_then(|envelope| guarded(|| answer::result(&self.site, envelope)));
+            asker.end(with_output(result, output));
         }
         changed
     }
@@ -359,7 +359,7 @@ impl SharedPool {
         answered
     }
 
-    /// How often a seat's children have answered.
+    /// How often a slot's children have answered.
     pub(super) fn answers(&self, slot: usize) -> u64 {
         self.bells[slot].answers.load(Ordering::Relaxed)
     }

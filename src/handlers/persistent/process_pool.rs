@@ -42,16 +42,16 @@ pub(super) struct Request<A> {
 /// change concerns.
 pub(super) struct ProcessPool<A> {
     /// The last is the extra child's, which holds one suspect and nothing else, and is there only while there are some.
-    seats: Vec<Slot<A>>,
+    slots: Vec<Slot<A>>,
     waiting: VecDeque<Request<A>>,
     suspects: VecDeque<Request<A>>,
     is_closed: bool,
     /// Those who are to be told, and what.
-    described: Vec<Told<A>>,
+    described: Vec<Reply<A>>,
 }
 
 /// Who is to be told what, and what the child wrote meanwhile, if it failed.
-pub(super) struct Told<A> {
+pub(super) struct Reply<A> {
     pub(super) asker: A,
     pub(super) verdict: Verdict,
     pub(super) output: Output,
@@ -120,7 +120,7 @@ pub(super) enum Withdrawn {
 }
 
 impl<A: Asker> ProcessPool<A> {
-    pub(super) fn new(seats: usize, in_flight_max: usize, timeout: Duration) -> ProcessPool<A> {
+    pub(super) fn new(slots: usize, in_flight_max: usize, timeout: Duration) -> ProcessPool<A> {
         let slot = |in_flight_max| Slot {
             state: State::Starting,
             window: Window::new(in_flight_max, timeout),
@@ -131,34 +131,34 @@ impl<A: Asker> ProcessPool<A> {
             outgoing: Vec::new(),
             killed: None,
         };
-        let seats = (0..seats.max(1)).map(|_| slot(in_flight_max)).chain([slot(1)]).collect();
+        let slots = (0..slots.max(1)).map(|_| slot(in_flight_max)).chain([slot(1)]).collect();
         let (waiting, suspects) = (VecDeque::new(), VecDeque::new());
-        ProcessPool { seats, waiting, suspects, is_closed: false, described: Vec::new() }
+        ProcessPool { slots, waiting, suspects, is_closed: false, described: Vec::new() }
     }
 
-    /// The seat of the extra child.
+    /// The slot of the extra child.
     fn extra(&self) -> usize {
-        self.seats.len() - 1
+        self.slots.len() - 1
     }
 
     /// Whether the extra child has something to do, or will have.
     pub(super) fn has_suspects(&self) -> bool {
-        !self.suspects.is_empty() || !self.seats[self.extra()].held.is_empty()
+        !self.suspects.is_empty() || !self.slots[self.extra()].held.is_empty()
     }
 
     /// Takes those who are to be told what becomes of their requests; whoever holds the lock tells them without it.
-    pub(super) fn describe(&mut self) -> Vec<Told<A>> {
+    pub(super) fn describe(&mut self) -> Vec<Reply<A>> {
         std::mem::take(&mut self.described)
     }
 
     /// Takes a request.
     pub(super) fn submit(&mut self, request: Request<A>, now: Duration) {
         if self.is_closed {
-            self.tell(request.asker, Err(Failure::unbegun("the handler is closed")));
+            self.reply(request.asker, Err(Failure::unbegun("the handler is closed")));
             return;
         }
         if request.asker.is_cancelled() {
-            self.tell(request.asker, Err(Failure::new(LOCK_LOST)));
+            self.reply(request.asker, Err(Failure::new(LOCK_LOST)));
             return;
         }
         if request.asker.is_suspect() {
@@ -166,8 +166,8 @@ impl<A: Asker> ProcessPool<A> {
             return self.refill(self.extra(), now);
         }
         match (self.free_slot(), self.rest()) {
-            (Some(slot), _) => self.seats[slot].take(request, now),
-            (None, Some(rest)) => self.tell(request.asker, Err(rest.failure(now))),
+            (Some(slot), _) => self.slots[slot].take(request, now),
+            (None, Some(rest)) => self.reply(request.asker, Err(rest.failure(now))),
             (None, None) => self.waiting.push_back(request),
         }
     }
@@ -176,13 +176,13 @@ impl<A: Asker> ProcessPool<A> {
     pub(super) fn withdraw(&mut self, id: u64, why: &str) -> Withdrawn {
         let waiting = take_out(&mut self.waiting, id).or_else(|| take_out(&mut self.suspects, id));
         if let Some(request) = waiting {
-            self.tell(request.asker, Err(Failure::new(why)));
+            self.reply(request.asker, Err(Failure::new(why)));
             return Withdrawn::Waiting;
         }
-        match self.seats.iter().position(|slot| slot.held.contains_key(&id)) {
+        match self.slots.iter().position(|slot| slot.held.contains_key(&id)) {
             Some(slot) => {
                 self.mark_killed(slot, id, why.to_owned());
-                Withdrawn::Held { slot, group: self.seats[slot].group() }
+                Withdrawn::Held { slot, group: self.slots[slot].group() }
             }
             None => Withdrawn::Answered,
         }
@@ -190,15 +190,15 @@ impl<A: Asker> ProcessPool<A> {
 
     /// The requests that children hold.
     pub(super) fn ids(&self) -> Vec<u64> {
-        self.seats.iter().flat_map(|slot| slot.held.keys().copied()).collect()
+        self.slots.iter().flat_map(|slot| slot.held.keys().copied()).collect()
     }
 
-    fn tell(&mut self, asker: A, verdict: Verdict) {
-        self.described.push(Told { asker, verdict, output: Output::default() });
+    fn reply(&mut self, asker: A, verdict: Verdict) {
+        self.described.push(Reply { asker, verdict, output: Output::default() });
     }
 
     fn mark_killed(&mut self, slot: usize, id: u64, why: String) {
-        self.seats[slot].killed.get_or_insert(Killed { id, why });
+        self.slots[slot].killed.get_or_insert(Killed { id, why });
     }
 
     /// Condemns a child whose oldest request is too old; else says when that could be, at the earliest.
@@ -209,7 +209,7 @@ impl<A: Asker> ProcessPool<A> {
         now: Duration,
         why: &str,
     ) -> Duration {
-        let at = &mut self.seats[slot];
+        let at = &mut self.slots[slot];
         let Some(oldest) = at.oldest() else { return now + timeout };
         let due = at.oldest_since + timeout;
         if due <= now {
@@ -220,18 +220,18 @@ impl<A: Asker> ProcessPool<A> {
 
     /// Whether a child must not go on.
     pub(super) fn is_killed(&self, slot: usize) -> bool {
-        self.seats[slot].killed.is_some()
+        self.slots[slot].killed.is_some()
     }
 
     /// A child has started.
     pub(super) fn up(&mut self, slot: usize, group: Pid, now: Duration) {
-        self.seats[slot].state = State::Up(group);
+        self.slots[slot].state = State::Up(group);
         self.refill(slot, now);
     }
 
     /// Takes what is to be written to a child.
     pub(super) fn outgoing(&mut self, slot: usize, into: &mut Vec<u8>, now: Duration) {
-        std::mem::swap(&mut self.seats[slot].outgoing, into);
+        std::mem::swap(&mut self.slots[slot].outgoing, into);
         self.refill(slot, now);
     }
 
@@ -244,8 +244,8 @@ impl<A: Asker> ProcessPool<A> {
     ) -> Result<(), String> {
         let mut all = Ok(());
         for answer in answers {
-            match self.seats[slot].answered(&answer, now) {
-                Ok((asker, output)) => self.described.push(Told { asker, verdict: Ok(answer), output }),
+            match self.slots[slot].answered(&answer, now) {
+                Ok((asker, output)) => self.described.push(Reply { asker, verdict: Ok(answer), output }),
                 Err(error) => {
                     all = Err(error);
                     break;
@@ -258,8 +258,8 @@ impl<A: Asker> ProcessPool<A> {
 
     /// A child is given nothing more.
     pub(super) fn ending(&mut self, slot: usize) {
-        if let State::Up(group) = self.seats[slot].state {
-            self.seats[slot].state = State::Ending(group);
+        if let State::Up(group) = self.slots[slot].state {
+            self.slots[slot].state = State::Ending(group);
         }
     }
 
@@ -268,7 +268,7 @@ impl<A: Asker> ProcessPool<A> {
     ///
     /// Says why it was ended, if it was because of a request.
     pub(super) fn down(&mut self, slot: usize, why: &str) -> Option<String> {
-        let slot = &mut self.seats[slot];
+        let slot = &mut self.slots[slot];
         slot.state = State::Starting;
         slot.window.close();
         slot.outgoing = Vec::new();
@@ -284,20 +284,20 @@ impl<A: Asker> ProcessPool<A> {
                 None => why.to_owned(),
             };
             let output = written.since(written_before);
-            self.described.push(Told { asker, verdict: Err(failure(why)), output });
+            self.described.push(Reply { asker, verdict: Err(failure(why)), output });
         }
         killed.map(|killed| killed.why)
     }
 
     /// A child has written a line to its standard error.
     pub(super) fn complained(&mut self, slot: usize, line: &str) {
-        self.seats[slot].written.push(line);
+        self.slots[slot].written.push(line);
     }
 
     /// The extra child cannot be started, so nobody will handle the suspects that wait.
     pub(super) fn fail_suspects(&mut self, why: &str) {
         for request in std::mem::take(&mut self.suspects) {
-            self.tell(request.asker, Err(Failure::new(why)));
+            self.reply(request.asker, Err(Failure::new(why)));
         }
     }
 
@@ -306,15 +306,15 @@ impl<A: Asker> ProcessPool<A> {
     pub(super) fn rest_until(&mut self, slot: usize, rest: Rest, now: Duration) {
         let suspects_go = slot == self.extra() && rest.is_shortage;
         let failure = rest.failure(now);
-        self.seats[slot].state = State::Resting(rest);
+        self.slots[slot].state = State::Resting(rest);
         if suspects_go {
             for request in std::mem::take(&mut self.suspects) {
-                self.tell(request.asker, Err(failure.clone()));
+                self.reply(request.asker, Err(failure.clone()));
             }
         }
         if let Some(rest) = self.rest() {
             for request in std::mem::take(&mut self.waiting) {
-                self.tell(request.asker, Err(rest.failure(now)));
+                self.reply(request.asker, Err(rest.failure(now)));
             }
         }
     }
@@ -326,7 +326,7 @@ impl<A: Asker> ProcessPool<A> {
 
     /// A child is started again.
     pub(super) fn starting(&mut self, slot: usize) {
-        self.seats[slot].state = State::Starting;
+        self.slots[slot].state = State::Starting;
     }
 
     /// Takes no more requests, and gives back those that wait: no child has begun them.
@@ -334,13 +334,13 @@ impl<A: Asker> ProcessPool<A> {
         self.is_closed = true;
         let waiting = std::mem::take(&mut self.waiting);
         for request in waiting.into_iter().chain(std::mem::take(&mut self.suspects)) {
-            self.tell(request.asker, Err(Failure::unbegun("the handler is closed")));
+            self.reply(request.asker, Err(Failure::unbegun("the handler is closed")));
         }
     }
 
     /// The child with room that holds the least.
     fn free_slot(&self) -> Option<usize> {
-        let free = self.seats[..self.extra()].iter().enumerate().filter(|(_, slot)| slot.has_room());
+        let free = self.slots[..self.extra()].iter().enumerate().filter(|(_, slot)| slot.has_room());
         free.min_by_key(|(_, slot)| slot.held.len()).map(|(index, _)| index)
     }
 
@@ -348,7 +348,7 @@ impl<A: Asker> ProcessPool<A> {
     /// would fail.
     fn rest(&self) -> Option<Rest> {
         let mut all: Vec<&Rest> = Vec::new();
-        for slot in &self.seats[..self.extra()] {
+        for slot in &self.slots[..self.extra()] {
             let State::Resting(rest) = &slot.state else { return None };
             all.push(rest);
         }
@@ -359,12 +359,12 @@ impl<A: Asker> ProcessPool<A> {
 
     fn refill(&mut self, slot: usize, now: Duration) {
         let is_extra = slot == self.extra();
-        while self.seats[slot].has_room() {
+        while self.slots[slot].has_room() {
             let waiting = if is_extra { &mut self.suspects } else { &mut self.waiting };
             let Some(request) = waiting.pop_front() else { return };
             match request.asker.is_cancelled() {
-                true => self.tell(request.asker, Err(Failure::new(LOCK_LOST))),
-                false => self.seats[slot].take(request, now),
+                true => self.reply(request.asker, Err(Failure::new(LOCK_LOST))),
+                false => self.slots[slot].take(request, now),
             }
         }
     }

@@ -28,12 +28,12 @@ fn unique(word: &str, folder: &TempDir) -> String {
 async fn an_orphan_is_ended_with_its_children_even_those_that_forgot_the_store() {
     let folder = TempDir::new().unwrap();
     let id = unique("store", &folder);
-    let mut named_pipe = NamedPipe::new(&folder.path().join("ear"));
-    let text = "trap '' TERM; exec 3>ear; env -i sleep 1000 & setsid sleep 1000 & echo up >&3; wait";
+    let mut named_pipe = NamedPipe::new(&folder.path().join("pipe"));
+    let text = "trap '' TERM; exec 3>pipe; env -i sleep 1000 & setsid sleep 1000 & echo up >&3; wait";
     let mut child = orphan(folder.path(), &id, text);
-    assert_eq!(named_pipe.hear().await.as_deref(), Some("up"));
+    assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
     assert!(fence(&id).await.unwrap() >= 2);
-    assert_eq!(named_pipe.hear().await, None);
+    assert_eq!(named_pipe.next_line().await, None);
     assert!(!child.wait().unwrap().success());
     assert_eq!(fence(&id).await, Ok(0));
 }
@@ -42,13 +42,13 @@ async fn an_orphan_is_ended_with_its_children_even_those_that_forgot_the_store()
 async fn an_orphan_that_keeps_starting_others_leaves_none_behind() {
     let folder = TempDir::new().unwrap();
     let id = unique("store", &folder);
-    let mut named_pipe = NamedPipe::new(&folder.path().join("ear"));
-    let text = "exec 3>ear; echo up >&3; i=0; \
+    let mut named_pipe = NamedPipe::new(&folder.path().join("pipe"));
+    let text = "exec 3>pipe; echo up >&3; i=0; \
                 while [ $i -lt 300 ]; do env -i sleep 1000 & i=$((i+1)); done; wait";
     let mut child = orphan(folder.path(), &id, text);
-    assert_eq!(named_pipe.hear().await.as_deref(), Some("up"));
+    assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
     assert!(fence(&id).await.is_ok());
-    assert_eq!(named_pipe.hear().await, None);
+    assert_eq!(named_pipe.next_line().await, None);
     child.wait().unwrap();
 }
 
@@ -56,9 +56,9 @@ async fn an_orphan_that_keeps_starting_others_leaves_none_behind() {
 async fn the_child_of_another_store_is_left_alone() {
     let folder = TempDir::new().unwrap();
     let (id, other) = (unique("store", &folder), unique("other", &folder));
-    let mut named_pipe = NamedPipe::new(&folder.path().join("ear"));
-    let mut child = orphan(folder.path(), &other, "exec 3>ear; echo up >&3; read line; exit 7");
-    assert_eq!(named_pipe.hear().await.as_deref(), Some("up"));
+    let mut named_pipe = NamedPipe::new(&folder.path().join("pipe"));
+    let mut child = orphan(folder.path(), &other, "exec 3>pipe; echo up >&3; read line; exit 7");
+    assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
     assert_eq!(fence(&id).await, Ok(0));
     assert_eq!(child.try_wait().unwrap(), None);
     assert_eq!(fence(&other).await, Ok(1));

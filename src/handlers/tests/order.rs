@@ -24,15 +24,15 @@ const EACH: u64 = 20;
 /// Says what it has begun and what it has done; on some first attempts it dies between the two.
 const CHILD: &str = r#"
 import json, os, sys
-ear = os.open("ear", os.O_WRONLY)
+pipe = os.open("pipe", os.O_WRONLY)
 for line in sys.stdin:
     request = json.loads(line)
     message = request["message"]
     name = "%s %s" % (message["workflow_id"], message["body"]["number"])
-    os.write(ear, ("begun %s\n" % name).encode())
+    os.write(pipe, ("begun %s\n" % name).encode())
     if message["body"]["die"] and message["delivery_count"] < 2:
         os._exit(1)
-    os.write(ear, ("done %s\n" % name).encode())
+    os.write(pipe, ("done %s\n" % name).encode())
     os.write(1, ("{\"id\":%d}\n" % request["id"]).encode())
 "#;
 
@@ -47,7 +47,7 @@ async fn messages_of_a_workflow_stay_in_order_although_children_die() {
         return;
     }
     let stage = Stage::new().await;
-    let path = stage.folder.path().join("ear");
+    let path = stage.folder.path().join("pipe");
     let mut named_pipe = NamedPipe::new(&path);
     // Held open here too: for a moment all children may be dead.
     let _open = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
@@ -75,18 +75,20 @@ async fn messages_of_a_workflow_stay_in_order_although_children_die() {
     let mut next: BTreeMap<String, u64> = BTreeMap::new();
     let mut left = WORKFLOWS as u64 * EACH;
     while left > 0 {
-        let heard = named_pipe.hear().await.expect("the children go on until all is done");
-        let [word, workflow, number] = heard.split(' ').collect::<Vec<_>>()[..] else { panic!("{heard}") };
+        let said_line = named_pipe.next_line().await.expect("the children go on until all is done");
+        let [word, workflow, number] = said_line.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{said_line}")
+        };
         let number: u64 = number.parse().unwrap();
         let due = next.entry(workflow.to_owned()).or_default();
         match word {
             // What died with its child, or was done while its answer was lost, is done again.
-            "begun" => assert!(number == *due || number + 1 == *due, "{heard}, but {due} is due"),
+            "begun" => assert!(number == *due || number + 1 == *due, "{said_line}, but {due} is due"),
             _ if number == *due => {
                 *due += 1;
                 left -= 1;
             }
-            _ => assert_eq!(number + 1, *due, "{heard}"),
+            _ => assert_eq!(number + 1, *due, "{said_line}"),
         }
     }
     running.stop().await.unwrap();

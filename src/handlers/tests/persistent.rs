@@ -47,9 +47,9 @@ for line in sys.stdin:
         sys.stdout.write("x" * 20000000)
         sys.stdout.flush()
     elif word == "hang":
-        ear = open("ear", "w")
-        print("up", file=ear, flush=True)
-        subprocess.run(["sleep", "1000"], pass_fds=[ear.fileno()])
+        pipe = open("pipe", "w")
+        print("up", file=pipe, flush=True)
+        subprocess.run(["sleep", "1000"], pass_fds=[pipe.fileno()])
     elif word == "bad":
         print(json.dumps({"id": request["id"], "outcome": "retry", "state": 1}), flush=True)
     else:
@@ -107,8 +107,8 @@ async fn give(stage: &Stage, persistent: &Persistent, word: &str) -> Given {
 
 /// An assignment of what was handed out, and who hears how it ended.
 fn assign(number: u64, handed: &Handed) -> (Assignment, oneshot::Receiver<Result<Outcome, Failure>>) {
-    let (tell, ended) = oneshot::channel();
-    (Assignment::new(number, handed.context.clone(), move |result| drop(tell.send(result))), ended)
+    let (notify, ended) = oneshot::channel();
+    (Assignment::new(number, handed.context.clone(), move |result| drop(notify.send(result))), ended)
 }
 
 async fn ask(stage: &Stage, persistent: &Persistent, word: &str) -> Result<Outcome, String> {
@@ -211,10 +211,10 @@ async fn a_message_that_takes_too_long_ends_its_child_before_it_fails() {
     let Some((stage, persistent)) = begin(|options| options.timeout = Duration::from_secs(2)).await else {
         return;
     };
-    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("ear"));
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("pipe"));
     assert_eq!(ask(&stage, &persistent, "hang").await.unwrap_err(), "timed out after 2s");
-    assert_eq!(named_pipe.hear().await.as_deref(), Some("up"));
-    assert_eq!(named_pipe.hear().await, None);
+    assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
+    assert_eq!(named_pipe.next_line().await, None);
     ask(&stage, &persistent, "hello").await.unwrap();
 }
 
@@ -222,12 +222,12 @@ async fn a_message_that_takes_too_long_ends_its_child_before_it_fails() {
 async fn a_lost_lock_ends_the_child_and_fails_what_else_it_held() {
     let Some((stage, persistent)) = begin(|_| ()).await else { return };
     ask(&stage, &persistent, "hello").await.unwrap();
-    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("ear"));
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("pipe"));
     let hanging = give(&stage, &persistent, "hang").await;
     let behind = give(&stage, &persistent, "hello").await;
-    assert_eq!(named_pipe.hear().await.as_deref(), Some("up"));
+    assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
     persistent.cancel(hanging.number);
-    assert_eq!(named_pipe.hear().await, None);
+    assert_eq!(named_pipe.next_line().await, None);
     assert_eq!(hanging.end().await.unwrap_err(), "its lock was lost");
     let because = "python3 was ended, because of another message: its lock was lost";
     assert_eq!(behind.end().await.unwrap_err(), because);
@@ -251,11 +251,11 @@ async fn a_message_whose_lock_was_lost_before_it_was_taken_is_not_begun() {
 #[tokio::test]
 async fn a_child_whose_message_is_given_up_is_killed() {
     let Some((stage, persistent)) = begin(|_| ()).await else { return };
-    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("ear"));
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("pipe"));
     let hanging = give(&stage, &persistent, "hang").await;
-    assert_eq!(named_pipe.hear().await.as_deref(), Some("up"));
+    assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
     persistent.give_up(hanging.number);
-    assert_eq!(named_pipe.hear().await, None);
+    assert_eq!(named_pipe.next_line().await, None);
     assert_eq!(hanging.end().await.unwrap_err(), "it was given up");
     ask(&stage, &persistent, "hello").await.unwrap();
 }
@@ -263,12 +263,12 @@ async fn a_child_whose_message_is_given_up_is_killed() {
 #[tokio::test]
 async fn giving_up_everything_ends_what_children_hold_and_what_waits() {
     let Some((stage, persistent)) = begin(|options| options.in_flight_max = 1).await else { return };
-    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("ear"));
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("pipe"));
     let hanging = give(&stage, &persistent, "hang").await;
     let waiting = give(&stage, &persistent, "hello").await;
-    assert_eq!(named_pipe.hear().await.as_deref(), Some("up"));
+    assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
     persistent.give_up_all();
-    assert_eq!(named_pipe.hear().await, None);
+    assert_eq!(named_pipe.next_line().await, None);
     assert_eq!(
         hanging.end().await.unwrap_err(),
         "terminated: the daemon was stopped, and its drain time was over"
@@ -319,25 +319,25 @@ async fn closing_lets_the_children_finish() {
         return;
     }
     let stage = Stage::new().await;
-    let text = format!("ear = open('ear', 'w')\n{CHILD}\nprint('bye', file=ear)");
-    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("ear"));
+    let text = format!("pipe = open('pipe', 'w')\n{CHILD}\nprint('bye', file=pipe)");
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("pipe"));
     let persistent = Persistent::start(python(stage.folder.path(), &text), stage.site.clone());
     ask(&stage, &persistent, "hello").await.unwrap();
     persistent.close().await;
-    assert_eq!(named_pipe.hear().await.as_deref(), Some("bye"));
-    assert_eq!(named_pipe.hear().await, None);
+    assert_eq!(named_pipe.next_line().await.as_deref(), Some("bye"));
+    assert_eq!(named_pipe.next_line().await, None);
     assert_eq!(ask(&stage, &persistent, "hello").await.unwrap_err(), "the handler is closed");
 }
 
 #[tokio::test]
 async fn dropping_kills_the_children() {
     let Some((stage, persistent)) =
-        begin(|options| options.argv[2].insert_str(0, "ear = open('ear', 'w')\n")).await
+        begin(|options| options.argv[2].insert_str(0, "pipe = open('pipe', 'w')\n")).await
     else {
         return;
     };
-    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("ear"));
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("pipe"));
     ask(&stage, &persistent, "hello").await.unwrap();
     drop(persistent);
-    assert_eq!(named_pipe.hear().await, None);
+    assert_eq!(named_pipe.next_line().await, None);
 }

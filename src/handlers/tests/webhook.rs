@@ -107,10 +107,10 @@ async fn a_redirect_is_not_followed() {
 async fn an_answer_of_success_can_say_more() {
     const OURS: &[(&str, &str)] = &[("content-type", "application/vnd.seriatim.outcome+json")];
     const JSON: &[(&str, &str)] = &[("content-type", "application/json; charset=utf-8")];
-    let said = answered(Some((200, OURS, r#"{"state":{"paid":true}}"#))).await;
-    assert!(matches!(said, Ok(Outcome::CompleteWith(_))), "{said:?}");
-    let said = answered(Some((200, JSON, r#"{"outcome":"retry","reason":"later"}"#))).await;
-    assert_eq!(reason(said), "later");
+    let result = answered(Some((200, OURS, r#"{"state":{"paid":true}}"#))).await;
+    assert!(matches!(result, Ok(Outcome::CompleteWith(_))), "{result:?}");
+    let result = answered(Some((200, JSON, r#"{"outcome":"retry","reason":"later"}"#))).await;
+    assert_eq!(reason(result), "later");
     for harmless in [r#"{"status":"ok"}"#, "{", "[]"] {
         assert!(matches!(answered(Some((200, JSON, harmless))).await, Ok(Outcome::Complete)));
     }

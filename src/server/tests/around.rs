@@ -61,18 +61,18 @@ async fn what_happens_is_told_as_it_happens() {
     let others = fixture.create("others", QueueOptions::default()).await;
     let mut wire = Wire::open(fixture.address).await;
     wire.say("GET /v1/events?queue=orders HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
-    assert!(wire.hear("listening\n\n").await.contains("text/event-stream"));
+    assert!(wire.read_until("listening\n\n").await.contains("text/event-stream"));
     others.workflow("w").unwrap().hold("not asked for").await.unwrap();
     queue.send(Message::new("x").workflow("w")).await.unwrap();
     let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
     delivery.abandon_after(Duration::from_secs(60), "busy").await.unwrap();
-    let described = wire.hear("}\n\n").await;
+    let described = wire.read_until("}\n\n").await;
     assert!(
         described.contains("event: blocked\ndata: {") && described.contains("\"reason\":\"busy\""),
         "{described}"
     );
     queue.workflow("w").unwrap().hold("look at it").await.unwrap();
-    let described = wire.hear("}\n\n").await;
+    let described = wire.read_until("}\n\n").await;
     assert!(described.contains("event: held\n") && !described.contains("not asked for"), "{described}");
     fixture.stopping.cancel();
     assert!(wire.end().await.ends_with("0\r\n\r\n"), "the stream ends in order");
@@ -84,14 +84,14 @@ async fn a_listener_that_was_too_slow_is_told_how_much_it_missed() {
     let queue = fixture.create("orders", QueueOptions::default()).await;
     let mut wire = Wire::open(fixture.address).await;
     wire.say("GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
-    wire.hear("listening\n\n").await;
+    wire.read_until("listening\n\n").await;
     // More than the engine keeps and the way to the listener holds.
     let reason = "r".repeat(1_000);
     for _ in 0..12_000 {
         queue.workflow("w").unwrap().hold(&reason).await.unwrap();
         queue.workflow("w").unwrap().resume().await.unwrap();
     }
-    assert!(wire.hear("event: missed\ndata: {\"missed\":").await.contains("event: held"));
+    assert!(wire.read_until("event: missed\ndata: {\"missed\":").await.contains("event: held"));
 }
 
 #[tokio::test]

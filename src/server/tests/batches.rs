@@ -128,8 +128,8 @@ async fn lines_that_come_slowly_are_on_disk_before_the_last_has_come() {
     let delivery = queue.receive(Duration::from_secs(10)).await.unwrap();
     assert!(delivery.is_some(), "the first line did not wait for the second");
     wire.say("d\r\ndy_text\":\"2\"}\r\n0\r\n\r\n").await;
-    wire.hear("\r\n\r\n").await;
-    wire.hear(
+    wire.read_until("\r\n\r\n").await;
+    wire.read_until(
         "{\"sequence_number\":1,\"status\":\"accepted\"}\n{\"sequence_number\":2,\"status\":\"accepted\"}\n",
     )
     .await;
@@ -146,8 +146,8 @@ async fn a_batch_that_breaks_off_keeps_what_was_accepted() {
     wire.say("9\r\n{}\n{}\n{}\n\r\n").await;
     assert!(queue.receive(Duration::from_secs(10)).await.unwrap().is_some());
     wire.say("this is no chunk\r\n").await;
-    let heard = wire.end().await;
-    let last = heard.lines().rfind(|line| line.starts_with('{')).unwrap();
-    assert!(last.contains("\"line\":4") && last.contains("malformed"), "{heard}");
+    let answered = wire.end().await;
+    let last = answered.lines().rfind(|line| line.starts_with('{')).unwrap();
+    assert!(last.contains("\"line\":4") && last.contains("malformed"), "{answered}");
     assert_eq!(queue.view().await.unwrap().counts.accepted, 3);
 }

@@ -44,7 +44,7 @@ async fn a_server_that_stops_tells_who_waits_that_there_is_nothing() {
     let head = "POST /v1/queues/orders/receive HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n\
                 content-length: 14\r\n\r\n";
     wire.say(head).await;
-    wire.hear("100 Continue\r\n\r\n").await;
+    wire.read_until("100 Continue\r\n\r\n").await;
     wire.say("{\"wait\":\"60s\"}").await;
     fixture.stopping.cancel();
     assert!(wire.end().await.ends_with("{\"deliveries\":[]}"));

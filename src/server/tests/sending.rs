@@ -183,7 +183,7 @@ async fn a_body_that_is_too_large_is_refused_before_it_is_read() {
     let head =
         "POST /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999\r\n\r\n";
     wire.say(head).await;
-    assert!(wire.hear("\r\n").await.contains("413"), "not one byte of the body has come");
+    assert!(wire.read_until("\r\n").await.contains("413"), "not one byte of the body has come");
 }
 
 #[tokio::test]
@@ -193,14 +193,14 @@ async fn a_body_larger_than_its_queue_takes_is_refused_before_it_is_read_or_cut_
     let begun = "POST /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\n";
     let mut wire = Wire::open(fixture.address).await;
     wire.say(&format!("{begun}content-length: 60000000\r\n\r\n")).await;
-    assert!(wire.hear("\r\n").await.contains("413"), "not one byte of the body has come");
+    assert!(wire.read_until("\r\n").await.contains("413"), "not one byte of the body has come");
     let mut wire = Wire::open(fixture.address).await;
     let (size, piece) = (limits::BODY_BYTES_MAX / 4, "x".repeat(limits::BODY_BYTES_MAX / 4));
     wire.say(&format!("{begun}transfer-encoding: chunked\r\n\r\n")).await;
     for _ in 0..5 {
         wire.say(&format!("{size:x}\r\n{piece}\r\n")).await;
     }
-    assert!(wire.hear("\r\n").await.contains("413"), "the last chunk has not come");
+    assert!(wire.read_until("\r\n").await.contains("413"), "the last chunk has not come");
     let missing = fixture.call("POST", "/v1/queues/nobody/messages", &[], "x".repeat(100_000)).await;
     assert_eq!(missing.status, 404);
 }

@@ -102,9 +102,9 @@ async fn a_delivery_is_set_aside_moved_aside_or_given_back() {
     assert_eq!(settle(&fixture, &deliveries[1], "dead_letter", json!({})).await.json()["field"], "reason");
     let reason = json!({ "reason": "invalid", "description": "no address" });
     assert_eq!(settle(&fixture, &deliveries[1], "dead_letter", reason).await.status, 204);
-    let letter = status_of(&fixture, &deliveries[1]).await;
+    let dead_letter = status_of(&fixture, &deliveries[1]).await;
     assert_eq!(
-        (&letter["status"], &letter["dead_letter"]["reason"]),
+        (&dead_letter["status"], &dead_letter["dead_letter"]["reason"]),
         (&json!("dead_lettered"), &json!("invalid"))
     );
     assert_eq!(settle(&fixture, &deliveries[2], "release", json!({})).await.status, 204);

@@ -8,7 +8,7 @@ use crate::queue::QueueOptions;
 use crate::server::tests::fixture::Fixture;
 use crate::server::tests::wire::Wire;
 
-/// A house that does not wait long.
+/// A server that does not wait long.
 async fn hasty_fixture() -> Fixture {
     let fixture = Fixture::open_with(|options, _| {
         options.timeouts.head = Duration::from_millis(150);
@@ -37,11 +37,11 @@ async fn an_idle_connection_is_ended_and_one_in_use_is_not() {
     let mut wire = Wire::open(fixture.address).await;
     for _ in 0..3 {
         wire.say("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
-        wire.hear("ok\n").await;
+        wire.read_until("ok\n").await;
     }
-    // A request that takes longer than any patience: its own time is not counted.
+    // A request that takes longer than any timeout: its own time is not counted.
     wire.say("GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
-    wire.hear("listening").await;
+    wire.read_until("listening").await;
     let queue = fixture.engine.client().queue("orders").unwrap();
     for _ in 0..3 {
         let mut other = Wire::open(fixture.address).await;
@@ -49,11 +49,11 @@ async fn an_idle_connection_is_ended_and_one_in_use_is_not() {
         other.end().await;
     }
     queue.workflow("w").unwrap().hold("stop").await.unwrap();
-    wire.hear("event: held").await;
+    wire.read_until("event: held").await;
 
     let mut idle = Wire::open(fixture.address).await;
     idle.say("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
-    idle.hear("ok\n").await;
+    idle.read_until("ok\n").await;
     assert_eq!(idle.end().await, "");
 }
 
@@ -68,8 +68,8 @@ async fn a_body_that_drips_is_refused() {
         );
         wire.say(&head).await;
         wire.say("  ").await;
-        let heard = wire.end().await;
-        assert!(heard.contains("408") && heard.contains("too_slow"), "{media_type}: {heard}");
+        let answered = wire.end().await;
+        assert!(answered.contains("408") && answered.contains("too_slow"), "{media_type}: {answered}");
     }
 }
 
@@ -99,7 +99,7 @@ async fn a_connection_too_many_is_told_to_come_back() {
     let first = Wire::open(fixture.address).await;
     let mut second = Wire::open(fixture.address).await;
     second.say("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
-    second.hear("ok\n").await;
+    second.read_until("ok\n").await;
     let third = Wire::open(fixture.address).await;
     assert!(third.end().await.starts_with("HTTP/1.1 503 "));
     drop(first);
@@ -123,8 +123,11 @@ async fn a_head_that_could_mean_two_things_is_refused_and_its_connection_ended()
     for head in heads {
         let mut wire = Wire::open(fixture.address).await;
         wire.say(head).await;
-        let heard = wire.end().await;
-        assert!(heard.starts_with("HTTP/1.1 400 ") && heard.contains("\"malformed\""), "{head:?}: {heard}");
+        let answered = wire.end().await;
+        assert!(
+            answered.starts_with("HTTP/1.1 400 ") && answered.contains("\"malformed\""),
+            "{head:?}: {answered}"
+        );
     }
 }
 
@@ -137,9 +140,9 @@ async fn a_body_with_two_ends_is_read_by_its_chunks_and_its_connection_ended() {
     wire.say(head).await;
     // What follows could be taken for a part of the body by somebody on the way: it is never answered.
     wire.say("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
-    let heard = wire.end().await;
-    assert!(heard.starts_with("HTTP/1.1 404 ") && heard.contains("connection: close"), "{heard}");
-    assert_eq!(heard.matches("HTTP/1.1 ").count(), 1, "{heard}");
+    let answered = wire.end().await;
+    assert!(answered.starts_with("HTTP/1.1 404 ") && answered.contains("connection: close"), "{answered}");
+    assert_eq!(answered.matches("HTTP/1.1 ").count(), 1, "{answered}");
 }
 
 #[tokio::test]
@@ -150,8 +153,8 @@ async fn an_address_in_the_request_line_goes_before_the_host_header() {
         let head =
             format!("GET http://{address}/v1/queues HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         wire.say(&head).await;
-        let heard = wire.end().await;
-        assert!(heard.starts_with(&format!("HTTP/1.1 {status} ")), "{head:?}: {heard}");
+        let answered = wire.end().await;
+        assert!(answered.starts_with(&format!("HTTP/1.1 {status} ")), "{head:?}: {answered}");
     }
 }
 
@@ -184,7 +187,7 @@ async fn a_client_that_takes_no_answer_is_left() {
     queue.send_batch(vec![large; 20]).await.unwrap();
     let mut wire = Wire::open(fixture.address).await;
     wire.say("GET /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
-    wire.hear("HTTP/1.1 200").await;
+    wire.read_until("HTTP/1.1 200").await;
     fixture.stopping.cancel();
     fixture.ended.await.unwrap();
 }

@@ -13,12 +13,12 @@ pub(crate) const LONG: Duration = Duration::from_secs(20);
 /// A connection.
 pub(crate) struct Wire {
     stream: TcpStream,
-    heard: Vec<u8>,
+    incoming: Vec<u8>,
 }
 
 impl Wire {
     pub(crate) async fn open(address: SocketAddr) -> Wire {
-        Wire { stream: TcpStream::connect(address).await.unwrap(), heard: Vec::new() }
+        Wire { stream: TcpStream::connect(address).await.unwrap(), incoming: Vec::new() }
     }
 
     pub(crate) async fn say(&mut self, text: &str) {
@@ -26,26 +26,26 @@ impl Wire {
     }
 
     /// Reads until a text has come, and returns everything up to its end.
-    pub(crate) async fn hear(&mut self, text: &str) -> String {
+    pub(crate) async fn read_until(&mut self, text: &str) -> String {
         let mut buffer = [0; 4096];
         loop {
-            let heard = String::from_utf8_lossy(&self.heard).into_owned();
-            if let Some(at) = heard.find(text) {
-                self.heard.drain(..at + text.len());
-                return heard[..at + text.len()].to_owned();
+            let incoming = String::from_utf8_lossy(&self.incoming).into_owned();
+            if let Some(at) = incoming.find(text) {
+                self.incoming.drain(..at + text.len());
+                return incoming[..at + text.len()].to_owned();
             }
             let read = tokio::time::timeout(LONG, self.stream.read(&mut buffer)).await;
             match read.expect("an answer comes").expect("the connection is there") {
-                0 => panic!("it ended after {heard:?}, before {text:?}"),
-                read => self.heard.extend_from_slice(&buffer[..read]),
+                0 => panic!("it ended after {incoming:?}, before {text:?}"),
+                read => self.incoming.extend_from_slice(&buffer[..read]),
             }
         }
     }
 
     /// Reads until the server ends the connection.
     pub(crate) async fn end(mut self) -> String {
-        let rest = self.stream.read_to_end(&mut self.heard);
+        let rest = self.stream.read_to_end(&mut self.incoming);
         let _ = tokio::time::timeout(LONG, rest).await.expect("the server ends the connection");
-        String::from_utf8_lossy(&self.heard).into_owned()
+        String::from_utf8_lossy(&self.incoming).into_owned()
     }
 }

@@ -121,9 +121,9 @@ pub(crate) async fn receive_deferred(
     }
     let queue = &entity.queue;
     let packed = if entity.is_dead_letters {
-        let letters =
+        let dead_letters =
             shared.dead_letter_queues.receive_deferred(queue, entity.options.lock, &numbers).await?;
-        shared.pack_dead_letters(entity, letters, deletes, None)
+        shared.pack_dead_letters(entity, dead_letters, deletes, None)
     } else {
         let deliveries = match session {
             Some(session) => session.taken.receive_deferred(&numbers).await?,

@@ -105,13 +105,13 @@ async fn dead_letters(
     max: usize,
     session: Option<&str>,
 ) -> Result<Vec<MessageView>, Refusal> {
-    let is_wanted = |letter: &&DeadLetterView| {
-        letter.sequence_number >= from && is_of_session(letter.workflow_id.as_ref(), session)
+    let is_wanted = |dead_letter: &&DeadLetterView| {
+        dead_letter.sequence_number >= from && is_of_session(dead_letter.workflow_id.as_ref(), session)
     };
     let (mut first, mut after): (BTreeSet<SequenceNumber>, Option<DeadLetterView>) = (BTreeSet::new(), None);
     loop {
         let page = entity.queue.dead_letters(after.as_ref(), limits::PAGE_MAX).await?;
-        first.extend(page.iter().filter(is_wanted).map(|letter| letter.sequence_number));
+        first.extend(page.iter().filter(is_wanted).map(|dead_letter| dead_letter.sequence_number));
         while first.len() > max {
             first.pop_last();
         }

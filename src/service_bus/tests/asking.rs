@@ -59,16 +59,16 @@ impl Wire {
             self.attach_sender(201, vec![Value::from("$cbs")]).await;
             self.credit(200, 0, 1_000, false).await;
         }
-        let said =
+        let claims =
             [("operation", "put-token"), ("type", "servicebus.windows.net:sastoken"), ("name", resource)];
-        let said = said.map(|(name, value)| (Value::from(name), Value::from(value)));
-        self.request(201, &said, &Value::from(token)).await;
+        let claims = claims.map(|(name, value)| (Value::from(name), Value::from(value)));
+        self.request(201, &claims, &Value::from(token)).await;
         let application = Sections::parse(&self.answer(200).await).unwrap().application_properties().unwrap();
-        let said = |name: &str| crate::amqp::lookup(&application, name).cloned().unwrap_or_default();
+        let claims = |name: &str| crate::amqp::lookup(&application, name).cloned().unwrap_or_default();
         TokenReply {
-            status: said("status-code").as_i64().unwrap(),
-            condition: said("error-condition").as_str().unwrap_or_default().to_owned(),
-            description: said("status-description").as_str().unwrap().to_owned(),
+            status: claims("status-code").as_i64().unwrap(),
+            condition: claims("error-condition").as_str().unwrap_or_default().to_owned(),
+            description: claims("status-description").as_str().unwrap().to_owned(),
         }
     }
 
@@ -91,10 +91,10 @@ impl Wire {
     pub(super) async fn answer(&mut self, handle: u32) -> Bytes {
         let mut payload = BytesMut::new();
         loop {
-            let heard = self.hear_more().await;
-            if heard.code == TRANSFER && *heard.field(0) == Value::Uint(handle) {
-                payload.put_slice(&heard.payload);
-                if *heard.field(5) != Value::Boolean(true) {
+            let frames = self.another_answer().await;
+            if frames.code == TRANSFER && *frames.field(0) == Value::Uint(handle) {
+                payload.put_slice(&frames.payload);
+                if *frames.field(5) != Value::Boolean(true) {
                     return payload.freeze();
                 }
             }
@@ -122,11 +122,11 @@ impl Reply {
     fn read(payload: &Bytes) -> Reply {
         let sections = Sections::parse(payload).unwrap();
         let application = sections.application_properties().unwrap();
-        let said = |name: &str| crate::amqp::lookup(&application, name).cloned().unwrap_or_default();
+        let claims = |name: &str| crate::amqp::lookup(&application, name).cloned().unwrap_or_default();
         let Body::Value(body) = sections.body().unwrap() else { panic!("an answer is a value") };
         Reply {
-            status: said("statusCode").as_i64().unwrap(),
-            description: said("statusDescription").as_str().unwrap().to_owned(),
+            status: claims("statusCode").as_i64().unwrap(),
+            description: claims("statusDescription").as_str().unwrap().to_owned(),
             body,
         }
     }

@@ -118,8 +118,8 @@ impl Bare {
         let mut header = [0; 8];
         bare.stream.read_exact(&mut header).await.unwrap();
         assert_eq!(header, *peer::HEADER);
-        assert!(matches!(bare.hears().await, Some(Performative::Open(_))));
-        assert!(matches!(bare.hears().await, Some(Performative::Begin(_))));
+        assert!(matches!(bare.next_frame().await, Some(Performative::Open(_))));
+        assert!(matches!(bare.next_frame().await, Some(Performative::Begin(_))));
         bare
     }
 
@@ -134,7 +134,7 @@ impl Bare {
     }
 
     /// The next frame; none when the endpoint has ended the stream.
-    pub(crate) async fn hears(&mut self) -> Option<Performative> {
+    pub(crate) async fn next_frame(&mut self) -> Option<Performative> {
         loop {
             if let Some((_, performative)) = peer::next_performative(&mut self.input) {
                 return Some(performative);
@@ -149,13 +149,16 @@ impl Bare {
     }
 
     /// What is heard up to a frame that is waited for, that included.
-    pub(crate) async fn hears_until(&mut self, is_last: impl Fn(&Performative) -> bool) -> Vec<Performative> {
-        let mut heard = Vec::new();
+    pub(crate) async fn frames_until(
+        &mut self,
+        is_last: impl Fn(&Performative) -> bool,
+    ) -> Vec<Performative> {
+        let mut frames = Vec::new();
         loop {
-            let next = self.hears().await;
-            heard.push(next.unwrap_or_else(|| panic!("the stream has ended after {heard:?}")));
-            if is_last(heard.last().unwrap()) {
-                return heard;
+            let next = self.next_frame().await;
+            frames.push(next.unwrap_or_else(|| panic!("the stream has ended after {frames:?}")));
+            if is_last(frames.last().unwrap()) {
+                return frames;
             }
         }
     }
@@ -167,7 +170,7 @@ impl Bare {
             ..peer::attach(&format!("link-{handle}"), handle, Role::Sender)
         })])
         .await;
-        self.hears_until(|heard| matches!(heard, Performative::Flow(flow) if flow.handle == Some(handle)))
+        self.frames_until(|frames| matches!(frames, Performative::Flow(flow) if flow.handle == Some(handle)))
             .await;
     }
 
@@ -184,8 +187,8 @@ impl Bare {
     /// Attaches a link, and says how it was answered.
     pub(crate) async fn attach_with(&mut self, asked: Attach) -> Attach {
         self.says([attach(asked)]).await;
-        let mut heard = self.hears_until(|heard| matches!(heard, Performative::Attach(_))).await;
-        match heard.pop() {
+        let mut frames = self.frames_until(|frames| matches!(frames, Performative::Attach(_))).await;
+        match frames.pop() {
             Some(Performative::Attach(answer)) => *answer,
             _ => unreachable!("it was waited for"),
         }
@@ -195,7 +198,7 @@ impl Bare {
     pub(crate) async fn bodies(&mut self, count: usize) -> Vec<String> {
         let mut bodies = Vec::new();
         while bodies.len() < count {
-            let next = self.hears().await.expect("the endpoint sends");
+            let next = self.next_frame().await.expect("the endpoint sends");
             bodies.extend(body(&next));
         }
         bodies
@@ -209,11 +212,11 @@ impl Bare {
 
     /// Hears until the endpoint ends the stream.
     pub(crate) async fn rest(&mut self) -> Vec<Performative> {
-        let mut heard = Vec::new();
-        while let Some(next) = self.hears().await {
-            heard.push(next);
+        let mut frames = Vec::new();
+        while let Some(next) = self.next_frame().await {
+            frames.push(next);
         }
-        heard
+        frames
     }
 
     /// Resets the connection.
@@ -280,8 +283,8 @@ pub(crate) fn drain(handle: u32, received: u32, left: u32) -> Performative {
 }
 
 /// Whether a frame says that a drain is over.
-pub(crate) fn is_drained(heard: &Performative) -> bool {
-    matches!(heard, Performative::Flow(flow) if flow.drain && flow.link_credit == Some(0))
+pub(crate) fn is_drained(frames: &Performative) -> bool {
+    matches!(frames, Performative::Flow(flow) if flow.drain && flow.link_credit == Some(0))
 }
 
 pub(crate) fn detach(handle: u32) -> Performative {
@@ -329,16 +332,16 @@ pub(crate) fn request(operation: &str, body: Vec<(Value, Value)>) -> Bytes {
 }
 
 /// The sections of a message that was heard.
-pub(crate) fn sections(heard: &Performative) -> Option<message::Sections> {
-    match heard {
+pub(crate) fn sections(frames: &Performative) -> Option<message::Sections> {
+    match frames {
         Performative::Transfer(_, payload) => Some(message::Sections::parse(payload).unwrap()),
         _ => None,
     }
 }
 
 /// The body of a message that was heard in one frame.
-pub(crate) fn body(heard: &Performative) -> Option<String> {
-    match sections(heard)?.body().unwrap() {
+pub(crate) fn body(frames: &Performative) -> Option<String> {
+    match sections(frames)?.body().unwrap() {
         message::Body::Data(data) => Some(data.iter().map(|part| String::from_utf8_lossy(part)).collect()),
         _ => None,
     }

@@ -17,8 +17,8 @@ use crate::queue::QueueOptions;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::tests::wire::ATTACH;
 use crate::service_bus::tests::wire::DISPOSITION;
-use crate::service_bus::tests::wire::Heard;
 use crate::service_bus::tests::wire::Host;
+use crate::service_bus::tests::wire::ReceivedFrame;
 use crate::service_bus::tests::wire::Source;
 
 const FILTER: &str = "com.microsoft:session-filter";
@@ -33,8 +33,8 @@ async fn fill(queue: &Queue, bodies: std::ops::Range<usize>) {
     }
 }
 
-fn bodies(messages: &[Heard]) -> Vec<String> {
-    messages.iter().map(Heard::body).collect()
+fn bodies(messages: &[ReceivedFrame]) -> Vec<String> {
+    messages.iter().map(ReceivedFrame::body).collect()
 }
 
 fn numbers(numbers: impl Iterator<Item = usize>) -> Vec<String> {
@@ -42,7 +42,7 @@ fn numbers(numbers: impl Iterator<Item = usize>) -> Vec<String> {
 }
 
 /// The filter of an answer.
-fn filter(attached: &Heard, name: &str) -> Option<Value> {
+fn filter(attached: &ReceivedFrame, name: &str) -> Option<Value> {
     assert_eq!(attached.code, ATTACH);
     let source =
         attached.field(5).undescribed().as_list().expect("a link that is accepted has its source").to_vec();
@@ -78,8 +78,8 @@ async fn a_browser_sees_what_is_locked_deferred_and_for_later() {
     client.attach_receiver(0, Source::of("q").copy()).await;
     let seen = client.drained(0, 10).await;
     assert_eq!(bodies(&seen), numbers(0..3));
-    let state = |heard: &Heard| {
-        let annotations = heard.message().message_annotations().unwrap();
+    let state = |frames: &ReceivedFrame| {
+        let annotations = frames.message().message_annotations().unwrap();
         lookup(&annotations, "x-opt-message-state").cloned()
     };
     let states: Vec<_> = seen.iter().filter_map(state).collect();
@@ -181,7 +181,7 @@ async fn a_browser_is_shown_what_its_selector_selects_and_nothing_is_taken() {
     client.attach_sender(0, vec![Value::from("q")]).await;
     for number in 0..600 {
         client.transfer(0, 0, &coloured(number, if number % 100 == 7 { "blue" } else { "red" })).await;
-        while client.hear().await.code != DISPOSITION {}
+        while client.next_answer().await.code != DISPOSITION {}
     }
     let few = numbers([7, 107, 207, 307, 407, 507].into_iter());
     for (handle, (text, wanted)) in (1..).zip([
@@ -196,8 +196,8 @@ async fn a_browser_is_shown_what_its_selector_selects_and_nothing_is_taken() {
     ]) {
         let source = Source::of("q").filter("jms-selector", selector(text)).copy();
         let attached = client.attach_receiver(handle, source).await;
-        let said = filter(&attached, "jms-selector").expect("it is in force, so it is answered");
-        assert_eq!(said.undescribed(), &Value::from(text));
+        let claims = filter(&attached, "jms-selector").expect("it is in force, so it is answered");
+        assert_eq!(claims.undescribed(), &Value::from(text));
         assert_eq!(bodies(&client.drained(handle, 1_000).await), wanted, "{text}");
     }
     assert_eq!(queue.view().await.unwrap().counts.ready, 600);

@@ -383,7 +383,7 @@ impl World {
         let is_in_time = std::mem::take(&mut of.is_live);
         self.outcome.completed += usize::from(is_in_time);
         if let (Some(window), Some(place)) = (window, of.place) {
-            window.note_heard(now, place);
+            window.note_activity(now, place);
             if is_in_time {
                 window.note_settled(now, number(of.message));
             }

@@ -52,9 +52,9 @@ impl Fixture {
         self.take().await.pop().unwrap()
     }
 
-    fn give_back(&self, letter: &LockedDeadLetter, how: Return) {
-        let number = letter.view.sequence_number;
-        self.dead_letter_queues.give_back(self.queue.name(), number, letter.token, how).unwrap();
+    fn give_back(&self, dead_letter: &LockedDeadLetter, how: Return) {
+        let number = dead_letter.view.sequence_number;
+        self.dead_letter_queues.give_back(self.queue.name(), number, dead_letter.token, how).unwrap();
     }
 
     async fn stored(&self) -> u64 {
@@ -66,12 +66,13 @@ impl Fixture {
 async fn a_dead_letter_is_out_once_and_gone_when_completed() {
     let fixture = Fixture::new().await;
     let number = fixture.bury("a").await;
-    let letter = fixture.one().await;
-    assert_eq!((letter.view.body.as_ref(), letter.failures), (&b"a"[..], 0));
+    let dead_letter = fixture.one().await;
+    assert_eq!((dead_letter.view.body.as_ref(), dead_letter.failures), (&b"a"[..], 0));
     assert!(fixture.take().await.is_empty(), "somebody has it");
-    fixture.dead_letter_queues.complete(&fixture.queue, number, letter.token).await.unwrap();
+    fixture.dead_letter_queues.complete(&fixture.queue, number, dead_letter.token).await.unwrap();
     assert_eq!(fixture.stored().await, 0);
-    let again = fixture.dead_letter_queues.complete(&fixture.queue, number, letter.token).await.unwrap_err();
+    let again =
+        fixture.dead_letter_queues.complete(&fixture.queue, number, dead_letter.token).await.unwrap_err();
     assert_eq!(again.condition, condition::LOCK_LOST);
 }
 
@@ -95,9 +96,9 @@ async fn a_dead_letter_given_back_is_counted_unless_it_was_released() {
     let fixture = Fixture::new().await;
     fixture.bury("a").await;
     for (how, failures) in [(Return::Released, 0), (Return::Abandoned, 0), (Return::Released, 1)] {
-        let letter = fixture.one().await;
-        assert_eq!(letter.failures, failures);
-        fixture.give_back(&letter, how);
+        let dead_letter = fixture.one().await;
+        assert_eq!(dead_letter.failures, failures);
+        fixture.give_back(&dead_letter, how);
     }
 }
 
@@ -105,8 +106,8 @@ async fn a_dead_letter_given_back_is_counted_unless_it_was_released() {
 async fn a_dead_letter_set_aside_is_received_by_number_only() {
     let fixture = Fixture::new().await;
     let number = fixture.bury("a").await;
-    let letter = fixture.one().await;
-    fixture.give_back(&letter, Return::Deferred);
+    let dead_letter = fixture.one().await;
+    fixture.give_back(&dead_letter, Return::Deferred);
     assert!(fixture.take().await.is_empty());
     let both = [number, SequenceNumber::new(99)];
     let refused =

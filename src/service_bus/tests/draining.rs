@@ -63,11 +63,11 @@ async fn drain_while_messages_come(session: Option<&'static str>, seed: u64) {
             tokio::task::yield_now().await;
         }
         bare.says([drain(0, counted, given)]).await;
-        let heard = bare.hears_until(is_drained).await;
+        let frames = bare.frames_until(is_drained).await;
         // What was not used counts as used.
-        counted = counted_to(&heard);
+        counted = counted_to(&frames);
         let before = received;
-        let got: Vec<String> = heard.iter().filter_map(body).collect();
+        let got: Vec<String> = frames.iter().filter_map(body).collect();
         received += got.len() as u32;
         bodies.extend(got);
         if received > before {
@@ -79,9 +79,9 @@ async fn drain_while_messages_come(session: Option<&'static str>, seed: u64) {
 }
 
 /// What the endpoint counts at the end of a drain.
-fn counted_to(heard: &[Performative]) -> u32 {
-    let count = heard.iter().find_map(|heard| match heard {
-        Performative::Flow(flow) if is_drained(heard) => flow.delivery_count,
+fn counted_to(frames: &[Performative]) -> u32 {
+    let count = frames.iter().find_map(|frames| match frames {
+        Performative::Flow(flow) if is_drained(frames) => flow.delivery_count,
         _ => None,
     });
     count.expect("the drain is over")
@@ -113,11 +113,11 @@ async fn a_drain_ends_when_all_that_was_there_was_sent() {
         fill(&queue, round * 7..(round + 1) * 7, Some("s")).await;
         // They are stored, so they are there.
         bare.says([drain(0, counted, 500)]).await;
-        let heard = bare.hears_until(is_drained).await;
-        let bodies: Vec<String> = heard.iter().filter_map(body).collect();
+        let frames = bare.frames_until(is_drained).await;
+        let bodies: Vec<String> = frames.iter().filter_map(body).collect();
         assert_eq!(bodies, numbers(round * 7..(round + 1) * 7));
         bare.says([ends(received, received + 6, true, Outcome::Accepted)]).await;
-        (received, counted) = (received + 7, counted_to(&heard));
+        (received, counted) = (received + 7, counted_to(&frames));
     }
 }
 
@@ -131,9 +131,9 @@ async fn what_too_many_locks_hold_back_is_not_there_for_a_drain_and_ends_no_link
     bare.says([credit(0, 0, 500)]).await;
     assert_eq!(bare.bodies(256).await, numbers(0..256));
     bare.says([drain(0, 0, 500)]).await;
-    let heard = bare.hears_until(is_drained).await;
-    assert_eq!(heard.len(), 1, "{heard:?}");
-    let counted = counted_to(&heard);
+    let frames = bare.frames_until(is_drained).await;
+    assert_eq!(frames.len(), 1, "{frames:?}");
+    let counted = counted_to(&frames);
     bare.says([ends(0, 255, true, Outcome::Accepted), credit(0, counted, 44)]).await;
     assert_eq!(bare.bodies(44).await, numbers(256..300));
     // Those that were deferred and fetched by number take room of which the link knows nothing.
@@ -158,8 +158,9 @@ async fn credit_that_is_taken_back_loses_no_place() {
         let (_, ()) = tokio::join!(filling, bare.says([credit(0, bodies.len() as u32, 0)]));
         // What was sent before the credit was taken back has come; a drain says where that is.
         bare.says([drain(0, bodies.len() as u32, 0)]).await;
-        let heard = bare.hears_until(|heard| matches!(heard, Performative::Flow(flow) if flow.drain)).await;
-        bodies.extend(heard.iter().filter_map(body));
+        let frames =
+            bare.frames_until(|frames| matches!(frames, Performative::Flow(flow) if flow.drain)).await;
+        bodies.extend(frames.iter().filter_map(body));
     }
     let left = 600 - bodies.len();
     bare.says([credit(0, bodies.len() as u32, 1_000)]).await;
@@ -182,10 +183,10 @@ async fn dead_letters_that_were_being_fetched_are_sent_to_a_client_that_drains()
         let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
         delivery.dead_letter("bad", "").await.unwrap();
         bare.says([drain(0, counted, 10)]).await;
-        let heard = bare.hears_until(is_drained).await;
-        let bodies: Vec<String> = heard.iter().filter_map(body).collect();
+        let frames = bare.frames_until(is_drained).await;
+        let bodies: Vec<String> = frames.iter().filter_map(body).collect();
         assert_eq!(bodies, numbers(number..number + 1));
         bare.says([ends(number, number, true, Outcome::Accepted)]).await;
-        counted = counted_to(&heard);
+        counted = counted_to(&frames);
     }
 }

@@ -47,7 +47,7 @@ enum Kind {
 
 /// What the client says first.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Said {
+enum Sent {
     Send {
         settled: bool,
     },
@@ -72,9 +72,9 @@ enum Ends {
 }
 
 const ENDS: [Ends; 5] = [Ends::Detach, Ends::End, Ends::Close, Ends::Finish, Ends::Reset];
-const SENDS: [Said; 3] = [Said::Send { settled: true }, Said::Send { settled: false }, Said::Batch];
-const SETTLES: [Said; 4] =
-    [Said::Accept { settled: true }, Said::Accept { settled: false }, Said::Modified, Said::Request];
+const SENDS: [Sent; 3] = [Sent::Send { settled: true }, Sent::Send { settled: false }, Sent::Batch];
+const SETTLES: [Sent; 4] =
+    [Sent::Accept { settled: true }, Sent::Accept { settled: false }, Sent::Modified, Sent::Request];
 
 /// How many messages each pair is about.
 const COUNT: u32 = 40;
@@ -89,11 +89,11 @@ struct Stage {
 }
 
 impl Stage {
-    async fn new(fixture: Fixture, name: &str, kind: Kind, said: Said) -> Stage {
+    async fn new(fixture: Fixture, name: &str, kind: Kind, claims: Sent) -> Stage {
         let queue = fixture.queue(name).await;
         let bare = Bare::connect(&fixture).await;
         let mut stage = Stage { fixture, kind, queue, bare, tokens: Vec::new() };
-        if SENDS.contains(&said) {
+        if SENDS.contains(&claims) {
             stage.bare.attach_sender(0, name).await;
         } else {
             stage.receive(name).await;
@@ -130,8 +130,8 @@ impl Stage {
         self.bare.attach_sender(1, &management).await;
         self.bare.says([credit(0, 0, COUNT)]).await;
         while self.tokens.len() < COUNT as usize {
-            let heard = self.bare.hears().await.unwrap();
-            if let Performative::Transfer(Transfer { delivery_tag: Some(tag), .. }, _) = heard {
+            let frames = self.bare.next_frame().await.unwrap();
+            if let Performative::Transfer(Transfer { delivery_tag: Some(tag), .. }, _) = frames {
                 let mut token: [u8; 16] = tag[..].try_into().unwrap();
                 token[..4].reverse();
                 token[4..6].reverse();
@@ -141,14 +141,14 @@ impl Stage {
         }
     }
 
-    fn saying(&self, said: Said) -> Vec<Performative> {
+    fn saying(&self, claims: Sent) -> Vec<Performative> {
         let body = |number: u32| payload(&number.to_string(), self.session());
         let last = COUNT - 1;
-        match said {
-            Said::Send { settled } => {
+        match claims {
+            Sent::Send { settled } => {
                 (0..COUNT).map(|number| transfer(0, number, settled, &body(number))).collect()
             }
-            Said::Batch => {
+            Sent::Batch => {
                 let mut batch = BytesMut::new();
                 (0..COUNT).for_each(|number| message::encode_data(&mut batch, &body(number)));
                 match transfer(0, 0, false, &batch.freeze()) {
@@ -159,8 +159,8 @@ impl Stage {
                     other => vec![other],
                 }
             }
-            Said::Accept { settled } => vec![ends(0, last, settled, Outcome::Accepted)],
-            Said::Modified => {
+            Sent::Accept { settled } => vec![ends(0, last, settled, Outcome::Accepted)],
+            Sent::Modified => {
                 let failed = || Outcome::Modified {
                     delivery_failed: true,
                     undeliverable_here: false,
@@ -168,7 +168,7 @@ impl Stage {
                 };
                 (0..COUNT).rev().map(|number| ends(number, number, false, failed())).collect()
             }
-            Said::Request => {
+            Sent::Request => {
                 let mut asked = vec![
                     (Value::string("disposition-status"), Value::from("completed")),
                     (Value::string("lock-tokens"), Value::Array(self.tokens.clone())),
@@ -176,7 +176,7 @@ impl Stage {
                 asked.extend(self.session().map(|id| (Value::string("session-id"), Value::from(id))));
                 vec![transfer(1, 0, false, &request("com.microsoft:update-disposition", asked))]
             }
-            Said::State => {
+            Sent::State => {
                 let asked = vec![
                     (Value::string("session-id"), Value::from("s")),
                     (Value::string("session-state"), Value::Binary("state".into())),
@@ -187,10 +187,10 @@ impl Stage {
     }
 
     /// Says it, and the end, in one write; hears what there is to hear.
-    async fn play(self, said: Said, how: Ends) -> (Fixture, Queue, Kind, Vec<Performative>) {
-        let all = self.saying(said);
-        let heard = end(self.bare, all, how).await;
-        (self.fixture, self.queue, self.kind, heard)
+    async fn play(self, claims: Sent, how: Ends) -> (Fixture, Queue, Kind, Vec<Performative>) {
+        let all = self.saying(claims);
+        let frames = end(self.bare, all, how).await;
+        (self.fixture, self.queue, self.kind, frames)
     }
 }
 
@@ -204,8 +204,8 @@ async fn end(mut bare: Bare, mut all: Vec<Performative>, how: Ends) -> Vec<Perfo
     }
     bare.says(all).await;
     match how {
-        Ends::Detach => bare.hears_until(|heard| matches!(heard, Performative::Detach(_))).await,
-        Ends::End => bare.hears_until(|heard| matches!(heard, Performative::End(_))).await,
+        Ends::Detach => bare.frames_until(|frames| matches!(frames, Performative::Detach(_))).await,
+        Ends::End => bare.frames_until(|frames| matches!(frames, Performative::End(_))).await,
         Ends::Close => bare.rest().await,
         Ends::Finish => bare.finish().await,
         Ends::Reset => {
@@ -216,64 +216,64 @@ async fn end(mut bare: Bare, mut all: Vec<Performative>, how: Ends) -> Vec<Perfo
 }
 
 /// Whether what was said is done.
-async fn is_done(queue: &Queue, kind: Kind, said: Said) -> bool {
+async fn is_done(queue: &Queue, kind: Kind, claims: Sent) -> bool {
     let counts = queue.view().await.unwrap().counts;
     let count = u64::from(COUNT);
-    match said {
-        Said::Send { .. } | Said::Batch => counts.ready + counts.locked == count,
-        Said::Accept { .. } | Said::Request if kind == Kind::DeadLetters => counts.dead_lettered == 0,
-        Said::Accept { .. } | Said::Request => counts.completed == count,
+    match claims {
+        Sent::Send { .. } | Sent::Batch => counts.ready + counts.locked == count,
+        Sent::Accept { .. } | Sent::Request if kind == Kind::DeadLetters => counts.dead_lettered == 0,
+        Sent::Accept { .. } | Sent::Request => counts.completed == count,
         // The failures of dead letters are counted in memory; that they are offered again is seen elsewhere.
-        Said::Modified if kind == Kind::DeadLetters => counts.dead_lettered == count,
-        Said::Modified => {
+        Sent::Modified if kind == Kind::DeadLetters => counts.dead_lettered == count,
+        Sent::Modified => {
             let views = queue.peek(crate::id::SequenceNumber::new(0), COUNT as usize).await.unwrap();
             views.len() == COUNT as usize
                 && views
                     .iter()
                     .all(|view| view.delivery_count == 1 && matches!(view.status, MessageStatus::Ready))
         }
-        Said::State => queue.workflow("s").unwrap().state().await.unwrap().as_deref() == Some(b"state"),
+        Sent::State => queue.workflow("s").unwrap().state().await.unwrap().as_deref() == Some(b"state"),
     }
 }
 
 /// How many deliveries the endpoint has settled in what was heard.
-fn settled(heard: &[Performative], role: Role) -> u32 {
-    let count = |heard: &Performative| match heard {
-        Performative::Disposition(said) if said.role == role && said.settled => {
-            said.last.unwrap_or(said.first) - said.first + 1
+fn settled(frames: &[Performative], role: Role) -> u32 {
+    let count = |frames: &Performative| match frames {
+        Performative::Disposition(claims) if claims.role == role && claims.settled => {
+            claims.last.unwrap_or(claims.first) - claims.first + 1
         }
         _ => 0,
     };
-    heard.iter().map(count).sum()
+    frames.iter().map(count).sum()
 }
 
 /// Plays one pair, and says what was heard.
-async fn play(fixture: Fixture, name: &str, kind: Kind, said: Said, how: Ends) -> Fixture {
-    let stage = Stage::new(fixture, name, kind, said).await;
-    let (fixture, queue, kind, heard) = stage.play(said, how).await;
+async fn play(fixture: Fixture, name: &str, kind: Kind, claims: Sent, how: Ends) -> Fixture {
+    let stage = Stage::new(fixture, name, kind, claims).await;
+    let (fixture, queue, kind, frames) = stage.play(claims, how).await;
     let began = SystemClock::default();
-    while !is_done(&queue, kind, said).await {
+    while !is_done(&queue, kind, claims).await {
         let counts = queue.view().await.unwrap().counts;
         let may_wait = how == Ends::Reset && began.elapsed() < Duration::from_secs(10);
         assert!(
             may_wait,
-            "{kind:?} {said:?} {how:?}: not done when the end was answered: {counts:?} {heard:?}"
+            "{kind:?} {claims:?} {how:?}: not done when the end was answered: {counts:?} {frames:?}"
         );
         tokio::task::yield_now().await;
     }
     if how != Ends::Reset {
-        let expected = match said {
-            Said::Send { settled: false } => (Role::Receiver, COUNT),
-            Said::Batch => (Role::Receiver, 1),
-            Said::Accept { settled: false } | Said::Modified => (Role::Sender, COUNT),
-            _ => (Role::Receiver, settled(&heard, Role::Receiver)),
+        let expected = match claims {
+            Sent::Send { settled: false } => (Role::Receiver, COUNT),
+            Sent::Batch => (Role::Receiver, 1),
+            Sent::Accept { settled: false } | Sent::Modified => (Role::Sender, COUNT),
+            _ => (Role::Receiver, settled(&frames, Role::Receiver)),
         };
-        assert_eq!(settled(&heard, expected.0), expected.1, "{kind:?} {said:?} {how:?}: {heard:?}");
+        assert_eq!(settled(&frames, expected.0), expected.1, "{kind:?} {claims:?} {how:?}: {frames:?}");
     }
     fixture
 }
 
-async fn play_all(kind: Kind, saids: &[Said]) {
+async fn play_all(kind: Kind, saids: &[Sent]) {
     let asked = std::env::var("SERIATIM_ENDING_ROUNDS").ok().and_then(|text| text.parse::<usize>().ok());
     let mut fixture = Fixture::open().await;
     let (began, mut played) = (SystemClock::default(), 0);
@@ -284,9 +284,9 @@ async fn play_all(kind: Kind, saids: &[Said]) {
         if round % ROUNDS_TOGETHER == ROUNDS_TOGETHER - 1 {
             fixture = Fixture::open().await;
         }
-        for said in saids {
+        for claims in saids {
             for how in ENDS {
-                fixture = play(fixture, &format!("q{played}"), kind, *said, how).await;
+                fixture = play(fixture, &format!("q{played}"), kind, *claims, how).await;
                 played += 1;
             }
         }
@@ -308,7 +308,7 @@ async fn what_was_settled_before_an_end_is_settled() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_settled_in_a_session_before_an_end_is_settled() {
     play_all(Kind::Session, &SETTLES).await;
-    play_all(Kind::Session, &[Said::State]).await;
+    play_all(Kind::Session, &[Sent::State]).await;
 }
 
 #[tokio::test]
@@ -339,7 +339,7 @@ async fn a_session_can_be_taken_again_as_soon_as_its_end_is_answered() {
         one.attach_session(0, "q", "s").await;
         // While it is being fed.
         one.says([credit(0, 0, 200), detach(0)]).await;
-        one.hears_until(|heard| matches!(heard, Performative::Detach(_))).await;
+        one.frames_until(|frames| matches!(frames, Performative::Detach(_))).await;
         two.attach_session(0, "q", "s").await;
         two.says([credit(0, 0, 10)]).await;
         let expected: Vec<String> = (0..10).map(|number: u32| number.to_string()).collect();
@@ -381,18 +381,18 @@ async fn a_handle_and_a_session_can_be_used_again_in_the_same_write() {
     assert_eq!(bare.bodies(1).await, ["first"]);
     let again = || super::bare::attach(super::bare::session_receiver(0, "q", "s"));
     bare.says([ends(0, 0, true, Outcome::Accepted), detach(0), again()]).await;
-    let heard = bare.hears_until(|heard| matches!(heard, Performative::Attach(_))).await;
-    assert!(matches!(heard[0], Performative::Detach(_)), "{heard:?}");
+    let frames = bare.frames_until(|frames| matches!(frames, Performative::Attach(_))).await;
+    assert!(matches!(frames[0], Performative::Detach(_)), "{frames:?}");
     assert!(
-        matches!(heard.last(), Some(Performative::Attach(answer)) if answer.source.is_some()),
-        "{heard:?}"
+        matches!(frames.last(), Some(Performative::Attach(answer)) if answer.source.is_some()),
+        "{frames:?}"
     );
     bare.says([Performative::End(End::default()), peer::begin(), again()]).await;
-    let heard = bare.hears_until(|heard| matches!(heard, Performative::Attach(_))).await;
-    assert!(matches!(heard[..2], [Performative::End(_), Performative::Begin(_)]), "{heard:?}");
+    let frames = bare.frames_until(|frames| matches!(frames, Performative::Attach(_))).await;
+    assert!(matches!(frames[..2], [Performative::End(_), Performative::Begin(_)]), "{frames:?}");
     assert!(
-        matches!(heard.last(), Some(Performative::Attach(answer)) if answer.source.is_some()),
-        "{heard:?}"
+        matches!(frames.last(), Some(Performative::Attach(answer)) if answer.source.is_some()),
+        "{frames:?}"
     );
 }
 

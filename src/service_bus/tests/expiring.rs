@@ -52,10 +52,10 @@ async fn a_dead_letter_has_no_expiry_at_which_a_client_would_drop_it() {
     client.attach_sender(0, vec![Value::from("q")]).await;
     let sent = perishable(&host, Duration::ZERO);
     client.transfer(0, 0, &sent).await;
-    assert_eq!(client.hear_more().await.code, DISPOSITION);
+    assert_eq!(client.another_answer().await.code, DISPOSITION);
     client.attach_receiver(1, Source::of("q")).await;
     client.credit(1, 0, 1, false).await;
-    let alive = client.hear_more().await.message();
+    let alive = client.another_answer().await.message();
     assert_eq!(alive.properties, crate::amqp::message::Sections::parse(&sent).unwrap().properties);
     assert_eq!(alive.header().unwrap().ttl_ms, Some(10_000));
     host.clock.advance(LIVES);
@@ -63,7 +63,7 @@ async fn a_dead_letter_has_no_expiry_at_which_a_client_would_drop_it() {
     // The lock that protected it runs out first.
     host.clock.advance(Duration::from_secs(3_600));
     client.credit(2, 0, 1, false).await;
-    let dead_letter_queue = client.hear_more().await;
+    let dead_letter_queue = client.another_answer().await;
     assert_eq!(dead_letter_queue.body(), "x");
     let dead_letter_queue = dead_letter_queue.message();
     assert_eq!(dead_letter_queue.header().unwrap().ttl_ms, None);
@@ -78,10 +78,10 @@ async fn a_message_that_expires_in_the_hands_of_its_client_is_not_set_aside_for_
     let mut client = host.client().await;
     client.attach_sender(0, vec![Value::from("q")]).await;
     client.transfer(0, 0, &perishable(&host, Duration::from_secs(1))).await;
-    assert_eq!(client.hear_more().await.code, DISPOSITION);
+    assert_eq!(client.another_answer().await.code, DISPOSITION);
     client.attach_receiver(1, Source::of("q")).await;
     client.credit(1, 0, 1, false).await;
-    assert_eq!(client.hear_more().await.body(), "x");
+    assert_eq!(client.another_answer().await.body(), "x");
     // By its sender's clock its time is over, by the engine's it is not yet.
     host.clock.advance(LIVES - Duration::from_millis(500));
     let undeliverable = described(MODIFIED, vec![Value::Boolean(true), Value::Boolean(true)]);

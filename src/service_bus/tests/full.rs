@@ -27,8 +27,8 @@ async fn a_send_to_a_full_disk_is_rejected_as_a_resource_limit_and_what_is_store
     let mut bare = Bare::connect(&fixture).await;
     bare.attach_sender(0, "q").await;
     bare.says([transfer(0, 0, false, &payload("new", None))]).await;
-    let heard = bare.hears_until(|heard| matches!(heard, Performative::Disposition(_))).await;
-    let Some(Performative::Disposition(described)) = heard.last() else { panic!("{heard:?}") };
+    let frames = bare.frames_until(|frames| matches!(frames, Performative::Disposition(_))).await;
+    let Some(Performative::Disposition(described)) = frames.last() else { panic!("{frames:?}") };
     let Some(Outcome::Rejected(Some(error))) = &described.state else { panic!("{described:?}") };
     assert_eq!(error.condition.as_str(), "amqp:resource-limit-exceeded");
     let description = error.description.as_ref().expect("in a sentence").to_string();
@@ -37,7 +37,7 @@ async fn a_send_to_a_full_disk_is_rejected_as_a_resource_limit_and_what_is_store
     bare.says([credit(1, 0, 1)]).await;
     assert_eq!(bare.bodies(1).await, ["before"]);
     bare.says([ends(0, 0, false, Outcome::Accepted)]).await;
-    bare.hears_until(|heard| matches!(heard, Performative::Disposition(_))).await;
+    bare.frames_until(|frames| matches!(frames, Performative::Disposition(_))).await;
     let counts = fixture.client().queue("q").unwrap().view().await.unwrap().counts;
     assert_eq!((counts.completed, counts.accepted), (1, 1));
 }

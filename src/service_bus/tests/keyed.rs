@@ -64,7 +64,7 @@ async fn who_says_the_text_of_a_key_may_what_the_key_allows() {
     let mut client = host.client_as("PLAIN", &plain("shop", KEY)).await.unwrap();
     assert_eq!(client.attach_sender(0, vec![Value::from("q")]).await.code, ATTACH);
     client.transfer(0, 0, &data(b"x")).await;
-    assert_eq!(client.hear_more().await.state(4), ACCEPTED);
+    assert_eq!(client.another_answer().await.state(4), ACCEPTED);
     let attached = client.attach_receiver(1, Source::of("q")).await;
     assert_eq!(client.refusal(&attached).await.0, "amqp:unauthorized-access", "the key only sends");
     let attached = client.attach_sender(2, vec![Value::from("other")]).await;
@@ -99,25 +99,25 @@ async fn who_has_no_right_for_a_queue_does_not_hear_whether_there_is_one() {
     let host = host("\"send\", \"listen\"").await;
     let mut client = host.client_as("PLAIN", &plain("shop", KEY)).await.unwrap();
     let mut handle = 0;
-    let mut heard = Vec::new();
+    let mut frames = Vec::new();
     for address in ["other", "nope", "gone"] {
         for management in ["", "/$management"] {
             let attached =
                 client.attach_sender(handle, vec![Value::from(&*format!("{address}{management}"))]).await;
             let (condition, text) = client.refusal(&attached).await;
-            heard.push((condition, text.replace(address, "NAME")));
+            frames.push((condition, text.replace(address, "NAME")));
             handle += 1;
         }
         let resource = format!("amqp://localhost/{address}");
         let taken = client.put_token(&resource, &token(KEY, "shop", &resource, LATER)).await;
-        heard.push((taken.condition.clone(), taken.status.to_string()));
+        frames.push((taken.condition.clone(), taken.status.to_string()));
     }
-    assert_eq!(heard[0].0, "amqp:unauthorized-access");
-    assert_eq!(heard[..3], heard[3..6], "one that is there and one that is not");
+    assert_eq!(frames[0].0, "amqp:unauthorized-access");
+    assert_eq!(frames[..3], frames[3..6], "one that is there and one that is not");
     assert_eq!(
-        (heard[6].0.as_str(), heard[7].0.as_str()),
+        (frames[6].0.as_str(), frames[7].0.as_str()),
         ("amqp:not-found", "amqp:not-found"),
         "who has one hears it"
     );
-    assert_eq!(heard[8].0, "amqp:not-found");
+    assert_eq!(frames[8].0, "amqp:not-found");
 }

@@ -34,15 +34,15 @@ async fn fill(queue: &Queue, session: Option<&str>) {
     }
 }
 
-fn is_detach(heard: &Performative) -> bool {
-    matches!(heard, Performative::Detach(_))
+fn is_detach(frames: &Performative) -> bool {
+    matches!(frames, Performative::Detach(_))
 }
 
 /// What was heard is one message, and the end of the link for the reason that is meant.
-fn check(heard: &[Performative], bodies: &[&str]) {
-    let got: Vec<String> = heard.iter().filter_map(body).collect();
+fn check(frames: &[Performative], bodies: &[&str]) {
+    let got: Vec<String> = frames.iter().filter_map(body).collect();
     assert_eq!(got, bodies);
-    let Some(Performative::Detach(detach)) = heard.last() else { panic!("{heard:?}") };
+    let Some(Performative::Detach(detach)) = frames.last() else { panic!("{frames:?}") };
     let error = detach.error.as_ref().expect("it says why");
     assert_eq!(error.condition.as_str(), "amqp:link:message-size-exceeded");
     let description = error.description.as_ref().expect("in a sentence").to_string();
@@ -69,10 +69,10 @@ async fn a_session_stops_at_a_message_that_is_too_large_for_its_receiver() {
             assert_eq!(bare.bodies(1).await, ["before"]);
             bare.says([ends(0, 0, false, Outcome::Accepted)]).await;
         }
-        let heard = bare.hears_until(is_detach).await;
-        check(&heard, &[]);
-        let settled = heard.iter().any(|heard| matches!(heard, Performative::Disposition(_)));
-        assert_eq!(settled, round == 0, "what was said before is answered: {heard:?}");
+        let frames = bare.frames_until(is_detach).await;
+        check(&frames, &[]);
+        let settled = frames.iter().any(|frames| matches!(frames, Performative::Disposition(_)));
+        assert_eq!(settled, round == 0, "what was said before is answered: {frames:?}");
         bare.says([detach(0)]).await;
         assert_eq!(counts(&queue).await, [(0, false); 2], "nothing is used up");
     }
@@ -96,7 +96,7 @@ async fn who_settles_nothing_is_told_too_that_the_next_message_is_too_large() {
     let mut bare = Bare::connect(&fixture).await;
     bare.attach_with(small(session_receiver(0, "q", "s"))).await;
     bare.says([credit(0, 0, 10)]).await;
-    check(&bare.hears_until(is_detach).await, &["before"]);
+    check(&bare.frames_until(is_detach).await, &["before"]);
     assert_eq!(counts(&queue).await, [(0, false); 3]);
 }
 
@@ -108,7 +108,7 @@ async fn a_queue_without_sessions_stops_too() {
     let mut bare = Bare::connect(&fixture).await;
     bare.attach_with(small(receiver(0, "q"))).await;
     bare.says([credit(0, 0, 10)]).await;
-    check(&bare.hears_until(is_detach).await, &["before"]);
+    check(&bare.frames_until(is_detach).await, &["before"]);
     assert_eq!(counts(&queue).await, [(1, true), (0, false), (0, false)]);
 }
 
@@ -121,7 +121,7 @@ async fn dead_letters_stop_too() {
     let mut bare = Bare::connect(&fixture).await;
     bare.attach_with(small(receiver(0, "q/$deadletterqueue"))).await;
     bare.says([credit(0, 0, 10)]).await;
-    check(&bare.hears_until(is_detach).await, &[]);
+    check(&bare.frames_until(is_detach).await, &[]);
     bare.attach_receiver(1, "q/$deadletterqueue").await;
     bare.says([credit(1, 0, 1)]).await;
     assert_eq!(bare.bodies(1).await, ["x".repeat(10_000)]);
@@ -135,7 +135,7 @@ async fn nothing_is_deleted_that_was_not_sent() {
     let mut bare = Bare::connect(&fixture).await;
     bare.attach_with(small(deleting(receiver(0, "q")))).await;
     bare.says([credit(0, 0, 10)]).await;
-    check(&bare.hears_until(is_detach).await, &["before"]);
+    check(&bare.frames_until(is_detach).await, &["before"]);
     let stored = queue.view().await.unwrap().counts;
     assert_eq!((stored.completed, stored.ready), (1, 2));
     assert_eq!(counts(&queue).await, [(0, false); 2]);
@@ -154,7 +154,7 @@ async fn what_waits_for_the_window_of_a_client_is_not_deleted_until_it_is_on_its
     bare.says([Performative::Flow(super::bare::window(flow, 5))]).await;
     assert_eq!(bare.bodies(5).await.len(), 5);
     bare.says([detach(0)]).await;
-    bare.hears_until(is_detach).await;
+    bare.frames_until(is_detach).await;
     let stored = queue.view().await.unwrap().counts;
     assert_eq!((stored.completed, stored.ready), (5, 15), "{stored:?}");
     bare.attach_receiver(1, "q").await;

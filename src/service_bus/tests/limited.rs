@@ -25,7 +25,7 @@ async fn a_reason_and_a_description_have_4096_characters() {
     let mut client = host.client().await;
     client.attach_receiver(0, Source::of("q")).await;
     client.credit(0, 0, 1, false).await;
-    client.hear_more().await;
+    client.another_answer().await;
     let (reason, description) = ("\u{fc}".repeat(4_096), "\u{1f600}".repeat(4_096));
     let info = [("DeadLetterReason", &reason), ("DeadLetterErrorDescription", &description)];
     let info = info.map(|(name, text)| (Value::symbol(name), Value::from(text.as_str()))).to_vec();
@@ -34,7 +34,7 @@ async fn a_reason_and_a_description_have_4096_characters() {
     assert_eq!(client.settle(0, rejected).await.state(4), REJECTED);
     client.attach_receiver(1, Source::of("q/$deadletterqueue")).await;
     client.credit(1, 0, 1, false).await;
-    let dead_letter_queue = client.hear_more().await.message().application_properties().unwrap();
+    let dead_letter_queue = client.another_answer().await.message().application_properties().unwrap();
     let described = |name| lookup(&dead_letter_queue, name).and_then(Value::as_str).map(str::to_owned);
     assert_eq!(described("DeadLetterReason"), Some(reason));
     assert_eq!(described("DeadLetterErrorDescription"), Some(description));
@@ -52,7 +52,7 @@ async fn who_asks_for_the_next_session_waits_as_long_as_it_says() {
     assert!(client.drained(0, 1).await.is_empty());
     host.clock.advance(Duration::from_secs(300));
     queue.send(Message::new("x").workflow("s")).await.unwrap();
-    let attached = client.hear_more().await;
+    let attached = client.another_answer().await;
     assert_eq!(attached.code, ATTACH);
     assert_ne!(*attached.field(5), Value::Null, "it has a session, and is not refused");
 }
@@ -101,5 +101,5 @@ async fn one_session_of_amqp_has_more_than_a_thousand_links() {
         assert_eq!((attached.code, attached.field(1)), (ATTACH, &Value::Uint(handle)));
     }
     client.credit(1_499, 0, 1, true).await;
-    assert_eq!(client.hear().await.code, FLOW);
+    assert_eq!(client.next_answer().await.code, FLOW);
 }

@@ -10,8 +10,8 @@ use crate::clock::Clock;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::service_bus::tests::wire::Heard;
 use crate::service_bus::tests::wire::Host;
+use crate::service_bus::tests::wire::ReceivedFrame;
 use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::Wire;
 use crate::service_bus::tests::wire::data;
@@ -108,7 +108,7 @@ async fn every_field_of_another_type_is_refused_by_its_name() {
     }
 }
 
-fn annotation(message: &Heard, name: &str) -> Option<Value> {
+fn annotation(message: &ReceivedFrame, name: &str) -> Option<Value> {
     lookup(&message.message().message_annotations().unwrap(), name).cloned()
 }
 
@@ -117,7 +117,7 @@ async fn a_message_of_a_session_says_until_when_it_is_locked_and_by_what_it_is_s
     let host = Host::open().await;
     let mut client = with_session(&host).await;
     client.credit(0, 0, 1, false).await;
-    let message = client.hear_more().await;
+    let message = client.another_answer().await;
     let until = host.clock.now() + QueueOptions::default().lock;
     let until = Value::Timestamp(i64::try_from(until.as_millis()).unwrap());
     assert_eq!(annotation(&message, "x-opt-locked-until"), Some(until.clone()));
@@ -143,7 +143,7 @@ async fn a_message_of_a_session_says_until_when_it_is_locked_and_by_what_it_is_s
     let fetched = client.ask("receive-by-sequence-number", &fetch).await;
     let entry = fetched.get("messages").as_list().unwrap()[0].as_map().unwrap().to_vec();
     let payload = lookup(&entry, "message").and_then(Value::as_binary).cloned().unwrap();
-    let fetched = Heard { code: 0, fields: Vec::new(), payload };
+    let fetched = ReceivedFrame { code: 0, fields: Vec::new(), payload };
     assert_eq!(annotation(&fetched, "x-opt-locked-until"), Some(until), "by number, too");
 }
 
@@ -156,7 +156,7 @@ async fn a_session_is_named_by_128_characters() {
     let mut client = host.client().await;
     client.attach_receiver(0, Source::of("q").session(&id)).await;
     client.credit(0, 0, 1, false).await;
-    assert_eq!(client.hear_more().await.body(), "0");
+    assert_eq!(client.another_answer().await.body(), "0");
     assert!(queue.receive(Duration::ZERO).await.unwrap().is_none(), "the session is the client's");
 }
 

@@ -28,9 +28,9 @@ const UUID: &[u8; 36] = b"0b6de87a-3f0c-4e43-9d2e-0f7b2a9f7d11";
 
 fn tagged(transferred: Performative, tag: &'static [u8]) -> Performative {
     match transferred {
-        Performative::Transfer(said, payload) => {
+        Performative::Transfer(claims, payload) => {
             let delivery_tag = Some(Bytes::from_static(tag));
-            Performative::Transfer(Transfer { delivery_tag, ..said }, payload)
+            Performative::Transfer(Transfer { delivery_tag, ..claims }, payload)
         }
         other => other,
     }
@@ -43,12 +43,12 @@ async fn a_tag_of_36_bytes_is_taken() {
     let mut bare = Bare::connect(&fixture).await;
     bare.attach_sender(0, "q").await;
     bare.says([tagged(transfer(0, 0, false, &payload("a", None)), UUID)]).await;
-    let heard = bare.hears_until(|heard| matches!(heard, Performative::Disposition(_))).await;
-    let is_accepted = |heard: &Performative| match heard {
-        Performative::Disposition(said) => said.settled && said.state == Some(Outcome::Accepted),
+    let frames = bare.frames_until(|frames| matches!(frames, Performative::Disposition(_))).await;
+    let is_accepted = |frames: &Performative| match frames {
+        Performative::Disposition(claims) => claims.settled && claims.state == Some(Outcome::Accepted),
         _ => false,
     };
-    assert!(heard.iter().any(is_accepted), "{heard:?}");
+    assert!(frames.iter().any(is_accepted), "{frames:?}");
     assert_eq!(queue.view().await.unwrap().counts.ready, 1);
 }
 
@@ -63,16 +63,16 @@ async fn a_request_is_answered_in_another_session_of_its_connection() {
         target: Some(Target { address: Some("there".into()), ..Target::default() }),
         ..peer::attach("answers", 0, Role::Receiver)
     };
-    let said = [peer::begin(), attach(answers), credit(0, 0, 10)];
-    let bytes: Vec<u8> = said.iter().flat_map(|said| peer::frame(1, said)).collect();
+    let claims = [peer::begin(), attach(answers), credit(0, 0, 10)];
+    let bytes: Vec<u8> = claims.iter().flat_map(|claims| peer::frame(1, claims)).collect();
     bare.says_bytes(&bytes).await;
-    bare.hears_until(|heard| matches!(heard, Performative::Attach(_))).await;
+    bare.frames_until(|frames| matches!(frames, Performative::Attach(_))).await;
     bare.attach_sender(0, "q/$management").await;
     let count = vec![(Value::from("message-count"), Value::Int(1))];
     let asked = request("com.microsoft:peek-message", count);
     bare.says([tagged(transfer(0, 0, false, &asked), UUID)]).await;
-    let heard = bare.hears_until(|heard| matches!(heard, Performative::Transfer(..))).await;
-    let answer = heard.last().and_then(sections).expect("it was waited for");
+    let frames = bare.frames_until(|frames| matches!(frames, Performative::Transfer(..))).await;
+    let answer = frames.last().and_then(sections).expect("it was waited for");
     let application = answer.application_properties().unwrap();
     let status = crate::amqp::lookup(&application, "statusCode").and_then(Value::as_i64);
     assert_eq!(status, Some(200), "{application:?}");
@@ -90,14 +90,14 @@ async fn messages_that_are_received_together_have_tags_that_differ_as_text() {
     bare.says([credit(0, 0, 200)]).await;
     let mut tags = std::collections::BTreeSet::new();
     for _ in 0..200 {
-        let heard = bare.hears_until(|heard| matches!(heard, Performative::Transfer(..))).await;
-        let Some(Performative::Transfer(Transfer { delivery_tag: Some(tag), .. }, _)) = heard.last() else {
-            panic!("{heard:?} has no tag")
+        let frames = bare.frames_until(|frames| matches!(frames, Performative::Transfer(..))).await;
+        let Some(Performative::Transfer(Transfer { delivery_tag: Some(tag), .. }, _)) = frames.last() else {
+            panic!("{frames:?} has no tag")
         };
         assert_eq!(tag.len(), 16, "it is a GUID");
         tags.insert(String::from_utf8_lossy(tag).into_owned());
     }
     assert_eq!(tags.len(), 200);
     bare.says([ends(0, 199, false, Outcome::Accepted)]).await;
-    bare.hears_until(|heard| matches!(heard, Performative::Disposition(said) if said.settled)).await;
+    bare.frames_until(|frames| matches!(frames, Performative::Disposition(claims) if claims.settled)).await;
 }

@@ -87,10 +87,10 @@ impl Buffering {
     }
 
     /// Buffers what was heard, and says how the last was settled.
-    fn takes(&mut self, heard: &[Performative]) -> Option<Outcome> {
-        for heard in heard {
-            if let Some(message) = sections(heard) {
-                if let Performative::Transfer(Transfer { delivery_tag: Some(tag), .. }, _) = heard {
+    fn takes(&mut self, frames: &[Performative]) -> Option<Outcome> {
+        for frames in frames {
+            if let Some(message) = sections(frames) {
+                if let Performative::Transfer(Transfer { delivery_tag: Some(tag), .. }, _) = frames {
                     self.last_token = Value::Uuid(Token(tag[..].try_into().unwrap()).tag());
                 }
                 self.buffer.push_back(self.received);
@@ -99,16 +99,16 @@ impl Buffering {
                 self.losses_max = self.losses_max.max(header.delivery_count.unwrap_or_default());
             }
         }
-        match heard.last() {
-            Some(Performative::Disposition(said)) if said.role == Role::Sender => said.state.clone(),
+        match frames.last() {
+            Some(Performative::Disposition(claims)) if claims.role == Role::Sender => claims.state.clone(),
             _ => None,
         }
     }
 
     async fn buffers(&mut self, count: usize) {
         while self.buffer.len() < count {
-            let heard = self.bare.hears().await.expect("the endpoint sends");
-            self.takes(&[heard]);
+            let frames = self.bare.next_frame().await.expect("the endpoint sends");
+            self.takes(&[frames]);
         }
     }
 
@@ -118,9 +118,9 @@ impl Buffering {
         let delivery = self.buffer.pop_front().unwrap();
         clock.advance(HANDLING);
         self.bare.says([ends(delivery, delivery, false, Outcome::Accepted)]).await;
-        let is_answer = |heard: &Performative| matches!(heard, Performative::Disposition(_));
-        let heard = self.bare.hears_until(is_answer).await;
-        let is_in_time = matches!(self.takes(&heard), Some(Outcome::Accepted));
+        let is_answer = |frames: &Performative| matches!(frames, Performative::Disposition(_));
+        let frames = self.bare.frames_until(is_answer).await;
+        let is_in_time = matches!(self.takes(&frames), Some(Outcome::Accepted));
         self.completed += usize::from(is_in_time);
         is_in_time
     }
@@ -194,8 +194,8 @@ async fn a_drain_is_answered_at_once_by_what_a_window_holds_back() {
     lose_thirteen(&stage, &mut slow).await;
     assert_eq!(stage.queue.view().await.unwrap().counts.completed, 7);
     slow.bare.says([drain(0, slow.received, 30)]).await;
-    let heard = slow.bare.hears_until(is_drained).await;
-    slow.takes(&heard);
+    let frames = slow.bare.frames_until(is_drained).await;
+    slow.takes(&frames);
     assert_eq!(slow.buffer.len(), 12, "nothing is sent into a buffer in which it would be lost again");
     slow.gives_credit(30).await;
     while stage.fixture.meters.full_windows.of(stage.queue.name()).is_none() {
@@ -214,8 +214,8 @@ async fn a_new_link_starts_with_the_window_of_its_queue() {
     // Half of the seven that were settled in time.
     next.buffers(3).await;
     next.bare.says([drain(0, next.received, 47)]).await;
-    let heard = next.bare.hears_until(is_drained).await;
-    next.takes(&heard);
+    let frames = next.bare.frames_until(is_drained).await;
+    next.takes(&frames);
     assert_eq!(next.buffer.len(), 3);
 }
 

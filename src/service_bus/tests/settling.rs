@@ -31,14 +31,14 @@ async fn of_completions_that_come_together_the_one_whose_lock_was_lost_is_refuse
     client.attach_sender(0, vec![Value::from("q")]).await;
     for body in [b"a", b"b"] {
         client.transfer(0, 0, &data(body)).await;
-        assert_eq!(client.hear_more().await.code, DISPOSITION);
+        assert_eq!(client.another_answer().await.code, DISPOSITION);
     }
     client.attach_receiver(1, Source::of("q")).await;
     client.credit(1, 0, 1, false).await;
-    assert_eq!(client.hear_more().await.body(), "a");
+    assert_eq!(client.another_answer().await.body(), "a");
     host.clock.advance(LOCK - Duration::from_secs(1));
     client.credit(1, 1, 1, false).await;
-    assert_eq!(client.hear_more().await.body(), "b");
+    assert_eq!(client.another_answer().await.body(), "b");
     // The first lock is over, the second is not.
     host.clock.advance(Duration::from_secs(2));
     let accepted = described(ACCEPTED, Vec::new());
@@ -46,9 +46,9 @@ async fn of_completions_that_come_together_the_one_whose_lock_was_lost_is_refuse
     client.say(DISPOSITION, both).await;
     let mut ends = Vec::new();
     while ends.len() < 2 {
-        let heard = client.hear_more().await;
-        if heard.code == DISPOSITION {
-            ends.push((heard.field(1).as_u64(), heard.state(4)));
+        let frames = client.another_answer().await;
+        if frames.code == DISPOSITION {
+            ends.push((frames.field(1).as_u64(), frames.state(4)));
         }
     }
     ends.sort_unstable();
@@ -73,8 +73,8 @@ async fn what_comes_again_because_one_before_it_has_failed_is_not_said_to_be_a_l
     let mut conditions = Vec::new();
     for (number, outcome) in [(0, failed), (1, Outcome::Accepted)] {
         bare.says([ends(number, number, false, outcome)]).await;
-        let heard = bare.hears_until(|heard| matches!(heard, Performative::Disposition(_))).await;
-        let Some(Performative::Disposition(answer)) = heard.into_iter().next_back() else { unreachable!() };
+        let frames = bare.frames_until(|frames| matches!(frames, Performative::Disposition(_))).await;
+        let Some(Performative::Disposition(answer)) = frames.into_iter().next_back() else { unreachable!() };
         if let Some(Outcome::Rejected(Some(error))) = answer.state {
             conditions.push(error.condition.to_string());
         }

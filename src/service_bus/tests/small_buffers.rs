@@ -46,18 +46,18 @@ async fn a_client_with_small_buffers_receives_and_completes_as_fast_as_any() {
     let (clock, mut received, mut completed) = (SystemClock::default(), 0, 0);
     while completed < count {
         while received < completed + TOGETHER {
-            let heard = bare.hears().await.expect("the endpoint sends");
-            received += u32::from(sections(&heard).is_some());
+            let frames = bare.next_frame().await.expect("the endpoint sends");
+            received += u32::from(sections(&frames).is_some());
         }
         let until = received;
         bare.says([ends(completed, until - 1, false, Outcome::Accepted), credit(0, received, TOGETHER)])
             .await;
         while completed < until {
-            match bare.hears().await.expect("the endpoint answers") {
-                Performative::Disposition(said) => {
-                    completed += said.last.unwrap_or(said.first) - said.first + 1
+            match bare.next_frame().await.expect("the endpoint answers") {
+                Performative::Disposition(claims) => {
+                    completed += claims.last.unwrap_or(claims.first) - claims.first + 1
                 }
-                heard => received += u32::from(sections(&heard).is_some()),
+                frames => received += u32::from(sections(&frames).is_some()),
             }
         }
     }

@@ -40,12 +40,12 @@ async fn a_message_in_a_transaction_nobody_declared_is_refused_and_the_link_goes
     let mut client = host.client().await;
     client.attach_sender(0, vec![Value::from("q")]).await;
     client.transfer_in(0, transactional(Value::Null), &data(b"x")).await;
-    let answer = client.hear_more().await;
+    let answer = client.another_answer().await;
     assert_eq!((answer.code, answer.state(4)), (DISPOSITION, REJECTED));
     assert_eq!(answer.error(4).0, UNKNOWN);
     assert_eq!(queue.view().await.unwrap().counts.stored(), 0);
     client.transfer(0, 0, &data(b"y")).await;
-    assert_eq!(client.hear_more().await.state(4), ACCEPTED);
+    assert_eq!(client.another_answer().await.state(4), ACCEPTED);
     assert_eq!(queue.view().await.unwrap().counts.ready, 1);
 }
 
@@ -59,7 +59,10 @@ async fn a_settlement_in_a_transaction_nobody_declared_is_refused_and_settles_no
     let mut client = host.client().await;
     client.attach_receiver(0, Source::of("q")).await;
     client.credit(0, 0, 2, false).await;
-    assert_eq!((client.hear_more().await.body(), client.hear_more().await.body()), ("0".into(), "1".into()));
+    assert_eq!(
+        (client.another_answer().await.body(), client.another_answer().await.body()),
+        ("0".into(), "1".into())
+    );
     let answer = client.settle(0, transactional(accepted())).await;
     assert_eq!((answer.state(4), answer.error(4).0), (REJECTED, UNKNOWN.to_owned()));
     assert_eq!(client.settle(1, accepted()).await.state(4), ACCEPTED, "the link goes on");
@@ -75,11 +78,11 @@ async fn who_settles_at_once_in_such_a_transaction_hears_it_by_the_end_of_the_li
     let mut client = host.client().await;
     client.attach_receiver(0, Source::of("q")).await;
     client.credit(0, 0, 1, false).await;
-    client.hear_more().await;
+    client.another_answer().await;
     let settled = Value::Boolean(true);
     let fields = vec![settled.clone(), Value::Uint(0), Value::Uint(0), settled, transactional(accepted())];
     client.say(DISPOSITION, fields).await;
-    let ended = client.hear_more().await;
+    let ended = client.another_answer().await;
     assert_eq!((ended.code, ended.error(2).0), (DETACH, UNKNOWN.to_owned()));
     assert_eq!(queue.view().await.unwrap().counts.locked, 1);
     client.attach_receiver(1, Source::of("q")).await;

@@ -12,17 +12,17 @@ use crate::amqp::message::encode_delivery_annotations;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::tests::wire::ACCEPTED;
-use crate::service_bus::tests::wire::Heard;
 use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::MODIFIED;
 use crate::service_bus::tests::wire::REJECTED;
+use crate::service_bus::tests::wire::ReceivedFrame;
 use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::Wire;
 use crate::service_bus::tests::wire::data;
 use crate::service_bus::tests::wire::described;
 
 /// Values as .NET says them in what it adds to a message.
-fn said() -> Vec<(Value, Value)> {
+fn claims() -> Vec<(Value, Value)> {
     let uri = Value::described(Value::symbol("com.microsoft:uri"), Value::from("http://example.org/"));
     let span = Value::described(Value::symbol("com.microsoft:timespan"), Value::Long(36_000_000_000));
     let values = [
@@ -50,14 +50,14 @@ async fn client(host: &Host, options: QueueOptions) -> Wire {
 
 async fn send(client: &mut Wire, payload: &[u8]) {
     client.transfer(0, 0, payload).await;
-    assert_eq!(client.hear_more().await.state(4), ACCEPTED);
+    assert_eq!(client.another_answer().await.state(4), ACCEPTED);
 }
 
-fn property(message: &Heard, name: &Value) -> Option<Value> {
+fn property(message: &ReceivedFrame, name: &Value) -> Option<Value> {
     lookup(&message.message().application_properties().unwrap(), name.as_str().unwrap()).cloned()
 }
 
-fn check(message: &Heard, added: &[(Value, Value)]) {
+fn check(message: &ReceivedFrame, added: &[(Value, Value)]) {
     for (name, value) in added {
         assert_eq!(property(message, name).as_ref(), Some(value), "{name:?}");
     }
@@ -69,21 +69,24 @@ async fn what_a_settlement_adds_keeps_its_type() {
     let mut client = client(&host, QueueOptions::default()).await;
     send(&mut client, &data(b"x")).await;
     client.credit(1, 0, 10, false).await;
-    client.hear_more().await;
+    client.another_answer().await;
     let state =
         |entries| described(MODIFIED, vec![Value::Boolean(true), Value::Boolean(false), Value::Map(entries)]);
     let not_a_number = (Value::from("nan"), Value::Float(f32::NAN));
-    let added = [said(), vec![not_a_number.clone()]].concat();
+    let added = [claims(), vec![not_a_number.clone()]].concat();
     assert_eq!(client.settle(0, state(added)).await.state(4), MODIFIED);
-    let again = client.hear_more().await;
-    check(&again, &said());
+    let again = client.another_answer().await;
+    check(&again, &claims());
     assert!(matches!(property(&again, &not_a_number.0), Some(Value::Float(n)) if n.is_nan()));
     // Another attempt changes one, and leaves the others as they are.
     let changed = (Value::from("uuid"), Value::Ushort(3));
     assert_eq!(client.settle(1, state(vec![changed.clone()])).await.state(4), MODIFIED);
-    let third = client.hear_more().await;
+    let third = client.another_answer().await;
     check(&third, &[changed]);
-    check(&third, &said().into_iter().filter(|(name, _)| name.as_str() != Some("uuid")).collect::<Vec<_>>());
+    check(
+        &third,
+        &claims().into_iter().filter(|(name, _)| name.as_str() != Some("uuid")).collect::<Vec<_>>(),
+    );
 }
 
 #[tokio::test]
@@ -92,13 +95,13 @@ async fn what_a_dead_letter_is_given_keeps_its_type() {
     let mut client = client(&host, QueueOptions::default()).await;
     send(&mut client, &data(b"x")).await;
     client.credit(1, 0, 1, false).await;
-    client.hear_more().await;
-    let error = vec![Value::symbol("com.microsoft:dead-letter"), Value::Null, Value::Map(said())];
+    client.another_answer().await;
+    let error = vec![Value::symbol("com.microsoft:dead-letter"), Value::Null, Value::Map(claims())];
     let rejected = described(REJECTED, vec![described(0x1d, error)]);
     assert_eq!(client.settle(0, rejected).await.state(4), REJECTED);
     client.attach_receiver(2, Source::of("q/$deadletterqueue")).await;
     client.credit(2, 0, 1, false).await;
-    check(&client.hear_more().await, &said());
+    check(&client.another_answer().await, &claims());
 }
 
 #[tokio::test]
@@ -122,7 +125,7 @@ async fn header_delivery_annotations_and_footer_come_back_as_sent() {
     let sent = Sections::parse(&payload.clone().freeze()).unwrap();
     send(&mut client, &payload).await;
     client.credit(1, 0, 1, false).await;
-    let received = client.hear_more().await.message();
+    let received = client.another_answer().await.message();
     let described = received.header().unwrap();
     assert_eq!(
         (described.durable, described.priority, described.first_acquirer),
@@ -146,5 +149,5 @@ async fn a_time_to_live_longer_than_the_queues_is_told_as_the_queues() {
     encode_data(&mut payload, b"x");
     send(&mut client, &payload).await;
     client.credit(1, 0, 1, false).await;
-    assert_eq!(client.hear_more().await.message().header().unwrap().ttl_ms, Some(60_000));
+    assert_eq!(client.another_answer().await.message().header().unwrap().ttl_ms, Some(60_000));
 }

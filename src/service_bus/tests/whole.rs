@@ -39,17 +39,17 @@ async fn a_batch_has_as_many_messages_as_its_bytes_hold() {
     let mut client = host.client().await;
     client.attach_sender(0, vec![Value::from("q")]).await;
     client.transfer(0, BATCH, &batch(10_000)).await;
-    let answer = client.hear_more().await;
+    let answer = client.another_answer().await;
     assert_eq!((answer.code, answer.state(4)), (DISPOSITION, ACCEPTED), "{answer:?}");
     let queue = host.engine.client().queue("q").unwrap();
     assert_eq!(queue.view().await.unwrap().counts.ready, 10_000);
     let mut bomb = BytesMut::new();
     (0..=limits::AMQP_DATA_SECTIONS_MAX).for_each(|_| bomb.put_slice(&[0, 0x53, 0x75, 0xa0, 0]));
     client.transfer(0, BATCH, &bomb).await;
-    let answer = client.hear_more().await;
+    let answer = client.another_answer().await;
     assert_eq!((answer.code, answer.state(4)), (DISPOSITION, REJECTED), "the connection goes on");
     client.transfer(0, BATCH, &batch(1)).await;
-    assert_eq!(client.hear_more().await.state(4), ACCEPTED);
+    assert_eq!(client.another_answer().await.state(4), ACCEPTED);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ fn send(window: &mut PrefetchWindow, at: u64, messages: std::ops::Range<u64>) ->
 }
 
 fn settle(window: &mut PrefetchWindow, at: u64, message: u64, place: Place) {
-    window.note_heard(at, place);
+    window.note_activity(at, place);
     window.note_settled(at, number(message));
 }
 
@@ -89,7 +89,7 @@ fn a_link_that_is_sent_one_at_a_time_has_no_window() {
     for message in 0..5 {
         let [place] = send(&mut window, 2 * LOCK * message, message..message + 1)[..] else { unreachable!() };
         window.expire(2 * LOCK * message + LOCK);
-        window.note_heard(2 * LOCK * message + LOCK, place);
+        window.note_activity(2 * LOCK * message + LOCK, place);
     }
     assert_eq!(window.room(20 * LOCK), usize::MAX);
     assert!(window.admits(20 * LOCK, number(0), 9));
@@ -105,7 +105,7 @@ fn a_link_that_asks_for_one_before_it_settles_one_has_a_window() {
     // The second was in the buffer until then, and loses its lock in the handler.
     window.expire(LOCK);
     assert_eq!((window.size(), window.losses()), (Some(1), 1));
-    window.note_heard(1_400, places[1]);
+    window.note_activity(1_400, places[1]);
     assert_eq!(window.room(1_400), 1);
     send(&mut window, 1_400, 1..2);
     assert_eq!(window.room(1_400), 0, "the next is sent when this one is settled");
@@ -116,7 +116,7 @@ fn what_was_overtaken_by_a_settlement_a_refusal_or_a_renewal_is_not_in_use() {
     let (mut window, places) = window_of_four();
     assert_eq!(window.room(LOCK), 2, "two have lost their lock, and are in the buffer");
     // Refused: the client has worked on both.
-    window.note_heard(LOCK + 1, places[9]);
+    window.note_activity(LOCK + 1, places[9]);
     assert_eq!(window.room(LOCK + 1), 4);
     let places = send(&mut window, LOCK + 1, 10..13);
     assert_eq!(window.room(LOCK + 1), 1);
@@ -143,7 +143,7 @@ fn what_ran_out_counts_until_the_client_was_silent_for_longer_than_it_ever_was()
         "its buffer is empty: it was never so quiet"
     );
     // It was not empty: now it is waited for as long as a lock lasts.
-    window.note_heard(1_200, places[10]);
+    window.note_activity(1_200, places[10]);
     send(&mut window, 1_200, 20..21);
     window.expire(1_200 + LOCK);
     assert_eq!(window.wakes_at(), Some(1_200 + LOCK));
@@ -156,7 +156,7 @@ fn what_is_refused_after_it_was_written_off_doubles_the_wait_up_to_sixteen_times
     for times in [1, 2, 4, 8, 16, 16] {
         let from = window.wakes_at().unwrap().max(10 * LOCK);
         window.room(from);
-        window.note_heard(from, waited_for);
+        window.note_activity(from, waited_for);
         waited_for = window.add(number(50), from + LOCK);
         window.expire(from + LOCK);
         assert_eq!(window.wakes_at(), Some(from + times * LOCK));
@@ -166,7 +166,7 @@ fn what_is_refused_after_it_was_written_off_doubles_the_wait_up_to_sixteen_times
 #[test]
 fn a_message_lost_here_before_goes_out_only_below_half_of_the_window() {
     let (mut window, places) = window_of_four();
-    places[8..].iter().for_each(|place| window.note_heard(LOCK, *place));
+    places[8..].iter().for_each(|place| window.note_activity(LOCK, *place));
     assert!(window.admits(LOCK, number(8), 1));
     send(&mut window, LOCK, 8..9);
     assert!(window.admits(LOCK, number(9), 1), "one of four is in use");
@@ -183,7 +183,7 @@ fn a_message_lost_here_before_goes_out_only_below_half_of_the_window() {
 fn a_message_lost_twice_anywhere_goes_out_only_where_it_is_safe() {
     let (mut window, places) = window_of_four();
     assert!(!window.admits(LOCK, number(77), 2), "what ran out counts");
-    places[8..].iter().for_each(|place| window.note_heard(LOCK, *place));
+    places[8..].iter().for_each(|place| window.note_activity(LOCK, *place));
     send(&mut window, LOCK, 20..21);
     assert!(window.admits(LOCK, number(77), 2), "a quarter is in use");
     send(&mut window, LOCK, 21..22);

@@ -79,10 +79,10 @@ impl Host {
         wire.stream.write_all(b"AMQP\x03\x01\0\0").await.unwrap();
         let mut header = [0; 8];
         wire.stream.read_exact(&mut header).await.unwrap();
-        assert_eq!(wire.hear().await.code, 0x40);
-        let said = vec![Value::symbol(mechanism), Value::Binary(Bytes::copy_from_slice(response))];
-        wire.say_as(1, 0x41, said, &[]).await;
-        let outcome = wire.hear().await;
+        assert_eq!(wire.next_answer().await.code, 0x40);
+        let claims = vec![Value::symbol(mechanism), Value::Binary(Bytes::copy_from_slice(response))];
+        wire.say_as(1, 0x41, claims, &[]).await;
+        let outcome = wire.next_answer().await;
         assert_eq!(outcome.code, 0x44);
         match outcome.field(0) {
             Value::Ubyte(0) => Ok(wire.opened().await),
@@ -96,7 +96,7 @@ impl Wire {
     fn over(stream: TcpStream) -> Wire {
         Wire {
             stream,
-            heard: BytesMut::new(),
+            incoming: BytesMut::new(),
             sent: 0,
             requests: 0,
             has_tokens: false,
@@ -112,20 +112,20 @@ impl Wire {
         wire.say(0x11, [vec![NONE], windows.to_vec()].concat()).await;
         let mut header = [0; 8];
         wire.stream.read_exact(&mut header).await.unwrap();
-        assert_eq!((wire.hear().await.code, wire.hear().await.code), (0x10, 0x11));
+        assert_eq!((wire.next_answer().await.code, wire.next_answer().await.code), (0x10, 0x11));
         self
     }
 }
 
 /// What was heard.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct ReceivedFrame {
     pub(super) code: u64,
     pub(super) fields: Vec<Value>,
     pub(super) payload: Bytes,
 }
 
-impl Heard {
+impl ReceivedFrame {
     pub(super) fn field(&self, index: usize) -> &Value {
         self.fields.get(index).unwrap_or(&NONE)
     }
@@ -169,7 +169,7 @@ fn list(value: &Value) -> Vec<Value> {
 /// A client.
 pub(super) struct Wire {
     stream: TcpStream,
-    heard: BytesMut,
+    incoming: BytesMut,
     sent: u32,
     pub(super) requests: u64,
     pub(super) has_tokens: bool,
@@ -198,42 +198,42 @@ impl Wire {
     }
 
     /// The next frame.
-    pub(super) async fn hear(&mut self) -> Heard {
-        let hearing = tokio::time::timeout(Duration::from_secs(20), self.frame());
-        hearing.await.expect("the endpoint says something")
+    pub(super) async fn next_answer(&mut self) -> ReceivedFrame {
+        let receiving = tokio::time::timeout(Duration::from_secs(20), self.frame());
+        receiving.await.expect("the endpoint says something")
     }
 
     /// The next frame that is no flow.
-    pub(super) async fn hear_more(&mut self) -> Heard {
+    pub(super) async fn another_answer(&mut self) -> ReceivedFrame {
         loop {
-            let heard = self.hear().await;
-            if heard.code != FLOW {
-                return heard;
+            let incoming = self.next_answer().await;
+            if incoming.code != FLOW {
+                return incoming;
             }
         }
     }
 
-    async fn frame(&mut self) -> Heard {
+    async fn frame(&mut self) -> ReceivedFrame {
         loop {
-            if self.heard.len() >= 4 {
-                let length = u32::from_be_bytes(self.heard[..4].try_into().unwrap()) as usize;
-                if self.heard.len() >= length {
-                    let mut frame = self.heard.split_to(length).freeze();
+            if self.incoming.len() >= 4 {
+                let length = u32::from_be_bytes(self.incoming[..4].try_into().unwrap()) as usize;
+                if self.incoming.len() >= length {
+                    let mut frame = self.incoming.split_to(length).freeze();
                     frame.advance(8);
                     if !frame.is_empty() {
-                        return heard(&frame);
+                        return incoming(&frame);
                     }
                     continue;
                 }
             }
-            assert!(self.stream.read_buf(&mut self.heard).await.unwrap() > 0, "the connection has ended");
+            assert!(self.stream.read_buf(&mut self.incoming).await.unwrap() > 0, "the connection has ended");
         }
     }
 
     /// Asks for a link whose messages this client receives, and hears the answer.
-    pub(super) async fn attach_receiver(&mut self, handle: u32, source: Source) -> Heard {
+    pub(super) async fn attach_receiver(&mut self, handle: u32, source: Source) -> ReceivedFrame {
         self.ask_for_receiver(handle, source).await;
-        self.hear_more().await
+        self.another_answer().await
     }
 
     /// Asks for a link whose messages this client receives.
@@ -258,7 +258,7 @@ impl Wire {
     }
 
     /// Asks for a link over which this client sends.
-    pub(super) async fn attach_sender(&mut self, handle: u32, target: Vec<Value>) -> Heard {
+    pub(super) async fn attach_sender(&mut self, handle: u32, target: Vec<Value>) -> ReceivedFrame {
         let fields = vec![
             Value::from(format!("sender-{handle}")),
             Value::Uint(handle),
@@ -272,14 +272,14 @@ impl Wire {
             Value::Uint(0),
         ];
         self.say(ATTACH, fields).await;
-        self.hear_more().await
+        self.another_answer().await
     }
 
     /// The condition and description with which a link that was asked for is refused.
-    pub(super) async fn refusal(&mut self, attached: &Heard) -> (String, String) {
+    pub(super) async fn refusal(&mut self, attached: &ReceivedFrame) -> (String, String) {
         assert_eq!(attached.code, ATTACH);
         assert_eq!((attached.field(5), attached.field(6)), (&NONE, &NONE), "a refused link has no ends");
-        let detached = self.hear_more().await;
+        let detached = self.another_answer().await;
         assert_eq!(detached.code, DETACH, "{detached:?}");
         detached.error(2)
     }
@@ -291,16 +291,16 @@ impl Wire {
     }
 
     /// All messages that come before the answer to a drain.
-    pub(super) async fn drained(&mut self, handle: u32, credit: u32) -> Vec<Heard> {
+    pub(super) async fn drained(&mut self, handle: u32, credit: u32) -> Vec<ReceivedFrame> {
         let from = self.counts.get(&handle).copied().unwrap_or_default();
         self.credit(handle, from, credit, true).await;
         let mut messages = Vec::new();
         loop {
-            let heard = self.hear().await;
-            match heard.code {
-                TRANSFER => messages.push(heard),
-                FLOW if *heard.field(4) == Value::Uint(handle) => {
-                    let count = heard.field(5).as_u64().and_then(|count| u32::try_from(count).ok());
+            let incoming = self.next_answer().await;
+            match incoming.code {
+                TRANSFER => messages.push(incoming),
+                FLOW if *incoming.field(4) == Value::Uint(handle) => {
+                    let count = incoming.field(5).as_u64().and_then(|count| u32::try_from(count).ok());
                     self.counts.insert(handle, count.unwrap_or_default());
                     return messages;
                 }
@@ -342,14 +342,14 @@ impl Wire {
     }
 
     /// Says how a delivery that was received is to end, and hears the answer.
-    pub(super) async fn settle(&mut self, number: u32, state: Value) -> Heard {
+    pub(super) async fn settle(&mut self, number: u32, state: Value) -> ReceivedFrame {
         let number = Value::Uint(number);
         let fields = vec![Value::Boolean(true), number.clone(), number, Value::Boolean(false), state];
         self.say(DISPOSITION, fields).await;
         loop {
-            let heard = self.hear_more().await;
-            if heard.code == DISPOSITION {
-                return heard;
+            let incoming = self.another_answer().await;
+            if incoming.code == DISPOSITION {
+                return incoming;
             }
         }
     }
@@ -357,7 +357,7 @@ impl Wire {
     /// Ends a link, and hears that it is over.
     pub(super) async fn detach(&mut self, handle: u32) {
         self.say(DETACH, vec![Value::Uint(handle), Value::Boolean(true)]).await;
-        while self.hear_more().await.code != DETACH {}
+        while self.another_answer().await.code != DETACH {}
     }
 }
 
@@ -428,7 +428,7 @@ pub(super) fn data(body: &[u8]) -> Bytes {
     out.freeze()
 }
 
-fn heard(frame: &Bytes) -> Heard {
+fn incoming(frame: &Bytes) -> ReceivedFrame {
     let (header, size) = match frame[3] {
         0x45 => (4, 0),
         0xc0 => (5, usize::from(frame[4])),
@@ -441,5 +441,5 @@ fn heard(frame: &Bytes) -> Heard {
     };
     let (code, fields) = *pair;
     let fields = fields.as_list().unwrap().to_vec();
-    Heard { code: code.as_u64().unwrap(), fields, payload: frame.slice(end..) }
+    ReceivedFrame { code: code.as_u64().unwrap(), fields, payload: frame.slice(end..) }
 }

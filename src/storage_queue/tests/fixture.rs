@@ -1,4 +1,4 @@
-//! A house with this endpoint, asked without a network.
+//! A server with this endpoint, asked without a network.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -71,7 +71,7 @@ async fn ask_signed_as(fixture: &Fixture, path: &str, text: &str, scheme: &str) 
     fixture.ask_with("GET", path, &headers, "").await
 }
 
-/// A day after every instant that a house's clock shows.
+/// A day after every instant that a server's clock shows.
 pub(crate) const LATER: &str = "2100-01-01T00:00:00Z";
 
 #[tokio::test]

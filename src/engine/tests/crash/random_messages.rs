@@ -88,8 +88,8 @@ pub(crate) fn queue_options(order: Order, random: &mut Random) -> QueueOptions {
 
 pub(crate) fn bytes(random: &mut Random) -> Bytes {
     let len = random.pick(&LENGTHS);
-    let letter = random.pick(b"abcdefgh");
-    Bytes::from(vec![letter; len])
+    let dead_letter = random.pick(b"abcdefgh");
+    Bytes::from(vec![dead_letter; len])
 }
 
 pub(crate) fn properties(random: &mut Random) -> Properties {

@@ -21,7 +21,7 @@ impl Setting {
     /// The options of every store of these tests.
     pub(crate) fn options(self) -> StoreOptions {
         let cache_bytes = if self.cramped { 16 * 1024 } else { 1024 * 1024 };
-        // Generations so small that a story fills several, and folds are under way at most of its cuts.
+        // Generations so small that a story fills several, and flushes are under way at most of its cuts.
         let (generation_bytes, generations) = (2 * 1024, 1);
         StoreOptions {
             cache_bytes,

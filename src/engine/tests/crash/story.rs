@@ -74,7 +74,7 @@ impl Story {
                 false => story_generator.next_turn(&model.rows, &rules),
             };
             let replies = model.play(&mut rules, &turn);
-            story_generator.hear(&turn, &replies);
+            story_generator.note(&turn, &replies);
             models.push(model.clone());
             steps.push(Step::Turn(turn));
         }

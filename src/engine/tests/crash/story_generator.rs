@@ -82,7 +82,7 @@ impl StoryGenerator {
     }
 
     /// Takes note of what was handed out.
-    pub(crate) fn hear(&mut self, turn: &Turn, replies: &[Reply]) {
+    pub(crate) fn note(&mut self, turn: &Turn, replies: &[Reply]) {
         for (command, reply) in turn.commands.iter().zip(replies) {
             match (command, reply) {
                 (

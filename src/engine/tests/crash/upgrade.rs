@@ -11,7 +11,7 @@ use crate::engine::tests::crash::setting::Setting;
 use crate::engine::tests::crash::setting::Tried;
 use crate::engine::tests::crash::setting::quietly;
 
-/// Killed while it folded; as packed by `tests/older/packed.rs`.
+/// Killed while it flushed; as packed by `tests/older/packed.rs`.
 const PACKED: &[u8] = include_bytes!("../../../../tests/older/format-3-folding.packed");
 
 const BLOCK: usize = 256;

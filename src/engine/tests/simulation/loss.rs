@@ -13,7 +13,7 @@ const OPS: u64 = 16;
 impl World {
     /// The process is lost between two turns.
     pub(crate) fn lose_process(&mut self) -> Finding {
-        self.tell(|| "the process is lost".to_owned());
+        self.log(|| "the process is lost".to_owned());
         if let Some(stored) = &mut self.stored {
             stored.compare(&self.plain)?;
             let keeps_unsynced = self.clients.random.chance(50);
@@ -51,10 +51,10 @@ impl World {
             self.record(&questions, played, false)?;
             self.shown.add(self.clock.at);
             self.look(before)?;
-            self.tell(|| "the process is lost before it could answer that".to_owned());
+            self.log(|| "the process is lost before it could answer that".to_owned());
         } else {
             self.plain.restore(kept, self.clock.at);
-            self.tell(|| format!("the process is lost, and with it {commands:?}"));
+            self.log(|| format!("the process is lost, and with it {commands:?}"));
             let rash = self.stored.as_mut().and_then(|stored| stored.answered_rashly());
             expect(rash.is_none(), || format!("I1 it is lost, and was answered: {rash:?}"))?;
         }
@@ -68,7 +68,7 @@ impl World {
         self.ledger.lose(|_| true);
         let (closed, left) = (self.clock.at.wall, self.plain.stamped);
         self.clock.pass_closed(&mut self.clients.random);
-        self.tell(|| format!("it is gone for a while: {closed}"));
+        self.log(|| format!("it is gone for a while: {closed}"));
         if let Some(stored) = &mut self.stored {
             stored.compare_disk(&self.plain)?;
             stored.begin_again(self.clock.at)?;

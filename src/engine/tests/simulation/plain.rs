@@ -233,7 +233,7 @@ impl Plain {
 
     fn expire_waiters(&mut self, at: Reading, played: &mut Played) {
         for waiter in self.wakeups.take_expired(at.elapsed) {
-            let undelivered = Applied::nothing_for(&waiter.command).seal(&self.inbox);
+            let undelivered = Applied::nothing_for(&waiter.command).into_undelivered(&self.inbox);
             let _ = waiter.slot.send(Ok(undelivered));
             self.record(played);
         }
@@ -241,8 +241,8 @@ impl Plain {
 
     /// Lets the answers out one by one, so that their order is known.
     fn publish(&mut self, applied: Applied, played: &mut Played) {
-        for (slot, unsealed) in applied.answers {
-            let _ = slot.send(Ok(unsealed.seal(&self.inbox)));
+        for (slot, uncommitted) in applied.answers {
+            let _ = slot.send(Ok(uncommitted.into_undelivered(&self.inbox)));
             self.record(played);
         }
         played.events.extend(applied.events);
@@ -255,7 +255,7 @@ impl Plain {
                 let reply = undelivered.expect("plain rows never fail").open();
                 if is_gone {
                     // The answer is on its way to somebody who is not there any more.
-                    drop(UncommittedAnswer { reply: reply.clone(), queue }.seal(&self.inbox));
+                    drop(UncommittedAnswer { reply: reply.clone(), queue }.into_undelivered(&self.inbox));
                 }
                 played.answers.push((number, reply));
                 return;

@@ -142,18 +142,18 @@ impl Stored {
     }
 
     fn record(&mut self) {
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         for (number, answer) in &mut self.waiting {
             match answer.try_recv() {
                 Ok(Ok(undelivered)) => {
                     self.answers.insert(*number, format!("{:?}", undelivered.open()));
-                    heard.push(*number);
+                    received.push(*number);
                 }
-                Ok(Err(_)) => heard.push(*number),
+                Ok(Err(_)) => received.push(*number),
                 Err(_) => {}
             }
         }
-        heard.iter().for_each(|number| drop(self.waiting.remove(number)));
+        received.iter().for_each(|number| drop(self.waiting.remove(number)));
     }
 
     /// Notes what should be answered.

@@ -203,7 +203,7 @@ impl World {
             }
         }
         for question in questions {
-            self.tell(|| format!("{:?} asks {:?}", question.number, question.command));
+            self.log(|| format!("{:?} asks {:?}", question.number, question.command));
             if let Some(number) = question.number {
                 self.asked.insert(number, question.command.clone());
             }
@@ -211,7 +211,7 @@ impl World {
         let is_gone =
             |number| questions.iter().any(|question| question.number == Some(number) && question.is_gone);
         for (number, reply) in &played.answers {
-            self.tell(|| format!("  {number} is answered {reply:?}"));
+            self.log(|| format!("  {number} is answered {reply:?}"));
             let command = self.asked.remove(number).expect("only what was asked is answered");
             self.ledger.record_on_record(&command, reply);
             let command = command.asked();
@@ -253,8 +253,8 @@ impl World {
         let first = first_reminders(&self.plain.rows).expect("plain rows never fail");
         self.due = first.into_iter().flatten().collect();
         // Whoever reads the story wants to know in which step it went wrong.
-        let is_told = self.story.is_some();
-        if self.step.is_multiple_of(THOROUGH_EVERY) || self.ledger.has_purged || is_told {
+        let is_logged = self.story.is_some();
+        if self.step.is_multiple_of(THOROUGH_EVERY) || self.ledger.has_purged || is_logged {
             invariants::thoroughly(&view)?;
             self.reference.compare(&self.plain.rows)?;
             let gone = invariants::gone(&view);
@@ -263,7 +263,7 @@ impl World {
         Ok(())
     }
 
-    pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
+    pub(crate) fn log(&mut self, line: impl FnOnce() -> String) {
         if self.story.is_none() && self.digest.is_none() {
             return;
         }

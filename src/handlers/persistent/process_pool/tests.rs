@@ -18,8 +18,8 @@ impl Asker for Asking {
 }
 
 /// Tells those who are to be told.
-fn tell(process_pool: &mut ProcessPool<Asking>) {
-    for Told { asker, verdict, .. } in process_pool.describe() {
+fn reply(process_pool: &mut ProcessPool<Asking>) {
+    for Reply { asker, verdict, .. } in process_pool.describe() {
         let _ = asker.0.send(verdict);
     }
 }
@@ -31,9 +31,9 @@ fn pid(raw: i32) -> Pid {
     Pid::from_raw(raw).unwrap()
 }
 
-fn process_pool(seats: usize) -> ProcessPool<Asking> {
-    let mut process_pool = ProcessPool::new(seats, 4, TIMEOUT);
-    (0..seats).for_each(|slot| process_pool.up(slot, pid(slot as i32 + 1), NOW));
+fn process_pool(slots: usize) -> ProcessPool<Asking> {
+    let mut process_pool = ProcessPool::new(slots, 4, TIMEOUT);
+    (0..slots).for_each(|slot| process_pool.up(slot, pid(slot as i32 + 1), NOW));
     process_pool
 }
 
@@ -50,14 +50,14 @@ fn submit_as(
     let asker = Asking(asker, is_suspect);
     let line = format!("{id}\n").into_bytes();
     process_pool.submit(Request { id, line, asker }, NOW);
-    tell(process_pool);
+    reply(process_pool);
     verdict
 }
 
 fn answer(process_pool: &mut ProcessPool<Asking>, slot: usize, id: u64) -> Result<(), String> {
     let answer = OutcomeEnvelope { id: Some(id), ..OutcomeEnvelope::default() };
     let answered = process_pool.answered(slot, vec![answer], NOW);
-    tell(process_pool);
+    reply(process_pool);
     answered
 }
 
@@ -72,14 +72,14 @@ fn what_a_child_held_alone_is_to_blame_and_of_several_each_is_a_suspect() {
     let mut process_pool = process_pool(1);
     let mut alone = submit(&mut process_pool, 1);
     process_pool.down(0, "it ended");
-    tell(&mut process_pool);
+    reply(&mut process_pool);
     assert!(!alone.try_recv().unwrap().unwrap_err().is_shared);
     process_pool.up(0, pid(1), NOW);
     let _answered = submit(&mut process_pool, 2);
     answer(&mut process_pool, 0, 2).unwrap();
     let mut several = [submit(&mut process_pool, 3), submit(&mut process_pool, 4)];
     process_pool.down(0, "it ended");
-    tell(&mut process_pool);
+    reply(&mut process_pool);
     assert!(several.iter_mut().all(|verdict| verdict.try_recv().unwrap().unwrap_err().is_shared));
 }
 
@@ -95,7 +95,7 @@ fn suspects_are_with_the_extra_child_one_at_a_time_and_nothing_else_is() {
     answer(&mut process_pool, 1, 1).unwrap();
     assert_eq!(written(&mut process_pool, 1), "2\n");
     process_pool.down(1, "it ended");
-    tell(&mut process_pool);
+    reply(&mut process_pool);
     assert!(suspects[0].try_recv().unwrap().is_ok());
     assert!(!suspects[1].try_recv().unwrap().unwrap_err().is_shared, "it was alone");
     assert!(!process_pool.has_suspects());
@@ -131,7 +131,7 @@ fn the_time_of_a_request_runs_from_when_it_is_the_oldest_its_child_holds() {
     assert_eq!(process_pool.check_time(0, TIMEOUT, NOW + TIMEOUT, "late"), later + TIMEOUT);
     assert!(!process_pool.is_killed(0));
     process_pool.check_time(0, TIMEOUT, later + TIMEOUT, "late");
-    assert_eq!(process_pool.seats[0].killed.as_ref().map(|killed| killed.id), Some(3));
+    assert_eq!(process_pool.slots[0].killed.as_ref().map(|killed| killed.id), Some(3));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn what_was_handed_over_later_is_not_the_oldest_though_it_was_numbered_before() 
     answer(&mut process_pool, 0, 5).unwrap();
     let _others = [submit(&mut process_pool, 7), submit(&mut process_pool, 6)];
     process_pool.check_time(0, TIMEOUT, NOW + TIMEOUT, "late");
-    assert_eq!(process_pool.seats[0].killed.as_ref().map(|killed| killed.id), Some(7));
+    assert_eq!(process_pool.slots[0].killed.as_ref().map(|killed| killed.id), Some(7));
 }
 
 #[test]
@@ -149,14 +149,14 @@ fn a_request_is_withdrawn_wherever_it_is() {
     let mut process_pool = process_pool(1);
     let mut verdicts = [submit(&mut process_pool, 1), submit(&mut process_pool, 2)];
     assert_eq!(process_pool.withdraw(2, "lost"), Withdrawn::Waiting);
-    tell(&mut process_pool);
+    reply(&mut process_pool);
     assert_eq!(verdicts[1].try_recv().unwrap().unwrap_err().reason(), "lost");
     assert_eq!(process_pool.withdraw(1, "lost"), Withdrawn::Held { slot: 0, group: Some(pid(1)) });
     // A child that must not go on gets nothing more.
     let _third = submit(&mut process_pool, 3);
     assert_eq!(written(&mut process_pool, 0), "1\n");
     process_pool.down(0, "killed");
-    tell(&mut process_pool);
+    reply(&mut process_pool);
     assert_eq!(verdicts[0].try_recv().unwrap().unwrap_err().reason(), "lost");
     process_pool.up(0, pid(2), NOW);
     assert_eq!(written(&mut process_pool, 0), "3\n");
@@ -215,7 +215,7 @@ fn play(process_pool: &mut ProcessPool<Asking>, step: Step, verdicts: &mut Vec<o
     match step {
         Step::Submit => verdicts.push(submit(process_pool, verdicts.len() as u64 + 1)),
         Step::Answer(slot) => {
-            let oldest = process_pool.seats[slot].held.keys().next().copied();
+            let oldest = process_pool.slots[slot].held.keys().next().copied();
             oldest.into_iter().for_each(|id| answer(process_pool, slot, id).unwrap());
         }
         Step::Write(slot) => drop(written(process_pool, slot)),
@@ -225,10 +225,10 @@ fn play(process_pool: &mut ProcessPool<Asking>, step: Step, verdicts: &mut Vec<o
             process_pool.down(slot, "died");
             rest(process_pool, slot, NOW, slot == 1);
         }
-        Step::Start(slot) if process_pool.seats[slot].group().is_none() => process_pool.up(slot, pid(1), NOW),
+        Step::Start(slot) if process_pool.slots[slot].group().is_none() => process_pool.up(slot, pid(1), NOW),
         Step::Start(_) => {}
     }
-    tell(process_pool);
+    reply(process_pool);
 }
 
 proptest! {
@@ -238,12 +238,12 @@ proptest! {
         let mut verdicts = Vec::new();
         for step in steps {
             play(&mut process_pool, step, &mut verdicts);
-            prop_assert!(process_pool.seats.iter().all(|slot| slot.held.len() <= 4));
+            prop_assert!(process_pool.slots.iter().all(|slot| slot.held.len() <= 4));
             let has_room = process_pool.free_slot().is_some();
             prop_assert!(process_pool.waiting.is_empty() || !has_room, "{} wait beside a free child", process_pool.waiting.len());
         }
         process_pool.close();
-        tell(&mut process_pool);
+        reply(&mut process_pool);
         (0..3).for_each(|slot| play(&mut process_pool, Step::Die(slot), &mut verdicts));
         for verdict in &mut verdicts {
             prop_assert!(verdict.try_recv().is_ok());
@@ -253,7 +253,7 @@ proptest! {
 
 fn rest(process_pool: &mut ProcessPool<Asking>, slot: usize, until: Duration, is_shortage: bool) {
     process_pool.rest_until(slot, Rest { until, why: "resting".to_owned(), is_shortage }, NOW);
-    tell(process_pool);
+    reply(process_pool);
 }
 
 #[test]

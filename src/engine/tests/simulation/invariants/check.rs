@@ -29,7 +29,7 @@ const EVERY_TURN: &[(&str, Invariant)] = &[
     ("I3 a lock lasts as long as its queue says", locks::a_lock_lasts_as_long_as_its_queue_says),
     ("I4 messages are handed out in order", order::messages_are_handed_out_in_order),
     ("I7 every delivery is counted", counts::every_delivery_is_counted),
-    ("I7 a spent message is not handed out", counts::an_exhausted_message_is_not_handed_out),
+    ("I7 an exhausted message is not handed out", counts::an_exhausted_message_is_not_handed_out),
     ("I8 nothing is early", time::nothing_is_early),
     ("I8 nothing due is left undone", time::nothing_due_is_left_undone),
     ("I8 nobody waits too long", time::nobody_waits_too_long),

@@ -16,9 +16,11 @@ pub(crate) fn holds_are_told(view: &View<'_>) -> Finding {
             continue;
         }
         let Some(queue) = view.rows().queues.get(&key.queue) else { continue };
-        let is_told = view.ledger.event_listener.held.contains(&(queue.name.clone(), id.clone()));
+        let is_reported = view.ledger.event_listener.held.contains(&(queue.name.clone(), id.clone()));
         let is_held = !workflow.holds.is_empty();
-        expect(is_told == is_held, || format!("{key:?} is held: {is_held}, told: {is_told}; {workflow:?}"))?;
+        expect(is_reported == is_held, || {
+            format!("{key:?} is held: {is_held}, told: {is_reported}; {workflow:?}")
+        })?;
     }
     Ok(())
 }
@@ -27,9 +29,9 @@ pub(crate) fn holds_are_told(view: &View<'_>) -> Finding {
 pub(crate) fn dead_letters_are_told(view: &View<'_>) -> Finding {
     for (key, message) in &view.rows().messages {
         let is_dead = matches!(message.status, Status::DeadLettered(_));
-        let is_told = view.ledger.event_listener.dead.contains(&key.sequence);
-        expect(is_dead == is_told, || {
-            format!("{} is dead: {is_dead}, told: {is_told}; {message:?}", key.sequence)
+        let is_reported = view.ledger.event_listener.dead.contains(&key.sequence);
+        expect(is_dead == is_reported, || {
+            format!("{} is dead: {is_dead}, told: {is_reported}; {message:?}", key.sequence)
         })?;
     }
     Ok(())

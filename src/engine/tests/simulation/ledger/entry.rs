@@ -37,7 +37,7 @@ pub(crate) struct Entry {
     pub(crate) count: (u32, u32),
     /// The instant before which it may not be offered; the last one there is, if only asked for by number.
     pub(crate) not_before: Option<Due>,
-    /// Whether somebody's word lets it be handed out although it is spent.
+    /// Whether somebody's word lets it be handed out although it is exhausted.
     pub(crate) is_excused: bool,
     /// Whether its consumer has set it aside.
     pub(crate) is_asked: bool,

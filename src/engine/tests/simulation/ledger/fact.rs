@@ -54,7 +54,7 @@ pub(crate) enum Fact {
         holders: Vec<LockToken>,
         is_known: bool,
         is_fetched: bool,
-        /// Somebody's word that lets it be handed out once more although it is spent.
+        /// Somebody's word that lets it be handed out once more although it is exhausted.
         is_excused: bool,
     },
     Settled {

@@ -140,7 +140,7 @@ impl Ledger {
         }
     }
 
-    /// Holders lose what they hold. Of messages that fail together, one that is spent may hold the workflow before the
+    /// Holders lose what they hold. Of messages that fail together, one that is exhausted may hold the workflow before the
     /// others are judged.
     pub(crate) fn lose(&mut self, is_lost: impl Fn(&Hold) -> bool) {
         for hold in self.holds.values().filter(|hold| hold.out.len() > 1 && is_lost(hold)) {

@@ -1,4 +1,4 @@
-//! What follows from every change of a workflow: gaps are watched and judged, spent heads hold, idleness is noted.
+//! What follows from every change of a workflow: gaps are watched and judged, exhausted heads hold, idleness is noted.
 
 use crate::clock::Timestamp;
 use crate::engine::rules::record::Stream;
