@@ -25,7 +25,7 @@ use crate::page::response::with_notice;
 use crate::page::review;
 use crate::page::review::refusals;
 use crate::page::review::target;
-use crate::page::routes::Seen;
+use crate::page::seen::Seen;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::Route;

@@ -18,7 +18,7 @@ use crate::page::fields::Fields;
 use crate::page::redact::Left;
 use crate::page::redact::Redaction;
 use crate::page::response::protected;
-use crate::page::routes::Seen;
+use crate::page::seen::Seen;
 use crate::page::text::cut;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;

@@ -17,7 +17,7 @@ use crate::page::layout::Tab;
 use crate::page::plan::Plan;
 use crate::page::redact::Left;
 use crate::page::redact::Redaction;
-use crate::page::routes::Seen;
+use crate::page::seen::Seen;
 use crate::page::text::brief;
 use crate::page::text::cut;
 use crate::page::text::visible;

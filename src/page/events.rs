@@ -3,7 +3,7 @@
 use http::Method;
 
 use crate::page::fields::Fields;
-use crate::page::routes::Seen;
+use crate::page::seen::Seen;
 use crate::page::visitor::Visit;
 use crate::remote::Route;
 

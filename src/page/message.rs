@@ -21,7 +21,7 @@ use crate::page::present::lasted;
 use crate::page::redact::HIDDEN;
 use crate::page::redact::Left;
 use crate::page::redact::Redaction;
-use crate::page::routes::Seen;
+use crate::page::seen::Seen;
 use crate::page::text::cut;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;

@@ -13,7 +13,7 @@ use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
 use crate::page::layout::scrolling_table;
-use crate::page::routes::Seen;
+use crate::page::seen::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;

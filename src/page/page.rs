@@ -1,4 +1,4 @@
-//! What every request of the page shares, and where the page stands: in front of the API.
+//! Where the page stands: in front of the API.
 
 use std::sync::Arc;
 
@@ -9,10 +9,9 @@ use crate::inbound::inflow::Reading;
 use crate::inbound::timeouts::Timeouts;
 use crate::limits;
 use crate::page::routes::routes;
+use crate::page::sessions::Draw;
 use crate::page::sessions::Sessions;
-
-/// Draws a number that nobody can guess; none when the system has no more.
-pub(crate) type Draw = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
+use crate::page::shared::State;
 
 /// What the page is made with.
 pub(crate) struct PageOptions {
@@ -21,17 +20,6 @@ pub(crate) struct PageOptions {
     /// The port of the daemon: browsers keep cookies for a machine, whatever the port.
     pub(crate) port: u16,
 }
-
-/// What every request of the page shares.
-pub(crate) struct State {
-    pub(crate) api: Router,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) sessions: Sessions,
-    pub(crate) reading: Arc<Reading>,
-}
-
-/// What every request of the page shares. Cheap to clone.
-pub(crate) type Shared = Arc<State>;
 
 /// The API, with the page in front of it at `/ui`. Links are relative, so whatever prefix a proxy adds, they work.
 pub(crate) fn mount(api: Router, options: PageOptions) -> Router {

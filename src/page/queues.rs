@@ -17,7 +17,7 @@ use crate::page::layout::heading;
 use crate::page::layout::more;
 use crate::page::plan::Act;
 use crate::page::plan::Plan;
-use crate::page::routes::Seen;
+use crate::page::seen::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;

@@ -23,7 +23,7 @@ use crate::page::layout::Tab;
 use crate::page::plan::Act;
 use crate::page::plan::Plan;
 use crate::page::plan::Reason;
-use crate::page::routes::Seen;
+use crate::page::seen::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;

@@ -3,7 +3,6 @@
 use std::future::Future;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::Request;
 use axum::extract::State;
 use axum::response::Response;
@@ -13,10 +12,7 @@ use axum::routing::post;
 
 use crate::api::BlockedPage;
 use crate::api::Problem;
-use crate::inbound::inflow::Inflow;
-use crate::limits;
 use crate::page::actions;
-use crate::page::api::Refused;
 use crate::page::assets::asset;
 use crate::page::audit;
 use crate::page::blocked;
@@ -26,17 +22,19 @@ use crate::page::definitions;
 use crate::page::edit;
 use crate::page::events;
 use crate::page::fields::Fields;
-use crate::page::layout::Screen;
 use crate::page::layout::trouble;
 use crate::page::layout::trouble_outside;
 use crate::page::login;
 use crate::page::message;
 use crate::page::messages;
-use crate::page::page::Shared;
 use crate::page::queues;
 use crate::page::response::go_to;
 use crate::page::review;
 use crate::page::schedules;
+use crate::page::seen::Seen;
+use crate::page::seen::Shown;
+use crate::page::shared::Shared;
+use crate::page::shared::read_form;
 use crate::page::tail;
 use crate::page::visitor::Outside;
 use crate::page::visitor::Visit;
@@ -73,27 +71,6 @@ pub(crate) fn routes(shared: Shared) -> Router {
         .route("/ui/{*rest}", look(nothing_here))
         .with_state(shared)
 }
-
-/// What somebody is shown.
-pub(crate) enum Shown {
-    Screen(Screen),
-    Response(Response),
-}
-
-impl From<Screen> for Shown {
-    fn from(screen: Screen) -> Shown {
-        Shown::Screen(screen)
-    }
-}
-
-impl From<Response> for Shown {
-    fn from(response: Response) -> Shown {
-        Shown::Response(response)
-    }
-}
-
-/// What a screen comes to.
-pub(crate) type Seen = Result<Shown, Refused>;
 
 /// Shows a screen to those who may look.
 fn look<F>(screen: fn(Visit, Fields) -> F) -> MethodRouter<Shared>
@@ -157,13 +134,6 @@ fn turn_away(outside: Outside) -> Response {
         Outside::ComesFromElsewhere => login::ask_again(),
         Outside::Refused(problem) => trouble_outside(&problem),
     }
-}
-
-/// Reads a form, within the bounds of one.
-pub(crate) async fn read_form(shared: &Shared, body: Body) -> Result<Fields, Refused> {
-    let read = Inflow::new(&shared.reading, body, limits::FORM_BYTES_MAX).all().await;
-    let (bytes, _room) = read.map_err(|refusal| Problem::new("body_too_large", refusal.to_string()))?;
-    Ok(Fields::read(&String::from_utf8_lossy(&bytes)))
 }
 
 /// Where somebody begins: with what is stuck, if anything is.

@@ -11,7 +11,7 @@ use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::plan::Act;
 use crate::page::plan::Plan;
-use crate::page::routes::Seen;
+use crate::page::seen::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::Route;

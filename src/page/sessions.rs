@@ -22,7 +22,9 @@ use subtle::ConstantTimeEq;
 
 use crate::clock::Clock;
 use crate::limits;
-use crate::page::page::Draw;
+
+/// Draws a number that nobody can guess; none when the system has no more.
+pub(crate) type Draw = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
 
 /// The sessions. Nothing of them is stored: they end with the process.
 pub(crate) struct Sessions {

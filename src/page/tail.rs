@@ -7,7 +7,7 @@ use crate::page::fields::Fields;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
-use crate::page::routes::Seen;
+use crate::page::seen::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::Route;

@@ -11,9 +11,9 @@ use crate::api::views::StatusView;
 use crate::inbound::connection::OverTls;
 use crate::page::api::Api;
 use crate::page::api::Refused;
-use crate::page::page::Shared;
 use crate::page::present::Present;
 use crate::page::sessions::Lifetime;
+use crate::page::shared::Shared;
 use crate::remote::Route;
 
 /// Who looks. Cheap to clone.

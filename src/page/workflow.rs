@@ -25,7 +25,7 @@ use crate::page::plan::Plan;
 use crate::page::present::Present;
 use crate::page::redact::Left;
 use crate::page::redact::Redaction;
-use crate::page::routes::Seen;
+use crate::page::seen::Seen;
 use crate::page::strip;
 use crate::page::text::brief;
 use crate::page::text::visible;

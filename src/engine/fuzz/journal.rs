@@ -6,9 +6,9 @@ use crate::engine::store::codec;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::journal::RowWriter;
 use crate::engine::store::key::parts_of;
-use crate::engine::store::schema::Table;
-use crate::engine::store::schema::TableVisitor;
 use crate::engine::store::schema::visit_each;
+use crate::engine::store::table::Table;
+use crate::engine::store::table::TableVisitor;
 use crate::error::Fault;
 
 /// Reads bytes as a journal row: as they are, which is refused, and with the checksum that fits them.

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::engine::fuzz::journal;
 use crate::engine::fuzz::record;
 use crate::engine::rules::samples;
-use crate::engine::store::schema::MEMTABLES;
+use crate::engine::store::table::MEMTABLES;
 
 /// Calls `target` with every file of its corpus, which the published package does not have.
 fn replay(name: &str, target: fn(&[u8])) {

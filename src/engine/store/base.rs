@@ -12,16 +12,17 @@ use redb::ReadableTableMetadata;
 use serde::de::DeserializeOwned;
 
 use crate::engine::store::caught::guarded;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::codec;
+use crate::engine::store::definition::Definition;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::key::prefix_end;
-use crate::engine::store::memtable::Row;
-use crate::engine::store::schema::Definition;
-use crate::engine::store::schema::MEMTABLES;
-use crate::engine::store::schema::Table;
+use crate::engine::store::table::MEMTABLES;
+use crate::engine::store::table::Row;
+use crate::engine::store::table::Table;
 use crate::error::Fault;
 
 type OpenTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
@@ -200,9 +201,4 @@ pub(crate) fn record<V: DeserializeOwned>(
 ) -> Result<V, Fault> {
     let payload = verify_checksum(table, key, checksummed)?;
     codec::decode(payload).ok_or_else(|| damaged(table, "a record makes no sense"))
-}
-
-/// A failure of redb as a fault.
-pub(crate) fn store_fault(error: impl Into<redb::Error>) -> Fault {
-    Fault::Store(std::sync::Arc::new(error.into()))
 }

@@ -6,6 +6,8 @@ use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::sync::Once;
 
+use crate::error::Fault;
+
 thread_local! {
     /// Whether a panic of this thread is caught and told in another way.
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
@@ -41,4 +43,9 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     text.unwrap_or("a panic without a text").to_owned()
+}
+
+/// A failure of redb as a fault.
+pub(crate) fn store_fault(error: impl Into<redb::Error>) -> Fault {
+    Fault::Store(std::sync::Arc::new(error.into()))
 }

@@ -5,14 +5,14 @@ use crate::engine::store::base::Base;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::memtable::Group;
 use crate::engine::store::memtable::Memtable;
-use crate::engine::store::memtable::Place;
-use crate::engine::store::memtable::Slot;
-use crate::engine::store::memtable::Stamp;
 use crate::engine::store::rows::RowMap;
-use crate::engine::store::schema::Table;
+use crate::engine::store::slot::Slot;
+use crate::engine::store::slot::Stamp;
+use crate::engine::store::table::Place;
+use crate::engine::store::table::Table;
+use crate::engine::store::table::weight_of;
 use crate::engine::store::written::Now;
 use crate::engine::store::written::Rows;
-use crate::engine::store::written::weight_of;
 use crate::error::Fault;
 
 /// What one turn has changed of a table.

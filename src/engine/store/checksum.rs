@@ -6,7 +6,7 @@
 use redb::TableHandle;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::engine::store::schema::Definition;
+use crate::engine::store::definition::Definition;
 use crate::error::Fault;
 
 const SEAL_LEN: usize = 8;
@@ -96,7 +96,7 @@ fn table_name(table: &Definition) -> &'static str {
 mod tests {
     use super::*;
     use crate::engine::store::schema;
-    use crate::engine::store::schema::Table;
+    use crate::engine::store::table::Table;
 
     const STATES: Definition = schema::States::DEFINITION;
     const CONTENTS: Definition = schema::Contents::DEFINITION;

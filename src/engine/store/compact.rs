@@ -7,13 +7,13 @@ use redb::CompactionError;
 
 use crate::engine::rules::change::Change;
 use crate::engine::rules::records::Records;
-use crate::engine::store::base::store_fault;
 use crate::engine::store::caught::guarded;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::damaged;
+use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::lock_file::fault_of;
-use crate::engine::store::open::StoreOptions;
-use crate::engine::store::schema::JOURNAL;
+use crate::engine::store::options::StoreOptions;
 use crate::engine::store::store::Store;
 use crate::engine::store::window::Window;
 use crate::error::Fault;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use redb::Database;
 use redb::WriteTransaction;
 
-use crate::engine::store::base::store_fault;
-use crate::engine::store::job::begin;
+use crate::engine::store::caught::store_fault;
+use crate::engine::store::definition;
 use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
@@ -17,8 +17,9 @@ use crate::engine::store::lock_file::private;
 use crate::engine::store::lock_file::sibling;
 use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::meta::Sheet;
-use crate::engine::store::open::StoreOptions;
+use crate::engine::store::options::StoreOptions;
 use crate::engine::store::schema;
+use crate::engine::store::transaction::begin;
 use crate::error::Fault;
 
 /// Creates an empty store at `path`. A crash leaves either nothing there or a whole store.
@@ -45,7 +46,7 @@ pub(crate) fn new_file(path: &Path) -> Result<(PathBuf, File), Fault> {
 
 /// Writes what tells a store from any other redb file, and makes the tables that are not there.
 pub(crate) fn write_format(transaction: &WriteTransaction) -> Result<(), Fault> {
-    Sheet::open(transaction, schema::META)?.put(&name_key(FORMAT_ROW), &schema::FORMAT)?;
+    Sheet::open(transaction, definition::META)?.put(&name_key(FORMAT_ROW), &schema::FORMAT)?;
     for definition in schema::all() {
         drop(transaction.open_table(definition).map_err(store_fault)?);
     }

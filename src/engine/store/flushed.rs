@@ -17,7 +17,7 @@ use crate::engine::store::base::Base;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
 use crate::engine::store::memtable::Group;
-use crate::engine::store::schema::Table;
+use crate::engine::store::table::Table;
 use crate::error::Fault;
 use crate::limits;
 

@@ -14,24 +14,25 @@ use redb::TableError;
 use redb::TableHandle;
 use redb::backends::FileBackend;
 
-use crate::engine::store::base::store_fault;
 use crate::engine::store::caught::guarded;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::LAST_COMMIT_LEADS_ASTRAY;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::verify_checksum;
-use crate::engine::store::job::begin;
+use crate::engine::store::definition;
+use crate::engine::store::definition::Definition;
 use crate::engine::store::lock_file::check_is_file;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::lock_file::held_by_another;
-use crate::engine::store::open::StoreOptions;
+use crate::engine::store::options::StoreOptions;
 use crate::engine::store::pages::with_place;
 use crate::engine::store::recognize::check_format;
 use crate::engine::store::recognize::check_magic;
 use crate::engine::store::recognize::damaged_file;
 use crate::engine::store::recognize::refusal;
 use crate::engine::store::schema;
-use crate::engine::store::schema::Definition;
+use crate::engine::store::transaction::begin;
 use crate::engine::store::upgrade::bring_up_to_date;
 use crate::engine::store::write_barrier::Gate;
 use crate::error::Fault;
@@ -157,7 +158,7 @@ fn read_table(transaction: &ReadTransaction, definition: &Definition) -> Result<
     };
     for row in table.iter().map_err(store_fault)? {
         let (key, value) = row.map_err(store_fault)?;
-        if definition.name() != schema::JOURNAL.name() {
+        if definition.name() != definition::JOURNAL.name() {
             verify_checksum(definition, key.value(), value.value())?;
         }
     }

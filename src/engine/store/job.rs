@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
 use redb::Database;
-use redb::Durability;
 use redb::ReadableDatabase;
 use redb::WriteTransaction;
 
@@ -13,20 +12,21 @@ use crate::clock::Timestamp;
 use crate::engine::rules::record::Numbers;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Tally;
-use crate::engine::store::base::store_fault;
 use crate::engine::store::caught::guarded;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::damaged;
+use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::journal;
 use crate::engine::store::journal::Header;
 use crate::engine::store::journal::RowWriter;
 use crate::engine::store::meta::Counted;
 use crate::engine::store::meta::QueueChange;
-use crate::engine::store::open::StoreOptions;
+use crate::engine::store::options::StoreOptions;
 use crate::engine::store::room::Room;
-use crate::engine::store::schema::JOURNAL;
 use crate::engine::store::snapshot::Snapshot;
 use crate::engine::store::stamp::WallRecord;
+use crate::engine::store::transaction::begin;
 use crate::engine::store::watch::Watch;
 use crate::engine::store::written::Written;
 use crate::error::Fault;
@@ -141,13 +141,4 @@ impl Committer {
         self.checksum.store(checksum, Ordering::Release);
         Ok(())
     }
-}
-
-/// Begins a transaction with the durability that the options ask for.
-pub(crate) fn begin(database: &Database, options: StoreOptions) -> Result<WriteTransaction, Fault> {
-    let mut transaction = database.begin_write().map_err(store_fault)?;
-    transaction.set_durability(Durability::Immediate).map_err(store_fault)?;
-    transaction.set_two_phase_commit(options.strict);
-    transaction.set_quick_repair(options.quick_repair);
-    Ok(transaction)
 }

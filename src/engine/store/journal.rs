@@ -18,11 +18,11 @@ use crate::clock::Timestamp;
 use crate::engine::rules::record::Numbers;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Tally;
-use crate::engine::store::base::store_fault;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
+use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::key::KeyPart;
-use crate::engine::store::schema::JOURNAL;
 use crate::engine::store::stamp::WallRecord;
 use crate::error::Fault;
 

@@ -9,7 +9,7 @@ use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::store::codec;
-use crate::engine::store::words::InWords;
+use crate::engine::store::in_words::InWords;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;

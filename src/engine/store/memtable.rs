@@ -12,28 +12,11 @@ use crate::engine::store::flushed::Flushed;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
 use crate::engine::store::rows::RowMap;
-use crate::engine::store::schema::Table;
+use crate::engine::store::slot::Slot;
+use crate::engine::store::table::Row;
+use crate::engine::store::table::Table;
 use crate::engine::store::trial::Trial;
 use crate::error::Fault;
-
-/// Where a row of the window stands.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamp {
-    /// The commit that has its last change; zero before its first.
-    pub(crate) position: u64,
-    /// Its place among what that turn has changed.
-    pub(crate) index: u32,
-    /// Whether a row with this key may be flushed, so that deleting it is worth remembering.
-    pub(crate) based: bool,
-    /// Whether a commit before that has put it into the journal.
-    pub(crate) journaled: bool,
-}
-
-/// A row of the window.
-pub(crate) struct Slot<V> {
-    pub(crate) stamp: Stamp,
-    pub(crate) value: V,
-}
 
 /// The rows of one prefix: those that are there, and those that are deleted but may still be flushed.
 pub(crate) struct Group<T: Table> {
@@ -59,12 +42,6 @@ impl<T: Table> Group<T> {
 }
 
 type Groups<T> = HashMap<<T as Table>::Prefix, Group<T>, RandomState>;
-
-/// A key with its prefix.
-pub(crate) type Place<T> = (<T as Table>::Prefix, <T as Table>::Key);
-
-/// A row as a look-up returns it.
-pub(crate) type Row<T> = (<T as Table>::Key, <T as Table>::Value);
 
 /// One table.
 pub(crate) struct Memtable<T: Table> {

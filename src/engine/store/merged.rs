@@ -14,15 +14,15 @@ use redb::ReadableTable;
 use redb::TableError;
 
 use crate::engine::store::base::record;
-use crate::engine::store::base::store_fault;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
+use crate::engine::store::definition::Definition;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::schema;
-use crate::engine::store::schema::Definition;
-use crate::engine::store::schema::MEMTABLES;
-use crate::engine::store::schema::Table;
+use crate::engine::store::table::MEMTABLES;
+use crate::engine::store::table::Table;
 use crate::error::Fault;
 
 type Bytes = &'static [u8];

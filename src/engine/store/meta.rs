@@ -19,24 +19,26 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Tally;
 use crate::engine::store::base::record;
-use crate::engine::store::base::store_fault;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::checksum;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
+use crate::engine::store::definition;
+use crate::engine::store::definition::Definition;
 use crate::engine::store::key::name_key;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::key::prefix_end;
 use crate::engine::store::key::prefix_of;
 use crate::engine::store::schema;
-use crate::engine::store::schema::Definition;
 use crate::engine::store::stamp::WallRecord;
 use crate::engine::store::standing::Standing;
+use crate::engine::store::table;
 use crate::error::Fault;
 use crate::id::QueueName;
 
 /// Tables whose keys do not begin with a queue.
 const OF_NO_QUEUE: [Definition; 2] =
-    [<schema::Reminders as schema::Table>::DEFINITION, <schema::Audit as schema::Table>::DEFINITION];
+    [<schema::Reminders as table::Table>::DEFINITION, <schema::Audit as table::Table>::DEFINITION];
 
 /// Names of the rows of the meta table.
 pub(crate) const FORMAT_ROW: &str = "format";
@@ -70,18 +72,18 @@ pub(crate) struct Kept {
 impl Kept {
     /// Reads what is written in place.
     pub(crate) fn load(transaction: &WriteTransaction) -> Result<Kept, Fault> {
-        let meta = Sheet::open(transaction, schema::META)?;
+        let meta = Sheet::open(transaction, definition::META)?;
         let mut kept = Kept {
             numbers: meta.get(&name_key(NUMBERS_ROW))?.unwrap_or_default(),
             batch: meta.get(&name_key(BATCH_ROW))?.unwrap_or_default(),
             ..Kept::default()
         };
-        for (_, record) in Sheet::open(transaction, schema::QUEUES)?.rows::<QueueRecord>()? {
+        for (_, record) in Sheet::open(transaction, definition::QUEUES)?.rows::<QueueRecord>()? {
             kept.keep_queue(record);
         }
-        let tallies = Sheet::open(transaction, schema::TALLIES)?;
+        let tallies = Sheet::open(transaction, definition::TALLIES)?;
         for (key, tally) in tallies.rows::<Tally>()? {
-            let nonsense = || damaged(&schema::TALLIES, "a key makes no sense");
+            let nonsense = || damaged(&definition::TALLIES, "a key makes no sense");
             let (queue, ()) = parts_of(&key).ok_or_else(nonsense)?;
             kept.tallies.insert(queue, tally);
         }
@@ -119,11 +121,11 @@ pub(crate) struct Counted {
 impl Counted {
     /// Writes them, with the checksum of that commit's journal row.
     pub(crate) fn save(&self, transaction: &WriteTransaction, checksum: u64) -> Result<(), Fault> {
-        let mut meta = Sheet::open(transaction, schema::META)?;
+        let mut meta = Sheet::open(transaction, definition::META)?;
         meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;
         meta.put(&name_key(BATCH_ROW), &BatchRecord { hash: checksum, ..self.batch })?;
         drop(meta);
-        let mut tallies = Sheet::open(transaction, schema::TALLIES)?;
+        let mut tallies = Sheet::open(transaction, definition::TALLIES)?;
         for (queue, tally) in &self.tallies {
             tallies.put(&prefix_of(queue), tally)?;
         }
@@ -142,14 +144,14 @@ impl QueueChange {
     pub(crate) fn write(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
         match self {
             QueueChange::Put(record) => {
-                Sheet::open(transaction, schema::QUEUES)?.put(&prefix_of(&record.id), &**record)
+                Sheet::open(transaction, definition::QUEUES)?.put(&prefix_of(&record.id), &**record)
             }
             QueueChange::Gone(queue) => {
                 // A reminder is dropped when it is due, and what operators did stays.
                 let is_of_queue =
                     |table: &Definition| OF_NO_QUEUE.iter().all(|other| other.name() != table.name());
                 let of_queue = schema::MEMTABLE.into_iter().filter(is_of_queue);
-                for definition in of_queue.chain([schema::QUEUES, schema::TALLIES]) {
+                for definition in of_queue.chain([definition::QUEUES, definition::TALLIES]) {
                     Sheet::open(transaction, definition)?.delete_prefix(&prefix_of(queue))?;
                 }
                 Ok(())

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use redb::Builder;
 use redb::Database;
@@ -14,17 +13,19 @@ use redb::StorageBackend;
 use redb::backends::FileBackend;
 use redb::backends::InMemoryBackend;
 
+use crate::engine::store::definition;
+use crate::engine::store::options::StoreOptions;
+
 #[cfg(feature = "head-room")]
 use crate::engine::store::ballast::Volume;
 use crate::engine::store::base::Base;
-use crate::engine::store::base::store_fault;
 use crate::engine::store::caught::guarded;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::create::create;
 use crate::engine::store::inspect::damaged_tables;
 use crate::engine::store::inspect::page_damage;
-use crate::engine::store::job::begin;
 use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::lock_file::check_is_file;
@@ -42,9 +43,9 @@ use crate::engine::store::recognize::damaged_file;
 use crate::engine::store::recognize::foreign;
 use crate::engine::store::recognize::refusal;
 use crate::engine::store::room::Room;
-use crate::engine::store::schema;
 use crate::engine::store::schema::Memtables;
 use crate::engine::store::store::Store;
+use crate::engine::store::transaction::begin;
 use crate::engine::store::upgrade::bring_up_to_date;
 use crate::engine::store::watch::Watch;
 use crate::engine::store::window::Window;
@@ -52,40 +53,6 @@ use crate::engine::store::write_barrier::Gate;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::limits;
-
-/// How a store is opened.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StoreOptions {
-    pub(crate) cache_bytes: usize,
-    /// Two-phase commit: bit rot cannot silently roll back the last commit.
-    pub(crate) strict: bool,
-    pub(crate) quick_repair: bool,
-    /// How many bytes of journal rows fill a generation.
-    pub(crate) generation_bytes: u64,
-    /// By how much every sync of the file is made longer, to see what a slower disk would do.
-    pub(crate) sync_delay: Duration,
-    /// How many full generations are kept in the journal before the oldest is flushed.
-    pub(crate) generations: usize,
-    /// How large a file may be to have every page of it checked when it is opened.
-    pub(crate) check_bytes_max: u64,
-    /// How much of the disk is kept free for what has to go on; 0 when that is not looked after.
-    pub(crate) head_room_bytes: u64,
-}
-
-impl Default for StoreOptions {
-    fn default() -> StoreOptions {
-        StoreOptions {
-            cache_bytes: limits::STORE_CACHE_BYTES,
-            strict: false,
-            quick_repair: false,
-            generation_bytes: limits::GENERATION_BYTES,
-            generations: limits::GENERATIONS,
-            check_bytes_max: limits::CHECK_BYTES_MAX,
-            sync_delay: Duration::ZERO,
-            head_room_bytes: 0,
-        }
-    }
-}
 
 impl Store {
     /// Opens the store of a file, or creates it.
@@ -165,7 +132,7 @@ impl Store {
             let database = builder(options).create_with_backend(backend);
             let mut database = database.map_err(|error| foreign(path, error.to_string()))?;
             if verify && !database.check_integrity().map_err(|error| foreign(path, error.to_string()))? {
-                return Err(damaged(&schema::META, "a page is not what was written").into());
+                return Err(damaged(&definition::META, "a page is not what was written").into());
             }
             check_format(path, &database)?;
             Ok(database)
@@ -182,10 +149,10 @@ impl Store {
     ) -> Result<Store, Fault> {
         let transaction = begin(&database, options)?;
         bring_up_to_date(&database, &transaction)?;
-        let mut meta = Sheet::open(&transaction, schema::META)?;
+        let mut meta = Sheet::open(&transaction, definition::META)?;
         let last_epoch: u32 = meta.get(&name_key(EPOCH_ROW))?.unwrap_or(0);
         let epoch =
-            last_epoch.checked_add(1).ok_or_else(|| damaged(&schema::META, "the epochs are used up"))?;
+            last_epoch.checked_add(1).ok_or_else(|| damaged(&definition::META, "the epochs are used up"))?;
         meta.put(&name_key(EPOCH_ROW), &epoch)?;
         drop(meta);
         let kept = Kept::load(&transaction)?;

@@ -12,8 +12,9 @@ use redb::StorageError;
 use redb::TableError;
 
 use crate::engine::store::base::record;
-use crate::engine::store::base::store_fault;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::LAST_COMMIT_LEADS_ASTRAY;
+use crate::engine::store::definition;
 use crate::engine::store::header::header_damage;
 use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::file_fault;
@@ -38,7 +39,7 @@ pub(crate) fn check_magic(path: &Path, file: &mut File) -> Result<(), OpenError>
 /// The format of a file that this version can open.
 pub(crate) fn check_format(path: &Path, database: &Database) -> Result<u32, OpenError> {
     let transaction = database.begin_read().map_err(store_fault)?;
-    let meta = match transaction.open_table(schema::META) {
+    let meta = match transaction.open_table(definition::META) {
         Ok(meta) => meta,
         Err(TableError::Storage(error)) => return Err(store_fault(error).into()),
         Err(error) => return Err(foreign(path, error.to_string())),
@@ -47,7 +48,7 @@ pub(crate) fn check_format(path: &Path, database: &Database) -> Result<u32, Open
     let Some(checksummed) = meta.get(key.as_slice()).map_err(store_fault)? else {
         return Err(foreign(path, "it has no format number".to_owned()));
     };
-    match record::<u32>(&schema::META, &key, checksummed.value())? {
+    match record::<u32>(&definition::META, &key, checksummed.value())? {
         found @ schema::FORMAT_BEFORE_JOURNAL..=schema::FORMAT => Ok(found),
         found => Err(OpenError::Newer { path: path.to_owned(), found, known: schema::FORMAT }),
     }

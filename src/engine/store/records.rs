@@ -34,7 +34,7 @@ use crate::engine::rules::records::Records;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::schema;
-use crate::engine::store::schema::Table;
+use crate::engine::store::table::Table;
 use crate::engine::store::turn::Turn;
 use crate::error::Fault;
 use crate::id::MessageId;

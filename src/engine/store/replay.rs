@@ -5,17 +5,18 @@
 
 use std::sync::atomic::Ordering;
 
+use redb::ReadableDatabase;
+
 use crate::engine::rules::record::QueueId;
-use crate::engine::store::base::store_fault;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::damaged;
+use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::journal;
 use crate::engine::store::journal::Header;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::meta::BatchRecord;
-use crate::engine::store::schema::JOURNAL;
 use crate::engine::store::store::Store;
 use crate::error::Fault;
-use redb::ReadableDatabase;
 
 impl Store {
     /// Reads the journal.

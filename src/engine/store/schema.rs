@@ -37,13 +37,10 @@
 //! | cursor_counts | queue | `CursorCount` | once a cursor was remembered, or a link cut |
 
 use std::collections::BTreeMap;
-use std::hash::Hash;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use redb::TableDefinition;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::audit::AuditEntry;
@@ -63,16 +60,21 @@ use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::store::base::Base;
+use crate::engine::store::definition::Definition;
+use crate::engine::store::definition::JOURNAL;
+use crate::engine::store::definition::META;
+use crate::engine::store::definition::QUEUES;
+use crate::engine::store::definition::TALLIES;
 use crate::engine::store::flush::AnyMemtable;
-use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::memtable::Memtable;
-use crate::engine::store::memtable::Slot;
-use crate::engine::store::memtable::Stamp;
 use crate::engine::store::rows::Hashed;
 use crate::engine::store::rows::Numbered;
-use crate::engine::store::rows::RowMap;
-use crate::engine::store::written::Weighed;
+use crate::engine::store::slot::Slot;
+use crate::engine::store::slot::Stamp;
+use crate::engine::store::table::MEMTABLES;
+use crate::engine::store::table::Table;
+use crate::engine::store::table::TableVisitor;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
@@ -85,35 +87,6 @@ pub(crate) const FORMAT_3: u32 = 3;
 
 /// The layout of the same records without a journal. Between the two, format 2 had no answers and no audit.
 pub(crate) const FORMAT_BEFORE_JOURNAL: u32 = 1;
-
-/// A table: raw keys, raw values.
-pub(crate) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
-
-pub(crate) const META: Definition = TableDefinition::new("meta");
-pub(crate) const JOURNAL: Definition = TableDefinition::new("journal");
-pub(crate) const QUEUES: Definition = TableDefinition::new("queues");
-pub(crate) const TALLIES: Definition = TableDefinition::new("tallies");
-
-/// A table whose rows go through the journal.
-pub(crate) trait Table: 'static {
-    /// The first part of the key: rows are only ever looked for within one prefix.
-    type Prefix: KeyPart + Clone + Ord + Hash + Send + 'static;
-    /// The rest of the key.
-    type Key: KeyPart + Clone + Ord + Send + 'static;
-    /// How the rows of a prefix are kept in memory.
-    type Rows: RowMap<Self::Key, Slot<Self::Value>>;
-    type Gone: RowMap<Self::Key, Stamp>;
-    type Value: Weighed + Clone + Serialize + DeserializeOwned + Send + 'static;
-    const NAME: &'static str;
-    const DEFINITION: Definition;
-    /// The table's number in a journal row; never used for another.
-    const NUMBER: u8;
-}
-
-/// What is done to one table after the other.
-pub(crate) trait TableVisitor {
-    fn visit<T: Table>(&mut self) -> Result<(), Fault>;
-}
 
 /// Makes the tables, and the memtables that hold their rows of the window.
 macro_rules! tables {
@@ -138,8 +111,7 @@ macro_rules! tables {
             $(pub(crate) $field: Memtable<$table>,)*
         }
 
-        /// How many tables go through the journal.
-        pub(crate) const MEMTABLES: usize = [$($number),*].len();
+        const _: () = assert!([$($number),*].len() == MEMTABLES, "a table has its place in memory");
 
         /// Their definitions, in the order of their numbers.
         pub(crate) const MEMTABLE: [Definition; MEMTABLES] = [$($table::DEFINITION),*];

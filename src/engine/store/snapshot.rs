@@ -9,16 +9,17 @@ use redb::ReadTransaction;
 use redb::ReadableTable;
 use redb::TableHandle;
 
-use crate::engine::store::base::store_fault;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::create::new_file;
 use crate::engine::store::create::put_in_place;
+use crate::engine::store::definition;
+use crate::engine::store::definition::Definition;
 use crate::engine::store::journal;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::schema;
-use crate::engine::store::schema::Definition;
 use crate::error::Fault;
 
 /// Bytes copied in one commit: a backup's memory stays bounded.
@@ -54,7 +55,7 @@ impl Snapshot {
         let mut rows = journaled.values().filter(|is_there| **is_there).count() as u64;
         for definition in schema::all() {
             let counts = |key: &[u8]| {
-                let is_journal = definition.name() == schema::JOURNAL.name();
+                let is_journal = definition.name() == definition::JOURNAL.name();
                 !is_journal && !journaled.contains_key(&(definition.name().to_owned(), key.to_vec()))
             };
             rows = self.copy_table(&copy, definition, rows, &counts, progress)?;
@@ -96,7 +97,7 @@ impl Snapshot {
             let (mut bytes, mut more) = (0, false);
             for row in rows.by_ref() {
                 let (key, value) = row.map_err(store_fault)?;
-                if definition.name() != schema::JOURNAL.name() {
+                if definition.name() != definition::JOURNAL.name() {
                     verify_checksum(&definition, key.value(), value.value())?;
                 }
                 table.insert(key.value(), value.value()).map_err(store_fault)?;

@@ -13,7 +13,7 @@ use crate::engine::store::job::Job;
 use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::QueueChange;
-use crate::engine::store::open::StoreOptions;
+use crate::engine::store::options::StoreOptions;
 use crate::engine::store::room::Room;
 use crate::engine::store::schema::Memtables;
 use crate::engine::store::stamp::Stamp;

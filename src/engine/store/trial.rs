@@ -1,13 +1,10 @@
 //! A trial: a turn that is taken back whole, so that nothing of it is seen by a later turn or reaches the disk.
 
 use crate::engine::store::memtable::Memtable;
-use crate::engine::store::memtable::Slot;
-use crate::engine::store::memtable::Stamp;
 use crate::engine::store::rows::RowMap;
-use crate::engine::store::schema::Table;
-use crate::engine::store::store::Store;
-use crate::engine::store::turn::Turn;
-use crate::error::Fault;
+use crate::engine::store::slot::Slot;
+use crate::engine::store::slot::Stamp;
+use crate::engine::store::table::Table;
 
 /// What a trial has to take back of one table.
 pub(crate) struct Trial<T: Table> {
@@ -60,30 +57,5 @@ impl<T: Table> Memtable<T> {
         }
         self.changed.shorten(trial.changed);
         self.touched.clear();
-    }
-}
-
-impl Store {
-    /// Runs one turn in memory and takes it back.
-    ///
-    /// # Errors
-    /// The fault that stopped the store, now or before.
-    pub(crate) fn try_out<T>(
-        &mut self,
-        work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        let (numbers, tallies) = (self.kept.numbers, self.kept.tallies.clone());
-        self.memtables.each().into_iter().for_each(|memtable| memtable.begin_trial());
-        let (done, job) = self.prepare(|turn| {
-            let done = work(turn)?;
-            assert!(turn.queue_changes.is_empty(), "a trial changes no queue");
-            turn.changed = false;
-            Ok(done)
-        })?;
-        assert!(job.is_none(), "nothing of a trial is written");
-        self.memtables.each().into_iter().for_each(|memtable| memtable.roll_back());
-        (self.kept.numbers, self.kept.tallies) = (numbers, tallies);
-        self.kept.touched_tallies.clear();
-        Ok(done)
     }
 }

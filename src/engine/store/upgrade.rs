@@ -17,11 +17,14 @@ use redb::WriteTransaction;
 
 use crate::engine::rules::record;
 use crate::engine::rules::record::QueueId;
-use crate::engine::store::base::store_fault;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::checksum;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::create::write_format;
+use crate::engine::store::definition;
+use crate::engine::store::definition::Definition;
+use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::format3;
 use crate::engine::store::format3::OldTable;
 use crate::engine::store::journal;
@@ -35,9 +38,7 @@ use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::meta::NUMBERS_ROW;
 use crate::engine::store::meta::Sheet;
 use crate::engine::store::schema;
-use crate::engine::store::schema::Definition;
-use crate::engine::store::schema::JOURNAL;
-use crate::engine::store::schema::Table;
+use crate::engine::store::table::Table;
 use crate::error::Fault;
 
 const REMINDERS: Definition = schema::Reminders::DEFINITION;
@@ -56,7 +57,7 @@ const PAGE_BYTES: usize = 1024 * 1024;
 /// # Errors
 /// A fault leaves the file as it was, if the transaction is dropped.
 pub(crate) fn bring_up_to_date(database: &Database, transaction: &WriteTransaction) -> Result<(), Fault> {
-    let found: Option<u32> = Sheet::open(transaction, schema::META)?.get(&name_key(FORMAT_ROW))?;
+    let found: Option<u32> = Sheet::open(transaction, definition::META)?.get(&name_key(FORMAT_ROW))?;
     let older = found.filter(|found| *found < schema::FORMAT);
     if let Some(found) = older {
         tables_are_there(transaction, found)?;
@@ -75,7 +76,7 @@ fn tables_are_there(transaction: &WriteTransaction, found: u32) -> Result<(), Fa
     let count = if found < schema::FORMAT_3 { FIRST_OF_FORMAT_3 } else { format3::TABLES.len() };
     let journal = (found > schema::FORMAT_BEFORE_JOURNAL).then_some(JOURNAL);
     let of_rows = format3::TABLES.iter().take(count).map(|table| table.definition);
-    for definition in of_rows.chain([schema::QUEUES, schema::TALLIES]).chain(journal) {
+    for definition in of_rows.chain([definition::QUEUES, definition::TALLIES]).chain(journal) {
         if !tables.iter().any(|name| name == definition.name()) {
             return Err(damaged(&definition, "the table is missing"));
         }
@@ -110,12 +111,12 @@ struct Counted {
 
 impl Counted {
     fn read(transaction: &WriteTransaction) -> Result<Counted, Fault> {
-        let meta = Sheet::open(transaction, schema::META)?;
-        let queues = Sheet::open(transaction, schema::QUEUES)?.rows::<format3::QueueRecord>()?;
-        let tallies = Sheet::open(transaction, schema::TALLIES)?.rows::<format3::Tally>()?;
+        let meta = Sheet::open(transaction, definition::META)?;
+        let queues = Sheet::open(transaction, definition::QUEUES)?.rows::<format3::QueueRecord>()?;
+        let tallies = Sheet::open(transaction, definition::TALLIES)?.rows::<format3::Tally>()?;
         Ok(Counted {
-            queues: by_queue(&schema::QUEUES, queues)?,
-            tallies: by_queue(&schema::TALLIES, tallies)?,
+            queues: by_queue(&definition::QUEUES, queues)?,
+            tallies: by_queue(&definition::TALLIES, tallies)?,
             numbers: meta.get(&name_key(NUMBERS_ROW))?.unwrap_or_default(),
             batch: meta.get(&name_key(BATCH_ROW))?.unwrap_or_default(),
         })
@@ -177,16 +178,16 @@ impl Counted {
 
     /// Writes it as it is today.
     fn write(mut self, transaction: &WriteTransaction) -> Result<(), Fault> {
-        let mut meta = Sheet::open(transaction, schema::META)?;
+        let mut meta = Sheet::open(transaction, definition::META)?;
         meta.put(&name_key(NUMBERS_ROW), &record::Numbers::from(self.numbers))?;
         meta.put(&name_key(BATCH_ROW), &BatchRecord::from(self.batch))?;
         let queues = &self.queues;
         self.tallies.retain(|queue, _| queues.contains_key(queue));
-        let mut tallies = Sheet::open(transaction, schema::TALLIES)?;
+        let mut tallies = Sheet::open(transaction, definition::TALLIES)?;
         for (queue, tally) in self.tallies {
             tallies.put(&prefix_of(&queue), &record::Tally::from(tally))?;
         }
-        let mut queues = Sheet::open(transaction, schema::QUEUES)?;
+        let mut queues = Sheet::open(transaction, definition::QUEUES)?;
         for (queue, old) in self.queues {
             queues.put(&prefix_of(&queue), &record::QueueRecord::from(old))?;
         }

@@ -1,6 +1,5 @@
 //! Keys in words: what a report on a file calls a row.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
@@ -8,23 +7,16 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::store::in_words::InWords;
+use crate::engine::store::in_words::Names;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::key::parts_of;
-use crate::engine::store::schema::Table;
+use crate::engine::store::table::Table;
 use crate::id::MessageId;
-use crate::id::QueueName;
 use crate::id::SequenceNumber;
 
 /// How many bytes of a key that makes no sense are shown.
 const KEY_BYTES_SHOWN: usize = 64;
-
-/// The queues' names, for those who know only numbers.
-pub(crate) type Names = BTreeMap<QueueId, QueueName>;
-
-/// Something that has a name for people.
-pub(crate) trait InWords {
-    fn in_words(&self, names: &Names) -> String;
-}
 
 /// A row's key.
 pub(crate) fn key_in_words<T: Table>(prefix: &T::Prefix, key: &T::Key, names: &Names) -> String {

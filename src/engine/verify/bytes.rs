@@ -8,19 +8,20 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Tally;
 use crate::engine::store::base::record;
-use crate::engine::store::base::store_fault;
 use crate::engine::store::caught::guarded;
+use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
+use crate::engine::store::definition;
+use crate::engine::store::definition::Definition;
+use crate::engine::store::in_words::InWords;
+use crate::engine::store::in_words::Names;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::merged::Overlay;
 use crate::engine::store::merged::decoded;
 use crate::engine::store::merged::open_table;
 use crate::engine::store::schema;
-use crate::engine::store::schema::Definition;
-use crate::engine::store::schema::Table;
-use crate::engine::store::schema::TableVisitor;
-use crate::engine::store::words::InWords;
-use crate::engine::store::words::Names;
+use crate::engine::store::table::Table;
+use crate::engine::store::table::TableVisitor;
 use crate::engine::store::words::bytes_in_words;
 use crate::engine::store::words::hex;
 use crate::engine::verify::findings::Findings;
@@ -88,9 +89,10 @@ pub(crate) struct Sheet {
 
 impl Sheet {
     pub(crate) const META: Sheet =
-        Sheet { table: "meta", definition: schema::META, words: |key, _| text_of(key) };
-    pub(crate) const QUEUES: Sheet = Sheet { table: "queues", definition: schema::QUEUES, words: queue };
-    pub(crate) const TALLIES: Sheet = Sheet { table: "tallies", definition: schema::TALLIES, words: queue };
+        Sheet { table: "meta", definition: definition::META, words: |key, _| text_of(key) };
+    pub(crate) const QUEUES: Sheet = Sheet { table: "queues", definition: definition::QUEUES, words: queue };
+    pub(crate) const TALLIES: Sheet =
+        Sheet { table: "tallies", definition: definition::TALLIES, words: queue };
 
     /// Reads every row; `check` says what is wrong with one.
     pub(crate) fn read(
@@ -140,7 +142,7 @@ impl Sheet {
 
 /// A queue's record, checked against its key.
 pub(crate) fn queue_record(key: &[u8], checksummed: &[u8]) -> Result<QueueRecord, Fault> {
-    let record: QueueRecord = record(&schema::QUEUES, key, checksummed)?;
+    let record: QueueRecord = record(&definition::QUEUES, key, checksummed)?;
     if queue_of(key) != Some(record.id) {
         return Err(Fault::Damaged { table: "queues", detail: "it is another queue's record".to_owned() });
     }
@@ -150,7 +152,7 @@ pub(crate) fn queue_record(key: &[u8], checksummed: &[u8]) -> Result<QueueRecord
 /// A queue's counters.
 pub(crate) fn tally(key: &[u8], checksummed: &[u8]) -> Result<(QueueId, Tally), Fault> {
     let nonsense = || Fault::Damaged { table: "tallies", detail: "a key makes no sense".to_owned() };
-    Ok((queue_of(key).ok_or_else(nonsense)?, record(&schema::TALLIES, key, checksummed)?))
+    Ok((queue_of(key).ok_or_else(nonsense)?, record(&definition::TALLIES, key, checksummed)?))
 }
 
 fn queue_of(key: &[u8]) -> Option<QueueId> {

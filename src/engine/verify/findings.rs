@@ -1,7 +1,7 @@
 //! What has been found so far, and whoever is told how far it has come.
 
-use crate::engine::store::schema::Table;
-use crate::engine::store::words::Names;
+use crate::engine::store::in_words::Names;
+use crate::engine::store::table::Table;
 use crate::engine::store::words::key_in_words;
 use crate::engine::verify::report::Damage;
 use crate::engine::verify::report::Verification;

@@ -8,10 +8,10 @@ use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::store::in_words::InWords;
 use crate::engine::store::schema::History;
 use crate::engine::store::schema::HistoryByMessage;
 use crate::engine::store::schema::HistoryByWorkflow;
-use crate::engine::store::words::InWords;
 use crate::engine::verify::compare::Comparison;
 use crate::error::Fault;
 

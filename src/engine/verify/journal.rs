@@ -15,7 +15,7 @@ use crate::engine::store::journal;
 use crate::engine::store::journal::Header;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::merged::Overlay;
-use crate::engine::store::schema::MEMTABLES;
+use crate::engine::store::table::MEMTABLES;
 use crate::engine::verify::bytes::problem;
 use crate::engine::verify::findings::Findings;
 use crate::error::Fault;

@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::store::merged::Entry;
 use crate::engine::store::merged::MergedRows;
-use crate::engine::store::schema::Table;
+use crate::engine::store::table::Table;
 use crate::engine::verify::findings::Findings;
 use crate::error::Fault;
 

@@ -12,6 +12,7 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Tally;
 use crate::engine::store::WallRecord;
 use crate::engine::store::base::record;
+use crate::engine::store::definition;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::name_key;
 use crate::engine::store::key::parts_of;
@@ -21,9 +22,8 @@ use crate::engine::store::meta::BatchRecord;
 use crate::engine::store::meta::EPOCH_ROW;
 use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::meta::NUMBERS_ROW;
-use crate::engine::store::schema;
-use crate::engine::store::schema::Table;
-use crate::engine::store::schema::TableVisitor;
+use crate::engine::store::table::Table;
+use crate::engine::store::table::TableVisitor;
 use crate::engine::verify::bytes::Sheet;
 use crate::engine::verify::bytes::queue_record;
 use crate::engine::verify::bytes::tally;
@@ -54,11 +54,11 @@ impl Ledger {
         Sheet::META.read(transaction, findings, |key, checksummed| {
             let is = |name: &str| key == name_key(name).as_slice();
             if is(NUMBERS_ROW) {
-                ledger.numbers = record(&schema::META, key, checksummed)?;
+                ledger.numbers = record(&definition::META, key, checksummed)?;
             } else if is(BATCH_ROW) {
-                flushed = record(&schema::META, key, checksummed)?;
+                flushed = record(&definition::META, key, checksummed)?;
             } else if is(FORMAT_ROW) || is(EPOCH_ROW) {
-                record::<u32>(&schema::META, key, checksummed)?;
+                record::<u32>(&definition::META, key, checksummed)?;
                 has_epoch |= is(EPOCH_ROW);
             } else {
                 return Err(Fault::Damaged { table: "meta", detail: "no such row is known".to_owned() });

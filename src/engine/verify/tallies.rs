@@ -7,7 +7,7 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
-use crate::engine::store::words::InWords;
+use crate::engine::store::in_words::InWords;
 use crate::engine::verify::compare::Comparison;
 use crate::error::Fault;
 use crate::id::QueueName;

@@ -7,6 +7,7 @@ use crate::engine::rules::audit;
 use crate::engine::rules::change;
 use crate::engine::rules::record;
 use crate::engine::store::codec;
+use crate::engine::store::definition::Definition;
 use crate::engine::store::format3::messages::Answered;
 use crate::engine::store::format3::messages::Content;
 use crate::engine::store::format3::messages::Duplicate;
@@ -18,8 +19,7 @@ use crate::engine::store::format3::workflows::Mark;
 use crate::engine::store::format3::workflows::TrailEntry;
 use crate::engine::store::format3::workflows::WorkflowRecord;
 use crate::engine::store::schema;
-use crate::engine::store::schema::Definition;
-use crate::engine::store::schema::Table;
+use crate::engine::store::table::Table;
 use crate::id::SequenceNumber;
 
 /// A table as it was.

@@ -1,0 +1,52 @@
+//! What a table is whose rows go through the journal.
+
+use std::hash::Hash;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::engine::store::definition::Definition;
+use crate::engine::store::key::KeyPart;
+use crate::engine::store::rows::RowMap;
+use crate::engine::store::slot::Slot;
+use crate::engine::store::slot::Stamp;
+use crate::engine::store::weight::Weighed;
+use crate::error::Fault;
+
+/// About what a key and its lengths take in the journal.
+const KEY_BYTES: u64 = 24;
+
+/// How many there are.
+pub(crate) const MEMTABLES: usize = 26;
+
+/// A table whose rows go through the journal.
+pub(crate) trait Table: 'static {
+    /// The first part of the key: rows are only ever looked for within one prefix.
+    type Prefix: KeyPart + Clone + Ord + Hash + Send + 'static;
+    /// The rest of the key.
+    type Key: KeyPart + Clone + Ord + Send + 'static;
+    /// How the rows of a prefix are kept in memory.
+    type Rows: RowMap<Self::Key, Slot<Self::Value>>;
+    type Gone: RowMap<Self::Key, Stamp>;
+    type Value: Weighed + Clone + Serialize + DeserializeOwned + Send + 'static;
+    const NAME: &'static str;
+    const DEFINITION: Definition;
+    /// The table's number in a journal row; never used for another.
+    const NUMBER: u8;
+}
+
+/// What is done to one table after the other.
+pub(crate) trait TableVisitor {
+    fn visit<T: Table>(&mut self) -> Result<(), Fault>;
+}
+
+/// A key with its prefix.
+pub(crate) type Place<T> = (<T as Table>::Prefix, <T as Table>::Key);
+
+/// A row as a look-up returns it.
+pub(crate) type Row<T> = (<T as Table>::Key, <T as Table>::Value);
+
+/// About how many bytes a row takes in the journal; the pace of generations needs no more.
+pub(crate) fn weight_of<T: Table>(value: Option<&T::Value>) -> u64 {
+    KEY_BYTES + value.map_or(0, Weighed::bytes)
+}
