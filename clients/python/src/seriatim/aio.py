@@ -1,0 +1,238 @@
+"""The client for asyncio, with the standard library alone."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, TypeVar, Union
+
+from seriatim import requests
+from seriatim.client import Send
+from seriatim.errors import Unavailable, Unreachable
+from seriatim.message import Body, Duration, Instant, Message, Received, Receipt, instant, parsed
+from seriatim.requests import KEEP, Address, Request, decode
+from seriatim.transport import IDLE_MAX, KEPT_MAX, PAUSES
+
+T = TypeVar("T")
+
+#: Longest head of an answer, in bytes.
+HEAD_MAX = 64 * 1024
+_Connection = Tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class AsyncTransport:
+    """Asks one daemon over HTTP/1.1, on connections that are kept."""
+
+    def __init__(self, address: Address, timeout: float, retry_for: float) -> None:
+        self.address, self.timeout, self.retry_for = address, timeout, retry_for
+        self._idle: List[Tuple[float, _Connection]] = []
+
+    async def call(self, request: Request[T]) -> T:
+        """Asks, and asks again for a while what may be asked again when nobody answers."""
+        started, tries = time.monotonic(), 0
+        while True:
+            try:
+                return await self._once(request)
+            except (Unreachable, Unavailable):
+                pause = PAUSES[min(tries, len(PAUSES) - 1)]
+                if not request.repeatable or time.monotonic() - started + pause > self.retry_for:
+                    raise
+                await asyncio.sleep(pause)
+                tries += 1
+
+    async def _once(self, request: Request[T]) -> T:
+        try:
+            status, body = await asyncio.wait_for(self._exchange(request), self.timeout + request.wait)
+        except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
+            raise self.address.unreachable(error) from error
+        except asyncio.TimeoutError as error:
+            raise self.address.unreachable("it did not answer in time") from error
+        return decode(request, status, body)
+
+    async def _exchange(self, request: Request[Any]) -> Tuple[int, bytes]:
+        reader, writer = await self._take()
+        is_whole = False
+        try:
+            body = request.body or b""
+            headers = {
+                "Host": f"{self.address.host}:{self.address.port}",
+                "Content-Length": str(len(body)),
+                **self.address.headers(request),
+            }
+            head = f"{request.method} {self.address.prefix}{request.path} HTTP/1.1\r\n"
+            head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+            writer.write(head.encode("latin-1") + b"\r\n" + body)
+            await writer.drain()
+            status, fields = _read_head(await reader.readuntil(b"\r\n\r\n"))
+            answer = await _read_body(reader, fields)
+            is_whole = fields.get("connection", "").lower() != "close"
+            return status, answer
+        finally:
+            if is_whole and len(self._idle) < KEPT_MAX:
+                self._idle.append((time.monotonic(), (reader, writer)))
+            else:
+                writer.close()
+
+    async def _take(self) -> _Connection:
+        while self._idle:
+            since, (reader, writer) = self._idle.pop()
+            if time.monotonic() - since < IDLE_MAX and not reader.at_eof():
+                return reader, writer
+            writer.close()
+        return await asyncio.open_connection(
+            self.address.host, self.address.port, ssl=self.address.tls, limit=HEAD_MAX
+        )
+
+    async def close(self) -> None:
+        """Closes the connections that are kept."""
+        idle, self._idle = self._idle, []
+        for _, (_, writer) in idle:
+            writer.close()
+
+
+def _read_head(head: bytes) -> Tuple[int, Dict[str, str]]:
+    first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
+    fields = dict(line.split(":", 1) for line in lines)
+    return int(first.split(" ", 2)[1]), {name.lower(): value.strip() for name, value in fields.items()}
+
+
+async def _read_body(reader: asyncio.StreamReader, fields: Mapping[str, str]) -> bytes:
+    if fields.get("transfer-encoding", "").lower() != "chunked":
+        return await reader.readexactly(int(fields.get("content-length", "0")))
+    parts = []
+    while True:
+        size = int((await reader.readuntil(b"\r\n")).split(b";")[0], 16)
+        parts.append(await reader.readexactly(size))
+        await reader.readexactly(2)
+        if size == 0:
+            return b"".join(parts)
+
+
+class AsyncDelivery(Received):
+    """A message under a lock, as :class:`seriatim.Delivery`."""
+
+    def __init__(self, transport: AsyncTransport, envelope: Mapping[str, Any]) -> None:
+        super().__init__(envelope)
+        self._transport = transport
+        self.delivery: str = envelope["delivery"]
+        self.locked_until = parsed(envelope["locked_until"])
+
+    async def complete(self, state: Any = KEEP, send: Iterable[Send] = ()) -> List[Receipt]:
+        """The message is done. The workflow's new state and messages to send are one transaction with that."""
+        answer = await self._settle("complete", requests.completion(state, send))
+        return [Receipt.read(receipt) for receipt in answer.get("receipts", [])]
+
+    async def abandon(
+        self, delay: Optional[Duration] = None, at: Optional[Instant] = None, reason: Optional[str] = None
+    ) -> None:
+        """It has failed: it is tried again in its place, after the delay, at the instant, or as its queue says."""
+        await self._settle("abandon", requests.retry(delay, at, reason))
+
+    async def defer(self, until: Optional[Instant] = None) -> None:
+        """It is set aside until an instant, or until it is received by its number; the workflow goes on without it."""
+        await self._settle("defer", {} if until is None else {"until": instant(until)})
+
+    async def dead_letter(self, reason: str, description: str = "") -> None:
+        """It is moved aside for good."""
+        await self._settle("dead_letter", {"reason": reason, "description": description})
+
+    async def release(self) -> None:
+        """It was not begun: it is given back as if it had not been handed out."""
+        await self._settle("release", {})
+
+    async def renew(self) -> None:
+        """The lock begins anew."""
+        self.locked_until = parsed((await self._settle("renew", {}))["locked_until"])
+
+    async def _settle(self, verb: str, fields: Mapping[str, Any]) -> Dict[str, Any]:
+        return dict(await self._transport.call(requests.settle(self.queue, self.delivery, verb, fields)) or {})
+
+
+class AsyncQueue:
+    """A queue of the daemon, as :class:`seriatim.Queue`."""
+
+    def __init__(self, transport: AsyncTransport, name: str) -> None:
+        self._transport = transport
+        self.name = name
+
+    async def create(self, **options: Any) -> Dict[str, Any]:
+        """Creates the queue, or changes its options, which are those of a definition."""
+        return dict(await self._transport.call(requests.put_queue(self.name, options)))
+
+    async def view(self) -> Dict[str, Any]:
+        """Its counts and options."""
+        return dict(await self._transport.call(requests.get(requests.queue_path(self.name))))
+
+    async def send(self, body: Union[Body, Message] = b"", **fields: Any) -> Receipt:
+        """Sends one message; it is on disk when this returns."""
+        message = body if isinstance(body, Message) else Message(body, **fields)
+        return (await self.send_batch([message]))[0]
+
+    async def send_batch(self, messages: Iterable[Message]) -> List[Receipt]:
+        """Sends up to 1,024 messages: all are accepted, or none."""
+        return await self._transport.call(requests.send(self.name, messages))
+
+    async def receive(self, max: int = 1, wait: Duration = 0, state: bool = False) -> List[AsyncDelivery]:
+        """Up to ``max`` messages of different workflows, each under its lock. Waits for the first, at most a minute."""
+        answer = await self._transport.call(requests.receive(self.name, max, wait, False, state))
+        return [AsyncDelivery(self._transport, envelope) for envelope in answer["deliveries"]]
+
+    async def receive_deferred(self, numbers: Iterable[int], state: bool = False) -> List[AsyncDelivery]:
+        """Messages that were set aside, by their numbers: all, or none."""
+        answer = await self._transport.call(requests.receive_deferred(self.name, list(numbers), state))
+        return [AsyncDelivery(self._transport, envelope) for envelope in answer["deliveries"]]
+
+    async def complete(self, deliveries: Iterable[AsyncDelivery]) -> Dict[str, Any]:
+        """Completes many deliveries with one request; what became of each stands in ``results``."""
+        ids = [delivery.delivery for delivery in deliveries]
+        return dict(await self._transport.call(requests.complete_many(self.name, ids)))
+
+    async def operate(self, workflow: str, verb: str, **fields: Any) -> Dict[str, Any]:
+        """What an operator does to a workflow: ``hold``, ``resume``, ``retry``, ``skip``, ``void``, ``purge``."""
+        return dict(await self._transport.call(requests.operate(self.name, workflow, verb, fields)))
+
+    async def redrive(self, number: int, position: Optional[int] = None) -> Dict[str, Any]:
+        """Puts a dead letter back where it was, or at another position."""
+        return dict(await self._transport.call(requests.redrive(self.name, number, position)))
+
+    async def blocked(self) -> List[Dict[str, Any]]:
+        """Its workflows that do not go on: why, since when, and what comes next."""
+        return list((await self._transport.call(requests.get("/v1/blocked", queue=self.name)))["blocked"])
+
+
+class AsyncClient:
+    """A daemon, asked over HTTP from asyncio; as :class:`seriatim.Client`. ``async with`` closes its connections."""
+
+    def __init__(
+        self,
+        url: Optional[str] = None,
+        key: Optional[str] = None,
+        *,
+        timeout: float = 30.0,
+        retry_for: float = 10.0,
+        tls: Optional[ssl.SSLContext] = None,
+    ) -> None:
+        self._transport = AsyncTransport(Address.of(url, key, tls), timeout, retry_for)
+
+    def queue(self, name: str) -> AsyncQueue:
+        """A queue by its name."""
+        return AsyncQueue(self._transport, name)
+
+    async def status(self) -> Dict[str, Any]:
+        """How the daemon is."""
+        return dict(await self._transport.call(requests.get("/v1/status")))
+
+    async def blocked(self) -> List[Dict[str, Any]]:
+        """Every workflow that does not go on: why, since when, and what comes next."""
+        return list((await self._transport.call(requests.get("/v1/blocked")))["blocked"])
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._transport.close()
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.close()

@@ -1,0 +1,160 @@
+"""Messages: what is sent, and what is received."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime
+import json
+from typing import Any, Dict, List, Mapping, Optional, Union
+
+#: A body: bytes as they are, text as UTF-8, anything else as JSON.
+Body = Union[bytes, str, Mapping[str, Any], List[Any], int, float, bool, None]
+#: A property of a message.
+Property = Union[str, int, float, bool, bytes]
+#: A length of time: seconds, or as ``timedelta``.
+Duration = Union[int, float, datetime.timedelta]
+#: An instant: with a time zone.
+Instant = datetime.datetime
+
+
+def duration(value: Duration) -> str:
+    """A length of time as the daemon reads it: in milliseconds."""
+    seconds = value.total_seconds() if isinstance(value, datetime.timedelta) else float(value)
+    if seconds < 0:
+        raise ValueError(f"a duration cannot be negative, and {seconds} s is")
+    return f"{round(seconds * 1000)}ms"
+
+
+def instant(value: Instant) -> str:
+    """An instant as the daemon reads it: RFC 3339."""
+    if value.tzinfo is None:
+        raise ValueError("an instant needs a time zone: datetime.now(timezone.utc), for example")
+    return value.astimezone(datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parsed(text: Optional[str]) -> Optional[Instant]:
+    """An instant that the daemon has written."""
+    return None if text is None else datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def _property(value: Property) -> Any:
+    return {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
+
+
+def _read_property(value: Any) -> Property:
+    if isinstance(value, dict) and set(value) == {"base64"}:
+        return base64.b64decode(value["base64"])
+    return value  # type: ignore[no-any-return]
+
+
+@dataclasses.dataclass
+class Message:
+    """A message to send.
+
+    ``workflow`` is handled one message at a time; ``position`` (1, 2, 3) or ``after`` (the ``id`` of its predecessor, with ``first``
+    for the first) say its place there, where the queue's order has places.
+    """
+
+    body: Body = b""
+    workflow: Optional[str] = None
+    position: Optional[int] = None
+    after: Optional[str] = None
+    first: bool = False
+    id: Optional[str] = None
+    subject: Optional[str] = None
+    content_type: Optional[str] = None
+    correlation_id: Optional[str] = None
+    reply_to: Optional[str] = None
+    properties: Dict[str, Property] = dataclasses.field(default_factory=dict)
+    time_to_live: Optional[Duration] = None
+    schedule_at: Optional[Instant] = None
+
+    def envelope(self, queue: Optional[str] = None) -> Dict[str, Any]:
+        """The message as JSON, as the daemon reads it."""
+        fields: Dict[str, Any] = {
+            "queue": queue,
+            "workflow_id": self.workflow,
+            "position": self.position,
+            "after": self.after,
+            "first": self.first or None,
+            "message_id": self.id,
+            "subject": self.subject,
+            "content_type": self.content_type,
+            "correlation_id": self.correlation_id,
+            "reply_to": self.reply_to,
+            "properties": {name: _property(value) for name, value in self.properties.items()} or None,
+            "time_to_live": None if self.time_to_live is None else duration(self.time_to_live),
+            "schedule_at": None if self.schedule_at is None else instant(self.schedule_at),
+        }
+        envelope = {name: value for name, value in fields.items() if value is not None}
+        if isinstance(self.body, (bytes, bytearray)):
+            envelope["body_base64"] = base64.b64encode(self.body).decode()
+        elif isinstance(self.body, str):
+            envelope["body_text"] = self.body
+        else:
+            envelope["body"] = self.body
+        return envelope
+
+
+@dataclasses.dataclass(frozen=True)
+class Receipt:
+    """What became of a message that was sent: ``accepted``, ``duplicate``, ``already_settled`` or ``dead_lettered``."""
+
+    status: str
+    sequence_number: Optional[int] = None
+
+    @classmethod
+    def read(cls, answer: Mapping[str, Any]) -> "Receipt":
+        return cls(str(answer["status"]), answer.get("sequence_number"))
+
+
+class Received:
+    """A message as it is handed out. What the daemon said of it stands in ``envelope``."""
+
+    def __init__(self, envelope: Mapping[str, Any]) -> None:
+        self.envelope = envelope
+        self.queue: str = envelope["queue"]
+        self.sequence_number: int = envelope["sequence_number"]
+        self.workflow: Optional[str] = envelope.get("workflow_id")
+        self.position: Optional[int] = envelope.get("position")
+        self.id: Optional[str] = envelope.get("message_id")
+        self.subject: Optional[str] = envelope.get("subject")
+        self.content_type: Optional[str] = envelope.get("content_type")
+        self.correlation_id: Optional[str] = envelope.get("correlation_id")
+        self.reply_to: Optional[str] = envelope.get("reply_to")
+        #: How often the message was handed out, this time included.
+        self.delivery_count: int = envelope["delivery_count"]
+        self.accepted_at = parsed(envelope.get("accepted_at"))
+        self.expires_at = parsed(envelope.get("expires_at"))
+        self.properties: Dict[str, Property] = {
+            name: _read_property(value) for name, value in envelope.get("properties", {}).items()
+        }
+
+    @property
+    def body(self) -> bytes:
+        """The body as bytes."""
+        if "body" in self.envelope:
+            return json.dumps(self.envelope["body"], separators=(",", ":"), ensure_ascii=False).encode()
+        if "body_text" in self.envelope:
+            return str(self.envelope["body_text"]).encode()
+        return base64.b64decode(self.envelope.get("body_base64", ""))
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.body.decode()
+
+    def json(self) -> Any:
+        """The body as JSON has it."""
+        return self.envelope["body"] if "body" in self.envelope else json.loads(self.body)
+
+    @property
+    def state(self) -> Any:
+        """The state of the message's workflow: as JSON has it, else as bytes; ``None`` when there is none."""
+        if "state_base64" in self.envelope:
+            return base64.b64decode(self.envelope["state_base64"])
+        return self.envelope.get("state")
+
+    def __repr__(self) -> str:
+        return f"<message {self.queue}#{self.sequence_number} of workflow {self.workflow!r}>"

@@ -1,0 +1,49 @@
+"""A program that a daemon has started and keeps running: a line of JSON for each message, and one for each answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Dict
+
+from seriatim.app import App, Context, Loop
+from seriatim.message import Received
+from seriatim.outcome import Retry
+
+
+class Program:
+    """Serves the daemon on standard input and output, until its input ends."""
+
+    def __init__(self, app: App, concurrency: int) -> None:
+        self._app = app
+        self._loop = Loop()
+        self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="seriatim")
+        self._lock = threading.Lock()
+        self._output = -1
+
+    def run(self) -> None:
+        """Serves until the input ends. What handlers print goes to standard error, and so into the daemon's log."""
+        self._output = os.dup(1)
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+        with self._pool:
+            for line in sys.stdin.buffer:
+                self._pool.submit(self._serve, json.loads(line))
+
+    def _serve(self, request: Dict[str, Any]) -> None:
+        answer = {"id": request["id"], **self._answer(Received(request["message"]))}
+        line = json.dumps(answer, separators=(",", ":")).encode() + b"\n"
+        with self._lock:
+            while line:
+                line = line[os.write(self._output, line) :]
+
+    def _answer(self, message: Received) -> Dict[str, Any]:
+        handler = self._app.find(message)
+        if handler is None:
+            return Retry(f"this program has no handler for queue {message.queue}").answer()
+        context = Context(message)
+        outcome = handler.handle(message, context, self._loop.run)
+        return {"outcome": "complete", **context.completion()} if outcome is None else outcome.answer()

@@ -1,0 +1,98 @@
+"""HTTP with the standard library: connections that are kept, for any number of threads."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from typing import Any, List, Optional, Tuple, TypeVar
+
+from seriatim.errors import Unavailable, Unreachable
+from seriatim.requests import Address, Request, decode
+
+T = TypeVar("T")
+
+#: The daemon closes a connection that has been idle for 75 s; one that may be about to be closed is not used again.
+IDLE_MAX = 60.0
+#: Connections that are kept when nobody uses them.
+KEPT_MAX = 32
+#: Between two tries of a request that may be asked again, in seconds.
+PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+class Transport:
+    """Asks one daemon, in any number of threads."""
+
+    def __init__(self, address: Address, timeout: float, retry_for: float) -> None:
+        self.address = address
+        self.timeout = timeout
+        self.retry_for = retry_for
+        self._idle: List[Tuple[float, http.client.HTTPConnection]] = []
+        self._lock = threading.Lock()
+
+    def call(self, request: Request[T]) -> T:
+        """Asks, and asks again for a while what may be asked again when nobody answers."""
+        started, tries = time.monotonic(), 0
+        while True:
+            try:
+                return self._once(request)
+            except (Unreachable, Unavailable):
+                pause = PAUSES[min(tries, len(PAUSES) - 1)]
+                if not request.repeatable or time.monotonic() - started + pause > self.retry_for:
+                    raise
+                time.sleep(pause)
+                tries += 1
+
+    def _once(self, request: Request[T]) -> T:
+        connection = self._take()
+        try:
+            timeout = self.timeout + request.wait
+            connection.timeout = timeout
+            if connection.sock is not None:
+                connection.sock.settimeout(timeout)
+            path = self.address.prefix + request.path
+            connection.request(request.method, path, request.body, self.address.headers(request))
+            response = connection.getresponse()
+            body = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise self.address.unreachable(error) from error
+        except BaseException:
+            connection.close()
+            raise
+        if response.will_close:
+            connection.close()
+        else:
+            self._put(connection)
+        return decode(request, response.status, body)
+
+    def _take(self) -> http.client.HTTPConnection:
+        with self._lock:
+            while self._idle:
+                since, connection = self._idle.pop()
+                if time.monotonic() - since < IDLE_MAX:
+                    return connection
+                connection.close()
+        if self.address.tls is not None:
+            return http.client.HTTPSConnection(self.address.host, self.address.port, context=self.address.tls)
+        return http.client.HTTPConnection(self.address.host, self.address.port)
+
+    def _put(self, connection: http.client.HTTPConnection) -> None:
+        with self._lock:
+            if len(self._idle) < KEPT_MAX:
+                self._idle.append((time.monotonic(), connection))
+                return
+        connection.close()
+
+    def close(self) -> None:
+        """Closes the connections that are kept; the next request opens a new one."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, connection in idle:
+            connection.close()
+
+    def __enter__(self) -> "Transport":
+        return self
+
+    def __exit__(self, *_: Optional[Any]) -> None:
+        self.close()

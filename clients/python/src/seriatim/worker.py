@@ -1,0 +1,226 @@
+"""A worker that receives over HTTP: it may run on any machine that reaches the daemon."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import queue
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Dict, List, Optional, Set
+
+from seriatim import requests
+from seriatim.app import App, Context, Loop
+from seriatim.client import Client, Delivery
+from seriatim.errors import Refused, SeriatimError
+from seriatim.outcome import Outcome, Retry
+
+logger = logging.getLogger("seriatim")
+
+#: How long one request waits for messages: so long a stop may take.
+WAIT = 2.0
+#: How long nothing is asked after a failure.
+PAUSE = 0.5
+#: How often is looked which locks are to be renewed: the shortest lock lasts a second.
+RENEWAL_LOOK = 0.2
+#: Most completions of one request.
+COMPLETIONS_MAX = 256
+
+
+class Worker:
+    """Receives for the handlers of an app, renews the locks of what they have, and settles."""
+
+    def __init__(self, app: App, client: Client, concurrency: int) -> None:
+        if concurrency < 1:
+            raise ValueError("concurrency must be at least 1")
+        self._app, self._client = app, client
+        self._concurrency = concurrency
+        self._loop = Loop()
+        self._stop = threading.Event()
+        self._done = threading.Event()
+        self._held: Dict[str, "Held"] = {}
+        self._lock = threading.Lock()
+
+    def stop(self) -> None:
+        """Receives nothing more; :meth:`run` returns when what was begun has ended."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Runs until :meth:`stop`, SIGTERM or SIGINT."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: self.stop())
+        queues: Set[str] = {handler.queue for handler in self._app.handlers}
+        lines = [Line(self, name) for name in sorted(queues)]
+        renewer = threading.Thread(target=self._renew, name="seriatim-renewal", daemon=True)
+        renewer.start()
+        threads = [threading.Thread(target=line.run, name=f"seriatim-{line.name}", daemon=True) for line in lines]
+        for thread in threads:
+            thread.start()
+        try:
+            # A join without a time limit would keep the main thread from noticing a signal on some systems.
+            while any(thread.is_alive() for thread in threads):
+                for thread in threads:
+                    thread.join(0.2)
+        finally:
+            self._stop.set()
+            for thread in threads:
+                thread.join()
+            self._done.set()
+            renewer.join()
+
+    def _renew(self) -> None:
+        while not self._done.wait(RENEWAL_LOOK):
+            with self._lock:
+                held = list(self._held.values())
+            for one in held:
+                if one.is_due():
+                    one.renew()
+
+    def hold(self, held: "Held") -> None:
+        """Renews its lock from now on."""
+        with self._lock:
+            self._held[held.delivery.delivery] = held
+
+    def let_go(self, held: "Held") -> None:
+        """Renews its lock no more."""
+        held.has_ended = True
+        with self._lock:
+            self._held.pop(held.delivery.delivery, None)
+
+
+class Held:
+    """A delivery in somebody's hands, with its lock."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self.delivery = delivery
+        self.context = Context(delivery)
+        self.has_ended = False
+        now = datetime.datetime.now(datetime.timezone.utc)
+        locked_until = delivery.locked_until or now
+        self._length = max((locked_until - now).total_seconds(), 1.0)
+        self._renewed = now
+
+    def is_due(self) -> bool:
+        """Whether half of the lock is over."""
+        held = (datetime.datetime.now(datetime.timezone.utc) - self._renewed).total_seconds()
+        return held > self._length / 2 and not self.context.lost.is_set()
+
+    def renew(self) -> None:
+        """Renews the lock, or tells the handler that it is lost."""
+        begun = datetime.datetime.now(datetime.timezone.utc)
+        try:
+            self.delivery.renew()
+            self._renewed = begun
+        except Refused as refused:
+            if self.has_ended:
+                return  # It was settled meanwhile.
+            logger.warning("the lock on %r is lost: %s", self.delivery, refused)
+            self.context.lost.set()
+        except SeriatimError as error:
+            logger.warning("cannot renew the lock on %r: %s", self.delivery, error)
+
+
+class Line:
+    """What one queue needs: a receiver, threads that handle, and one that completes what was handled, many at once."""
+
+    def __init__(self, worker: Worker, name: str) -> None:
+        self.name = name
+        self._worker = worker
+        self._queue = worker._client.queue(name)
+        self._free = threading.Semaphore(worker._concurrency)
+        self._completed: "queue.SimpleQueue[Optional[Held]]" = queue.SimpleQueue()
+
+    def run(self) -> None:
+        """Runs until the worker stops, and what was begun has ended."""
+        completer = threading.Thread(target=self._complete, name=f"seriatim-{self.name}-completions", daemon=True)
+        completer.start()
+        with ThreadPoolExecutor(self._worker._concurrency, thread_name_prefix=f"seriatim-{self.name}") as pool:
+            while not self._worker._stop.is_set():
+                if self._free.acquire(timeout=0.2):
+                    self._receive(pool, 1 + self._take_free())
+        self._completed.put(None)
+        completer.join()
+
+    def _take_free(self) -> int:
+        taken = 0
+        while taken + 1 < self._worker._concurrency and self._free.acquire(blocking=False):
+            taken += 1
+        return taken
+
+    def _receive(self, pool: ThreadPoolExecutor, places: int) -> None:
+        deliveries: List[Delivery] = []
+        try:
+            deliveries = self._queue.receive(max=places, wait=WAIT, state=True)
+        except SeriatimError as error:
+            logger.warning("cannot receive from %s: %s", self.name, error)
+            self._worker._stop.wait(PAUSE)
+        for delivery in deliveries:
+            held = Held(delivery)
+            self._worker.hold(held)
+            pool.submit(self._handle, held)
+        if places > len(deliveries):
+            self._free.release(places - len(deliveries))
+
+    def _handle(self, held: Held) -> None:
+        delivery = held.delivery
+        if self._worker._stop.is_set():
+            return self._settle(held, "release", {})
+        handler = self._worker._app.find(delivery)
+        if handler is None:
+            outcome: Optional[Outcome] = Retry(f"the worker has no handler for the subject {delivery.subject!r}")
+        else:
+            outcome = handler.handle(delivery, held.context, self._worker._loop.run)
+        if outcome is not None:
+            return self._settle(held, outcome.verb, outcome.fields())
+        completion = held.context.completion()
+        if completion:
+            return self._settle(held, "complete", completion)
+        self._completed.put(held)
+
+    def _settle(self, held: Held, verb: str, fields: Dict[str, object]) -> None:
+        try:
+            self._client_call(held, verb, fields)
+        finally:
+            self._ended(held)
+
+    def _client_call(self, held: Held, verb: str, fields: Dict[str, object]) -> None:
+        delivery = held.delivery
+        try:
+            delivery._transport.call(requests.settle(delivery.queue, delivery.delivery, verb, fields))
+        except SeriatimError as error:
+            logger.warning("cannot settle %r (%s): %s; it comes again", delivery, verb, error)
+
+    def _ended(self, held: Held) -> None:
+        self._worker.let_go(held)
+        self._free.release()
+
+    def _complete(self) -> None:
+        """Completes what waits for it, all that has come together with one request."""
+        while True:
+            first = self._completed.get()
+            if first is None:
+                return
+            together, ends = [first], False
+            while len(together) < COMPLETIONS_MAX and not self._completed.empty():
+                held = self._completed.get()
+                if held is None:
+                    ends = True
+                    break
+                together.append(held)
+            self._complete_all(together)
+            if ends:
+                return
+
+    def _complete_all(self, together: List[Held]) -> None:
+        try:
+            answer = self._queue.complete(held.delivery for held in together)
+            for held, result in zip(together, answer["results"]):
+                if "error" in result:
+                    detail = result["error"].get("detail")
+                    logger.warning("cannot complete %r: %s; it comes again", held.delivery, detail)
+        except SeriatimError as error:
+            logger.warning("cannot complete %s messages of %s: %s; they come again", len(together), self.name, error)
+        for held in together:
+            self._ended(held)

@@ -1,0 +1,187 @@
+"""What handlers are promised, by a worker over HTTP and by a program that the daemon runs."""
+
+import asyncio
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from seriatim import App, DeadLetter, Defer, Message, Retry
+from seriatim.testing import DevDaemon
+from seriatim.worker import Worker
+
+SOURCES = str(pathlib.Path(__file__).resolve().parent.parent / "src")
+
+
+def until(condition, seconds=30):
+    """Looks again and again; what came of it, or a failure."""
+    ends = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > ends:
+            raise AssertionError("it did not come about in time")
+        time.sleep(0.02)
+
+
+class Running:
+    """A worker in a thread."""
+
+    def __init__(self, app, client, concurrency=8):
+        self.worker = Worker(app, client, concurrency)
+        self.thread = threading.Thread(target=self.worker.run)
+
+    def __enter__(self):
+        self.thread.start()
+        return self.worker
+
+    def __exit__(self, *_):
+        self.worker.stop()
+        self.thread.join()
+
+
+class OfHandlers(unittest.TestCase):
+    def setUp(self):
+        self.daemon = DevDaemon()
+        self.addCleanup(self.daemon.stop)
+        self.client = self.daemon.client()
+        self.addCleanup(self.client.close)
+        self.queue = self.client.queue("orders")
+        self.queue.create(order="position", retry={"backoff": {"first": "1ms", "max": "1ms"}})
+
+    def send(self, count, workflow="w"):
+        self.queue.send_batch([Message(str(n), workflow=workflow, position=n) for n in range(1, count + 1)])
+
+    def completed(self):
+        return self.queue.view()["counts"]["completed"]
+
+    def test_a_failing_message_holds_back_what_is_behind_it_and_only_that(self):
+        app, seen = App(), []
+
+        @app.handler("orders")
+        def handle(message, context):
+            seen.append((message.workflow, message.text))
+            if (message.workflow, message.text, context.attempt) == ("w", "2", 1):
+                raise RuntimeError("not yet")
+
+        self.send(3)
+        self.send(2, "other")
+        with self.assertLogs("seriatim"), Running(app, self.client):
+            until(lambda: self.completed() == 5)
+        self.assertEqual([text for workflow, text in seen if workflow == "w"], ["1", "2", "2", "3"])
+        self.assertEqual([text for workflow, text in seen if workflow == "other"], ["1", "2"])
+
+    def test_an_exception_means_what_the_handler_says(self):
+        app = App()
+
+        @app.handler("orders", retry={TimeoutError: Retry(after=0), ValueError: DeadLetter("bad", "no number")})
+        def handle(message, context):
+            if message.text == "1" and context.attempt < 3:
+                raise TimeoutError("slow")
+            if message.text == "2":
+                raise ValueError("x")
+            if message.text == "3":
+                return Defer()
+
+        self.send(4)
+        with Running(app, self.client):
+            until(lambda: self.completed() == 2)
+        counts = self.queue.view()["counts"]
+        self.assertEqual((counts["dead_lettered"], counts["by_consumer"]), (1, 1))
+        self.assertEqual(self.queue.dead_letters()["dead_letters"][0]["reason"], "bad")
+
+    def test_state_and_sends_are_in_the_transaction_of_the_completion(self):
+        app, other = App(), self.client.queue("bills")
+        other.create()
+
+        @app.handler("orders")
+        async def handle(message, context):
+            await asyncio.sleep(0)
+            context.state = (context.state or []) + [message.json()]
+            context.send("bills", {"of": message.json()}, workflow=message.workflow)
+            if context.attempt == 1:
+                raise Retry(after=0)
+
+        self.send(3)
+        with Running(app, self.client):
+            until(lambda: self.completed() == 3)
+        self.assertEqual(other.view()["counts"]["stored"], 3, "a failed attempt sends nothing")
+        [bill] = other.receive(wait=5, state=True)
+        self.assertEqual(bill.json(), {"of": 1})
+
+    def test_a_lock_is_renewed_as_long_as_the_handler_runs(self):
+        app, attempts, go_on = App(), [], threading.Event()
+        self.queue.create(order="position", delivery={"lock": "1s"})
+
+        @app.handler("orders")
+        def handle(message, context):
+            attempts.append(context.attempt)
+            # Longer than two locks.
+            go_on.wait(2.5)
+
+        self.send(1)
+        with Running(app, self.client):
+            until(lambda: self.completed() == 1)
+        self.assertEqual(attempts, [1])
+
+    def test_a_worker_that_stops_finishes_what_it_has_begun(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "slow.py")
+            path.write_text(
+                "import time\nfrom seriatim import App\napp = App()\n"
+                "@app.handler('orders')\ndef handle(message, context):\n"
+                "    print('begun', flush=True)\n    time.sleep(1)\n"
+            )
+            env = {**os.environ, "PYTHONPATH": SOURCES, "SERIATIM_URL": self.daemon.url}
+            argv = [sys.executable, "-m", "seriatim", "run", "slow:app", "--concurrency", "1"]
+            self.send(2)
+            with subprocess.Popen(argv, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as worker:
+                self.assertEqual(worker.stdout.readline(), b"begun\n")
+                worker.send_signal(signal.SIGTERM)
+                self.assertEqual(worker.wait(30), 0)
+        self.assertEqual(self.completed(), 1)
+        [delivery] = self.queue.receive(wait=5)
+        self.assertEqual((delivery.text, delivery.delivery_count), ("2", 1), "what was not begun is not counted")
+
+    def test_two_handlers_for_one_subject_are_a_mistake(self):
+        app = App()
+        app.handler("orders")(lambda message, context: None)
+        app.handler("orders", subject="paid")(lambda message, context: None)
+        with self.assertRaises(ValueError):
+            app.handler("orders", subject="paid")(lambda message, context: None)
+
+
+class OfPrograms(unittest.TestCase):
+    def test_a_daemon_runs_an_app_as_a_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "handle.py").write_text(
+                "from seriatim import App, DeadLetter\napp = App()\n"
+                "@app.handler('orders')\nasync def handle(message, context):\n"
+                "    print('this is no answer')\n"
+                "    if message.text == '2': raise DeadLetter('bad')\n"
+                "    if message.text == '3' and context.attempt == 1: raise RuntimeError('again')\n"
+                "    context.state = (context.state or []) + [message.json()]\n"
+                "app.run()\n"
+            )
+            pathlib.Path(folder, "orders.toml").write_text(
+                'order = "position"\n[retry]\ndelays = ["1ms"]\n'
+                f'[[handler]]\npersistent = ["{sys.executable}", "handle.py"]\nenv = {{ PYTHONPATH = "{SOURCES}" }}\n'
+            )
+            with DevDaemon(folder) as daemon, daemon.client() as client:
+                queue = client.queue("orders")
+                queue.send_batch([Message(str(n), workflow="w", position=n) for n in range(1, 5)])
+                until(lambda: queue.view()["counts"]["completed"] == 3)
+                self.assertEqual(queue.view()["counts"]["dead_lettered"], 1)
+                state = queue.workflow("w").state()
+                self.assertEqual(state, [1, 3, 4])
+                self.assertIn("this is no answer", daemon.log())
+
+
+if __name__ == "__main__":
+    unittest.main()

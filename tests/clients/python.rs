@@ -1,0 +1,80 @@
+//! The Python client: its own tests, and its types.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Runs Python in the client's folder; fails with what it has said.
+fn run(program: &Path, arguments: &[&str]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/python");
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(&folder)
+        .env("PYTHONPATH", folder.join("src"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("SERIATIM_PROGRAM", env!("CARGO_BIN_EXE_seriatim"))
+        .output()
+        .expect("Python runs");
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{arguments:?} ended with {}:\n{said}", output.status);
+}
+
+/// Why there is no Python here; a machine that builds has to have one.
+fn missing() -> Option<String> {
+    let error = Command::new("python3").arg("--version").output().err()?;
+    assert!(std::env::var_os("CI").is_none(), "python3 is missing: {error}");
+    Some(error.to_string())
+}
+
+fn tests_of(file: &str) {
+    match missing() {
+        Some(why) => println!("tried nothing: python3: {why}"),
+        None => run(
+            Path::new("python3"),
+            &["-W", "error::ResourceWarning", "-m", "unittest", &format!("tests/{file}")],
+        ),
+    }
+}
+
+#[test]
+fn the_client_does_what_the_api_offers() {
+    tests_of("test_client.py");
+}
+
+#[test]
+fn handlers_are_called_in_order_by_a_worker_and_by_the_daemon() {
+    tests_of("test_app.py");
+}
+
+#[test]
+fn nothing_is_lost_doubled_or_overtaken_when_daemon_and_worker_are_killed() {
+    tests_of("test_kills.py");
+}
+
+#[test]
+fn the_readme_shows_what_happens() {
+    tests_of("test_readme.py");
+}
+
+#[test]
+fn the_wheel_brings_the_client_and_the_program() {
+    tests_of("test_wheel.py");
+}
+
+#[test]
+fn the_client_is_typed() {
+    if let Some(why) = missing() {
+        println!("tried nothing: python3: {why}");
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mypy-1.18.2");
+    let installed = folder.join("installed");
+    if !installed.exists() {
+        let _ = std::fs::remove_dir_all(&folder);
+        let venv = folder.to_string_lossy().into_owned();
+        run(Path::new("python3"), &["-m", "venv", &venv]);
+        run(&folder.join("bin/python3"), &["-m", "pip", "install", "--quiet", "mypy==1.18.2"]);
+        std::fs::write(installed, "").expect("the folder is there");
+    }
+    run(&folder.join("bin/python3"), &["-m", "mypy", "--strict", "--no-incremental", "src/seriatim"]);
+}
