@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the Python wheel: the client, and the program `seriatim` with it.
 
-    python3 release/wheel.py [--binary target/release/seriatim] [--to target/packages]
+    python3 release/wheel.py [--binary target/release/seriatim] [--to target/release-files]
 
 The wheel is tagged by what the program needs: the newest version of glibc among its symbols, and the machine. Without a
 program (`--binary none`) it is one for every platform, with the client alone.
@@ -117,7 +117,7 @@ def write(to, program, platform_tag):
 def main():
     arguments = argparse.ArgumentParser(description="Makes the Python wheel.")
     arguments.add_argument("--binary", default=str(ROOT / "target/release/seriatim"), help="the program, or `none`")
-    arguments.add_argument("--to", default=str(ROOT / "target/packages"), help="the folder")
+    arguments.add_argument("--to", default=str(ROOT / "target/release-files"), help="the folder")
     given = arguments.parse_args()
     to = pathlib.Path(given.to)
     to.mkdir(parents=True, exist_ok=True)
