@@ -81,11 +81,58 @@ macro_rules! text_newtype {
 }
 
 text_newtype!(
-    /// Name of a queue: 1 to 128 characters `A-Z a-z 0-9 . _ -`, the first a letter or digit.
+    /// Name of a queue: 1 to 128 characters `A-Z a-z 0-9 . _ -`, the first a letter or digit. That of a subscription is
+    /// `<topic>/subscriptions/<name>`.
     QueueName,
     "queue name",
     check_queue_name
 );
+
+text_newtype!(
+    /// Name of a subscription of a topic: 1 to 50 characters `A-Z a-z 0-9 . _ -`, the first a letter or digit.
+    SubscriptionName,
+    "subscription name",
+    |text| check_plain_name(text, limits::SUBSCRIPTION_NAME_BYTES_MAX)
+);
+
+text_newtype!(
+    /// Name of a rule of a subscription: any UTF-8 text of 1 to 50 characters without `/`.
+    RuleName,
+    "rule name",
+    |text| match text.contains('/') {
+        true => Err("has the character '/'".to_owned()),
+        false => check_chars(text, limits::RULE_NAME_CHARS_MAX),
+    }
+);
+
+/// What stands between a topic and a subscription in the name of the subscription's queue.
+const SUBSCRIPTIONS: &str = "/subscriptions/";
+
+impl QueueName {
+    /// The name of a subscription's queue.
+    ///
+    /// # Errors
+    /// [`Misuse`] when the name of the topic is one of a subscription itself.
+    pub fn of_subscription(topic: &QueueName, subscription: &SubscriptionName) -> Result<QueueName, Misuse> {
+        QueueName::new(format!("{topic}{SUBSCRIPTIONS}{subscription}"))
+    }
+
+    /// How much of a text that begins with the name of a subscription's queue is the topic and what stands behind it: no sign in
+    /// there ends the name. It is 0 for every other text.
+    pub fn topic_len(text: &str) -> usize {
+        let is_topic = |topic: &str| check_plain_name(topic, limits::QUEUE_NAME_BYTES_MAX).is_ok();
+        match text.split_once(SUBSCRIPTIONS) {
+            Some((topic, _)) if is_topic(topic) => topic.len() + SUBSCRIPTIONS.len(),
+            _ => 0,
+        }
+    }
+
+    /// The topic and the subscription whose queue it is, if it is one's.
+    pub fn subscription(&self) -> Option<(QueueName, SubscriptionName)> {
+        let (topic, name) = self.as_str().split_once(SUBSCRIPTIONS)?;
+        Some((QueueName::new(topic).ok()?, SubscriptionName::new(name).ok()?))
+    }
+}
 
 text_newtype!(
     /// The ID of a workflow inside a queue: any UTF-8 text of 1 to 128 characters, compared byte for byte.
@@ -181,7 +228,17 @@ fn check_chars(text: &str, chars_max: usize) -> Result<(), String> {
 }
 
 fn check_queue_name(text: &str) -> Result<(), String> {
-    check_length(text, limits::QUEUE_NAME_BYTES_MAX)?;
+    match text.split_once(SUBSCRIPTIONS) {
+        Some((topic, subscription)) => {
+            check_plain_name(topic, limits::QUEUE_NAME_BYTES_MAX)?;
+            check_plain_name(subscription, limits::SUBSCRIPTION_NAME_BYTES_MAX)
+        }
+        None => check_plain_name(text, limits::QUEUE_NAME_BYTES_MAX),
+    }
+}
+
+fn check_plain_name(text: &str, max: usize) -> Result<(), String> {
+    check_length(text, max)?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if let Some(c) = text.chars().find(|c| !allowed(*c)) {
         return Err(format!("has the character {c:?}; letters, digits and . _ - are allowed"));
@@ -254,9 +311,30 @@ mod tests {
         for name in ["orders", "a", "0.9_x-y", &"q".repeat(128)] {
             assert!(QueueName::new(name).is_ok(), "{name}");
         }
-        for name in ["", "..", ".hidden", "a/b", "a b", "\u{e9}", "-x", &"q".repeat(129)] {
+        for name in [
+            "",
+            "..",
+            ".hidden",
+            "a/b",
+            "a b",
+            "\u{e9}",
+            "-x",
+            &"q".repeat(129),
+            "a/subscriptions/",
+            "a/subscriptions/b/subscriptions/c",
+        ] {
             assert!(QueueName::new(name).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn the_name_of_a_subscription_is_told_from_what_follows_it() {
+        let name = QueueName::new("a/subscriptions/b").unwrap();
+        let (topic, subscription) = name.subscription().unwrap();
+        assert_eq!(QueueName::of_subscription(&topic, &subscription), Ok(name));
+        assert_eq!(QueueName::topic_len("a/subscriptions/b/w"), "a/subscriptions/".len());
+        assert_eq!(QueueName::topic_len("a/w/subscriptions/b"), 0);
+        assert!(QueueName::new("a").unwrap().subscription().is_none());
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub mod daemon;
 pub mod definition;
 mod engine;
 pub mod error;
+mod filter;
 #[cfg(feature = "daemon")]
 mod handlers;
 mod header;
@@ -85,6 +86,7 @@ mod service_bus;
 mod storage_queue;
 pub mod testing;
 mod token;
+pub mod topic;
 
 pub use crate::actor::Actor;
 pub use crate::clock::{Clock, SystemClock, Timestamp};
@@ -96,7 +98,7 @@ pub use crate::engine::alone::StoreAlone;
 pub use crate::engine::fuzz;
 pub use crate::engine::{
     Abandon, Client, Completion, Delivery, Ending, Engine, EngineBuilder, Event, Queue, Receipt, Received,
-    Run, TakenWorkflow, Workflow,
+    Run, TakenWorkflow, Topic, Workflow,
 };
 pub use crate::error::{Error, Fault, Misuse, Unavailable};
 pub use crate::id::{MessageId, Position, QueueName, SequenceNumber, WorkflowId};
@@ -126,8 +128,8 @@ pub mod store {
 pub mod view {
     pub use crate::engine::{
         Attempt, AuditEntry, AuditVerb, Counts, DeadLetter, DeadLetterView, Deferral, Gap, HistoryEnding,
-        HistoryEntry, Hold, HoldCause, MessageStatus, MessageView, Output, QueueView, WorkflowStatus,
-        WorkflowView,
+        HistoryEntry, Hold, HoldCause, MessageStatus, MessageView, Output, QueueView, SubscriptionView,
+        TopicView, WorkflowStatus, WorkflowView,
     };
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 mod endpoints;
 mod http;
 mod page;
+mod topics;
 
 #[doc(hidden)]
 pub use crate::limits::endpoints::*;
@@ -12,6 +13,7 @@ pub use crate::limits::endpoints::*;
 pub use crate::limits::http::*;
 #[doc(hidden)]
 pub use crate::limits::page::*;
+pub use crate::limits::topics::*;
 
 /// Longest name of a queue in bytes: a name is also a file name of a definition and a part of a URL.
 pub const QUEUE_NAME_BYTES_MAX: usize = 128;

@@ -52,5 +52,6 @@ mod promises {
     mod strangers;
     mod strays;
     mod together;
+    mod topics;
     mod verify;
 }

@@ -11,6 +11,7 @@ mod kit;
 mod play;
 
 use crate::play::play;
+use crate::play::play_configured;
 use crate::play::play_signed;
 use crate::play::show;
 
@@ -46,6 +47,16 @@ fn python_takes_sessions_as_service_bus_gives_them() {
 #[test]
 fn python_sends_big_double_and_scheduled_messages() {
     play("python/send.py");
+}
+
+#[test]
+fn python_sends_to_topics_and_receives_from_subscriptions_of_an_emulators_file() {
+    play_configured("python/topics.py", "topics.json");
+}
+
+#[test]
+fn javascript_manages_the_rules_of_subscriptions() {
+    play_configured("js/rules.mjs", "topics.json");
 }
 
 #[test]

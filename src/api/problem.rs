@@ -11,6 +11,7 @@ use crate::error::QueueRefusal;
 use crate::error::ReceiveRefusal;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
+use crate::error::TopicRefusal;
 use crate::error::Unavailable;
 
 /// What went wrong.
@@ -42,6 +43,9 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("forbidden", 403, "The key does not allow this"),
     ("route_not_found", 404, "There is nothing at this address"),
     ("queue_not_found", 404, "There is no such queue"),
+    ("topic_not_found", 404, "There is no such topic"),
+    ("subscription_not_found", 404, "The topic has no such subscription"),
+    ("rule_not_found", 404, "The subscription has no such rule"),
     ("workflow_not_found", 404, "There is no such workflow"),
     ("message_not_found", 404, "There is no such message"),
     ("schedule_not_found", 404, "There is no such schedule"),
@@ -63,6 +67,16 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("queue_is_defined", 409, "The queue belongs to a definition"),
     ("order_in_use", 409, "The order of a queue in use cannot change"),
     ("too_many_queues", 409, "There are as many queues as a file may have"),
+    ("name_is_topic", 409, "A topic has this name"),
+    ("name_is_queue", 409, "A queue has this name"),
+    ("not_subscribed", 409, "The queue of a subscription is made by subscribing"),
+    ("subscription_exists", 409, "There is a subscription of this name with other options or rules"),
+    ("options_refused", 409, "The queue of the subscription cannot be given these options"),
+    ("rule_exists", 409, "The subscription has a rule of this name"),
+    ("topic_changed", 409, "The topic was changed at the same moment"),
+    ("too_many_topics", 409, "There are as many topics as a file may have"),
+    ("too_many_subscriptions", 409, "The topic has as many subscriptions as it may have"),
+    ("too_many_rules", 409, "The rules are more than a topic keeps"),
     ("not_held", 409, "The workflow is not held"),
     ("not_locked", 409, "The workflow is not locked"),
     ("nothing_waits", 409, "Nothing waits for a retry"),
@@ -173,6 +187,8 @@ impl Coded for SendRefusal {
     fn code(&self) -> &'static str {
         match self {
             SendRefusal::QueueNotFound(_) => "queue_not_found",
+            SendRefusal::TopicNotFound(_) => "topic_not_found",
+            SendRefusal::TopicChanged(_) => "topic_changed",
             SendRefusal::PlaceTaken { .. } => "place_taken",
             SendRefusal::AlreadySettled { .. } => "already_settled",
             SendRefusal::PlaceMismatch { .. } => "place_mismatch",
@@ -217,10 +233,32 @@ impl Coded for SettleRefusal {
     }
 }
 
+impl Coded for TopicRefusal {
+    fn code(&self) -> &'static str {
+        match self {
+            TopicRefusal::TopicNotFound(_) => "topic_not_found",
+            TopicRefusal::NameIsQueue(_) => "name_is_queue",
+            TopicRefusal::SubscriptionNotFound(..) => "subscription_not_found",
+            TopicRefusal::SubscriptionExists(..) => "subscription_exists",
+            TopicRefusal::RuleExists(..) => "rule_exists",
+            TopicRefusal::RuleNotFound(..) => "rule_not_found",
+            TopicRefusal::TopicChanged(_) => "topic_changed",
+            TopicRefusal::TooManyTopics(_) => "too_many_topics",
+            TopicRefusal::TooManySubscriptions(..) => "too_many_subscriptions",
+            TopicRefusal::TooManyRules(..) => "too_many_rules",
+            TopicRefusal::OptionsRefused(..) => "options_refused",
+            TopicRefusal::TooManyQueues(_) => "too_many_queues",
+            TopicRefusal::StorageFull(_) => "storage_full",
+        }
+    }
+}
+
 impl Coded for QueueRefusal {
     fn code(&self) -> &'static str {
         match self {
             QueueRefusal::QueueExists(_) => "queue_exists",
+            QueueRefusal::NameIsTopic(_) => "name_is_topic",
+            QueueRefusal::NotSubscribed(_) => "not_subscribed",
             QueueRefusal::QueueNotFound(_) => "queue_not_found",
             QueueRefusal::OrderInUse(_) => "order_in_use",
             QueueRefusal::TooManyQueues(_) => "too_many_queues",

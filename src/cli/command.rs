@@ -38,6 +38,7 @@ use crate::cli::settle;
 use crate::cli::show;
 use crate::cli::tail;
 use crate::cli::top;
+use crate::cli::topics;
 use crate::cli::verify;
 
 /// Does what the command line says.
@@ -65,6 +66,7 @@ fn run_verb(verb: Verb) -> Result<bool, Failure> {
         Verb::Receive(arguments) => connect::run(receive::run(arguments)),
         Verb::Settle(arguments) => connect::run(settle::run(arguments)),
         Verb::Queues(arguments) => connect::run(queues::run(arguments)),
+        Verb::Topics(arguments) => connect::run(topics::run(arguments)),
         Verb::Blocked(arguments) => connect::run(blocked::run(arguments)),
         Verb::Show(arguments) => connect::run(show::run(arguments)),
         Verb::Top(arguments) => connect::run(top::run(arguments)),

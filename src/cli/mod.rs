@@ -51,6 +51,7 @@ mod strip;
 mod table;
 mod tail;
 mod top;
+mod topics;
 mod verify;
 mod word;
 

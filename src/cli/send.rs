@@ -37,6 +37,17 @@ pub(crate) async fn run(arguments: SendArguments) -> Result<bool, Failure> {
     }
     let message = message(&arguments)?;
     let failed = Failure::to(format!("send to {}", arguments.queue));
+    if arguments.topic {
+        let answer = remote.publish(&arguments.queue, &[message]).await.map_err(failed)?;
+        out.json(&answer)?;
+        if answer.copies.is_empty() {
+            out.say("no subscription wants it: nothing was stored")?;
+        }
+        for copy in &answer.copies {
+            out.say(describe(&copy.queue, &copy.receipt))?;
+        }
+        return Ok(true);
+    }
     let receipt = send(&remote, &arguments, message).await.map_err(failed)?;
     out.json(&receipt)?;
     out.say(describe(&arguments.queue, &receipt))?;

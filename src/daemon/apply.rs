@@ -9,13 +9,17 @@ use crate::daemon::error::DaemonError;
 use crate::daemon::ticker::Ticking;
 use crate::definition::Definition;
 use crate::definition::Definitions;
+use crate::definition::SubscriptionDefinition;
 use crate::engine::Client;
 use crate::engine::QueueView;
 use crate::error::Error;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
+use crate::error::TopicError;
+use crate::error::TopicRefusal;
 use crate::intake::Rule;
 use crate::intake::Sources;
+use crate::queue::QueueOptions;
 
 /// Puts a set of definitions in force. What is refused is found before anything changes.
 pub(crate) async fn apply(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
@@ -100,6 +104,9 @@ async fn put_queue(daemon_state: &DaemonState, definition: &Definition) -> Resul
     let (client, name) = (daemon_state.intake.client(), definition.name.as_str());
     let mut options = definition.options.clone();
     options.history = options.history.or(daemon_state.options.history);
+    if let Some(subscription) = &definition.subscription {
+        return put_subscription(client, subscription, options).await;
+    }
     match client.create_queue(name, options.clone()).await {
         Ok(_) => return Ok(()),
         Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => {}
@@ -116,6 +123,26 @@ async fn put_queue(daemon_state: &DaemonState, definition: &Definition) -> Resul
         }),
         Err(error) => Err(Error::from(error).into()),
     }
+}
+
+async fn put_subscription(
+    client: &Client,
+    subscription: &SubscriptionDefinition,
+    options: QueueOptions,
+) -> Result<(), DaemonError> {
+    let SubscriptionDefinition { topic, name, rules, .. } = subscription;
+    let failed = |error: TopicError| DaemonError::Apply {
+        queue: format!("{topic}/subscriptions/{name}"),
+        problem: error.to_string(),
+    };
+    let topic = client.create_topic(topic).await.map_err(failed)?;
+    match topic.subscribe(name, options.clone(), rules.clone()).await {
+        Err(TopicError::Refused(TopicRefusal::SubscriptionExists(..))) => {
+            topic.change_subscription(name, options, rules.clone()).await.map_err(failed)?;
+        }
+        answer => drop(answer.map_err(failed)?),
+    }
+    Ok(())
 }
 
 fn schedules(definition: &Definition) -> impl Iterator<Item = Ticking> {

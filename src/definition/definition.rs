@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::definition::handler::HandlerDefinition;
 use crate::definition::notice::NotifyDefinition;
+use crate::definition::read_subscription::SubscriptionDefinition;
 use crate::definition::schedule::ScheduleDefinition;
 use crate::definition::schema::schema_text;
 use crate::id::QueueName;
@@ -23,6 +24,8 @@ pub struct Definition {
     pub name: QueueName,
     /// The file.
     pub file: PathBuf,
+    /// The topic whose subscription the queue is, if it is one.
+    pub subscription: Option<SubscriptionDefinition>,
     /// The queue's options.
     pub options: QueueOptions,
     /// Where workflow, place and ID of its messages are read, and its exact retry delays.

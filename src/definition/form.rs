@@ -10,6 +10,7 @@ use crate::api::options::OrderWord;
 use crate::definition::form_handler::HandlerForm;
 use crate::definition::form_handler::NotifyForm;
 use crate::definition::form_handler::ScheduleForm;
+use crate::definition::form_subscription::SubscriptionForm;
 use crate::definition::given::Given;
 use crate::definition::given::TextOr;
 use crate::definition::given::Written;
@@ -27,6 +28,8 @@ pub(crate) struct QueueForm {
     /// Name of the queue: 1 to 128 letters, digits and . _ -, the first a letter or digit. Without it, the file's name
     /// without `.toml`.
     pub(crate) name: Option<Given<String>>,
+    /// The topic whose subscription the queue is; without it, it is none.
+    pub(crate) subscription: Option<Given<SubscriptionForm>>,
     /// In which order the messages of one workflow are handled.
     #[schemars(extend("default" = "arrival"))]
     pub(crate) order: Option<Given<OrderWord>>,

@@ -23,6 +23,8 @@ use crate::definition::read_options::retry_delays;
 use crate::definition::read_schedules::ScheduleReader;
 use crate::definition::read_sources::redactions;
 use crate::definition::read_sources::sources;
+use crate::definition::read_subscription::SubscriptionDefinition;
+use crate::definition::read_subscription::subscription;
 use crate::definition::schedule::SCHEDULES_QUEUE;
 use crate::definition::schema::SCHEMA;
 use crate::id::QueueName;
@@ -58,7 +60,12 @@ pub(crate) fn read(file: &Path, text: &str) -> Reading {
         return reading;
     };
     reading.name_span = span(&form.name);
-    reading.name = name(file, &form, &mut mistakes);
+    let subscription = subscription_of(file, &form, &mut mistakes);
+    reading.name = match &subscription {
+        Some(known) => QueueName::of_subscription(&known.topic, &known.name).ok(),
+        None if form.subscription.is_some() => None,
+        None => name(file, &form, &mut mistakes),
+    };
     if reading.name.as_ref().is_some_and(|name| name.as_str() == SCHEDULES_QUEUE) {
         let message = format!("the daemon keeps its schedules in the queue `{SCHEDULES_QUEUE}`");
         match &form.name {
@@ -67,7 +74,7 @@ pub(crate) fn read(file: &Path, text: &str) -> Reading {
         }
     }
     reading.forward_spans = form.handler.iter().map(|handler| span(&handler.value.forward)).collect();
-    let definition = definition(file, &form, reading.name.clone(), &mut mistakes);
+    let definition = definition(file, &form, (reading.name.clone(), subscription), &mut mistakes);
     reading.result = match definition {
         Some(definition) if mistakes.is_empty() => Ok(definition),
         _ => Err(mistakes.into_sorted()),
@@ -122,10 +129,26 @@ fn name(file: &Path, form: &QueueForm, mistakes: &mut Mistakes) -> Option<QueueN
     }
 }
 
+fn subscription_of(file: &Path, form: &QueueForm, mistakes: &mut Mistakes) -> Option<SubscriptionDefinition> {
+    let given = form.subscription.as_ref()?;
+    let read = [span(&form.key), span(&form.position), span(&form.after), span(&form.message_id)];
+    for at in read.into_iter().flatten() {
+        mistakes.add_with_help(
+            &at,
+            "what comes through a topic has the workflow, place and ID that its sender has given it",
+            "leave this out, and let the senders say it",
+        );
+    }
+    match &form.name {
+        Some(name) => subscription(given, (&name.value, Some(&name.span)), mistakes),
+        None => subscription(given, (file.file_stem()?.to_str()?, None), mistakes),
+    }
+}
+
 fn definition(
     file: &Path,
     form: &QueueForm,
-    name: Option<QueueName>,
+    (name, subscription): (Option<QueueName>, Option<SubscriptionDefinition>),
     mistakes: &mut Mistakes,
 ) -> Option<Definition> {
     let folder = file.parent().unwrap_or(Path::new("."));
@@ -152,6 +175,7 @@ fn definition(
     Some(Definition {
         name: name?,
         file: file.to_owned(),
+        subscription,
         options,
         rule,
         concurrency: concurrency.unwrap_or(limits::CONCURRENCY_DEFAULT),

@@ -7,12 +7,14 @@ use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::topics::TopicChange;
 use crate::engine::store::Room;
 use crate::error::Fault;
 use crate::error::OperateRefusal;
 use crate::error::QueueRefusal;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
+use crate::error::TopicRefusal;
 use crate::id::QueueName;
 use crate::limits;
 use crate::queue::QueueOptions;
@@ -70,6 +72,15 @@ fn need(command: &Command, records: &dyn Records) -> Result<Need, Fault> {
         Command::Send { messages, .. }
         | Command::SendEach { messages, .. }
         | Command::SendOnce { messages, .. } => Need::Room(cost(command, messages.len())),
+        Command::Publish { fanout, .. } => {
+            Need::Room(cost(command, fanout.copies.iter().map(|(_, messages)| messages.len()).sum()))
+        }
+        Command::ChangeTopic { change: TopicChange::Delete, .. } => Need::Nothing,
+        Command::ChangeTopic { name, .. } => {
+            // The row is written anew.
+            let before = records.topic(name)?.map_or(0, |topic| topic.bytes());
+            Need::Room(cost(command, 1) + limits::ROOM_PER_BYTE * before as u64)
+        }
         Command::CreateQueue { name, options } | Command::ChangeQueue { name, options } => {
             match is_defined_so(name, options, records)? {
                 true => Need::Nothing,
@@ -113,13 +124,16 @@ fn cost(command: &Command, messages: usize) -> u64 {
 
 fn refusal(command: &Command) -> Option<Reply> {
     Some(match command {
-        Command::Send { .. } | Command::SendOnce { .. } => Reply::Send(Err(SendRefusal::StorageFull)),
+        Command::Send { .. } | Command::SendOnce { .. } | Command::Publish { .. } => {
+            Reply::Send(Err(SendRefusal::StorageFull))
+        }
         Command::SendEach { messages, .. } => {
             Reply::SendEach(messages.iter().map(|_| Err(SendRefusal::StorageFull)).collect())
         }
         Command::CreateQueue { name, .. } | Command::ChangeQueue { name, .. } => {
             Reply::Queue(Err(QueueRefusal::StorageFull(name.clone())))
         }
+        Command::ChangeTopic { name, .. } => Reply::Topic(Err(TopicRefusal::StorageFull(name.clone()))),
         Command::Settle { .. } | Command::SettleRun { .. } | Command::SetTakenState { .. } => {
             Reply::Settle(Err(SettleRefusal::Send(SendRefusal::StorageFull)))
         }

@@ -36,6 +36,10 @@ pub use crate::engine::client::events::Missed;
 pub use crate::engine::client::hidden::Hidden;
 pub use crate::engine::client::kept::DeliveryId;
 pub use crate::engine::client::kept::Kept;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::engine::client::published::Changes;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::engine::client::published::Published;
 pub use crate::engine::client::queue::Queue;
 pub use crate::engine::client::received::Received;
 pub use crate::engine::client::run::Run;
@@ -43,6 +47,9 @@ pub use crate::engine::client::settling::Abandon;
 pub use crate::engine::client::settling::Completion;
 pub use crate::engine::client::settling::Ending;
 pub use crate::engine::client::taken::TakenWorkflow;
+pub use crate::engine::client::topic::SubscriptionView;
+pub use crate::engine::client::topic::Topic;
+pub use crate::engine::client::topic::TopicView;
 pub use crate::engine::client::workflow::Workflow;
 pub use crate::engine::client::workflow::WorkflowRedrive;
 pub use crate::engine::meter::COMMIT_SECONDS;

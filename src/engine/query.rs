@@ -26,6 +26,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::topics::TopicRecord;
 use crate::engine::upcoming::next_hand_out;
 use crate::engine::view::DeadLetterView;
 use crate::engine::view::Gap;
@@ -114,6 +115,13 @@ pub(crate) enum Query {
         after: u64,
         limit: usize,
     },
+    Topic {
+        name: QueueName,
+    },
+    Topics {
+        after: Option<QueueName>,
+        limit: usize,
+    },
     /// When the next thing is due, and whether anything of a queue is ready.
     NextDue,
     /// What a command would be answered, if it were asked now.
@@ -136,7 +144,12 @@ impl Query {
             | Query::State { queue, .. }
             | Query::History { queue, .. }
             | Query::Ended { queue, .. } => Some(queue),
-            Query::Queues { .. } | Query::Audit { .. } | Query::NextDue | Query::TryOut(_) => None,
+            Query::Topic { .. }
+            | Query::Topics { .. }
+            | Query::Queues { .. }
+            | Query::Audit { .. }
+            | Query::NextDue
+            | Query::TryOut(_) => None,
         }
     }
 
@@ -162,6 +175,7 @@ pub(crate) enum Answer {
     State(Option<Bytes>),
     History(Vec<HistoryEntry>),
     Audit(Vec<AuditEntry>),
+    Topics(Vec<Arc<TopicRecord>>),
     NextDue(Option<Timestamp>),
     TriedOut(Box<Reply>),
 }
@@ -171,6 +185,10 @@ pub(crate) fn look(query: Query, records: &dyn Records, rules: &Rules, now: Now)
     let (locks, rates) = (rules.locks(), rules.rates());
     let query = match query {
         Query::Queues { after, limit } => return queues(records, rates, after.as_ref(), limit, now),
+        Query::Topic { name } => return Ok(Answer::Topics(records.topic(&name)?.into_iter().collect())),
+        Query::Topics { after, limit } => {
+            return Ok(Answer::Topics(records.topics(after.as_ref(), limit.min(limits::PAGE_MAX))?));
+        }
         Query::Audit { after, limit } => return page::audit(records, after, limit).map(Answer::Audit),
         Query::NextDue => return Ok(Answer::NextDue(next_hand_out(records, rules, now)?.shown(now))),
         query => query,
@@ -240,7 +258,12 @@ impl Look<'_> {
                 Answer::History(history::of_message(self.records, self.queue.id, sequence)?)
             }
             Query::Standing { .. } => unreachable!("the store is asked for what may stand still"),
-            Query::Queues { .. } | Query::Audit { .. } | Query::NextDue | Query::TryOut(_) => {
+            Query::Queues { .. }
+            | Query::Audit { .. }
+            | Query::Topic { .. }
+            | Query::Topics { .. }
+            | Query::NextDue
+            | Query::TryOut(_) => {
                 unreachable!("these look into no queue")
             }
         })

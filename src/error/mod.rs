@@ -10,6 +10,7 @@ mod queue;
 mod receive;
 mod send;
 mod settle;
+mod topic;
 
 pub use any::Error;
 pub use fault::Fault;
@@ -28,3 +29,5 @@ pub use receive::ReceiveRefusal;
 pub use send::SendRefusal;
 pub use settle::SettleRefusal;
 pub use settle::SettledHow;
+pub use topic::TopicError;
+pub use topic::TopicRefusal;

@@ -29,4 +29,10 @@ pub enum QueueRefusal {
         "cannot define queue {0}: the disk is nearly full, its last room is kept for draining; free some, or enlarge it"
     )]
     StorageFull(QueueName),
+    /// A topic has this name.
+    #[error("cannot create queue {0}: a topic has this name")]
+    NameIsTopic(QueueName),
+    /// Only its topic can create the queue of a subscription.
+    #[error("cannot create queue {0}: it is a subscription's, which is made by subscribing to the topic")]
+    NotSubscribed(QueueName),
 }

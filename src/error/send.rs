@@ -60,6 +60,12 @@ pub enum SendRefusal {
         /// How many it stores.
         stored: u64,
     },
+    /// There is no such topic.
+    #[error("there is no topic {0}")]
+    TopicNotFound(QueueName),
+    /// The topic's rules were changed at the same moment, again and again.
+    #[error("cannot send to topic {0}: its rules were changed at the same moment; send again")]
+    TopicChanged(QueueName),
     /// There is no scheduled message with this number, or it is not scheduled any more.
     #[error("message {0} is not scheduled: it never was, its instant has come, or it was cancelled")]
     NotScheduled(SequenceNumber),
@@ -92,6 +98,8 @@ impl SendRefusal {
             | SendRefusal::BodyTooLarge { index, .. }
             | SendRefusal::WorkflowFull { index, .. } => *index = at,
             SendRefusal::QueueNotFound(_)
+            | SendRefusal::TopicNotFound(_)
+            | SendRefusal::TopicChanged(_)
             | SendRefusal::QueueFull { .. }
             | SendRefusal::NotScheduled(_)
             | SendRefusal::NumbersUsedUp

@@ -4,6 +4,7 @@ use maud::Markup;
 use maud::html;
 
 use crate::api::views::BlockedCause;
+use crate::id::QueueName;
 use crate::page::fields::Fields;
 
 /// Something that can be done.
@@ -207,7 +208,7 @@ impl Plan {
 
     /// Workflows that were selected one by one, each with its queue.
     pub(crate) fn picks(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.all("pick").filter_map(|pick| pick.split_once('/'))
+        self.all("pick").filter_map(split_pick)
     }
 
     /// Whether a whole filter is meant, and not single workflows.
@@ -251,6 +252,13 @@ impl Plan {
         let tone = if self.act.is_loss() { "button loss" } else { "button" };
         html! { a class=(tone) href=(place.as_str()) { (name) } }
     }
+}
+
+/// The queue and the workflow of a pick.
+fn split_pick(pick: &str) -> Option<(&str, &str)> {
+    let from = QueueName::topic_len(pick);
+    let at = from + pick[from..].find('/')?;
+    Some((&pick[..at], &pick[at + 1..]))
 }
 
 #[cfg(test)]

@@ -151,7 +151,7 @@ impl Remote {
     }
 }
 
-fn lines_of(messages: &[SendEnvelope]) -> Result<Vec<u8>, Misuse> {
+pub(crate) fn lines_of(messages: &[SendEnvelope]) -> Result<Vec<u8>, Misuse> {
     let mut lines = Vec::new();
     for message in messages {
         serde_json::to_writer(&mut lines, message).map_err(|error| Misuse::new("body", error.to_string()))?;

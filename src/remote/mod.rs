@@ -13,6 +13,7 @@ mod queues;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod remote;
 mod route;
+mod topics;
 mod workflows;
 
 pub use crate::remote::error::RemoteError;

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use crate::filter::Pattern;
 use crate::selector::operand::Arithmetic;
 use crate::selector::operand::Comparison;
 use crate::selector::operand::Operand;
-use crate::selector::pattern::Pattern;
 
 /// What is known of a name.
 pub(crate) type Lookup<'a, 'm> = &'a dyn Fn(&str) -> Operand<'m>;

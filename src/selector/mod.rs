@@ -4,7 +4,6 @@
 mod condition;
 mod operand;
 mod parser;
-mod pattern;
 #[cfg(test)]
 mod tests;
 mod words;

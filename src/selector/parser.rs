@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use crate::filter::Pattern;
 use crate::limits;
 use crate::selector::condition::Expression;
 use crate::selector::condition::Lookup;
 use crate::selector::operand::Arithmetic;
 use crate::selector::operand::Comparison;
 use crate::selector::operand::Operand;
-use crate::selector::pattern::Pattern;
 use crate::selector::words::Word;
 use crate::selector::words::Words;
 

@@ -78,10 +78,10 @@ fn holder_of_key(keys: &Keys, headers: &HeaderMap) -> Result<Principal, Refused>
     Ok(Principal::with_key(keys.find(key.trim_ascii()).ok_or_else(unknown)?.clone()))
 }
 
-/// The queue that a path names, if it can be read.
+/// The queue or topic that a path names, if it can be read.
 async fn queue_of(parts: &mut Parts) -> Option<String> {
     let params = RawPathParams::from_request_parts(parts, &()).await.ok()?;
-    params.iter().find(|(name, _)| *name == "queue").map(|(_, queue)| queue.to_owned())
+    params.iter().find(|(name, _)| matches!(*name, "queue" | "topic")).map(|(_, queue)| queue.to_owned())
 }
 
 fn admit(facts: &Facts, principal: &Principal, queue: Option<&str>, parts: &Parts) -> Result<(), Refused> {

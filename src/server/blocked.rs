@@ -85,7 +85,9 @@ impl<'a> Search<'a> {
         let (first, after) = match self.stands_at.take() {
             None => (None, None),
             Some(text) => {
-                let (queue, id) = text.split_once('/').unwrap_or((&text, ""));
+                let from = QueueName::topic_len(&text);
+                let at = text[from..].find('/').map_or(text.len(), |at| from + at);
+                let (queue, id) = (&text[..at], text.get(at + 1..).unwrap_or_default());
                 (Some(QueueName::new(queue)?), Some(id.to_owned()).filter(|id| !id.is_empty()))
             }
         };

@@ -37,6 +37,8 @@ mod shared;
 mod socket;
 #[cfg(test)]
 mod tests;
+mod topic_routes;
+mod topics;
 mod walk;
 mod workflows;
 

@@ -108,7 +108,7 @@ pub(crate) async fn delete(
 }
 
 /// What a file defines is changed in that file.
-fn check_not_defined(app_state: &AppState, queue: &QueueName) -> Result<(), Refused> {
+pub(crate) fn check_not_defined(app_state: &AppState, queue: &QueueName) -> Result<(), Refused> {
     match app_state.host.definition_of(queue) {
         None => Ok(()),
         Some(definition) => {

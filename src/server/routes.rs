@@ -90,6 +90,7 @@ use crate::server::route::put;
 use crate::server::send;
 use crate::server::settle;
 use crate::server::shared::Shared;
+use crate::server::topic_routes::topic_routes;
 use crate::server::workflows;
 
 const OK: StatusCode = StatusCode::OK;
@@ -97,7 +98,7 @@ const CREATED: StatusCode = StatusCode::CREATED;
 
 /// Every route there is.
 pub(crate) fn routes() -> Vec<Route> {
-    [health(), around(), queues_and_messages(), receiving(), looking(), operating()]
+    [health(), around(), queues_and_messages(), topic_routes(), receiving(), looking(), operating()]
         .into_iter()
         .flatten()
         .collect()

@@ -59,16 +59,19 @@ impl Address {
 impl EntityPath {
     fn read(path: &str) -> EntityPath {
         let Some(above) = without_suffix(path, DEAD_LETTERS) else {
-            return EntityPath { queue: path.to_owned(), is_dead_letters: false, is_transfer: false };
+            return EntityPath { queue: queue_of(path), is_dead_letters: false, is_transfer: false };
         };
         let queue = without_suffix(above, TRANSFER);
         let is_transfer = queue.is_some();
-        EntityPath { queue: queue.unwrap_or(above).to_owned(), is_dead_letters: true, is_transfer }
+        EntityPath { queue: queue_of(queue.unwrap_or(above)), is_dead_letters: true, is_transfer }
     }
+}
 
-    /// Whether it names a subscription of a topic.
-    pub(crate) fn is_of_topic(&self) -> bool {
-        self.queue.to_ascii_lowercase().contains(SUBSCRIPTIONS)
+/// The name of the queue that a path names: what stands between a topic and its subscription is said in any case.
+fn queue_of(path: &str) -> String {
+    match path.to_ascii_lowercase().find(SUBSCRIPTIONS) {
+        Some(at) => format!("{}{SUBSCRIPTIONS}{}", &path[..at], &path[at + SUBSCRIPTIONS.len()..]),
+        None => path.to_owned(),
     }
 }
 

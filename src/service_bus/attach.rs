@@ -69,9 +69,6 @@ impl ConnectionTask {
         let Some(address) = target.and_then(|target| target.address.as_deref()) else {
             return self.refuse(link, Refusal::new(condition::NOT_IMPLEMENTED, "a sender names its queue"));
         };
-        if target.is_some_and(|target| target.capabilities.iter().any(selection::is_of_topics)) {
-            return self.refuse(link, selection::no_topics(address));
-        }
         match Address::read(address) {
             Address::Tokens => self.accept_requests(link, &attach, Node::Tokens),
             Address::Management(path) => {
@@ -122,6 +119,14 @@ impl ConnectionTask {
     }
 
     fn accept_sender(&mut self, link: LinkId, attach: &Attach, entity: Entity) {
+        let capabilities = attach.target.as_ref().map_or(&[][..], |target| &target.capabilities);
+        if entity.topic.is_none() && capabilities.iter().any(selection::is_of_topics) {
+            return self.refuse(link, selection::no_topic(entity.name().as_str()));
+        }
+        if entity.name().subscription().is_some() {
+            let refusal = "nobody sends to a subscription: send to its topic";
+            return self.refuse(link, Refusal::new(condition::NOT_ALLOWED, refusal));
+        }
         if let Err(refusal) = self.may(&entity, Right::Send) {
             return self.refuse(link, refusal);
         }
@@ -160,6 +165,10 @@ impl ConnectionTask {
     fn attach_to_messages(&mut self, link: LinkId, attach: Attach, entity: Entity) {
         if let Err(refusal) = self.may(&entity, Right::Listen) {
             return self.refuse(link, refusal);
+        }
+        if entity.topic.is_some() {
+            let refusal = "nobody receives from a topic: receive from one of its subscriptions";
+            return self.refuse(link, Refusal::new(condition::NOT_ALLOWED, refusal));
         }
         if selection::browses(&attach) {
             return self.attach_browser(link, &attach, entity);

@@ -19,6 +19,8 @@ use crate::queue::Exhausted;
 use crate::queue::Expired;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
+use crate::service_bus::config_topics::ConfiguredTopic;
+use crate::service_bus::config_topics::TopicForm;
 
 /// A queue that a file declares.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,8 +35,7 @@ pub(crate) struct ConfiguredQueue {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Configuration {
     pub(crate) queues: Vec<ConfiguredQueue>,
-    /// Names of topics, which are left out.
-    pub(crate) topics: Vec<String>,
+    pub(crate) topics: Vec<ConfiguredTopic>,
     /// What it asks for that is not done, in sentences.
     pub(crate) notices: Vec<String>,
 }
@@ -75,20 +76,25 @@ impl Configuration {
                 let about = format!("queue {:?}", queue.name);
                 match queue.configured(&mut read.notices) {
                     Ok(queue) => read.queues.push(queue),
-                    Err(misuse) => {
-                        let message = format!("{about} cannot be made: {misuse}");
-                        let help = "change it here and in the programs that use the queue".to_owned();
-                        mistakes.push(Diagnostic::at(path, &text, span, message, Some(help)));
-                    }
+                    Err(misuse) => mistakes.push(mistake(path, &text, span, &about, &misuse)),
                 }
             }
             for topic in namespace.topics {
-                read.notices.push(format!("topic {} is left out: topics are not implemented", topic.name));
-                read.topics.push(topic.name);
+                let (span, about) = (place_of(&text, &topic.name), format!("topic {:?}", topic.name));
+                match topic.configured(&mut read.notices) {
+                    Ok(topic) => read.topics.push(topic),
+                    Err(misuse) => mistakes.push(mistake(path, &text, span, &about, &misuse)),
+                }
             }
         }
         if mistakes.is_empty() { Ok(read) } else { Err(ConfigurationError::Mistakes(mistakes)) }
     }
+}
+
+fn mistake(path: &Path, text: &Arc<str>, span: Range<usize>, about: &str, misuse: &Misuse) -> Diagnostic {
+    let message = format!("{about} cannot be made: {misuse}");
+    let help = "change it here and in the programs that use it".to_owned();
+    Diagnostic::at(path, text, span, message, Some(help))
 }
 
 /// Where a file names a queue.
@@ -121,12 +127,6 @@ struct NamespaceForm {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct TopicForm {
-    name: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
 struct QueueForm {
     name: String,
     #[serde(default)]
@@ -135,7 +135,7 @@ struct QueueForm {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-struct PropertiesForm {
+pub(crate) struct PropertiesForm {
     dead_lettering_on_message_expiration: bool,
     default_message_time_to_live: Option<String>,
     duplicate_detection_history_time_window: Option<WireDuration>,
@@ -144,20 +144,13 @@ struct PropertiesForm {
     lock_duration: Option<WireDuration>,
     max_delivery_count: Option<u32>,
     requires_duplicate_detection: bool,
-    requires_session: bool,
+    pub(crate) requires_session: bool,
 }
 
 impl QueueForm {
     fn configured(self, notices: &mut Vec<String>) -> Result<ConfiguredQueue, Misuse> {
         let properties = &self.properties;
-        for (what, target) in [
-            ("ForwardTo", &properties.forward_to),
-            ("ForwardDeadLetteredMessagesTo", &properties.forward_dead_lettered_messages_to),
-        ] {
-            if !target.is_empty() {
-                notices.push(format!("queue {} does not forward: {what} is not implemented", self.name));
-            }
-        }
+        properties.note_forwarding(&format!("queue {}", self.name), notices);
         let options = properties.options();
         options.check()?;
         Ok(ConfiguredQueue {
@@ -168,8 +161,24 @@ impl QueueForm {
     }
 }
 
+/// A time that is longer than any is no limit: .NET writes its longest span where it means none.
+pub(crate) fn span(text: &str) -> Option<Duration> {
+    text.parse::<WireDuration>().ok().map(|span| span.0)
+}
+
 impl PropertiesForm {
-    fn options(&self) -> QueueOptions {
+    pub(crate) fn note_forwarding(&self, about: &str, notices: &mut Vec<String>) {
+        for (what, target) in [
+            ("ForwardTo", &self.forward_to),
+            ("ForwardDeadLetteredMessagesTo", &self.forward_dead_lettered_messages_to),
+        ] {
+            if !target.is_empty() {
+                notices.push(format!("{about} does not forward: {what} is not implemented"));
+            }
+        }
+    }
+
+    pub(crate) fn options(&self) -> QueueOptions {
         let window = self.duplicate_detection_history_time_window.map(|window| window.0);
         QueueOptions {
             lock: self.lock_duration.map_or(limits::SERVICE_BUS_LOCK, |lock| lock.0),
@@ -177,19 +186,13 @@ impl PropertiesForm {
             duplicate_window: self
                 .requires_duplicate_detection
                 .then(|| window.unwrap_or(limits::SERVICE_BUS_DUPLICATE_WINDOW)),
-            time_to_live: self.time_to_live(),
+            time_to_live: self.default_message_time_to_live.as_deref().and_then(span),
             expired: match self.dead_lettering_on_message_expiration {
                 true => Expired::DeadLetter,
                 false => Expired::Drop,
             },
             ..service_bus_options(self.requires_session)
         }
-    }
-
-    /// A time that is longer than any is no limit: .NET writes its longest span where it means none.
-    fn time_to_live(&self) -> Option<Duration> {
-        let text = self.default_message_time_to_live.as_deref()?;
-        text.parse::<WireDuration>().ok().map(|span| span.0)
     }
 }
 
@@ -244,7 +247,7 @@ mod tests {
     #[test]
     fn what_is_not_implemented_is_said() {
         let notices = parse(EXAMPLE).unwrap().notices.join("\n");
-        assert!(notices.contains("ForwardTo") && notices.contains("topic.1"), "{notices}");
+        assert!(notices.contains("ForwardTo") && !notices.contains("topic.1"), "{notices}");
     }
 
     #[test]

@@ -18,6 +18,8 @@ use crate::amqp::ConnectionOptions;
 use crate::clock::Clock;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
+use crate::error::TopicError;
+use crate::error::TopicRefusal;
 use crate::inbound::accept::wait_after;
 use crate::intake::Intake;
 use crate::limits;
@@ -26,6 +28,8 @@ use crate::sas::Signatures;
 use crate::service_bus::config::Configuration;
 use crate::service_bus::config::ConfigurationError;
 use crate::service_bus::config::ConfiguredQueue;
+use crate::service_bus::config_topics::ConfiguredSubscription;
+use crate::service_bus::config_topics::ConfiguredTopic;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::connection_task::elapsed_ms;
 use crate::service_bus::listening::listen;
@@ -95,6 +99,9 @@ pub(crate) enum EndpointError {
     /// A queue of the file cannot be made.
     #[error("cannot make queue {0}: {1}")]
     Queue(String, #[source] QueueError),
+    /// A topic of the file cannot be made.
+    #[error("cannot make topic {0}: {1}")]
+    Topic(String, #[source] TopicError),
 }
 
 /// An endpoint that listens.
@@ -185,7 +192,6 @@ fn is_offered(mechanism: &str, has_keys: bool, peer: IpAddr) -> bool {
 /// Makes the queues of a file; those that are there are given its options.
 async fn configure(shared: &Shared, configuration: Configuration) -> Result<(), EndpointError> {
     configuration.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
-    configuration.topics.iter().for_each(|topic| shared.note_topic(topic));
     for ConfiguredQueue { name, options, requires_session } in configuration.queues {
         let failed = |error| EndpointError::Queue(name.to_string(), error);
         match shared.client.create_queue(name.as_str(), options.clone()).await {
@@ -197,6 +203,28 @@ async fn configure(shared: &Shared, configuration: Configuration) -> Result<(), 
         }
         if requires_session {
             shared.require_session(name);
+        }
+    }
+    for topic in configuration.topics {
+        let name = topic.name.to_string();
+        configure_topic(shared, topic).await.map_err(|error| EndpointError::Topic(name, error))?;
+    }
+    Ok(())
+}
+
+/// Makes a topic of a file. Subscriptions that are there are given its options and rules; others stay.
+async fn configure_topic(shared: &Shared, topic: ConfiguredTopic) -> Result<(), TopicError> {
+    let made = shared.client.create_topic(&topic.name).await?;
+    for subscription in topic.subscriptions {
+        let ConfiguredSubscription { name, options, requires_session, rules } = subscription;
+        let queue = match made.subscribe(&name, options.clone(), rules.clone()).await {
+            Err(TopicError::Refused(TopicRefusal::SubscriptionExists(..))) => {
+                made.change_subscription(&name, options, rules).await?
+            }
+            answer => answer?,
+        };
+        if requires_session {
+            shared.require_session(queue.name().clone());
         }
     }
     Ok(())

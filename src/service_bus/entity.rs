@@ -2,6 +2,7 @@
 
 use crate::engine::Queue;
 use crate::engine::QueueView;
+use crate::engine::Topic;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::id::QueueName;
@@ -10,7 +11,6 @@ use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::address::EntityPath;
 use crate::service_bus::refusal::Refusal;
-use crate::service_bus::selection;
 use crate::service_bus::shared::Shared;
 
 /// A queue, or its dead letters.
@@ -23,6 +23,8 @@ pub(crate) struct Entity {
     pub(crate) options: QueueOptions,
     /// Whether every message has to name its session, and every receiver takes one.
     pub(crate) requires_session: bool,
+    /// The topic, if it is one: its queue is none.
+    pub(crate) topic: Option<Topic>,
 }
 
 impl Entity {
@@ -39,18 +41,15 @@ impl Entity {
 impl Shared {
     /// Finds what an address names; names that differ in case only are one, unless there are two.
     pub(crate) async fn entity(&self, path: &EntityPath) -> Result<Entity, Refusal> {
-        if path.is_of_topic() {
-            return Err(selection::no_topics(&path.queue));
-        }
-        let not_found = || match self.is_topic(&path.queue) {
-            true => selection::no_topics(&path.queue),
-            false => Refusal::not_found(&path.queue),
-        };
+        let not_found = || Refusal::not_found(&path.queue);
         // A name that no queue can have is one that no queue has.
         let queue = self.client.queue(&path.queue).map_err(|_| not_found())?;
         let view = match queue.view().await {
             Ok(view) => view,
             Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {
+                if let Some(topic) = self.topic_named(&path.queue).await? {
+                    return self.topic_entity(path, topic);
+                }
                 self.named_alike(&path.queue).await?.ok_or_else(not_found)?
             }
             Err(error) => return Err(error.into()),
@@ -64,7 +63,34 @@ impl Shared {
             is_transfer: path.is_transfer,
             requires_session: self.requires_session(&view.name),
             options: view.options,
+            topic: None,
         })
+    }
+
+    /// A topic: what is sent to it is read as for a queue in order of arrival.
+    fn topic_entity(&self, path: &EntityPath, name: QueueName) -> Result<Entity, Refusal> {
+        if path.is_dead_letters || !(self.is_open)(&name) {
+            return Err(Refusal::not_found(&path.queue));
+        }
+        Ok(Entity {
+            queue: self.client.queue(&name)?,
+            is_dead_letters: false,
+            is_transfer: false,
+            requires_session: false,
+            options: QueueOptions::default(),
+            topic: Some(self.client.topic(&name)?),
+        })
+    }
+
+    /// The topic of a name; names that differ in case only are one.
+    async fn topic_named(&self, name: &str) -> Result<Option<QueueName>, Refusal> {
+        let Ok(topic) = self.client.topic(name) else { return Ok(None) };
+        if topic.view().await?.is_some() {
+            return Ok(Some(topic.name().clone()));
+        }
+        let topics = self.client.topics(None, limits::TOPICS_MAX).await?;
+        let named = topics.into_iter().find(|topic| topic.name.as_str().eq_ignore_ascii_case(name));
+        Ok(named.map(|topic| topic.name))
     }
 
     async fn named_alike(&self, name: &str) -> Result<Option<QueueView>, Refusal> {

@@ -13,6 +13,8 @@ use crate::error::SendError;
 use crate::error::SendRefusal;
 use crate::error::SettleError;
 use crate::error::SettleRefusal;
+use crate::error::TopicError;
+use crate::error::TopicRefusal;
 use crate::error::Unavailable;
 
 /// Why something was refused, as a client is told.
@@ -26,6 +28,7 @@ pub(crate) struct Refusal {
 pub(crate) mod condition {
     pub(crate) const ARGUMENT_ERROR: &str = "com.microsoft:argument-error";
     pub(crate) const DETACH_FORCED: &str = "amqp:link:detach-forced";
+    pub(crate) const ENTITY_EXISTS: &str = "com.microsoft:entity-already-exists";
     pub(crate) const INTERNAL: &str = "amqp:internal-error";
     pub(crate) const INVALID_FIELD: &str = "amqp:invalid-field";
     pub(crate) const LOCK_LOST: &str = "com.microsoft:message-lock-lost";
@@ -77,7 +80,7 @@ impl Refusal {
             condition::SERVER_BUSY | condition::RESOURCE_LIMIT => 503,
             condition::INTERNAL => 500,
             condition::TIMEOUT => 408,
-            condition::SESSION_CANNOT_BE_LOCKED => 409,
+            condition::SESSION_CANNOT_BE_LOCKED | condition::ENTITY_EXISTS => 409,
             _ => 400,
         }
     }
@@ -104,12 +107,13 @@ impl From<Unavailable> for Refusal {
 impl From<SendRefusal> for Refusal {
     fn from(refusal: SendRefusal) -> Refusal {
         let condition = match &refusal {
-            SendRefusal::QueueNotFound(_) => condition::NOT_FOUND,
+            SendRefusal::QueueNotFound(_) | SendRefusal::TopicNotFound(_) => condition::NOT_FOUND,
             SendRefusal::BodyTooLarge { .. } => condition::SIZE_EXCEEDED,
             SendRefusal::WorkflowFull { .. }
             | SendRefusal::QueueFull { .. }
             | SendRefusal::NumbersUsedUp
             | SendRefusal::StorageFull
+            | SendRefusal::TopicChanged(_)
             | SendRefusal::TooManyKeys { .. } => condition::RESOURCE_LIMIT,
             SendRefusal::NotScheduled(_) => condition::MESSAGE_NOT_FOUND,
             SendRefusal::PlaceTaken { .. }
@@ -190,6 +194,31 @@ impl From<QueueError> for Refusal {
             QueueError::Misuse(misuse) => misuse.into(),
             QueueError::Unavailable(unavailable) => unavailable.into(),
         }
+    }
+}
+
+impl From<TopicError> for Refusal {
+    fn from(error: TopicError) -> Refusal {
+        let refusal = match error {
+            TopicError::Refused(refusal) => refusal,
+            TopicError::Misuse(misuse) => return misuse.into(),
+            TopicError::Unavailable(unavailable) => return unavailable.into(),
+        };
+        let condition = match &refusal {
+            TopicRefusal::TopicNotFound(_)
+            | TopicRefusal::SubscriptionNotFound(..)
+            | TopicRefusal::RuleNotFound(..) => {
+                // An SDK tells this refusal from others by its first words.
+                let description = format!("The messaging entity asked for could not be found: {refusal}");
+                return Refusal::new(condition::NOT_FOUND, description);
+            }
+            TopicRefusal::RuleExists(..) => condition::ENTITY_EXISTS,
+            TopicRefusal::StorageFull(_) | TopicRefusal::TooManyRules(..) | TopicRefusal::TopicChanged(_) => {
+                condition::RESOURCE_LIMIT
+            }
+            _ => condition::NOT_ALLOWED,
+        };
+        Refusal::new(condition, refusal.to_string())
     }
 }
 

@@ -143,6 +143,7 @@ impl ConnectionTask {
     pub(crate) fn may_manage(&self, entity: &Entity, request: &Request) -> Result<(), Refusal> {
         match request.operation() {
             "schedule-message" | "cancel-scheduled-message" => self.may_over_management(entity, Right::Send),
+            "add-rule" | "remove-rule" => self.may_over_management(entity, Right::Manage),
             _ => self.may_over_management(entity, Right::Listen),
         }
     }

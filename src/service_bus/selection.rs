@@ -33,7 +33,7 @@ pub(crate) fn judge(attach: &mut Attach) -> Result<(), Refusal> {
     let browses = browses(attach);
     let Some(source) = &mut attach.source else { return Ok(()) };
     if source.capabilities.iter().any(is_of_topics) {
-        return Err(no_topics(source.address.as_deref().unwrap_or_default()));
+        return Err(no_topic(source.address.as_deref().unwrap_or_default()));
     }
     if source.durable.is_some_and(|durable| durable > 0) || source.expiry_policy.as_deref() == Some("never") {
         return Err(refused("durable subscriptions are not implemented; receive from a queue"));
@@ -95,10 +95,11 @@ pub(crate) fn is_of_topics(capability: &Text) -> bool {
     matches!(capability.as_str(), "topic" | "temporary-topic")
 }
 
-/// There are no topics.
-pub(crate) fn no_topics(address: &str) -> Refusal {
+/// What is asked for as a topic is none, or is received from.
+pub(crate) fn no_topic(address: &str) -> Refusal {
     refused(format!(
-        "{address:?} is asked for as a topic: topics and subscriptions are not implemented, use a queue"
+        "{address:?} is asked for as a topic: that is implemented for senders to one that is there; receive from \
+         <topic>/Subscriptions/<name>"
     ))
 }
 

@@ -8,7 +8,7 @@ use crate::amqp::LinkId;
 use crate::amqp::Outcome;
 use crate::amqp::message::Body;
 use crate::amqp::message::Sections;
-use crate::engine::Receipt;
+use crate::error::Misuse;
 use crate::error::SendError;
 use crate::limits;
 use crate::message::Message;
@@ -17,6 +17,7 @@ use crate::service_bus::entity::Entity;
 use crate::service_bus::incoming;
 use crate::service_bus::links::Group;
 use crate::service_bus::links::Link;
+use crate::service_bus::published::published;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::Shared;
@@ -25,7 +26,7 @@ use crate::service_bus::shared::Shared;
 const BATCH: u32 = 0x8001_3700;
 
 /// What the engine answered to each message of a group.
-type Answers = Result<Vec<Result<Receipt, SendError>>, SendError>;
+type Answers = Result<Vec<Result<(), SendError>>, SendError>;
 
 impl Shared {
     /// Reads a message for an entity, and finds its place.
@@ -38,6 +39,39 @@ impl Shared {
             return Err(Refusal::new(condition::NOT_ALLOWED, description));
         }
         Ok(message)
+    }
+}
+
+impl Entity {
+    /// Sends messages, each for itself, in the order given.
+    async fn send_each(&self, messages: Vec<Message>) -> Answers {
+        let Some(topic) = &self.topic else {
+            let answers = self.queue.send_each(messages).await?;
+            return Ok(answers.into_iter().map(|answer| answer.map(drop)).collect());
+        };
+        let messages: Vec<_> = messages.into_iter().map(published).collect::<Result<_, _>>()?;
+        // Nearly always none is refused: then they are sent as one.
+        if topic.publish(messages.clone()).await.is_ok() {
+            return Ok(messages.iter().map(|_| Ok(())).collect());
+        }
+        let mut answers = Vec::with_capacity(messages.len());
+        for message in messages {
+            answers.push(topic.publish(vec![message]).await.map(drop));
+        }
+        Ok(answers)
+    }
+
+    /// Sends messages, all or none.
+    async fn send_whole(&self, messages: Vec<Message>) -> Result<(), SendError> {
+        let Some(topic) = &self.topic else {
+            return self.queue.send_whole(messages, limits::SERVICE_BUS_BATCH_MAX).await.map(drop);
+        };
+        if messages.len() > limits::SERVICE_BUS_BATCH_MAX {
+            let problem = format!("has more than {} messages", limits::SERVICE_BUS_BATCH_MAX);
+            return Err(Misuse::new("batch", problem).into());
+        }
+        let messages: Vec<_> = messages.into_iter().map(published).collect::<Result<_, _>>()?;
+        topic.publish(messages).await.map(drop)
     }
 }
 
@@ -117,10 +151,10 @@ impl ConnectionTask {
         if messages.is_empty() {
             return;
         }
-        let queue = sender.entity.queue.clone();
+        let entity = sender.entity.clone();
         self.sending_bytes += bytes;
         self.start(async move {
-            let answers = queue.send_each(messages).await;
+            let answers = entity.send_each(messages).await;
             move |connection_task: &mut ConnectionTask| {
                 connection_task.group_sent(link, &deliveries, bytes, answers)
             }
@@ -143,7 +177,7 @@ impl ConnectionTask {
         self.shared.meters.note_received(accepted, answers.len() - accepted);
         for (delivery, answer) in deliveries.iter().zip(answers) {
             let Some(delivery) = delivery else { continue };
-            self.amqp.settle(link, *delivery, outcome(answer.map(drop)));
+            self.amqp.settle(link, *delivery, outcome(answer));
         }
         self.replenish(link);
     }
@@ -163,13 +197,13 @@ impl ConnectionTask {
         let (bytes, count) = (payload.len(), messages.len());
         self.sending_bytes += bytes;
         self.start(async move {
-            let sent = entity.queue.send_whole(messages, limits::SERVICE_BUS_BATCH_MAX).await;
+            let sent = entity.send_whole(messages).await;
             move |connection_task: &mut ConnectionTask| {
                 connection_task.sending_bytes -= bytes;
                 let accepted = if sent.is_ok() { count } else { 0 };
                 connection_task.shared.meters.note_received(accepted, count - accepted);
                 if !settled {
-                    connection_task.amqp.settle(link, delivery, outcome(sent.map(drop)));
+                    connection_task.amqp.settle(link, delivery, outcome(sent));
                 }
                 connection_task.replenish(link);
             }

@@ -37,8 +37,6 @@ pub(crate) struct Shared {
     /// Set when the endpoint is about to stop.
     pub(crate) stopping: CancellationToken,
     requiring_session: RwLock<BTreeSet<QueueName>>,
-    /// Topics that a configuration asks for, in small letters; there are none, which their clients are told.
-    topics: RwLock<BTreeSet<String>>,
 }
 
 impl Shared {
@@ -62,7 +60,6 @@ impl Shared {
             signatures,
             stopping: CancellationToken::new(),
             requiring_session: RwLock::default(),
-            topics: RwLock::default(),
         }
     }
 
@@ -79,17 +76,5 @@ impl Shared {
     /// Whether every message of a queue has to name its session.
     pub(crate) fn requires_session(&self, queue: &QueueName) -> bool {
         self.requiring_session.read().unwrap_or_else(PoisonError::into_inner).contains(queue)
-    }
-
-    /// Notes that a configuration asks for a topic.
-    pub(crate) fn note_topic(&self, topic: &str) {
-        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
-        topics.insert(topic.to_ascii_lowercase());
-    }
-
-    /// Whether a configuration asks for a topic of this name.
-    pub(crate) fn is_topic(&self, name: &str) -> bool {
-        let topics = self.topics.read().unwrap_or_else(PoisonError::into_inner);
-        topics.contains(&name.to_ascii_lowercase())
     }
 }

@@ -225,3 +225,15 @@ fn an_import_keeps_workflow_position_and_message_id() {
     let ran = fake.run_with(&["import", "new", "--revive-dead-letters"], lines);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "2 lines: 2 accepted\n"), "{ran:?}");
 }
+
+#[test]
+fn a_message_is_sent_to_a_topic_and_every_copy_is_told() {
+    let fake = Fake::new(|asked| {
+        assert!(asked.line.contains("/v1/topics/orders/messages"), "{}", asked.line);
+        let receipt = json!({ "status": "accepted", "sequence_number": 7 });
+        Answer::json(json!({ "copies": [{ "queue": "orders/subscriptions/billing", "receipt": receipt }] }))
+    });
+    let ran = fake.run(&["send", "orders", "hello", "--topic"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.stdout, "accepted as orders/subscriptions/billing#7\n");
+}

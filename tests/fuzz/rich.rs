@@ -14,6 +14,7 @@ use seriatim::QueueOptions;
 use seriatim::Timestamp;
 use seriatim::id::IdempotencyKey;
 use seriatim::testing::ManualClock;
+use seriatim::topic::Rule;
 
 /// A file with rows in every table, whose engine was closed in order. With a small window most of them are folded.
 pub(crate) async fn rich_file(path: &Path, window_bytes: u64) {
@@ -59,6 +60,8 @@ pub(crate) async fn rich_file(path: &Path, window_bytes: u64) {
     chain.send_batch(messages).await.expect("accepted");
     chain.receive(Duration::ZERO).await.expect("a queue").expect("ready").complete().await.expect("held");
     let held = chain.receive(Duration::ZERO).await.expect("a queue").expect("ready");
+    let topic = client.create_topic("topic").await.expect("a new topic");
+    topic.subscribe("s", QueueOptions::default(), [Rule::everything()]).await.expect("a new subscription");
     // What is left of the window is filled with a queue of its own.
     let filler = client.create_queue("filler", QueueOptions::default()).await.expect("a new queue");
     for n in 0..40 {

@@ -36,8 +36,9 @@ pub(crate) struct Addresses {
 }
 
 impl Fixture {
-    /// Starts a daemon on a new store, with the definitions of a folder if one is given, and perhaps with keys.
-    pub(crate) fn open(definitions: Option<&Path>, keys: Option<&str>) -> Fixture {
+    /// Starts a daemon on a new store, with the definitions of a folder if one is given, and perhaps with keys and an
+    /// emulator's file of queues.
+    pub(crate) fn open(definitions: Option<&Path>, keys: Option<&str>, config: Option<&Path>) -> Fixture {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let own = folder.path().join("workflows");
         std::fs::create_dir(&own).expect("a folder for definitions");
@@ -53,6 +54,11 @@ impl Fixture {
             let file = folder.path().join("keys.toml");
             std::fs::write(&file, keys).expect("the folder can be written");
             with = vec!["--keys".to_owned(), file.display().to_string()];
+        }
+        if let Some(config) = config {
+            let file = folder.path().join("Config.json");
+            std::fs::copy(config, &file).expect("the file can be copied");
+            with.extend(["--config-json".to_owned(), file.display().to_string()]);
         }
         let mut fixture = Fixture { folder, child: None, addresses: Addresses::default(), with };
         fixture.start();

@@ -33,18 +33,24 @@ const SCRIPT_MAX: Duration = Duration::from_secs(120);
 
 /// Plays a script against a daemon of its own; panics with every promise that was broken.
 pub(crate) fn play(script: &str) {
-    with_kit(script, |kit, name| run(kit, name, Fixture::open(None, None)));
+    with_kit(script, |kit, name| run(kit, name, Fixture::open(None, None, None)));
 }
 
 /// Plays a script against a daemon that demands keys.
 pub(crate) fn play_signed(script: &str, keys: &str) {
-    with_kit(script, |kit, name| run(kit, name, Fixture::open(None, Some(keys))));
+    with_kit(script, |kit, name| run(kit, name, Fixture::open(None, Some(keys), None)));
+}
+
+/// Plays a script against a daemon that was given an emulator's file of queues and topics.
+pub(crate) fn play_configured(script: &str, config: &str) {
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk").join(config);
+    with_kit(script, |kit, name| run(kit, name, Fixture::open(None, None, Some(&config))));
 }
 
 /// Runs an example for users, with the definitions beside it; it ends badly when it was not as it says.
 pub(crate) fn show(script: &str) {
     with_kit(script, |kit, name| {
-        let fixture = Fixture::open(Some(&examples().join("workflows")), None);
+        let fixture = Fixture::open(Some(&examples().join("workflows")), None, None);
         let file = fixture.file("complaints");
         let mut script = start(kit, name, &fixture, &file);
         let lines: Vec<String> = lines(script.0.stdout.take().expect("stdout is piped")).iter().collect();

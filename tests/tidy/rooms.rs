@@ -43,6 +43,8 @@ const WORDS: &[&str] = &[
     "crate::limits",
     "crate::lookup",
     "crate::error",
+    "crate::filter",
+    "crate::topic",
 ];
 
 /// What the rooms around the daemon stand on, beside the words.
@@ -67,6 +69,7 @@ const STORED: &[&str] = &[
     "crate::engine::rules::receipt::Receipt",
     "crate::engine::rules::record",
     "crate::engine::rules::records",
+    "crate::engine::rules::topics::TopicRecord",
 ];
 
 pub(crate) const TABLE: &[Row] = &[
@@ -82,7 +85,9 @@ pub(crate) const TABLE: &[Row] = &[
             "src/clock.rs",
             "src/limits",
             "src/lookup.rs",
-            "src/error.rs",
+            "src/error",
+            "src/filter",
+            "src/topic.rs",
         ],
         outside: &[],
         binds: Binds::CodeOnly,

@@ -15,6 +15,12 @@ pub(crate) struct QueuesArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct TopicsArguments {
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct TopArguments {
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,

@@ -10,8 +10,11 @@ use crate::cli::arguments::target::MessageTarget;
 
 #[derive(Debug, Args)]
 pub(crate) struct SendArguments {
-    /// The queue.
+    /// The queue, or with --topic the topic.
     pub(crate) queue: String,
+    /// It is a topic: every subscription that wants the message gets it, or none does.
+    #[arg(long, conflicts_with_all = ["ndjson", "idempotency_key"])]
+    pub(crate) topic: bool,
     /// The body: text, @FILE, or - for stdin, which is also what is read without it.
     pub(crate) body: Option<String>,
     /// Every line of the input is a message as JSON: {"workflow_id": .., "position": .., "body": ..}. Lines that are

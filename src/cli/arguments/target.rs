@@ -8,7 +8,8 @@ use seriatim::QueueName;
 use seriatim::WorkflowId;
 
 /// `QUEUE`, `QUEUE/WORKFLOW` or `QUEUE#NUMBER`. The name of a queue has neither sign, so that everything behind the first
-/// of them is data: `orders/a/b#c` is the workflow `a/b#c`.
+/// of them is data: `orders/a/b#c` is the workflow `a/b#c`. Only that of a subscription has slashes,
+/// `orders/subscriptions/billing`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Queue(String),
@@ -43,7 +44,9 @@ impl FromStr for Target {
     type Err = Misuse;
 
     fn from_str(text: &str) -> Result<Target, Misuse> {
-        let Some(sign) = text.find(['/', '#']) else { return Ok(Target::Queue(queue(text)?)) };
+        let from = QueueName::topic_len(text);
+        let Some(sign) = text[from..].find(['/', '#']) else { return Ok(Target::Queue(queue(text)?)) };
+        let sign = from + sign;
         let (name, rest) = (queue(&text[..sign])?, &text[sign + 1..]);
         if text[sign..].starts_with('/') {
             let workflow_id = WorkflowId::new(rest)?.to_string();

@@ -24,6 +24,7 @@ use crate::cli::arguments::look::QueuesArguments;
 use crate::cli::arguments::look::ShowArguments;
 use crate::cli::arguments::look::TailArguments;
 use crate::cli::arguments::look::TopArguments;
+use crate::cli::arguments::look::TopicsArguments;
 use crate::cli::arguments::operate::DlqArguments;
 use crate::cli::arguments::operate::GapArguments;
 use crate::cli::arguments::operate::HoldArguments;
@@ -85,6 +86,8 @@ pub(crate) enum Verb {
     Settle(SettleArguments),
     /// List the queues with their counts.
     Queues(QueuesArguments),
+    /// List the topics with their subscriptions and rules.
+    Topics(TopicsArguments),
     /// Show everything that does not go on: which workflow, why, since when, and what happens next.
     #[command(after_help = EXIT_CODES)]
     Blocked(BlockedArguments),

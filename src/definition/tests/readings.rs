@@ -27,6 +27,9 @@ use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::rate::Rate;
 use crate::schedule::MissedTicks;
+use crate::topic::Correlation;
+use crate::topic::Filter;
+use crate::topic::Rule;
 
 pub(crate) const FULL: &str = concat!(
     r#"#:schema ./seriatim.schema.json
@@ -260,5 +263,55 @@ proptest! {
                 prop_assert!(mistake.render(true).len() > mistake.message.len());
             }
         }
+    }
+}
+
+#[test]
+fn a_definition_makes_its_queue_a_subscription() {
+    let text = "order = \"position\"\n[subscription]\ntopic = \"orders\"\n\
+                rule = [{ name = \"a\", filter = \"amount > 100\" },\n\
+                { name = \"b\", correlation = { subject = \"s\", properties = { tenant = 17 } }, action = \"SET a = 1\" }]\n";
+    let definition = read(Path::new("billing.toml"), text).result.expect("it is right");
+    assert_eq!(definition.name.as_str(), "orders/subscriptions/billing");
+    let subscription = definition.subscription.expect("it is one");
+    let correlation = Correlation::default().subject("s").property("tenant", 17_i64);
+    let expected = [
+        Rule::new("a", Filter::sql("amount > 100")),
+        Rule::new("b", Filter::Correlation(correlation)).action("SET a = 1"),
+    ];
+    assert_eq!(subscription.rules, expected);
+    let all = read(Path::new("x.toml"), "name = \"y\"\nsubscription = { topic = \"t\" }")
+        .result
+        .expect("it is right");
+    assert_eq!(all.name.as_str(), "t/subscriptions/y");
+    assert_eq!(all.subscription.expect("it is one").rules, [Rule::everything()]);
+}
+
+#[test]
+fn what_is_wrong_with_a_subscription_is_told_with_its_place() {
+    for (text, described) in [
+        ("subscription = { topic = \"a b\" }", "1:26: topic: queue name has the character ' '"),
+        (
+            "key = \"/a\"\nsubscription = { topic = \"t\" }",
+            "1:7: what comes through a topic has the workflow",
+        ),
+        ("subscription = { }", "1:16: [subscription] needs `topic`"),
+        (
+            "subscription = { topic = \"t\", filter = \"a >\" }",
+            "1:40: filter of rule $Default: a value or a condition",
+        ),
+        ("name = \"a b\"\nsubscription = { topic = \"t\" }", "1:8: subscription name has the character ' '"),
+        (
+            "[subscription]\ntopic = \"t\"\nfilter = \"a = 1\"\nrule = [{ name = \"a\" }]",
+            "3:10: a filter is given together with rules",
+        ),
+        (
+            "[subscription]\ntopic = \"t\"\nrule = [{ name = \"a\" }, { name = \"a\" }]",
+            "3:25: the rule `a` is there already",
+        ),
+    ] {
+        let mistakes = read(Path::new("x.toml"), text).result.expect_err("it is wrong");
+        let shown: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        assert!(shown.iter().any(|mistake| mistake.contains(described)), "{text}: {shown:?}");
     }
 }

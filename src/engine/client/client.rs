@@ -15,6 +15,7 @@ use crate::clock::Timestamp;
 use crate::engine::client::background::Background;
 use crate::engine::client::events::Events;
 use crate::engine::client::queue::Queue;
+use crate::engine::client::topics::KnownTopics;
 use crate::engine::clocks::SharedClocks;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::Request;
@@ -64,6 +65,7 @@ struct Shared {
     clocks: Arc<SharedClocks>,
     room: Option<Room>,
     background: Background,
+    topics: KnownTopics,
 }
 
 impl Drop for Shared {
@@ -82,9 +84,9 @@ impl Client {
         (clock, clocks): (Arc<dyn Clock>, Arc<SharedClocks>),
         room: Option<Room>,
     ) -> Client {
-        let background = Background::default();
+        let (background, topics) = (Background::default(), KnownTopics::default());
         Client {
-            shared: Arc::new(Shared { inbox, epoch, events, meter, clock, clocks, room, background }),
+            shared: Arc::new(Shared { inbox, epoch, events, meter, clock, clocks, room, background, topics }),
             actor: None,
             is_dry_run: false,
         }
@@ -145,7 +147,7 @@ impl Client {
 
     /// Purges what is stored in a queue now, a limited number in a turn, so that others are served meanwhile. What is sent
     /// after that is not waited for, so it ends.
-    async fn empty_in_slices(&self, name: &QueueName) -> Result<(), QueueError> {
+    pub(crate) async fn empty_in_slices(&self, name: &QueueName) -> Result<(), QueueError> {
         // What refuses a look refuses the deletion, and is put on record there.
         let Ok(view) = self.queue(name)?.view().await else { return Ok(()) };
         let stored = view.counts.stored();
@@ -316,6 +318,15 @@ impl Client {
             Ok(copied) => copied.map_err(|fault| Unavailable::Stopped(fault).into()),
             Err(_) => Err(self.shared.inbox.why_ended().await.into()),
         }
+    }
+
+    /// Looks something up that is in no queue.
+    pub(crate) async fn look_up(&self, query: Query) -> Result<Answer, Unavailable> {
+        self.shared.inbox.query(query).await
+    }
+
+    pub(crate) fn known_topics(&self) -> &KnownTopics {
+        &self.shared.topics
     }
 
     pub(crate) async fn close(&self) {

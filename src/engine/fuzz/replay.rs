@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::engine::fuzz::filter;
 use crate::engine::fuzz::journal;
 use crate::engine::fuzz::record;
 use crate::engine::rules::samples;
@@ -24,6 +25,11 @@ fn replay(name: &str, target: fn(&[u8])) {
 #[test]
 fn hostile_records_are_refused_or_understood_twice() {
     replay("record", record);
+}
+
+#[test]
+fn hostile_filters_are_refused_with_their_place_or_judged() {
+    replay("filter", filter);
 }
 
 #[test]

@@ -143,6 +143,8 @@ impl Step<'_> {
             }
             Command::DeleteQueue { name } => Reply::Queue(answer(self.delete_queue(&name))?),
             Command::PauseQueue { name, paused } => Reply::Queue(answer(self.pause_queue(&name, paused))?),
+            Command::ChangeTopic { name, change } => Reply::Topic(answer(self.change_topic(&name, change))?),
+            Command::Publish { topic, fanout } => Reply::Send(answer(self.publish(&topic, fanout))?),
             Command::Send { queue, messages } => Reply::Send(answer(self.send(&queue, messages))?),
             Command::SendEach { queue, messages } => Reply::SendEach(self.send_each(&queue, messages)?),
             Command::SendOnce { queue, key, messages } => {
@@ -263,6 +265,7 @@ fn answer<T, R>(ruling: Ruling<T, R>) -> Result<Result<T, R>, Fault> {
 fn is_refusal(reply: &Reply) -> bool {
     match reply {
         Reply::Queue(answer) => answer.is_err(),
+        Reply::Topic(answer) => answer.is_err(),
         Reply::Send(answer) => answer.is_err(),
         Reply::Receive(answer) => answer.is_err(),
         Reply::Take(answer) => answer.is_err(),

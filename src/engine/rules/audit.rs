@@ -83,6 +83,12 @@ pub enum AuditVerb {
     EditAndRedrive,
     /// Send at once what a schedule sends.
     RunSchedule,
+    /// Create a topic.
+    CreateTopic,
+    /// Change the subscriptions or rules of a topic.
+    ChangeTopic,
+    /// Delete a topic with its subscriptions.
+    DeleteTopic,
 }
 
 impl AuditVerb {
@@ -110,6 +116,9 @@ impl AuditVerb {
             AuditVerb::ResumeFor => "resume_for",
             AuditVerb::EditAndRedrive => "edit_and_redrive",
             AuditVerb::RunSchedule => "run_schedule",
+            AuditVerb::CreateTopic => "create_topic",
+            AuditVerb::ChangeTopic => "change_topic",
+            AuditVerb::DeleteTopic => "delete_topic",
         }
     }
 }

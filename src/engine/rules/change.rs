@@ -27,7 +27,9 @@ use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::topics::TopicRecord;
 use crate::id::MessageId;
+use crate::id::QueueName;
 use crate::id::SequenceNumber;
 
 /// One row put (`Some`) or deleted (`None`).
@@ -79,6 +81,8 @@ pub(crate) enum Change {
     Cursor(WorkflowKey, Timestamp, Option<Cursor>),
     /// How many cursors a queue remembers, if it ever did.
     CursorCount(QueueId, Option<CursorCount>),
+    /// A topic with its rules, by its name.
+    Topic(QueueName, Option<Arc<TopicRecord>>),
 }
 
 /// The predecessor a message named.

@@ -19,11 +19,14 @@ use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::redriven::Edit;
 use crate::engine::rules::redriven::Redriven;
+use crate::engine::rules::topics::Fanout;
+use crate::engine::rules::topics::TopicChange;
 use crate::error::OperateRefusal;
 use crate::error::QueueRefusal;
 use crate::error::ReceiveRefusal;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
+use crate::error::TopicRefusal;
 use crate::header::Properties;
 use crate::id::IdempotencyKey;
 use crate::id::Position;
@@ -212,6 +215,15 @@ pub(crate) enum Command {
         queue: QueueName,
         edit: Edit,
     },
+    ChangeTopic {
+        name: QueueName,
+        change: TopicChange,
+    },
+    /// Messages of a topic for those of its subscriptions that want them, all or none.
+    Publish {
+        topic: QueueName,
+        fanout: Fanout,
+    },
 }
 
 /// A delivery as its holder names it.
@@ -221,70 +233,6 @@ pub(crate) struct Held {
     pub(crate) sequence: SequenceNumber,
     /// Which hand-out of the message it is; one that was revoked since is void.
     pub(crate) delivery_count: u32,
-}
-
-impl Command {
-    /// What is asked, whether on record or not.
-    #[cfg(test)]
-    pub(crate) fn asked(&self) -> &Command {
-        match self {
-            Command::OnRecord { command, .. } => command,
-            command => command,
-        }
-    }
-
-    /// Whether it is for operators, and worth being put on record.
-    pub(crate) fn is_operators(&self) -> bool {
-        matches!(
-            self,
-            Command::CreateQueue { .. }
-                | Command::ChangeQueue { .. }
-                | Command::DeleteQueue { .. }
-                | Command::PauseQueue { .. }
-                | Command::SetState { .. }
-                | Command::Operate { .. }
-                | Command::Redrive { .. }
-                | Command::EditAndRedrive { .. }
-                | Command::Purge { .. }
-        )
-    }
-
-    /// Whether a dry run can apply it and take it back: what operators do to messages and workflows, not to queues.
-    pub(crate) fn can_be_tried(&self) -> bool {
-        matches!(
-            self,
-            Command::SetState { .. }
-                | Command::Operate { .. }
-                | Command::Redrive { .. }
-                | Command::EditAndRedrive { .. }
-                | Command::Purge { .. }
-        )
-    }
-
-    /// Whether it moves as many messages as one turn should.
-    pub(crate) fn is_bulk(&self) -> bool {
-        match self {
-            Command::OnRecord { command, .. } => command.is_bulk(),
-            Command::Purge { scope, .. } => !matches!(scope, PurgeScope::DeadLetter(_)),
-            _ => false,
-        }
-    }
-
-    /// About how many bytes of bodies and headers it carries.
-    pub(crate) fn bytes(&self) -> usize {
-        let messages = |messages: &[NewMessage]| messages.iter().map(NewMessage::len).sum::<usize>();
-        let sends = |completion: &Completion| completion.sends.iter().map(|(_, sent)| messages(sent)).sum();
-        match self {
-            Command::Send { messages: sent, .. }
-            | Command::SendEach { messages: sent, .. }
-            | Command::SendOnce { messages: sent, .. } => messages(sent),
-            Command::Settle { settlement: Settlement::Complete(completion), .. } => sends(completion),
-            Command::SettleRun { settlement, .. } => sends(&settlement.completion),
-            Command::HideAgain { body: Some(body), .. } => body.len(),
-            Command::EditAndRedrive { edit, .. } => edit.body.len(),
-            _ => 0,
-        }
-    }
 }
 
 /// How a delivery ends.
@@ -479,6 +427,8 @@ impl Purged {
 pub(crate) enum Reply {
     /// Whether something was created or changed.
     Queue(Result<bool, QueueRefusal>),
+    /// The same of a topic.
+    Topic(Result<bool, TopicRefusal>),
     Send(Result<Vec<Receipt>, SendRefusal>),
     Receive(Result<Vec<Handed>, ReceiveRefusal>),
     Take(Result<Option<Taken>, ReceiveRefusal>),

@@ -19,6 +19,7 @@ pub(crate) mod history;
 mod hold;
 pub(crate) mod holds;
 mod judge;
+mod kinds;
 mod line;
 pub(crate) mod lock;
 mod on_record;
@@ -47,6 +48,9 @@ pub(crate) mod settlements;
 mod shorten;
 mod step;
 mod taken;
+#[cfg(test)]
+mod topic_samples;
+pub(crate) mod topics;
 mod workflow;
 
 pub(crate) use crate::engine::rules::apply::Rules;

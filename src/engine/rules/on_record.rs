@@ -18,6 +18,7 @@ use crate::engine::rules::record::Stream;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::redriven::Edit;
 use crate::engine::rules::step::Step;
+use crate::engine::rules::topics::TopicChange;
 use crate::engine::rules::workflow::Workflow;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -162,6 +163,9 @@ fn verb_of(command: &Command) -> (AuditVerb, &QueueName) {
         Command::CreateQueue { name, .. } => (AuditVerb::CreateQueue, name),
         Command::ChangeQueue { name, .. } => (AuditVerb::ChangeQueue, name),
         Command::DeleteQueue { name } => (AuditVerb::DeleteQueue, name),
+        Command::ChangeTopic { name, change: TopicChange::Create } => (AuditVerb::CreateTopic, name),
+        Command::ChangeTopic { name, change: TopicChange::Delete } => (AuditVerb::DeleteTopic, name),
+        Command::ChangeTopic { name, .. } => (AuditVerb::ChangeTopic, name),
         Command::PauseQueue { name, paused: true } => (AuditVerb::PauseQueue, name),
         Command::PauseQueue { name, paused: false } => (AuditVerb::ResumeQueue, name),
         Command::SetState { queue, .. } => (AuditVerb::SetState, queue),
@@ -198,7 +202,7 @@ fn verb_of_operation(operation: &Operation) -> AuditVerb {
 
 fn count_of(reply: &Reply) -> u64 {
     match reply {
-        Reply::Queue(Ok(changed)) => u64::from(*changed),
+        Reply::Queue(Ok(changed)) | Reply::Topic(Ok(changed)) => u64::from(*changed),
         Reply::Operate(Ok(())) | Reply::Redrive(Ok(_)) => 1,
         Reply::Send(Ok(receipts)) => receipts.len() as u64,
         Reply::Purge(Ok(purged)) => purged.count,
@@ -208,6 +212,7 @@ fn count_of(reply: &Reply) -> u64 {
 
 fn refusal_of(reply: &Reply) -> Option<String> {
     match reply {
+        Reply::Topic(answer) => answer.as_ref().err().map(ToString::to_string),
         Reply::Queue(answer) => answer.as_ref().err().map(ToString::to_string),
         Reply::Operate(answer) => answer.as_ref().err().map(ToString::to_string),
         Reply::Send(answer) => answer.as_ref().err().map(ToString::to_string),

@@ -23,6 +23,21 @@ impl Step<'_> {
         name: &QueueName,
         options: QueueOptions,
     ) -> Ruling<bool, QueueRefusal> {
+        if self.records.topic(name)?.is_some() {
+            return refuse(QueueRefusal::NameIsTopic(name.clone()));
+        }
+        if name.subscription().is_some() && self.queue_named(name)?.is_none() {
+            return refuse(QueueRefusal::NotSubscribed(name.clone()));
+        }
+        self.create_queue_of_any_name(name, options)
+    }
+
+    /// The same, of a subscription too.
+    pub(crate) fn create_queue_of_any_name(
+        &mut self,
+        name: &QueueName,
+        options: QueueOptions,
+    ) -> Ruling<bool, QueueRefusal> {
         if let Some(queue) = self.queue_named(name)? {
             return match queue.options == options {
                 true => Ok(false),
@@ -105,7 +120,8 @@ impl Step<'_> {
         Ok(true)
     }
 
-    fn remove_queue(&mut self, queue: &QueueRecord) -> Read<()> {
+    pub(crate) fn remove_queue(&mut self, queue: &QueueRecord) -> Read<()> {
+        self.unsubscribe(&queue.name)?;
         for token in self.locks.of_queue(queue.id) {
             self.effects.push(Effect::TakenWork(token));
             self.locks.end(token);

@@ -29,6 +29,7 @@ use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::topics::TopicRecord;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -125,6 +126,9 @@ pub(crate) trait Records {
     fn cursor_oldest(&self, queue: QueueId) -> Read<Option<(Timestamp, WorkflowKey)>>;
     /// How many cursors the queue remembers.
     fn cursor_count(&self, queue: QueueId) -> Read<CursorCount>;
+    fn topic(&self, name: &QueueName) -> Read<Option<Arc<TopicRecord>>>;
+    /// Up to `limit` topics in order of name, after the given one.
+    fn topics(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<TopicRecord>>>;
 
     /// Puts or deletes a row.
     fn write(&mut self, change: Change) -> Result<(), Fault>;

@@ -59,6 +59,7 @@ use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::redriven::Edit;
+use crate::engine::rules::topic_samples;
 use crate::header::Headers;
 use crate::header::PropertyValue;
 use crate::id::IdempotencyKey;
@@ -258,6 +259,7 @@ pub(crate) fn commands() -> Vec<Command> {
             from: PurgeFrom::Reason("r".to_owned(), number(1)),
         });
     }
+    commands.extend(topic_samples::commands(vec![placed(1)]));
     commands
 }
 
@@ -354,6 +356,7 @@ fn changes() -> Vec<Change> {
     let record = |status| Change::Message(message_key, Some(Arc::new(message_record(status))));
     changes.extend(statuses().into_iter().map(record));
     changes.extend(reminds().into_iter().map(|what| Change::Reminder(reminder(what), true)));
+    changes.push(topic_samples::change());
     changes
 }
 

@@ -57,7 +57,7 @@ fn checksum_of(table: &Definition, key: &[u8], payload: &[u8]) -> [u8; SEAL_LEN]
 
 /// A table's name as a text that outlives the definition, which only lends it.
 fn table_name(table: &Definition) -> &'static str {
-    const NAMES: [&str; 30] = [
+    const NAMES: [&str; 31] = [
         "meta",
         "journal",
         "queues",
@@ -88,6 +88,7 @@ fn table_name(table: &Definition) -> &'static str {
         "cursors",
         "cursors_by_age",
         "cursor_counts",
+        "topics",
     ];
     NAMES.into_iter().find(|name| *name == table.name()).unwrap_or("unknown")
 }

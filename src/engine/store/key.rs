@@ -11,6 +11,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::store::codec;
 use crate::engine::store::in_words::InWords;
 use crate::id::MessageId;
+use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 
@@ -200,6 +201,16 @@ impl KeyPart for WorkflowKey {
 
     fn of_queue(&self) -> Option<QueueId> {
         Some(self.queue)
+    }
+}
+
+impl KeyPart for QueueName {
+    fn write(&self, key: &mut Vec<u8>) {
+        write_text(self.as_str(), key);
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Option<QueueName> {
+        QueueName::new(read_text(parts)?).ok()
     }
 }
 

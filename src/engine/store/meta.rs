@@ -37,8 +37,11 @@ use crate::error::Fault;
 use crate::id::QueueName;
 
 /// Tables whose keys do not begin with a queue.
-const OF_NO_QUEUE: [Definition; 2] =
-    [<schema::Reminders as table::Table>::DEFINITION, <schema::Audit as table::Table>::DEFINITION];
+const OF_NO_QUEUE: [Definition; 3] = [
+    <schema::Reminders as table::Table>::DEFINITION,
+    <schema::Audit as table::Table>::DEFINITION,
+    <schema::Topics as table::Table>::DEFINITION,
+];
 
 /// Names of the rows of the meta table.
 pub(crate) const FORMAT_ROW: &str = "format";

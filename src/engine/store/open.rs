@@ -44,7 +44,9 @@ use crate::engine::store::recognize::foreign;
 use crate::engine::store::recognize::refusal;
 use crate::engine::store::room::Room;
 use crate::engine::store::schema::Memtables;
+use crate::engine::store::schema::Topics;
 use crate::engine::store::store::Store;
+use crate::engine::store::table::Table;
 use crate::engine::store::transaction::begin;
 use crate::engine::store::upgrade::bring_up_to_date;
 use crate::engine::store::watch::Watch;
@@ -149,6 +151,8 @@ impl Store {
     ) -> Result<Store, Fault> {
         let transaction = begin(&database, options)?;
         bring_up_to_date(&database, &transaction)?;
+        // A file from before there were topics has no table of them.
+        drop(transaction.open_table(<Topics as Table>::DEFINITION).map_err(store_fault)?);
         let mut meta = Sheet::open(&transaction, definition::META)?;
         let last_epoch: u32 = meta.get(&name_key(EPOCH_ROW))?.unwrap_or(0);
         let epoch =

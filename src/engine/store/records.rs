@@ -31,6 +31,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::topics::TopicRecord;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::schema;
@@ -190,6 +191,16 @@ impl Records for Turn<'_> {
 
     fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>> {
         self.memtables.answers.get(&self.base, &queue, key)
+    }
+
+    fn topic(&self, name: &QueueName) -> Read<Option<Arc<TopicRecord>>> {
+        self.memtables.topics.get(&self.base, &(), name)
+    }
+
+    fn topics(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<TopicRecord>>> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let page = self.memtables.topics.page(&self.base, &(), from, limit)?;
+        Ok(page.into_iter().map(|(_, topic)| topic).collect())
     }
 
     fn audit(&self, number: u64) -> Read<Option<Arc<AuditEntry>>> {

@@ -35,6 +35,7 @@
 //! | cursors | queue, stream | `Cursor` | while the cursor of a forgotten workflow is remembered |
 //! | cursors_by_age | queue, since, stream | nothing | as long as its cursor |
 //! | cursor_counts | queue | `CursorCount` | once a cursor was remembered, or a link cut |
+//! | topics | name | `TopicRecord` | while the topic exists |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,6 +60,7 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::topics::TopicRecord;
 use crate::engine::store::base::Base;
 use crate::engine::store::definition::Definition;
 use crate::engine::store::definition::JOURNAL;
@@ -77,6 +79,7 @@ use crate::engine::store::table::Table;
 use crate::engine::store::table::TableVisitor;
 use crate::error::Fault;
 use crate::id::MessageId;
+use crate::id::QueueName;
 use crate::id::SequenceNumber;
 
 /// The number of this layout. A change of bytes raises it.
@@ -163,6 +166,7 @@ tables! {
     23 cursors Cursors: Hashed, QueueId, Stream => Cursor;
     24 cursors_by_age CursorsByAge: BTreeMap, QueueId, (Timestamp, Stream) => ();
     25 cursor_counts CursorCounts: Hashed, QueueId, () => CursorCount;
+    26 topics Topics: BTreeMap, (), QueueName => Arc<TopicRecord>;
 }
 
 /// Every table with checksummed rows.

@@ -18,6 +18,7 @@ use crate::engine::rules::record::Mark;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::topics::TopicRecord;
 use crate::id::SequenceNumber;
 
 /// A record, as far as its size matters.
@@ -68,6 +69,12 @@ impl Weighed for Arc<AuditEntry> {
 impl Weighed for Arc<HistoryEntry> {
     fn bytes(&self) -> u64 {
         48 + self.reason.as_ref().map_or(0, String::len) as u64
+    }
+}
+
+impl Weighed for Arc<TopicRecord> {
+    fn bytes(&self) -> u64 {
+        64 + TopicRecord::bytes(self) as u64
     }
 }
 

@@ -13,6 +13,7 @@ use crate::engine::store::key::ReminderKey;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::table::Table;
 use crate::id::MessageId;
+use crate::id::QueueName;
 use crate::id::SequenceNumber;
 
 /// How many bytes of a key that makes no sense are shown.
@@ -83,6 +84,12 @@ impl InWords for Stream {
 impl InWords for WorkflowKey {
     fn in_words(&self, names: &Names) -> String {
         format!("{}, {}", self.queue.in_words(names), self.stream.in_words(names))
+    }
+}
+
+impl InWords for QueueName {
+    fn in_words(&self, _names: &Names) -> String {
+        format!("topic {self}")
     }
 }
 

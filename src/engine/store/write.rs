@@ -72,6 +72,7 @@ impl Turn<'_> {
             }
             Change::Waiting(key, id, entry) => memtables.waiting.set(base, &key, id, entry),
             Change::DeadLetter(key, there) => self.list_dead_letter(key, there),
+            Change::Topic(name, topic) => memtables.topics.set(base, &(), name, topic),
             Change::Audit(number, entry) => memtables.audit.set(base, &(), number, entry),
             Change::Queue(record) => {
                 self.put_queue(record);

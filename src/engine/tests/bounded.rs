@@ -46,6 +46,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::topics::TopicRecord;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::base::rows_read;
@@ -130,6 +131,8 @@ impl Records for Counted<'_> {
         fn duplicate(&self, queue: QueueId, id: &MessageId) -> Read<Option<Duplicate>>;
         fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>>;
         fn answer_count(&self, queue: QueueId) -> Read<u64>;
+        fn topic(&self, name: &QueueName) -> Read<Option<Arc<TopicRecord>>>;
+        fn topics(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<TopicRecord>>>;
         fn audit(&self, number: u64) -> Read<Option<Arc<AuditEntry>>>;
         fn audit_last(&self) -> Read<Option<Arc<AuditEntry>>>;
         fn audit_after(&self, number: u64, limit: usize) -> Read<Vec<Arc<AuditEntry>>>;

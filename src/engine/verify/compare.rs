@@ -50,6 +50,7 @@ impl<'a, 'p> Comparison<'a, 'p> {
         self.compare_duplicates()?;
         self.compare_answers()?;
         self.compare_audit()?;
+        self.compare_topics()?;
         self.compare_history()?;
         self.compare_cursors()?;
         self.compare_queues()

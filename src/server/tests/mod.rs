@@ -12,4 +12,5 @@ mod receiving;
 mod sending;
 mod settling;
 mod slow;
+mod topics;
 mod wire;

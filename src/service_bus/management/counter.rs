@@ -15,6 +15,7 @@ use crate::service_bus::management::locks;
 use crate::service_bus::management::looking;
 use crate::service_bus::management::replies::Reply;
 use crate::service_bus::management::request::Request;
+use crate::service_bus::management::rules;
 use crate::service_bus::management::scheduling;
 use crate::service_bus::management::sessions;
 use crate::service_bus::management::tokens;
@@ -121,6 +122,13 @@ async fn operate(
     request: &Request,
 ) -> Result<Answer, Refusal> {
     match request.operation() {
+        _ if entity.topic.is_some() => {
+            let refusal = "over the management of a topic nothing is done: send the message with its instant";
+            Err(Refusal::new(condition::NOT_IMPLEMENTED, refusal))
+        }
+        "add-rule" => rules::add(shared, entity, request).await,
+        "remove-rule" => rules::remove(shared, entity, request).await,
+        "enumerate-rules" => rules::list(shared, entity, request).await,
         "renew-lock" => locks::renew(shared, entity, request).await,
         "update-disposition" => locks::update_disposition(shared, entity, request).await,
         "receive-by-sequence-number" => locks::receive_deferred(shared, entity, session, request).await,

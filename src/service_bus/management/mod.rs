@@ -7,6 +7,7 @@ mod locks;
 pub(crate) mod looking;
 pub(crate) mod replies;
 pub(crate) mod request;
+mod rules;
 mod scheduling;
 mod sessions;
 mod tokens;

@@ -237,19 +237,21 @@ async fn what_only_decorates_a_link_is_left_out_of_the_answer() {
 }
 
 #[tokio::test]
-async fn a_topic_is_refused_with_a_sentence_and_a_missing_queue_as_its_sdk_expects() {
+async fn who_asks_for_a_topic_gets_none_that_is_not_there_and_what_is_missing_is_told_as_its_sdk_expects() {
     let host = Host::open().await;
     host.queue("q", plain()).await;
     let mut client = host.client().await;
     let subscription = client.attach_receiver(0, Source::of("prices/Subscriptions/all")).await;
     let (condition, why) = client.refusal(&subscription).await;
-    assert_eq!(condition, condition::NOT_IMPLEMENTED);
-    assert!(why.contains("topics") && why.contains("prices"), "{why}");
+    assert_eq!(condition, condition::NOT_FOUND);
+    assert!(why.contains("prices/subscriptions/all"), "{why}");
     let capabilities = Value::Array(vec![Value::symbol("topic")]);
     let null = Value::Null;
     let target = [vec![Value::from("q")], vec![null; 5], vec![capabilities]].concat();
     let publisher = client.attach_sender(1, target).await;
-    assert_eq!(client.refusal(&publisher).await.0, condition::NOT_IMPLEMENTED);
+    let (condition, why) = client.refusal(&publisher).await;
+    assert_eq!(condition, condition::NOT_IMPLEMENTED);
+    assert!(why.contains("topic"), "{why}");
     let missing = client.attach_receiver(2, Source::of("absent")).await;
     let (condition, why) = client.refusal(&missing).await;
     assert_eq!(condition, condition::NOT_FOUND);

@@ -35,6 +35,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::topics::TopicRecord;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -73,6 +74,7 @@ pub(crate) struct Rows {
     pub(crate) answers: BTreeMap<(QueueId, Arc<str>), Arc<Answered>>,
     pub(crate) answer_counts: BTreeMap<QueueId, u64>,
     pub(crate) audit: BTreeMap<u64, Arc<AuditEntry>>,
+    pub(crate) topics: BTreeMap<QueueName, Arc<TopicRecord>>,
     pub(crate) history: BTreeMap<(QueueId, u64), Arc<HistoryEntry>>,
     pub(crate) history_by_message: BTreeMap<(QueueId, SequenceNumber), u64>,
     pub(crate) history_by_workflow: BTreeSet<(WorkflowKey, u64)>,
@@ -296,6 +298,15 @@ impl Records for Rows {
         Ok(self.answer_counts.get(&queue).copied().unwrap_or_default())
     }
 
+    fn topic(&self, name: &QueueName) -> Read<Option<Arc<TopicRecord>>> {
+        Ok(self.topics.get(name).cloned())
+    }
+
+    fn topics(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<TopicRecord>>> {
+        let later = self.topics.values().filter(|topic| after.is_none_or(|after| topic.name > *after));
+        Ok(later.take(limit).cloned().collect())
+    }
+
     fn audit(&self, number: u64) -> Read<Option<Arc<AuditEntry>>> {
         Ok(self.audit.get(&number).cloned())
     }
@@ -367,6 +378,7 @@ impl Records for Rows {
             }
             Change::Duplicate(queue, id, entry) => put(&mut self.duplicates, (queue, id), entry),
             Change::Answer(queue, key, answered) => put(&mut self.answers, (queue, key), answered),
+            Change::Topic(name, topic) => put(&mut self.topics, name, topic),
             Change::Audit(number, entry) => put(&mut self.audit, number, entry),
             Change::AnswerCount(queue, count) => put(&mut self.answer_counts, queue, count),
             Change::History(queue, number, entry) => put(&mut self.history, (queue, number), entry),

@@ -1,0 +1,75 @@
+//! `seriatim topics`.
+
+use seriatim::api::RuleEnvelope;
+use seriatim::api::TopicEnvelope;
+use seriatim::remote::Remote;
+
+use crate::cli::arguments::look::TopicsArguments;
+use crate::cli::connect::connect;
+use crate::cli::failure::Failure;
+use crate::cli::limits;
+use crate::cli::out::Out;
+use crate::cli::table::Table;
+
+/// Prints every topic with its subscriptions and their rules.
+pub(crate) async fn run(arguments: TopicsArguments) -> Result<bool, Failure> {
+    let remote = connect(&arguments.daemon)?;
+    let out = Out::new(arguments.daemon.json);
+    let topics = all(&remote).await?;
+    for topic in &topics {
+        out.json(topic)?;
+    }
+    match topics.is_empty() {
+        true => out.say("there are no topics")?,
+        false => out.say(table(&topics).to_string())?,
+    }
+    Ok(true)
+}
+
+async fn all(remote: &Remote) -> Result<Vec<TopicEnvelope>, Failure> {
+    let mut topics: Vec<TopicEnvelope> = Vec::new();
+    let mut after = None;
+    // There are at most so many, so that a daemon that repeats itself is not listened to for ever.
+    while topics.len() < seriatim::limits::TOPICS_MAX {
+        let page =
+            remote.topics(after.as_deref(), limits::PAGE).await.map_err(Failure::to("list the topics"))?;
+        topics.extend(page.topics);
+        after = page.after;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(topics)
+}
+
+/// One row for each rule.
+fn table(topics: &[TopicEnvelope]) -> Table {
+    let mut table = Table::new(&["topic", "subscription", "rule", "matches", "changes"]);
+    for topic in topics {
+        if topic.subscriptions.is_empty() {
+            table.row([topic.name.clone(), String::new(), String::new(), String::new(), String::new()]);
+        }
+        for subscription in &topic.subscriptions {
+            let names = || [topic.name.clone(), subscription.name.clone()];
+            if subscription.rules.is_empty() {
+                let [topic, name] = names();
+                table.row([topic, name, String::new(), "nothing: it has no rule".to_owned(), String::new()]);
+            }
+            for rule in &subscription.rules {
+                let [topic, name] = names();
+                let changes = rule.action.clone().unwrap_or_default();
+                table.row([topic, name, rule.name.clone().unwrap_or_default(), matches(rule), changes]);
+            }
+        }
+    }
+    table
+}
+
+/// What a rule matches, in a line.
+fn matches(rule: &RuleEnvelope) -> String {
+    match (&rule.filter, &rule.correlation) {
+        (Some(filter), _) => filter.clone(),
+        (None, Some(correlation)) => serde_json::to_string(correlation).unwrap_or_default(),
+        (None, None) => "TRUE".to_owned(),
+    }
+}

@@ -1,0 +1,380 @@
+//! Which subscriptions of a topic want a message: its rules, read once and kept beside the client.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+
+use crate::engine::client::published::Published;
+use crate::engine::rules::topics::Fanout;
+use crate::engine::rules::topics::TopicRecord;
+use crate::error::Misuse;
+use crate::filter::Action;
+use crate::filter::Known;
+use crate::filter::Name;
+use crate::filter::Scope;
+use crate::filter::SqlFilter;
+use crate::filter::Value;
+use crate::header::Properties;
+use crate::id::QueueName;
+use crate::limits;
+use crate::message::NewMessage;
+use crate::topic::Filter;
+use crate::topic::Rule;
+
+/// A topic whose rules were read.
+pub(crate) struct CompiledTopic {
+    revision: u64,
+    queues: Vec<QueueName>,
+    /// In the order of their subscriptions.
+    rules: Vec<CompiledRule>,
+    /// Rules of correlation by one of their values: the one that the fewest rules ask for.
+    by_value: HashMap<Name, HashMap<Key, Vec<usize>>>,
+    /// The other rules, judged for every message.
+    judged: Vec<usize>,
+}
+
+struct CompiledRule {
+    /// Which of the queues.
+    subscription: usize,
+    name: String,
+    test: Test,
+    action: Option<Action>,
+}
+
+enum Test {
+    True,
+    False,
+    /// All of these values.
+    Values(Vec<(Name, Key)>),
+    Sql(SqlFilter),
+}
+
+/// A value as it is found by: whole numbers are the same whatever their type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Boolean(bool),
+    Integer(i64),
+    Float(u64),
+    Text(String),
+    Binary(Vec<u8>),
+}
+
+impl Key {
+    fn of(value: Value<'_>) -> Option<Key> {
+        // Beyond it a floating-point number is no exact whole one.
+        const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+        Some(match value {
+            Value::Null => return None,
+            Value::Boolean(truth) => Key::Boolean(truth),
+            Value::Integer(number) => Key::Integer(number),
+            #[allow(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+            Value::Float(number) if number.fract() == 0.0 && number.abs() < WHOLE_MAX => {
+                Key::Integer(number as i64)
+            }
+            Value::Float(number) => Key::Float(number.to_bits()),
+            Value::Text(text) => Key::Text(text.into_owned()),
+            Value::Binary(bytes) => Key::Binary(bytes.into_owned()),
+        })
+    }
+}
+
+impl CompiledTopic {
+    /// Reads the rules of a topic. What was accepted once is read again; a rule of which a later version of this program could
+    /// make nothing matches nothing.
+    pub(crate) fn of(topic: &TopicRecord) -> CompiledTopic {
+        let queue = |subscription| QueueName::of_subscription(&topic.name, subscription);
+        let queues = topic.subscriptions.iter().map(|subscription| queue(&subscription.name));
+        let queues: Result<Vec<_>, Misuse> = queues.collect();
+        let mut compiled = CompiledTopic {
+            revision: topic.revision,
+            queues: queues.expect("a topic has a plain name"),
+            rules: Vec::new(),
+            by_value: HashMap::new(),
+            judged: Vec::new(),
+        };
+        for (at, subscription) in topic.subscriptions.iter().enumerate() {
+            compiled.rules.extend(subscription.rules.iter().map(|rule| CompiledRule::of(at, rule)));
+        }
+        compiled.list();
+        compiled
+    }
+
+    /// Lists each rule of correlation under its rarest value.
+    fn list(&mut self) {
+        let mut counts: HashMap<(Name, Key), usize> = HashMap::new();
+        for value in self.rules.iter().flat_map(CompiledRule::values) {
+            *counts.entry(value.clone()).or_default() += 1;
+        }
+        for (at, rule) in self.rules.iter().enumerate() {
+            match rule.values().iter().min_by_key(|value| counts[*value]) {
+                Some((name, key)) => {
+                    let values = self.by_value.entry(name.clone()).or_default();
+                    values.entry(key.clone()).or_default().push(at);
+                }
+                None => self.judged.push(at),
+            }
+        }
+    }
+
+    /// The copies of messages, queue by queue, in the order of the messages.
+    ///
+    /// # Errors
+    /// [`Misuse`] when there are too many, or an action makes a message too large.
+    pub(crate) fn choose(
+        &self,
+        messages: &[Published],
+        new_id: &dyn Fn() -> String,
+    ) -> Result<Fanout, Misuse> {
+        let mut copies: BTreeMap<usize, Vec<NewMessage>> = BTreeMap::new();
+        let mut count = 0;
+        for message in messages {
+            let judged = Judged { message, new_id };
+            for (queue, copy) in self.copies_of(&judged)? {
+                count += 1;
+                copies.entry(queue).or_default().push(copy);
+            }
+        }
+        if count > limits::TOPIC_COPIES_MAX {
+            let max = limits::TOPIC_COPIES_MAX;
+            return Err(Misuse::new(
+                "batch",
+                format!("would make {count} copies, at most {max} are allowed"),
+            ));
+        }
+        let copies = copies.into_iter().map(|(queue, copies)| (self.queues[queue].clone(), copies));
+        Ok(Fanout { revision: self.revision, copies: copies.collect() })
+    }
+
+    fn copies_of(&self, judged: &Judged<'_>) -> Result<Vec<(usize, NewMessage)>, Misuse> {
+        let mut copies = Vec::new();
+        let mut last_plain = None;
+        for at in self.candidates(judged) {
+            let rule = &self.rules[at];
+            if !rule.matches(judged) {
+                continue;
+            }
+            match &rule.action {
+                // All rules without an action make one copy.
+                None if last_plain == Some(rule.subscription) => {}
+                None => {
+                    last_plain = Some(rule.subscription);
+                    copies.push((rule.subscription, judged.message.message.clone()));
+                }
+                Some(action) => {
+                    let copy = judged.message.changed_by(action, &rule.name, judged.new_id)?;
+                    copies.push((rule.subscription, copy));
+                }
+            }
+        }
+        Ok(copies)
+    }
+
+    /// The rules that could match, in their order.
+    fn candidates(&self, judged: &Judged<'_>) -> Vec<usize> {
+        let mut found = self.judged.clone();
+        for (name, values) in &self.by_value {
+            if let Some(listed) = Key::of(judged.property(name)).and_then(|key| values.get(&key)) {
+                found.extend(listed);
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+impl CompiledRule {
+    fn of(subscription: usize, rule: &Rule) -> CompiledRule {
+        let test = match rule.filter() {
+            Filter::True => Test::True,
+            Filter::False => Test::False,
+            Filter::Correlation(correlation) => {
+                let field = |(name, value): (&str, &str)| {
+                    let value = Key::Text(value.to_owned());
+                    (Name { scope: Scope::System, text: name.to_owned() }, value)
+                };
+                let property = |(name, value): (&String, &crate::header::PropertyValue)| {
+                    let name = Name { scope: Scope::User, text: name.clone() };
+                    Some((name, Key::of(Value::from(value))?))
+                };
+                let properties = correlation.properties.iter().filter_map(property);
+                Test::Values(correlation.fields().map(field).chain(properties).collect())
+            }
+            Filter::Sql { expression, parameters } => {
+                SqlFilter::parse(expression, parameters).map_or(Test::False, Test::Sql)
+            }
+        };
+        let action = rule.changes().and_then(|action| Action::parse(action, &Properties::new()).ok());
+        CompiledRule { subscription, name: rule.name().to_owned(), test, action }
+    }
+
+    fn values(&self) -> &[(Name, Key)] {
+        match &self.test {
+            Test::Values(values) => values,
+            _ => &[],
+        }
+    }
+
+    fn matches(&self, judged: &Judged<'_>) -> bool {
+        match &self.test {
+            Test::True => true,
+            Test::False => false,
+            Test::Values(values) => {
+                values.iter().all(|(name, key)| Key::of(judged.property(name)).as_ref() == Some(key))
+            }
+            Test::Sql(filter) => filter.matches(judged),
+        }
+    }
+}
+
+/// A message that filters look at.
+struct Judged<'a> {
+    message: &'a Published,
+    new_id: &'a dyn Fn() -> String,
+}
+
+impl Known for Judged<'_> {
+    fn property(&self, name: &Name) -> Value<'_> {
+        self.message.property(name)
+    }
+
+    fn new_id(&self) -> String {
+        (self.new_id)()
+    }
+}
+
+/// Text as a value.
+pub(crate) fn text(text: Option<&str>) -> Value<'_> {
+    text.map_or(Value::Null, |text| Value::Text(Cow::Borrowed(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::engine::rules::topics::SubscriptionRecord;
+    use crate::header::PropertyValue;
+    use crate::id::SubscriptionName;
+    use crate::message::Message;
+    use crate::topic::Correlation;
+
+    fn topic(subscriptions: Vec<Vec<Rule>>) -> CompiledTopic {
+        let record = |(at, rules)| SubscriptionRecord {
+            name: SubscriptionName::new(format!("s{at:05}")).unwrap(),
+            rules,
+        };
+        let subscriptions = subscriptions.into_iter().enumerate().map(record).collect();
+        let (name, created_at) = (QueueName::new("t").unwrap(), Timestamp::default());
+        CompiledTopic::of(&TopicRecord { name, revision: 1, created_at, subscriptions })
+    }
+
+    fn message(message: Message) -> Published {
+        message.check().unwrap().into()
+    }
+
+    #[test]
+    fn of_ten_thousand_correlation_filters_only_those_that_may_match_are_judged() {
+        let rule = |at: i64| {
+            let correlation = Correlation::default().subject("order").property("tenant", at);
+            vec![Rule::new("r", Filter::Correlation(correlation))]
+        };
+        let topic = topic((0..10_000).map(rule).collect());
+        let message = message(Message::new("").subject("order").property("tenant", 17_i64));
+        let judged = Judged { message: &message, new_id: &String::new };
+        assert_eq!(topic.candidates(&judged), [17]);
+        let copies = topic.choose(std::slice::from_ref(&message), &String::new).unwrap().copies;
+        assert_eq!(copies.len(), 1);
+        assert_eq!(copies[0].0.as_str(), "t/subscriptions/s00017");
+    }
+
+    #[test]
+    fn an_action_that_makes_a_message_too_large_refuses_it() {
+        let long = format!("SET a = '{}'", "x".repeat(2_000));
+        let topic = topic(vec![vec![Rule::everything().action(format!(
+            "{long}; SET a = a + a; SET a = a + a; SET a = a + a; SET a = a + a; SET a = a + a; SET a = a + a"
+        ))]]);
+        let refused = topic.choose(&[message(Message::new(""))], &String::new).unwrap_err().to_string();
+        assert!(refused.contains("$Default"), "{refused}");
+    }
+
+    /// Rules and messages over few names and values, so that many match.
+    fn values() -> impl Strategy<Value = PropertyValue> {
+        prop_oneof![
+            (0_i64..3).prop_map(PropertyValue::Integer),
+            (0_u8..6).prop_map(|half| PropertyValue::Float(f64::from(half) / 2.0)),
+            "[ab]{0,1}".prop_map(PropertyValue::Text),
+            any::<bool>().prop_map(PropertyValue::Boolean),
+        ]
+    }
+
+    fn properties() -> impl Strategy<Value = Properties> {
+        prop::collection::btree_map("[pqr]", values(), 0..4)
+    }
+
+    fn rules() -> impl Strategy<Value = Vec<Rule>> {
+        let correlation = (properties(), prop::option::of("[ab]")).prop_map(|(properties, subject)| {
+            Filter::Correlation(Correlation { properties, subject, ..Correlation::default() })
+        });
+        let filter = prop_oneof![
+            6 => correlation,
+            1 => Just(Filter::False),
+            1 => Just(Filter::sql("p = 1 OR sys.Subject = 'a'")),
+        ];
+        let rule = (filter, any::<bool>()).prop_map(|(filter, has_action)| match has_action {
+            true => Rule::new("r", filter).action("SET z = 1"),
+            false => Rule::new("r", filter),
+        });
+        prop::collection::vec(rule, 0..4)
+    }
+
+    /// Judged rule by rule, by the filter as it is written.
+    fn naive(rule: &Rule, message: &Published) -> bool {
+        let headers = &message.message.headers;
+        let same = |one: &PropertyValue, other: &PropertyValue| {
+            Value::from(one).compare(crate::filter::Comparison::Equal, &Value::from(other)) == Some(true)
+        };
+        match rule.filter() {
+            Filter::True => true,
+            Filter::False => false,
+            Filter::Correlation(correlation) => {
+                let mut properties = correlation.properties.iter();
+                (correlation.subject.is_none() || correlation.subject == headers.subject)
+                    && properties.all(|(name, value)| {
+                        headers.properties.get(name).is_some_and(|known| same(known, value))
+                    })
+            }
+            Filter::Sql { .. } => {
+                headers.subject.as_deref() == Some("a")
+                    || headers.properties.get("p").is_some_and(|p| same(p, &PropertyValue::Integer(1)))
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_topic_chooses_the_copies_that_its_rules_say_one_by_one(
+            subscriptions in prop::collection::vec(rules(), 0..5),
+            properties in properties(),
+            subject in prop::option::of("[ab]"),
+        ) {
+            let mut sent = Message::new("");
+            sent.headers.properties = properties;
+            sent.headers.subject = subject;
+            let sent = message(sent);
+            let mut expected = Vec::new();
+            for (at, rules) in subscriptions.iter().enumerate() {
+                let matching: Vec<_> = rules.iter().filter(|rule| naive(rule, &sent)).collect();
+                let plain = usize::from(matching.iter().any(|rule| rule.changes().is_none()));
+                let changed = matching.iter().filter(|rule| rule.changes().is_some()).count();
+                if plain + changed > 0 {
+                    expected.push((format!("t/subscriptions/s{at:05}"), plain + changed));
+                }
+            }
+            let fanout = topic(subscriptions).choose(&[sent], &String::new).unwrap();
+            let chosen: Vec<_> =
+                fanout.copies.iter().map(|(queue, copies)| (queue.to_string(), copies.len())).collect();
+            prop_assert_eq!(chosen, expected);
+        }
+    }
+}

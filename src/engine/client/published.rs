@@ -1,0 +1,151 @@
+//! A message on its way through a topic, and what actions change of its copies.
+
+use std::collections::BTreeMap;
+
+use crate::engine::client::fanout::text;
+use crate::error::Misuse;
+use crate::filter::Action;
+use crate::filter::Changed;
+use crate::filter::Known;
+use crate::filter::Name;
+use crate::filter::Scope;
+use crate::filter::Value;
+use crate::header::PropertyValue;
+use crate::header::is_kept;
+use crate::id::WorkflowId;
+use crate::message::NewMessage;
+
+/// The property by which a copy says which rule has changed it.
+const RULE_NAME: &str = "RuleName";
+
+/// Brings what an endpoint keeps of a message in line with what an action has changed.
+pub(crate) type Mend = fn(&mut NewMessage, &Changes);
+
+/// What an action has changed, by names as SQL has them.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// Fields of the message.
+    pub(crate) fields: BTreeMap<String, Option<String>>,
+    /// Properties that are no more.
+    pub(crate) removed: Vec<String>,
+}
+
+/// A message that is sent to a topic.
+#[derive(Clone, Debug)]
+pub(crate) struct Published {
+    pub(crate) message: NewMessage,
+    /// Fields that only an endpoint knows, by their names after `sys.` in small letters.
+    pub(crate) extra: BTreeMap<&'static str, String>,
+    pub(crate) mend: Option<Mend>,
+}
+
+impl From<NewMessage> for Published {
+    fn from(message: NewMessage) -> Published {
+        Published { message, extra: BTreeMap::new(), mend: None }
+    }
+}
+
+impl Published {
+    pub(crate) fn property(&self, name: &Name) -> Value<'_> {
+        let (message, headers) = (&self.message, &self.message.headers);
+        if name.scope == Scope::User {
+            let known = headers.properties.get(&name.text).filter(|_| !is_kept(&name.text));
+            return known.map_or(Value::Null, Value::from);
+        }
+        match name.text.as_str() {
+            "contenttype" => text(headers.content_type.as_deref()),
+            "correlationid" => text(headers.correlation_id.as_deref()),
+            "label" | "subject" => text(headers.subject.as_deref()),
+            "replyto" => text(headers.reply_to.as_deref()),
+            "messageid" => text(message.message_id.as_ref().map(AsRef::as_ref)),
+            "sessionid" => text(message.workflow_id.as_ref().map(AsRef::as_ref)),
+            "deliverycount" => Value::Integer(0),
+            other => text(self.extra.get(other).map(String::as_str)),
+        }
+    }
+
+    /// A copy with what an action changes of it.
+    pub(crate) fn changed_by(
+        &self,
+        action: &Action,
+        rule: &str,
+        new_id: &dyn Fn() -> String,
+    ) -> Result<NewMessage, Misuse> {
+        let mut copy = Copy { published: self.clone(), changes: Changes::default(), new_id };
+        let name = Name { scope: Scope::User, text: RULE_NAME.to_owned() };
+        copy.set(&name, Value::Text(rule.to_owned().into()));
+        action.apply(&mut copy);
+        let Copy { published, changes, .. } = copy;
+        let mut message = published.message;
+        if let Some(mend) = published.mend {
+            mend(&mut message, &changes);
+        }
+        let too_large = |misuse: Misuse| {
+            Misuse::new(misuse.field().to_owned(), format!("as rule {rule} has changed it: {misuse}"))
+        };
+        message.headers.check().map_err(too_large)?;
+        Ok(message)
+    }
+}
+
+struct Copy<'a> {
+    published: Published,
+    changes: Changes,
+    new_id: &'a dyn Fn() -> String,
+}
+
+impl Known for Copy<'_> {
+    fn property(&self, name: &Name) -> Value<'_> {
+        self.published.property(name)
+    }
+
+    fn new_id(&self) -> String {
+        (self.new_id)()
+    }
+}
+
+impl Changed for Copy<'_> {
+    fn set(&mut self, name: &Name, value: Value<'static>) {
+        if name.scope == Scope::System {
+            return self.set_field(&name.text, value);
+        }
+        let properties = &mut self.published.message.headers.properties;
+        match value.to_property() {
+            _ if is_kept(&name.text) => {}
+            Some(value) => {
+                properties.insert(name.text.clone(), value);
+                self.changes.removed.retain(|removed| *removed != name.text);
+            }
+            None => {
+                if properties.remove(&name.text).is_some() {
+                    self.changes.removed.push(name.text.clone());
+                }
+            }
+        }
+    }
+}
+
+impl Copy<'_> {
+    /// Sets a field to a text; numbers are written, and nothing clears it.
+    fn set_field(&mut self, name: &str, value: Value<'static>) {
+        let said = value.to_property().and_then(|value| match value {
+            PropertyValue::Text(text) => Some(text),
+            PropertyValue::Integer(number) => Some(number.to_string()),
+            PropertyValue::Float(number) => Some(number.to_string()),
+            PropertyValue::Boolean(truth) => Some(truth.to_string()),
+            PropertyValue::Binary(_) => None,
+        });
+        let (message, extra) = (&mut self.published.message, &mut self.published.extra);
+        match name {
+            "contenttype" => message.headers.content_type.clone_from(&said),
+            "correlationid" => message.headers.correlation_id.clone_from(&said),
+            "label" | "subject" => message.headers.subject.clone_from(&said),
+            "replyto" => message.headers.reply_to.clone_from(&said),
+            "sessionid" => message.workflow_id = said.as_ref().and_then(|id| WorkflowId::new(id).ok()),
+            "to" => drop(said.clone().map(|said| extra.insert("to", said))),
+            "replytosessionid" => drop(said.clone().map(|said| extra.insert("replytosessionid", said))),
+            _ => {}
+        }
+        self.changes.fields.insert(name.to_owned(), said);
+    }
+}

@@ -1,0 +1,103 @@
+//! The topics of an engine.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::RwLock;
+
+use crate::engine::client::client::Client;
+use crate::engine::client::fanout::CompiledTopic;
+use crate::engine::client::topic::Topic;
+use crate::engine::client::topic::TopicView;
+use crate::engine::query::Answer;
+use crate::engine::query::Query;
+use crate::engine::rules::topics::TopicChange;
+use crate::error::Misuse;
+use crate::error::OperationError;
+use crate::error::TopicError;
+use crate::error::TopicRefusal;
+use crate::error::Unavailable;
+use crate::id::QueueName;
+
+/// The topics that were sent to, their rules read. Whether they are still so, the engine says with each send.
+#[derive(Default)]
+pub(crate) struct KnownTopics(RwLock<HashMap<QueueName, Arc<CompiledTopic>>>);
+
+impl Client {
+    /// Creates a topic, unless there is one of this name. A topic and a queue never have the same name.
+    ///
+    /// # Errors
+    /// [`TopicRefusal::NameIsQueue`] and [`TopicRefusal::TooManyTopics`]; [`Misuse`] for a bad name.
+    pub async fn create_topic(&self, name: impl AsRef<str>) -> Result<Topic, TopicError> {
+        let topic = self.topic(name)?;
+        topic.change(TopicChange::Create).await?;
+        Ok(topic)
+    }
+
+    /// A handle of a topic, whether it exists or not; operations on one that does not are refused.
+    ///
+    /// # Errors
+    /// [`Misuse`] for a name that no topic can have.
+    pub fn topic(&self, name: impl AsRef<str>) -> Result<Topic, Misuse> {
+        let name = QueueName::new(name)?;
+        if name.subscription().is_some() {
+            return Err(Misuse::new("topic name", "is the name of a subscription"));
+        }
+        Ok(Topic::new(self.clone(), name))
+    }
+
+    /// Deletes a topic with its subscriptions and everything in them. What these store is removed some at a time, so that
+    /// others are served meanwhile: if the future is dropped before it ends, a part may be gone.
+    ///
+    /// # Errors
+    /// [`TopicRefusal::TopicNotFound`].
+    pub async fn delete_topic(&self, name: impl AsRef<str>) -> Result<(), TopicError> {
+        let topic = self.topic(name)?;
+        let view = topic.view().await?;
+        let view = view.ok_or_else(|| TopicRefusal::TopicNotFound(topic.name().clone()))?;
+        for subscription in view.subscriptions {
+            match self.empty_in_slices(&subscription.queue).await {
+                Ok(()) | Err(OperationError::Refused(_)) => {}
+                Err(OperationError::Misuse(misuse)) => return Err(misuse.into()),
+                Err(OperationError::Unavailable(unavailable)) => return Err(unavailable.into()),
+            }
+        }
+        topic.change(TopicChange::Delete).await?;
+        self.forget_topic(topic.name());
+        Ok(())
+    }
+
+    /// Up to `limit` topics in order of name, at most 1,000, after the given one (from the start for `None`).
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the engine is closed.
+    pub async fn topics(
+        &self,
+        after: Option<&QueueName>,
+        limit: usize,
+    ) -> Result<Vec<TopicView>, Unavailable> {
+        match self.look_up(Query::Topics { after: after.cloned(), limit }).await? {
+            Answer::Topics(topics) => Ok(topics.iter().map(|topic| TopicView::from(&**topic)).collect()),
+            other => unreachable!("a look at topics is answered with topics: {other:?}"),
+        }
+    }
+
+    pub(crate) async fn compiled_topic(
+        &self,
+        name: &QueueName,
+    ) -> Result<Option<Arc<CompiledTopic>>, Unavailable> {
+        let known = self.known_topics().0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let Some(record) = self.topic_record(name).await? else { return Ok(None) };
+        let compiled = Arc::new(CompiledTopic::of(&record));
+        let mut known = self.known_topics().0.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(name.clone(), compiled.clone());
+        Ok(Some(compiled))
+    }
+
+    pub(crate) fn forget_topic(&self, name: &QueueName) {
+        self.known_topics().0.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+}

@@ -1,0 +1,67 @@
+//! Samples of what is asked and stored of topics, for the golden bytes.
+
+use std::sync::Arc;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::change::Change;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::topics::Fanout;
+use crate::engine::rules::topics::SubscriptionRecord;
+use crate::engine::rules::topics::TopicChange;
+use crate::engine::rules::topics::TopicRecord;
+use crate::header::Properties;
+use crate::header::PropertyValue;
+use crate::id::QueueName;
+use crate::id::SubscriptionName;
+use crate::message::NewMessage;
+use crate::queue::QueueOptions;
+use crate::topic::Correlation;
+use crate::topic::Filter;
+use crate::topic::Rule;
+
+fn topic() -> QueueName {
+    QueueName::new("t").unwrap()
+}
+
+fn subscription() -> SubscriptionName {
+    SubscriptionName::new("s").unwrap()
+}
+
+fn rules() -> Vec<Rule> {
+    let mut correlation = Correlation::default().property("p", 300_i64).subject("s").workflow("w");
+    correlation.to = Some("t".to_owned());
+    let parameters = Properties::from([("@p".to_owned(), PropertyValue::Float(0.5))]);
+    let filters = [
+        Filter::True,
+        Filter::False,
+        Filter::Correlation(correlation),
+        Filter::Sql { expression: "a = @p".to_owned(), parameters },
+    ];
+    let rule = |(at, filter)| Rule::new(format!("r{at}"), filter);
+    let mut rules: Vec<Rule> = filters.into_iter().enumerate().map(rule).collect();
+    rules.push(Rule::everything().action("SET a = 1"));
+    rules
+}
+
+pub(crate) fn commands(messages: Vec<NewMessage>) -> Vec<Command> {
+    let options = Box::new(QueueOptions::default());
+    let changes = [
+        TopicChange::Create,
+        TopicChange::Delete,
+        TopicChange::Subscribe { name: subscription(), options, rules: rules() },
+        TopicChange::SetRules { name: subscription(), revision: 300, rules: rules() },
+    ];
+    let change = |change| Command::ChangeTopic { name: topic(), change };
+    let mut commands: Vec<Command> = changes.into_iter().map(change).collect();
+    let queue = QueueName::of_subscription(&topic(), &subscription()).unwrap();
+    let fanout = Fanout { revision: 300, copies: vec![(queue, messages)] };
+    commands.push(Command::Publish { topic: topic(), fanout });
+    commands
+}
+
+pub(crate) fn change() -> Change {
+    let subscriptions = vec![SubscriptionRecord { name: subscription(), rules: rules() }];
+    let created_at = Timestamp::from_millis(300);
+    let record = TopicRecord { name: topic(), revision: 301, created_at, subscriptions };
+    Change::Topic(topic(), Some(Arc::new(record)))
+}

@@ -1,0 +1,255 @@
+//! Topics: their subscriptions and rules, and sends that were fanned out.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::change::Change;
+use crate::engine::rules::judge::Judge;
+use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::Stop;
+use crate::engine::rules::step::refuse;
+use crate::error::QueueRefusal;
+use crate::error::SendRefusal;
+use crate::error::TopicRefusal;
+use crate::id::QueueName;
+use crate::id::SubscriptionName;
+use crate::limits;
+use crate::message::NewMessage;
+use crate::message::Place;
+use crate::queue::Order;
+use crate::queue::QueueOptions;
+use crate::topic::Rule;
+
+/// A topic. Its subscriptions are queues beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TopicRecord {
+    pub(crate) name: QueueName,
+    /// Another with each change; never given twice.
+    pub(crate) revision: u64,
+    pub(crate) created_at: Timestamp,
+    /// In order of name.
+    pub(crate) subscriptions: Vec<SubscriptionRecord>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SubscriptionRecord {
+    pub(crate) name: SubscriptionName,
+    /// In the order in which they were added.
+    pub(crate) rules: Vec<Rule>,
+}
+
+/// What is asked of one topic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum TopicChange {
+    Create,
+    /// With its subscriptions and everything in them.
+    Delete,
+    Subscribe {
+        name: SubscriptionName,
+        options: Box<QueueOptions>,
+        rules: Vec<Rule>,
+    },
+    /// Gives a subscription other rules, if nobody has changed the topic since this revision.
+    SetRules {
+        name: SubscriptionName,
+        revision: u64,
+        rules: Vec<Rule>,
+    },
+}
+
+/// Copies for queues, chosen by the rules of a topic at one of its revisions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Fanout {
+    pub(crate) revision: u64,
+    pub(crate) copies: Vec<(QueueName, Vec<NewMessage>)>,
+}
+
+impl TopicRecord {
+    pub(crate) fn subscription(&self, name: &SubscriptionName) -> Option<&SubscriptionRecord> {
+        let at = self.subscriptions.binary_search_by(|subscription| subscription.name.cmp(name));
+        at.ok().map(|at| &self.subscriptions[at])
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let rules = self.subscriptions.iter().flat_map(|subscription| &subscription.rules);
+        rules.map(Rule::len).sum::<usize>() + self.subscriptions.len() * limits::SUBSCRIPTION_NAME_BYTES_MAX
+    }
+}
+
+impl Step<'_> {
+    pub(crate) fn change_topic(
+        &mut self,
+        name: &QueueName,
+        change: TopicChange,
+    ) -> Ruling<bool, TopicRefusal> {
+        let topic = self.records.topic(name)?;
+        let topic = match (change, topic) {
+            (TopicChange::Create, Some(_)) => return Ok(false),
+            (TopicChange::Create, None) => return self.create_topic(name),
+            (_, None) => return refuse(TopicRefusal::TopicNotFound(name.clone())),
+            (change, Some(topic)) => (change, topic),
+        };
+        match topic {
+            (TopicChange::Subscribe { name, options, rules }, topic) => {
+                self.subscribe(&topic, name, *options, rules)
+            }
+            (TopicChange::SetRules { name, revision, rules }, topic) => {
+                self.set_rules(&topic, name, revision, rules)
+            }
+            (_, topic) => self.delete_topic(&topic),
+        }
+    }
+
+    fn create_topic(&mut self, name: &QueueName) -> Ruling<bool, TopicRefusal> {
+        if self.queue_named(name)?.is_some() {
+            return refuse(TopicRefusal::NameIsQueue(name.clone()));
+        }
+        let count = self.records.topics(None, limits::TOPICS_MAX)?.len();
+        if count == limits::TOPICS_MAX {
+            return refuse(TopicRefusal::TooManyTopics(count));
+        }
+        let created_at = self.wall;
+        self.write_topic(TopicRecord {
+            name: name.clone(),
+            revision: 0,
+            created_at,
+            subscriptions: Vec::new(),
+        })?;
+        Ok(true)
+    }
+
+    fn delete_topic(&mut self, topic: &TopicRecord) -> Ruling<bool, TopicRefusal> {
+        self.write(Change::Topic(topic.name.clone(), None))?;
+        for subscription in &topic.subscriptions {
+            let name = queue_of(topic, &subscription.name);
+            if let Some(queue) = self.queue_named(&name)? {
+                self.remove_queue(&queue)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn subscribe(
+        &mut self,
+        topic: &TopicRecord,
+        name: SubscriptionName,
+        options: QueueOptions,
+        rules: Vec<Rule>,
+    ) -> Ruling<bool, TopicRefusal> {
+        let queue = queue_of(topic, &name);
+        if let Some(known) = topic.subscription(&name) {
+            let is_same = known.rules == rules
+                && self.queue_named(&queue)?.is_some_and(|queue| queue.options == options);
+            return match is_same {
+                true => Ok(false),
+                false => refuse(TopicRefusal::SubscriptionExists(topic.name.clone(), name)),
+            };
+        }
+        let mut changed = topic.clone();
+        let at = changed.subscriptions.partition_point(|subscription| subscription.name < name);
+        changed.subscriptions.insert(at, SubscriptionRecord { name, rules });
+        check_size(&changed)?;
+        self.create_queue_of_any_name(&queue, options).map_err(|stop| match stop {
+            Stop::Refused(QueueRefusal::TooManyQueues(count)) => {
+                Stop::Refused(TopicRefusal::TooManyQueues(count))
+            }
+            Stop::Refused(other) => unreachable!("nobody else creates the queue of a subscription: {other}"),
+            Stop::Fault(fault) => Stop::Fault(fault),
+        })?;
+        self.write_topic(changed)?;
+        Ok(true)
+    }
+
+    fn set_rules(
+        &mut self,
+        topic: &TopicRecord,
+        name: SubscriptionName,
+        revision: u64,
+        rules: Vec<Rule>,
+    ) -> Ruling<bool, TopicRefusal> {
+        if topic.revision != revision {
+            return refuse(TopicRefusal::TopicChanged(topic.name.clone()));
+        }
+        let mut changed = topic.clone();
+        let Some(known) = changed.subscriptions.iter_mut().find(|known| known.name == name) else {
+            return refuse(TopicRefusal::SubscriptionNotFound(topic.name.clone(), name));
+        };
+        if known.rules == rules {
+            return Ok(false);
+        }
+        known.rules = rules;
+        check_size(&changed)?;
+        self.write_topic(changed)?;
+        Ok(true)
+    }
+
+    fn write_topic(&mut self, mut topic: TopicRecord) -> Read<()> {
+        // A sequence number is never given twice, not even to another topic of this name.
+        topic.revision = self.next_sequence()?.get();
+        self.write(Change::Topic(topic.name.clone(), Some(Arc::new(topic))))
+    }
+
+    /// A subscription whose queue goes is gone.
+    pub(crate) fn unsubscribe(&mut self, queue: &QueueName) -> Read<()> {
+        let Some((topic, name)) = queue.subscription() else { return Ok(()) };
+        let Some(topic) = self.records.topic(&topic)? else { return Ok(()) };
+        let mut changed = (*topic).clone();
+        changed.subscriptions.retain(|subscription| subscription.name != name);
+        self.write_topic(changed)
+    }
+
+    /// Accepts all copies of all messages, or refuses all; also when the topic has other rules by which they were chosen.
+    pub(crate) fn publish(&mut self, name: &QueueName, fanout: Fanout) -> Ruling<Vec<Receipt>, SendRefusal> {
+        let Some(topic) = self.records.topic(name)? else {
+            return refuse(SendRefusal::TopicNotFound(name.clone()));
+        };
+        if topic.revision != fanout.revision {
+            return refuse(SendRefusal::TopicChanged(name.clone()));
+        }
+        let mut judge = Judge::default();
+        let mut judged = Vec::with_capacity(fanout.copies.len());
+        for (queue, mut messages) in fanout.copies {
+            self.forget_places(&queue, &mut messages)?;
+            judged.push(self.judge(&mut judge, &queue, messages)?);
+        }
+        let mut receipts = Vec::new();
+        for judged in judged {
+            receipts.extend(self.accept_judged(judged)?);
+        }
+        Ok(receipts)
+    }
+}
+
+impl Step<'_> {
+    /// A place is for those subscriptions whose order has places; the others take the message as it comes.
+    fn forget_places(&self, queue: &QueueName, messages: &mut [NewMessage]) -> Read<()> {
+        let order = self.queue_named(queue)?.map(|queue| queue.options.order);
+        if matches!(order, Some(Order::None | Order::Arrival)) {
+            messages.iter_mut().for_each(|message| message.place = Place::Arrival);
+        }
+        Ok(())
+    }
+}
+
+fn queue_of(topic: &TopicRecord, name: &SubscriptionName) -> QueueName {
+    QueueName::of_subscription(&topic.name, name).expect("a topic has a plain name")
+}
+
+fn check_size(topic: &TopicRecord) -> Ruling<(), TopicRefusal> {
+    let count = topic.subscriptions.len();
+    if count > limits::SUBSCRIPTIONS_MAX {
+        return refuse(TopicRefusal::TooManySubscriptions(topic.name.clone(), count - 1));
+    }
+    let rules = topic.subscriptions.iter().map(|subscription| subscription.rules.len()).sum();
+    let bytes = topic.bytes();
+    if rules > limits::TOPIC_RULES_MAX || bytes > limits::TOPIC_BYTES_MAX {
+        return refuse(TopicRefusal::TooManyRules(topic.name.clone(), rules, bytes));
+    }
+    Ok(())
+}

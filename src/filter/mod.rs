@@ -1,0 +1,26 @@
+//! Filters: which messages a subscription gets, and what its rules change of them. The SQL is the part of SQL-92 that Service Bus has
+//! for it. Pure text and values: what a name means is told by who asks.
+
+mod action;
+mod expression;
+mod grammar;
+#[cfg(test)]
+mod naive;
+mod parser;
+mod pattern;
+#[cfg(test)]
+mod tests;
+mod value;
+mod words;
+
+pub(crate) use crate::filter::action::Action;
+pub(crate) use crate::filter::action::Changed;
+pub(crate) use crate::filter::expression::Known;
+pub(crate) use crate::filter::expression::Name;
+pub(crate) use crate::filter::expression::Scope;
+pub(crate) use crate::filter::parser::SqlFilter;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::filter::pattern::Pattern;
+#[cfg(test)]
+pub(crate) use crate::filter::value::Comparison;
+pub(crate) use crate::filter::value::Value;

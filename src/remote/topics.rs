@@ -1,0 +1,37 @@
+//! Calls about topics.
+
+use bytes::Bytes;
+
+use crate::api::PageQuery;
+use crate::api::PublishResponse;
+use crate::api::SendEnvelope;
+use crate::api::TopicPage;
+use crate::remote::error::RemoteError;
+use crate::remote::messages::lines_of;
+use crate::remote::remote::Remote;
+use crate::remote::route::Route;
+
+impl Remote {
+    /// A page of topics in order of name, after the given one.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn topics(&self, after: Option<&str>, limit: usize) -> Result<TopicPage, RemoteError> {
+        let query = PageQuery { after: after.map(str::to_owned), limit: Some(limit) };
+        self.get(Route::new("/v1/topics").asking(&query)).answer().await
+    }
+
+    /// Sends messages to a topic in one transaction: every subscription that wants one gets it, or none does.
+    ///
+    /// # Errors
+    /// [`RemoteError`]; a problem with the code `topic_not_found` when there is no such topic.
+    pub async fn publish(
+        &self,
+        topic: &str,
+        messages: &[SendEnvelope],
+    ) -> Result<PublishResponse, RemoteError> {
+        let lines: Bytes = lines_of(messages)?.into();
+        let route = Route::new("/v1/topics").data(topic).word("messages");
+        self.post(route).bytes("application/x-ndjson", lines)?.answer().await
+    }
+}

@@ -1,0 +1,174 @@
+//! Topics: list, look, create, delete, subscribe, send.
+
+use axum::extract::Request;
+use axum::extract::State;
+use http::StatusCode;
+
+use crate::api::PageQuery;
+use crate::api::PublishResponse;
+use crate::api::RuleEnvelope;
+use crate::api::SendEnvelope;
+use crate::api::SubscriptionEnvelope;
+use crate::api::SubscriptionRequest;
+use crate::api::TopicEnvelope;
+use crate::api::TopicPage;
+use crate::engine::Topic;
+use crate::engine::TopicView;
+use crate::error::TopicError;
+use crate::error::TopicRefusal;
+use crate::id::QueueName;
+use crate::id::SubscriptionName;
+use crate::inbound::inflow::Inflow;
+use crate::limits;
+use crate::message::Message;
+use crate::server::answer::Answer;
+use crate::server::answer::Refused;
+use crate::server::answer::json;
+use crate::server::answer::json_as;
+use crate::server::answer::no_content;
+use crate::server::extract::JsonBody;
+use crate::server::extract::PathParams;
+use crate::server::extract::QueryParams;
+use crate::server::extract::media_type;
+use crate::server::headers::message_of;
+use crate::server::impersonation::acting_as;
+use crate::server::page::page_limit;
+use crate::server::principal::Principal;
+use crate::server::queues::check_not_defined;
+use crate::server::send::LINES;
+use crate::server::shared::Shared;
+
+pub(crate) async fn list(
+    State(shared): State<Shared>,
+    principal: Principal,
+    QueryParams(page): QueryParams<PageQuery>,
+) -> Answer {
+    let limit = page_limit(page.limit)?;
+    let after = page.after.map(QueueName::new).transpose()?;
+    let views = shared.client.topics(after.as_ref(), limit).await?;
+    let after = views.last().filter(|_| views.len() == limit).map(|view| view.name.to_string());
+    let reached = views.iter().filter(|view| principal.reaches(view.name.as_str()));
+    json(&TopicPage { topics: reached.map(TopicEnvelope::show).collect(), after })
+}
+
+pub(crate) async fn look(State(shared): State<Shared>, extract: PathParams) -> Answer {
+    let topic = shared.client.topic(extract.text("topic")?)?;
+    json(&TopicEnvelope::show(&view_of(&topic).await?))
+}
+
+pub(crate) async fn put(State(shared): State<Shared>, principal: Principal, extract: PathParams) -> Answer {
+    let client = acting_as(&shared.client, &principal, None)?;
+    let topic = client.topic(extract.text("topic")?)?;
+    let existed = topic.view().await?.is_some();
+    client.create_topic(topic.name()).await?;
+    let status = if existed { StatusCode::OK } else { StatusCode::CREATED };
+    Ok(json_as(status, &TopicEnvelope::show(&view_of(&topic).await?)))
+}
+
+pub(crate) async fn delete(
+    State(shared): State<Shared>,
+    principal: Principal,
+    extract: PathParams,
+) -> Answer {
+    let topic = shared.client.topic(extract.text("topic")?)?;
+    for subscription in view_of(&topic).await?.subscriptions {
+        check_not_defined(&shared, &subscription.queue)?;
+    }
+    acting_as(&shared.client, &principal, None)?.delete_topic(topic.name()).await?;
+    no_content()
+}
+
+pub(crate) async fn put_subscription(
+    State(shared): State<Shared>,
+    principal: Principal,
+    extract: PathParams,
+    JsonBody(request): JsonBody<SubscriptionRequest>,
+) -> Answer {
+    let name = SubscriptionName::new(extract.text("subscription")?)?;
+    let topic = acting_as(&shared.client, &principal, None)?.topic(extract.text("topic")?)?;
+    check_not_defined(&shared, topic.subscription(&name)?.name())?;
+    let rules = request.read_rules()?;
+    let options = request.options.read()?;
+    let existed = known(&topic, &name).await?.is_some();
+    let status = match topic.subscribe(&name, options.clone(), rules.clone()).await {
+        Err(TopicError::Refused(TopicRefusal::SubscriptionExists(..))) => {
+            topic.change_subscription(&name, options, rules).await?;
+            StatusCode::OK
+        }
+        answer => answer.map(|_| if existed { StatusCode::OK } else { StatusCode::CREATED })?,
+    };
+    let shown = known(&topic, &name).await?;
+    let shown = shown.ok_or_else(|| not_found(&topic, &name))?;
+    Ok(json_as(status, &shown))
+}
+
+pub(crate) async fn put_rule(
+    State(shared): State<Shared>,
+    principal: Principal,
+    extract: PathParams,
+    JsonBody(request): JsonBody<RuleEnvelope>,
+) -> Answer {
+    let topic = acting_as(&shared.client, &principal, None)?.topic(extract.text("topic")?)?;
+    let (subscription, name) = (extract.text("subscription")?, extract.text("rule")?);
+    check_not_defined(&shared, topic.subscription(subscription)?.name())?;
+    let rule = RuleEnvelope { name: Some(name.to_owned()), ..request }.read()?;
+    topic.add_rule(subscription, rule.clone()).await?;
+    Ok(json_as(StatusCode::CREATED, &RuleEnvelope::show(&rule)))
+}
+
+pub(crate) async fn delete_rule(
+    State(shared): State<Shared>,
+    principal: Principal,
+    extract: PathParams,
+) -> Answer {
+    let topic = acting_as(&shared.client, &principal, None)?.topic(extract.text("topic")?)?;
+    let subscription = extract.text("subscription")?;
+    check_not_defined(&shared, topic.subscription(subscription)?.name())?;
+    topic.remove_rule(subscription, extract.text("rule")?).await?;
+    no_content()
+}
+
+pub(crate) async fn send(State(shared): State<Shared>, extract: PathParams, request: Request) -> Answer {
+    let topic = shared.client.topic(extract.text("topic")?)?;
+    let (parts, body) = request.into_parts();
+    let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
+    let has_lines = media_type(&parts.headers)
+        .is_some_and(|media_type| LINES.iter().any(|line| line.eq_ignore_ascii_case(media_type)));
+    let copies = match has_lines {
+        true => topic.send_batch(messages_of(&body)?).await?,
+        false => topic.send(message_of(&parts.headers, Message::new(body))?).await?,
+    };
+    Ok(json_as(StatusCode::CREATED, &PublishResponse::show(copies)))
+}
+
+/// The messages of a body with one a line.
+fn messages_of(body: &[u8]) -> Result<Vec<Message>, Refused> {
+    let mut messages = Vec::new();
+    let lines = body.split(|byte| *byte == b'\n').enumerate();
+    for (at, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()) {
+        if messages.len() == limits::SEND_BATCH_MAX {
+            let problem = format!("has more than {} lines", limits::SEND_BATCH_MAX);
+            return Err(Refused::misuse("batch", problem));
+        }
+        let envelope: SendEnvelope = serde_json::from_slice(line)
+            .map_err(|error| Refused::new("malformed", format!("line {}: {error}", at + 1)))?;
+        messages.push(envelope.into_message()?);
+    }
+    Ok(messages)
+}
+
+async fn view_of(topic: &Topic) -> Result<TopicView, Refused> {
+    let view = topic.view().await?;
+    view.ok_or_else(|| TopicError::from(TopicRefusal::TopicNotFound(topic.name().clone())).into())
+}
+
+async fn known(topic: &Topic, name: &SubscriptionName) -> Result<Option<SubscriptionEnvelope>, Refused> {
+    let view = view_of(topic).await?;
+    let found = view.subscriptions.iter().find(|subscription| subscription.name == *name);
+    Ok(found.map(SubscriptionEnvelope::show))
+}
+
+fn not_found(topic: &Topic, name: &SubscriptionName) -> Refused {
+    let refusal = TopicRefusal::SubscriptionNotFound(topic.name().clone(), name.clone());
+    TopicError::from(refusal).into()
+}

@@ -1,0 +1,202 @@
+//! The topics of an emulator's `Config.json`, with their subscriptions and rules.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::api::WireDuration;
+use crate::error::Misuse;
+use crate::header::PropertyValue;
+use crate::id::QueueName;
+use crate::id::SubscriptionName;
+use crate::queue::QueueOptions;
+use crate::service_bus::config::PropertiesForm;
+use crate::service_bus::config::span;
+use crate::topic::Correlation;
+use crate::topic::Filter;
+use crate::topic::Rule;
+
+/// A topic that a file declares.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ConfiguredTopic {
+    pub(crate) name: QueueName,
+    pub(crate) subscriptions: Vec<ConfiguredSubscription>,
+}
+
+/// A subscription that a file declares.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ConfiguredSubscription {
+    pub(crate) name: SubscriptionName,
+    pub(crate) options: QueueOptions,
+    pub(crate) requires_session: bool,
+    pub(crate) rules: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct TopicForm {
+    pub(crate) name: String,
+    #[serde(default)]
+    properties: TopicPropertiesForm,
+    #[serde(default)]
+    subscriptions: Vec<SubscriptionForm>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct TopicPropertiesForm {
+    default_message_time_to_live: Option<String>,
+    duplicate_detection_history_time_window: Option<WireDuration>,
+    requires_duplicate_detection: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct SubscriptionForm {
+    name: String,
+    #[serde(default)]
+    properties: PropertiesForm,
+    rules: Option<Vec<RuleForm>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct RuleForm {
+    name: String,
+    #[serde(default)]
+    properties: RulePropertiesForm,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct RulePropertiesForm {
+    filter_type: Option<String>,
+    correlation_filter: Option<CorrelationForm>,
+    sql_filter: Option<SqlForm>,
+    action: Option<SqlForm>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct SqlForm {
+    sql_expression: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct CorrelationForm {
+    content_type: Option<String>,
+    correlation_id: Option<String>,
+    #[serde(alias = "Subject")]
+    label: Option<String>,
+    message_id: Option<String>,
+    reply_to: Option<String>,
+    reply_to_session_id: Option<String>,
+    session_id: Option<String>,
+    to: Option<String>,
+    properties: BTreeMap<String, serde_json::Value>,
+}
+
+impl TopicForm {
+    pub(crate) fn configured(mut self, notices: &mut Vec<String>) -> Result<ConfiguredTopic, Misuse> {
+        let name = QueueName::new(&self.name)?;
+        let mut subscriptions = Vec::new();
+        for subscription in std::mem::take(&mut self.subscriptions) {
+            let about = format!("subscription {} of topic {}", subscription.name, self.name);
+            let made = subscription.configured(&self.properties, &about, notices);
+            subscriptions
+                .push(made.map_err(|misuse| Misuse::new("subscriptions", format!("{about}: {misuse}")))?);
+        }
+        Ok(ConfiguredTopic { name, subscriptions })
+    }
+}
+
+impl SubscriptionForm {
+    fn configured(
+        self,
+        topic: &TopicPropertiesForm,
+        about: &str,
+        notices: &mut Vec<String>,
+    ) -> Result<ConfiguredSubscription, Misuse> {
+        self.properties.note_forwarding(about, notices);
+        let mut options = self.properties.options();
+        let lasts = topic.default_message_time_to_live.as_deref().and_then(span);
+        options.time_to_live = [options.time_to_live, lasts].into_iter().flatten().min();
+        if topic.requires_duplicate_detection {
+            let window = topic.duplicate_detection_history_time_window.map(|window| window.0);
+            options.duplicate_window = Some(window.unwrap_or(crate::limits::SERVICE_BUS_DUPLICATE_WINDOW));
+        }
+        options.check()?;
+        let rules = match self.rules {
+            None => vec![Rule::everything()],
+            Some(rules) if rules.is_empty() => vec![Rule::everything()],
+            Some(rules) => rules.into_iter().map(RuleForm::rule).collect::<Result<_, Misuse>>()?,
+        };
+        Ok(ConfiguredSubscription {
+            name: SubscriptionName::new(&self.name)?,
+            options,
+            requires_session: self.properties.requires_session,
+            rules,
+        })
+    }
+}
+
+impl RuleForm {
+    fn rule(self) -> Result<Rule, Misuse> {
+        let RulePropertiesForm { filter_type, correlation_filter, sql_filter, action } = self.properties;
+        let filter_type = filter_type.map(|text| text.to_ascii_lowercase());
+        let filter = match (filter_type.as_deref(), correlation_filter, sql_filter) {
+            (Some("true" | "truefilter"), ..) => Filter::True,
+            (Some("false" | "falsefilter"), ..) => Filter::False,
+            (Some("correlation" | "correlationfilter") | None, Some(form), _) => {
+                Filter::Correlation(form.correlation())
+            }
+            (Some("sql" | "sqlfilter") | None, _, Some(form)) => Filter::sql(form.sql_expression),
+            (None, None, None) => Filter::True,
+            (Some(other), ..) => {
+                let problem = format!("of rule {} is {other:?} without such a filter", self.name);
+                return Err(Misuse::new("FilterType", problem));
+            }
+        };
+        let mut rule = Rule::new(self.name, filter);
+        if let Some(action) = action.filter(|action| !action.sql_expression.trim().is_empty()) {
+            rule = rule.action(action.sql_expression);
+        }
+        rule.check()?;
+        Ok(rule)
+    }
+}
+
+impl CorrelationForm {
+    fn correlation(self) -> Correlation {
+        let mut correlation = Correlation {
+            content_type: self.content_type,
+            correlation_id: self.correlation_id,
+            subject: self.label,
+            message_id: self.message_id,
+            reply_to: self.reply_to,
+            reply_to_workflow_id: self.reply_to_session_id,
+            workflow_id: self.session_id,
+            to: self.to,
+            ..Correlation::default()
+        };
+        for (name, value) in self.properties {
+            correlation.properties.insert(name, property(value));
+        }
+        correlation
+    }
+}
+
+/// A value of JSON; what properties have no word for is its text.
+fn property(value: serde_json::Value) -> PropertyValue {
+    match value {
+        serde_json::Value::Bool(truth) => PropertyValue::Boolean(truth),
+        serde_json::Value::String(text) => PropertyValue::Text(text),
+        serde_json::Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(number), _) => PropertyValue::Integer(number),
+            (None, Some(number)) => PropertyValue::Float(number),
+            (None, None) => PropertyValue::Text(number.to_string()),
+        },
+        other => PropertyValue::Text(other.to_string()),
+    }
+}

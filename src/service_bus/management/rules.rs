@@ -1,0 +1,174 @@
+//! The rules of a subscription: added, removed, listed.
+
+use crate::amqp::Map;
+use crate::amqp::Value;
+use crate::amqp::lookup;
+use crate::engine::Topic;
+use crate::header::Properties;
+use crate::limits;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::management::answer::Answer;
+use crate::service_bus::management::request::Request;
+use crate::service_bus::property;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::condition;
+use crate::service_bus::shared::Shared;
+use crate::topic::Correlation;
+use crate::topic::Filter;
+use crate::topic::Rule;
+
+/// Codes of the lists by which clients tell rules, filters and actions apart.
+mod code {
+    pub(super) const RULE: u64 = 0x0137_0000_0004;
+    pub(super) const NO_ACTION: u64 = 0x0137_0000_0005;
+    pub(super) const SQL_ACTION: u64 = 0x0137_0000_0006;
+    pub(super) const SQL: u64 = 0x0013_7000_0006;
+    pub(super) const TRUE: u64 = 0x0013_7000_0007;
+    pub(super) const FALSE: u64 = 0x0013_7000_0008;
+    pub(super) const CORRELATION: u64 = 0x0013_7000_0009;
+}
+
+/// The version of the language of filters that clients expect to be told.
+const COMPATIBILITY: i32 = 20;
+
+/// Adds a rule.
+pub(crate) async fn add(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+    let (topic, subscription) = subscription_of(shared, entity)?;
+    let name = rule_name(request)?;
+    let description = request.map("rule-description")?;
+    let description = description.ok_or_else(|| Refusal::argument("rule-description is missing"))?;
+    let mut rule = Rule::new(name, filter(description)?);
+    if let Some(action) = lookup(description, "sql-rule-action").and_then(Value::as_map) {
+        let expression = text(action, "expression")?.filter(|expression| !expression.trim().is_empty());
+        if let Some(expression) = expression {
+            rule = rule.action(expression);
+        }
+    }
+    topic.add_rule(subscription, rule).await?;
+    Ok(Answer::done(Vec::new()))
+}
+
+/// Removes a rule.
+pub(crate) async fn remove(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+    let (topic, subscription) = subscription_of(shared, entity)?;
+    topic.remove_rule(subscription, rule_name(request)?).await?;
+    Ok(Answer::done(Vec::new()))
+}
+
+/// Lists rules in the order in which they were added.
+pub(crate) async fn list(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+    let (topic, subscription) = subscription_of(shared, entity)?;
+    let skip = usize::try_from(request.number("skip", 0)?).unwrap_or(usize::MAX);
+    let top = usize::try_from(request.number("top", 100)?).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
+    let rules = topic.rules(subscription).await?;
+    let shown: Vec<Value> = rules.iter().skip(skip).take(top).map(described).collect();
+    match shown.is_empty() {
+        true => Ok(Answer::nothing()),
+        false => Ok(Answer::done(vec![(Value::string("rules"), Value::List(shown))])),
+    }
+}
+
+fn subscription_of(shared: &Shared, entity: &Entity) -> Result<(Topic, String), Refusal> {
+    match entity.name().subscription() {
+        Some((topic, name)) if !entity.is_dead_letters => {
+            Ok((shared.client.topic(&topic)?, name.to_string()))
+        }
+        _ => Err(Refusal::new(condition::NOT_ALLOWED, "only subscriptions of topics have rules")),
+    }
+}
+
+fn rule_name(request: &Request) -> Result<String, Refusal> {
+    let name = request.text("rule-name")?;
+    name.map(str::to_owned).ok_or_else(|| Refusal::argument("rule-name is missing"))
+}
+
+fn text(entries: &[(Value, Value)], name: &str) -> Result<Option<String>, Refusal> {
+    match lookup(entries, name).filter(|value| !value.is_null()) {
+        None => Ok(None),
+        Some(value) => property::id_text(value)
+            .map(Some)
+            .ok_or_else(|| Refusal::argument(format!("{name} of a rule is no text"))),
+    }
+}
+
+fn filter(description: &[(Value, Value)]) -> Result<Filter, Refusal> {
+    let part = |name: &str| lookup(description, name).and_then(Value::as_map);
+    if let Some(sql) = part("sql-filter") {
+        let expression = text(sql, "expression")?;
+        let expression =
+            expression.ok_or_else(|| Refusal::argument("expression of sql-filter is missing"))?;
+        let parameters = lookup(sql, "parameters").and_then(Value::as_map);
+        let parameters = parameters.map_or_else(Properties::new, property::read);
+        return Ok(match expression.trim() {
+            // As clients say that they want everything, or nothing.
+            "1=1" if parameters.is_empty() => Filter::True,
+            "1=0" | "1!=1" if parameters.is_empty() => Filter::False,
+            _ => Filter::Sql { expression, parameters },
+        });
+    }
+    if let Some(values) = part("correlation-filter") {
+        let properties = lookup(values, "properties").and_then(Value::as_map);
+        let correlation = Correlation {
+            correlation_id: text(values, "correlation-id")?,
+            message_id: text(values, "message-id")?,
+            to: text(values, "to")?,
+            reply_to: text(values, "reply-to")?,
+            subject: text(values, "label")?,
+            workflow_id: text(values, "session-id")?,
+            reply_to_workflow_id: text(values, "reply-to-session-id")?,
+            content_type: text(values, "content-type")?,
+            properties: properties.map_or_else(Properties::new, property::read),
+        };
+        return Ok(Filter::Correlation(correlation));
+    }
+    let has = |name: &str| lookup(description, name).is_some();
+    match (has("true-filter"), has("false-filter")) {
+        (true, _) => Ok(Filter::True),
+        (_, true) => Ok(Filter::False),
+        _ => Err(Refusal::argument("rule-description has no filter")),
+    }
+}
+
+fn list_of(code: u64, values: Vec<Value>) -> Value {
+    Value::described(Value::Ulong(code), Value::List(values))
+}
+
+/// A rule as clients read it.
+fn described(rule: &Rule) -> Value {
+    let filter = match rule.filter() {
+        Filter::True => list_of(code::TRUE, vec![Value::string("1=1"), Value::Int(COMPATIBILITY)]),
+        Filter::False => list_of(code::FALSE, vec![Value::string("1=0"), Value::Int(COMPATIBILITY)]),
+        Filter::Correlation(correlation) => list_of(code::CORRELATION, values_of(correlation)),
+        Filter::Sql { expression, .. } => {
+            list_of(code::SQL, vec![Value::from(expression.as_str()), Value::Int(COMPATIBILITY)])
+        }
+    };
+    let action = match rule.changes() {
+        None => list_of(code::NO_ACTION, Vec::new()),
+        Some(action) => list_of(code::SQL_ACTION, vec![Value::from(action), Value::Int(COMPATIBILITY)]),
+    };
+    let rule = list_of(code::RULE, vec![filter, action, Value::from(rule.name())]);
+    Value::Map(vec![(Value::string("rule-description"), rule)])
+}
+
+fn values_of(correlation: &Correlation) -> Vec<Value> {
+    let fields = [
+        &correlation.correlation_id,
+        &correlation.message_id,
+        &correlation.to,
+        &correlation.reply_to,
+        &correlation.subject,
+        &correlation.workflow_id,
+        &correlation.reply_to_workflow_id,
+        &correlation.content_type,
+    ];
+    let text = |text: &Option<String>| text.as_deref().map_or(Value::Null, Value::from);
+    let mut values: Vec<Value> = fields.into_iter().map(text).collect();
+    let properties: Map = correlation
+        .properties
+        .iter()
+        .map(|(name, value)| (Value::from(name.as_str()), property::value(value)))
+        .collect();
+    values.push(Value::Map(properties));
+    values
+}

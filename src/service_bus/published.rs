@@ -1,0 +1,79 @@
+//! A message of Service Bus on its way through a topic: fields that a message of ours has no word for, and what actions
+//! change of the bytes that are kept.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use bytes::BytesMut;
+
+use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::Value;
+use crate::amqp::message::Sections;
+use crate::amqp::message::encode_application_properties;
+use crate::amqp::message::encode_properties;
+use crate::engine::Changes;
+use crate::engine::Published;
+use crate::error::Misuse;
+use crate::message::Message;
+use crate::message::NewMessage;
+use crate::service_bus::property;
+use crate::service_bus::raw_sections::KEPT;
+use crate::service_bus::raw_sections::RawSections;
+
+/// A message as the rules of a topic look at it.
+pub(crate) fn published(message: Message) -> Result<Published, Misuse> {
+    let mut published = Published::from(message.check()?);
+    published.mend = Some(mend);
+    let kept = published.message.headers.properties.get(KEPT).and_then(RawSections::of_property);
+    let Some(given) = kept.and_then(|kept| kept.sections.properties().ok()) else { return Ok(published) };
+    let fields = [("to", given.to), ("replytosessionid", given.reply_to_group_id)];
+    let said = fields.into_iter().filter_map(|(name, text)| Some((name, text?.to_string())));
+    published.extra = said.collect::<BTreeMap<_, _>>();
+    Ok(published)
+}
+
+/// Brings what is kept of a message in line with what an action has changed.
+fn mend(message: &mut NewMessage, changes: &Changes) {
+    let properties = &mut message.headers.properties;
+    // What is said without it, our words say.
+    let Some(mut kept) = properties.get(KEPT).and_then(RawSections::of_property) else { return };
+    let sections = &mut kept.sections;
+    mend_application(sections, properties, &changes.removed);
+    if !changes.fields.is_empty()
+        && let Ok(mut given) = sections.properties()
+    {
+        changes.fields.iter().for_each(|(name, value)| set_field(&mut given, name, value.as_deref()));
+        sections.properties = encoded(|out| encode_properties(out, &given));
+    }
+    let kept = kept.to_property();
+    properties.insert(KEPT.to_owned(), kept);
+}
+
+fn mend_application(sections: &mut Sections, properties: &crate::header::Properties, removed: &[String]) {
+    let mut sent = sections.application_properties().unwrap_or_default();
+    sent.retain(|(name, _)| !removed.iter().any(|removed| name.as_str() == Some(removed)));
+    let now = property::write(properties, &sent);
+    sections.application_properties = match now.is_empty() {
+        true => Bytes::new(),
+        false => encoded(|out| encode_application_properties(out, &now)),
+    };
+}
+
+fn set_field(given: &mut AmqpProperties, name: &str, value: Option<&str>) {
+    match name {
+        "contenttype" => given.content_type = value.map(Into::into),
+        "correlationid" => given.correlation_id = value.map_or(Value::Null, Value::from),
+        "label" | "subject" => given.subject = value.map(Into::into),
+        "replyto" => given.reply_to = value.map(Into::into),
+        "replytosessionid" => given.reply_to_group_id = value.map(Into::into),
+        "sessionid" => given.group_id = value.map(Into::into),
+        "to" => given.to = value.map(Into::into),
+        _ => {}
+    }
+}
+
+fn encoded(encode: impl FnOnce(&mut BytesMut)) -> Bytes {
+    let mut out = BytesMut::new();
+    encode(&mut out);
+    out.freeze()
+}
