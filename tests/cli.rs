@@ -13,6 +13,7 @@ mod cli {
     mod scheduled;
     pub(crate) mod scratch;
     mod sending;
+    mod tutorial;
     mod verify;
     mod workflows;
 }

@@ -83,6 +83,17 @@ fn the_documents_name_files_that_exist() {
 }
 
 #[test]
+fn links_of_the_documents_lead_somewhere() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut documents = Source::all(&["docs", "clients/python", "release", "examples"], "md");
+    for page in ["README.md", "CHANGELOG.md"] {
+        let text = std::fs::read_to_string(root.join(page)).expect("a page");
+        documents.push(Source::new(page, &text));
+    }
+    expect_none(documents::broken_links(&documents, |path| root.join(path).exists()));
+}
+
+#[test]
 fn no_word_is_private_to_this_code() {
     expect_none(documents::private_words(&Source::all(&["src", "examples"], "rs")));
     expect_none(documents::private_words(&Source::all(&["docs"], "md")));
