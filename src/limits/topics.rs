@@ -21,8 +21,9 @@ pub const TOPICS_MAX: usize = 1_000;
 /// Most copies that one send to a topic makes: one command must not own more than a turn.
 pub const TOPIC_COPIES_MAX: usize = 16 * 1024;
 
-/// How often a send to a topic whose rules were changed meanwhile chooses its copies again.
-pub const TOPIC_TRIES_MAX: usize = 16;
+/// How often a send to a topic whose rules were changed meanwhile chooses its copies again: to give up it has to lose against
+/// as many commits of new rules in a row.
+pub const TOPIC_TRIES_MAX: usize = 256;
 
 /// Longest name of a rule in characters, as in Service Bus.
 pub const RULE_NAME_CHARS_MAX: usize = 50;

@@ -5,7 +5,8 @@ use std::process::Command;
 
 /// The commands of the page, in order; a document that a command reads stays with it.
 fn commands() -> String {
-    let page = std::fs::read_to_string(format!("{}/docs/tutorial.md", env!("CARGO_MANIFEST_DIR"))).expect("a page");
+    let page =
+        std::fs::read_to_string(format!("{}/docs/tutorial.md", env!("CARGO_MANIFEST_DIR"))).expect("a page");
     let (mut script, mut reads) = (String::new(), false);
     let blocks = page.split("```").skip(1).step_by(2);
     for line in blocks.flat_map(str::lines) {
@@ -44,7 +45,10 @@ fn the_tutorial_goes_as_it_is_told() {
     let programs = folder.path().join("bin");
     std::fs::create_dir(&programs).expect("a new folder");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_seriatim"), programs.join("seriatim")).expect("a link");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|probe| probe.local_addr()).expect("a port").port();
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|probe| probe.local_addr())
+        .expect("a port")
+        .port();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").expect("a path"));
     let script = format!("set -m\n{}\nkill -9 %1 %2 2>/dev/null; true\n", commands());
     let output = Command::new("bash")
@@ -56,7 +60,8 @@ fn the_tutorial_goes_as_it_is_told() {
         .process_group(0)
         .output()
         .expect("bash is there");
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let handled = std::fs::read_to_string(folder.path().join("shop/handled")).unwrap_or_default();
     let steps: Vec<&str> = handled.lines().filter_map(|line| line.split('"').nth(7)).collect();
     assert_eq!(steps, ["created", "paid", "shipped"], "{said}\n{script}");
