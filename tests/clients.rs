@@ -2,3 +2,6 @@
 
 #[path = "clients/python.rs"]
 mod python;
+
+#[path = "clients/typescript.rs"]
+mod typescript;

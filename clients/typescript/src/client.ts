@@ -1,0 +1,318 @@
+/** The client: queues, messages, deliveries, and what an operator does. */
+
+import { randomUUID } from "node:crypto";
+import { NotFound } from "./errors.js";
+import { type Body, duration, type Envelope, envelope, type Json, type Message, type MessageFields, type Receipt, receipt, Received } from "./message.js";
+import { type ClientOptions, type Request, Transport } from "./transport.js";
+
+/** Most messages of one batch. */
+const BATCH_MAX = 1024;
+const JSON_TYPE = { "Content-Type": "application/json" };
+
+const post = (path: string, fields: object = {}, more: Partial<Request> = {}): Request => ({
+  method: "POST",
+  path,
+  body: JSON.stringify(fields),
+  headers: JSON_TYPE,
+  ...more,
+});
+const get = (path: string, query: Record<string, unknown> = {}, more: Partial<Request> = {}): Request => {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const asked = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return { method: "GET", path: asked ? `${path}?${asked}` : path, repeatable: true, ...more };
+};
+const queuePath = (queue: string, rest = ""): string => `/v1/queues/${encodeURIComponent(queue)}${rest}`;
+
+/** What is one transaction with a completion. */
+export interface Completion {
+  /** The workflow's new state: bytes, or anything that JSON has; `null` clears it. */
+  state?: Uint8Array | Json;
+  /** Messages to send, each with its queue. */
+  send?: { queue: string; message: Message }[];
+}
+
+/** When a failed message is tried again, and why it failed. */
+export interface Retrying {
+  afterMs?: number;
+  at?: Date;
+  reason?: string;
+}
+
+/** A completion as the daemon reads it. */
+export function completionFields(completion: Completion): Record<string, unknown> {
+  const { state, send = [] } = completion;
+  const fields: Record<string, unknown> = {};
+  if (state === null) fields["clear_state"] = true;
+  else if (state instanceof Uint8Array) fields["state_base64"] = Buffer.from(state).toString("base64");
+  else if (state !== undefined) fields["state"] = state;
+  if (send.length > 0) fields["send"] = send.map(({ queue, message }) => envelope(message, queue));
+  return fields;
+}
+
+/** A retry as the daemon reads it. */
+export const retryFields = ({ afterMs, at, reason }: Retrying): Record<string, unknown> => ({
+  retry_after: afterMs === undefined ? undefined : duration(afterMs),
+  retry_at: at?.toISOString(),
+  reason,
+});
+
+/**
+ * A message under a lock. It is settled once: completed, abandoned, deferred, dead-lettered or released. One that is dropped
+ * comes back when its lock runs out, and that counts as a failed attempt.
+ */
+export class Delivery extends Received {
+  readonly delivery: string;
+  lockedUntil: Date;
+  readonly #transport: Transport;
+
+  constructor(transport: Transport, envelope: Envelope) {
+    super(envelope);
+    this.#transport = transport;
+    this.delivery = envelope["delivery"];
+    this.lockedUntil = new Date(envelope["locked_until"]);
+  }
+
+  /** The message is done. */
+  async complete(completion: Completion = {}): Promise<Receipt[]> {
+    const answer = await this.settle("complete", completionFields(completion));
+    return (answer?.receipts ?? []).map(receipt);
+  }
+
+  /** It has failed: it is tried again in its place, after the delay, at the instant, or as its queue says. */
+  async abandon(retrying: Retrying = {}): Promise<void> {
+    await this.settle("abandon", retryFields(retrying));
+  }
+
+  /** It is set aside until an instant, or until it is received by its number; the workflow goes on without it. */
+  async defer(until?: Date): Promise<void> {
+    await this.settle("defer", { until: until?.toISOString() });
+  }
+
+  /** It is moved aside for good. */
+  async deadLetter(reason: string, description = ""): Promise<void> {
+    await this.settle("dead_letter", { reason, description });
+  }
+
+  /** It was not begun: it is given back as if it had not been handed out. */
+  async release(): Promise<void> {
+    await this.settle("release", {});
+  }
+
+  /** The lock begins anew. */
+  async renew(): Promise<void> {
+    this.lockedUntil = new Date((await this.settle("renew", {})).locked_until);
+  }
+
+  /** A settlement by its verb; asked again within a minute, it is answered as it was. */
+  settle(verb: string, fields: object): Promise<any> {
+    const path = queuePath(this.queue, `/deliveries/${encodeURIComponent(this.delivery)}/${verb}`);
+    return this.#transport.call(post(path, fields, { repeatable: true }));
+  }
+}
+
+/** Consecutive messages of one workflow under one lock, settled from the first on. */
+export class Run {
+  readonly messages: Received[];
+  readonly #transport: Transport;
+  readonly #queue: string;
+  readonly #run: string | undefined;
+
+  constructor(transport: Transport, queue: string, answer: { run?: string; deliveries: Envelope[] }) {
+    this.#transport = transport;
+    this.#queue = queue;
+    this.#run = answer.run;
+    this.messages = answer.deliveries.map((envelope) => new Received(envelope));
+  }
+
+  /** Completes the first messages (all, if nothing is said). `next` says how the one behind them ends; the others are given back. */
+  async settle(completed = this.messages.length, next?: { verb: "abandon" | "defer" | "dead_letter"; reason?: string }): Promise<void> {
+    if (this.#run === undefined) return;
+    const path = queuePath(this.#queue, `/runs/${encodeURIComponent(this.#run)}/settle`);
+    await this.#transport.call(post(path, { completed, next }));
+  }
+}
+
+/** What an operator may say along with a verb. */
+export interface OperateOptions {
+  reason?: string;
+  dryRun?: boolean;
+  redrive?: boolean;
+  from?: number;
+  to?: number;
+}
+
+/** A workflow of a queue: what an operator sees and does. */
+export class Workflow {
+  constructor(
+    private readonly transport: Transport,
+    readonly queue: string,
+    readonly id: string,
+  ) {}
+
+  /** What it does, or why it does nothing. */
+  view(): Promise<any> {
+    return this.transport.call(get(queuePath(this.queue, "/workflow"), { id: this.id }));
+  }
+
+  /** Its state: as JSON has it, else as text; `undefined` when there is none. */
+  async state(): Promise<any> {
+    const path = queuePath(this.queue, "/workflow/state");
+    let text: string;
+    try {
+      text = await this.transport.call(get(path, { id: this.id }, { answer: "text" }));
+    } catch (error) {
+      if (error instanceof NotFound && error.code === "state_not_found") return undefined;
+      throw error;
+    }
+    try {
+      return JSON.parse(text);
+    } catch {
+      return text;
+    }
+  }
+
+  /** Does what an operator does; with `dryRun` it only says what would come of it. */
+  operate(
+    verb: "hold" | "resume" | "retry" | "skip" | "void" | "skip_gap" | "release_lock" | "purge",
+    options: OperateOptions = {},
+  ): Promise<any> {
+    const { dryRun, ...fields } = options;
+    const path = queuePath(this.queue, `/workflow/${verb}?${new URLSearchParams({ id: this.id })}`);
+    return this.transport.call(post(path, { ...fields, dry_run: dryRun || undefined }));
+  }
+}
+
+/** A queue of the daemon. Cheap to make; whether it exists is seen when it is asked. */
+export class Queue {
+  constructor(
+    private readonly transport: Transport,
+    readonly name: string,
+  ) {}
+
+  /** Creates the queue, or changes its options, which are those of a definition: `{ order: "position" }`. */
+  create(options: object = {}): Promise<any> {
+    const body = JSON.stringify(options);
+    return this.transport.call({ method: "PUT", path: queuePath(this.name), body, headers: JSON_TYPE, repeatable: true });
+  }
+
+  /** Deletes the queue with everything in it. */
+  async delete(): Promise<void> {
+    await this.transport.call({ method: "DELETE", path: queuePath(this.name) });
+  }
+
+  /** Its counts and options. */
+  view(): Promise<any> {
+    return this.transport.call(get(queuePath(this.name)));
+  }
+
+  /** Sends one message; it is on disk when the promise is kept. */
+  async send(body: Body, fields: MessageFields = {}): Promise<Receipt> {
+    return (await this.sendBatch([{ ...fields, body }]))[0]!;
+  }
+
+  /** Sends up to 1,024 messages: all are accepted, or none. */
+  async sendBatch(messages: Message[]): Promise<Receipt[]> {
+    if (messages.length < 1 || messages.length > BATCH_MAX) {
+      throw new RangeError(`a batch has 1 to ${BATCH_MAX} messages, and this one has ${messages.length}`);
+    }
+    const body = messages.map((message) => JSON.stringify(envelope(message))).join("\n");
+    const headers = { "Content-Type": "application/x-ndjson", "Idempotency-Key": randomUUID() };
+    const path = queuePath(this.name, "/messages?atomic=true");
+    const answers = await this.transport.call({ method: "POST", path, body, headers, repeatable: true, answer: "lines" });
+    return answers.map(receipt);
+  }
+
+  /** Up to `max` messages of different workflows, each under its lock. Waits for the first, at most a minute. */
+  async receive(options: { max?: number; waitMs?: number; state?: boolean } = {}): Promise<Delivery[]> {
+    const answer = await this.#receive({ ...options, run: false });
+    return answer.deliveries.map((envelope: Envelope) => new Delivery(this.transport, envelope));
+  }
+
+  /** Up to `max` consecutive messages of one workflow, under one lock. */
+  async receiveRun(options: { max?: number; waitMs?: number; state?: boolean } = {}): Promise<Run> {
+    return new Run(this.transport, this.name, await this.#receive({ max: 100, ...options, run: true }));
+  }
+
+  #receive({ max = 1, waitMs = 0, state = false, run = false }): Promise<any> {
+    const fields = { max, wait: duration(waitMs), run, state };
+    return this.transport.call(post(queuePath(this.name, "/receive"), fields, { waitMs }));
+  }
+
+  /** Messages that were set aside, by their numbers: all, or none. */
+  async receiveDeferred(numbers: number[], state = false): Promise<Delivery[]> {
+    const path = queuePath(this.name, "/receive_deferred");
+    const answer = await this.transport.call(post(path, { sequence_numbers: numbers, state }));
+    return answer.deliveries.map((envelope: Envelope) => new Delivery(this.transport, envelope));
+  }
+
+  /** Completes many deliveries with one request; what became of each stands in `results`. */
+  complete(deliveries: Delivery[]): Promise<{ completed: number; results: { delivery: string; error?: Envelope }[] }> {
+    const ids = deliveries.map(({ delivery }) => delivery);
+    return this.transport.call(post(queuePath(this.name, "/complete"), { deliveries: ids }, { repeatable: true }));
+  }
+
+  /** Cancels a scheduled message. Its place is free again, or, with `void`, settled. */
+  async cancel(number: number, isVoid = false): Promise<void> {
+    const path = queuePath(this.name, `/messages/${number}${isVoid ? "?void=true" : ""}`);
+    await this.transport.call({ method: "DELETE", path });
+  }
+
+  /** Moves a scheduled message to another instant. */
+  async reschedule(number: number, at: Date): Promise<void> {
+    await this.transport.call(post(queuePath(this.name, `/messages/${number}/reschedule`), { at: at.toISOString() }));
+  }
+
+  /** A workflow, to look at it and to operate on it. */
+  workflow(id: string): Workflow {
+    return new Workflow(this.transport, this.name, id);
+  }
+
+  /** Its workflows that do not go on: why, since when, and what comes next. */
+  async blocked(): Promise<any[]> {
+    return (await this.transport.call(get("/v1/blocked", { queue: this.name }))).blocked;
+  }
+
+  /** A page of its dead letters. */
+  deadLetters(filters: { reason?: string; limit?: number; after?: string } = {}): Promise<any> {
+    return this.transport.call(get(queuePath(this.name, "/dead_letters"), filters));
+  }
+
+  /** Puts a dead letter back where it was, or at another position. */
+  redrive(number: number, position?: number): Promise<any> {
+    return this.transport.call(post(queuePath(this.name, `/dead_letters/${number}/redrive`), { position }));
+  }
+}
+
+/** A daemon, asked over HTTP. */
+export class Client {
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions = {}) {
+    this.#transport = new Transport(options);
+  }
+
+  /** Where the daemon is. */
+  get url(): string {
+    return this.#transport.url;
+  }
+
+  /** A queue by its name. */
+  queue(name: string): Queue {
+    return new Queue(this.#transport, name);
+  }
+
+  /** The first 1,000 queues, in order of name. */
+  async queues(): Promise<any[]> {
+    return (await this.#transport.call(get("/v1/queues", { limit: 1000 }))).queues;
+  }
+
+  /** How the daemon is. */
+  status(): Promise<any> {
+    return this.#transport.call(get("/v1/status"));
+  }
+
+  /** Every workflow that does not go on: why, since when, and what comes next. */
+  async blocked(): Promise<any[]> {
+    return (await this.#transport.call(get("/v1/blocked"))).blocked;
+  }
+}

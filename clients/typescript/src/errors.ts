@@ -1,0 +1,71 @@
+/** What can go wrong: a refusal of the daemon, or a daemon that cannot be reached. */
+
+/** Anything that this package throws. */
+export class SeriatimError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = new.target.name;
+  }
+}
+
+/** The daemon could not be reached, or did not answer. Whether the request took effect is not known. */
+export class Unreachable extends SeriatimError {}
+
+/** The daemon answered no, and nothing was changed. */
+export class Refused extends SeriatimError {
+  /**
+   * @param code what is wrong, for programs, as `place_taken`
+   * @param detail the same for people
+   * @param status the HTTP status
+   * @param field what is wrong in the request, if something is
+   */
+  constructor(
+    readonly code: string,
+    readonly detail: string,
+    readonly status: number,
+    readonly field?: string,
+  ) {
+    super(`${detail} (${code})`);
+  }
+}
+
+/** There is no such queue, workflow, message or delivery. */
+export class NotFound extends Refused {}
+/** The lock on a message is not held any more: somebody else may have the message by now. */
+export class LockLost extends Refused {}
+/** The delivery was settled in another way before. */
+export class AlreadySettled extends Refused {}
+/** Another message has this place in its workflow, or the place is settled. */
+export class PlaceTaken extends Refused {}
+/** The queue, the workflow or the disk takes no more. */
+export class QueueFull extends Refused {}
+/** The key is missing, is not known, or has no right for this. */
+export class Unauthorized extends Refused {}
+/** The daemon is stopping or has too much to do; the same may be asked again. */
+export class Unavailable extends Refused {}
+
+const byCode = new Map<string, typeof Refused>([
+  ["lock_lost", LockLost],
+  ["delivery_settled", AlreadySettled],
+  ["place_taken", PlaceTaken],
+  ["already_settled", PlaceTaken],
+  ["queue_full", QueueFull],
+  ["workflow_full", QueueFull],
+  ["storage_full", QueueFull],
+]);
+const byStatus = new Map<number, typeof Refused>([
+  [401, Unauthorized],
+  [403, Unauthorized],
+  [404, NotFound],
+  [429, Unavailable],
+  [503, Unavailable],
+]);
+
+/** The error for a problem document (RFC 9457). */
+export function refusal(problem: Record<string, unknown>, status: number): Refused {
+  const code = String(problem["code"] ?? `http_${status}`);
+  const detail = String(problem["detail"] ?? problem["title"] ?? `the daemon answered with HTTP status ${status}`);
+  const kind = byCode.get(code) ?? byStatus.get(status) ?? Refused;
+  const field = problem["field"];
+  return new kind(code, detail, Number(problem["status"] ?? status), field === undefined ? undefined : String(field));
+}

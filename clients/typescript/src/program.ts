@@ -1,0 +1,31 @@
+/** A program that a daemon has started and keeps running: a line of JSON for each message, and one for each answer. */
+
+import { createInterface } from "node:readline";
+import { type App, Context } from "./app.js";
+import { Received } from "./message.js";
+
+/** Serves the daemon on standard input and output, until its input ends. */
+export class Program {
+  constructor(private readonly app: App) {}
+
+  /** Serves until the input ends. What handlers print with `console` goes to standard error, and so into the daemon's log. */
+  async run(): Promise<void> {
+    const write = process.stdout.write.bind(process.stdout);
+    process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write;
+    const running = new Set<Promise<void>>();
+    for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+      const { id, message } = JSON.parse(line);
+      const served: Promise<void> = this.#answer(new Received(message))
+        .then((answer) => void write(`${JSON.stringify({ id, ...answer })}\n`))
+        .finally(() => running.delete(served));
+      running.add(served);
+    }
+    await Promise.all(running);
+  }
+
+  async #answer(message: Received): Promise<Record<string, unknown>> {
+    const context = new Context(message, new AbortController().signal);
+    const outcome = await this.app.handle(message, context);
+    return outcome === undefined ? { outcome: "complete", ...context.completion() } : outcome.answer();
+  }
+}

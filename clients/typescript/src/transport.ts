@@ -1,0 +1,105 @@
+/** HTTP, with what Node brings: connections are kept, and what may be asked again is. */
+
+import { refusal, SeriatimError, Unavailable, Unreachable } from "./errors.js";
+
+/** Where the daemon listens when nothing else is said. */
+export const URL_DEFAULT = "http://127.0.0.1:7700";
+/** Between two tries of a request that may be asked again, in milliseconds. */
+const PAUSES_MS = [50, 100, 200, 500, 1000];
+
+/** How a daemon is asked. */
+export interface ClientOptions {
+  /** Where it is; without it `SERIATIM_URL`, else `http://127.0.0.1:7700`. */
+  url?: string;
+  /** The key; without it `SERIATIM_KEY`. */
+  key?: string;
+  /** How long an answer may take, in milliseconds; 30 s if it is not given. */
+  timeoutMs?: number;
+  /** How long is asked again what may be, when the daemon does not answer; 10 s if it is not given. */
+  retryForMs?: number;
+}
+
+/** One request. */
+export interface Request {
+  method: string;
+  path: string;
+  body?: string;
+  headers?: Record<string, string>;
+  /** Whether asking it again does no more than asking it once. */
+  repeatable?: boolean;
+  /** How long the daemon may take on purpose before it answers. */
+  waitMs?: number;
+  /** How the answer is read: as JSON, as one JSON value a line, or as text. */
+  answer?: "json" | "lines" | "text";
+}
+
+/** A promise that is kept after a while. */
+export const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
+
+/** Asks one daemon. */
+export class Transport {
+  readonly url: string;
+  readonly #key: string | undefined;
+  readonly #timeoutMs: number;
+  readonly #retryForMs: number;
+
+  constructor(options: ClientOptions) {
+    const url = options.url ?? (process.env["SERIATIM_URL"] || URL_DEFAULT);
+    if (!/^https?:\/\/[^/]/.test(url)) throw new TypeError(`${url} is no address of a daemon; one is like ${URL_DEFAULT}`);
+    this.url = url.replace(/\/$/, "");
+    this.#key = options.key ?? (process.env["SERIATIM_KEY"] || undefined);
+    this.#timeoutMs = options.timeoutMs ?? 30_000;
+    this.#retryForMs = options.retryForMs ?? 10_000;
+  }
+
+  /** Asks, and asks again for a while what may be asked again when nobody answers. */
+  async call(request: Request): Promise<any> {
+    const started = Date.now();
+    for (let tries = 0; ; tries++) {
+      try {
+        return await this.#once(request);
+      } catch (error) {
+        const pause = PAUSES_MS[Math.min(tries, PAUSES_MS.length - 1)]!;
+        const isOver = Date.now() - started + pause > this.#retryForMs;
+        const isPassing = error instanceof Unreachable || error instanceof Unavailable;
+        if (!isPassing || !request.repeatable || isOver) throw error;
+        await sleep(pause);
+      }
+    }
+  }
+
+  async #once(request: Request): Promise<any> {
+    const headers: Record<string, string> = { ...request.headers };
+    if (this.#key !== undefined) headers["Authorization"] = `Bearer ${this.#key}`;
+    let status: number;
+    let text: string;
+    try {
+      const signal = AbortSignal.timeout(this.#timeoutMs + (request.waitMs ?? 0));
+      const response = await fetch(this.url + request.path, {
+        method: request.method,
+        headers,
+        signal,
+        ...(request.body === undefined ? {} : { body: request.body }),
+      });
+      status = response.status;
+      text = await response.text();
+    } catch (error) {
+      const cause = (error as Error).cause ?? error;
+      const why = cause instanceof Error ? cause.message || cause.name : String(cause);
+      throw new Unreachable(`cannot reach the daemon at ${this.url}: ${why}; \`seriatim run\` starts it`);
+    }
+    return decode(request, status, text);
+  }
+}
+
+function decode(request: Request, status: number, text: string): any {
+  try {
+    if (status >= 400) throw refusal(text.trim() ? JSON.parse(text) : {}, status);
+    if (request.answer === "text") return text;
+    if (request.answer === "lines") return text.split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
+    return text.trim() ? JSON.parse(text) : undefined;
+  } catch (error) {
+    if (error instanceof SeriatimError) throw error;
+    throw new SeriatimError(`cannot understand the answer to ${request.method} ${request.path}: ${(error as Error).message}`);
+  }
+}

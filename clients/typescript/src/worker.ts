@@ -1,0 +1,157 @@
+/** A worker that receives over HTTP: it may run on any machine that reaches the daemon. */
+
+import { type App, Context, described } from "./app.js";
+import type { Client, Delivery, Queue } from "./client.js";
+import { Refused } from "./errors.js";
+import { sleep } from "./transport.js";
+
+/** How long one request waits for messages: so long a stop may take. */
+const WAIT_MS = 2_000;
+/** How long nothing is asked after a failure. */
+const PAUSE_MS = 500;
+/** How often is looked which locks are to be renewed: the shortest lock lasts a second. */
+const LOOK_MS = 200;
+/** Most completions of one request. */
+const COMPLETIONS_MAX = 256;
+
+/** A delivery in somebody's hands, with its lock. */
+class Held {
+  readonly lost = new AbortController();
+  hasEnded = false;
+  #renewedAt = Date.now();
+  readonly #lockMs: number;
+
+  constructor(readonly delivery: Delivery) {
+    this.#lockMs = Math.max(delivery.lockedUntil.getTime() - Date.now(), 1_000);
+  }
+
+  isDue(): boolean {
+    return !this.lost.signal.aborted && Date.now() - this.#renewedAt > this.#lockMs / 2;
+  }
+
+  async renew(): Promise<void> {
+    const begun = (this.#renewedAt = Date.now());
+    try {
+      await this.delivery.renew();
+      this.#renewedAt = begun;
+    } catch (error) {
+      if (this.hasEnded) return; // It was settled meanwhile.
+      console.error(`cannot renew the lock on ${named(this.delivery)}: ${described(error)}`);
+      if (error instanceof Refused) this.lost.abort(error);
+    }
+  }
+}
+
+const named = (delivery: Delivery): string => `${delivery.queue}#${delivery.sequenceNumber}`;
+
+/** Receives for the handlers of an app, renews the locks of what they have, and settles. */
+export class Worker {
+  readonly #held = new Set<Held>();
+  #isStopping = false;
+
+  constructor(
+    private readonly app: App,
+    private readonly client: Client,
+    private readonly concurrency = 32,
+  ) {
+    if (concurrency < 1) throw new RangeError("concurrency must be at least 1");
+  }
+
+  /** Receives nothing more; `run` ends when what was begun has ended. */
+  stop(): void {
+    this.#isStopping = true;
+  }
+
+  /** Runs until `stop`. */
+  async run(): Promise<void> {
+    const renewals = setInterval(() => this.#renew(), LOOK_MS);
+    try {
+      await Promise.all(this.app.queues().map((name) => this.#serve(this.client.queue(name))));
+    } finally {
+      clearInterval(renewals);
+    }
+  }
+
+  #renew(): void {
+    for (const held of this.#held) if (held.isDue()) void held.renew();
+  }
+
+  async #serve(queue: Queue): Promise<void> {
+    const running = new Set<Promise<void>>();
+    const completions = new Completions(queue);
+    while (!this.#isStopping) {
+      const free = this.concurrency - running.size;
+      if (free === 0) {
+        await Promise.race(running);
+        continue;
+      }
+      let deliveries: Delivery[] = [];
+      try {
+        // With messages in hand it does not wait long: their places become free.
+        deliveries = await queue.receive({ max: free, waitMs: running.size > 0 ? 50 : WAIT_MS, state: true });
+      } catch (error) {
+        console.error(`cannot receive from ${queue.name}: ${described(error)}`);
+        await sleep(PAUSE_MS);
+      }
+      for (const delivery of deliveries) {
+        const handled: Promise<void> = this.#handle(new Held(delivery), completions).finally(() => running.delete(handled));
+        running.add(handled);
+      }
+    }
+    await Promise.all(running);
+  }
+
+  async #handle(held: Held, completions: Completions): Promise<void> {
+    const { delivery } = held;
+    this.#held.add(held);
+    try {
+      if (this.#isStopping) return await delivery.release();
+      const context = new Context(delivery, held.lost.signal);
+      const outcome = await this.app.handle(delivery, context);
+      const completion = context.completion();
+      if (outcome !== undefined) await delivery.settle(outcome.verb, outcome.fields());
+      else if (Object.keys(completion).length > 0) await delivery.settle("complete", completion);
+      else await completions.add(delivery);
+    } catch (error) {
+      console.error(`cannot settle ${named(delivery)}: ${described(error)}; it comes again`);
+    } finally {
+      held.hasEnded = true;
+      this.#held.delete(held);
+    }
+  }
+}
+
+/** Completes what was handled, all that has come together with one request. */
+class Completions {
+  #waiting: { delivery: Delivery; done: () => void; failed: (error: unknown) => void }[] = [];
+  #isAsking = false;
+
+  constructor(private readonly queue: Queue) {}
+
+  add(delivery: Delivery): Promise<void> {
+    return new Promise((done, failed) => {
+      this.#waiting.push({ delivery, done, failed });
+      if (!this.#isAsking) void this.#ask();
+    });
+  }
+
+  async #ask(): Promise<void> {
+    this.#isAsking = true;
+    // What is handled in this moment comes along.
+    await new Promise((next) => setImmediate(next));
+    while (this.#waiting.length > 0) {
+      const together = this.#waiting.splice(0, COMPLETIONS_MAX);
+      try {
+        const { results } = await this.queue.complete(together.map(({ delivery }) => delivery));
+        together.forEach(({ done, failed }, at) => {
+          const error = results[at]?.error;
+          if (error === undefined) done();
+          else failed(new Error(String(error["detail"])));
+        });
+      } catch (error) {
+        together.forEach(({ failed }) => failed(error));
+      }
+    }
+    this.#isAsking = false;
+  }
+}

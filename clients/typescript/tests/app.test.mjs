@@ -1,0 +1,151 @@
+// What handlers are promised, by a worker over HTTP and by a program that the daemon runs.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { App, DeadLetter, Defer, Retry, Worker } from "../dist/index.js";
+import { DevDaemon } from "../dist/testing.js";
+
+const INDEX = new URL("../dist/index.js", import.meta.url).href;
+const OPTIONS = { order: "position", retry: { backoff: { first: "1ms", max: "1ms" } } };
+let daemon, client, made = 0;
+before(async () => {
+  daemon = await DevDaemon.start();
+  client = daemon.client();
+});
+after(() => daemon.stop());
+
+async function until(condition, ms = 30_000) {
+  for (const ends = Date.now() + ms; ; await new Promise((next) => setTimeout(next, 20))) {
+    if (await condition()) return;
+    assert.ok(Date.now() < ends, "it did not come about in time");
+  }
+}
+
+async function orders(count, options = OPTIONS, of = client) {
+  const queue = of.queue(`orders-${made++}`);
+  await queue.create(options);
+  const messages = Array.from({ length: count }, (_, at) => ({ body: `${at + 1}`, workflow: "w", position: at + 1 }));
+  await queue.sendBatch(messages);
+  return queue;
+}
+
+const completed = async (queue) => (await queue.view()).counts.completed;
+
+async function working(app, queue, count) {
+  const worker = new Worker(app, client, 8);
+  const running = worker.run();
+  try {
+    await until(async () => (await completed(queue)) === count);
+  } finally {
+    worker.stop();
+    await running;
+  }
+}
+
+test("a failing message holds back what is behind it", async () => {
+  const queue = await orders(3);
+  const seen = [];
+  const app = new App().handler(queue.name, (message, context) => {
+    seen.push(message.text);
+    if (message.text === "2" && context.attempt === 1) throw new Retry({ afterMs: 0 });
+  });
+  await working(app, queue, 3);
+  assert.deepEqual(seen, ["1", "2", "2", "3"]);
+});
+
+test("an error means what the handler says", async () => {
+  const queue = await orders(4);
+  const meant = (error) => (error instanceof RangeError ? new DeadLetter("bad") : undefined);
+  const app = new App().handler(
+    queue.name,
+    (message) => {
+      if (message.text === "2") throw new RangeError("x");
+      if (message.text === "3") return new Defer();
+    },
+    { onError: meant },
+  );
+  await working(app, queue, 2);
+  const { counts } = await queue.view();
+  assert.deepEqual([counts.dead_lettered, counts.by_consumer], [1, 1]);
+});
+
+test("state and sends are in the transaction of the completion", async () => {
+  const queue = await orders(3);
+  const bills = client.queue("bills");
+  await bills.create();
+  const app = new App().handler(queue.name, async (message, context) => {
+    context.state = [...(context.state ?? []), message.json()];
+    context.send("bills", { of: message.json() }, { workflow: "w" });
+    if (context.attempt === 1) return new Retry({ afterMs: 0 });
+  });
+  await working(app, queue, 3);
+  assert.deepEqual(await queue.workflow("w").state(), [1, 2, 3]);
+  assert.equal((await bills.view()).counts.stored, 3, "a failed attempt sends nothing");
+});
+
+test("a lock is renewed as long as the handler runs", async () => {
+  const queue = await orders(1, { order: "position", delivery: { lock: "1s" } });
+  const attempts = [];
+  const app = new App().handler(queue.name, async (_, context) => {
+    attempts.push(context.attempt);
+    // Longer than two locks.
+    await new Promise((done) => setTimeout(done, 2_500));
+  });
+  await working(app, queue, 1);
+  assert.deepEqual(attempts, [1]);
+});
+
+test("a worker that is asked to end finishes what it has begun", async () => {
+  const queue = await orders(2);
+  const folder = await mkdtemp(join(tmpdir(), "seriatim-"));
+  const text = `import { App } from ${JSON.stringify(INDEX)};
+    await new App().handler(${JSON.stringify(queue.name)}, async () => {
+      console.log("begun");
+      await new Promise((done) => setTimeout(done, 1000));
+    }).run({ concurrency: 1 });`;
+  await writeFile(join(folder, "slow.mjs"), text);
+  const env = { ...process.env, SERIATIM_URL: daemon.url };
+  const worker = spawn(process.execPath, [join(folder, "slow.mjs")], { env, stdio: ["ignore", "pipe", "inherit"] });
+  await once(worker.stdout, "data");
+  worker.kill("SIGTERM");
+  const [code] = await once(worker, "exit");
+  await rm(folder, { recursive: true });
+  assert.equal(code, 0);
+  assert.equal(await completed(queue), 1);
+  const [delivery] = await queue.receive({ waitMs: 5_000 });
+  assert.deepEqual([delivery.text, delivery.deliveryCount], ["2", 1], "what was not begun is not counted");
+});
+
+test("a daemon runs an app as a program", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "seriatim-"));
+  const text = `import { App, DeadLetter } from ${JSON.stringify(INDEX)};
+    await new App().handler("orders", (message, context) => {
+      console.log("this is no answer");
+      if (message.text === "2") throw new DeadLetter("bad");
+      if (message.text === "3" && context.attempt === 1) throw new Error("again");
+      context.state = [...(context.state ?? []), message.json()];
+    }).run();`;
+  await writeFile(join(folder, "handle.mjs"), text);
+  const definition = `order = "position"\n[retry]\ndelays = ["1ms"]\n[[handler]]\npersistent = [${JSON.stringify(process.execPath)}, "handle.mjs"]\n`;
+  await writeFile(join(folder, "orders.toml"), definition);
+  const own = await DevDaemon.start(folder);
+  try {
+    const queue = own.client().queue("orders");
+    await queue.sendBatch([1, 2, 3, 4].map((n) => ({ body: `${n}`, workflow: "w", position: n })));
+    await until(async () => (await completed(queue)) === 3);
+    assert.deepEqual(await queue.workflow("w").state(), [1, 3, 4]);
+    assert.match(own.log(), /this is no answer/);
+  } finally {
+    await own.stop();
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("two handlers for one subject are a mistake", () => {
+  const app = new App().handler("orders", () => {}).handler("orders", () => {}, { subject: "paid" });
+  assert.throws(() => app.handler("orders", () => {}, { subject: "paid" }), /already/);
+});
