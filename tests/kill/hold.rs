@@ -11,6 +11,10 @@ use crate::kill::said::Ending;
 use crate::kill::said::Seen;
 use crate::kill::verdict::Verdict;
 
+/// How far a holder's wall clock and the engine's clock may be apart within a lock, in milliseconds: the engine measures
+/// a lock by the clock that is never set, a holder reads the one that the machine keeps right, and both cut off.
+pub(crate) const CLOCKS_APART_MS: u64 = 3;
+
 impl Ledger {
     /// Messages of one workflow were handed out under one lock.
     pub(crate) fn received(&mut self, id: String, seen: &[Seen], locked_until_ms: u64, lock_ms: u64) {
@@ -37,7 +41,7 @@ impl Ledger {
     /// Somebody else has the workflow since an instant: whoever had it before must have settled or lost it.
     fn end_hold_before(&mut self, name: Name, handed_out: &[u64], since_ms: u64) {
         let Some(hold) = self.book(name).hold.take() else { return };
-        let has_lapsed = since_ms >= hold.locked_until_ms;
+        let has_lapsed = since_ms + CLOCKS_APART_MS >= hold.locked_until_ms;
         let is_settled = hold.unsettled.is_empty() && !hold.settling.is_empty();
         let is_handed_out_again = hold.settling.keys().any(|number| handed_out.contains(number));
         if has_lapsed && (!is_settled || is_handed_out_again) {
@@ -129,7 +133,7 @@ impl Ledger {
         if is_over {
             self.book(name).hold = None;
         }
-        if at_ms >= until_ms {
+        if at_ms >= until_ms + CLOCKS_APART_MS {
             let detail = format!("{id} was locked until {until_ms}, and settled at {at_ms}");
             self.findings.note(Verdict::Stale, name, &detail);
         }
@@ -148,7 +152,7 @@ impl Ledger {
             let detail = format!("{id} is refused ({why}), but its successor was handed out");
             return self.findings.note(Verdict::Overtaken, name, &detail);
         };
-        if at_ms < hold.locked_until_ms {
+        if at_ms + CLOCKS_APART_MS < hold.locked_until_ms {
             let detail = format!("{id} is locked until {}, but at {at_ms}: {why}", hold.locked_until_ms);
             self.findings.note(Verdict::Refused, name, &detail);
         }

@@ -2,6 +2,7 @@
 
 use seriatim::view::Counts;
 
+use crate::kill::hold::CLOCKS_APART_MS;
 use crate::kill::ledger::Ledger;
 use crate::kill::name::Name;
 use crate::kill::name::Ordered;
@@ -250,7 +251,7 @@ fn a_settle_that_is_refused_after_its_successor_was_handed_out_was_overtaken() {
 fn two_live_holders_of_one_workflow_overlap() {
     let mut log = Log::sent([1]);
     log.received(100, &[1], 1);
-    log.received(1_099, &[1], 2);
+    log.received(1_099 - CLOCKS_APART_MS, &[1], 2);
     assert_eq!(log.verdicts(), [Verdict::Overlap]);
     let mut log = Log::sent([1]);
     log.received(100, &[1], 1);
@@ -337,7 +338,7 @@ fn a_hand_out_that_is_not_counted_is_told() {
 fn a_settle_after_its_lock_was_lost_is_stale() {
     let mut log = Log::sent([1]);
     log.received(100, &[1], 1);
-    log.settling(100, 1, Ending::Completed, 1_100);
+    log.settling(100, 1, Ending::Completed, 1_100 + CLOCKS_APART_MS);
     log.hear(Said::Settled { hold: "100".to_owned() });
     assert_eq!(log.verdicts(), [Verdict::Stale], "its time was over");
     let mut log = Log::sent([1]);
@@ -352,7 +353,7 @@ fn a_settle_under_a_live_lock_must_not_be_refused() {
     let mut log = Log::sent([1]);
     log.received(100, &[1], 1);
     log.settling(100, 1, Ending::Completed, 1_000);
-    log.refused(100, 1_099);
+    log.refused(100, 1_099 - CLOCKS_APART_MS);
     assert_eq!(log.verdicts(), [Verdict::Refused]);
     let mut log = Log::sent([1]);
     log.received(100, &[1], 1);

@@ -17,6 +17,7 @@ use seriatim::error::SettleRefusal;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::kill::hold::CLOCKS_APART_MS;
 use crate::kill::name::Name;
 use crate::kill::name::Ordered;
 use crate::kill::output_lines;
@@ -109,7 +110,8 @@ async fn complete(delivery: &mut Delivery, completed: &mpsc::UnboundedSender<()>
         endings: vec![(name_of(delivery), Ending::Completed)],
         at_ms: at.as_millis(),
     });
-    if at >= delivery.locked_until() && !is_lost(&delivery.renewal().renew().await) {
+    let surely_over = delivery.locked_until() + Duration::from_millis(CLOCKS_APART_MS);
+    if at >= surely_over && !is_lost(&delivery.renewal().renew().await) {
         say(&Said::Stopped(format!("the lock of {hold} was renewed after it had run out")));
     }
     let settled = delivery.complete().await;
