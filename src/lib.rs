@@ -65,6 +65,8 @@ mod lookup;
 pub mod message;
 #[cfg(feature = "daemon")]
 mod page;
+#[cfg(feature = "daemon")]
+mod postgres;
 pub mod processor;
 pub mod queue;
 mod rate;

@@ -5,6 +5,7 @@ use std::time::Duration;
 mod endpoints;
 mod http;
 mod page;
+mod postgres;
 mod topics;
 
 #[doc(hidden)]
@@ -13,6 +14,8 @@ pub use crate::limits::endpoints::*;
 pub use crate::limits::http::*;
 #[doc(hidden)]
 pub use crate::limits::page::*;
+#[doc(hidden)]
+pub use crate::limits::postgres::*;
 pub use crate::limits::topics::*;
 
 /// Longest name of a queue in bytes: a name is also a file name of a definition and a part of a URL.

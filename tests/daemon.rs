@@ -17,6 +17,10 @@ mod killed;
 mod metrics;
 #[path = "daemon/orphan.rs"]
 mod orphan;
+#[path = "daemon/postgres.rs"]
+mod postgres;
+#[path = "daemon/postgres_server.rs"]
+mod postgres_server;
 #[path = "kill/reliability.rs"]
 #[allow(dead_code, reason = "these tests have no seed")]
 mod reliability;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::daemon::blocked_monitor::all_queues;
 use crate::daemon::daemon::DaemonState;
 use crate::daemon::error::DaemonError;
+use crate::daemon::outbox_copier::OutboxOfQueue;
 use crate::daemon::ticker::Ticking;
 use crate::definition::Definition;
 use crate::definition::Definitions;
@@ -52,6 +53,11 @@ async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> R
         .ticker
         .replace(definitions.iter().flat_map(|definition| schedules(definition)).collect())
         .await?;
+    let outbox = |definition: &Arc<Definition>| {
+        let (queue, outbox) = (definition.name.clone(), definition.outbox.clone()?);
+        Some(OutboxOfQueue { queue, outbox })
+    };
+    daemon_state.outboxes.replace(definitions.iter().filter_map(outbox).collect()).await?;
     let known =
         all_queues(daemon_state.intake.client()).await.map_err(QueueError::from).map_err(Error::from)?;
     daemon_state.handler_supervisor.note_pauses(&known);

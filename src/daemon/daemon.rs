@@ -27,6 +27,7 @@ use crate::daemon::gauges::Gauges;
 use crate::daemon::handler_supervisor::HandlerSupervisor;
 use crate::daemon::host::DaemonHost;
 use crate::daemon::host::is_own;
+use crate::daemon::outboxes::Outboxes;
 use crate::daemon::rates::Rates;
 use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::state_file::StateFile;
@@ -146,6 +147,7 @@ pub(crate) struct DaemonState {
     pub(crate) intake: Intake,
     pub(crate) handler_supervisor: HandlerSupervisor,
     pub(crate) ticker: Ticker,
+    pub(crate) outboxes: Outboxes,
     pub(crate) blocked_monitor: BlockedMonitor,
     pub(crate) gaps: Gaps,
     pub(crate) rates: Rates,
@@ -198,6 +200,7 @@ impl Daemon {
         let daemon_state = Arc::new(DaemonState {
             options,
             data_dir,
+            outboxes: Outboxes::new(intake.clone()),
             intake,
             handler_supervisor,
             ticker,
@@ -311,7 +314,8 @@ impl Daemon {
             task.abort();
         }
         let ticking = self.ticking.stop();
-        let (_, ticked) = tokio::join!(self.daemon_state.handler_supervisor.dismiss(), ticking);
+        let (outboxes, handlers) = (&self.daemon_state.outboxes, &self.daemon_state.handler_supervisor);
+        let (_, ticked, ()) = tokio::join!(handlers.dismiss(), ticking, outboxes.stop());
         if let Err(error) = ticked
             && self.engine.fault().is_none()
         {

@@ -32,6 +32,7 @@ use crate::daemon::watch::reload;
 use crate::definition::Definition;
 use crate::definition::HandlerDefinition;
 use crate::definition::SCHEDULES_QUEUE;
+use crate::definition::SOURCES_QUEUE;
 use crate::engine::Client;
 use crate::error::Misuse;
 use crate::error::Unavailable;
@@ -55,7 +56,7 @@ pub(crate) struct DaemonHost {
 
 /// Whether a queue is the daemon's own: schedules live in one, what is said of storage queues in another.
 pub(crate) fn is_own(queue: &QueueName) -> bool {
-    [SCHEDULES_QUEUE, RECORDS_QUEUE].contains(&queue.as_str())
+    [SCHEDULES_QUEUE, SOURCES_QUEUE, RECORDS_QUEUE].contains(&queue.as_str())
 }
 
 impl Place for DaemonHost {
@@ -278,6 +279,7 @@ impl DaemonHost {
             schedules: definition.schedules.len(),
             retry_delays: definition.rule.retry_delays().iter().copied().map(WireDuration).collect(),
             redact: definition.redact.iter().map(show_redaction).collect(),
+            source: self.daemon_state.outboxes.show(&definition.name),
             loaded_at: WireTime(**self.daemon_state.loaded_at.load()),
             problem: (**self.daemon_state.reload_problem.load())
                 .as_ref()
@@ -296,6 +298,7 @@ impl DaemonHost {
             schedules: 0,
             retry_delays: Vec::new(),
             redact: Vec::new(),
+            source: None,
             loaded_at: WireTime(**self.daemon_state.loaded_at.load()),
             problem: None,
         }
@@ -307,6 +310,7 @@ impl DaemonHost {
             queues: all_queues(client).await.map_err(Problem::from)?,
             commits: client.commit_stats(),
             clock_steps: client.clock_steps(),
+            sources: daemon_state.outboxes.counts(),
             troubles: daemon_state.blocked_monitor.count(daemon_state.clock.now()),
             store_bytes: daemon_state.data_dir.store_bytes(),
             definitions: daemon_state.definitions.load().len(),

@@ -21,6 +21,7 @@ use crate::engine::COMMIT_SECONDS;
 use crate::engine::CommitStats;
 use crate::engine::QueueView;
 use crate::engine::StorageRoom;
+use crate::id::QueueName;
 use crate::service_bus::MeterReading;
 use crate::storage_queue;
 
@@ -61,6 +62,8 @@ pub(crate) struct MetricsSnapshot {
     pub(crate) commits: CommitStats,
     pub(crate) clock_steps: ClockSteps,
     pub(crate) troubles: BlockedCounts,
+    /// Of each queue with a source: rows copied, rows that wait to be, and whether something is wrong.
+    pub(crate) sources: Vec<(QueueName, (u64, u64, bool))>,
     pub(crate) store_bytes: u64,
     /// How many definitions are in force.
     pub(crate) definitions: usize,
@@ -84,6 +87,7 @@ pub(crate) fn page(gauges: &Gauges, looked: &MetricsSnapshot) -> Result<String, 
     register_clock_steps(&mut registry, looked.clock_steps);
     register_troubles(&mut registry, &looked.troubles);
     register_definitions(&mut registry, looked);
+    register_sources(&mut registry, &looked.sources);
     if let Some(amqp) = &looked.amqp {
         register_amqp(&mut registry, amqp);
     }
@@ -100,6 +104,23 @@ pub(crate) fn page(gauges: &Gauges, looked: &MetricsSnapshot) -> Result<String, 
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
+}
+
+fn register_sources(registry: &mut Registry, sources: &[(QueueName, (u64, u64, bool))]) {
+    if sources.is_empty() {
+        return;
+    }
+    let copied = Family::<ByQueue, Counter>::default();
+    let [behind, failing] = [(); 2].map(|()| Family::<ByQueue, Count>::default());
+    for (queue, (rows_copied, rows_behind, is_failing)) in sources {
+        let queue = || ByQueue { queue: queue.to_string() };
+        copied.get_or_create(&queue()).inc_by(*rows_copied);
+        behind.get_or_create(&queue()).set(*rows_behind);
+        failing.get_or_create(&queue()).set(u64::from(*is_failing));
+    }
+    registry.register("seriatim_source_rows_copied", "Rows copied from the source of a queue", copied);
+    registry.register("seriatim_source_rows_behind", "Rows of the source that wait to be copied", behind);
+    registry.register("seriatim_source_failing", "Whether the source cannot be copied on", failing);
 }
 
 fn register_room(registry: &mut Registry, room: &StorageRoom) {

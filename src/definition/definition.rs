@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::definition::handler::HandlerDefinition;
 use crate::definition::notice::NotifyDefinition;
+use crate::definition::outbox::OutboxDefinition;
 use crate::definition::read_subscription::SubscriptionDefinition;
 use crate::definition::schedule::ScheduleDefinition;
 use crate::definition::schema::schema_text;
@@ -38,6 +39,8 @@ pub struct Definition {
     pub handlers: Vec<HandlerDefinition>,
     /// What is sent at certain instants.
     pub schedules: Vec<ScheduleDefinition>,
+    /// The table whose rows are copied into the queue, if there is one.
+    pub outbox: Option<OutboxDefinition>,
     /// What the page hides of each message; in a pointer `*` stands for every member or element.
     pub redact: Vec<Source>,
     /// Whom to tell when a workflow stands still.

@@ -10,6 +10,7 @@ use crate::api::options::OrderWord;
 use crate::definition::form_handler::HandlerForm;
 use crate::definition::form_handler::NotifyForm;
 use crate::definition::form_handler::ScheduleForm;
+use crate::definition::form_outbox::OutboxForm;
 use crate::definition::form_subscription::SubscriptionForm;
 use crate::definition::given::Given;
 use crate::definition::given::TextOr;
@@ -78,6 +79,8 @@ pub(crate) struct QueueForm {
     #[serde(default)]
     #[schemars(length(max = limits::SCHEDULES_MAX))]
     pub(crate) schedule: Vec<Given<ScheduleForm>>,
+    /// A table of a database whose rows are copied into the queue.
+    pub(crate) source: Option<Given<OutboxForm>>,
     /// Whom to tell when a workflow stands still.
     pub(crate) notify: Option<Given<NotifyForm>>,
 }

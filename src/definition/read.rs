@@ -15,11 +15,13 @@ use crate::definition::form::QueueForm;
 use crate::definition::given::span;
 use crate::definition::given::value;
 use crate::definition::grammar::prune;
+use crate::definition::outbox::SOURCES_QUEUE;
 use crate::definition::read_handlers::HandlerReader;
 use crate::definition::read_options::duration;
 use crate::definition::read_options::options;
 use crate::definition::read_options::order_word;
 use crate::definition::read_options::retry_delays;
+use crate::definition::read_outbox::OutboxReader;
 use crate::definition::read_schedules::ScheduleReader;
 use crate::definition::read_sources::redactions;
 use crate::definition::read_sources::sources;
@@ -66,8 +68,10 @@ pub(crate) fn read(file: &Path, text: &str) -> Reading {
         None if form.subscription.is_some() => None,
         None => name(file, &form, &mut mistakes),
     };
-    if reading.name.as_ref().is_some_and(|name| name.as_str() == SCHEDULES_QUEUE) {
-        let message = format!("the daemon keeps its schedules in the queue `{SCHEDULES_QUEUE}`");
+    let own = [(SCHEDULES_QUEUE, "its schedules"), (SOURCES_QUEUE, "how far its sources are copied")];
+    let kept = own.iter().find(|(own, _)| reading.name.as_ref().is_some_and(|name| name.as_str() == *own));
+    if let Some((own, what)) = kept {
+        let message = format!("the daemon keeps {what} in the queue `{own}`");
         match &form.name {
             Some(given) => mistakes.add(&given.span, message),
             None => mistakes.add_of_file(message, "rename the file, or write another `name` into it"),
@@ -131,6 +135,10 @@ fn name(file: &Path, form: &QueueForm, mistakes: &mut Mistakes) -> Option<QueueN
 
 fn subscription_of(file: &Path, form: &QueueForm, mistakes: &mut Mistakes) -> Option<SubscriptionDefinition> {
     let given = form.subscription.as_ref()?;
+    if let Some(source) = &form.source {
+        let message = "a subscription gets what is sent to its topic, and nothing else";
+        mistakes.add_with_help(&source.span, message, "copy the table into a queue of its own");
+    }
     let read = [span(&form.key), span(&form.position), span(&form.after), span(&form.message_id)];
     for at in read.into_iter().flatten() {
         mistakes.add_with_help(
@@ -172,6 +180,9 @@ fn definition(
     let notify = form.notify.as_ref().and_then(|notify| reader.notify(notify));
     let mut reader = ScheduleReader { order: order_word(form), rule: &rule, mistakes };
     let schedules = reader.schedules(&form.schedule);
+    let (order, has_key) = (order_word(form), form.key.is_some());
+    let mut reader = OutboxReader { folder, order, has_key, mistakes };
+    let outbox = form.source.as_ref().and_then(|source| reader.outbox(source));
     Some(Definition {
         name: name?,
         file: file.to_owned(),
@@ -182,6 +193,7 @@ fn definition(
         renew_for,
         handlers,
         schedules,
+        outbox,
         redact,
         notify,
     })

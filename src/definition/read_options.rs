@@ -213,7 +213,8 @@ pub(crate) fn duration(
     duration_within(given, name, SHORTEST, limits::DURATION_MAX, mistakes)
 }
 
-fn duration_within(
+/// A span of time within bounds.
+pub(crate) fn duration_within(
     given: &Option<Given<Written>>,
     name: &str,
     least: Duration,

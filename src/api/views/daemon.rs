@@ -149,9 +149,35 @@ pub struct DefinitionView {
     /// What the page hides of each message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redact: Vec<RedactionView>,
+    /// How far its source is copied; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceView>,
     /// When it was loaded.
     pub loaded_at: WireTime,
     /// Why the file as it is now is not in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// How far the table of a database is copied into a queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SourceView {
+    /// Under which name it is kept how far it is copied.
+    pub name: String,
+    /// The table.
+    pub table: String,
+    /// Every row up to this number is copied; absent as long as none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied_through: Option<i64>,
+    /// How many rows wait to be copied.
+    pub rows_behind: u64,
+    /// Whether there may be more of them than were counted.
+    #[serde(default)]
+    pub more_behind: bool,
+    /// How many open transactions of the database keep rows back: each of them may still bring a row that comes before.
+    #[serde(default)]
+    pub waits_for_transactions: usize,
+    /// Why it is not copied on; absent when it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

@@ -23,6 +23,7 @@ pub use crate::api::views::daemon::KeyView;
 pub use crate::api::views::daemon::QueueRatesView;
 pub use crate::api::views::daemon::RatesView;
 pub use crate::api::views::daemon::ScheduleView;
+pub use crate::api::views::daemon::SourceView;
 pub use crate::api::views::daemon::StatusView;
 pub use crate::api::views::event::EventView;
 pub use crate::api::views::history::EndingWord;

@@ -122,6 +122,7 @@ impl Host for FakeHost {
             schedules: 1,
             retry_delays: vec![WireDuration(Duration::from_secs(60))],
             redact: Vec::new(),
+            source: None,
             loaded_at: WireTime(Timestamp::from_millis(0)),
             problem: None,
         }]

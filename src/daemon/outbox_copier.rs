@@ -1,0 +1,300 @@
+//! Copies one outbox into its queue, row by row in order, each once.
+//!
+//! An outbox is a workflow of a queue of the daemon's own, with one message. Completing that message is one transaction:
+//! the rows are sent, the number of the last becomes the workflow's state, and the message is sent anew. So a row is
+//! neither lost nor copied twice, whenever the process or the database dies.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use crate::daemon::outbox_status::OutboxStatus;
+use crate::definition::OutboxColumns;
+use crate::definition::OutboxDefinition;
+use crate::definition::SOURCES_QUEUE;
+use crate::engine::Completion;
+use crate::engine::Delivery;
+use crate::engine::Queue;
+use crate::engine::TakenWorkflow;
+use crate::error::Error;
+use crate::error::Misuse;
+use crate::error::OperationError;
+use crate::error::SendRefusal;
+use crate::error::SettleError;
+use crate::error::SettleRefusal;
+use crate::id::QueueName;
+use crate::intake::Intake;
+use crate::limits;
+use crate::message::Message;
+use crate::postgres::Columns;
+use crate::postgres::ConnectOptions;
+use crate::postgres::Copied;
+use crate::postgres::Outbox;
+use crate::postgres::SourceError;
+use crate::postgres::TlsMode;
+
+/// An outbox, and the queue into which it is copied.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct OutboxOfQueue {
+    pub(crate) queue: QueueName,
+    pub(crate) outbox: OutboxDefinition,
+}
+
+impl OutboxOfQueue {
+    /// The workflow it is.
+    pub(crate) fn id(&self) -> String {
+        format!("{}/{}", self.queue, self.outbox.name)
+    }
+}
+
+/// What an outbox's workflow keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct OutboxState {
+    /// The table, as the definition named it.
+    table: String,
+    /// Rows up to this number are copied.
+    copied_through: i64,
+    /// Those above this number were copied last; none when it was the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    copied_from: Option<i64>,
+}
+
+/// Why an outbox cannot be copied on.
+#[derive(Debug, Error)]
+enum CopyError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Engine(#[from] Error),
+    #[error("cannot copy into queue {0}: the disk is full")]
+    DiskFull(QueueName),
+    #[error("cannot copy into queue {0}: it is full")]
+    QueueFull(QueueName),
+    #[error(
+        "cannot copy PostgreSQL table {now}: under the name {name:?} table {before} was copied; give the source another `name`"
+    )]
+    OtherTable { name: String, before: String, now: String },
+}
+
+impl From<Misuse> for CopyError {
+    fn from(misuse: Misuse) -> CopyError {
+        CopyError::Engine(misuse.into())
+    }
+}
+
+/// What is done after a turn.
+enum Next {
+    /// There is more to copy.
+    Go,
+    /// Nothing, until something comes or this has passed.
+    Wait(Duration),
+}
+
+/// Copies one outbox.
+pub(crate) struct OutboxCopier {
+    of_queue: OutboxOfQueue,
+    /// The queue in which outboxes live.
+    sources: Queue,
+    intake: Intake,
+    status: Arc<OutboxStatus>,
+    table: Outbox,
+    /// How many rows are sent at once; fewer after a refusal, to find the row that is refused.
+    at_once: usize,
+    /// Copied rows are deleted up to here, as far as is known.
+    deleted_through: Option<i64>,
+}
+
+impl OutboxCopier {
+    pub(crate) fn new(
+        of_queue: OutboxOfQueue,
+        sources: Queue,
+        intake: Intake,
+        status: Arc<OutboxStatus>,
+    ) -> Result<OutboxCopier, Misuse> {
+        let table = table(&of_queue.outbox)?;
+        let at_once = limits::SOURCE_ROWS_AT_ONCE;
+        Ok(OutboxCopier { of_queue, sources, intake, status, table, at_once, deleted_through: None })
+    }
+
+    /// Copies until it is stopped. What goes wrong is told once, and tried again for ever.
+    pub(crate) async fn run(mut self, stopping: CancellationToken) {
+        let wakeup = self.table.wakeup();
+        let mut pause = limits::SOURCE_RETRY_FIRST;
+        loop {
+            let turn = tokio::select! {
+                turn = self.turn() => turn,
+                () = stopping.cancelled() => return,
+            };
+            let wait = match turn {
+                Ok(next) => {
+                    (pause, _) = (limits::SOURCE_RETRY_FIRST, self.status.goes_on(&self.of_queue));
+                    match next {
+                        Next::Go => continue,
+                        Next::Wait(wait) => wait,
+                    }
+                }
+                Err(error) => {
+                    self.status.failed(&self.of_queue, &error.to_string());
+                    let wait = match error {
+                        // Room comes by itself, as messages are handled.
+                        CopyError::QueueFull(_) => limits::SOURCE_RETRY_FIRST,
+                        _ => pause,
+                    };
+                    pause = pause.saturating_mul(2).min(limits::SOURCE_RETRY_MAX);
+                    wait
+                }
+            };
+            tokio::select! {
+                () = sleep(wait) => {}
+                () = wakeup.woken() => {}
+                () = stopping.cancelled() => return,
+            }
+        }
+    }
+
+    /// Looks once, and copies what is there.
+    async fn turn(&mut self) -> Result<Next, CopyError> {
+        if self.intake.client().storage_room().is_some_and(|room| room.is_full) {
+            return Err(CopyError::DiskFull(self.of_queue.queue.clone()));
+        }
+        let kept = self.kept().await?;
+        let copied_through = kept.as_ref().map(|kept| kept.copied_through);
+        self.delete_copied(kept.as_ref()).await?;
+        let look = self.table.look(copied_through).await?;
+        let behind = match look.is_more || look.waits_for > 0 || look.wrong.is_some() {
+            true => self.table.behind(copied_through).await?,
+            false => i64::try_from(look.rows.len()).unwrap_or(i64::MAX),
+        };
+        self.status.looked(copied_through, behind, look.waits_for);
+        match (look.rows.is_empty(), look.wrong) {
+            (true, Some(wrong)) => Err(wrong.into()),
+            (true, None) if look.waits_for > 0 => Ok(Next::Wait(limits::SOURCE_HELD_POLL)),
+            (true, None) => Ok(Next::Wait(self.of_queue.outbox.poll)),
+            (false, _) => self.copy(look.rows, copied_through).await.map(|()| Next::Go),
+        }
+    }
+
+    /// How far it is copied, as it is kept.
+    async fn kept(&self) -> Result<Option<OutboxState>, CopyError> {
+        let state = self.sources.workflow(self.of_queue.id())?.state().await.map_err(Error::from)?;
+        let Some(state) = state else { return Ok(None) };
+        let kept: OutboxState = serde_json::from_slice(&state)
+            .map_err(|error| Misuse::new("state of a source", error.to_string()))?;
+        let OutboxDefinition { name, table, .. } = &self.of_queue.outbox;
+        match kept.table == *table {
+            true => Ok(Some(kept)),
+            false => {
+                Err(CopyError::OtherTable { name: name.clone(), before: kept.table, now: table.clone() })
+            }
+        }
+    }
+
+    /// Deletes the rows that were copied last, if copied rows are deleted and these are not.
+    async fn delete_copied(&mut self, kept: Option<&OutboxState>) -> Result<(), CopyError> {
+        let Some(kept) = kept.filter(|_| self.of_queue.outbox.delete_copied) else { return Ok(()) };
+        if self.deleted_through < Some(kept.copied_through) {
+            self.table.delete(kept.copied_from, kept.copied_through).await?;
+            self.deleted_through = Some(kept.copied_through);
+        }
+        Ok(())
+    }
+
+    /// Sends rows and keeps how far they are copied, in one transaction.
+    async fn copy(&mut self, mut rows: Vec<Copied>, copied_from: Option<i64>) -> Result<(), CopyError> {
+        rows.truncate(self.at_once);
+        let (mut messages, mut copied_through) = (Vec::with_capacity(rows.len()), copied_from);
+        for row in rows {
+            match self.intake.place(&self.of_queue.queue, row.message) {
+                Ok(message) => messages.push(message),
+                Err(misuse) if messages.is_empty() => return Err(self.row(row.id, &misuse.to_string())),
+                // Those before it are copied first.
+                Err(_) => break,
+            }
+            copied_through = Some(row.id);
+        }
+        let (Some(through), count) = (copied_through, messages.len()) else { return Ok(()) };
+        let table = self.of_queue.outbox.table.clone();
+        let state = OutboxState { table, copied_through: through, copied_from };
+        let completion = self.completion(&state, messages)?;
+        // It is held until the delivery is settled.
+        let (_taken, mut delivery) = self.delivery().await?;
+        match delivery.complete_with(completion).await {
+            Ok(_) => {
+                self.at_once = self.at_once.saturating_mul(2).min(limits::SOURCE_ROWS_AT_ONCE);
+                self.status.copied(through, count);
+                Ok(())
+            }
+            Err(OperationError::Refused(SettleRefusal::Send(_))) if count > 1 => {
+                self.at_once = count / 2;
+                Ok(())
+            }
+            Err(OperationError::Refused(SettleRefusal::Send(SendRefusal::QueueFull { .. }))) => {
+                Err(CopyError::QueueFull(self.of_queue.queue.clone()))
+            }
+            Err(OperationError::Refused(SettleRefusal::Send(refusal))) => {
+                Err(self.row(through, &refusal.to_string()))
+            }
+            Err(error) => Err(Error::from(error).into()),
+        }
+    }
+
+    fn completion(&self, state: &OutboxState, messages: Vec<Message>) -> Result<Completion, Misuse> {
+        let written =
+            serde_json::to_vec(state).map_err(|error| Misuse::new("state of a source", error.to_string()))?;
+        let completion = Completion::new().state(Bytes::from(written));
+        let completion = messages
+            .into_iter()
+            .fold(completion, |completion, message| completion.send(self.of_queue.queue.as_str(), message));
+        Ok(completion.send(SOURCES_QUEUE, self.own_message()))
+    }
+
+    /// The outbox's own message, which is there as long as nobody has purged it.
+    async fn delivery(&self) -> Result<(TakenWorkflow, Delivery), Error> {
+        loop {
+            let taken = self.sources.take_workflow(self.of_queue.id()).await?;
+            let mut received = taken.receive(1, Duration::ZERO).await?;
+            if let Some(delivery) = received.pop() {
+                return Ok((taken, delivery));
+            }
+            taken.close().await.map_err(SettleError::from)?;
+            self.sources.send(self.own_message()).await?;
+        }
+    }
+
+    fn own_message(&self) -> Message {
+        Message::new("").workflow(self.of_queue.id())
+    }
+
+    fn row(&self, id: i64, problem: &str) -> CopyError {
+        let (table, problem) = (self.of_queue.outbox.table.clone(), problem.to_owned());
+        SourceError::Row { table, id, problem }.into()
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "between two looks at a table of another program, which gives no sign"
+)]
+async fn sleep(wait: Duration) {
+    tokio::time::sleep(wait).await;
+}
+
+fn table(outbox: &OutboxDefinition) -> Result<Outbox, Misuse> {
+    let tls = match outbox.tls {
+        true => TlsMode::Verify(outbox.ca_file.clone()),
+        false => TlsMode::Off,
+    };
+    let password = outbox.password.clone();
+    let password = move || password.as_ref().map(|secret| secret.read("password")).transpose();
+    let options = ConnectOptions { url: outbox.url.clone(), password: Arc::new(password), tls };
+    let OutboxColumns { id, body, workflow_id, position, after, message_id, subject, properties } =
+        outbox.columns.clone();
+    let columns = Columns { id, body, workflow_id, position, after, message_id, subject, properties };
+    let (deletes, channel) = (outbox.delete_copied, outbox.channel.clone());
+    Ok(Outbox::new(options, outbox.table.parse()?, columns, deletes, channel))
+}

@@ -1,0 +1,57 @@
+//! What a definition says of an outbox from which messages are copied.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::definition::handler::Secret;
+
+/// The queue in which the daemon keeps how far outboxes are copied; no definition can have its name.
+pub(crate) const SOURCES_QUEUE: &str = "seriatim.sources";
+
+/// A table of a PostgreSQL database whose rows are copied into the queue, each once, in the order of their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OutboxDefinition {
+    /// Under which name is kept how far it is copied.
+    pub name: String,
+    /// The database, without a password.
+    pub url: String,
+    /// The table, with its schema if one is given.
+    pub table: String,
+    /// Where the password is, if there is one.
+    pub password: Option<Secret>,
+    /// Whether the connection is encrypted and the server verified.
+    pub tls: bool,
+    /// The authorities that may have signed the server's certificate; without it, those of the web.
+    pub ca_file: Option<PathBuf>,
+    /// Which column holds what.
+    pub columns: OutboxColumns,
+    /// Whether rows that are copied are deleted.
+    pub delete_copied: bool,
+    /// How often it is looked at when it has nothing.
+    pub poll: Duration,
+    /// A channel on which the database notifies of new rows.
+    pub channel: Option<String>,
+}
+
+/// Which column of an outbox holds what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OutboxColumns {
+    /// The number of a row.
+    pub id: String,
+    /// The body.
+    pub body: String,
+    /// The workflow ID.
+    pub workflow_id: Option<String>,
+    /// The position.
+    pub position: Option<String>,
+    /// The message ID of the predecessor.
+    pub after: Option<String>,
+    /// The message ID.
+    pub message_id: Option<String>,
+    /// The subject.
+    pub subject: Option<String>,
+    /// The properties.
+    pub properties: Option<String>,
+}

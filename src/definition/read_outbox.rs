@@ -1,0 +1,163 @@
+//! An outbox, read from the form.
+
+use std::ops::Range;
+use std::path::Path;
+
+use crate::api::options::OrderWord;
+use crate::definition::credential::certificates;
+use crate::definition::diagnostic::Mistakes;
+use crate::definition::form_outbox::ColumnsForm;
+use crate::definition::form_outbox::CopiedRowsWord;
+use crate::definition::form_outbox::OutboxForm;
+use crate::definition::given::Given;
+use crate::definition::given::value;
+use crate::definition::handler::Secret;
+use crate::definition::outbox::OutboxColumns;
+use crate::definition::outbox::OutboxDefinition;
+use crate::definition::program::find_file;
+use crate::definition::read_options::duration_within;
+use crate::error::Misuse;
+use crate::id::QueueName;
+use crate::limits;
+use crate::postgres::TableName;
+use crate::postgres::check_name;
+use crate::postgres::check_url;
+
+/// Reads the outbox of one file.
+pub(crate) struct OutboxReader<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) order: Option<OrderWord>,
+    /// Whether the queue reads workflow, position and predecessor out of the message itself.
+    pub(crate) has_key: bool,
+    pub(crate) mistakes: &'a mut Mistakes,
+}
+
+impl OutboxReader<'_> {
+    /// The outbox, unless it is wrong.
+    pub(crate) fn outbox(&mut self, form: &Given<OutboxForm>) -> Option<OutboxDefinition> {
+        let Given { value: outbox, span: at } = form;
+        let url = outbox.postgres.as_ref();
+        let is_local = url.and_then(|url| self.checked(check_url(&url.value), &url.span));
+        let table = outbox.table.as_ref();
+        let is_table = table.and_then(|table| self.checked(table.value.parse::<TableName>(), &table.span));
+        let name = self.name(outbox.name.as_ref());
+        let password = self.password(outbox);
+        let ca_file = match &outbox.ca_file {
+            Some(file) => Some(self.ca_file(file)?),
+            None => None,
+        };
+        let poll = match &outbox.poll {
+            Some(_) => {
+                let (least, most) = (limits::SOURCE_POLL_MIN, limits::SOURCE_POLL_MAX);
+                duration_within(&outbox.poll, "poll", least, most, self.mistakes)
+            }
+            None => Some(limits::SOURCE_POLL_DEFAULT),
+        };
+        let channel = self.column(outbox.channel.as_ref(), "channel");
+        let columns = self.columns(&outbox.columns, at);
+        is_table?;
+        let tls = value(&outbox.tls).unwrap_or(!is_local?);
+        if let (false, Some(file)) = (tls, &outbox.ca_file) {
+            let message = "the server's certificate is not looked at without `tls`";
+            self.mistakes.add_with_help(&file.span, message, "write tls = true, or leave `ca_file` out");
+        }
+        Some(OutboxDefinition {
+            name: name?,
+            url: url?.value.clone(),
+            table: table?.value.clone(),
+            password: password?,
+            tls,
+            ca_file,
+            columns: columns?,
+            delete_copied: value(&outbox.copied_rows) == Some(CopiedRowsWord::Delete),
+            poll: poll?,
+            channel: channel?,
+        })
+    }
+
+    fn name(&mut self, given: Option<&Given<String>>) -> Option<String> {
+        let Some(given) = given else { return Some("outbox".to_owned()) };
+        // It is made of the same letters as a queue's name.
+        let name = QueueName::new(&given.value).map_err(|misuse| {
+            Misuse::new("name", misuse.to_string().trim_start_matches(misuse.field()).trim().to_owned())
+        });
+        self.checked(name, &given.span).map(|name| name.to_string())
+    }
+
+    fn password(&mut self, outbox: &OutboxForm) -> Option<Option<Secret>> {
+        let (secret, at) = match (&outbox.password_file, &outbox.password_env) {
+            (None, None) => return Some(None),
+            (Some(_), Some(env)) => {
+                let message = "the password is in `password_file` or in `password_env`, not in both";
+                self.mistakes.add(&env.span, message);
+                return None;
+            }
+            (Some(file), None) => match find_file(&file.value, self.folder) {
+                Ok(found) => (Secret::File(found), &file.span),
+                Err((message, help)) => {
+                    match help {
+                        Some(help) => self.mistakes.add_with_help(&file.span, message, help),
+                        None => self.mistakes.add(&file.span, message),
+                    }
+                    return None;
+                }
+            },
+            (None, Some(env)) if env.value.is_empty() || env.value.contains(['=', '\0']) => {
+                self.mistakes.add(&env.span, "it cannot be the name of an environment variable");
+                return None;
+            }
+            (None, Some(env)) => (Secret::Env(env.value.clone()), &env.span),
+        };
+        self.checked(secret.read("password"), at)?;
+        Some(Some(secret))
+    }
+
+    fn ca_file(&mut self, file: &Given<String>) -> Option<std::path::PathBuf> {
+        match find_file(&file.value, self.folder) {
+            Ok(found) => self.checked(certificates(&found), &file.span).map(|_| found),
+            Err((message, _)) => {
+                self.mistakes.add(&file.span, message);
+                None
+            }
+        }
+    }
+
+    fn columns(&mut self, form: &ColumnsForm, at: &Range<usize>) -> Option<OutboxColumns> {
+        let columns = OutboxColumns {
+            id: self.column(form.id.as_ref(), "id")?.unwrap_or_else(|| "id".to_owned()),
+            body: self.column(form.body.as_ref(), "body")?.unwrap_or_else(|| "body".to_owned()),
+            workflow_id: self.column(form.workflow_id.as_ref(), "workflow_id")?,
+            position: self.column(form.position.as_ref(), "position")?,
+            after: self.column(form.after.as_ref(), "after")?,
+            message_id: self.column(form.message_id.as_ref(), "message_id")?,
+            subject: self.column(form.subject.as_ref(), "subject")?,
+            properties: self.column(form.properties.as_ref(), "properties")?,
+        };
+        for (column, order, name) in
+            [(&form.position, OrderWord::Position, "position"), (&form.after, OrderWord::After, "after")]
+        {
+            if let Some(given) = column
+                && self.order.is_some_and(|of_queue| of_queue != order)
+            {
+                let message = format!("`{name}` is read only in a queue with order = \"{name}\"");
+                self.mistakes.add(&given.span, message);
+            }
+        }
+        if columns.workflow_id.is_none() && !self.has_key && self.order != Some(OrderWord::None) {
+            let message = "nothing says to which workflow a row belongs";
+            let help = "name the column: columns = { workflow_id = \"order_id\" }, or give the queue a `key`";
+            self.mistakes.add_with_help(at, message, help);
+        }
+        Some(columns)
+    }
+
+    fn column(&mut self, given: Option<&Given<String>>, what: &'static str) -> Option<Option<String>> {
+        let Some(given) = given else { return Some(None) };
+        self.checked(check_name(what, &given.value), &given.span)?;
+        Some(Some(given.value.clone()))
+    }
+
+    fn checked<T>(&mut self, checked: Result<T, Misuse>, at: &Range<usize>) -> Option<T> {
+        checked.map_err(|misuse| self.mistakes.add(at, misuse.to_string())).ok()
+    }
+}

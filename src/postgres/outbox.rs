@@ -1,0 +1,239 @@
+//! An outbox: a table that is read from its first row on, each row once it is final.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::TryStreamExt;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_postgres::types::ToSql;
+
+use crate::limits;
+use crate::postgres::connection::Carried;
+use crate::postgres::connection::ConnectOptions;
+use crate::postgres::connection::answered;
+use crate::postgres::error::SourceError;
+use crate::postgres::error::late;
+use crate::postgres::error::told;
+use crate::postgres::row::Copied;
+use crate::postgres::row::message;
+use crate::postgres::sql;
+use crate::postgres::sql::Columns;
+use crate::postgres::sql::TableName;
+use crate::postgres::table::BodyKind;
+use crate::postgres::table::Checked;
+use crate::postgres::table::check;
+use crate::postgres::watermark::Watermark;
+
+/// An outbox, and the connection to its server while there is one.
+pub(crate) struct Outbox {
+    options: ConnectOptions,
+    table: TableName,
+    columns: Columns,
+    /// Whether rows are deleted that were copied.
+    deletes: bool,
+    /// Notifications on this channel are listened for.
+    channel: Option<String>,
+    woken: Arc<Notify>,
+    open: Option<Open>,
+}
+
+struct Open {
+    carried: Carried,
+    checked: Checked,
+    watermark: Watermark,
+    rows_at_once: usize,
+}
+
+/// What one look has found.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// Rows that follow those that are copied, in order; no row between them will ever come.
+    pub(crate) rows: Vec<Copied>,
+    /// Whether there are more that could be read at once.
+    pub(crate) is_more: bool,
+    /// How many open transactions keep rows back that are seen.
+    pub(crate) waits_for: usize,
+    /// A row that is no message, behind those that are.
+    pub(crate) wrong: Option<SourceError>,
+}
+
+/// Tells when the server has said that there is something.
+#[derive(Clone)]
+pub(crate) struct Wakeup(Arc<Notify>);
+
+impl Wakeup {
+    pub(crate) async fn woken(&self) {
+        self.0.notified().await;
+    }
+}
+
+impl Outbox {
+    pub(crate) fn new(
+        options: ConnectOptions,
+        table: TableName,
+        columns: Columns,
+        deletes: bool,
+        channel: Option<String>,
+    ) -> Outbox {
+        Outbox { options, table, columns, deletes, channel, woken: Arc::default(), open: None }
+    }
+
+    /// What wakes when the server has notified of something, or the connection has ended.
+    pub(crate) fn wakeup(&self) -> Wakeup {
+        Wakeup(self.woken.clone())
+    }
+
+    /// Lets go of the connection: the next look opens another one.
+    pub(crate) fn disconnect(&mut self) {
+        self.open = None;
+    }
+
+    /// Reads what follows the row with this number, as far as it is final.
+    ///
+    /// # Errors
+    /// [`SourceError`]; the connection is let go of then.
+    pub(crate) async fn look(&mut self, copied_through: Option<i64>) -> Result<Look, SourceError> {
+        let looked = self.try_look(copied_through).await;
+        if looked.is_err() {
+            self.disconnect();
+        }
+        looked
+    }
+
+    async fn try_look(&mut self, copied_through: Option<i64>) -> Result<Look, SourceError> {
+        if self.open.is_none() {
+            self.open = Some(self.connect(copied_through).await?);
+        }
+        let Some(open) = &mut self.open else { return Ok(Look::default()) };
+        let (table, columns) = (&self.table, &self.columns);
+        open.note_transactions(table, columns).await?;
+        open.read(table, columns, copied_through).await
+    }
+
+    async fn connect(&self, copied_through: Option<i64>) -> Result<Open, SourceError> {
+        let carried = self.options.connect(self.woken.clone()).await?;
+        let (table, columns) = (&self.table, &self.columns);
+        let checked = check(&carried.client, table, columns, self.deletes, copied_through).await?;
+        if let Some(channel) = &self.channel {
+            let listen = format!("listen {}", sql::quoted(channel));
+            let listening = answered(carried.client.batch_execute(&listen)).await;
+            listening.map_err(|problem| SourceError::Read { table: table.to_string(), problem })?;
+        }
+        let rows_at_once = limits::SOURCE_ROWS_AT_ONCE;
+        Ok(Open { carried, checked, watermark: Watermark::default(), rows_at_once })
+    }
+
+    /// How many rows are behind a number; where there are more than [`limits::SOURCE_LAG_ROWS`], as many.
+    ///
+    /// # Errors
+    /// As [`Outbox::look`].
+    pub(crate) async fn behind(&mut self, copied_through: Option<i64>) -> Result<i64, SourceError> {
+        let Some(open) = &self.open else { return Ok(0) };
+        let statement = sql::behind(&self.table, &self.columns);
+        let from = copied_through.unwrap_or(i64::MIN);
+        let parameters: [&(dyn ToSql + Sync); 2] = [&from, &limits::SOURCE_LAG_ROWS];
+        let answer = answered(open.carried.client.query_one(&statement, &parameters)).await;
+        self.read(answer).map(|row| row.get(0))
+    }
+
+    /// Deletes the rows of a run of numbers, which are copied: those above `from`, up to `through`.
+    ///
+    /// # Errors
+    /// As [`Outbox::look`].
+    pub(crate) async fn delete(&mut self, from: Option<i64>, through: i64) -> Result<(), SourceError> {
+        if self.open.is_none() {
+            self.open = Some(self.connect(Some(through)).await?);
+        }
+        let Some(open) = &self.open else { return Ok(()) };
+        let statement = sql::delete(&self.table, &self.columns);
+        let from = from.unwrap_or(i64::MIN);
+        let answer = answered(open.carried.client.execute(&statement, &[&from, &through])).await;
+        self.read(answer).map(drop)
+    }
+
+    fn read<T>(&mut self, answer: Result<T, String>) -> Result<T, SourceError> {
+        if answer.is_err() {
+            self.disconnect();
+        }
+        answer.map_err(|problem| SourceError::Read { table: self.table.to_string(), problem })
+    }
+}
+
+impl Open {
+    async fn note_transactions(&mut self, table: &TableName, columns: &Columns) -> Result<(), SourceError> {
+        let statement = sql::transactions(table, columns);
+        let answer = answered(self.carried.client.query_one(&statement, &[&self.checked.oid])).await;
+        let row = answer.map_err(|problem| SourceError::Read { table: table.to_string(), problem })?;
+        let transactions: Vec<String> = row.get(1);
+        if transactions.len() > limits::SOURCE_TRANSACTIONS_MAX {
+            let problem = format!("{} transactions are open at once", transactions.len());
+            return Err(SourceError::Read { table: table.to_string(), problem });
+        }
+        self.watermark.note(row.get(0), BTreeSet::from_iter(transactions));
+        Ok(())
+    }
+
+    /// Reads rows in order, as many as are copied at once, up to the first before which one may be missing.
+    async fn read(
+        &mut self,
+        table: &TableName,
+        columns: &Columns,
+        copied_through: Option<i64>,
+    ) -> Result<Look, SourceError> {
+        let failed = |problem: String| SourceError::Read { table: table.to_string(), problem };
+        let body = self.checked.body;
+        let statement = sql::select(table, columns, body == BodyKind::Bytes);
+        let limit = i64::try_from(self.rows_at_once).unwrap_or(i64::MAX);
+        let from = copied_through.unwrap_or(i64::MIN);
+        let parameters: [&(dyn ToSql + Sync); 2] = [&from, &limit];
+        let (mut look, mut bytes, mut last) = (Look::default(), 0, copied_through);
+        let reading = async {
+            let mut rows = pin!(self.carried.client.query_raw(&statement, parameters).await?);
+            while let Some(row) = rows.try_next().await? {
+                let copied = match message(&row, body, columns.after.is_some(), columns.message_id.is_some())
+                {
+                    Ok(copied) => copied,
+                    Err((id, _)) if !self.watermark.is_final(last, id) => return Ok(Cut::Waits),
+                    Err((id, problem)) => {
+                        look.wrong = Some(SourceError::Row { table: table.to_string(), id, problem });
+                        return Ok(Cut::Not);
+                    }
+                };
+                if !self.watermark.is_final(last, copied.id) {
+                    return Ok(Cut::Waits);
+                }
+                if !look.rows.is_empty() && bytes + copied.bytes > limits::SOURCE_BYTES_AT_ONCE {
+                    return Ok(Cut::Full);
+                }
+                (bytes, last) = (bytes + copied.bytes, Some(copied.id));
+                look.rows.push(copied);
+            }
+            Ok(Cut::Not)
+        };
+        let cut = match timeout(limits::SOURCE_STATEMENT_MAX, reading).await {
+            Ok(read) => read.map_err(|error| failed(told(&error)))?,
+            Err(_) => return Err(failed(late("a statement"))),
+        };
+        look.is_more = cut == Cut::Full || look.rows.len() == self.rows_at_once;
+        look.waits_for = if cut == Cut::Waits { self.watermark.waits_for() } else { 0 };
+        // What is cut off was sent for nothing: the next look asks for as much as this one could use.
+        self.rows_at_once = match cut {
+            Cut::Not => self.rows_at_once.saturating_mul(2).min(limits::SOURCE_ROWS_AT_ONCE),
+            Cut::Full | Cut::Waits => look.rows.len().max(1),
+        };
+        Ok(look)
+    }
+}
+
+/// Why rows were read and not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    /// All were used.
+    Not,
+    /// There are as many bytes as are copied at once.
+    Full,
+    /// A lower number may still come.
+    Waits,
+}

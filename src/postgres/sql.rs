@@ -1,0 +1,149 @@
+//! Names of tables and columns, and the statements that are made of them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Misuse;
+use crate::limits;
+
+/// A table, with its schema if that is said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableName {
+    schema: Option<String>,
+    name: String,
+}
+
+impl FromStr for TableName {
+    type Err = Misuse;
+
+    fn from_str(text: &str) -> Result<TableName, Misuse> {
+        let (schema, name) = match text.split_once('.') {
+            Some((schema, name)) => (Some(schema.to_owned()), name.to_owned()),
+            None => (None, text.to_owned()),
+        };
+        for part in schema.iter().chain([&name]) {
+            check_name("table", part)?;
+        }
+        Ok(TableName { schema, name })
+    }
+}
+
+impl TableName {
+    /// As SQL takes it, whatever is in it.
+    pub(crate) fn quoted(&self) -> String {
+        match &self.schema {
+            Some(schema) => format!("{}.{}", quoted(schema), quoted(&self.name)),
+            None => quoted(&self.name),
+        }
+    }
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.schema {
+            Some(schema) => write!(f, "{schema}.{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// Which column holds what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Columns {
+    pub(crate) id: String,
+    pub(crate) body: String,
+    pub(crate) workflow_id: Option<String>,
+    pub(crate) position: Option<String>,
+    pub(crate) after: Option<String>,
+    pub(crate) message_id: Option<String>,
+    pub(crate) subject: Option<String>,
+    pub(crate) properties: Option<String>,
+}
+
+impl Columns {
+    /// The columns that are named, each with its name in a definition.
+    pub(crate) fn named(&self) -> Vec<(&'static str, &str)> {
+        let optional = [
+            ("workflow_id", &self.workflow_id),
+            ("position", &self.position),
+            ("after", &self.after),
+            ("message_id", &self.message_id),
+            ("subject", &self.subject),
+            ("properties", &self.properties),
+        ];
+        let mut named = vec![("id", self.id.as_str()), ("body", self.body.as_str())];
+        named.extend(optional.into_iter().filter_map(|(what, column)| Some((what, column.as_deref()?))));
+        named
+    }
+}
+
+/// Refuses what PostgreSQL would cut off, or no name can hold.
+pub(crate) fn check_name(what: &'static str, name: &str) -> Result<(), Misuse> {
+    let max = limits::POSTGRES_NAME_BYTES_MAX;
+    match name.len() {
+        0 => Err(Misuse::new(what, "is empty")),
+        length if length > max => {
+            Err(Misuse::new(what, format!("has {length} bytes, at most {max} are allowed")))
+        }
+        _ if name.contains('\0') => Err(Misuse::new(what, "has a zero byte")),
+        _ => Ok(()),
+    }
+}
+
+/// A name as SQL takes it, whatever is in it.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Reads the rows behind a number, in order. The body stays as it is; everything else comes as text.
+pub(crate) fn select(table: &TableName, columns: &Columns, is_body_bytes: bool) -> String {
+    let text = |column: &Option<String>| match column {
+        Some(column) => format!("{}::text", quoted(column)),
+        None => "null::text".to_owned(),
+    };
+    let id = quoted(&columns.id);
+    let body = match is_body_bytes {
+        true => quoted(&columns.body),
+        false => format!("{}::text", quoted(&columns.body)),
+    };
+    let others = [
+        &columns.workflow_id,
+        &columns.position,
+        &columns.after,
+        &columns.message_id,
+        &columns.subject,
+        &columns.properties,
+    ]
+    .map(text)
+    .join(", ");
+    let table = table.quoted();
+    format!(
+        "select {id}::int8, {body}, {others} from {table} where {id} > $1::int8 order by {id} limit $2::int8"
+    )
+}
+
+/// The highest number that can be seen, and the transactions that may still bring a lower one: those that are open in this
+/// database, and those that were prepared and hold the table.
+pub(crate) fn transactions(table: &TableName, columns: &Columns) -> String {
+    let (id, table) = (quoted(&columns.id), table.quoted());
+    format!(
+        "select (select max({id})::int8 from {table}), \
+         array(select distinct l.virtualtransaction from pg_locks l left join pg_stat_activity a on a.pid = l.pid \
+         where l.granted and ((l.locktype = 'virtualxid' and l.pid <> pg_backend_pid() \
+         and a.datname = current_database() and a.backend_type is distinct from 'autovacuum worker') \
+         or (l.locktype = 'relation' and l.relation = $1 and l.mode = 'RowExclusiveLock' \
+         and l.database = (select oid from pg_database where datname = current_database()))))"
+    )
+}
+
+/// How many rows there are behind a number, up to a bound.
+pub(crate) fn behind(table: &TableName, columns: &Columns) -> String {
+    let (id, table) = (quoted(&columns.id), table.quoted());
+    format!("select count(*) from (select 1 from {table} where {id} > $1::int8 limit $2::int8) as behind")
+}
+
+/// Deletes the rows of a run of numbers.
+pub(crate) fn delete(table: &TableName, columns: &Columns) -> String {
+    let (id, table) = (quoted(&columns.id), table.quoted());
+    format!("delete from {table} where {id} > $1::int8 and {id} <= $2::int8")
+}

@@ -1,0 +1,131 @@
+//! TLS to a server: the certificate is always verified, against the roots of the web or of a file.
+
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Context;
+use std::task::Poll;
+
+use rustls::ClientConfig;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject;
+use tokio::io::AsyncRead;
+use tokio::io::AsyncWrite;
+use tokio::io::ReadBuf;
+use tokio_postgres::tls::ChannelBinding;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::tls::TlsConnect;
+use tokio_postgres::tls::TlsStream;
+use tokio_rustls::TlsConnector;
+
+use crate::error::Misuse;
+
+/// Encrypts connections.
+#[derive(Clone)]
+pub(crate) struct Encryption(TlsConnector);
+
+impl Encryption {
+    /// To servers whose certificate leads to a root of the web, or of `roots` if there is one: a PEM file.
+    ///
+    /// # Errors
+    /// [`Misuse`] when the file cannot be read or holds no certificate.
+    pub(crate) fn new(roots: Option<&Path>) -> Result<Encryption, Misuse> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Misuse::new("TLS", error.to_string()))?
+            .with_root_certificates(read_roots(roots)?)
+            .with_no_client_auth();
+        Ok(Encryption(TlsConnector::from(Arc::new(config))))
+    }
+}
+
+fn read_roots(file: Option<&Path>) -> Result<RootCertStore, Misuse> {
+    let Some(file) = file else {
+        return Ok(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
+    };
+    let wrong = |problem: String| Misuse::new("ca_file", format!("{}: {problem}", file.display()));
+    let mut roots = RootCertStore::empty();
+    let certificates = CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+        roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+    }
+    match roots.is_empty() {
+        true => Err(wrong("it holds no certificate".to_owned())),
+        false => Ok(roots),
+    }
+}
+
+impl<S> MakeTlsConnect<S> for Encryption
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    type Stream = Encrypted<S>;
+    type TlsConnect = Handshake;
+    type Error = rustls::pki_types::InvalidDnsNameError;
+
+    fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Self::Error> {
+        Ok(Handshake { connector: self.0.clone(), name: ServerName::try_from(host.to_owned())? })
+    }
+}
+
+/// A handshake with one server.
+pub(crate) struct Handshake {
+    connector: TlsConnector,
+    name: ServerName<'static>,
+}
+
+impl<S> TlsConnect<S> for Handshake
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    type Stream = Encrypted<S>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted<S>>> + Send>>;
+
+    fn connect(self, stream: S) -> Self::Future {
+        Box::pin(async move {
+            let stream = self.connector.connect(self.name, stream).await?;
+            Ok(Encrypted(Box::new(stream)))
+        })
+    }
+}
+
+/// An encrypted connection.
+pub(crate) struct Encrypted<S>(Box<tokio_rustls::client::TlsStream<S>>);
+
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
+    /// Passwords are sent by SCRAM without binding them to the channel: its certificate is verified.
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_shutdown(cx)
+    }
+}
