@@ -16,6 +16,8 @@ mod rooms;
 mod shape;
 #[path = "tidy/source.rs"]
 mod source;
+#[path = "tidy/trespass.rs"]
+mod trespass;
 
 use crate::source::Source;
 
@@ -32,7 +34,7 @@ fn the_sources_are_really_read() {
 
 #[test]
 fn imports_point_down_and_siblings_do_not_meet() {
-    expect_none(rooms::trespasses(&Source::all(&["src"], "rs"), rooms::TABLE));
+    expect_none(trespass::trespasses(&Source::all(&["src"], "rs"), rooms::TABLE));
 }
 
 #[test]

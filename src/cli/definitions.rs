@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use seriatim::api::views::DefinitionView;
+use seriatim::api::views::SourceView;
 
 use crate::cli::arguments::look::DefinitionsArguments;
 use crate::cli::arguments::look::DefinitionsVerb;
@@ -63,19 +64,41 @@ fn print(definitions: &[DefinitionView], out: &Out) -> Result<bool, Failure> {
                 }
                 None => String::new(),
             },
-            definition.problem.clone().unwrap_or_default(),
+            problem(definition).unwrap_or_default().to_owned(),
         ]);
     }
     match table.is_empty() {
         true => out.say("there are no definitions")?,
         false => out.say(table.to_string())?,
     }
-    Ok(definitions.iter().all(|definition| definition.problem.is_none()))
+    Ok(definitions.iter().all(|definition| problem(definition).is_none()))
+}
+
+/// What is wrong with a file, or with the source it names.
+fn problem(definition: &DefinitionView) -> Option<&str> {
+    let of_source = definition.source.as_ref().and_then(|source| source.problem.as_deref());
+    definition.problem.as_deref().or(of_source)
 }
 
 fn handlers(definition: &DefinitionView) -> String {
-    match definition.handlers.is_empty() {
+    let handlers = match definition.handlers.is_empty() {
         true => "none: clients receive".to_owned(),
         false => definition.handlers.join(", "),
+    };
+    match &definition.source {
+        Some(source) => format!("{handlers}; copies {}", describe(source)),
+        None => handlers,
     }
+}
+
+/// A source in a few words: which table, how far, how much waits.
+fn describe(source: &SourceView) -> String {
+    let through = source.copied_through.map(|row| format!(" through row {row}")).unwrap_or_default();
+    let more = if source.more_behind { " or more" } else { "" };
+    let held = match source.waits_for_transactions {
+        0 => String::new(),
+        1 => ", held back by an open transaction".to_owned(),
+        count => format!(", held back by {count} open transactions"),
+    };
+    format!("{}{through}, {}{more} behind{held}", source.table, source.rows_behind)
 }

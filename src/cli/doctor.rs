@@ -211,12 +211,21 @@ async fn definitions(remote: &Remote) -> Finding {
         let error = definition.problem.as_ref()?;
         Some(format!("{}: {error}", definition.file))
     });
+    let of_source = definitions.iter().find_map(|definition| {
+        let error = definition.source.as_ref()?.problem.as_ref()?;
+        Some(format!("{}: {error}", definition.queue))
+    });
     let wrong = problem.or(of_one);
     let paused = definitions.iter().filter(|definition| definition.paused).count();
     match wrong {
         Some(wrong) => {
             Finding::fail("definitions", wrong, "mend the file, then: seriatim definitions reload")
         }
+        None if of_source.is_some() => Finding::fail(
+            "definitions",
+            of_source.unwrap_or_default(),
+            "mend what it names; copying goes on by itself",
+        ),
         None if paused > 0 => Finding::warn(
             "definitions",
             format!("{paused} {} paused", if paused == 1 { "is" } else { "are" }),

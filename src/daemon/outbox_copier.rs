@@ -25,7 +25,6 @@ use crate::error::Error;
 use crate::error::Misuse;
 use crate::error::OperationError;
 use crate::error::SendRefusal;
-use crate::error::SettleError;
 use crate::error::SettleRefusal;
 use crate::id::QueueName;
 use crate::intake::Intake;
@@ -261,7 +260,7 @@ impl OutboxCopier {
             if let Some(delivery) = received.pop() {
                 return Ok((taken, delivery));
             }
-            taken.close().await.map_err(SettleError::from)?;
+            taken.close().await?;
             self.sources.send(self.own_message()).await?;
         }
     }

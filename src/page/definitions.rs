@@ -40,8 +40,18 @@ pub(crate) async fn screen(visitor: Visit, _: Fields) -> Seen {
                             p.error { "Nothing is handed out until " (visitor.present.show(held.until))
                                 @if let Some(reason) = &held.reason { ": " (visible(reason, false)) } }
                         }
+                        @if let Some(problem) = definition.source.as_ref().and_then(|source| source.problem.as_ref()) {
+                            p.error { (visible(problem, false)) }
+                        }
                     }
                     dl.facts {
+                        @if let Some(source) = &definition.source {
+                            div { dt { "Copied from" } dd { code { (visible(&source.table, false)) }
+                                @if let Some(row) = source.copied_through { " through row " (row) } } }
+                            div { dt { "Rows behind" } dd { (source.rows_behind) @if source.more_behind { " or more" }
+                                @if source.waits_for_transactions > 0 {
+                                    ", held back by " (source.waits_for_transactions) " open transactions" } } }
+                        }
                         div { dt { "Handlers" } dd { @if definition.handlers.is_empty() { "none" }
                             @else { (visible(&definition.handlers.join(", "), false)) } } }
                         div { dt { "Schedules" } dd { (definition.schedules) } }

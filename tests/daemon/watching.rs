@@ -11,8 +11,12 @@ const OPERATIONS: &str = include_str!("../../docs/operations.md");
 const WATCHING: &str = include_str!("../../docs/watching.md");
 
 /// What is on the page only once it has happened.
-const LATER: &[&str] =
-    &["seriatim_attempts", "seriatim_handler_duration_seconds", "seriatim_workflows_blocked"];
+const LATER: &[&str] = &[
+    "seriatim_attempts",
+    "seriatim_handler_duration_seconds",
+    "seriatim_source_failing",
+    "seriatim_workflows_blocked",
+];
 
 /// Metrics that a text names, without what a series adds to the name of its family.
 fn named(text: &str) -> BTreeSet<String> {
