@@ -9,6 +9,12 @@ main() {
     release/container.sh
     python3 release/wheel.py --binary "$(binary dynamic)" --to "$files"
     python3 release/wheel.py --binary none --to "$files"
+    if command -v npm >/dev/null; then
+        (cd clients/typescript && npm ci --no-audit --no-fund --ignore-scripts >&2)
+        python3 release/npm.py --binary "$(binary dynamic)" --to "$files"
+    else
+        echo "there is no npm: its packages are not made" >&2
+    fi
     python3 release/sbom.py --to "$files/seriatim-$version.cdx.json"
     (cd "$files" && sha256sum seriatim* >SHA256SUMS)
     made "$files/SHA256SUMS"

@@ -79,6 +79,34 @@ fn nothing_is_lost_doubled_or_overtaken_when_daemon_and_worker_are_killed() {
 }
 
 #[test]
+fn the_packages_bring_the_program_into_an_empty_folder() {
+    let Some(client) = compiled() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (to, client) = (folder.path().to_string_lossy().into_owned(), client.to_string_lossy().into_owned());
+    let binary = env!("CARGO_BIN_EXE_seriatim");
+    let script = ["release/npm.py", "--binary", binary, "--client", &client, "--to", &to];
+    let made = run(root, "python3", &script);
+    let packages: Vec<&str> = made.lines().collect();
+    assert_eq!(packages.len(), 2, "{made}");
+    std::fs::write(folder.path().join("package.json"), r#"{"private":true}"#).expect("a new file");
+    let install = ["install", "--no-audit", "--no-fund", "--offline", packages[0], packages[1]];
+    run(folder.path(), "npm", &install);
+    let alone = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(folder.path()).env_remove("SERIATIM_PROGRAM");
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(alone("npx", &["seriatim", "--version"]).starts_with("seriatim "));
+    let story = "import { DevDaemon } from \"seriatim/testing\";\nconst daemon = await DevDaemon.start();\n\
+                 console.log(daemon.process.spawnfile);\nawait daemon.stop();\n";
+    std::fs::write(folder.path().join("story.mjs"), story).expect("a new file");
+    assert!(alone("node", &["story.mjs"]).contains("node_modules/seriatim-"));
+}
+
+#[test]
 fn the_package_shows_its_first_result_in_an_empty_folder() {
     let Some(client) = compiled() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { findProgram } from "./binary.js";
 import { Client } from "./client.js";
 
 /** A daemon on a free port, with the definitions of a folder or none, and a store that ends with it. */
@@ -17,12 +18,11 @@ export class DevDaemon {
     private readonly written: string[],
   ) {}
 
-  /** Starts one. The program is `SERIATIM_PROGRAM`, or `seriatim` on the PATH. */
+  /** Starts one. The program is `SERIATIM_PROGRAM`, or that of the platform's package, or `seriatim` on the PATH. */
   static async start(definitions?: string): Promise<DevDaemon> {
     const folder = definitions === undefined ? await mkdtemp(join(tmpdir(), "seriatim-")) : undefined;
-    const program = process.env["SERIATIM_PROGRAM"] || "seriatim";
     const argv = ["dev", "--json", "--http", "127.0.0.1:0", definitions ?? folder!];
-    const child = spawn(program, argv, { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(findProgram(), argv, { stdio: ["ignore", "pipe", "pipe"] });
     const written: string[] = [];
     child.stderr!.on("data", (data: Buffer) => written.push(data.toString()));
     const ended = once(child, "exit").then(([code]) => {
