@@ -21,6 +21,7 @@ use crate::cli::connect::connect;
 use crate::cli::failure::Failure;
 use crate::cli::feed::Feed;
 use crate::cli::feed::why_unread;
+use crate::cli::import_source::import_source;
 use crate::cli::limits;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
@@ -72,6 +73,10 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, Failure> 
 pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, Failure> {
     let remote = connect(&arguments.daemon)?;
     let out = Out::new(arguments.daemon.json);
+    if let Some(folder) = &arguments.source {
+        let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
+        return import_source(folder, Feed { remote, queue, from_line, out }).await;
+    }
     let input: Box<dyn Read + Send> = match &arguments.file {
         None => Box::new(io::stdin()),
         Some(path) => {

@@ -21,6 +21,7 @@ mod export;
 mod failure;
 mod feed;
 mod gap;
+mod import_source;
 mod interrupt;
 mod limits;
 mod lines;

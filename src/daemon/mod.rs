@@ -19,6 +19,7 @@ mod host;
 mod metrics;
 mod notify;
 mod outbox_copier;
+mod outbox_rows;
 mod outbox_status;
 mod outboxes;
 mod rates;
@@ -35,4 +36,6 @@ pub use crate::daemon::attempt::ASSIGNMENT_SPANS;
 pub use crate::daemon::daemon::Daemon;
 pub use crate::daemon::daemon::DaemonOptions;
 pub use crate::daemon::error::DaemonError;
+#[doc(hidden)]
+pub use crate::daemon::outbox_rows::OutboxRows;
 pub use crate::daemon::signals::Signals;

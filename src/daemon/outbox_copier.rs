@@ -13,8 +13,9 @@ use serde::Serialize;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+use crate::daemon::outbox_rows::open;
+use crate::daemon::outbox_rows::pause_for;
 use crate::daemon::outbox_status::OutboxStatus;
-use crate::definition::OutboxColumns;
 use crate::definition::OutboxDefinition;
 use crate::definition::SOURCES_QUEUE;
 use crate::engine::Completion;
@@ -30,12 +31,9 @@ use crate::id::QueueName;
 use crate::intake::Intake;
 use crate::limits;
 use crate::message::Message;
-use crate::postgres::Columns;
-use crate::postgres::ConnectOptions;
 use crate::postgres::Copied;
 use crate::postgres::Outbox;
 use crate::postgres::SourceError;
-use crate::postgres::TlsMode;
 
 /// An outbox, and the queue into which it is copied.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,7 +113,7 @@ impl OutboxCopier {
         intake: Intake,
         status: Arc<OutboxStatus>,
     ) -> Result<OutboxCopier, Misuse> {
-        let table = table(&of_queue.outbox)?;
+        let table = open(&of_queue.outbox)?;
         let at_once = limits::SOURCE_ROWS_AT_ONCE;
         Ok(OutboxCopier { of_queue, sources, intake, status, table, at_once, deleted_through: None })
     }
@@ -149,7 +147,7 @@ impl OutboxCopier {
                 }
             };
             tokio::select! {
-                () = sleep(wait) => {}
+                () = pause_for(wait) => {}
                 () = wakeup.woken() => {}
                 () = stopping.cancelled() => return,
             }
@@ -273,27 +271,4 @@ impl OutboxCopier {
         let (table, problem) = (self.of_queue.outbox.table.clone(), problem.to_owned());
         SourceError::Row { table, id, problem }.into()
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "between two looks at a table of another program, which gives no sign"
-)]
-async fn sleep(wait: Duration) {
-    tokio::time::sleep(wait).await;
-}
-
-fn table(outbox: &OutboxDefinition) -> Result<Outbox, Misuse> {
-    let tls = match outbox.tls {
-        true => TlsMode::Verify(outbox.ca_file.clone()),
-        false => TlsMode::Off,
-    };
-    let password = outbox.password.clone();
-    let password = move || password.as_ref().map(|secret| secret.read("password")).transpose();
-    let options = ConnectOptions { url: outbox.url.clone(), password: Arc::new(password), tls };
-    let OutboxColumns { id, body, workflow_id, position, after, message_id, subject, properties } =
-        outbox.columns.clone();
-    let columns = Columns { id, body, workflow_id, position, after, message_id, subject, properties };
-    let (deletes, channel) = (outbox.delete_copied, outbox.channel.clone());
-    Ok(Outbox::new(options, outbox.table.parse()?, columns, deletes, channel))
 }

@@ -270,3 +270,32 @@ fn a_notification_wakes_a_source_that_hardly_ever_looks() {
     wait_for_stored(&daemon, 1);
     assert_eq!(daemon.stop(), Some(0));
 }
+
+#[test]
+fn a_table_is_imported_once_and_a_second_time_changes_nothing() {
+    let Some((server, session, fixture)) = shop("") else { return };
+    for number in 1..=5 {
+        insert(&session, "a", number);
+    }
+    // The daemon has the queue without the source; the folder with the source is for the import.
+    let folder = fixture.path().join("import");
+    std::fs::create_dir(&folder).expect("a new folder");
+    std::fs::write(folder.join("database.password"), "a password\n").expect("a new file");
+    std::fs::write(folder.join("orders.toml"), definition_of(&server, "")).expect("a new file");
+    fixture.write("orders.toml", "[duplicates]\nwindow = \"1d\"\n");
+    let daemon = fixture.start();
+    let import = || {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_seriatim"))
+            .args(["import", "orders", "--json", "--url", &format!("http://{}", daemon.address), "--source"])
+            .arg(&folder)
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).expect("a line of JSON")
+    };
+    assert_eq!(import()["accepted"], 5);
+    let again = import();
+    assert_eq!((again["accepted"].as_u64(), again["duplicate"].as_u64()), (Some(0), Some(5)));
+    assert_eq!(bodies(&daemon, 9), [1, 2, 3, 4, 5]);
+    assert_eq!(daemon.stop(), Some(0));
+}

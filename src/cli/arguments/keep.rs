@@ -74,6 +74,10 @@ pub(crate) struct ImportArguments {
     pub(crate) queue: String,
     /// The file of lines, as `seriatim export` writes them; by default stdin.
     pub(crate) file: Option<PathBuf>,
+    /// Instead of lines, the rows of the table that the queue's definition in this folder names under [source]. How far that is is not
+    /// kept, and no row is deleted.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["file", "revive_dead_letters"])]
+    pub(crate) source: Option<PathBuf>,
     /// Sends dead letters too, to be handled like the others; otherwise they are left out.
     #[arg(long)]
     pub(crate) revive_dead_letters: bool,

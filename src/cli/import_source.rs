@@ -1,0 +1,71 @@
+//! `seriatim import --source`: the rows of a table, once.
+
+use std::io;
+use std::io::Read;
+use std::path::Path;
+
+use seriatim::api::SendEnvelope;
+use seriatim::daemon::OutboxRows;
+use seriatim::definition::Definitions;
+use tokio::sync::mpsc;
+
+use crate::cli::failure::Failure;
+use crate::cli::feed::Feed;
+use crate::cli::feed::why_unread;
+
+/// Sends every row of the table that the queue's definition names, as lines are sent: in order, in batches, counted.
+pub(crate) async fn import_source(folder: &Path, feed: Feed) -> Result<bool, Failure> {
+    let definitions = Definitions::load(folder).map_err(|error| Failure::Argument(error.to_string()))?;
+    let definition = definitions.get(&feed.queue);
+    let Some(outbox) = definition.and_then(|definition| definition.outbox.as_ref()) else {
+        let (folder, queue) = (folder.display(), &feed.queue);
+        return Err(Failure::Argument(format!(
+            "no definition in {folder} names a [source] for queue {queue}"
+        )));
+    };
+    let rows = OutboxRows::new(outbox).map_err(|misuse| Failure::Argument(misuse.to_string()))?;
+    let (sender, receiver) = mpsc::channel(1);
+    // Ends when the table does, or when nobody reads any more.
+    tokio::spawn(write_lines(rows, sender));
+    let input = Box::new(Lines { receiver, piece: Vec::new(), at: 0 });
+    feed.run(input, &|line| serde_json::from_slice(line).map(Some).map_err(|error| why_unread(&error))).await
+}
+
+/// Writes rows as lines of JSON; an error is what a reader gets instead of the end.
+async fn write_lines(mut rows: OutboxRows, sender: mpsc::Sender<io::Result<Vec<u8>>>) {
+    loop {
+        let piece = match rows.next().await {
+            Ok(messages) if messages.is_empty() => return,
+            Ok(messages) => messages.iter().try_fold(Vec::new(), |mut piece, message| {
+                serde_json::to_writer(&mut piece, &SendEnvelope::show(message))?;
+                piece.push(b'\n');
+                Ok(piece)
+            }),
+            Err(error) => Err(io::Error::other(error)),
+        };
+        let is_over = piece.is_err();
+        if sender.send(piece).await.is_err() || is_over {
+            return;
+        }
+    }
+}
+
+/// Lines that another task writes.
+struct Lines {
+    receiver: mpsc::Receiver<io::Result<Vec<u8>>>,
+    piece: Vec<u8>,
+    at: usize,
+}
+
+impl Read for Lines {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.piece.len() {
+            let Some(piece) = self.receiver.blocking_recv() else { return Ok(0) };
+            (self.piece, self.at) = (piece?, 0);
+        }
+        let count = buffer.len().min(self.piece.len() - self.at);
+        buffer[..count].copy_from_slice(&self.piece[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}

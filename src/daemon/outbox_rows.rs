@@ -1,0 +1,76 @@
+//! The table that a definition names, opened; and its rows as messages, for a copy that is made once.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::definition::OutboxColumns;
+use crate::definition::OutboxDefinition;
+use crate::error::Misuse;
+use crate::limits;
+use crate::message::Message;
+use crate::postgres::Columns;
+use crate::postgres::ConnectOptions;
+use crate::postgres::Outbox;
+use crate::postgres::TlsMode;
+
+/// The rows of an outbox as messages, from the first to the last that is committed. Nothing is kept of how far it was read, and no
+/// row is deleted.
+pub struct OutboxRows {
+    table: Outbox,
+    read_through: Option<i64>,
+}
+
+impl OutboxRows {
+    /// Begins before the first row; the server is connected to with the first look.
+    ///
+    /// # Errors
+    /// [`Misuse`] when the definition names no table.
+    pub fn new(outbox: &OutboxDefinition) -> Result<OutboxRows, Misuse> {
+        Ok(OutboxRows { table: open(outbox)?, read_through: None })
+    }
+
+    /// The next messages, in order; none at the end. Waits for transactions that may still bring a row between.
+    ///
+    /// # Errors
+    /// What is wrong with the server, the table or a row, in a sentence.
+    pub async fn next(&mut self) -> Result<Vec<Message>, Box<dyn Error + Send + Sync>> {
+        loop {
+            let look = self.table.look(self.read_through).await?;
+            if let Some(last) = look.rows.last() {
+                self.read_through = Some(last.id);
+                return Ok(look.rows.into_iter().map(|row| row.message).collect());
+            }
+            match look.wrong {
+                Some(wrong) => return Err(wrong.into()),
+                None if look.waits_for > 0 => pause_for(limits::SOURCE_HELD_POLL).await,
+                None => return Ok(Vec::new()),
+            }
+        }
+    }
+}
+
+/// The table that a definition names, as it is read.
+pub(crate) fn open(outbox: &OutboxDefinition) -> Result<Outbox, Misuse> {
+    let tls = match outbox.tls {
+        true => TlsMode::Verify(outbox.ca_file.clone()),
+        false => TlsMode::Off,
+    };
+    let password = outbox.password.clone();
+    let password = move || password.as_ref().map(|secret| secret.read("password")).transpose();
+    let options = ConnectOptions { url: outbox.url.clone(), password: Arc::new(password), tls };
+    let OutboxColumns { id, body, workflow_id, position, after, message_id, subject, properties } =
+        outbox.columns.clone();
+    let columns = Columns { id, body, workflow_id, position, after, message_id, subject, properties };
+    let (deletes, channel) = (outbox.delete_copied, outbox.channel.clone());
+    Ok(Outbox::new(options, outbox.table.parse()?, columns, deletes, channel))
+}
+
+/// Waits between two looks.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "between two looks at a table of another program, which gives no sign"
+)]
+pub(crate) async fn pause_for(wait: Duration) {
+    tokio::time::sleep(wait).await;
+}
