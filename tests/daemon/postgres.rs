@@ -299,3 +299,26 @@ fn a_table_is_imported_once_and_a_second_time_changes_nothing() {
     assert_eq!(bodies(&daemon, 9), [1, 2, 3, 4, 5]);
     assert_eq!(daemon.stop(), Some(0));
 }
+
+#[test]
+fn a_row_that_has_no_workflow_is_waited_for_and_never_passed() {
+    let Some((server, session, fixture)) = shop("") else { return };
+    let by_key = definition_of(&server, "").replace("workflow_id = \"order_id\", ", "");
+    fixture.write("orders.toml", &format!("key = \"/order\"\n{by_key}"));
+    session.run(
+        "insert into outbox (order_id, payload) values ('', '{\"order\": \"a\"}'), ('', '{\"other\": 2}'), \
+         ('', '{\"order\": \"a\"}')",
+    );
+    let daemon = fixture.start();
+    let failing = source(&daemon, |source| source["problem"].is_string());
+    assert!(
+        failing["problem"].as_str().is_some_and(|problem| problem.contains("cannot copy row 2 of")),
+        "{failing}"
+    );
+    assert_eq!((failing["copied_through"].as_u64(), bodies(&daemon, 9).len()), (Some(1), 1));
+    session.run("update outbox set payload = '{\"order\": \"b\"}' where id = 2");
+    source(&daemon, |source| source["problem"].is_null() && source["copied_through"] == 3);
+    let orders: Vec<_> = bodies(&daemon, 9).iter().map(|body| body["order"].clone()).collect();
+    assert_eq!(orders, ["a", "b", "a"]);
+    assert_eq!(daemon.stop(), Some(0));
+}

@@ -14,6 +14,9 @@ fn around(table: &str, field: &str) -> (&'static str, &'static str) {
         ("handler" | "notify", "allow_private") => ("", "http = \"https://example.com\"\n"),
         ("handler" | "notify", _) => ("", "exec = [\"sh\"]\n"),
         ("schedule", _) => ("", "name = \"t\"\ncron = \"@daily\"\n"),
+        ("source", _) => {
+            ("key = \"/order\"\n", "postgres = \"postgres://shop@localhost/shop\"\ntable = \"outbox\"\n")
+        }
         _ => ("", ""),
     }
 }
@@ -53,4 +56,15 @@ fn a_backoff_and_a_first_position_have_their_defaults_too() {
     assert_eq!(definition(backoff), definition(""));
     let first = "order = \"position\"\nposition = { first = 1 }\n";
     assert_eq!(definition(first), definition("order = \"position\"\n"));
+}
+
+#[test]
+fn the_columns_of_a_source_have_their_names_too() {
+    let source =
+        "key = \"/order\"\n[source]\npostgres = \"postgres://shop@localhost/shop\"\ntable = \"outbox\"\n";
+    let columns = &SCHEMA["properties"]["source"]["properties"]["columns"]["properties"];
+    for column in ["id", "body"] {
+        let with = format!("{source}columns = {{ {column} = {} }}\n", columns[column]["default"]);
+        assert_eq!(definition(&with), definition(source), "{column}");
+    }
 }

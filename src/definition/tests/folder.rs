@@ -94,7 +94,7 @@ fn mistakes_of_all_files_are_told_together() {
         mistakes_of,
         [
             "b.toml:1:1: `lokc` is not known in a definition; known are after, delivery, duplicates, expiry, gap, handler, history, \
-             idle, key, limits, message_id, name, notify, order, position, redact, retry, schedule, subscription",
+             idle, key, limits, message_id, name, notify, order, position, redact, retry, schedule, source, subscription",
             "c.toml:2:11: there is no definition of a queue `d`; write d.toml, which may be empty",
         ]
     );
