@@ -109,7 +109,7 @@ def a_session_whose_lock_ran_out_cannot_complete():
             pass
     with client.get_queue_receiver(name, session_id="one") as receiver:
         [message] = receiver.receive_messages(1, max_wait_time=10)
-        assert message.delivery_count == 1, message
+        assert message.delivery_count == 1, f"counted {message.delivery_count} times"
         receiver.complete_message(message)
 
 
