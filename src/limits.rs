@@ -18,6 +18,10 @@ pub use crate::limits::page::*;
 pub use crate::limits::postgres::*;
 pub use crate::limits::topics::*;
 
+/// Most steps of one transaction: as many messages as Service Bus takes in one, each with a settlement, and room to spare. They
+/// are one turn, for which everybody else waits.
+pub const TRANSACTION_STEPS_MAX: usize = 1_024;
+
 /// Longest name of a queue in bytes: a name is also a file name of a definition and a part of a URL.
 pub const QUEUE_NAME_BYTES_MAX: usize = 128;
 

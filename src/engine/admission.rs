@@ -30,6 +30,15 @@ enum Need {
     Room(u64),
 }
 
+impl Need {
+    fn bytes(self) -> u64 {
+        match self {
+            Need::Nothing => 0,
+            Need::HeadRoom(bytes) | Need::Room(bytes) => bytes,
+        }
+    }
+}
+
 /// Judges the commands of one turn by the room there is, and adds up what it has promised them.
 pub(crate) struct Admission<'a> {
     room: Option<&'a Room>,
@@ -98,6 +107,18 @@ fn need(command: &Command, records: &dyn Records) -> Result<Need, Fault> {
         // The original stays beside what is written.
         Command::EditAndRedrive { .. } => Need::Room(cost(command, 2)),
         Command::OnRecord { command, .. } => need(command, records)?,
+        Command::Transact { steps } => {
+            let mut bytes = 0;
+            for step in steps {
+                bytes += need(step, records)?.bytes();
+            }
+            let ends = |step: &Command| matches!(step, Command::Settle { .. } | Command::Purge { .. });
+            match bytes {
+                0 => Need::Nothing,
+                _ if steps.iter().any(ends) => Need::HeadRoom(bytes),
+                _ => Need::Room(bytes),
+            }
+        }
         _ => Need::Nothing,
     })
 }
@@ -141,6 +162,10 @@ fn refusal(command: &Command) -> Option<Reply> {
         Command::EditAndRedrive { .. } => Reply::Redrive(Err(OperateRefusal::Send(SendRefusal::StorageFull))),
         Command::SetState { .. } => Reply::Operate(Err(OperateRefusal::Send(SendRefusal::StorageFull))),
         Command::OnRecord { command, .. } => return refusal(command),
+        Command::Transact { steps } => {
+            let refused = |(index, step)| Some((index, Box::new(refusal(step)?)));
+            Reply::Transact(Err(steps.iter().enumerate().find_map(refused)?))
+        }
         _ => return None,
     })
 }

@@ -70,6 +70,9 @@ impl Rules {
         command: Command,
         records: &mut dyn Records,
     ) -> Result<Outcome, Fault> {
+        if let Command::Transact { steps } = command {
+            return self.transact(now, steps, records);
+        }
         let used_at = self.note_command(now.engine, &command, records)?;
         let mut step = Step::new(now, records, &mut self.locks, &mut self.rates, &mut self.settlements);
         let reply = match command {
@@ -84,8 +87,7 @@ impl Rules {
         Ok(Outcome { reply, effects })
     }
 
-    /// Answers what a command would be answered. Whoever calls this takes its changes of the rows back; it has no effects, and
-    /// the locks stay as they are.
+    /// Answers what a command would be answered, and changes nothing.
     pub(crate) fn try_out(
         &mut self,
         now: Now,
@@ -93,10 +95,23 @@ impl Rules {
         records: &mut dyn Records,
     ) -> Result<Reply, Fault> {
         assert!(command.can_be_tried(), "only what operators do to messages can be tried: {command:?}");
+        self.in_trial(records, |rules, records| Ok(rules.apply(now, command, records)?.reply))
+    }
+
+    /// Does something and takes all of it back.
+    pub(crate) fn in_trial<T>(
+        &mut self,
+        records: &mut dyn Records,
+        work: impl FnOnce(&mut Rules, &mut dyn Records) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        records.begin_trial();
         self.locks.begin_trial();
-        let outcome = self.apply(now, command, records);
+        self.settlements.begin_trial();
+        let done = work(self, records);
+        self.settlements.roll_back();
         self.locks.roll_back();
-        Ok(outcome?.reply)
+        records.roll_back();
+        done
     }
 
     /// Notes receives, and finds the last use of the queue that a reminder is about.
@@ -262,7 +277,7 @@ fn answer<T, R>(ruling: Ruling<T, R>) -> Result<Result<T, R>, Fault> {
     }
 }
 
-fn is_refusal(reply: &Reply) -> bool {
+pub(crate) fn is_refusal(reply: &Reply) -> bool {
     match reply {
         Reply::Queue(answer) => answer.is_err(),
         Reply::Topic(answer) => answer.is_err(),
@@ -277,6 +292,7 @@ fn is_refusal(reply: &Reply) -> bool {
         Reply::Operate(answer) => answer.is_err(),
         Reply::Redrive(answer) => answer.is_err(),
         Reply::Purge(answer) => answer.is_err(),
+        Reply::Transact(answer) => answer.is_err(),
         Reply::Done { .. } => false,
     }
 }

@@ -224,6 +224,10 @@ pub(crate) enum Command {
         topic: QueueName,
         fanout: Fanout,
     },
+    /// Commands of producers and holders, one after the other, all or none.
+    Transact {
+        steps: Vec<Command>,
+    },
 }
 
 /// A delivery as its holder names it.
@@ -443,6 +447,8 @@ pub(crate) enum Reply {
     Operate(Result<(), OperateRefusal>),
     Redrive(Result<Redriven, OperateRefusal>),
     Purge(Result<Purged, OperateRefusal>),
+    /// The answer to each step, in order; or which of them, counted from zero, was refused, and how: then none was done.
+    Transact(Result<Vec<Reply>, (usize, Box<Reply>)>),
     /// An internal command was done; whether there is more of it.
     Done {
         more: bool,

@@ -47,10 +47,24 @@ impl Command {
         )
     }
 
+    /// Whether it can be a step of a transaction: what producers and holders do to messages, and the end of a dead letter.
+    pub(crate) fn can_be_step(&self) -> bool {
+        matches!(
+            self,
+            Command::Send { .. }
+                | Command::Publish { .. }
+                | Command::Cancel { .. }
+                | Command::Settle { .. }
+                | Command::SetTakenState { .. }
+                | Command::Purge { scope: PurgeScope::DeadLetter(_), .. }
+        )
+    }
+
     /// Whether it moves as many messages as one turn should.
     pub(crate) fn is_bulk(&self) -> bool {
         match self {
             Command::OnRecord { command, .. } => command.is_bulk(),
+            Command::Transact { .. } => true,
             Command::Purge { scope, .. } => !matches!(scope, PurgeScope::DeadLetter(_)),
             _ => false,
         }
@@ -71,6 +85,7 @@ impl Command {
             }
             Command::Settle { settlement: Settlement::Complete(completion), .. } => sends(completion),
             Command::SettleRun { settlement, .. } => sends(&settlement.completion),
+            Command::Transact { steps } => steps.iter().map(Command::bytes).sum(),
             Command::HideAgain { body: Some(body), .. } => body.len(),
             Command::EditAndRedrive { edit, .. } => edit.body.len(),
             _ => 0,

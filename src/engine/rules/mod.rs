@@ -51,6 +51,7 @@ mod taken;
 #[cfg(test)]
 mod topic_samples;
 pub(crate) mod topics;
+mod transact;
 mod workflow;
 
 pub(crate) use crate::engine::rules::apply::Rules;

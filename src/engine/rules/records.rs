@@ -43,6 +43,11 @@ pub(crate) type Read<T> = Result<T, Fault>;
 /// Every look-up costs at most a few steps down a tree; none scans what is blocked. `write` takes effect at once
 /// for later look-ups, and on disk with the turn's commit.
 pub(crate) trait Records {
+    /// Begins a trial: whatever is written from now on is taken back by `roll_back`, as if it had not been. In a trial no
+    /// queue is created, changed or deleted.
+    fn begin_trial(&mut self);
+    /// Ends a trial.
+    fn roll_back(&mut self);
     fn numbers(&self) -> Read<Numbers>;
     fn queue(&self, id: QueueId) -> Read<Option<Arc<QueueRecord>>>;
     fn queue_named(&self, name: &QueueName) -> Read<Option<Arc<QueueRecord>>>;

@@ -237,6 +237,9 @@ pub(crate) fn commands() -> Vec<Command> {
     }));
     let held = Held { token: token(1), sequence: number(300), delivery_count: 2 };
     commands.push(Command::CompleteAll { queue: queue.clone(), deliveries: vec![held, held] });
+    commands.push(Command::Transact {
+        steps: commands.iter().filter(|step| step.can_be_step()).cloned().collect(),
+    });
     let key = IdempotencyKey::new("k", 300).unwrap();
     commands.push(Command::SendOnce { queue: queue.clone(), key, messages: vec![placed(1)] });
     commands.push(Command::SettleApart { queue: queue.clone(), token: token(1) });

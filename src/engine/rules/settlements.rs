@@ -51,6 +51,17 @@ pub(crate) struct Settlements {
     by_subject: Lookup<Subject, Remembered>,
     in_order: VecDeque<(Timestamp, u64, Subject)>,
     noted: u64,
+    /// What is to be taken back, while a trial runs.
+    trial: Option<Trial>,
+}
+
+/// What a trial has to take back.
+#[derive(Debug)]
+struct Trial {
+    /// What was known of each subject before it changed.
+    before: Vec<(Subject, Option<Remembered>)>,
+    /// The number of the last settlement before the trial.
+    noted: u64,
 }
 
 impl Settlements {
@@ -81,6 +92,33 @@ impl Settlements {
         self.keep(at, Subject::Run(token), (how, Some(digest)), (Some(first), reply));
     }
 
+    /// Begins a trial: every change from now on is taken back by [`Settlements::roll_back`].
+    pub(crate) fn begin_trial(&mut self) {
+        self.trial = Some(Trial { before: Vec::new(), noted: self.noted });
+    }
+
+    /// Ends a trial: what is remembered is what was remembered when it began.
+    pub(crate) fn roll_back(&mut self) {
+        let Some(Trial { before, noted }) = self.trial.take() else { return };
+        for (subject, before) in before.into_iter().rev() {
+            self.by_subject.remove(&subject);
+            if let Some(before) = before {
+                self.by_subject.insert(subject, before);
+            }
+        }
+        self.noted = noted;
+        while self.in_order.back().is_some_and(|(_, number, _)| *number > noted) {
+            self.in_order.pop_back();
+        }
+    }
+
+    /// Keeps what is known of a subject, so that a trial can take a change back.
+    fn remember(&mut self, subject: Subject) {
+        if let Some(trial) = &mut self.trial {
+            trial.before.push((subject, self.by_subject.get(&subject).cloned()));
+        }
+    }
+
     fn keep(
         &mut self,
         (queue, now): (QueueId, Timestamp),
@@ -88,13 +126,16 @@ impl Settlements {
         (how, digest): (SettledHow, Option<u64>),
         (first, reply): (Option<SequenceNumber>, &Settled),
     ) {
+        self.remember(subject);
         self.noted += 1;
         let (until, number) = (now + limits::SETTLEMENTS_KEPT_FOR, self.noted);
         let reply = (*reply != Settled::default()).then(|| Box::new(reply.clone()));
         let remembered = Remembered { queue, how, digest, first, reply, until, number };
         self.by_subject.insert(subject, remembered);
         self.in_order.push_back((until, number, subject));
-        while let Some((until, number, subject)) = self.in_order.front().copied() {
+        while self.trial.is_none()
+            && let Some((until, number, subject)) = self.in_order.front().copied()
+        {
             if now < until && self.in_order.len() <= limits::SETTLEMENTS_KEPT {
                 break;
             }
@@ -108,6 +149,7 @@ impl Settlements {
     /// A delivery that was given back is handed out anew under the same token and with the same count: what was said of it
     /// is over.
     pub(crate) fn forget(&mut self, held: Held) {
+        self.remember(subject_of(held));
         self.by_subject.remove(&subject_of(held));
     }
 

@@ -73,6 +73,35 @@ impl<T: Table> Touched<T> {
         Some((Rows { rows: std::mem::replace(&mut self.rows, next) }, std::mem::take(&mut self.weight)))
     }
 
+    /// How much of the turn there is so far, for [`Touched::shorten`].
+    pub(crate) fn mark(&self) -> (usize, u64) {
+        (self.rows.len(), self.weight)
+    }
+
+    /// What a row that this turn had touched before the mark was, is to be written again.
+    pub(crate) fn restore(
+        &mut self,
+        (len, _): (usize, u64),
+        row: Option<&Slot<T::Value>>,
+        gone: Option<&Stamp>,
+    ) {
+        let (stamp, now) = match (row, gone) {
+            (Some(slot), _) => (&slot.stamp, Now::Put(slot.value.clone())),
+            (None, Some(stamp)) => (stamp, Now::Deleted),
+            (None, None) => return,
+        };
+        let index = stamp.index as usize;
+        if stamp.position == self.position && index < len {
+            self.rows[index].1 = now;
+        }
+    }
+
+    /// Forgets what the turn has touched since a mark.
+    pub(crate) fn shorten(&mut self, (len, weight): (usize, u64)) {
+        self.rows.truncate(len);
+        self.weight = weight;
+    }
+
     /// Ends a turn that is on disk already.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();

@@ -43,6 +43,14 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 
 impl Records for Turn<'_> {
+    fn begin_trial(&mut self) {
+        Turn::begin_trial(self);
+    }
+
+    fn roll_back(&mut self) {
+        Turn::roll_back(self);
+    }
+
     fn numbers(&self) -> Read<Numbers> {
         Ok(self.kept.numbers)
     }

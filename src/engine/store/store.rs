@@ -141,6 +141,7 @@ impl Store {
             kept: &mut self.kept,
             queue_changes: Vec::new(),
             changed: false,
+            trial: None,
         };
         let done = work(&mut turn)?;
         let Turn { queue_changes, changed, .. } = turn;

@@ -1,16 +1,25 @@
-//! A trial: a turn that is taken back whole, so that nothing of it is seen by a later turn or reaches the disk.
+//! A trial: changes that are taken back, so that nothing of them is seen later or reaches the disk.
 
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::Tally;
 use crate::engine::store::memtable::Memtable;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::slot::Slot;
 use crate::engine::store::slot::Stamp;
 use crate::engine::store::table::Table;
+use crate::engine::store::turn::Turn;
 
 /// What a trial has to take back of one table.
 pub(crate) struct Trial<T: Table> {
     rows: Vec<Before<T>>,
     /// How many changed rows the generation that is being filled had.
     changed: usize,
+    /// How many rows the turn had touched, and their bytes.
+    touched: (usize, u64),
 }
 
 /// A row as it was before a change.
@@ -24,7 +33,8 @@ struct Before<T: Table> {
 impl<T: Table> Memtable<T> {
     /// Begins a trial: every change from now on is taken back by [`Memtable::roll_back`].
     pub(crate) fn begin_trial(&mut self) {
-        self.trial = Some(Trial { rows: Vec::new(), changed: self.changed.len() });
+        let touched = self.touched.mark();
+        self.trial = Some(Trial { rows: Vec::new(), changed: self.changed.len(), touched });
     }
 
     /// Keeps a row that is about to change, if this is a trial.
@@ -44,6 +54,7 @@ impl<T: Table> Memtable<T> {
     pub(crate) fn roll_back(&mut self) {
         let Some(trial) = self.trial.take() else { return };
         for Before { prefix, key, row, gone } in trial.rows.into_iter().rev() {
+            self.touched.restore(trial.touched, row.as_ref(), gone.as_ref());
             // What was passed over because the trial had deleted it has to be found again.
             self.flushed.forget_ahead(&prefix);
             let group = self.groups.entry(prefix).or_default();
@@ -56,6 +67,38 @@ impl<T: Table> Memtable<T> {
             }
         }
         self.changed.shorten(trial.changed);
-        self.touched.clear();
+        self.touched.shorten(trial.touched);
+    }
+}
+
+/// What a trial has to take back of what is kept beside the tables.
+pub(crate) struct KeptTrial {
+    numbers: Numbers,
+    tallies: BTreeMap<QueueId, Tally>,
+    touched_tallies: BTreeSet<QueueId>,
+    has_changed: bool,
+}
+
+impl Turn<'_> {
+    /// Begins a trial: every change from now on is taken back by [`Turn::roll_back`].
+    pub(crate) fn begin_trial(&mut self) {
+        assert!(self.trial.is_none(), "there is one trial at a time");
+        self.memtables.each().into_iter().for_each(|memtable| memtable.begin_trial());
+        self.trial = Some(KeptTrial {
+            numbers: self.kept.numbers,
+            tallies: self.kept.tallies.clone(),
+            touched_tallies: self.kept.touched_tallies.clone(),
+            has_changed: self.changed,
+        });
+    }
+
+    /// Ends a trial.
+    pub(crate) fn roll_back(&mut self) {
+        let before = self.trial.take().expect("only a trial that has begun can end");
+        self.memtables.each().into_iter().for_each(|memtable| memtable.roll_back());
+        self.kept.numbers = before.numbers;
+        self.kept.tallies = before.tallies;
+        self.kept.touched_tallies = before.touched_tallies;
+        self.changed = before.has_changed;
     }
 }

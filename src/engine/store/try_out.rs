@@ -1,11 +1,11 @@
-//! A turn that is tried out: applied in memory, answered, and taken back.
+//! A turn that only tries things out.
 
 use crate::engine::store::store::Store;
 use crate::engine::store::turn::Turn;
 use crate::error::Fault;
 
 impl Store {
-    /// Runs one turn in memory and takes it back.
+    /// Runs one turn whose work takes back whatever it changes.
     ///
     /// # Errors
     /// The fault that stopped the store, now or before.
@@ -13,18 +13,8 @@ impl Store {
         &mut self,
         work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let (numbers, tallies) = (self.kept.numbers, self.kept.tallies.clone());
-        self.memtables.each().into_iter().for_each(|memtable| memtable.begin_trial());
-        let (done, job) = self.prepare(|turn| {
-            let done = work(turn)?;
-            assert!(turn.queue_changes.is_empty(), "a trial changes no queue");
-            turn.changed = false;
-            Ok(done)
-        })?;
+        let (done, job) = self.prepare(work)?;
         assert!(job.is_none(), "nothing of a trial is written");
-        self.memtables.each().into_iter().for_each(|memtable| memtable.roll_back());
-        (self.kept.numbers, self.kept.tallies) = (numbers, tallies);
-        self.kept.touched_tallies.clear();
         Ok(done)
     }
 }

@@ -9,6 +9,7 @@ use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::schema::Memtables;
 use crate::engine::store::stamp::Stamp;
+use crate::engine::store::trial::KeptTrial;
 
 /// A turn.
 pub(crate) struct Turn<'t> {
@@ -17,6 +18,8 @@ pub(crate) struct Turn<'t> {
     pub(crate) kept: &'t mut Kept,
     pub(crate) queue_changes: Vec<QueueChange>,
     pub(crate) changed: bool,
+    /// What is to be taken back, while a trial runs.
+    pub(crate) trial: Option<KeptTrial>,
 }
 
 impl Turn<'_> {
@@ -28,6 +31,7 @@ impl Turn<'_> {
     }
 
     pub(crate) fn put_queue(&mut self, record: QueueRecord) {
+        assert!(self.trial.is_none(), "a trial changes no queue");
         let id = record.id;
         if !self.kept.queues.contains_key(&id) {
             self.kept.standing.begin(id);
@@ -39,6 +43,7 @@ impl Turn<'_> {
 
     /// Deletes a queue with every row of it.
     pub(crate) fn delete_queue(&mut self, queue: QueueId) {
+        assert!(self.trial.is_none(), "a trial deletes no queue");
         for memtable in self.memtables.each() {
             memtable.forget_queue(queue);
         }

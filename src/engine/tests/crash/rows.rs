@@ -46,6 +46,8 @@ type Places = BTreeMap<(WorkflowKey, u64), SequenceNumber>;
 /// Every row there is.
 #[derive(Clone, Default)]
 pub(crate) struct Rows {
+    /// What they were before a trial.
+    trial: Option<Box<Rows>>,
     /// How many changes were written.
     pub(crate) changes: u64,
     /// Of which kinds they were.
@@ -142,6 +144,15 @@ impl Rows {
 }
 
 impl Records for Rows {
+    fn begin_trial(&mut self) {
+        self.trial = Some(Box::new(self.clone()));
+    }
+
+    fn roll_back(&mut self) {
+        let before = self.trial.take().expect("only a trial that has begun can end");
+        *self = *before;
+    }
+
     fn numbers(&self) -> Read<Numbers> {
         Ok(self.numbers)
     }

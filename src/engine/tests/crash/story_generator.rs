@@ -231,6 +231,14 @@ impl StoryGenerator {
         if self.random.chance(10) {
             return Command::Renew { queue, token };
         }
+        if self.random.chance(10) {
+            let settle =
+                Command::Settle { queue, token, sequence, delivery_count, settlement: self.settlement() };
+            let (name, order) = self.random.pick(&QUEUES);
+            let messages = vec![random_messages::message(order, self.now, &mut self.random)];
+            let send = Command::Send { queue: random_messages::queue_name(name), messages };
+            return Command::Transact { steps: vec![settle, send] };
+        }
         if self.random.chance(15) {
             let next = self.random.chance(50).then(|| self.settlement());
             let completed = self.below(2);

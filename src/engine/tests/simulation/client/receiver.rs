@@ -59,6 +59,9 @@ impl Clients {
             let index = self.index(self.settling.len());
             return Some(self.settling[index].clone());
         }
+        if self.random.chance(5) && !self.held.is_empty() {
+            return Some(self.transact(now));
+        }
         let command = self.settle_anew(ledger, now)?;
         if self.settling.len() == SETTLING_KEPT {
             self.settling.remove(0);
@@ -136,6 +139,31 @@ impl Clients {
             Held { token, sequence, delivery_count }
         });
         Command::CompleteAll { queue: queue.clone(), deliveries: deliveries.collect() }
+    }
+
+    /// Settles what it holds of any queues and sends, all or nothing.
+    fn transact(&mut self, now: Timestamp) -> Command {
+        let mut steps = Vec::new();
+        for _ in 0..=self.index(TOGETHER) {
+            if self.held.is_empty() {
+                break;
+            }
+            let index = self.index(self.held.len());
+            let delivery = self.held.remove(index);
+            self.lose(delivery.clone());
+            steps.push(self.settle_one(delivery, now));
+        }
+        if self.random.chance(60) {
+            let (queue, place) = (self.index(self.queues.len()), self.index(steps.len() + 1));
+            let (name, messages) = (self.queues[queue].0.clone(), self.messages(queue, now));
+            steps.insert(place, Command::Send { queue: name, messages });
+        }
+        if self.random.chance(10) && !self.lost.is_empty() {
+            let index = self.index(self.lost.len());
+            let delivery = self.lost[index].clone();
+            steps.push(self.settle_one(delivery, now));
+        }
+        Command::Transact { steps }
     }
 
     fn settle_run(

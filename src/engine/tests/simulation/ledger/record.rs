@@ -92,6 +92,10 @@ impl Ledger {
             (Command::ReceiveHidden { .. } | Command::HideAgain { .. } | Command::EndHidden { .. }, _) => {
                 self.record_hidden(command, reply);
             }
+            // Refused, it is as if nothing of it had been asked.
+            (Command::Transact { steps }, Reply::Transact(Ok(replies))) => {
+                steps.iter().zip(replies).for_each(|(step, reply)| self.record(step, reply));
+            }
             (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.record_settled(command, reply),
             _ => {}
         }

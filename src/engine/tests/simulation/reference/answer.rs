@@ -108,6 +108,10 @@ impl Reference {
                 self.record_hidden(command, reply)
             }
             (_, Reply::Receive(_) | Reply::Take(_)) => self.record_received(command, reply),
+            // Refused, it is as if nothing of it had been asked.
+            (Command::Transact { steps }, Reply::Transact(Ok(replies))) => {
+                steps.iter().zip(replies).try_for_each(|(step, reply)| self.record(step, reply))
+            }
             (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.record_settled(command, reply),
             _ => Ok(()),
         }
