@@ -130,8 +130,6 @@ pub mod condition {
     pub const TRANSFER_LIMIT_EXCEEDED: &str = "amqp:link:transfer-limit-exceeded";
     /// A message is larger than the link takes.
     pub const MESSAGE_SIZE_EXCEEDED: &str = "amqp:link:message-size-exceeded";
-    /// Something belongs to a transaction that nobody has declared.
-    pub const UNKNOWN_TRANSACTION: &str = "amqp:transaction:unknown-id";
     /// A link of the same name took its place.
     pub const STOLEN: &str = "amqp:link:stolen";
 }

@@ -80,6 +80,8 @@ pub enum Event {
         payload: Bytes,
         /// Whether the sender has settled it: then nothing is expected.
         settled: bool,
+        /// The transaction with which it comes, or not at all.
+        transaction: Option<Bytes>,
     },
     /// A message has come that is larger than its link takes: reject it. It counts as one that has come.
     TooLarge {
@@ -100,6 +102,8 @@ pub enum Event {
         outcome: Option<Outcome>,
         /// Whether it is settled. If not, the peer waits for `Connection::settle`.
         settled: bool,
+        /// The transaction with which it ends so, or not at all.
+        transaction: Option<Bytes>,
     },
     /// A receiving peer's credit has changed.
     Credit {

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::attach::Role;
 use crate::amqp::error::condition;
 use crate::amqp::event::DeliveryNumber;
 use crate::amqp::event::Event;
@@ -13,8 +12,6 @@ use crate::amqp::hub::Hub;
 use crate::amqp::link::Link;
 use crate::amqp::link::LinkState;
 use crate::amqp::link::Partial;
-use crate::amqp::outcome::NO_TRANSACTION;
-use crate::amqp::outcome::Outcome;
 use crate::amqp::session::Session;
 use crate::amqp::session::unattached;
 use crate::amqp::transfer::Transfer;
@@ -66,7 +63,7 @@ impl Session {
             return Ok(());
         }
         partial.settled |= transfer.settled == Some(true);
-        partial.is_in_transaction |= transfer.is_in_transaction;
+        partial.transaction = transfer.transaction.or(partial.transaction);
         partial.is_too_large |= (partial.bytes.len() + payload.len()) as u64 > link.message_bytes_max;
         if partial.is_too_large {
             // The sender is told about this message, which its clients understand better than a link that is gone.
@@ -84,9 +81,6 @@ impl Session {
         let Some(link) = self.links.get_mut(&handle) else {
             return Ok(());
         };
-        if message.is_in_transaction {
-            return self.refuse_in_transaction(hub, handle, &message);
-        }
         if !message.settled {
             if self.incoming.contains_key(&message.delivery) {
                 return Err(not_allowed(handle, "the number of a delivery is in use"));
@@ -98,27 +92,14 @@ impl Session {
             link.unsettled += 1;
             hub.unsettled += 1;
         }
-        let Partial { delivery, tag, format, settled, bytes, is_too_large, .. } = message;
+        let Partial { delivery, tag, format, settled, bytes, is_too_large, transaction } = message;
         let (link, delivery) = (link.id, DeliveryNumber(delivery));
         hub.events.push_back(if is_too_large {
             Event::TooLarge { link, delivery, settled }
         } else {
-            Event::Message { link, delivery, format, tag, payload: whole(bytes, last), settled }
+            let payload = whole(bytes, last);
+            Event::Message { link, delivery, format, tag, payload, settled, transaction }
         });
-        Ok(())
-    }
-
-    /// Refuses a message of a transaction, which nobody has declared. Who has settled it can only be told by the link's end.
-    fn refuse_in_transaction(&mut self, hub: &mut Hub, handle: u32, message: &Partial) -> Result<(), Breach> {
-        if message.settled {
-            return Err(Breach::link(handle, condition::UNKNOWN_TRANSACTION, NO_TRANSACTION));
-        }
-        hub.outbox.settle(self.channel, Role::Receiver, message.delivery, Outcome::no_transaction());
-        if let Some(link) = self.links.get_mut(&handle) {
-            // The application sees nothing of it, and so would never give its credit again.
-            link.credit += 1;
-            self.send_credit(hub, handle, false);
-        }
         Ok(())
     }
 
@@ -158,7 +139,7 @@ fn first_part(link: &mut Link, transfer: &Transfer) -> Result<Partial, Breach> {
         settled: false,
         bytes: BytesMut::new(),
         is_too_large: false,
-        is_in_transaction: false,
+        transaction: None,
     })
 }
 

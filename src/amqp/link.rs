@@ -70,8 +70,8 @@ pub(crate) struct Partial {
     pub(crate) bytes: BytesMut,
     /// Whether it is larger than the link takes; then none of its bytes are kept.
     pub(crate) is_too_large: bool,
-    /// Whether it belongs to a transaction; then it is refused.
-    pub(crate) is_in_transaction: bool,
+    /// The transaction to which it belongs.
+    pub(crate) transaction: Option<Bytes>,
 }
 
 impl Link {

@@ -132,7 +132,7 @@ impl Outbox {
         let state = Some(outcome);
         self.pending = Some((
             channel,
-            Disposition { role, first: delivery, last: None, settled: true, state, is_in_transaction: false },
+            Disposition { role, first: delivery, last: None, settled: true, state, transaction: None },
         ));
     }
 

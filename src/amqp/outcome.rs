@@ -1,9 +1,9 @@
 //! How deliveries end.
 
+use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::amqp::error::AmqpError;
-use crate::amqp::error::condition;
 use crate::amqp::fields::Fields;
 use crate::amqp::fields::descriptor;
 use crate::amqp::list;
@@ -16,6 +16,7 @@ const ACCEPTED: u64 = 0x24;
 const REJECTED: u64 = 0x25;
 const RELEASED: u64 = 0x26;
 const MODIFIED: u64 = 0x27;
+const DECLARED: u64 = 0x33;
 const IN_TRANSACTION: u64 = 0x34;
 
 const NAMES: &[(&str, u64)] = &[
@@ -24,27 +25,35 @@ const NAMES: &[(&str, u64)] = &[
     ("amqp:rejected:list", REJECTED),
     ("amqp:released:list", RELEASED),
     ("amqp:modified:list", MODIFIED),
-    ("amqp:declared:list", 0x33),
+    ("amqp:declared:list", DECLARED),
     ("amqp:transactional-state:list", IN_TRANSACTION),
 ];
-
-/// What is said of everything in a transaction: there is no coordinator with whom one could have been declared.
-pub(crate) const NO_TRANSACTION: &str = "the transaction was not declared: transactions are not implemented";
 
 /// The state of a delivery, as a peer says it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct DeliveryState {
     /// How it ends, if that is said.
     pub(crate) outcome: Option<Outcome>,
-    /// Whether it ends so only if a transaction does.
-    pub(crate) is_in_transaction: bool,
+    /// The transaction with which it ends so, or not at all.
+    pub(crate) transaction: Option<Bytes>,
 }
 
 impl DeliveryState {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<DeliveryState, Malformed> {
         let number = descriptor(reader, NAMES)?;
-        let outcome = Outcome::read(number, &mut Fields::begin(reader)?)?;
-        Ok(DeliveryState { outcome, is_in_transaction: number == IN_TRANSACTION })
+        let mut fields = Fields::begin(reader)?;
+        if number != IN_TRANSACTION {
+            return Ok(DeliveryState { outcome: Outcome::read(number, &mut fields)?, transaction: None });
+        }
+        let transaction = fields.binary()?.ok_or(Malformed::Missing("txn-id"))?;
+        let outcome = fields.described(|reader| {
+            let number = descriptor(reader, NAMES)?;
+            match number {
+                IN_TRANSACTION => Err(Malformed::Expected("an outcome")),
+                _ => Outcome::read(number, &mut Fields::begin(reader)?),
+            }
+        })?;
+        Ok(DeliveryState { outcome: outcome.flatten(), transaction: Some(transaction) })
     }
 }
 
@@ -66,6 +75,10 @@ pub enum Outcome {
         /// Annotations to set.
         annotations: Map,
     },
+    /// A transaction was declared, and has this ID.
+    Declared(Bytes),
+    /// It ends so with the transaction of this ID.
+    InTransaction(Bytes, Box<Outcome>),
 }
 
 impl Outcome {
@@ -83,17 +96,14 @@ impl Outcome {
         })
     }
 
-    /// The refusal of what belongs to a transaction.
-    pub(crate) fn no_transaction() -> Outcome {
-        Outcome::Rejected(Some(AmqpError::new(condition::UNKNOWN_TRANSACTION, NO_TRANSACTION)))
-    }
-
     /// Whether it is more than a word: then every delivery gets a copy of what may be long.
     pub(crate) fn carries_more(&self) -> bool {
         match self {
             Outcome::Accepted | Outcome::Released | Outcome::Rejected(None) => false,
             Outcome::Rejected(Some(_)) => true,
             Outcome::Modified { annotations, .. } => !annotations.is_empty(),
+            Outcome::Declared(_) => true,
+            Outcome::InTransaction(_, outcome) => outcome.carries_more(),
         }
     }
 
@@ -112,6 +122,17 @@ impl Outcome {
                     fields.boolean(*delivery_failed);
                     fields.boolean(*undeliverable_here);
                     fields.map(annotations);
+                });
+            }
+            Outcome::Declared(transaction) => {
+                writer::descriptor(out, DECLARED);
+                list::write(out, |fields| fields.binary(Some(&transaction[..])));
+            }
+            Outcome::InTransaction(transaction, outcome) => {
+                writer::descriptor(out, IN_TRANSACTION);
+                list::write(out, |fields| {
+                    fields.binary(Some(&transaction[..]));
+                    fields.field(|out| outcome.write(out));
                 });
             }
         }

@@ -9,7 +9,6 @@ use crate::amqp::event::Event;
 use crate::amqp::event::LinkId;
 use crate::amqp::hub::Breach;
 use crate::amqp::hub::Hub;
-use crate::amqp::outcome::NO_TRANSACTION;
 use crate::amqp::outcome::Outcome;
 use crate::amqp::serial::ahead;
 use crate::amqp::session::Session;
@@ -67,11 +66,8 @@ impl Session {
             ));
         }
         let mut numbers = Vec::new();
-        if disposition.is_in_transaction {
-            self.judge_in_transaction(&disposition)?;
-        }
         match disposition.role {
-            Role::Receiver if disposition.is_in_transaction => {
+            Role::Receiver if disposition.transaction.is_some() => {
                 within(&self.outgoing, first, last, &mut numbers)
             }
             Role::Receiver if disposition.settled => {
@@ -92,24 +88,8 @@ impl Session {
         Ok(Endings { channel: self.channel, disposition, numbers: numbers.into_iter() })
     }
 
-    /// Who has settled in a transaction, which nobody has declared, waits for no answer: its link ends.
-    fn judge_in_transaction(&self, disposition: &Disposition) -> Result<(), Breach> {
-        let mut numbers = Vec::new();
-        if disposition.role.is_receiver() && disposition.settled {
-            let last = disposition.last.unwrap_or(disposition.first);
-            within(&self.outgoing, disposition.first, last, &mut numbers);
-        }
-        match numbers.first().and_then(|number| self.outgoing.get(number)) {
-            Some(handle) => Err(Breach::link(*handle, condition::UNKNOWN_TRANSACTION, NO_TRANSACTION)),
-            None => Ok(()),
-        }
-    }
-
     /// Ends one delivery of a disposition, and tells of it unless that was done when the peer said how it is to end.
     pub(crate) fn end_one(&mut self, hub: &mut Hub, number: u32, disposition: &Disposition) {
-        if disposition.is_in_transaction {
-            return self.refuse_one(hub, number);
-        }
         let deliveries = match disposition.role {
             Role::Receiver => &mut self.outgoing,
             Role::Sender => &mut self.incoming,
@@ -128,14 +108,6 @@ impl Session {
         self.report_ended(hub, handle, number, disposition);
     }
 
-    /// Refuses to end a delivery in a transaction. The application hears nothing: whatever the delivery holds, it holds on.
-    fn refuse_one(&mut self, hub: &mut Hub, number: u32) {
-        if let Some(handle) = self.outgoing.remove(&number) {
-            self.count_settled(hub, handle);
-            hub.outbox.settle(self.channel, Role::Sender, number, Outcome::no_transaction());
-        }
-    }
-
     fn end_reported(&mut self, hub: &mut Hub, number: u32) {
         if let Some(handle) = self.described.remove(&number) {
             self.count_settled(hub, handle);
@@ -149,6 +121,7 @@ impl Session {
                 delivery: DeliveryNumber(number),
                 outcome: disposition.state.clone(),
                 settled: disposition.settled,
+                transaction: disposition.transaction.clone(),
             });
         }
     }

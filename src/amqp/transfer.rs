@@ -71,7 +71,8 @@ pub(crate) struct Transfer {
     pub(crate) message_format: Option<u32>,
     pub(crate) settled: Option<bool>,
     pub(crate) more: bool,
-    pub(crate) is_in_transaction: bool,
+    /// The transaction with which it comes, or not at all.
+    pub(crate) transaction: Option<Bytes>,
     pub(crate) resume: bool,
     pub(crate) aborted: bool,
 }
@@ -89,7 +90,7 @@ impl Transfer {
         let state = fields.described(DeliveryState::read)?.unwrap_or_default();
         let resume = fields.boolean()?.unwrap_or(false);
         let aborted = fields.boolean()?.unwrap_or(false);
-        let is_in_transaction = state.is_in_transaction;
+        let transaction = state.transaction;
         Ok(Transfer {
             handle,
             delivery_id,
@@ -97,7 +98,7 @@ impl Transfer {
             message_format,
             settled,
             more,
-            is_in_transaction,
+            transaction,
             resume,
             aborted,
         })
@@ -129,8 +130,8 @@ pub(crate) struct Disposition {
     pub(crate) last: Option<u32>,
     pub(crate) settled: bool,
     pub(crate) state: Option<Outcome>,
-    /// Whether it holds only if a transaction does.
-    pub(crate) is_in_transaction: bool,
+    /// The transaction with which they end so, or not at all.
+    pub(crate) transaction: Option<Bytes>,
 }
 
 impl Disposition {
@@ -140,8 +141,8 @@ impl Disposition {
         let last = fields.uint()?;
         let settled = fields.boolean()?.unwrap_or(false);
         let state = fields.described(DeliveryState::read)?.unwrap_or_default();
-        let is_in_transaction = state.is_in_transaction;
-        Ok(Disposition { role, first, last, settled, state: state.outcome, is_in_transaction })
+        let DeliveryState { outcome, transaction } = state;
+        Ok(Disposition { role, first, last, settled, state: outcome, transaction })
     }
 
     pub(crate) fn write(&self, out: &mut BytesMut) {

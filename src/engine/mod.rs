@@ -50,6 +50,10 @@ pub use crate::engine::client::taken::TakenWorkflow;
 pub use crate::engine::client::topic::SubscriptionView;
 pub use crate::engine::client::topic::Topic;
 pub use crate::engine::client::topic::TopicView;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::engine::client::transaction::Transaction;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::engine::client::transaction::TransactionError;
 pub use crate::engine::client::workflow::Workflow;
 pub use crate::engine::client::workflow::WorkflowRedrive;
 pub use crate::engine::meter::COMMIT_SECONDS;

@@ -177,6 +177,12 @@ pub const SERVICE_BUS_SENDING_BYTES: usize = 8 * 1024 * 1024;
 /// Messages that a client sends as one, as a batch or for later: as many as the data sections of a batch.
 pub const SERVICE_BUS_BATCH_MAX: usize = AMQP_DATA_SECTIONS_MAX;
 
+/// How long a transaction of Service Bus may be open, as there.
+pub const SERVICE_BUS_TRANSACTION_LASTS: Duration = Duration::from_secs(2 * 60);
+
+/// Open transactions of one connection. Clients have one, or one for each of their threads.
+pub const SERVICE_BUS_TRANSACTIONS_MAX: usize = 64;
+
 /// Messages of one link that are sent together at most.
 pub const SERVICE_BUS_GROUP_MAX: usize = 512;
 

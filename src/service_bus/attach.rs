@@ -36,6 +36,9 @@ pub(crate) const SESSION_FILTER: &str = "com.microsoft:session-filter";
 /// The property that says how large a batch may be.
 const BATCH_BYTES_MAX: &str = "com.microsoft:max-message-batch-size";
 
+/// The property that names the entity to which messages are passed on that are sent by way of another.
+const DESTINATION: &str = "com.microsoft:transfer-destination-address";
+
 /// The property that says how long a client waits for a session.
 const TIMEOUT: &str = "com.microsoft:timeout";
 
@@ -63,10 +66,13 @@ impl ConnectionTask {
     fn attach_sender(&mut self, link: LinkId, attach: Attach) {
         let target = attach.target.as_ref();
         if target.is_some_and(|target| target.coordinator) {
-            let refusal = Refusal::new(condition::NOT_IMPLEMENTED, "transactions are not implemented");
-            return self.refuse(link, refusal);
+            self.links.insert(link, Link::Coordinator);
+            let answer = LinkAnswer::to(&attach).credit(limits::SERVICE_BUS_REQUEST_CREDIT);
+            return self.amqp.accept_link(link, answer);
         }
-        let Some(address) = target.and_then(|target| target.address.as_deref()) else {
+        // What is sent by way of another entity is sent at once: nothing comes between the two.
+        let destination = lookup(&attach.properties, DESTINATION).and_then(Value::as_str);
+        let Some(address) = destination.or(target.and_then(|target| target.address.as_deref())) else {
             return self.refuse(link, Refusal::new(condition::NOT_IMPLEMENTED, "a sender names its queue"));
         };
         match Address::read(address) {

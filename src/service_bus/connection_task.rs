@@ -21,6 +21,7 @@ use crate::service_bus::refusal::Refusal;
 use crate::service_bus::rights::Grants;
 use crate::service_bus::settle::Completions;
 use crate::service_bus::shared::Shared;
+use crate::service_bus::transactions::Transactions;
 
 /// What is done with the connection once an answer has come.
 type Then = Box<dyn FnOnce(&mut ConnectionTask) + Send>;
@@ -32,6 +33,8 @@ pub(crate) struct ConnectionTask {
     pub(crate) links: HashMap<LinkId, Link>,
     /// Completions that came together, to be asked of the engine together.
     pub(crate) completions: Completions,
+    /// Transactions that are not discharged.
+    pub(crate) transactions: Transactions,
     /// What the connection may do.
     pub(crate) grants: Grants,
     /// Receivers that may be able to take more.
@@ -79,6 +82,7 @@ impl ConnectionTask {
             shared,
             links: HashMap::new(),
             completions: Completions::default(),
+            transactions: Transactions::default(),
             grants: Grants::default(),
             hungry: BTreeSet::new(),
             browsing: BTreeSet::new(),
@@ -162,13 +166,14 @@ impl ConnectionTask {
             Event::Sasl { mechanism, response } => self.take_sasl(mechanism.as_str(), &response),
             Event::Opened(_) => {}
             Event::Attached { link, attach } => self.arrive(link, attach),
-            Event::Message { link, delivery, format, payload, settled, .. } => {
-                self.take_message(link, (delivery, settled), format, payload);
+            Event::Message { link, delivery, format, payload, settled, transaction, .. } => {
+                self.take_message(link, (delivery, settled), (format, payload), transaction);
             }
             Event::TooLarge { link, delivery, settled } => self.reject_too_large(link, delivery, settled),
-            Event::Settled { link, delivery, outcome, settled } => {
-                self.settle(link, delivery, outcome, settled);
-            }
+            Event::Settled { link, delivery, outcome, settled, transaction } => match transaction {
+                Some(transaction) => self.settle_in(link, (delivery, settled), outcome, transaction),
+                None => self.settle(link, delivery, outcome, settled),
+            },
             Event::Credit { link, drain, .. } => self.note_credit(link, drain),
             Event::Detached { link, .. } => self.leave(InOrder::Leave(link, None)),
             Event::Ended { channel, .. } => self.leave(InOrder::End(channel)),

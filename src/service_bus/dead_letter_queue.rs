@@ -228,7 +228,7 @@ impl DeadLetterQueues {
     ) -> Result<(), Refusal> {
         self.check(queue.name(), number, token)?;
         let was_there = queue.purge_dead_letter(number).await?;
-        self.dead_letter_queues().entry(queue.name().clone()).or_default().forget(number);
+        self.forget(queue.name(), number);
         if was_there { Ok(()) } else { Err(Refusal::lock_lost()) }
     }
 
@@ -288,7 +288,18 @@ impl DeadLetterQueues {
             .is_some_and(|dead_letter_queue| dead_letter_queue.deferred.contains_key(&number))
     }
 
-    fn check(&self, queue: &QueueName, number: SequenceNumber, token: Token) -> Result<(), Refusal> {
+    /// Forgets a letter that is there no more.
+    pub(crate) fn forget(&self, queue: &QueueName, number: SequenceNumber) {
+        self.dead_letter_queues().entry(queue.clone()).or_default().forget(number);
+    }
+
+    /// Whether a letter is held by this token.
+    pub(crate) fn check(
+        &self,
+        queue: &QueueName,
+        number: SequenceNumber,
+        token: Token,
+    ) -> Result<(), Refusal> {
         let now = self.clock.now();
         let mut dead_letter_queues = self.dead_letter_queues();
         let dead_letter_queue = dead_letter_queues.get_mut(queue).ok_or_else(Refusal::lock_lost)?;

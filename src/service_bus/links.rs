@@ -30,6 +30,8 @@ pub(crate) enum Link {
     Receiver(Receiver),
     /// Messages are shown, and stay where they are.
     Browser(Browser),
+    /// Transactions are declared and discharged.
+    Coordinator,
     /// Requests come to the management of an entity, or to the node for tokens.
     Requests(Requests),
     /// Answers go out.

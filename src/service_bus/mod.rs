@@ -38,6 +38,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 mod too_large;
+mod transactions;
 mod waiting;
 mod window;
 

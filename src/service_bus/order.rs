@@ -132,8 +132,12 @@ impl ConnectionTask {
             self.give_back(link, holds);
             self.break_off(left);
         }
-        if let Some(Link::Replies(mut replies)) = self.links.remove(&link) {
-            replies.take_undeleted().iter().rev().for_each(|hold| self.shared.give_back(hold));
+        match self.links.remove(&link) {
+            Some(Link::Replies(mut replies)) => {
+                replies.take_undeleted().iter().rev().for_each(|hold| self.shared.give_back(hold));
+            }
+            Some(Link::Coordinator) => self.transactions.forget(link),
+            _ => {}
         }
     }
 

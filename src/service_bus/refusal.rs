@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::engine::TransactionError;
 use crate::error::Misuse;
 use crate::error::OperateError;
 use crate::error::OperateRefusal;
@@ -43,7 +44,10 @@ pub(crate) mod condition {
     pub(crate) const SESSION_LOCK_LOST: &str = "com.microsoft:session-lock-lost";
     pub(crate) const SIZE_EXCEEDED: &str = "amqp:link:message-size-exceeded";
     pub(crate) const TIMEOUT: &str = "com.microsoft:timeout";
+    pub(crate) const ROLLED_BACK: &str = "amqp:transaction:rollback";
+    pub(crate) const TRANSACTION_TIMEOUT: &str = "amqp:transaction:timeout";
     pub(crate) const UNAUTHORIZED: &str = "amqp:unauthorized-access";
+    pub(crate) const UNKNOWN_TRANSACTION: &str = "amqp:transaction:unknown-id";
 }
 
 impl Refusal {
@@ -179,6 +183,17 @@ impl From<SettleError> for Refusal {
             SettleError::Refused(refusal) => refusal.into(),
             SettleError::Misuse(misuse) => misuse.into(),
             SettleError::Unavailable(unavailable) => unavailable.into(),
+        }
+    }
+}
+
+impl From<TransactionError> for Refusal {
+    fn from(error: TransactionError) -> Refusal {
+        match error {
+            TransactionError::Send(error) => error.into(),
+            TransactionError::Settle(error) => error.into(),
+            TransactionError::Operate(error) => error.into(),
+            TransactionError::Unavailable(unavailable) => unavailable.into(),
         }
     }
 }

@@ -158,7 +158,7 @@ impl ConnectionTask {
                 Node::Tokens => None,
                 Node::Management(entity) => self.may_attach_management(entity).err(),
             },
-            Link::Pending | Link::Replies(_) => None,
+            Link::Pending | Link::Coordinator | Link::Replies(_) => None,
         };
         let over: Vec<(LinkId, Refusal)> =
             self.links.iter().filter_map(|(id, link)| Some((*id, is_over(link)?))).collect();

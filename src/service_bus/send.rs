@@ -40,6 +40,19 @@ impl Shared {
         }
         Ok(message)
     }
+
+    /// Reads a message, or those of a batch.
+    pub(crate) fn read_all(
+        &self,
+        entity: &Entity,
+        format: u32,
+        payload: &Bytes,
+    ) -> Result<Vec<Message>, Refusal> {
+        match format {
+            BATCH => batched(payload)?.iter().map(|payload| self.read(entity, payload)).collect(),
+            _ => Ok(vec![self.read(entity, payload)?]),
+        }
+    }
 }
 
 impl Entity {
@@ -80,10 +93,14 @@ impl ConnectionTask {
         &mut self,
         link: LinkId,
         (delivery, settled): (DeliveryNumber, bool),
-        format: u32,
-        payload: Bytes,
+        (format, payload): (u32, Bytes),
+        transaction: Option<Bytes>,
     ) {
         match self.links.get(&link) {
+            Some(Link::Coordinator) => self.coordinate(link, delivery, &payload),
+            Some(Link::Sender(_)) if let Some(transaction) = transaction => {
+                self.post(link, (delivery, settled), (format, &payload), transaction);
+            }
             Some(Link::Sender(_)) if format == BATCH => self.take_batch(link, delivery, settled, &payload),
             Some(Link::Sender(sender)) => {
                 let read = self.shared.read(&sender.entity, &payload);
@@ -187,10 +204,7 @@ impl ConnectionTask {
         self.send_group(link);
         let Some(Link::Sender(sender)) = self.links.get(&link) else { return };
         let entity = sender.entity.clone();
-        let messages = batched(payload).and_then(|payloads| {
-            payloads.iter().map(|payload| self.shared.read(&entity, payload)).collect::<Result<Vec<_>, _>>()
-        });
-        let messages = match messages {
+        let messages = match self.shared.read_all(&entity, BATCH, payload) {
             Ok(messages) => messages,
             Err(refusal) => return self.group(link, (!settled).then_some(delivery), Err(refusal), 0),
         };
@@ -211,7 +225,7 @@ impl ConnectionTask {
     }
 
     /// Lets a sender go on, once it has used half of what it may send.
-    fn replenish(&mut self, link: LinkId) {
+    pub(crate) fn replenish(&mut self, link: LinkId) {
         if self.amqp.credit(link) <= limits::SERVICE_BUS_SEND_CREDIT / 2 {
             self.amqp.grant(link, limits::SERVICE_BUS_SEND_CREDIT);
         }

@@ -15,6 +15,7 @@ use crate::engine::Completion;
 use crate::engine::DeliveryId;
 use crate::engine::Ending;
 use crate::engine::Kept;
+use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::id::QueueName;
 use crate::limits;
@@ -62,7 +63,7 @@ struct Reply {
 }
 
 impl Settlement {
-    fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         match self {
             Settlement::Complete => Kind::Completed,
             Settlement::Abandon(_) => Kind::Abandoned,
@@ -72,10 +73,11 @@ impl Settlement {
     }
 
     /// What an outcome asks for; nothing when the message was not looked at.
-    fn of(outcome: &Outcome) -> Option<Settlement> {
+    pub(crate) fn of(outcome: &Outcome) -> Option<Settlement> {
         match outcome {
             Outcome::Accepted => Some(Settlement::Complete),
-            Outcome::Released => None,
+            // The last two are what a coordinator says, and no client.
+            Outcome::Released | Outcome::Declared(_) | Outcome::InTransaction(..) => None,
             Outcome::Modified { undeliverable_here: true, annotations, .. } => {
                 Some(Settlement::Defer(Changes::read(annotations)))
             }
@@ -130,17 +132,7 @@ impl ConnectionTask {
             return;
         };
         let outcome = outcome.unwrap_or(Outcome::Released);
-        // An error in the answer would tell the client that its rejection failed.
-        let answer = match &outcome {
-            Outcome::Rejected(_) => Outcome::Rejected(None),
-            Outcome::Modified { delivery_failed, undeliverable_here, .. } => Outcome::Modified {
-                delivery_failed: *delivery_failed,
-                undeliverable_here: *undeliverable_here,
-                annotations: Map::new(),
-            },
-            other => other.clone(),
-        };
-        let reply = Reply { link, delivery, outcome: (!settled).then_some(answer) };
+        let reply = Reply { link, delivery, outcome: (!settled).then(|| echo(&outcome)) };
         match (Settlement::of(&outcome), hold.held) {
             (Some(Settlement::Complete), Held::Message(id)) => {
                 hold.note_activity();
@@ -252,12 +244,25 @@ impl Shared {
         id: DeliveryId,
         settlement: Settlement,
     ) -> Result<(), Refusal> {
-        let (kept, rule) = (self.kept(&hold.queue)?, self.intake.rule(&hold.queue));
+        let kept = self.kept(&hold.queue)?;
+        if settlement == Settlement::Complete {
+            kept.complete(id, Completion::new()).await?;
+            return Ok(());
+        }
+        let (ending, properties) = self.ending(hold, id, settlement)?;
+        Ok(kept.end_with(id, ending, properties).await?)
+    }
+
+    /// How a message ends that is not completed, and what is set of it.
+    pub(crate) fn ending(
+        &self,
+        hold: &Hold,
+        id: DeliveryId,
+        settlement: Settlement,
+    ) -> Result<(Ending, Properties), Refusal> {
+        let rule = self.intake.rule(&hold.queue);
         let (ending, changes) = match settlement {
-            Settlement::Complete => {
-                kept.complete(id, Completion::new()).await?;
-                return Ok(());
-            }
+            Settlement::Complete => unreachable!("a message that is completed has no other ending"),
             Settlement::Abandon(mut changes) => {
                 let abandon = match changes.remove(RETRY_AFTER) {
                     Some(given) => Abandon::after(delay(RETRY_AFTER, &given)?),
@@ -280,8 +285,7 @@ impl Shared {
                 (Ending::DeadLetter { reason, description }, changes)
             }
         };
-        let properties = changes.to_properties(hold.set_before.as_ref())?;
-        Ok(kept.end_with(id, ending, properties).await?)
+        Ok((ending, changes.to_properties(hold.set_before.as_ref())?))
     }
 
     /// Gives a message back as if it had not been handed out.
@@ -308,6 +312,19 @@ impl Shared {
             }
             Err(refusal) => Err(refusal),
         }
+    }
+}
+
+/// The answer to an outcome that was taken. An error in it would tell the client that its rejection failed.
+pub(crate) fn echo(outcome: &Outcome) -> Outcome {
+    match outcome {
+        Outcome::Rejected(_) => Outcome::Rejected(None),
+        Outcome::Modified { delivery_failed, undeliverable_here, .. } => Outcome::Modified {
+            delivery_failed: *delivery_failed,
+            undeliverable_here: *undeliverable_here,
+            annotations: Map::new(),
+        },
+        other => other.clone(),
     }
 }
 

@@ -141,6 +141,25 @@ async fn messages_that_name_each_other_in_a_circle_are_listed_once() {
     assert_eq!(listed, ["x", "y"]);
 }
 
+#[tokio::test]
+async fn an_id_stands_once_in_a_chain_that_ends_with_a_stray_of_the_same_id() {
+    let fixture = Fixture::new(strays(GapThen::Skip)).await;
+    fixture.send_after("w", "b", Some("c")).await;
+    fixture.clock.advance(seconds(10));
+    assert_eq!(fixture.counts().await.dead_lettered, 1, "nobody knows its predecessor");
+    fixture.send_after("w", "a", None).await;
+    let standing = fixture.queue.send(after("b", "a")).await.unwrap().sequence_number().unwrap();
+    fixture.send_after("w", "c", Some("b")).await;
+    let refused = fixture.queue.send(after("b", "d")).await.unwrap_err();
+    let refusal = SendRefusal::PlaceTaken { index: 0, by: standing };
+    assert_eq!(refused.to_string(), refusal.to_string());
+    assert_eq!(fixture.drain().await, ["a", "b", "c"]);
+}
+
+fn after(id: &str, predecessor: &str) -> Message {
+    Message::new(id.to_owned()).workflow("w").message_id(id).after(predecessor)
+}
+
 async fn listed(fixture: &Fixture) -> Vec<String> {
     let messages = fixture.queue.workflow("w").expect("a good ID").messages(0, 100).await.expect("listed");
     messages.iter().map(|message| String::from_utf8_lossy(&message.body).into_owned()).collect()

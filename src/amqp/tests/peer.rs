@@ -134,7 +134,7 @@ pub(crate) fn disposition(role: Role, first: u32, last: u32, settled: bool, stat
         last: Some(last),
         settled,
         state: Some(state),
-        is_in_transaction: false,
+        transaction: None,
     })
 }
 

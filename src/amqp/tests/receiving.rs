@@ -35,7 +35,15 @@ fn part(delivery: Option<u32>, payload: &'static [u8], more: bool) -> Performati
 fn received(link: LinkId, delivery: u32, payload: &'static [u8], settled: bool) -> Event {
     let tag = Bytes::from_static(b"tag");
     let payload = Bytes::from_static(payload);
-    Event::Message { link, delivery: DeliveryNumber(delivery), format: 0, tag, payload, settled }
+    Event::Message {
+        link,
+        delivery: DeliveryNumber(delivery),
+        format: 0,
+        tag,
+        payload,
+        settled,
+        transaction: None,
+    }
 }
 
 /// The condition with which the link was detached, if that is what is heard.
@@ -294,7 +302,8 @@ fn a_sender_that_settles_what_it_sent_is_told_of() {
     pair.events();
     pair.says(disposition(Role::Sender, 0, 9, true, Outcome::Released));
     let delivery = DeliveryNumber(0);
-    let settled = Event::Settled { link, delivery, outcome: Some(Outcome::Released), settled: true };
+    let settled =
+        Event::Settled { link, delivery, outcome: Some(Outcome::Released), settled: true, transaction: None };
     assert_eq!(pair.events(), [settled]);
     assert_eq!(pair.connection.hub.unsettled, 0);
 }

@@ -53,7 +53,7 @@ fn parts(frames: Vec<Performative>) -> Vec<(Transfer, Bytes)> {
 }
 
 fn settled(link: LinkId, delivery: DeliveryNumber, outcome: Outcome, settled: bool) -> Event {
-    Event::Settled { link, delivery, outcome: Some(outcome), settled }
+    Event::Settled { link, delivery, outcome: Some(outcome), settled, transaction: None }
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_receiver_that_waits_for_the_settlement_gets_it() {
             last: None,
             settled: true,
             state,
-            is_in_transaction: false,
+            transaction: None,
         })
     };
     let expected = [single(0, Outcome::Accepted), single(1, lost), single(2, Outcome::Rejected(None))];

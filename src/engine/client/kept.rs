@@ -57,6 +57,12 @@ impl DeliveryId {
         self.delivery_count
     }
 
+    /// What settles it, in its queue.
+    pub(crate) fn to_command(self, queue: &QueueName, settlement: Settlement) -> Command {
+        let Held { token, sequence, delivery_count } = self.held();
+        Command::Settle { queue: queue.clone(), token, sequence, delivery_count, settlement }
+    }
+
     fn held(&self) -> Held {
         Held { token: self.token, sequence: self.sequence_number, delivery_count: self.delivery_count }
     }
@@ -145,14 +151,7 @@ impl Kept {
         ending: Ending,
         changed: Properties,
     ) -> Result<(), SettleError> {
-        let mut settlement = ending.check(&self.client)?;
-        if let Settlement::Abandon { properties, .. }
-        | Settlement::Defer { properties, .. }
-        | Settlement::DeadLetter { properties, .. } = &mut settlement
-        {
-            properties.extend(changed);
-        }
-        self.settle(id, settlement).await?;
+        self.settle(id, ending.check_with(&self.client, changed)?).await?;
         Ok(())
     }
 
@@ -234,15 +233,10 @@ impl Kept {
     /// Asks for a settlement before it returns; nobody hears the answer.
     #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
     fn settle_at_once(&self, id: DeliveryId, settlement: Settlement) {
-        self.client.give_back(self.command(id, settlement));
+        self.client.give_back(id.to_command(&self.queue, settlement));
     }
 
     async fn settle(&self, id: DeliveryId, settlement: Settlement) -> Result<Settled, SettleError> {
-        settled(self.client.ask(self.command(id, settlement)).await?)
-    }
-
-    fn command(&self, id: DeliveryId, settlement: Settlement) -> Command {
-        let Held { token, sequence, delivery_count } = id.held();
-        Command::Settle { queue: self.queue.clone(), token, sequence, delivery_count, settlement }
+        settled(self.client.ask(id.to_command(&self.queue, settlement)).await?)
     }
 }

@@ -21,4 +21,6 @@ pub(crate) mod settling;
 pub(crate) mod taken;
 pub(crate) mod topic;
 pub(crate) mod topics;
+#[cfg(feature = "daemon")]
+pub(crate) mod transaction;
 pub(crate) mod workflow;

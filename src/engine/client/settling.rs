@@ -242,6 +242,20 @@ impl Ending {
     }
 }
 
+impl Ending {
+    /// The same, with properties of the message that it sets.
+    pub(crate) fn check_with(self, client: &Client, changed: Properties) -> Result<Settlement, SettleError> {
+        let mut settlement = self.check(client)?;
+        if let Settlement::Abandon { properties, .. }
+        | Settlement::Defer { properties, .. }
+        | Settlement::DeadLetter { properties, .. } = &mut settlement
+        {
+            properties.extend(changed);
+        }
+        Ok(settlement)
+    }
+}
+
 fn deferral(until: Until) -> Settlement {
     Settlement::Defer { until, properties: Properties::new() }
 }

@@ -12,6 +12,7 @@ use crate::engine::query::Query;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::topics::Fanout;
 use crate::engine::rules::topics::SubscriptionRecord;
 use crate::engine::rules::topics::TopicChange;
 use crate::engine::rules::topics::TopicRecord;
@@ -136,12 +137,8 @@ impl Topic {
         &self,
         messages: Vec<Published>,
     ) -> Result<Vec<(QueueName, Receipt)>, SendError> {
-        let new_id = || self.client.token().map(|token| token.to_string()).unwrap_or_default();
         for _ in 0..limits::TOPIC_TRIES_MAX {
-            let Some(topic) = self.client.compiled_topic(&self.name).await? else {
-                return Err(SendError::Refused(SendRefusal::TopicNotFound(self.name.clone())));
-            };
-            let fanout = topic.choose(&messages, &new_id)?;
+            let fanout = self.fanout(&messages).await?;
             let queues = fanout.copies.iter().map(|(queue, copies)| (queue.clone(), copies.len()));
             let queues: Vec<_> = queues.collect();
             let command = Command::Publish { topic: self.name.clone(), fanout };
@@ -159,6 +156,15 @@ impl Topic {
             }
         }
         Err(SendError::Refused(SendRefusal::TopicChanged(self.name.clone())))
+    }
+
+    /// Which subscriptions get which of the messages, by their rules as they are known.
+    pub(crate) async fn fanout(&self, messages: &[Published]) -> Result<Fanout, SendError> {
+        let new_id = || self.client.token().map(|token| token.to_string()).unwrap_or_default();
+        let Some(topic) = self.client.compiled_topic(&self.name).await? else {
+            return Err(SendError::Refused(SendRefusal::TopicNotFound(self.name.clone())));
+        };
+        Ok(topic.choose(messages, &new_id)?)
     }
 
     /// Adds a subscription, whose queue this returns, unless there is one of this name with the same options and rules. It gets

@@ -232,6 +232,11 @@ impl Workflow {
         if self.record.tail.as_ref() == Some(id) {
             return Ok(Some(self.record.through));
         }
+        self.rank_before_follower(step, id)
+    }
+
+    /// The rank before that of the message that follows the one with this ID.
+    pub(crate) fn rank_before_follower(&self, step: &Step<'_>, id: &MessageId) -> Read<Option<u64>> {
         let follower = step.records.link(&self.key, Some(id))?;
         Ok(follower.and_then(|follower| follower.rank).map(|rank| rank - 1))
     }

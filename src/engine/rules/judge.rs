@@ -406,12 +406,14 @@ impl Workflow {
             return Ok(PlaceUse::Elsewhere(sequence));
         }
         let Some(rank) = self.rank_of_id(step, id)? else { return Ok(PlaceUse::Free) };
-        Ok(match self.link_at(step, rank)? {
+        // Where one with this ID was given up, the chain may end with it while another one stands before it.
+        for rank in [Some(rank), self.rank_before_follower(step, id)?].into_iter().flatten() {
             // It follows another one, and successors could not say which of the two they mean.
-            Some(Link { sequence: Some(by), settled: None, .. }) => PlaceUse::Elsewhere(by),
-            _ if self.record.is_beyond(rank) => PlaceUse::Free,
-            _ => PlaceUse::GivenUp,
-        })
+            if let Some(Link { sequence: Some(by), settled: None, .. }) = self.link_at(step, rank)? {
+                return Ok(PlaceUse::Elsewhere(by));
+            }
+        }
+        Ok(if self.record.is_beyond(rank) { PlaceUse::Free } else { PlaceUse::GivenUp })
     }
 }
 

@@ -1,30 +1,328 @@
-//! There are no transactions: what names one is refused, and nothing else.
+//! Transactions: what belongs to one happens as one, or not at all.
 
 use std::time::Duration;
 
 use bytes::Bytes;
+use bytes::BytesMut;
 
 use crate::amqp::Value;
+use crate::amqp::message::encode_value;
+use crate::engine::Queue;
+use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::tests::wire::ACCEPTED;
+use crate::service_bus::tests::wire::ATTACH;
 use crate::service_bus::tests::wire::DETACH;
 use crate::service_bus::tests::wire::DISPOSITION;
 use crate::service_bus::tests::wire::Host;
+use crate::service_bus::tests::wire::NONE;
 use crate::service_bus::tests::wire::REJECTED;
 use crate::service_bus::tests::wire::Source;
+use crate::service_bus::tests::wire::Wire;
 use crate::service_bus::tests::wire::data;
 use crate::service_bus::tests::wire::described;
+use crate::topic::Rule;
 
 const UNKNOWN: &str = "amqp:transaction:unknown-id";
+const ROLLED_BACK: &str = "amqp:transaction:rollback";
+const DECLARED: u64 = 0x33;
+const IN_TRANSACTION: u64 = 0x34;
+
+/// The handles of links in these tests.
+const COORDINATOR: u32 = 7;
+const SENDER: u32 = 1;
+const RECEIVER: u32 = 2;
 
 /// A state that holds only if a transaction does.
 fn transactional(outcome: Value) -> Value {
-    described(0x34, vec![Value::Binary(Bytes::from_static(b"never declared")), outcome])
+    in_transaction(&Bytes::from_static(b"never declared"), outcome)
+}
+
+fn in_transaction(transaction: &Bytes, outcome: Value) -> Value {
+    described(IN_TRANSACTION, vec![Value::Binary(transaction.clone()), outcome])
 }
 
 fn accepted() -> Value {
     described(ACCEPTED, Vec::new())
+}
+
+/// A client with a coordinator, a sender to `to` and a receiver of `from`.
+struct Transacting {
+    client: Wire,
+}
+
+impl Transacting {
+    async fn new(host: &Host, to: &str, from: Source) -> Transacting {
+        let mut client = host.client().await;
+        client.attach_coordinator(COORDINATOR).await;
+        client.attach_sender(SENDER, vec![Value::from(to)]).await;
+        client.attach_receiver(RECEIVER, from).await;
+        Transacting { client }
+    }
+
+    async fn declare(&mut self) -> Bytes {
+        let answer = self.ask(described(0x31, Vec::new())).await;
+        assert_eq!(answer.state(4), DECLARED);
+        match answer.field(4).undescribed().as_list().unwrap() {
+            [Value::Binary(transaction)] => transaction.clone(),
+            other => panic!("{other:?} names no transaction"),
+        }
+    }
+
+    /// The kind of the answer to the end of a transaction, and its error.
+    async fn discharge(&mut self, transaction: &Bytes, fails: bool) -> (u64, String) {
+        let fields = vec![Value::Binary(transaction.clone()), Value::Boolean(fails)];
+        let answer = self.ask(described(0x32, fields)).await;
+        let error = if answer.state(4) == REJECTED { answer.error(4).0 } else { String::new() };
+        (answer.state(4), error)
+    }
+
+    async fn ask(&mut self, request: Value) -> crate::service_bus::tests::wire::ReceivedFrame {
+        let mut payload = BytesMut::new();
+        encode_value(&mut payload, &request);
+        self.client.transfer(COORDINATOR, 0, &payload).await;
+        self.answer().await
+    }
+
+    /// The next disposition.
+    async fn answer(&mut self) -> crate::service_bus::tests::wire::ReceivedFrame {
+        loop {
+            let answer = self.client.another_answer().await;
+            if answer.code == DISPOSITION {
+                return answer;
+            }
+        }
+    }
+
+    async fn send(&mut self, transaction: &Bytes, body: &[u8]) {
+        self.client.transfer_in(SENDER, in_transaction(transaction, NONE), &data(body)).await;
+        assert_eq!(self.answer().await.state(4), IN_TRANSACTION);
+    }
+
+    async fn receive(&mut self, count: u32) -> Vec<String> {
+        self.client.credit(RECEIVER, 0, count, false).await;
+        let mut bodies = Vec::new();
+        for _ in 0..count {
+            bodies.push(self.client.another_answer().await.body());
+        }
+        bodies
+    }
+
+    async fn complete(&mut self, transaction: &Bytes, number: u32) {
+        let answer = self.client.settle(number, in_transaction(transaction, accepted())).await;
+        assert_eq!(answer.state(4), IN_TRANSACTION);
+    }
+}
+
+async fn stored(queue: &Queue) -> (u64, u64, u64) {
+    let counts = queue.view().await.unwrap().counts;
+    (counts.ready, counts.locked, counts.completed)
+}
+
+fn unordered() -> QueueOptions {
+    QueueOptions { order: Order::None, ..QueueOptions::default() }
+}
+
+#[tokio::test]
+async fn what_is_committed_happens_at_once_and_not_before() {
+    let host = host_with_queue().await;
+    let (from, to) = (host.engine.client().queue("q").unwrap(), host.queue("to", unordered()).await);
+    from.send(Message::new("x")).await.unwrap();
+    let mut client = Transacting::new(&host, "to", Source::of("q")).await;
+    assert_eq!(client.receive(1).await, ["x"]);
+    let transaction = client.declare().await;
+    client.send(&transaction, b"y").await;
+    client.complete(&transaction, 0).await;
+    assert_eq!((stored(&from).await, stored(&to).await), ((0, 1, 0), (0, 0, 0)), "nothing has happened");
+    assert_eq!(client.discharge(&transaction, false).await.0, ACCEPTED);
+    assert_eq!((stored(&from).await, stored(&to).await), ((0, 0, 1), (1, 0, 0)));
+    assert_eq!(client.discharge(&transaction, false).await, (REJECTED, UNKNOWN.to_owned()), "it has ended");
+}
+
+#[tokio::test]
+async fn what_is_rolled_back_never_happens_and_what_was_held_is_held() {
+    let host = host_with_queue().await;
+    let queue = host.engine.client().queue("q").unwrap();
+    queue.send(Message::new("x")).await.unwrap();
+    let mut client = Transacting::new(&host, "q", Source::of("q")).await;
+    client.receive(1).await;
+    let transaction = client.declare().await;
+    client.send(&transaction, b"y").await;
+    client.complete(&transaction, 0).await;
+    assert_eq!(client.discharge(&transaction, true).await.0, ACCEPTED);
+    assert_eq!(stored(&queue).await, (0, 1, 0));
+    host.clock.advance(Duration::from_secs(60));
+    let again = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+    assert_eq!((&again.message().body[..], again.message().delivery_count), (&b"x"[..], 2));
+}
+
+#[tokio::test]
+async fn a_transaction_of_which_a_part_is_refused_does_nothing() {
+    let host = host_with_queue().await;
+    let queue = host.engine.client().queue("q").unwrap();
+    let to = host.queue("to", unordered().messages_max(1)).await;
+    queue.send(Message::new("x")).await.unwrap();
+    let mut client = Transacting::new(&host, "to", Source::of("q")).await;
+    client.receive(1).await;
+    let transaction = client.declare().await;
+    client.complete(&transaction, 0).await;
+    for _ in 0..3 {
+        client.send(&transaction, b"y").await;
+    }
+    assert_eq!(client.discharge(&transaction, false).await, (REJECTED, ROLLED_BACK.to_owned()));
+    assert_eq!((stored(&queue).await, stored(&to).await), ((0, 1, 0), (0, 0, 0)), "to has room for one");
+    // What was tried in vain can be done later, although it was answered once.
+    host.clock.advance(Duration::from_secs(60));
+    assert!(queue.receive(Duration::ZERO).await.unwrap().is_some(), "it was not completed");
+}
+
+#[tokio::test]
+async fn a_settlement_after_the_lock_was_lost_takes_the_whole_transaction_with_it() {
+    let host = host_with_queue().await;
+    let (queue, to) = (host.engine.client().queue("q").unwrap(), host.queue("to", unordered()).await);
+    queue.send(Message::new("x")).await.unwrap();
+    let mut client = Transacting::new(&host, "to", Source::of("q")).await;
+    client.receive(1).await;
+    let transaction = client.declare().await;
+    client.send(&transaction, b"y").await;
+    client.complete(&transaction, 0).await;
+    host.clock.advance(Duration::from_secs(61));
+    assert_eq!(client.discharge(&transaction, false).await, (REJECTED, ROLLED_BACK.to_owned()));
+    assert_eq!((stored(&queue).await, stored(&to).await), ((1, 0, 0), (0, 0, 0)));
+}
+
+#[tokio::test]
+async fn a_hundred_sends_and_completions_are_one_commit() {
+    let host = host_with_queue().await;
+    let (queue, to) = (host.engine.client().queue("q").unwrap(), host.queue("to", unordered()).await);
+    queue.send_batch((0..100).map(|number| Message::new(format!("{number}")))).await.unwrap();
+    let mut client = Transacting::new(&host, "to", Source::of("q")).await;
+    client.receive(100).await;
+    let transaction = client.declare().await;
+    for number in 0..100 {
+        client.send(&transaction, b"y").await;
+        client.complete(&transaction, number).await;
+    }
+    let before = host.engine.client().commit_stats().commits;
+    assert_eq!(client.discharge(&transaction, false).await.0, ACCEPTED);
+    assert_eq!(host.engine.client().commit_stats().commits - before, 1);
+    assert_eq!((stored(&queue).await, stored(&to).await), ((0, 0, 100), (100, 0, 0)));
+}
+
+#[tokio::test]
+async fn a_session_is_completed_in_order_and_passed_on_with_one_transaction() {
+    let host = Host::open().await;
+    let (queue, to) = (host.queue("q", QueueOptions::default()).await, host.queue("to", unordered()).await);
+    queue.send_batch(["0", "1", "2"].map(|body| Message::new(body).workflow("s"))).await.unwrap();
+    let mut client = Transacting::new(&host, "to", Source::of("q").session("s")).await;
+    assert_eq!(client.receive(2).await, ["0", "1"]);
+    let transaction = client.declare().await;
+    for (number, body) in [(0, b"0"), (1, b"1")] {
+        client.complete(&transaction, number).await;
+        client.send(&transaction, body).await;
+    }
+    assert_eq!(client.discharge(&transaction, false).await.0, ACCEPTED);
+    assert_eq!((stored(&queue).await.2, stored(&to).await.0), (2, 2));
+}
+
+#[tokio::test]
+async fn a_topic_and_a_queue_hear_of_a_transaction_together() {
+    let host = host_with_queue().await;
+    let queue = host.engine.client().queue("q").unwrap();
+    let topic = host.engine.client().create_topic("t").await.unwrap();
+    let subscriptions = [
+        topic.subscribe("a", unordered(), [Rule::everything()]).await.unwrap(),
+        topic.subscribe("b", unordered(), [Rule::everything()]).await.unwrap(),
+    ];
+    let mut client = Transacting::new(&host, "t", Source::of("q")).await;
+    client.client.attach_sender(3, vec![Value::from("q")]).await;
+    let transaction = client.declare().await;
+    client.send(&transaction, b"y").await;
+    client.client.transfer_in(3, in_transaction(&transaction, NONE), &data(b"z")).await;
+    assert_eq!(client.answer().await.state(4), IN_TRANSACTION);
+    // The rules are those that hold when it happens.
+    topic.set_rules("b", []).await.unwrap();
+    assert_eq!(client.discharge(&transaction, false).await.0, ACCEPTED);
+    assert_eq!((stored(&subscriptions[0]).await.0, stored(&queue).await.0), (1, 1));
+    assert_eq!(stored(&subscriptions[1]).await.0, 0);
+}
+
+#[tokio::test]
+async fn a_dead_letter_is_sent_again_with_one_transaction() {
+    let host = host_with_queue().await;
+    let queue = host.engine.client().queue("q").unwrap();
+    queue.send(Message::new("x")).await.unwrap();
+    queue.receive(Duration::ZERO).await.unwrap().unwrap().dead_letter("bad", "").await.unwrap();
+    let mut client = Transacting::new(&host, "q", Source::of("q/$deadletterqueue")).await;
+    client.receive(1).await;
+    let transaction = client.declare().await;
+    client.send(&transaction, b"x").await;
+    client.complete(&transaction, 0).await;
+    assert_eq!(queue.view().await.unwrap().counts.dead_lettered, 1);
+    assert_eq!(client.discharge(&transaction, false).await.0, ACCEPTED);
+    let counts = queue.view().await.unwrap().counts;
+    assert_eq!((counts.dead_lettered, counts.ready), (0, 1));
+}
+
+#[tokio::test]
+async fn a_transaction_that_is_open_for_two_minutes_is_rolled_back() {
+    let host = host_with_queue().await;
+    let queue = host.engine.client().queue("q").unwrap();
+    let mut client = Transacting::new(&host, "q", Source::of("q")).await;
+    let transaction = client.declare().await;
+    client.send(&transaction, b"x").await;
+    host.clock.advance(Duration::from_secs(120));
+    let timed_out = (REJECTED, "amqp:transaction:timeout".to_owned());
+    assert_eq!(client.discharge(&transaction, false).await, timed_out);
+    assert_eq!(stored(&queue).await, (0, 0, 0));
+}
+
+#[tokio::test]
+async fn who_ends_the_coordinator_rolls_back_what_it_has_declared() {
+    let host = host_with_queue().await;
+    let queue = host.engine.client().queue("q").unwrap();
+    let mut client = Transacting::new(&host, "q", Source::of("q")).await;
+    let transaction = client.declare().await;
+    client.send(&transaction, b"x").await;
+    client.client.detach(COORDINATOR).await;
+    client.client.attach_coordinator(COORDINATOR).await;
+    assert_eq!(client.discharge(&transaction, false).await, (REJECTED, UNKNOWN.to_owned()));
+    assert_eq!(stored(&queue).await, (0, 0, 0));
+}
+
+#[tokio::test]
+async fn a_connection_has_a_limited_number_of_open_transactions() {
+    let host = host_with_queue().await;
+    let mut client = Transacting::new(&host, "q", Source::of("q")).await;
+    for _ in 0..crate::limits::SERVICE_BUS_TRANSACTIONS_MAX {
+        client.declare().await;
+    }
+    let refused = client.ask(described(0x31, Vec::new())).await;
+    assert_eq!(refused.error(4).0, "amqp:resource-limit-exceeded");
+    host.clock.advance(Duration::from_secs(120));
+    client.declare().await;
+}
+
+#[tokio::test]
+async fn a_coordinator_that_is_asked_nonsense_says_so() {
+    let host = host_with_queue().await;
+    let mut client = Transacting::new(&host, "q", Source::of("q")).await;
+    for nonsense in [NONE, described(0x32, Vec::new()), described(0x30, Vec::new()), Value::from("declare")] {
+        let refused = client.ask(nonsense).await;
+        assert_eq!((refused.state(4), refused.error(4).0), (REJECTED, "amqp:invalid-field".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn what_is_sent_by_way_of_another_entity_arrives() {
+    let host = host_with_queue().await;
+    let to = host.queue("to", unordered()).await;
+    let mut client = host.client().await;
+    assert_eq!(client.attach_sender_by_way(0, "q", "to").await.code, ATTACH);
+    client.transfer(0, 0, &data(b"x")).await;
+    assert_eq!(client.another_answer().await.state(4), ACCEPTED);
+    assert_eq!(stored(&to).await.0, 1);
 }
 
 async fn host_with_queue() -> Host {
@@ -54,7 +352,7 @@ async fn a_settlement_in_a_transaction_nobody_declared_is_refused_and_settles_no
     let host = host_with_queue().await;
     let queue = host.engine.client().queue("q").unwrap();
     for body in ["0", "1"] {
-        queue.send(crate::message::Message::new(body)).await.unwrap();
+        queue.send(Message::new(body)).await.unwrap();
     }
     let mut client = host.client().await;
     client.attach_receiver(0, Source::of("q")).await;
@@ -74,7 +372,7 @@ async fn a_settlement_in_a_transaction_nobody_declared_is_refused_and_settles_no
 async fn who_settles_at_once_in_such_a_transaction_hears_it_by_the_end_of_the_link() {
     let host = host_with_queue().await;
     let queue = host.engine.client().queue("q").unwrap();
-    queue.send(crate::message::Message::new("0")).await.unwrap();
+    queue.send(Message::new("0")).await.unwrap();
     let mut client = host.client().await;
     client.attach_receiver(0, Source::of("q")).await;
     client.credit(0, 0, 1, false).await;

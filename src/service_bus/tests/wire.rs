@@ -259,6 +259,27 @@ impl Wire {
 
     /// Asks for a link over which this client sends.
     pub(super) async fn attach_sender(&mut self, handle: u32, target: Vec<Value>) -> ReceivedFrame {
+        self.attach_to(handle, described(0x29, target), Vec::new()).await
+    }
+
+    /// Asks for a link over which this client sends to an entity by way of another.
+    pub(super) async fn attach_sender_by_way(&mut self, handle: u32, way: &str, to: &str) -> ReceivedFrame {
+        let destination = (Value::symbol("com.microsoft:transfer-destination-address"), Value::from(to));
+        self.attach_to(handle, described(0x29, vec![Value::from(way)]), vec![destination]).await
+    }
+
+    /// Asks for a link over which this client declares transactions.
+    pub(super) async fn attach_coordinator(&mut self, handle: u32) {
+        let answer = self.attach_to(handle, described(0x30, Vec::new()), Vec::new()).await;
+        assert_eq!(answer.code, ATTACH);
+    }
+
+    async fn attach_to(
+        &mut self,
+        handle: u32,
+        target: Value,
+        properties: Vec<(Value, Value)>,
+    ) -> ReceivedFrame {
         let fields = vec![
             Value::from(format!("sender-{handle}")),
             Value::Uint(handle),
@@ -266,10 +287,14 @@ impl Wire {
             Value::Ubyte(2),
             Value::Ubyte(0),
             described(0x28, Vec::new()),
-            described(0x29, target),
+            target,
             NONE,
             NONE,
             Value::Uint(0),
+            NONE,
+            NONE,
+            NONE,
+            Value::Map(properties),
         ];
         self.say(ATTACH, fields).await;
         self.another_answer().await

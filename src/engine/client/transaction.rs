@@ -1,0 +1,148 @@
+//! Transactions of endpoints: sends and settlements of any queues that happen together or not at all.
+
+use crate::engine::client::client::Client;
+use crate::engine::client::kept::DeliveryId;
+use crate::engine::client::published::Published;
+use crate::engine::client::settling::Completion;
+use crate::engine::client::settling::Ending;
+use crate::engine::client::topic::Topic;
+use crate::engine::rules::command::Command;
+use crate::engine::rules::command::PurgeFrom;
+use crate::engine::rules::command::PurgeScope;
+use crate::engine::rules::command::Reply;
+use crate::engine::rules::command::Settlement;
+use crate::error::Misuse;
+use crate::error::OperateError;
+use crate::error::SendError;
+use crate::error::SendRefusal;
+use crate::error::SettleError;
+use crate::error::SettleRefusal;
+use crate::error::Unavailable;
+use crate::header::Properties;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::limits;
+use crate::message::Message;
+
+/// Sends and settlements that happen together, in the order given, or not at all. Nothing has happened before
+/// [`Transaction::commit`], and a transaction that is dropped never does.
+pub(crate) struct Transaction {
+    client: Client,
+    steps: Vec<Step>,
+}
+
+enum Step {
+    Done(Command),
+    /// Which subscriptions get it is chosen when the rest happens.
+    Publish(Topic, Published),
+}
+
+/// Why nothing of a transaction was done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TransactionError {
+    #[error(transparent)]
+    Send(#[from] SendError),
+    #[error(transparent)]
+    Settle(#[from] SettleError),
+    #[error(transparent)]
+    Operate(#[from] OperateError),
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+impl Transaction {
+    pub(crate) fn new(client: Client) -> Transaction {
+        Transaction { client, steps: Vec::new() }
+    }
+
+    /// Sends a message to a queue.
+    pub(crate) fn send(&mut self, queue: &QueueName, message: Message) -> Result<(), Misuse> {
+        let (queue, messages) = (queue.clone(), vec![message.check()?]);
+        self.steps.push(Step::Done(Command::Send { queue, messages }));
+        Ok(())
+    }
+
+    /// Sends a message to a topic.
+    pub(crate) fn publish(&mut self, topic: &Topic, message: Published) {
+        self.steps.push(Step::Publish(topic.clone(), message));
+    }
+
+    /// Ends a delivery well.
+    pub(crate) fn complete(&mut self, queue: &QueueName, id: DeliveryId) -> Result<(), Misuse> {
+        self.settle(queue, id, Settlement::Complete(Completion::new().check()?));
+        Ok(())
+    }
+
+    /// Ends a delivery in any way but well, and sets properties of its message.
+    pub(crate) fn end_with(
+        &mut self,
+        queue: &QueueName,
+        id: DeliveryId,
+        (ending, changed): (Ending, Properties),
+    ) -> Result<(), SettleError> {
+        let settlement = ending.check_with(&self.client, changed)?;
+        self.settle(queue, id, settlement);
+        Ok(())
+    }
+
+    /// Removes a dead letter for good.
+    pub(crate) fn purge_dead_letter(&mut self, queue: &QueueName, number: SequenceNumber) {
+        let scope = PurgeScope::DeadLetter(number);
+        self.steps.push(Step::Done(Command::Purge { queue: queue.clone(), scope, from: PurgeFrom::Start }));
+    }
+
+    fn settle(&mut self, queue: &QueueName, id: DeliveryId, settlement: Settlement) {
+        self.steps.push(Step::Done(id.to_command(queue, settlement)));
+    }
+
+    /// Does everything, in one commit.
+    ///
+    /// # Errors
+    /// What refused the first step that was; then nothing has happened.
+    pub(crate) async fn commit(self) -> Result<(), TransactionError> {
+        if self.steps.len() > limits::TRANSACTION_STEPS_MAX {
+            let problem = format!("has more than {} steps", limits::TRANSACTION_STEPS_MAX);
+            return Err(SendError::from(Misuse::new("transaction", problem)).into());
+        }
+        for _ in 0..limits::TOPIC_TRIES_MAX {
+            let steps = self.commands().await?;
+            let Reply::Transact(answer) = self.client.ask(Command::Transact { steps }).await? else {
+                unreachable!("a transaction is answered as one");
+            };
+            let Err((index, refusal)) = answer else { return Ok(()) };
+            match (&self.steps[index], *refusal) {
+                (
+                    Step::Publish(topic, _),
+                    Reply::Send(Err(SendRefusal::TopicChanged(_) | SendRefusal::TopicNotFound(_))),
+                ) => self.client.forget_topic(topic.name()),
+                (_, refusal) => return Err(error_of(refusal)),
+            }
+        }
+        Err(SendError::from(Misuse::new("transaction", "its topics change too often")).into())
+    }
+
+    async fn commands(&self) -> Result<Vec<Command>, SendError> {
+        let mut commands = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            commands.push(match step {
+                Step::Done(command) => command.clone(),
+                Step::Publish(topic, message) => {
+                    let fanout = topic.fanout(std::slice::from_ref(message)).await?;
+                    Command::Publish { topic: topic.name().clone(), fanout }
+                }
+            });
+        }
+        Ok(commands)
+    }
+}
+
+fn error_of(refusal: Reply) -> TransactionError {
+    match refusal {
+        Reply::Send(Err(refusal)) => SendError::Refused(refusal).into(),
+        Reply::Settle(Err(refusal)) => SettleError::Refused(refusal).into(),
+        Reply::Purge(Err(refusal)) => OperateError::Refused(refusal).into(),
+        // The dead letter is not there any more.
+        Reply::Purge(Ok(_)) => SettleError::Refused(SettleRefusal::LockLost).into(),
+        other => unreachable!("no step is refused so: {other:?}"),
+    }
+}

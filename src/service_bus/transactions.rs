@@ -1,0 +1,330 @@
+//! Transactions as AMQP has them (part 4 of its core specification): declared with a coordinator, filled with sends and
+//! settlements, and discharged. What belongs to one waits here and is asked of the engine as one; until then nothing of it
+//! has happened.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use crate::amqp::AmqpError;
+use crate::amqp::DeliveryNumber;
+use crate::amqp::LinkId;
+use crate::amqp::Outcome;
+use crate::amqp::Value;
+use crate::amqp::message::Body;
+use crate::amqp::message::Sections;
+use crate::engine::Ending;
+use crate::engine::Transaction;
+use crate::header::Properties;
+use crate::limits;
+use crate::message::Message;
+use crate::service_bus::connection_task::ConnectionTask;
+use crate::service_bus::connection_task::elapsed_ms;
+use crate::service_bus::connection_task::millis;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::holds::Held;
+use crate::service_bus::holds::Hold;
+use crate::service_bus::links::Link;
+use crate::service_bus::published::published;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::condition;
+use crate::service_bus::settle::Settlement;
+use crate::service_bus::settle::echo;
+use crate::service_bus::shared::Shared;
+
+const DECLARE: (&str, u64) = ("amqp:declare:list", 0x31);
+const DISCHARGE: (&str, u64) = ("amqp:discharge:list", 0x32);
+
+/// The transactions of one connection that are not discharged.
+#[derive(Default)]
+pub(crate) struct Transactions {
+    open: BTreeMap<u64, OpenTransaction>,
+    /// How many were ever declared; each has the number it was.
+    declared: u64,
+}
+
+/// A transaction that is being filled.
+struct OpenTransaction {
+    /// The link over which it was declared, with which it ends.
+    coordinator: LinkId,
+    ends_at_ms: u64,
+    parts: Vec<Part>,
+    bytes: usize,
+}
+
+/// What happens with a transaction, or does not.
+pub(crate) enum Part {
+    Send(Entity, Message),
+    /// A message that a client holds ends; without a settlement, as if it had not been handed out.
+    Settle(Hold, Option<Settlement>),
+}
+
+/// What is asked of a coordinator.
+enum Request {
+    Declare,
+    Discharge { transaction: Bytes, fails: bool },
+}
+
+impl Request {
+    fn read(payload: &Bytes) -> Result<Request, Refusal> {
+        let wrong =
+            || Refusal::new(condition::INVALID_FIELD, "a coordinator is asked to declare or to discharge");
+        let Body::Value(Value::Described(asked)) = Sections::parse(payload)?.body()? else {
+            return Err(wrong());
+        };
+        let (descriptor, fields) = *asked;
+        let is = |(name, number)| descriptor == Value::Ulong(number) || descriptor.as_str() == Some(name);
+        let Value::List(fields) = fields else { return Err(wrong()) };
+        match fields.first() {
+            _ if is(DECLARE) => Ok(Request::Declare),
+            Some(Value::Binary(transaction)) if is(DISCHARGE) => Ok(Request::Discharge {
+                transaction: transaction.clone(),
+                fails: fields.get(1) == Some(&Value::Boolean(true)),
+            }),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl Transactions {
+    /// Begins a transaction, and says its ID.
+    fn declare(&mut self, coordinator: LinkId, now_ms: u64) -> Result<Bytes, Refusal> {
+        self.open.retain(|_, open| now_ms < open.ends_at_ms);
+        if self.open.len() >= limits::SERVICE_BUS_TRANSACTIONS_MAX {
+            let most = limits::SERVICE_BUS_TRANSACTIONS_MAX;
+            let refusal = format!("the connection has {most} open transactions, which is the most");
+            return Err(Refusal::new(condition::RESOURCE_LIMIT, refusal));
+        }
+        self.declared += 1;
+        let ends_at_ms = now_ms.saturating_add(millis(limits::SERVICE_BUS_TRANSACTION_LASTS));
+        let open = OpenTransaction { coordinator, ends_at_ms, parts: Vec::new(), bytes: 0 };
+        self.open.insert(self.declared, open);
+        Ok(Bytes::copy_from_slice(&self.declared.to_be_bytes()))
+    }
+
+    /// Ends a transaction, and gives up what belongs to it.
+    fn end(&mut self, id: &Bytes, now_ms: u64) -> Result<Vec<Part>, Refusal> {
+        self.open(id, now_ms)?;
+        let open = number_of(id).and_then(|number| self.open.remove(&number)).ok_or_else(unknown)?;
+        Ok(open.parts)
+    }
+
+    /// Adds to a transaction, all or none.
+    fn add(&mut self, id: &Bytes, now_ms: u64, (parts, bytes): (Vec<Part>, usize)) -> Result<(), Refusal> {
+        let waiting: usize = self.open.values().map(|open| open.bytes).sum();
+        let open = self.open(id, now_ms)?;
+        let most = limits::TRANSACTION_STEPS_MAX;
+        if open.parts.len() + parts.len() > most {
+            let refusal = format!("a transaction has at most {most} sends and settlements");
+            return Err(Refusal::new(condition::RESOURCE_LIMIT, refusal));
+        }
+        if waiting + bytes > limits::SERVICE_BUS_SENDING_BYTES {
+            let most = limits::SERVICE_BUS_SENDING_BYTES;
+            let refusal =
+                format!("the open transactions of a connection have at most {most} bytes of messages");
+            return Err(Refusal::new(condition::RESOURCE_LIMIT, refusal));
+        }
+        open.parts.extend(parts);
+        open.bytes += bytes;
+        Ok(())
+    }
+
+    fn open(&mut self, id: &Bytes, now_ms: u64) -> Result<&mut OpenTransaction, Refusal> {
+        let number = number_of(id).ok_or_else(unknown)?;
+        match self.open.get(&number) {
+            None => Err(unknown()),
+            Some(open) if now_ms >= open.ends_at_ms => {
+                self.open.remove(&number);
+                let seconds = limits::SERVICE_BUS_TRANSACTION_LASTS.as_secs();
+                let refusal = format!("the transaction was open for {seconds} seconds, and is rolled back");
+                Err(Refusal::new(condition::TRANSACTION_TIMEOUT, refusal))
+            }
+            Some(_) => self.open.get_mut(&number).ok_or_else(unknown),
+        }
+    }
+
+    /// Rolls back what was declared over a link.
+    pub(crate) fn forget(&mut self, coordinator: LinkId) {
+        self.open.retain(|_, open| open.coordinator != coordinator);
+    }
+}
+
+fn number_of(id: &Bytes) -> Option<u64> {
+    Some(u64::from_be_bytes(<[u8; 8]>::try_from(&id[..]).ok()?))
+}
+
+fn unknown() -> Refusal {
+    Refusal::new(condition::UNKNOWN_TRANSACTION, "the connection has no such open transaction")
+}
+
+impl ConnectionTask {
+    /// Does what is asked of a coordinator.
+    pub(crate) fn coordinate(&mut self, link: LinkId, delivery: DeliveryNumber, payload: &Bytes) {
+        self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
+        let now_ms = elapsed_ms(&*self.shared.clock);
+        let declared = Request::read(payload).and_then(|request| match request {
+            Request::Declare => Ok(Some(self.transactions.declare(link, now_ms)?)),
+            Request::Discharge { transaction, fails } => {
+                let parts = self.transactions.end(&transaction, now_ms)?;
+                if !fails {
+                    self.commit(link, delivery, parts);
+                    return Ok(None);
+                }
+                self.amqp.settle(link, delivery, Outcome::Accepted);
+                Ok(None)
+            }
+        });
+        match declared {
+            Ok(Some(transaction)) => self.amqp.settle(link, delivery, Outcome::Declared(transaction)),
+            Ok(None) => {}
+            Err(refusal) => self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into()))),
+        }
+    }
+
+    fn commit(&mut self, link: LinkId, delivery: DeliveryNumber, parts: Vec<Part>) {
+        // What was said outside of it, and before its end, is asked before it.
+        self.send_groups();
+        self.send_completions();
+        let shared = self.shared.clone();
+        self.start(async move {
+            let committed = shared.commit(&parts).await;
+            move |connection_task: &mut ConnectionTask| {
+                let outcome = match committed {
+                    Ok(()) => Outcome::Accepted,
+                    Err(refusal) => {
+                        let what = format!("nothing of the transaction was done: {refusal}");
+                        Outcome::Rejected(Some(AmqpError::new(condition::ROLLED_BACK, what)))
+                    }
+                };
+                connection_task.amqp.settle(link, delivery, outcome);
+            }
+        });
+    }
+
+    /// Takes a message, or a batch of them, of a transaction.
+    pub(crate) fn post(
+        &mut self,
+        link: LinkId,
+        (delivery, settled): (DeliveryNumber, bool),
+        (format, payload): (u32, &Bytes),
+        transaction: Bytes,
+    ) {
+        let Some(Link::Sender(sender)) = self.links.get(&link) else { return };
+        let (entity, now_ms) = (sender.entity.clone(), elapsed_ms(&*self.shared.clock));
+        let added = self.shared.read_all(&entity, format, payload).and_then(|messages| {
+            let parts = messages.into_iter().map(|message| Part::Send(entity.clone(), message));
+            self.transactions.add(&transaction, now_ms, (parts.collect(), payload.len()))
+        });
+        match added {
+            Ok(()) if settled => {}
+            Ok(()) => {
+                let outcome = Outcome::InTransaction(transaction, Box::new(Outcome::Accepted));
+                self.amqp.settle(link, delivery, outcome);
+            }
+            // Nobody waits for an answer.
+            Err(refusal) if settled => return self.detach(link, refusal),
+            Err(refusal) => self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into()))),
+        }
+        self.replenish(link);
+    }
+
+    /// Settles a message with a transaction.
+    pub(crate) fn settle_in(
+        &mut self,
+        link: LinkId,
+        (delivery, settled): (DeliveryNumber, bool),
+        outcome: Option<Outcome>,
+        transaction: Bytes,
+    ) {
+        let now_ms = elapsed_ms(&*self.shared.clock);
+        let Some(receiver) = self.receiver(link) else { return };
+        let hold = receiver.unsettled.get(&delivery).cloned();
+        let outcome = outcome.unwrap_or(Outcome::Released);
+        let added = hold.ok_or_else(Refusal::lock_lost).and_then(|hold| {
+            hold.note_activity();
+            let part = Part::Settle(hold, Settlement::of(&outcome));
+            self.transactions.add(&transaction, now_ms, (vec![part], 0))
+        });
+        match added {
+            Ok(()) => {
+                if let Some(receiver) = self.receiver(link) {
+                    receiver.unsettled.remove(&delivery);
+                }
+                if !settled {
+                    let outcome = Outcome::InTransaction(transaction, Box::new(echo(&outcome)));
+                    self.amqp.settle(link, delivery, outcome);
+                }
+                self.note_settled(link);
+            }
+            // Nobody waits for an answer.
+            Err(refusal) if settled => self.detach(link, refusal),
+            Err(refusal) => self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into()))),
+        }
+    }
+}
+
+impl Shared {
+    /// Does everything, or nothing.
+    async fn commit(&self, parts: &[Part]) -> Result<(), Refusal> {
+        let mut transaction = Transaction::new(self.client.clone());
+        for part in parts {
+            match part {
+                Part::Send(Entity { topic: Some(topic), .. }, message) => {
+                    transaction.publish(topic, published(message.clone())?);
+                }
+                Part::Send(entity, message) => transaction.send(entity.name(), message.clone())?,
+                Part::Settle(hold, settlement) => {
+                    self.add_settlement(&mut transaction, hold, settlement.as_ref())?;
+                }
+            }
+        }
+        let sent = parts.iter().filter(|part| matches!(part, Part::Send(..))).count();
+        let committed = transaction.commit().await;
+        self.meters.note_received(
+            if committed.is_ok() { sent } else { 0 },
+            if committed.is_ok() { 0 } else { sent },
+        );
+        committed?;
+        parts.iter().for_each(|part| self.note_part(part));
+        Ok(())
+    }
+
+    fn add_settlement(
+        &self,
+        transaction: &mut Transaction,
+        hold: &Hold,
+        settlement: Option<&Settlement>,
+    ) -> Result<(), Refusal> {
+        match (hold.held, settlement) {
+            (Held::Message(id), None) => {
+                transaction.end_with(&hold.queue, id, (Ending::Release, Properties::new()))?;
+            }
+            (Held::Message(id), Some(Settlement::Complete)) => transaction.complete(&hold.queue, id)?,
+            (Held::Message(id), Some(settlement)) => {
+                transaction.end_with(&hold.queue, id, self.ending(hold, id, settlement.clone())?)?;
+            }
+            (Held::DeadLetter(number), Some(Settlement::Complete)) => {
+                self.dead_letter_queues.check(&hold.queue, number, hold.token)?;
+                transaction.purge_dead_letter(&hold.queue, number);
+            }
+            (Held::DeadLetter(_), _) => {
+                let refusal = "with a transaction a dead letter can be completed, and nothing else";
+                return Err(Refusal::new(condition::NOT_IMPLEMENTED, refusal));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what has happened.
+    fn note_part(&self, part: &Part) {
+        let Part::Settle(hold, settlement) = part else { return };
+        self.meters.note_settled(1);
+        match settlement {
+            Some(settlement) => drop(self.note(hold, settlement.kind(), Ok(()))),
+            None => self.holds.forget(hold.token),
+        }
+        if let Held::DeadLetter(number) = hold.held {
+            self.dead_letter_queues.forget(&hold.queue, number);
+        }
+    }
+}
