@@ -55,6 +55,11 @@ fn python_sends_to_topics_and_receives_from_subscriptions_of_an_emulators_file()
 }
 
 #[test]
+fn proton_sends_and_settles_with_transactions() {
+    play("python/transactions.py");
+}
+
+#[test]
 fn javascript_manages_the_rules_of_subscriptions() {
     play_configured("js/rules.mjs", "topics.json");
 }

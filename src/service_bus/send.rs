@@ -106,6 +106,15 @@ impl ConnectionTask {
                 let read = self.shared.read(&sender.entity, &payload);
                 self.group(link, (!settled).then_some(delivery), read, payload.len());
             }
+            Some(Link::Requests(_)) if transaction.is_some() => {
+                let refusal = "with a transaction nothing is asked of the management; send and settle over links, and schedule \
+                               with x-opt-scheduled-enqueue-time";
+                self.refuse_request(
+                    link,
+                    (delivery, settled),
+                    Refusal::new(condition::NOT_IMPLEMENTED, refusal),
+                );
+            }
             Some(Link::Requests(requests)) => {
                 let requests = requests.clone();
                 if !settled {
@@ -119,6 +128,20 @@ impl ConnectionTask {
             }
             _ => {}
         }
+    }
+
+    fn refuse_request(
+        &mut self,
+        link: LinkId,
+        (delivery, settled): (DeliveryNumber, bool),
+        refusal: Refusal,
+    ) {
+        match settled {
+            // Nobody waits for an answer.
+            true => self.detach(link, refusal),
+            false => self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into()))),
+        }
+        self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
     }
 
     pub(crate) fn reject_too_large(&mut self, link: LinkId, delivery: DeliveryNumber, settled: bool) {

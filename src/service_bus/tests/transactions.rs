@@ -315,6 +315,17 @@ async fn a_coordinator_that_is_asked_nonsense_says_so() {
 }
 
 #[tokio::test]
+async fn the_management_is_asked_nothing_with_a_transaction() {
+    let host = host_with_queue().await;
+    let mut client = Transacting::new(&host, "q", Source::of("q")).await;
+    client.client.attach_sender(3, vec![Value::from("q/$management")]).await;
+    let transaction = client.declare().await;
+    client.client.transfer_in(3, in_transaction(&transaction, NONE), &data(b"x")).await;
+    let refused = client.answer().await;
+    assert_eq!((refused.state(4), refused.error(4).0), (REJECTED, "amqp:not-implemented".to_owned()));
+}
+
+#[tokio::test]
 async fn what_is_sent_by_way_of_another_entity_arrives() {
     let host = host_with_queue().await;
     let to = host.queue("to", unordered()).await;
