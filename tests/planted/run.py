@@ -185,6 +185,15 @@ BUGS = [
     ("how_far_it_is_copied_is_not_kept", D + "outbox_copier.rs", "Completion::new().state(Bytes::from(written))", "Completion::new().state(Bytes::from(written)).clear_state()"),
     ("row_that_is_refused_is_passed", D + "outbox_copier.rs", "Err(misuse) if messages.is_empty() => return Err(self.row(row.id, &misuse.to_string())),", "Err(_) if messages.is_empty() => {}"),
     ("sequence_with_steps_is_taken", "src/postgres/table.rs", "if increment != 1 || cache != 1 || cycles {", "if cycles {"),
+    ("first_steps_of_a_refused_transaction_stay", R + "transact.rs", "self.in_trial(records, |rules, records| rules.first_refused(now, steps.clone(), records))?;", "{ let refused = self.in_trial(records, |rules, records| rules.first_refused(now, steps.clone(), records))?; if let Some((index, _)) = &refused { for step in &steps[..*index] { self.apply(now, step.clone(), records)?; } } refused };"),
+    ("tried_settlements_are_remembered", R + "apply.rs", "        self.settlements.roll_back();\n", ""),
+    ("tried_locks_stay", R + "apply.rs", "        self.locks.roll_back();\n", ""),
+    ("rows_touched_before_a_trial_are_not_restored", S + "trial.rs", "            self.touched.restore(trial.touched, row.as_ref(), gone.as_ref());\n", ""),
+    ("numbers_of_a_trial_stay", S + "trial.rs", "        self.kept.numbers = before.numbers;\n", ""),
+    ("missing_dead_letter_ends_with_a_transaction", R + "transact.rs", "is_refusal(reply) || matches!(reply, Reply::Purge(Ok(purged)) if purged.count == 0)", "is_refusal(reply)"),
+    ("transactions_never_time_out", B + "transactions.rs", "Some(open) if now_ms >= open.ends_at_ms => {", "Some(open) if now_ms >= open.ends_at_ms && false => {"),
+    ("ended_coordinator_leaves_its_transactions", B + "transactions.rs", "self.open.retain(|_, open| open.coordinator != coordinator);", "let _ = coordinator;"),
+    ("given_up_id_hides_the_one_that_stands", R + "judge.rs", "[Some(rank), self.rank_before_follower(step, id)?].into_iter().flatten()", "[Some(rank)].into_iter().flatten()"),
     ("assignment_let_fall_says_nothing", P + "taker.rs", "if self.reply.is_some() {", "if false {"),
 ]
 

@@ -9,3 +9,4 @@ mod flushing;
 mod golden;
 mod handoff;
 mod simulation;
+mod transactions;
