@@ -3,6 +3,7 @@
 //! has happened.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -54,7 +55,7 @@ struct OpenTransaction {
 
 /// What happens with a transaction, or does not.
 pub(crate) enum Part {
-    Send(Entity, Message),
+    Send(Arc<Entity>, Message),
     /// A message that a client holds ends; without a settlement, as if it had not been handed out.
     Settle(Hold, Option<Settlement>),
 }
@@ -210,9 +211,9 @@ impl ConnectionTask {
         transaction: Bytes,
     ) {
         let Some(Link::Sender(sender)) = self.links.get(&link) else { return };
-        let (entity, now_ms) = (sender.entity.clone(), elapsed_ms(&*self.shared.clock));
+        let (entity, now_ms) = (Arc::new(sender.entity.clone()), elapsed_ms(&*self.shared.clock));
         let added = self.shared.read_all(&entity, format, payload).and_then(|messages| {
-            let parts = messages.into_iter().map(|message| Part::Send(entity.clone(), message));
+            let parts = messages.into_iter().map(|message| Part::Send(Arc::clone(&entity), message));
             self.transactions.add(&transaction, now_ms, (parts.collect(), payload.len()))
         });
         match added {
@@ -269,10 +270,10 @@ impl Shared {
         let mut transaction = Transaction::new(self.client.clone());
         for part in parts {
             match part {
-                Part::Send(Entity { topic: Some(topic), .. }, message) => {
-                    transaction.publish(topic, published(message.clone())?);
-                }
-                Part::Send(entity, message) => transaction.send(entity.name(), message.clone())?,
+                Part::Send(entity, message) => match &entity.topic {
+                    Some(topic) => transaction.publish(topic, published(message.clone())?),
+                    None => transaction.send(entity.name(), message.clone())?,
+                },
                 Part::Settle(hold, settlement) => {
                     self.add_settlement(&mut transaction, hold, settlement.as_ref())?;
                 }
@@ -280,10 +281,8 @@ impl Shared {
         }
         let sent = parts.iter().filter(|part| matches!(part, Part::Send(..))).count();
         let committed = transaction.commit().await;
-        self.meters.note_received(
-            if committed.is_ok() { sent } else { 0 },
-            if committed.is_ok() { 0 } else { sent },
-        );
+        let (accepted, refused) = if committed.is_ok() { (sent, 0) } else { (0, sent) };
+        self.meters.note_received(accepted, refused);
         committed?;
         parts.iter().for_each(|part| self.note_part(part));
         Ok(())
