@@ -109,11 +109,9 @@ impl ConnectionTask {
             Some(Link::Requests(_)) if transaction.is_some() => {
                 let refusal = "with a transaction nothing is asked of the management; send and settle over links, and schedule \
                                with x-opt-scheduled-enqueue-time";
-                self.refuse_request(
-                    link,
-                    (delivery, settled),
-                    Refusal::new(condition::NOT_IMPLEMENTED, refusal),
-                );
+                let refusal = Refusal::new(condition::NOT_IMPLEMENTED, refusal);
+                self.refuse_delivery(link, (delivery, settled), refusal);
+                self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
             }
             Some(Link::Requests(requests)) => {
                 let requests = requests.clone();
@@ -130,18 +128,17 @@ impl ConnectionTask {
         }
     }
 
-    fn refuse_request(
+    /// Refuses a delivery. Who has settled it waits for no answer, and hears it by the end of the link.
+    pub(crate) fn refuse_delivery(
         &mut self,
         link: LinkId,
         (delivery, settled): (DeliveryNumber, bool),
         refusal: Refusal,
     ) {
         match settled {
-            // Nobody waits for an answer.
             true => self.detach(link, refusal),
             false => self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into()))),
         }
-        self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
     }
 
     pub(crate) fn reject_too_large(&mut self, link: LinkId, delivery: DeliveryNumber, settled: bool) {

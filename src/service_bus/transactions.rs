@@ -167,11 +167,10 @@ impl ConnectionTask {
             Request::Declare => Ok(Some(self.transactions.declare(link, now_ms)?)),
             Request::Discharge { transaction, fails } => {
                 let parts = self.transactions.end(&transaction, now_ms)?;
-                if !fails {
-                    self.commit(link, delivery, parts);
-                    return Ok(None);
+                match fails {
+                    true => self.amqp.settle(link, delivery, Outcome::Accepted),
+                    false => self.commit(link, delivery, parts),
                 }
-                self.amqp.settle(link, delivery, Outcome::Accepted);
                 Ok(None)
             }
         });
@@ -222,9 +221,12 @@ impl ConnectionTask {
                 let outcome = Outcome::InTransaction(transaction, Box::new(Outcome::Accepted));
                 self.amqp.settle(link, delivery, outcome);
             }
-            // Nobody waits for an answer.
-            Err(refusal) if settled => return self.detach(link, refusal),
-            Err(refusal) => self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into()))),
+            Err(refusal) => {
+                self.refuse_delivery(link, (delivery, settled), refusal);
+                if settled {
+                    return;
+                }
+            }
         }
         self.replenish(link);
     }
@@ -257,9 +259,7 @@ impl ConnectionTask {
                 }
                 self.note_settled(link);
             }
-            // Nobody waits for an answer.
-            Err(refusal) if settled => self.detach(link, refusal),
-            Err(refusal) => self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into()))),
+            Err(refusal) => self.refuse_delivery(link, (delivery, settled), refusal),
         }
     }
 }
