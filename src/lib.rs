@@ -71,6 +71,8 @@ pub mod processor;
 pub mod queue;
 mod rate;
 #[cfg(feature = "daemon")]
+mod records;
+#[cfg(feature = "daemon")]
 #[doc(hidden)]
 pub mod remote;
 #[cfg(feature = "daemon")]
@@ -89,6 +91,8 @@ mod storage_queue;
 pub mod testing;
 mod token;
 pub mod topic;
+#[cfg(feature = "daemon")]
+mod xml;
 
 pub use crate::actor::Actor;
 pub use crate::clock::{Clock, SystemClock, Timestamp};

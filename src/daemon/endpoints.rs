@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::daemon::DaemonState;
 use crate::daemon::error::DaemonError;
+use crate::definition::Defined;
 use crate::id::QueueName;
 use crate::inbound::tls::TlsFiles;
 use crate::sas::Keys;
-use crate::storage_queue::Defined;
 use crate::storage_queue::StorageQueueOptions;
 use crate::storage_queue::StorageQueues;
 

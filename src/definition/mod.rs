@@ -52,6 +52,7 @@ pub use crate::definition::read_subscription::SubscriptionDefinition;
 pub(crate) use crate::definition::schedule::SCHEDULES_QUEUE;
 pub use crate::definition::schedule::ScheduleDefinition;
 pub use crate::definition::set::Changes;
+pub(crate) use crate::definition::set::Defined;
 pub use crate::definition::set::Definitions;
 pub use crate::definition::set::LoadError;
 pub(crate) use crate::definition::url::Url;

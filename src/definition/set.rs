@@ -20,6 +20,9 @@ use crate::id::QueueName;
 use crate::intake::Rule;
 use crate::limits;
 
+/// Says which file defines a queue, if one does.
+pub(crate) type Defined = Arc<dyn Fn(&QueueName) -> Option<String> + Send + Sync>;
+
 /// All definitions of a folder, by the name of their queue.
 ///
 /// Cheap to clone. Two sets are equal when their definitions are.

@@ -7,7 +7,7 @@ use http::HeaderValue;
 use http::StatusCode;
 use http::header;
 
-use crate::storage_queue::xml::Xml;
+use crate::xml::Xml;
 
 /// The version of the API that is spoken.
 const VERSION: &str = "2021-12-02";

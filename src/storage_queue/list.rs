@@ -13,7 +13,7 @@ use crate::storage_queue::refused::Refused;
 use crate::storage_queue::request::QueueRequest;
 use crate::storage_queue::shared::AppState;
 use crate::storage_queue::shared::Shared;
-use crate::storage_queue::xml::Xml;
+use crate::xml::Xml;
 
 /// A page of queues. The marker of the next page is the last name of this one.
 pub(crate) async fn list(shared: &Shared, request: &QueueRequest, access: &Access) -> Answer {

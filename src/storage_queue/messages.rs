@@ -29,7 +29,7 @@ use crate::storage_queue::request::whole;
 use crate::storage_queue::shared::Shared;
 use crate::storage_queue::times;
 use crate::storage_queue::xml;
-use crate::storage_queue::xml::Xml;
+use crate::xml::Xml;
 
 /// A message as it is told: what every answer has, and what only some have.
 struct MessageElement<'a> {
@@ -81,7 +81,7 @@ impl<'a> MessageElement<'a> {
 /// The text of a message. What another endpoint sent, and XML cannot tell, is told in base64.
 fn text_of(body: &Bytes) -> String {
     match std::str::from_utf8(body) {
-        Ok(text) if xml::can_be_written(text) => text.to_owned(),
+        Ok(text) if crate::xml::can_be_written(text) => text.to_owned(),
         _ => BASE64.encode(body),
     }
 }

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::engine::Client;
 use crate::limits;
-use crate::storage_queue::records;
 use crate::storage_queue::refused::Refused;
+use crate::storage_queue::shared::RECORDS;
 
 /// What the headers of metadata begin with.
 const PREFIX: &str = "x-ms-meta-";
@@ -52,11 +52,11 @@ impl Metadata {
 
     /// Looks up what is said of a queue.
     pub(crate) async fn load(client: &Client, queue: &str) -> Result<Metadata, Refused> {
-        Ok(records::load(client, queue).await?.unwrap_or_default())
+        Ok(RECORDS.load(client, queue).await?.unwrap_or_default())
     }
 
     /// Says it of a queue, in place of what was said before.
     pub(crate) async fn store(&self, client: &Client, queue: &str) -> Result<(), Refused> {
-        records::store(client, queue, (!self.0.is_empty()).then_some(self)).await
+        Ok(RECORDS.store(client, queue, (!self.0.is_empty()).then_some(self)).await?)
     }
 }

@@ -15,13 +15,13 @@ use crate::storage_queue::access::Access;
 use crate::storage_queue::answer;
 use crate::storage_queue::element;
 use crate::storage_queue::element::Element;
-use crate::storage_queue::records;
 use crate::storage_queue::refused::Answer;
 use crate::storage_queue::refused::Refused;
 use crate::storage_queue::request::whole;
+use crate::storage_queue::shared::RECORDS;
 use crate::storage_queue::shared::Shared;
 use crate::storage_queue::times;
-use crate::storage_queue::xml::Xml;
+use crate::xml::Xml;
 
 /// The policies of a queue.
 #[derive(Debug, Serialize, Deserialize)]
@@ -62,22 +62,22 @@ pub(crate) async fn set(shared: &Shared, body: Body, access: &Access, queue: &st
     let queue_created_at = shared.queue(queue)?.view().await?.created_at;
     let policies = read(&whole(shared, body).await?)?;
     let record = (!policies.is_empty()).then_some(Policies { queue_created_at, policies });
-    records::store(&access.acting(shared.client())?, &record_of(queue), record.as_ref()).await?;
+    RECORDS.store(&access.acting(shared.client())?, &record_of(queue), record.as_ref()).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
 /// Removes the policies of a queue that is gone.
 pub(crate) async fn remove(client: &Client, queue: &str) -> Result<(), Refused> {
     let name = record_of(queue);
-    match records::load::<Policies>(client, &name).await? {
-        Some(_) => records::store::<Policies>(client, &name, None).await,
+    match RECORDS.load::<Policies>(client, &name).await? {
+        Some(_) => Ok(RECORDS.store::<Policies>(client, &name, None).await?),
         None => Ok(()),
     }
 }
 
 async fn load(client: &Client, queue: &str) -> Result<Vec<StoredPolicy>, Refused> {
     let created_at = client.queue(queue)?.view().await?.created_at;
-    let found = records::load::<Policies>(client, &record_of(queue)).await?;
+    let found = RECORDS.load::<Policies>(client, &record_of(queue)).await?;
     let found = found.filter(|policies| policies.queue_created_at == created_at);
     Ok(found.map_or_else(Vec::new, |found| found.policies))
 }

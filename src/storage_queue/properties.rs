@@ -12,12 +12,12 @@ use crate::storage_queue::access::Access;
 use crate::storage_queue::answer;
 use crate::storage_queue::element;
 use crate::storage_queue::element::Element;
-use crate::storage_queue::records;
 use crate::storage_queue::refused::Answer;
 use crate::storage_queue::refused::Refused;
 use crate::storage_queue::request::whole;
+use crate::storage_queue::shared::RECORDS;
 use crate::storage_queue::shared::Shared;
-use crate::storage_queue::xml::Xml;
+use crate::xml::Xml;
 
 /// Under which name they are kept. Metadata are kept under names of queues, which have no such character.
 const RECORD: &str = "$properties";
@@ -83,12 +83,12 @@ pub(crate) async fn set(shared: &Shared, body: Body, access: &Access) -> Answer 
     element::read(&body, "StorageServiceProperties", |root| properties.change(root))?;
     let is_default = properties == Properties::default();
     let record = (!is_default).then_some(&properties);
-    records::store(&access.acting(shared.client())?, RECORD, record).await?;
+    RECORDS.store(&access.acting(shared.client())?, RECORD, record).await?;
     Ok(answer::empty(StatusCode::ACCEPTED))
 }
 
 async fn load(client: &Client) -> Result<Properties, Refused> {
-    Ok(records::load(client, RECORD).await?.unwrap_or_default())
+    Ok(RECORDS.load(client, RECORD).await?.unwrap_or_default())
 }
 
 impl Properties {

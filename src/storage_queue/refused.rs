@@ -16,9 +16,10 @@ use crate::error::SettleRefusal;
 use crate::error::Unavailable;
 use crate::inbound::browser::Foreign;
 use crate::inbound::inflow::BodyRefusal;
+use crate::records::RecordError;
 use crate::sas;
 use crate::storage_queue::answer;
-use crate::storage_queue::xml::Xml;
+use crate::xml::Xml;
 
 /// Why a request is refused.
 #[derive(Debug)]
@@ -123,6 +124,17 @@ impl From<QueueError> for Refused {
             QueueError::Refused(refusal) => Refused::conflict("QueueAlreadyExists", refusal.to_string()),
             QueueError::Misuse(misuse) => misuse.into(),
             QueueError::Unavailable(unavailable) => unavailable.into(),
+        }
+    }
+}
+
+impl From<RecordError> for Refused {
+    fn from(error: RecordError) -> Refused {
+        match error {
+            RecordError::Queue(error) => error.into(),
+            RecordError::Misuse(misuse) => misuse.into(),
+            RecordError::Unavailable(unavailable) => unavailable.into(),
+            RecordError::Refused(error) => Refused::busy(error.to_string()),
         }
     }
 }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::clock::Timestamp;
+use crate::definition::Defined;
 use crate::error::Unavailable;
 use crate::inbound::accept::accept_streams;
 use crate::inbound::accept::listen;
@@ -28,12 +29,11 @@ use crate::sas::Keys;
 use crate::sas::Signatures;
 use crate::storage_queue::answer::headed;
 use crate::storage_queue::meters::Meters;
-use crate::storage_queue::records;
 use crate::storage_queue::refused::Refused;
 use crate::storage_queue::request_id::request_id;
 use crate::storage_queue::route::router;
 use crate::storage_queue::shared::AppState;
-use crate::storage_queue::shared::Defined;
+use crate::storage_queue::shared::RECORDS;
 use crate::storage_queue::shared::Shared;
 
 /// The account for development and its key, which everybody knows: all emulators have them.
@@ -98,7 +98,7 @@ impl StorageQueues {
         let tls = ArcSwapOption::new(tls);
         let listening = listen(address).await;
         let (listener, address) = listening.map_err(|error| StorageQueueError::Bind(address, error))?;
-        records::open(intake.client()).await?;
+        RECORDS.open(intake.client()).await?;
         let needs_signature = options.keys.is_some();
         let signatures = match options.keys {
             Some(keys) => Signatures::new(keys),

@@ -6,7 +6,7 @@ use crate::storage_queue::answer;
 use crate::storage_queue::refused::Answer;
 use crate::storage_queue::shared::AppState;
 use crate::storage_queue::times::date;
-use crate::storage_queue::xml::Xml;
+use crate::xml::Xml;
 
 /// There is one place, and it is up to date.
 pub(crate) fn stats(app_state: &AppState) -> Answer {

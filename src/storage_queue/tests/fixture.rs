@@ -28,9 +28,9 @@ use crate::intake::Intake;
 use crate::sas::Keys;
 use crate::sas::Signatures;
 use crate::storage_queue::meters::Meters;
-use crate::storage_queue::records;
 use crate::storage_queue::route::router;
 use crate::storage_queue::shared::AppState as Shared;
+use crate::storage_queue::shared::RECORDS;
 use crate::testing::ManualClock;
 
 /// The key of the account `shop`, as its text.
@@ -92,7 +92,7 @@ impl Fixture {
 
     /// On an engine of its own.
     pub(crate) async fn on(engine: Engine, clock: ManualClock, keys: Option<Keys>) -> Fixture {
-        records::open(engine.client()).await.unwrap();
+        RECORDS.open(engine.client()).await.unwrap();
         let meters = Meters::default();
         let shared = Shared {
             intake: Intake::new(engine.client().clone()),
