@@ -12,11 +12,12 @@ use seriatim::limits;
 /// Endpoints beside HTTP.
 #[derive(Debug, Args)]
 pub(crate) struct EndpointArguments {
-    /// Where the endpoint of Azure Service Bus listens for AMQP, for example 127.0.0.1:5672; without it, it does not.
-    #[arg(long, env = "SERIATIM_AMQP", value_parser = listen_address)]
-    pub(crate) amqp: Option<SocketAddr>,
-    /// Let --amqp listen where other machines can reach it, for example 0.0.0.0:5672 inside a container. It has no TLS:
-    /// everybody on the way can read what is said, and without --keys whoever reaches it may do everything.
+    /// Where the endpoint of Azure Service Bus listens, for example 127.0.0.1:5672; without it, it does not. Each address takes
+    /// AMQP, AMQP over WebSockets, and both over TLS if there is a certificate. Can be given several times.
+    #[arg(long, env = "SERIATIM_AMQP", value_parser = listen_address, value_delimiter = ',')]
+    pub(crate) amqp: Vec<SocketAddr>,
+    /// Let other machines speak to --amqp without TLS, for example at 0.0.0.0:5672 inside a container: everybody on the way
+    /// can read what is said, and without --keys whoever reaches it may do everything.
     #[arg(long, env = "SERIATIM_INSECURE_NETWORK", requires = "amqp")]
     pub(crate) insecure_network: bool,
     /// Config.json of the Service Bus emulator, whose queues are made at start.
@@ -139,7 +140,7 @@ mod tests {
 
     const FLAGS: [Flag; 3] = [
         ("--http", |run| Some(run.http)),
-        ("--amqp", |run| run.endpoints.amqp),
+        ("--amqp", |run| run.endpoints.amqp.first().copied()),
         ("--storage-queue", |run| run.endpoints.storage_queue),
     ];
 

@@ -58,7 +58,7 @@ impl Host {
         let intake = Intake::new(engine.client().clone());
         let shown = Arc::new(clock.clone());
         let endpoint = Endpoint::bind(options, intake, |_| true, shown, Meters::default()).await.unwrap();
-        let (address, stopping) = (endpoint.address(), CancellationToken::new());
+        let (address, stopping) = (endpoint.addresses()[0], CancellationToken::new());
         tokio::spawn(endpoint.run(stopping.clone()));
         Host { engine, clock, address, _stopping: stopping.drop_guard() }
     }
