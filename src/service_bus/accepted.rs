@@ -77,14 +77,15 @@ fn is_offered(mechanism: &str, says_keys: bool, is_heard_by_others: bool) -> boo
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use tokio::sync::Semaphore;
     use tokio_util::task::TaskTracker;
 
     use super::*;
     use crate::service_bus::meters::Meters;
 
-    fn accepted(peer: &str) -> Accepted {
+    /// A connection from an address.
+    pub(crate) fn accepted(peer: &str) -> Accepted {
         let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let awaited = TaskTracker::new().token();
         let cut = CancellationToken::new();

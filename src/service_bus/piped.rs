@@ -183,3 +183,48 @@ impl Piped {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn no_more_is_taken_than_there_is_room_for_and_what_was_taken_arrives() {
+        let (near, mut far) = tokio::io::duplex(1_000);
+        let mut piped = Piped::new(near);
+        let bytes = vec![7; 2 * limits::AMQP_PIPED_BYTES];
+        assert_eq!(piped.try_write(&bytes).unwrap(), limits::AMQP_PIPED_BYTES);
+        assert_eq!(piped.try_write(&bytes).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert!(!piped.ready(Some(Interest::WRITABLE)).await, "a part is gone");
+        assert_eq!(piped.unsent(), (limits::AMQP_PIPED_BYTES - 1_000) as u64);
+        let mut arrived = vec![0; limits::AMQP_PIPED_BYTES];
+        tokio::join!(piped.ready(None), far.read_exact(&mut arrived)).1.unwrap();
+        assert_eq!((piped.unsent(), arrived), (0, bytes[..limits::AMQP_PIPED_BYTES].to_vec()));
+    }
+
+    #[tokio::test]
+    async fn what_a_peer_that_left_was_not_sent_stays_unsent() {
+        let (near, far) = tokio::io::duplex(10);
+        let mut piped = Piped::new(near);
+        assert_eq!(piped.try_write(&[7; 100]).unwrap(), 100);
+        drop(far);
+        assert!(!piped.ready(None).await);
+        assert!(piped.take_write_error().is_some() && piped.take_write_error().is_none());
+        assert_eq!(piped.unsent(), 100);
+        assert_eq!(piped.try_write(&[7]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[tokio::test]
+    async fn what_comes_is_read_once_and_then_its_end() {
+        let (near, mut far) = tokio::io::duplex(100);
+        let mut piped = Piped::new(near);
+        let mut buffer = [0; 4];
+        assert_eq!(piped.try_read(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        far.write_all(b"abcdef").await.unwrap();
+        drop(far);
+        assert!(piped.ready(Some(Interest::READABLE)).await);
+        assert_eq!((piped.try_read(&mut buffer).unwrap(), &buffer), (4, b"abcd"));
+        assert_eq!((piped.try_read(&mut buffer).unwrap(), &buffer[..2]), (2, &b"ef"[..]));
+        assert_eq!(piped.try_read(&mut buffer).unwrap(), 0);
+    }
+}
