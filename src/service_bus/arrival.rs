@@ -48,7 +48,7 @@ impl Spoken {
 /// A connection of which is known what it speaks.
 enum Arrived {
     Plain(TcpStream, Spoken),
-    Encrypted(TlsStream<Prompt>, Spoken),
+    Encrypted(Box<TlsStream<Prompt>>, Spoken),
 }
 
 /// Takes connections as they come.
@@ -107,7 +107,7 @@ impl Arrivals {
         };
         // Who is here without TLS needs no room for its handshake.
         let agreeing = Box::pin(async {
-            let mut stream = TlsAcceptor::from(tls).accept(Prompt(stream)).await?;
+            let mut stream = Box::new(TlsAcceptor::from(tls).accept(Prompt(stream)).await?);
             let first = stream.fill_buf().await?.first().copied();
             Ok(Some(Arrived::Encrypted(stream, Spoken::of(first))))
         });

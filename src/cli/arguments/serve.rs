@@ -154,6 +154,14 @@ mod tests {
     }
 
     #[test]
+    fn the_endpoint_of_service_bus_listens_at_as_many_addresses_as_are_given() {
+        let line = ["run", "--amqp", "localhost:1", "--amqp", "0.0.0.0:2,[::1]:3"];
+        let parsed = Line::try_parse_from(line).unwrap().run.endpoints.amqp;
+        let shown: Vec<String> = parsed.iter().map(SocketAddr::to_string).collect();
+        assert_eq!(shown, ["127.0.0.1:1", "0.0.0.0:2", "[::1]:3"]);
+    }
+
+    #[test]
     fn every_endpoint_takes_localhost_and_no_other_name() {
         for (flag, get) in FLAGS {
             let parsed = Line::try_parse_from(["run", flag, "localhost:1"]).unwrap();

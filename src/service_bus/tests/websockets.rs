@@ -76,9 +76,9 @@ async fn a_text_message_ends_a_websocket_with_the_reason() {
     let mut socket = websocket(host.stream().await, "AMQPWSB10").await.unwrap();
     socket.send(Message::text("AMQP")).await.unwrap();
     let close = loop {
-        match socket.next().await.expect("it is closed in order").unwrap() {
-            Message::Close(close) => break close.expect("it says why"),
-            _ => {}
+        let heard = socket.next().await.expect("it is closed in order").unwrap();
+        if let Message::Close(close) = heard {
+            break close.expect("it says why");
         }
     };
     assert_eq!(
