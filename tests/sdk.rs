@@ -12,6 +12,7 @@ mod play;
 
 use crate::play::play;
 use crate::play::play_configured;
+use crate::play::play_encrypted;
 use crate::play::play_signed;
 use crate::play::show;
 
@@ -122,6 +123,16 @@ fn a_connection_string_needs_a_key_where_keys_are_demanded() {
 #[test]
 fn requests_to_storage_queues_are_signed_where_keys_are_demanded() {
     play_signed("python/storage_keys.py", KEYS);
+}
+
+#[test]
+fn python_comes_in_tls_and_over_websockets() {
+    play_encrypted("python/encrypted.py", "queues.json");
+}
+
+#[test]
+fn javascript_comes_in_tls_and_over_websockets() {
+    play_encrypted("js/encrypted.mjs", "queues.json");
 }
 
 #[test]

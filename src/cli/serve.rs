@@ -74,7 +74,7 @@ pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, Failure> {
 }
 
 fn set_endpoints(options: &mut DaemonOptions, endpoints: &EndpointArguments) {
-    options.amqp = endpoints.amqp;
+    options.amqp = endpoints.amqp.clone();
     options.insecure_network = endpoints.insecure_network;
     options.config_json = endpoints.config_json.clone();
     options.storage_queue = endpoints.storage_queue;
@@ -140,17 +140,25 @@ async fn show_fault(signals: &mut Signals) {
 
 fn announce(daemon: &Daemon, json: bool) {
     let (address, definitions) = (daemon.address(), daemon.definitions());
-    let amqp = daemon.amqp_address().map(|address| format!("amqp://{address}"));
+    let amqp: Vec<String> =
+        daemon.amqp_addresses().iter().map(|address| format!("amqp://{address}")).collect();
     let storage_queue = daemon.storage_queue_address().map(|address| format!("http://{address}"));
     match json {
         true => {
             let http = format!("http://{address}");
-            let ready = json!({ "http": http, "amqp": amqp, "storage_queue": storage_queue, "page": daemon.page(), "definitions": definitions });
+            let ready = json!({
+                "http": http,
+                "amqp": amqp.first(),
+                "amqp_addresses": amqp,
+                "storage_queue": storage_queue,
+                "page": daemon.page(),
+                "definitions": definitions,
+            });
             println!("{ready}");
         }
         false => {
             let others: String =
-                [amqp, storage_queue].into_iter().flatten().map(|other| format!(", {other}")).collect();
+                amqp.into_iter().chain(storage_queue).map(|other| format!(", {other}")).collect();
             let definitions = counted(definitions as u64, "definition");
             println!("seriatim is ready: http://{address}{others}, {definitions}; Ctrl-C stops it");
             if let Some(page) = daemon.page() {

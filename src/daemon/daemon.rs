@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
+use rustls::ServerConfig;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -79,9 +81,10 @@ pub struct DaemonOptions {
     pub keys: Option<PathBuf>,
     /// Certificate chain and private key, as PEM files.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// Where the endpoint of Service Bus listens for AMQP, if it does; port 0 takes any that is free.
-    pub amqp: Option<SocketAddr>,
-    /// Whether the endpoint of Service Bus may listen where other machines can reach it, although it has no TLS.
+    /// Where the endpoint of Service Bus listens: each address takes AMQP, AMQP over WebSockets, and both over TLS if there
+    /// is a certificate. Port 0 takes any that is free.
+    pub amqp: Vec<SocketAddr>,
+    /// Whether the endpoint of Service Bus serves other machines without TLS.
     pub insecure_network: bool,
     /// A `Config.json` of the emulator of Service Bus, whose queues are made at start.
     pub config_json: Option<PathBuf>,
@@ -110,7 +113,7 @@ impl DaemonOptions {
             trace_url: None,
             keys: None,
             tls: None,
-            amqp: None,
+            amqp: Vec::new(),
             insecure_network: false,
             config_json: None,
             storage_queue: None,
@@ -132,7 +135,7 @@ pub struct Daemon {
     daemon_state: Arc<DaemonState>,
     ticking: Running,
     address: SocketAddr,
-    amqp: Option<SocketAddr>,
+    amqp: Vec<SocketAddr>,
     stopping: CancellationToken,
     server: JoinHandle<()>,
     endpoint: Option<JoinHandle<()>>,
@@ -228,11 +231,11 @@ impl Daemon {
                 .await?;
         let server = daemon_state.with_page(server);
         let _ = daemon_state.credential_reloader.set(server.credential_reloader());
-        let endpoint = daemon_state.endpoint().await?;
+        let endpoint = daemon_state.endpoint(server.tls()).await?;
         let (address, stopping) = (server.address(), CancellationToken::new());
         let storage_queues = Serving::begin(&daemon_state, stopping.clone()).await?;
         let server = tokio::spawn(server.run(stopping.clone()));
-        let amqp = endpoint.as_ref().map(Endpoint::address);
+        let amqp = endpoint.as_ref().map(|endpoint| endpoint.addresses().to_vec()).unwrap_or_default();
         let endpoint = endpoint.map(|endpoint| tokio::spawn(endpoint.run(stopping.clone())));
         let ticking = daemon_state.ticker.start();
         let tasks = vec![
@@ -265,9 +268,14 @@ impl Daemon {
         self.daemon_state.has_page().then(|| format!("{scheme}://{}/ui/", self.address))
     }
 
-    /// Where AMQP is served, if it is.
+    /// Where AMQP is served, if it is: the first of its addresses.
     pub fn amqp_address(&self) -> Option<SocketAddr> {
-        self.amqp
+        self.amqp.first().copied()
+    }
+
+    /// Everywhere that AMQP is served, in the order in which it was asked for.
+    pub fn amqp_addresses(&self) -> &[SocketAddr] {
+        &self.amqp
     }
 
     /// Where storage queues are served, if they are.
@@ -394,9 +402,11 @@ impl DaemonState {
     }
 
     /// The endpoint of Service Bus, if it is wanted.
-    async fn endpoint(&self) -> Result<Option<Endpoint>, DaemonError> {
-        let Some(address) = self.options.amqp else { return Ok(None) };
-        let mut options = EndpointOptions::new(address);
+    async fn endpoint(&self, tls: Arc<ArcSwapOption<ServerConfig>>) -> Result<Option<Endpoint>, DaemonError> {
+        let Some(first) = self.options.amqp.first() else { return Ok(None) };
+        let mut options = EndpointOptions::new(*first);
+        options.addresses = self.options.amqp.clone();
+        options.tls = tls;
         options.is_insecure = self.options.insecure_network;
         options.config = self.options.config_json.clone();
         options.keys = self.keys()?;

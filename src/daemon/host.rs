@@ -317,7 +317,7 @@ impl DaemonHost {
             is_reload_refused: daemon_state.reload_problem.load().is_some(),
             loaded_at: **daemon_state.loaded_at.load(),
             room: client.storage_room(),
-            amqp: daemon_state.options.amqp.map(|_| daemon_state.amqp_meters.read()),
+            amqp: (!daemon_state.options.amqp.is_empty()).then(|| daemon_state.amqp_meters.read()),
             storage_queue: daemon_state
                 .options
                 .storage_queue

@@ -55,9 +55,8 @@ pub(crate) async fn accept_streams(
 
 /// Accepting fails when files are used up, and would fail at once again.
 pub(crate) async fn wait_after(error: &io::Error) {
-    static COMPLAINTS: LazyLock<Complaints> = LazyLock::new(Complaints::default);
-    static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::default);
-    if let Some(unlogged) = COMPLAINTS.note(CLOCK.elapsed()) {
+    static COMPLAINTS: Complaints = Complaints::new();
+    if let Some(unlogged) = COMPLAINTS.note_now() {
         tracing::warn!(%error, unlogged, "connections cannot be accepted; are there file handles left?");
     }
     let never = std::future::pending::<()>();
@@ -65,18 +64,26 @@ pub(crate) async fn wait_after(error: &io::Error) {
 }
 
 /// How often it was complained lately: what goes wrong for every connection would fill the log, and with it the disk.
-#[derive(Default)]
-struct Complaints {
+pub(crate) struct Complaints {
     last: Mutex<LastComplaint>,
 }
 
-#[derive(Default)]
 struct LastComplaint {
     at: Option<Duration>,
     unlogged: u64,
 }
 
 impl Complaints {
+    pub(crate) const fn new() -> Complaints {
+        Complaints { last: Mutex::new(LastComplaint { at: None, unlogged: 0 }) }
+    }
+
+    /// Notes a complaint by the clock of the system, as [`Complaints::note`].
+    pub(crate) fn note_now(&self) -> Option<u64> {
+        static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::default);
+        self.note(CLOCK.elapsed())
+    }
+
     /// Notes a complaint; it is to be told if none was for a second, with how many were not told since.
     fn note(&self, elapsed: Duration) -> Option<u64> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +109,7 @@ mod tests {
 
     #[test]
     fn accept_errors_are_told_once_a_second() {
-        let complaints = Complaints::default();
+        let complaints = Complaints::new();
         let at = |ms| complaints.note(Duration::from_millis(ms));
         assert_eq!((at(0), at(50), at(999)), (Some(0), None, None));
         assert_eq!((at(1_000), at(1_050)), (Some(2), None));

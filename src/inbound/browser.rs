@@ -23,18 +23,16 @@ pub(crate) enum Foreign {
 /// Without keys, whoever is on this machine may do everything; a web page in a browser is not. It is told by the
 /// headers that browsers send, and by the name of the host: a page can point a name of its own here.
 pub(crate) fn check_no_browser(parts: &Parts) -> Result<(), Foreign> {
-    let text = |name: header::HeaderName| match parts.headers.get(name) {
-        None => Ok(None),
-        Some(value) => value.to_str().map(Some).map_err(|_| Foreign::NotAscii),
-    };
-    // Who writes the whole address into the request line means that one, whatever the header says.
-    let host = match parts.uri.authority() {
-        Some(authority) => Some(authority.as_str()),
-        None => text(header::HOST)?,
-    };
-    if host.is_some_and(|host| !is_this_machine(host)) {
+    if host(parts)?.is_some_and(|host| !is_this_machine(host)) {
         return Err(Foreign::Host);
     }
+    check_no_foreign_page(parts)
+}
+
+/// Where other machines are served without keys, by whatever name they reach this one, pages of other origins are not.
+pub(crate) fn check_no_foreign_page(parts: &Parts) -> Result<(), Foreign> {
+    let host = host(parts)?;
+    let text = |name| text(parts, name);
     if let Some(origin) = text(header::ORIGIN)? {
         let authority = origin.split_once("://").map(|(_, authority)| authority);
         if authority.is_none() || authority != host {
@@ -44,6 +42,22 @@ pub(crate) fn check_no_browser(parts: &Parts) -> Result<(), Foreign> {
     match text(header::HeaderName::from_static("sec-fetch-site"))? {
         None | Some("same-origin" | "none") => Ok(()),
         Some(_) => Err(Foreign::Page),
+    }
+}
+
+/// The host that a request asks for.
+fn host(parts: &Parts) -> Result<Option<&str>, Foreign> {
+    // Who writes the whole address into the request line means that one, whatever the header says.
+    match parts.uri.authority() {
+        Some(authority) => Ok(Some(authority.as_str())),
+        None => text(parts, header::HOST),
+    }
+}
+
+fn text(parts: &Parts, name: header::HeaderName) -> Result<Option<&str>, Foreign> {
+    match parts.headers.get(name) {
+        None => Ok(None),
+        Some(value) => value.to_str().map(Some).map_err(|_| Foreign::NotAscii),
     }
 }
 

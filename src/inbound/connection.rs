@@ -8,8 +8,10 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
+use http::Extensions;
 use http::HeaderValue;
 use http::Request;
+use http::StatusCode;
 use http::header;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -106,9 +108,33 @@ impl Connections {
         self.spawn(place, http_connection.over(stream));
     }
 
+    /// Serves a connection that somebody else has accepted, and counts, and cuts. Each request has these extensions; what a
+    /// request turns the connection into is no affair of this server any more.
+    pub(crate) fn over<S>(
+        &self,
+        stream: S,
+        is_tls: bool,
+        peer: IpAddr,
+        extensions: Extensions,
+    ) -> impl Future<Output = ()> + Send + use<S>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let transport = if is_tls { Transport::Tls } else { Transport::Tcp };
+        let http_connection = self.http_connection(transport, Some(FromAddress(peer)));
+        HttpConnection { extensions, ..http_connection }.over(stream)
+    }
+
     fn http_connection(&self, transport: Transport, peer: Option<FromAddress>) -> HttpConnection {
-        let (router, stopping) = (self.router.clone(), self.stopping.clone());
-        HttpConnection { router, refuse: self.refuse, timeouts: self.timeouts, stopping, transport, peer }
+        HttpConnection {
+            router: self.router.clone(),
+            refuse: self.refuse,
+            timeouts: self.timeouts,
+            stopping: self.stopping.clone(),
+            transport,
+            peer,
+            extensions: Extensions::default(),
+        }
     }
 
     fn spawn(&self, place: Place, connection: impl Future<Output = ()> + Send + 'static) {
@@ -141,17 +167,19 @@ struct HttpConnection {
     stopping: CancellationToken,
     transport: Transport,
     peer: Option<FromAddress>,
+    extensions: Extensions,
 }
 
 impl HttpConnection {
-    /// Answers requests until one side ends the connection.
-    async fn over<S: AsyncRead + AsyncWrite + Unpin>(self, stream: S) {
-        let HttpConnection { router, refuse, timeouts, stopping, transport, peer } = self;
+    /// Answers requests until one side ends the connection, or one of them makes another protocol of it.
+    async fn over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S) {
+        let HttpConnection { router, refuse, timeouts, stopping, transport, peer, extensions } = self;
         let pace = Arc::new(Pace::default());
         let io = TokioIo::new(Paced::new(stream, pace.clone(), timeouts));
         let service = service_fn(|request: Request<Incoming>| {
             pace.note_request();
             let mut request = request.map(|body| Body::new(Uptake::new(body, pace.clone())));
+            request.extensions_mut().extend(extensions.clone());
             if let Some(peer) = peer {
                 request.extensions_mut().insert(peer);
             }
@@ -171,12 +199,15 @@ impl HttpConnection {
                     // Where the next request would begin is not certain either.
                     Err(why) => closing(refuse(why)),
                 };
+                if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                    pace.note_upgraded();
+                }
                 Ok::<_, Infallible>(response.map(|body| Outflow::new(body, pace)))
             }
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(limits::HTTP_HEAD_BYTES_MAX);
-        let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+        let mut connection = std::pin::pin!(builder.serve_connection(io, service).with_upgrades());
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
             () = stopping.cancelled() => {

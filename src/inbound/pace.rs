@@ -50,6 +50,8 @@ pub(crate) struct Pace {
     reader: AtomicWaker,
     /// Whether a body was left unread, so that more of it may be on its way.
     is_left_unread: AtomicBool,
+    /// Whether another protocol is spoken now, which waits as it likes.
+    is_upgraded: AtomicBool,
 }
 
 impl Pace {
@@ -61,6 +63,11 @@ impl Pace {
     /// An answer has gone out, or as far as it will.
     pub(crate) fn note_answered(&self) {
         self.enter(Phase::Idle);
+    }
+
+    /// No other request comes: the connection is another protocol's.
+    pub(crate) fn note_upgraded(&self) {
+        self.is_upgraded.store(true, Ordering::Release);
     }
 
     /// More of a body may come that nobody reads.
@@ -79,6 +86,9 @@ impl Pace {
     }
 
     fn enter(&self, phase: Phase) {
+        if self.is_upgraded.load(Ordering::Acquire) {
+            return;
+        }
         let kind = match phase {
             Phase::Head => 0,
             Phase::Answer => 1,

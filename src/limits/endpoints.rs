@@ -129,6 +129,20 @@ pub const AMQP_IDLE_MS: u32 = 120_000;
 /// How long an AMQP peer may take to open its connection, and to answer that it is closed.
 pub const AMQP_OPEN_MS_MAX: u64 = 30_000;
 
+/// How long a connection to the AMQP endpoint may take until it is known what it speaks, TLS included: as long as an AMQP
+/// peer may take to open its connection.
+pub const AMQP_ARRIVAL_MAX: Duration = Duration::from_millis(AMQP_OPEN_MS_MAX);
+
+/// Bytes that wait for TLS or a WebSocket to take them: four of what is read at once, and one of the largest frames.
+pub const AMQP_PIPED_BYTES: usize = 64 * 1024;
+
+/// Largest message of a WebSocket that carries AMQP: it is in memory as a whole before any of it is read. The SDKs send a
+/// frame of AMQP, at most 64 KiB, in each; others may send what waits.
+pub const AMQP_WEBSOCKET_MESSAGE_BYTES_MAX: usize = 1024 * 1024;
+
+/// Bytes that a WebSocket reads ahead, and holds back of what it writes.
+pub const AMQP_WEBSOCKET_BUFFER_BYTES: usize = 16 * 1024;
+
 /// Bytes that are read of an AMQP connection at once; they are on the stack meanwhile.
 pub const AMQP_READ_BYTES: usize = 16 * 1024;
 

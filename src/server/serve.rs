@@ -192,6 +192,11 @@ impl Server {
         Server { mount: Box::new(mount), ..self }
     }
 
+    /// The certificate that is in force, for others who serve with it.
+    pub(crate) fn tls(&self) -> Arc<ArcSwapOption<ServerConfig>> {
+        self.tls.clone()
+    }
+
     /// Who changes the keys and the certificate while it runs.
     pub(crate) fn credential_reloader(&self) -> CredentialReloader {
         CredentialReloader { address: self.address, tls: self.tls.clone(), shared: self.shared.clone() }

@@ -62,7 +62,9 @@ pub(crate) struct ConnectionTask {
     pub(crate) linkless_since_ms: u64,
     /// When the peer last took something of what waits for it.
     pub(crate) taken_at_ms: u64,
-    /// Bytes that were ever written.
+    /// Bytes that the stream was ever given.
+    pub(crate) bytes_given: u64,
+    /// How many of them are on their way to the peer.
     pub(crate) bytes_written: u64,
     /// Whether the client has left without a word: what it was handling may be why.
     pub(crate) has_broken_off: bool,
@@ -97,6 +99,7 @@ impl ConnectionTask {
             in_order: VecDeque::new(),
             linkless_since_ms: now_ms,
             taken_at_ms: now_ms,
+            bytes_given: 0,
             bytes_written: 0,
             has_broken_off: false,
             is_closing: false,

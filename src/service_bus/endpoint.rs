@@ -1,11 +1,14 @@
 //! The endpoint: it listens, and gives every connection a task of its own.
 
 use std::io;
-use std::net::IpAddr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
+use futures_util::future::join_all;
+use rustls::ServerConfig;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::net::TcpStream;
@@ -13,8 +16,6 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::amqp::Connection;
-use crate::amqp::ConnectionOptions;
 use crate::clock::Clock;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
@@ -25,59 +26,73 @@ use crate::intake::Intake;
 use crate::limits;
 use crate::sas::Keys;
 use crate::sas::Signatures;
+use crate::service_bus::accepted::Accepted;
+use crate::service_bus::arrival::Arrivals;
 use crate::service_bus::config::Configuration;
 use crate::service_bus::config::ConfigurationError;
 use crate::service_bus::config::ConfiguredQueue;
 use crate::service_bus::config_topics::ConfiguredSubscription;
 use crate::service_bus::config_topics::ConfiguredTopic;
-use crate::service_bus::connection_task::ConnectionTask;
-use crate::service_bus::connection_task::elapsed_ms;
 use crate::service_bus::listening::listen;
 use crate::service_bus::meters::Meters;
-use crate::service_bus::rights::PLAIN;
 use crate::service_bus::shared::IsOpen;
 use crate::service_bus::shared::Shared;
 
 /// Where an endpoint listens, and what it serves.
 #[derive(Clone, Debug)]
 pub(crate) struct EndpointOptions {
-    /// The address; port 0 takes any that is free.
-    pub(crate) address: SocketAddr,
-    /// Who may do what; without keys, everybody on this machine may do everything.
+    /// The addresses; port 0 takes any that is free.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// Who may do what; without keys, everybody who may come in may do everything.
     pub(crate) keys: Option<Keys>,
+    /// The certificate for TLS, if there is one, as it is in force.
+    pub(crate) tls: Arc<ArcSwapOption<ServerConfig>>,
     /// Whether other machines may come in although nothing is encrypted.
     pub(crate) is_insecure: bool,
     /// An emulator's file of queues.
     pub(crate) config: Option<PathBuf>,
     /// How many connections may be open at once.
     pub(crate) connections_max: usize,
+    /// How long a connection may take until it is known what it speaks.
+    pub(crate) arrival_max: Duration,
 }
 
 impl EndpointOptions {
     pub(crate) fn new(address: SocketAddr) -> EndpointOptions {
         EndpointOptions {
-            address,
+            addresses: vec![address],
             keys: None,
+            tls: Arc::default(),
             is_insecure: false,
             config: None,
             connections_max: limits::SERVICE_BUS_CONNECTIONS_MAX,
+            arrival_max: limits::AMQP_ARRIVAL_MAX,
         }
     }
 
-    /// Whether the address may be listened at: where other machines reach it, only on request, which the log repeats.
-    fn check_address(&self) -> Result<(), EndpointError> {
-        let address = self.address;
-        if address.ip().is_loopback() {
-            return Ok(());
+    /// Whether the addresses may be listened at: where other machines reach one, only with TLS or on request, which the log
+    /// repeats.
+    fn check_addresses(&self) -> Result<(), EndpointError> {
+        let has_tls = self.tls.load().is_some();
+        for address in self.addresses.iter().filter(|address| !address.ip().is_loopback()) {
+            if !has_tls && !self.is_insecure {
+                return Err(EndpointError::Unprotected(*address));
+            }
+            let who = if self.keys.is_some() { "whoever has a key" } else { "everybody who reaches it" };
+            if self.is_insecure {
+                tracing::warn!(
+                    "listening on {address} for AMQP that may come without TLS: {who} may use the queues, and everybody on \
+                     the way can read what comes so"
+                );
+            } else if self.keys.is_none() {
+                tracing::warn!("listening on {address} for AMQP without keys: {who} may use the queues");
+            }
         }
-        if !self.is_insecure {
-            return Err(EndpointError::Unprotected(address));
-        }
-        let who = if self.keys.is_some() { "whoever has a key" } else { "everybody who reaches it" };
-        tracing::warn!(
-            "listening on {address} for AMQP without TLS: {who} may use the queues, and everybody on the way can read all"
-        );
         Ok(())
+    }
+
+    fn is_for_others(&self) -> bool {
+        self.addresses.iter().any(|address| !address.ip().is_loopback())
     }
 }
 
@@ -89,8 +104,8 @@ pub(crate) enum EndpointError {
     Bind(SocketAddr, #[source] io::Error),
     /// Other machines could come in.
     #[error(
-        "cannot listen on {0} for AMQP: other machines can reach this address, and this endpoint has no TLS; listen on \
-         127.0.0.1, or allow it with --insecure-network"
+        "cannot listen on {0} for AMQP: other machines can reach this address, and there is no TLS; give a certificate and \
+         its private key, listen on 127.0.0.1, or allow it with --insecure-network"
     )]
     Unprotected(SocketAddr),
     /// The file of queues cannot be used.
@@ -106,10 +121,18 @@ pub(crate) enum EndpointError {
 
 /// An endpoint that listens.
 pub(crate) struct Endpoint {
-    listener: TcpListener,
-    address: SocketAddr,
+    listeners: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
     places: Arc<Semaphore>,
+    arrivals: Arc<Arrivals>,
     shared: Arc<Shared>,
+}
+
+/// What ends the connections of an endpoint, and waits for their end.
+#[derive(Default)]
+struct Ending {
+    tracker: TaskTracker,
+    cut: CancellationToken,
 }
 
 impl Endpoint {
@@ -121,72 +144,67 @@ impl Endpoint {
         clock: Arc<dyn Clock>,
         meters: Meters,
     ) -> Result<Endpoint, EndpointError> {
-        let address = options.address;
-        options.check_address()?;
+        options.check_addresses()?;
+        let is_for_others = options.is_for_others();
         let signatures = options.keys.map(Signatures::new);
-        let shared = Arc::new(Shared::new(intake, is_open, clock, meters, signatures));
+        let shared = Arc::new(Shared::new(intake, is_open, clock, meters, signatures, is_for_others));
         if let Some(path) = &options.config {
             configure(&shared, Configuration::read(path)?).await?;
         }
-        let listening = listen(address);
-        let (listener, address) = listening.map_err(|error| EndpointError::Bind(address, error))?;
-        Ok(Endpoint { listener, address, places: Arc::new(Semaphore::new(options.connections_max)), shared })
+        let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
+        for address in options.addresses {
+            let listening = listen(address);
+            let (listener, address) = listening.map_err(|error| EndpointError::Bind(address, error))?;
+            listeners.push(listener);
+            addresses.push(address);
+        }
+        let arrivals = Arrivals::new(shared.clone(), options.tls, options.is_insecure, options.arrival_max);
+        let places = Arc::new(Semaphore::new(options.connections_max));
+        Ok(Endpoint { listeners, addresses, places, arrivals: Arc::new(arrivals), shared })
     }
 
     /// Where it listens.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Serves until `stopping` is set; then every client is told, and cut off if it does not end.
     pub(crate) async fn run(self, stopping: CancellationToken) {
-        let (tracker, cut) = (TaskTracker::new(), CancellationToken::new());
-        loop {
-            let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
-                () = stopping.cancelled() => break,
-            };
-            match accepted {
-                Ok((stream, peer)) => self.open(stream, peer, &tracker, &cut),
-                Err(error) => wait_after(&error).await,
-            }
-        }
+        let ending = Ending::default();
+        join_all(self.listeners.iter().map(|listener| self.accept(listener, &ending, &stopping))).await;
         self.shared.stopping.cancel();
-        tracker.close();
-        if tokio::time::timeout(limits::AMQP_DRAIN_MAX, tracker.wait()).await.is_err() {
-            cut.cancel();
-            tracker.wait().await;
+        ending.tracker.close();
+        if tokio::time::timeout(limits::AMQP_DRAIN_MAX, ending.tracker.wait()).await.is_err() {
+            ending.cut.cancel();
+            ending.tracker.wait().await;
         }
     }
 
-    fn open(&self, stream: TcpStream, peer: SocketAddr, tracker: &TaskTracker, cut: &CancellationToken) {
+    async fn accept(&self, listener: &TcpListener, ending: &Ending, stopping: &CancellationToken) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = stopping.cancelled() => return,
+            };
+            match accepted {
+                Ok((stream, peer)) => self.open(stream, peer, ending),
+                Err(error) => wait_after(&error).await,
+            }
+        }
+    }
+
+    fn open(&self, stream: TcpStream, peer: SocketAddr, Ending { tracker, cut }: &Ending) {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             tracing::warn!("turned an AMQP connection away: there are as many as there may be");
             return;
         };
         // Frames are written whole; waiting for more of them would only delay them.
         let _ = stream.set_nodelay(true);
-        let now_ms = elapsed_ms(&*self.shared.clock);
-        let mut options = ConnectionOptions {
-            message_bytes_max: limits::SERVICE_BUS_MESSAGE_BYTES_MAX,
-            ..ConnectionOptions::default()
-        };
-        let offers = |mechanism: &str| is_offered(mechanism, self.shared.signatures.is_some(), peer.ip());
-        options.mechanisms.retain(|mechanism| offers(mechanism));
-        let (shared, cut) = (self.shared.clone(), cut.clone());
-        tracker.spawn(async move {
-            let _place = place;
-            let _open = shared.meters.open();
-            let connection_task = ConnectionTask::new(Connection::new(options, now_ms), shared);
-            cut.run_until_cancelled(connection_task.over(stream)).await;
-        });
+        let open = self.shared.meters.open();
+        let accepted = Accepted::new(peer.ip(), place, open, tracker.token(), cut.clone());
+        let arrivals = self.arrivals.clone();
+        tracker.spawn(async move { arrivals.serve(stream, accepted).await });
     }
-}
-
-/// Whether a client may say who it is in this way. Where there are keys, PLAIN says the text of one to everybody on the way, so
-/// that it is for this machine only: this endpoint has no TLS.
-fn is_offered(mechanism: &str, has_keys: bool, peer: IpAddr) -> bool {
-    mechanism != PLAIN || !has_keys || peer.to_canonical().is_loopback()
 }
 
 /// Makes the queues of a file; those that are there are given its options.
@@ -233,30 +251,23 @@ async fn configure_topic(shared: &Shared, topic: ConfiguredTopic) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn plain_is_offered_to_other_machines_only_where_there_are_no_keys() {
-        let offered = |has_keys: bool, peer: &str| {
-            let mut mechanisms = ConnectionOptions::default().mechanisms;
-            mechanisms.retain(|mechanism| is_offered(mechanism, has_keys, peer.parse().unwrap()));
-            assert!(mechanisms.contains(&"ANONYMOUS"), "who shows a token says nothing before");
-            mechanisms.contains(&"PLAIN")
-        };
-        for here in ["127.0.0.1", "127.8.0.1", "::1", "::ffff:127.0.0.1"] {
-            assert!(offered(true, here) && offered(false, here), "{here}");
-        }
-        for elsewhere in ["10.0.0.1", "169.254.0.1", "0.0.0.0", "2001:db8::1", "fe80::1", "::ffff:10.0.0.1"] {
-            assert!(!offered(true, elsewhere) && offered(false, elsewhere), "{elsewhere}");
-        }
-    }
+    use crate::inbound::tls::TlsFiles;
 
     #[test]
     fn other_machines_come_in_only_where_that_is_allowed() {
         let everywhere = SocketAddr::from(([0, 0, 0, 0], 5672));
-        let refused = EndpointOptions::new(everywhere).check_address().unwrap_err().to_string();
-        assert!(refused.contains("--insecure-network"), "{refused}");
+        let refused = EndpointOptions::new(everywhere).check_addresses().unwrap_err().to_string();
+        assert!(refused.contains("--insecure-network") && refused.contains("TLS"), "{refused}");
         let options = EndpointOptions { is_insecure: true, ..EndpointOptions::new(everywhere) };
-        assert!(options.check_address().is_ok());
-        assert!(EndpointOptions::new(SocketAddr::from(([127, 0, 0, 1], 0))).check_address().is_ok());
+        assert!(options.check_addresses().is_ok());
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/testdata");
+        let (certificate, key) = (format!("{folder}/certificate.pem"), format!("{folder}/key.pem"));
+        let files = TlsFiles { certificate: certificate.into(), key: key.into(), client_ca: None };
+        let tls = Arc::new(ArcSwapOption::new(Some(files.read().unwrap())));
+        assert!(EndpointOptions { tls, ..EndpointOptions::new(everywhere) }.check_addresses().is_ok());
+        let here = SocketAddr::from(([127, 0, 0, 1], 0));
+        assert!(EndpointOptions::new(here).check_addresses().is_ok());
+        let both = EndpointOptions { addresses: vec![here, everywhere], ..EndpointOptions::new(here) };
+        assert!(both.check_addresses().is_err() && both.is_for_others());
     }
 }

@@ -317,7 +317,7 @@ impl ConnectionTask {
 
     /// Deletes what receivers that settle nothing have been sent, as far as it is on its way.
     pub(crate) fn delete_sent(&mut self) {
-        let written_to = self.bytes_written + self.amqp.output().len() as u64;
+        let written_to = self.bytes_given + self.amqp.output().len() as u64;
         for link in std::mem::take(&mut self.deleting) {
             let unsent = self.amqp.unsent(link).len();
             let bytes_written = self.bytes_written;

@@ -3,7 +3,9 @@
 //! What AMQP means as a protocol is the room `amqp`; here is what Service Bus means by it. Every connection is a task that
 //! reads, writes, and waits for the engine all at once; nothing is answered before the engine has it on disk.
 
+mod accepted;
 mod address;
+mod arrival;
 mod attach;
 mod browse;
 mod config;
@@ -14,6 +16,7 @@ mod endpoint;
 mod entity;
 mod feed;
 mod holds;
+mod http;
 mod incoming;
 mod link_window;
 mod links;
@@ -22,6 +25,8 @@ mod management;
 mod meters;
 mod order;
 mod outgoing;
+mod piped;
+mod prompt;
 mod property;
 mod published;
 mod raw_sections;
@@ -35,11 +40,13 @@ mod session;
 mod settle;
 mod shared;
 mod socket;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod too_large;
 mod transactions;
 mod waiting;
+mod websocket;
 mod window;
 
 pub(crate) use crate::service_bus::config::ConfigurationError;

@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     last_windows: Arc<LastWindows>,
     /// What tokens are checked with; without, nobody needs one.
     pub(crate) signatures: Option<Signatures>,
+    /// Whether other machines are served.
+    pub(crate) is_for_others: bool,
     /// Set when the endpoint is about to stop.
     pub(crate) stopping: CancellationToken,
     requiring_session: RwLock<BTreeSet<QueueName>>,
@@ -46,6 +48,7 @@ impl Shared {
         clock: Arc<dyn Clock>,
         meters: Meters,
         signatures: Option<Signatures>,
+        is_for_others: bool,
     ) -> Shared {
         let client = intake.client().clone();
         Shared {
@@ -58,6 +61,7 @@ impl Shared {
             last_windows: Arc::default(),
             meters,
             signatures,
+            is_for_others,
             stopping: CancellationToken::new(),
             requiring_session: RwLock::default(),
         }

@@ -6,10 +6,7 @@ use std::time::Duration;
 use bytes::Buf;
 use futures_util::FutureExt;
 use futures_util::StreamExt;
-use tokio::io::AsyncReadExt;
-use tokio::io::AsyncWriteExt;
 use tokio::io::Interest;
-use tokio::net::TcpStream;
 
 use crate::amqp::AmqpError;
 use crate::limits;
@@ -18,12 +15,13 @@ use crate::service_bus::connection_task::elapsed_ms;
 use crate::service_bus::connection_task::millis;
 use crate::service_bus::links::Link;
 use crate::service_bus::order::InOrder;
+use crate::service_bus::stream::Stream;
 
 impl ConnectionTask {
     /// Talks until one side ends the connection.
-    pub(crate) async fn over(mut self, mut stream: TcpStream) {
-        let ended = match self.connection_task(&stream).await {
-            Ok(()) => end(&mut stream).await,
+    pub(crate) async fn over(mut self, mut stream: Stream) {
+        let ended = match self.connection_task(&mut stream).await {
+            Ok(()) => stream.end().await,
             Err(error) => Err(error),
         };
         if let Err(error) = ended {
@@ -31,7 +29,7 @@ impl ConnectionTask {
         }
     }
 
-    async fn connection_task(&mut self, stream: &TcpStream) -> io::Result<()> {
+    async fn connection_task(&mut self, stream: &mut Stream) -> io::Result<()> {
         loop {
             self.turn();
             let was_full = self.amqp.is_output_full();
@@ -43,7 +41,8 @@ impl ConnectionTask {
                 continue;
             }
             let has_output = !self.amqp.output().is_empty();
-            if self.amqp.is_finished() && !has_output && self.in_order.is_empty() {
+            let is_heard = !has_output && !self.has_unsent(stream);
+            if self.amqp.is_finished() && is_heard && self.in_order.is_empty() {
                 return Ok(());
             }
             match self.gives_up && self.may_read() {
@@ -53,26 +52,36 @@ impl ConnectionTask {
         }
     }
 
-    fn write(&mut self, stream: &TcpStream) {
-        let mut has_written = false;
+    fn write(&mut self, stream: &mut Stream) {
+        let written_before = self.bytes_written;
+        if let Some(error) = stream.take_write_error() {
+            self.stop_speaking(&error);
+        }
         while !self.is_write_closed && !self.amqp.output().is_empty() {
             match stream.try_write(self.amqp.output()) {
                 Ok(0) => self.stop_speaking(&io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     self.amqp.output().advance(count);
-                    self.bytes_written += count as u64;
+                    self.bytes_given += count as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => self.stop_speaking(&error),
             }
-            has_written = true;
         }
+        self.bytes_written = self.bytes_given - stream.unsent();
         if self.is_write_closed {
             self.amqp.output().clear();
+            stream.stop_writing();
         }
-        if has_written || self.amqp.output().is_empty() {
+        let waits = !self.amqp.output().is_empty() || self.has_unsent(stream);
+        if self.bytes_written > written_before || !waits {
             self.taken_at_ms = elapsed_ms(&*self.shared.clock);
         }
+    }
+
+    /// Whether something was written that is not on its way yet, to a peer that hears.
+    fn has_unsent(&self, stream: &Stream) -> bool {
+        !self.is_write_closed && stream.unsent() > 0
     }
 
     /// The peer hears nothing any more. What it has said before is still read, and done; what was deleted by being sent
@@ -99,7 +108,7 @@ impl ConnectionTask {
     }
 
     /// Waits until there is something to do.
-    async fn wait(&mut self, stream: &TcpStream, has_output: bool) -> io::Result<()> {
+    async fn wait(&mut self, stream: &mut Stream, has_output: bool) -> io::Result<()> {
         let reads = self.may_read();
         let interest = match (reads, has_output) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
@@ -107,17 +116,12 @@ impl ConnectionTask {
             (false, true) => Some(Interest::WRITABLE),
             (false, false) => None,
         };
-        let ready = async {
-            match interest {
-                Some(interest) => stream.ready(interest).await.map(Some),
-                None => std::future::pending().await,
-            }
-        };
+        let waits = has_output || self.has_unsent(stream);
         let stopping = self.shared.stopping.clone();
-        let time_limit = self.time_limit(has_output);
+        let time_limit = self.time_limit(waits);
         tokio::select! {
-            ready = ready => {
-                if ready?.is_some_and(|ready| ready.is_readable()) && reads {
+            ready = stream.ready(interest) => {
+                if ready? && reads {
                     self.read(stream);
                 }
             }
@@ -127,22 +131,19 @@ impl ConnectionTask {
                     self.answered.push_back(then);
                 }
             }
-            () = after(time_limit) => self.look_at_the_clock(),
+            () = after(time_limit) => self.look_at_the_clock(waits),
             () = stopping.cancelled(), if !self.is_closing => self.force("the server is about to stop"),
         }
         Ok(())
     }
 
-    fn read(&mut self, stream: &TcpStream) {
+    fn read(&mut self, stream: &mut Stream) {
         // On the stack: thousands of connections that say nothing need no buffer each.
         let mut buffer = [0; limits::AMQP_READ_BYTES];
         let now_ms = elapsed_ms(&*self.shared.clock);
         match stream.try_read(&mut buffer) {
             Ok(0) => self.amqp.receive_end(),
-            Ok(count) => {
-                acknowledge_at_once(stream);
-                self.amqp.receive(&buffer[..count], now_ms);
-            }
+            Ok(count) => self.amqp.receive(&buffer[..count], now_ms),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if self.gives_up {
                     self.amqp.receive_end();
@@ -156,11 +157,11 @@ impl ConnectionTask {
     }
 
     /// How long it waits for anything at most.
-    fn time_limit(&self, has_output: bool) -> Duration {
+    fn time_limit(&self, waits_for_peer: bool) -> Duration {
         let now_ms = elapsed_ms(&*self.shared.clock);
         let linkless =
             self.links.is_empty().then(|| self.linkless_since_ms + millis(limits::SERVICE_BUS_LINKLESS_MAX));
-        let stalled = has_output.then(|| self.taken_at_ms + millis(limits::AMQP_WRITE_TIMEOUT));
+        let stalled = waits_for_peer.then(|| self.taken_at_ms + millis(limits::AMQP_WRITE_TIMEOUT));
         let due = [self.amqp.deadline_ms(), linkless.filter(|_| !self.is_closing), stalled]
             .into_iter()
             .flatten()
@@ -168,11 +169,11 @@ impl ConnectionTask {
         due.map_or(limits::RECEIVE_WAIT, |due_ms| Duration::from_millis(due_ms.saturating_sub(now_ms)))
     }
 
-    fn look_at_the_clock(&mut self) {
+    fn look_at_the_clock(&mut self, waits_for_peer: bool) {
         let now_ms = elapsed_ms(&*self.shared.clock);
         self.amqp.tick(now_ms);
         let stalled_ms = now_ms.saturating_sub(self.taken_at_ms);
-        if !self.amqp.output().is_empty() && stalled_ms >= millis(limits::AMQP_WRITE_TIMEOUT) {
+        if waits_for_peer && stalled_ms >= millis(limits::AMQP_WRITE_TIMEOUT) {
             self.stop_speaking(&io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing"));
             self.gives_up = true;
         }
@@ -195,22 +196,3 @@ async fn after(time_limit: Duration) {
     let never = std::future::pending::<()>();
     let _ = tokio::time::timeout(time_limit, never).await;
 }
-
-/// Ends a stream in order: to drop it while the peer still writes would make its system drop what it has not read yet.
-async fn end(stream: &mut TcpStream) -> io::Result<()> {
-    stream.shutdown().await?;
-    let mut rest = [0; 1_024];
-    let reading = async { while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {} };
-    let _ = tokio::time::timeout(limits::AMQP_LINGER, reading).await;
-    Ok(())
-}
-
-/// A client that waits for the acknowledgement of its last packet before it sends the next (Nagle's algorithm) would
-/// otherwise wait 40 ms for it, again and again. The system forgets the wish, so it is said after each read.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn acknowledge_at_once(stream: &TcpStream) {
-    let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn acknowledge_at_once(_stream: &TcpStream) {}

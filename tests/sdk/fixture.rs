@@ -3,6 +3,7 @@
 use std::io::BufRead;
 use std::io::BufReader;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
@@ -17,6 +18,11 @@ pub(crate) const SECRETS: [(&str, &str); 2] = [
     ("SERIATIM_SECRET", "c2VyaWF0aW0tc2NlbmFyaW9zLWtleS0wMTIzNDU2Nzg5YWI="),
     ("SERIATIM_SENDER_SECRET", "YW5vdGhlci1vZi10aGUtc2NlbmFyaW9zLTAxMjM0NTY3ODk="),
 ];
+
+/// The certificate with which a daemon serves `localhost`; its key lies beside it.
+pub(crate) fn certificate() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/server/testdata/certificate.pem")
+}
 
 /// A store, and the daemon that runs on it.
 pub(crate) struct Fixture {
@@ -60,6 +66,26 @@ impl Fixture {
             std::fs::copy(config, &file).expect("the file can be copied");
             with.extend(["--config-json".to_owned(), file.display().to_string()]);
         }
+        let mut fixture = Fixture { folder, child: None, addresses: Addresses::default(), with };
+        fixture.start();
+        fixture
+    }
+
+    /// Starts a daemon with a certificate, for `localhost`, and an emulator's file of queues.
+    pub(crate) fn open_encrypted(config: &Path) -> Fixture {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(folder.path().join("workflows")).expect("a folder for definitions");
+        let certificate = certificate();
+        let key = certificate.with_file_name("key.pem");
+        let with = [
+            "--tls-certificate".as_ref(),
+            &*certificate,
+            "--tls-key".as_ref(),
+            &key,
+            "--config-json".as_ref(),
+            config,
+        ];
+        let with = with.iter().map(|argument: &&Path| argument.display().to_string()).collect();
         let mut fixture = Fixture { folder, child: None, addresses: Addresses::default(), with };
         fixture.start();
         fixture

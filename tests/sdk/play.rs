@@ -24,6 +24,7 @@ use seriatim::SystemClock;
 
 use crate::fixture::Fixture;
 use crate::fixture::SECRETS;
+use crate::fixture::certificate;
 use crate::kit::Kit;
 use crate::kit::examples;
 use crate::kit::kit;
@@ -45,6 +46,12 @@ pub(crate) fn play_signed(script: &str, keys: &str) {
 pub(crate) fn play_configured(script: &str, config: &str) {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk").join(config);
     with_kit(script, |kit, name| run(kit, name, Fixture::open(None, None, Some(&config))));
+}
+
+/// Plays a script against a daemon with a certificate and an emulator's file of queues.
+pub(crate) fn play_encrypted(script: &str, config: &str) {
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk").join(config);
+    with_kit(script, |kit, name| run(kit, name, Fixture::open_encrypted(&config)));
 }
 
 /// Runs an example for users, with the definitions beside it; it ends badly when it was not as it says.
@@ -136,6 +143,7 @@ fn start(kit: &Kit, name: &str, fixture: &Fixture, complaints: &Path) -> Script 
     command.env("SERIATIM_HTTP", &fixture.addresses.http);
     command.env("SERIATIM_AMQP", &fixture.addresses.amqp);
     command.env("SERIATIM_STORAGE_QUEUE", &fixture.addresses.storage_queue);
+    command.env("SERIATIM_CERTIFICATE", certificate()).env("NODE_EXTRA_CA_CERTS", certificate());
     command.envs(SECRETS).env("PYTHONDONTWRITEBYTECODE", "1");
     Script(command.spawn().expect("the script starts"))
 }

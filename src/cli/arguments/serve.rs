@@ -12,11 +12,12 @@ use seriatim::limits;
 /// Endpoints beside HTTP.
 #[derive(Debug, Args)]
 pub(crate) struct EndpointArguments {
-    /// Where the endpoint of Azure Service Bus listens for AMQP, for example 127.0.0.1:5672; without it, it does not.
-    #[arg(long, env = "SERIATIM_AMQP", value_parser = listen_address)]
-    pub(crate) amqp: Option<SocketAddr>,
-    /// Let --amqp listen where other machines can reach it, for example 0.0.0.0:5672 inside a container. It has no TLS:
-    /// everybody on the way can read what is said, and without --keys whoever reaches it may do everything.
+    /// Where the endpoint of Azure Service Bus listens, for example 127.0.0.1:5672; without it, it does not. Each address takes
+    /// AMQP, AMQP over WebSockets, and both over TLS if there is a certificate. Can be given several times.
+    #[arg(long, env = "SERIATIM_AMQP", value_parser = listen_address, value_delimiter = ',')]
+    pub(crate) amqp: Vec<SocketAddr>,
+    /// Let other machines speak to --amqp without TLS, for example at 0.0.0.0:5672 inside a container: everybody on the way
+    /// can read what is said, and without --keys whoever reaches it may do everything.
     #[arg(long, env = "SERIATIM_INSECURE_NETWORK", requires = "amqp")]
     pub(crate) insecure_network: bool,
     /// Config.json of the Service Bus emulator, whose queues are made at start.
@@ -139,7 +140,7 @@ mod tests {
 
     const FLAGS: [Flag; 3] = [
         ("--http", |run| Some(run.http)),
-        ("--amqp", |run| run.endpoints.amqp),
+        ("--amqp", |run| run.endpoints.amqp.first().copied()),
         ("--storage-queue", |run| run.endpoints.storage_queue),
     ];
 
@@ -150,6 +151,14 @@ mod tests {
         for wrong in ["example.org:7700", "localhost", "7700", ""] {
             assert!(listen_address(wrong).unwrap_err().contains("localhost:7700"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_endpoint_of_service_bus_listens_at_as_many_addresses_as_are_given() {
+        let line = ["run", "--amqp", "localhost:1", "--amqp", "0.0.0.0:2,[::1]:3"];
+        let parsed = Line::try_parse_from(line).unwrap().run.endpoints.amqp;
+        let shown: Vec<String> = parsed.iter().map(SocketAddr::to_string).collect();
+        assert_eq!(shown, ["127.0.0.1:1", "0.0.0.0:2", "[::1]:3"]);
     }
 
     #[test]

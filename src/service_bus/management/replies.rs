@@ -100,7 +100,7 @@ impl ConnectionTask {
     /// Deletes what was answered, as far as it is on its way.
     pub(crate) fn delete_answered(&mut self) {
         let (bytes_written, written_to) =
-            (self.bytes_written, self.bytes_written + self.amqp.output().len() as u64);
+            (self.bytes_written, self.bytes_given + self.amqp.output().len() as u64);
         let links: Vec<LinkId> = self.answering.iter().copied().collect();
         for link in links {
             let unsent = self.amqp.unsent(link).len();

@@ -68,7 +68,7 @@ impl Fixture {
         let intake = Intake::new(engine.client().clone());
         let meters = Meters::default();
         let endpoint = Endpoint::bind(options, intake, |_| true, clock, meters.clone()).await.unwrap();
-        let (address, stopping) = (endpoint.address(), CancellationToken::new());
+        let (address, stopping) = (endpoint.addresses()[0], CancellationToken::new());
         tokio::spawn(endpoint.run(stopping.clone()));
         Fixture { engine, address, meters, stopping }
     }

@@ -1,5 +1,6 @@
 //! What the endpoint promises, as far as no SDK is needed to see it.
 
+mod arriving;
 mod asking;
 pub(crate) mod bare;
 mod browsing;
@@ -21,6 +22,7 @@ mod small_buffers;
 mod transactions;
 mod translation;
 mod typed;
+mod websockets;
 mod whole;
 mod window;
 mod wire;

@@ -12,6 +12,7 @@ use bytes::BytesMut;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::amqp::Value;
@@ -25,6 +26,7 @@ use crate::queue::QueueOptions;
 use crate::service_bus::endpoint::Endpoint;
 use crate::service_bus::endpoint::EndpointOptions;
 use crate::service_bus::meters::Meters;
+use crate::service_bus::piped::Pipe;
 use crate::testing::ManualClock;
 
 pub(super) const ATTACH: u64 = 0x12;
@@ -43,8 +45,10 @@ pub(super) const NONE: Value = Value::Null;
 pub(super) struct Host {
     pub(super) engine: Engine,
     pub(super) clock: ManualClock,
-    address: SocketAddr,
-    _stopping: tokio_util::sync::DropGuard,
+    /// Where it listens.
+    pub(super) addresses: Vec<SocketAddr>,
+    stopping: tokio_util::sync::DropGuard,
+    running: JoinHandle<()>,
 }
 
 impl Host {
@@ -58,9 +62,20 @@ impl Host {
         let intake = Intake::new(engine.client().clone());
         let shown = Arc::new(clock.clone());
         let endpoint = Endpoint::bind(options, intake, |_| true, shown, Meters::default()).await.unwrap();
-        let (address, stopping) = (endpoint.address(), CancellationToken::new());
-        tokio::spawn(endpoint.run(stopping.clone()));
-        Host { engine, clock, address, _stopping: stopping.drop_guard() }
+        let (addresses, stopping) = (endpoint.addresses().to_vec(), CancellationToken::new());
+        let running = tokio::spawn(endpoint.run(stopping.clone()));
+        Host { engine, clock, addresses, stopping: stopping.drop_guard(), running }
+    }
+
+    /// Stops the endpoint, and waits until it has.
+    pub(super) async fn stop(self) {
+        drop(self.stopping);
+        self.running.await.unwrap();
+    }
+
+    /// A connection that says nothing yet.
+    pub(super) async fn stream(&self) -> TcpStream {
+        TcpStream::connect(self.addresses[0]).await.unwrap()
     }
 
     pub(super) async fn queue(&self, name: &str, options: QueueOptions) -> Queue {
@@ -69,13 +84,13 @@ impl Host {
 
     /// A client whose connection is open and has begun a session.
     pub(super) async fn client(&self) -> Wire {
-        let wire = Wire::over(TcpStream::connect(self.address).await.unwrap());
+        let wire = Wire::over(self.stream().await);
         wire.opened().await
     }
 
     /// A client that says who it is before; the code by which it is sent away, if it is.
     pub(super) async fn client_as(&self, mechanism: &'static str, response: &[u8]) -> Result<Wire, u8> {
-        let mut wire = Wire::over(TcpStream::connect(self.address).await.unwrap());
+        let mut wire = Wire::over(self.stream().await);
         wire.stream.write_all(b"AMQP\x03\x01\0\0").await.unwrap();
         let mut header = [0; 8];
         wire.stream.read_exact(&mut header).await.unwrap();
@@ -93,9 +108,9 @@ impl Host {
 }
 
 impl Wire {
-    fn over(stream: TcpStream) -> Wire {
+    pub(super) fn over(stream: impl Pipe + 'static) -> Wire {
         Wire {
-            stream,
+            stream: Box::new(stream),
             incoming: BytesMut::new(),
             sent: 0,
             requests: 0,
@@ -104,7 +119,7 @@ impl Wire {
         }
     }
 
-    async fn opened(mut self) -> Wire {
+    pub(super) async fn opened(mut self) -> Wire {
         let wire = &mut self;
         wire.stream.write_all(b"AMQP\0\x01\0\0").await.unwrap();
         wire.say(0x10, vec![Value::from("client")]).await;
@@ -168,7 +183,7 @@ fn list(value: &Value) -> Vec<Value> {
 
 /// A client.
 pub(super) struct Wire {
-    stream: TcpStream,
+    stream: Box<dyn Pipe>,
     incoming: BytesMut,
     sent: u32,
     pub(super) requests: u64,
@@ -412,6 +427,12 @@ impl Source {
     /// As browsers of JMS ask: copies, which the sender settles.
     pub(super) fn copy(mut self) -> Source {
         self.fields[6] = Value::symbol("copy");
+        self.is_settled = true;
+        self
+    }
+
+    /// As who receives and deletes asks: what is sent is gone.
+    pub(super) fn deleting(mut self) -> Source {
         self.is_settled = true;
         self
     }

@@ -1,0 +1,116 @@
+//! A connection from when it is accepted to its end, whatever it speaks meanwhile.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use crate::amqp::Connection;
+use crate::amqp::ConnectionOptions;
+use crate::limits;
+use crate::service_bus::connection_task::ConnectionTask;
+use crate::service_bus::connection_task::elapsed_ms;
+use crate::service_bus::meters::Open;
+use crate::service_bus::rights::PLAIN;
+use crate::service_bus::shared::Shared;
+use crate::service_bus::stream::Stream;
+
+/// A connection that was accepted; it counts as open as long as there is a clone of this.
+#[derive(Clone)]
+pub(crate) struct Accepted {
+    pub(crate) peer: IpAddr,
+    /// Whether what is said is encrypted.
+    pub(crate) is_tls: bool,
+    counted: Arc<Counted>,
+}
+
+struct Counted {
+    /// Set when it is to end at once.
+    cut: CancellationToken,
+    _place: OwnedSemaphorePermit,
+    _open: Open,
+    /// The endpoint waits for it when it stops.
+    _awaited: TaskTrackerToken,
+}
+
+impl Accepted {
+    pub(crate) fn new(
+        peer: IpAddr,
+        place: OwnedSemaphorePermit,
+        open: Open,
+        awaited: TaskTrackerToken,
+        cut: CancellationToken,
+    ) -> Accepted {
+        let counted = Arc::new(Counted { cut, _place: place, _open: open, _awaited: awaited });
+        Accepted { peer: peer.to_canonical(), is_tls: false, counted }
+    }
+
+    pub(crate) fn is_from_here(&self) -> bool {
+        self.peer.is_loopback()
+    }
+
+    /// Does something as long as the connection is not cut.
+    pub(crate) async fn unless_cut(&self, doing: impl Future<Output = ()>) {
+        self.counted.cut.run_until_cancelled(doing).await;
+    }
+
+    /// Speaks AMQP.
+    pub(crate) async fn speak(self, shared: Arc<Shared>, stream: Stream) {
+        let mut options = ConnectionOptions {
+            message_bytes_max: limits::SERVICE_BUS_MESSAGE_BYTES_MAX,
+            ..ConnectionOptions::default()
+        };
+        let is_heard_by_others = !self.is_tls && !self.is_from_here();
+        let says_keys = shared.signatures.is_some();
+        options.mechanisms.retain(|mechanism| is_offered(mechanism, says_keys, is_heard_by_others));
+        let now_ms = elapsed_ms(&*shared.clock);
+        let connection_task = ConnectionTask::new(Connection::new(options, now_ms), shared);
+        self.unless_cut(connection_task.over(stream)).await;
+    }
+}
+
+/// Whether a client may say who it is in this way. Where there are keys, PLAIN says the text of one to everybody on the way.
+fn is_offered(mechanism: &str, says_keys: bool, is_heard_by_others: bool) -> bool {
+    mechanism != PLAIN || !says_keys || !is_heard_by_others
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use tokio::sync::Semaphore;
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+    use crate::service_bus::meters::Meters;
+
+    /// A connection from an address.
+    pub(crate) fn accepted(peer: &str) -> Accepted {
+        let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let awaited = TaskTracker::new().token();
+        let cut = CancellationToken::new();
+        Accepted::new(peer.parse().unwrap(), place, Meters::default().open(), awaited, cut)
+    }
+
+    #[test]
+    fn a_peer_is_here_by_each_name_of_this_machine_and_no_other() {
+        for here in ["127.0.0.1", "127.8.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert!(accepted(here).is_from_here(), "{here}");
+        }
+        for elsewhere in ["10.0.0.1", "169.254.0.1", "0.0.0.0", "2001:db8::1", "fe80::1", "::ffff:10.0.0.1"] {
+            assert!(!accepted(elsewhere).is_from_here(), "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn plain_is_not_offered_where_it_would_tell_a_key_to_others() {
+        let offered = |says_keys: bool, is_heard_by_others: bool| {
+            let mut mechanisms = ConnectionOptions::default().mechanisms;
+            mechanisms.retain(|mechanism| is_offered(mechanism, says_keys, is_heard_by_others));
+            assert!(mechanisms.contains(&"ANONYMOUS"), "who shows a token says nothing before");
+            mechanisms.contains(&PLAIN)
+        };
+        assert!(!offered(true, true));
+        assert!(offered(true, false) && offered(false, true) && offered(false, false));
+    }
+}
