@@ -146,6 +146,13 @@ impl Rule {
         self
     }
 
+    /// The same rule under another name.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only administration clients ask so"))]
+    pub(crate) fn named(mut self, name: &str) -> Rule {
+        name.clone_into(&mut self.name);
+        self
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

@@ -9,6 +9,16 @@ impl Xml {
         Xml("<?xml version=\"1.0\" encoding=\"utf-8\"?>".to_owned())
     }
 
+    /// A part of a document.
+    pub(crate) fn fragment() -> Xml {
+        Xml(String::new())
+    }
+
+    /// Goes on with a part that was written before.
+    pub(crate) fn append(&mut self, fragment: Xml) {
+        self.0.push_str(&fragment.0);
+    }
+
     /// An element with others inside.
     pub(crate) fn within(&mut self, name: &str, inside: impl FnOnce(&mut Xml)) {
         self.open(name, "");
@@ -16,16 +26,22 @@ impl Xml {
         self.close(name);
     }
 
-    /// An element with an attribute, and others inside.
+    /// An element with attributes, and others inside.
     pub(crate) fn within_named(
         &mut self,
         name: &str,
-        (attribute, value): (&str, &str),
+        attributes: &[(&str, &str)],
         inside: impl FnOnce(&mut Xml),
     ) {
-        self.open(name, &format!(" {attribute}=\"{}\"", escaped(value)));
+        let attribute = |(name, value): &(&str, &str)| format!(" {name}=\"{}\"", escaped(value));
+        self.open(name, &attributes.iter().map(attribute).collect::<String>());
         inside(self);
         self.close(name);
+    }
+
+    /// Text between elements.
+    pub(crate) fn text(&mut self, text: &str) {
+        self.0.push_str(&escaped(text));
     }
 
     /// An element with text. Without any it is an empty element: there are clients that read a beginning and an end as
@@ -54,9 +70,11 @@ impl Xml {
 
 /// Whether every character may stand in a document, be it as a reference.
 pub(crate) fn can_be_written(text: &str) -> bool {
-    let forbidden =
-        |c: char| (c < ' ' && !matches!(c, '\t' | '\n' | '\r')) || matches!(c, '\u{fffe}' | '\u{ffff}');
-    !text.chars().any(forbidden)
+    !text.chars().any(is_forbidden)
+}
+
+fn is_forbidden(c: char) -> bool {
+    (c < ' ' && !matches!(c, '\t' | '\n' | '\r')) || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
 fn escaped(text: &str) -> String {
@@ -69,8 +87,28 @@ fn escaped(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             // A reader would take it for the end of a line.
             '\r' => escaped.push_str("&#xD;"),
+            c if is_forbidden(c) => escaped.push(char::REPLACEMENT_CHARACTER),
             c => escaped.push(c),
         }
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_can_be_read_again() {
+        let mut xml = Xml::new();
+        xml.within_named("a", &[("b", "1 < \"2\""), ("c", "&")], |xml| {
+            xml.text("x\u{1}<y>");
+            xml.leaf("d", "");
+        });
+        let text = xml.into_text();
+        let document = roxmltree::Document::parse(&text).unwrap();
+        let root = document.root_element();
+        assert_eq!((root.attribute("b"), root.attribute("c")), (Some("1 < \"2\""), Some("&")));
+        assert_eq!(root.text(), Some("x\u{fffd}<y>"));
+    }
 }

@@ -66,6 +66,16 @@ fn javascript_manages_the_rules_of_subscriptions() {
 }
 
 #[test]
+fn python_administers_queues_topics_and_rules() {
+    play_encrypted("python/administration.py", "queues.json");
+}
+
+#[test]
+fn javascript_administers_queues_topics_and_rules() {
+    play_encrypted("js/administration.mjs", "queues.json");
+}
+
+#[test]
 fn techniques_built_on_service_bus_work_in_python() {
     play("python/techniques.py");
 }

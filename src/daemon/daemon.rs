@@ -59,6 +59,7 @@ use crate::server::ServerOptions;
 use crate::service_bus::Endpoint;
 use crate::service_bus::EndpointOptions;
 use crate::service_bus::Meters;
+use crate::service_bus::Owners;
 use crate::storage_queue;
 
 /// What a daemon is started with.
@@ -402,7 +403,10 @@ impl DaemonState {
     }
 
     /// The endpoint of Service Bus, if it is wanted.
-    async fn endpoint(&self, tls: Arc<ArcSwapOption<ServerConfig>>) -> Result<Option<Endpoint>, DaemonError> {
+    async fn endpoint(
+        self: &Arc<DaemonState>,
+        tls: Arc<ArcSwapOption<ServerConfig>>,
+    ) -> Result<Option<Endpoint>, DaemonError> {
         let Some(first) = self.options.amqp.first() else { return Ok(None) };
         let mut options = EndpointOptions::new(*first);
         options.addresses = self.options.amqp.clone();
@@ -411,7 +415,8 @@ impl DaemonState {
         options.config = self.options.config_json.clone();
         options.keys = self.keys()?;
         let (clock, meters) = (self.clock.clone(), self.amqp_meters.clone());
-        Ok(Some(Endpoint::bind(options, self.intake.clone(), |queue| !is_own(queue), clock, meters).await?))
+        let owners = Owners { is_open: |queue| !is_own(queue), defined: self.defined() };
+        Ok(Some(Endpoint::bind(options, self.intake.clone(), owners, clock, meters).await?))
     }
 
     /// Whether the page is served: as it was said, or else where nobody but this machine can reach it.

@@ -29,12 +29,7 @@ impl Serving {
     ) -> Result<Option<Serving>, DaemonError> {
         let Some(address) = daemon_state.options.storage_queue else { return Ok(None) };
         let options = StorageQueueOptions { address, keys: daemon_state.keys()?, tls: daemon_state.tls() };
-        let definitions = Arc::downgrade(daemon_state);
-        let defined: Defined = Arc::new(move |queue: &QueueName| {
-            let daemon_state = definitions.upgrade()?;
-            let definitions = daemon_state.definitions.load();
-            definitions.get(queue.as_str()).map(|definition| definition.file.display().to_string())
-        });
+        let defined = daemon_state.defined();
         let (clock, meters) = (daemon_state.clock.clone(), daemon_state.storage_queue_meters.clone());
         let queues = StorageQueues::bind(options, daemon_state.intake.clone(), defined, clock, meters).await;
         let queues = queues.map_err(|error| DaemonError::Server(error.to_string()))?;
@@ -50,6 +45,16 @@ impl Serving {
 }
 
 impl DaemonState {
+    /// Says which file defines a queue, as long as the daemon runs.
+    pub(crate) fn defined(self: &Arc<DaemonState>) -> Defined {
+        let definitions = Arc::downgrade(self);
+        Arc::new(move |queue: &QueueName| {
+            let daemon_state = definitions.upgrade()?;
+            let definitions = daemon_state.definitions.load();
+            definitions.get(queue.as_str()).map(|definition| definition.file.display().to_string())
+        })
+    }
+
     /// The keys of the keys file, if there is one.
     pub(crate) fn keys(&self) -> Result<Option<Keys>, DaemonError> {
         let keys = self.options.keys.as_ref().map(|file| Keys::read(file, |name| std::env::var(name).ok()));

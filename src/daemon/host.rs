@@ -47,7 +47,7 @@ use crate::server::Host;
 use crate::server::Place;
 use crate::server::TooLarge;
 use crate::service_bus;
-use crate::storage_queue::RECORDS_QUEUE;
+use crate::storage_queue;
 
 /// The daemon, as the server knows it.
 pub(crate) struct DaemonHost {
@@ -56,7 +56,8 @@ pub(crate) struct DaemonHost {
 
 /// Whether a queue is the daemon's own: schedules live in one, what is said of storage queues in another.
 pub(crate) fn is_own(queue: &QueueName) -> bool {
-    [SCHEDULES_QUEUE, SOURCES_QUEUE, RECORDS_QUEUE].contains(&queue.as_str())
+    [SCHEDULES_QUEUE, SOURCES_QUEUE, service_bus::RECORDS_QUEUE, storage_queue::RECORDS_QUEUE]
+        .contains(&queue.as_str())
 }
 
 impl Place for DaemonHost {

@@ -266,3 +266,24 @@ pub const AMQP_RANGE_WITH_MORE_MAX: usize = 256;
 
 /// How long an AMQP connection that has ended is still read, so that its last frames arrive.
 pub const AMQP_LINGER: Duration = Duration::from_secs(2);
+
+/// Largest document of an administration client: the longest rules of Service Bus are a few KiB.
+pub const SERVICE_BUS_DOCUMENT_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes of such documents that are read at once: 32 of the largest.
+pub const SERVICE_BUS_DOCUMENTS_BYTES: usize = 8 * 1024 * 1024;
+
+/// Most entries in one page of a list that an administration client asks for, as Service Bus has it.
+pub const SERVICE_BUS_PAGE_MAX: usize = 100;
+
+/// Longest text that a client keeps with an entity, as Service Bus has it.
+pub const SERVICE_BUS_METADATA_CHARS_MAX: usize = 1_024;
+
+/// Longest text of a field that is only told back: they are flags, numbers and spans.
+pub const SERVICE_BUS_TOLD_CHARS_MAX: usize = 64;
+
+/// Most authorization rules of one entity, as Service Bus has it.
+pub const SERVICE_BUS_AUTHORIZATION_RULES_MAX: usize = 12;
+
+/// Shortest time after which an idle entity is deleted, as Service Bus has it.
+pub const SERVICE_BUS_IDLE_MIN: Duration = Duration::from_secs(5 * 60);

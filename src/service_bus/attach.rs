@@ -15,6 +15,7 @@ use crate::sas::Right;
 use crate::service_bus::address::Address;
 use crate::service_bus::address::EntityPath;
 use crate::service_bus::connection_task::ConnectionTask;
+use crate::service_bus::description::Status;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::Group;
 use crate::service_bus::links::Link;
@@ -133,7 +134,10 @@ impl ConnectionTask {
             let refusal = "nobody sends to a subscription: send to its topic";
             return self.refuse(link, Refusal::new(condition::NOT_ALLOWED, refusal));
         }
-        if let Err(refusal) = self.may(&entity, Right::Send) {
+        let sends = self.may(&entity, Right::Send);
+        let sends =
+            sends.and_then(|()| self.shared.descriptions.check_status(entity.name(), Status::may_send));
+        if let Err(refusal) = sends {
             return self.refuse(link, refusal);
         }
         let bytes_max = message_bytes_max(&entity).min(limits::SERVICE_BUS_MESSAGE_BYTES_MAX);
@@ -169,11 +173,18 @@ impl ConnectionTask {
     }
 
     fn attach_to_messages(&mut self, link: LinkId, attach: Attach, entity: Entity) {
-        if let Err(refusal) = self.may(&entity, Right::Listen) {
+        let receives = self.may(&entity, Right::Listen);
+        let descriptions = &self.shared.descriptions;
+        let receives = receives.and_then(|()| descriptions.check_status(entity.name(), Status::may_receive));
+        if let Err(refusal) = receives {
             return self.refuse(link, refusal);
         }
         if entity.topic.is_some() {
             let refusal = "nobody receives from a topic: receive from one of its subscriptions";
+            return self.refuse(link, Refusal::new(condition::NOT_ALLOWED, refusal));
+        }
+        if entity.description.forward_to.is_some() && !entity.is_dead_letters {
+            let refusal = "nobody receives from an entity that forwards: receive where its messages go";
             return self.refuse(link, Refusal::new(condition::NOT_ALLOWED, refusal));
         }
         if selection::browses(&attach) {

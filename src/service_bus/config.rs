@@ -21,14 +21,14 @@ use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::config_topics::ConfiguredTopic;
 use crate::service_bus::config_topics::TopicForm;
+use crate::service_bus::description::Description;
 
 /// A queue that a file declares.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ConfiguredQueue {
     pub(crate) name: QueueName,
     pub(crate) options: QueueOptions,
-    /// Whether every message of it has to name its session, and every receiver takes one.
-    pub(crate) requires_session: bool,
+    pub(crate) description: Description,
 }
 
 /// What a file declares.
@@ -144,7 +144,7 @@ pub(crate) struct PropertiesForm {
     lock_duration: Option<WireDuration>,
     max_delivery_count: Option<u32>,
     requires_duplicate_detection: bool,
-    pub(crate) requires_session: bool,
+    requires_session: bool,
 }
 
 impl QueueForm {
@@ -156,7 +156,7 @@ impl QueueForm {
         Ok(ConfiguredQueue {
             name: QueueName::new(&self.name)?,
             options,
-            requires_session: properties.requires_session,
+            description: properties.description(),
         })
     }
 }
@@ -176,6 +176,10 @@ impl PropertiesForm {
                 notices.push(format!("{about} does not forward: {what} is not implemented"));
             }
         }
+    }
+
+    pub(crate) fn description(&self) -> Description {
+        Description { requires_session: self.requires_session, ..Description::default() }
     }
 
     pub(crate) fn options(&self) -> QueueOptions {
@@ -232,7 +236,7 @@ mod tests {
     fn the_emulators_properties_become_options() {
         let read = parse(EXAMPLE).unwrap();
         let [first, plain] = &read.queues[..] else { panic!("{read:?}") };
-        assert!(first.requires_session && !plain.requires_session);
+        assert!(first.description.requires_session && !plain.description.requires_session);
         let options = &first.options;
         assert_eq!(
             (options.order, options.exhausted, options.expired),

@@ -12,6 +12,7 @@ use crate::id::SubscriptionName;
 use crate::queue::QueueOptions;
 use crate::service_bus::config::PropertiesForm;
 use crate::service_bus::config::span;
+use crate::service_bus::description::Description;
 use crate::topic::Correlation;
 use crate::topic::Filter;
 use crate::topic::Rule;
@@ -28,7 +29,7 @@ pub(crate) struct ConfiguredTopic {
 pub(crate) struct ConfiguredSubscription {
     pub(crate) name: SubscriptionName,
     pub(crate) options: QueueOptions,
-    pub(crate) requires_session: bool,
+    pub(crate) description: Description,
     pub(crate) rules: Vec<Rule>,
 }
 
@@ -135,7 +136,7 @@ impl SubscriptionForm {
         Ok(ConfiguredSubscription {
             name: SubscriptionName::new(&self.name)?,
             options,
-            requires_session: self.properties.requires_session,
+            description: self.properties.description(),
             rules,
         })
     }

@@ -18,24 +18,21 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::error::QueueError;
-use crate::error::QueueRefusal;
 use crate::error::TopicError;
-use crate::error::TopicRefusal;
 use crate::inbound::accept::wait_after;
 use crate::intake::Intake;
 use crate::limits;
+use crate::records::RecordError;
 use crate::sas::Keys;
 use crate::sas::Signatures;
 use crate::service_bus::accepted::Accepted;
 use crate::service_bus::arrival::Arrivals;
 use crate::service_bus::config::Configuration;
 use crate::service_bus::config::ConfigurationError;
-use crate::service_bus::config::ConfiguredQueue;
-use crate::service_bus::config_topics::ConfiguredSubscription;
-use crate::service_bus::config_topics::ConfiguredTopic;
+use crate::service_bus::configure::configure;
 use crate::service_bus::listening::listen;
 use crate::service_bus::meters::Meters;
-use crate::service_bus::shared::IsOpen;
+use crate::service_bus::shared::Owners;
 use crate::service_bus::shared::Shared;
 
 /// Where an endpoint listens, and what it serves.
@@ -74,8 +71,9 @@ impl EndpointOptions {
     /// repeats.
     fn check_addresses(&self) -> Result<(), EndpointError> {
         let has_tls = self.tls.load().is_some();
+        let is_protected = has_tls && self.keys.is_some();
         for address in self.addresses.iter().filter(|address| !address.ip().is_loopback()) {
-            if !has_tls && !self.is_insecure {
+            if !is_protected && !self.is_insecure {
                 return Err(EndpointError::Unprotected(*address));
             }
             let who = if self.keys.is_some() { "whoever has a key" } else { "everybody who reaches it" };
@@ -84,8 +82,6 @@ impl EndpointOptions {
                     "listening on {address} for AMQP that may come without TLS: {who} may use the queues, and everybody on \
                      the way can read what comes so"
                 );
-            } else if self.keys.is_none() {
-                tracing::warn!("listening on {address} for AMQP without keys: {who} may use the queues");
             }
         }
         Ok(())
@@ -104,8 +100,8 @@ pub(crate) enum EndpointError {
     Bind(SocketAddr, #[source] io::Error),
     /// Other machines could come in.
     #[error(
-        "cannot listen on {0} for AMQP: other machines can reach this address, and there is no TLS; give a certificate and \
-         its private key, listen on 127.0.0.1, or allow it with --insecure-network"
+        "cannot listen on {0} for AMQP: other machines can reach this address, so keys and TLS are needed; give a keys file, \
+         a certificate and its private key, listen on 127.0.0.1, or allow it with --insecure-network"
     )]
     Unprotected(SocketAddr),
     /// The file of queues cannot be used.
@@ -114,6 +110,9 @@ pub(crate) enum EndpointError {
     /// A queue of the file cannot be made.
     #[error("cannot make queue {0}: {1}")]
     Queue(String, #[source] QueueError),
+    /// What is said of queues and topics cannot be read or kept.
+    #[error("cannot keep what is said of queues and topics for AMQP: {0}")]
+    Descriptions(#[from] RecordError),
     /// A topic of the file cannot be made.
     #[error("cannot make topic {0}: {1}")]
     Topic(String, #[source] TopicError),
@@ -140,14 +139,15 @@ impl Endpoint {
     pub(crate) async fn bind(
         options: EndpointOptions,
         intake: Intake,
-        is_open: IsOpen,
+        owners: Owners,
         clock: Arc<dyn Clock>,
         meters: Meters,
     ) -> Result<Endpoint, EndpointError> {
         options.check_addresses()?;
         let is_for_others = options.is_for_others();
         let signatures = options.keys.map(Signatures::new);
-        let shared = Arc::new(Shared::new(intake, is_open, clock, meters, signatures, is_for_others));
+        let shared = Arc::new(Shared::new(intake, owners, clock, meters, signatures, is_for_others));
+        shared.descriptions.open().await?;
         if let Some(path) = &options.config {
             configure(&shared, Configuration::read(path)?).await?;
         }
@@ -205,47 +205,6 @@ impl Endpoint {
         let arrivals = self.arrivals.clone();
         tracker.spawn(async move { arrivals.serve(stream, accepted).await });
     }
-}
-
-/// Makes the queues of a file; those that are there are given its options.
-async fn configure(shared: &Shared, configuration: Configuration) -> Result<(), EndpointError> {
-    configuration.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
-    for ConfiguredQueue { name, options, requires_session } in configuration.queues {
-        let failed = |error| EndpointError::Queue(name.to_string(), error);
-        match shared.client.create_queue(name.as_str(), options.clone()).await {
-            Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => {
-                shared.client.change_queue(name.as_str(), options).await.map_err(failed)?;
-            }
-            Err(error) => return Err(failed(error)),
-            Ok(_) => {}
-        }
-        if requires_session {
-            shared.require_session(name);
-        }
-    }
-    for topic in configuration.topics {
-        let name = topic.name.to_string();
-        configure_topic(shared, topic).await.map_err(|error| EndpointError::Topic(name, error))?;
-    }
-    Ok(())
-}
-
-/// Makes a topic of a file. Subscriptions that are there are given its options and rules; others stay.
-async fn configure_topic(shared: &Shared, topic: ConfiguredTopic) -> Result<(), TopicError> {
-    let made = shared.client.create_topic(&topic.name).await?;
-    for subscription in topic.subscriptions {
-        let ConfiguredSubscription { name, options, requires_session, rules } = subscription;
-        let queue = match made.subscribe(&name, options.clone(), rules.clone()).await {
-            Err(TopicError::Refused(TopicRefusal::SubscriptionExists(..))) => {
-                made.change_subscription(&name, options, rules).await?
-            }
-            answer => answer?,
-        };
-        if requires_session {
-            shared.require_session(queue.name().clone());
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! The queue that an address names, and how it behaves.
 
+use std::sync::Arc;
+
 use crate::engine::Queue;
 use crate::engine::QueueView;
 use crate::engine::Topic;
+use crate::engine::TopicView;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::id::QueueName;
@@ -10,6 +13,7 @@ use crate::limits;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::address::EntityPath;
+use crate::service_bus::description::Description;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::shared::Shared;
 
@@ -23,6 +27,8 @@ pub(crate) struct Entity {
     pub(crate) options: QueueOptions,
     /// Whether every message has to name its session, and every receiver takes one.
     pub(crate) requires_session: bool,
+    /// What is said of it beside what its queue knows.
+    pub(crate) description: Arc<Description>,
     /// The topic, if it is one: its queue is none.
     pub(crate) topic: Option<Topic>,
 }
@@ -48,7 +54,7 @@ impl Shared {
             Ok(view) => view,
             Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {
                 if let Some(topic) = self.topic_named(&path.queue).await? {
-                    return self.topic_entity(path, topic);
+                    return self.topic_entity(path, &topic);
                 }
                 self.named_alike(&path.queue).await?.ok_or_else(not_found)?
             }
@@ -57,18 +63,21 @@ impl Shared {
         if !(self.is_open)(&view.name) {
             return Err(not_found());
         }
+        let description = self.descriptions.of(&view.name, view.created_at);
         Ok(Entity {
             queue: self.client.queue(view.name.as_str())?,
             is_dead_letters: path.is_dead_letters,
             is_transfer: path.is_transfer,
-            requires_session: self.requires_session(&view.name),
+            requires_session: description.requires_session,
+            description,
             options: view.options,
             topic: None,
         })
     }
 
     /// A topic: what is sent to it is read as for a queue in order of arrival.
-    fn topic_entity(&self, path: &EntityPath, name: QueueName) -> Result<Entity, Refusal> {
+    fn topic_entity(&self, path: &EntityPath, view: &TopicView) -> Result<Entity, Refusal> {
+        let name = view.name.clone();
         if path.is_dead_letters || !(self.is_open)(&name) {
             return Err(Refusal::not_found(&path.queue));
         }
@@ -77,23 +86,24 @@ impl Shared {
             is_dead_letters: false,
             is_transfer: false,
             requires_session: false,
+            description: self.descriptions.of(&name, view.created_at),
             options: QueueOptions::default(),
             topic: Some(self.client.topic(&name)?),
         })
     }
 
     /// The topic of a name; names that differ in case only are one.
-    async fn topic_named(&self, name: &str) -> Result<Option<QueueName>, Refusal> {
+    async fn topic_named(&self, name: &str) -> Result<Option<TopicView>, Refusal> {
         let Ok(topic) = self.client.topic(name) else { return Ok(None) };
-        if topic.view().await?.is_some() {
-            return Ok(Some(topic.name().clone()));
+        if let Some(view) = topic.view().await? {
+            return Ok(Some(view));
         }
         let topics = self.client.topics(None, limits::TOPICS_MAX).await?;
-        let named = topics.into_iter().find(|topic| topic.name.as_str().eq_ignore_ascii_case(name));
-        Ok(named.map(|topic| topic.name))
+        Ok(topics.into_iter().find(|topic| topic.name.as_str().eq_ignore_ascii_case(name)))
     }
 
-    async fn named_alike(&self, name: &str) -> Result<Option<QueueView>, Refusal> {
+    /// The queue whose name differs in case only.
+    pub(crate) async fn named_alike(&self, name: &str) -> Result<Option<QueueView>, Refusal> {
         let mut after: Option<QueueName> = None;
         loop {
             let page = self.client.queues(after.as_ref(), limits::PAGE_MAX).await?;

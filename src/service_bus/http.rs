@@ -14,6 +14,7 @@ use http::StatusCode;
 
 use crate::inbound::browser::check_no_browser;
 use crate::inbound::browser::check_no_foreign_page;
+use crate::service_bus::administration;
 use crate::service_bus::shared::Shared;
 use crate::service_bus::websocket;
 
@@ -22,9 +23,14 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/$servicebus/websocket", get(websocket::open))
         .route("/$servicebus/websocket/", get(websocket::open))
-        .fallback(StatusCode::NOT_FOUND)
+        .fallback(administer)
         .layer(from_fn_with_state(shared.clone(), refuse_pages))
         .with_state(shared)
+}
+
+/// Everything else is for the administration.
+async fn administer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    administration::respond(&shared, request).await
 }
 
 /// Without keys, whoever is let in may do everything; a web page in a browser of theirs may not.

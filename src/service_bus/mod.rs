@@ -5,13 +5,16 @@
 
 mod accepted;
 mod address;
+mod administration;
 mod arrival;
 mod attach;
 mod browse;
 mod config;
 mod config_topics;
+mod configure;
 mod connection_task;
 mod dead_letter_queue;
+mod description;
 mod endpoint;
 mod entity;
 mod feed;
@@ -50,10 +53,12 @@ mod websocket;
 mod window;
 
 pub(crate) use crate::service_bus::config::ConfigurationError;
+pub(crate) use crate::service_bus::description::RECORDS_QUEUE;
 pub(crate) use crate::service_bus::endpoint::Endpoint;
 pub(crate) use crate::service_bus::endpoint::EndpointError;
 pub(crate) use crate::service_bus::endpoint::EndpointOptions;
 pub(crate) use crate::service_bus::meters::MeterReading;
 pub(crate) use crate::service_bus::meters::Meters;
+pub(crate) use crate::service_bus::shared::Owners;
 pub(crate) use crate::service_bus::too_large::TooLarge;
 pub(crate) use crate::service_bus::waiting::FullWindow;

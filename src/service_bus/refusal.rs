@@ -29,6 +29,7 @@ pub(crate) struct Refusal {
 pub(crate) mod condition {
     pub(crate) const ARGUMENT_ERROR: &str = "com.microsoft:argument-error";
     pub(crate) const DETACH_FORCED: &str = "amqp:link:detach-forced";
+    pub(crate) const ENTITY_DISABLED: &str = "com.microsoft:entity-disabled";
     pub(crate) const ENTITY_EXISTS: &str = "com.microsoft:entity-already-exists";
     pub(crate) const INTERNAL: &str = "amqp:internal-error";
     pub(crate) const INVALID_FIELD: &str = "amqp:invalid-field";

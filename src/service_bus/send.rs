@@ -13,6 +13,7 @@ use crate::error::SendError;
 use crate::limits;
 use crate::message::Message;
 use crate::service_bus::connection_task::ConnectionTask;
+use crate::service_bus::description::Status;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::incoming;
 use crate::service_bus::links::Group;
@@ -31,6 +32,7 @@ type Answers = Result<Vec<Result<(), SendError>>, SendError>;
 impl Shared {
     /// Reads a message for an entity, and finds its place.
     pub(crate) fn read(&self, entity: &Entity, payload: &Bytes) -> Result<Message, Refusal> {
+        self.descriptions.check_status(entity.name(), Status::may_send)?;
         let new_id = self.client.token()?.to_string().replace('-', "");
         let message = incoming::read(payload, entity.options.order, &new_id)?;
         let message = self.intake.place(entity.name(), message)?;

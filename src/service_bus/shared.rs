@@ -1,18 +1,23 @@
 //! What all connections of an endpoint share.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::RwLock;
 
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::definition::Defined;
 use crate::engine::Client;
 use crate::id::QueueName;
+use crate::inbound::inflow::Reading;
+use crate::inbound::timeouts::Timeouts;
 use crate::intake::Intake;
+use crate::limits;
 use crate::sas::Signatures;
 use crate::service_bus::dead_letter_queue::DeadLetterQueues;
+use crate::service_bus::description::Descriptions;
+#[cfg(test)]
+use crate::service_bus::description::RECORDS_QUEUE;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Holds;
 use crate::service_bus::link_window::LastWindows;
@@ -21,6 +26,21 @@ use crate::service_bus::meters::Meters;
 
 /// Whether a queue is for clients; the daemon keeps things of its own in others.
 pub(crate) type IsOpen = fn(&QueueName) -> bool;
+
+/// Whose queues are whose.
+#[derive(Clone)]
+pub(crate) struct Owners {
+    pub(crate) is_open: IsOpen,
+    pub(crate) defined: Defined,
+}
+
+#[cfg(test)]
+impl Owners {
+    /// Every queue is for clients, and no file defines one.
+    pub(crate) fn nobody() -> Owners {
+        Owners { is_open: |queue| queue.as_str() != RECORDS_QUEUE, defined: Arc::new(|_| None) }
+    }
+}
 
 /// What all connections of an endpoint share.
 pub(crate) struct Shared {
@@ -38,13 +58,19 @@ pub(crate) struct Shared {
     pub(crate) is_for_others: bool,
     /// Set when the endpoint is about to stop.
     pub(crate) stopping: CancellationToken,
-    requiring_session: RwLock<BTreeSet<QueueName>>,
+    /// What is said of entities beside what their queues know.
+    pub(crate) descriptions: Descriptions,
+    pub(crate) defined: Defined,
+    /// Bodies of administration clients.
+    pub(crate) reading: Arc<Reading>,
+    /// Held by an administration client that looks at something and changes it.
+    pub(crate) administering: Mutex<()>,
 }
 
 impl Shared {
     pub(crate) fn new(
         intake: Intake,
-        is_open: IsOpen,
+        Owners { is_open, defined }: Owners,
         clock: Arc<dyn Clock>,
         meters: Meters,
         signatures: Option<Signatures>,
@@ -53,6 +79,10 @@ impl Shared {
         let client = intake.client().clone();
         Shared {
             dead_letter_queues: DeadLetterQueues::new(client.clone(), clock.clone()),
+            descriptions: Descriptions::new(client.clone()),
+            defined,
+            reading: Arc::new(Reading::new(limits::SERVICE_BUS_DOCUMENTS_BYTES, Timeouts::default())),
+            administering: Mutex::default(),
             client,
             intake,
             is_open,
@@ -63,22 +93,11 @@ impl Shared {
             signatures,
             is_for_others,
             stopping: CancellationToken::new(),
-            requiring_session: RwLock::default(),
         }
     }
 
     /// The window of a new link that receives from a queue, or its dead letters.
     pub(crate) fn window(&self, entity: &Entity) -> LinkWindow {
         LinkWindow::new(&self.client, entity, &self.last_windows, &self.meters)
-    }
-
-    /// Notes that every message of a queue has to name its session.
-    pub(crate) fn require_session(&self, queue: QueueName) {
-        self.requiring_session.write().unwrap_or_else(PoisonError::into_inner).insert(queue);
-    }
-
-    /// Whether every message of a queue has to name its session.
-    pub(crate) fn requires_session(&self, queue: &QueueName) -> bool {
-        self.requiring_session.read().unwrap_or_else(PoisonError::into_inner).contains(queue)
     }
 }

@@ -42,7 +42,7 @@ pub(crate) async fn list(shared: &Shared, request: &QueueRequest, access: &Acces
     let scheme = if request.is_over_tls() { "https" } else { "http" };
     let endpoint = format!("{scheme}://{host}/{}", request.account);
     let mut xml = Xml::new();
-    xml.within_named("EnumerationResults", ("ServiceEndpoint", &endpoint), |xml| {
+    xml.within_named("EnumerationResults", &[("ServiceEndpoint", &endpoint)], |xml| {
         xml.leaf("Prefix", prefix);
         xml.leaf("Marker", marker);
         xml.leaf("MaxResults", &max.to_string());

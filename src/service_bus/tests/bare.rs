@@ -39,6 +39,7 @@ use crate::queue::QueueOptions;
 use crate::service_bus::endpoint::Endpoint;
 use crate::service_bus::endpoint::EndpointOptions;
 use crate::service_bus::meters::Meters;
+use crate::service_bus::shared::Owners;
 
 /// How long anything may take before a test gives up.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -67,7 +68,8 @@ impl Fixture {
         let options = EndpointOptions::new("127.0.0.1:0".parse().unwrap());
         let intake = Intake::new(engine.client().clone());
         let meters = Meters::default();
-        let endpoint = Endpoint::bind(options, intake, |_| true, clock, meters.clone()).await.unwrap();
+        let endpoint =
+            Endpoint::bind(options, intake, Owners::nobody(), clock, meters.clone()).await.unwrap();
         let (address, stopping) = (endpoint.addresses()[0], CancellationToken::new());
         tokio::spawn(endpoint.run(stopping.clone()));
         Fixture { engine, address, meters, stopping }

@@ -27,6 +27,7 @@ use crate::service_bus::endpoint::Endpoint;
 use crate::service_bus::endpoint::EndpointOptions;
 use crate::service_bus::meters::Meters;
 use crate::service_bus::piped::Pipe;
+use crate::service_bus::shared::Owners;
 use crate::testing::ManualClock;
 
 pub(super) const ATTACH: u64 = 0x12;
@@ -61,7 +62,8 @@ impl Host {
     pub(super) async fn with(engine: Engine, clock: ManualClock, options: EndpointOptions) -> Host {
         let intake = Intake::new(engine.client().clone());
         let shown = Arc::new(clock.clone());
-        let endpoint = Endpoint::bind(options, intake, |_| true, shown, Meters::default()).await.unwrap();
+        let endpoint =
+            Endpoint::bind(options, intake, Owners::nobody(), shown, Meters::default()).await.unwrap();
         let (addresses, stopping) = (endpoint.addresses().to_vec(), CancellationToken::new());
         let running = tokio::spawn(endpoint.run(stopping.clone()));
         Host { engine, clock, addresses, stopping: stopping.drop_guard(), running }

@@ -1,0 +1,127 @@
+//! Entries and feeds, as the SDKs read them.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::HeaderValue;
+use http::StatusCode;
+use http::header;
+
+use crate::api::WireTime;
+use crate::clock::Timestamp;
+use crate::service_bus::administration::host::Caller;
+use crate::xml::Xml;
+
+/// The namespace of what is said of entities.
+pub(crate) const SERVICE_BUS: &str = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect";
+
+/// The namespace of counts.
+pub(crate) const COUNTS: &str = "http://schemas.microsoft.com/netservices/2011/06/servicebus";
+
+/// The namespace in which an element says of which type it is.
+pub(crate) const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
+
+/// The namespace of those types.
+pub(crate) const SCHEMA: &str = "http://www.w3.org/2001/XMLSchema";
+
+const ATOM: &str = "http://www.w3.org/2005/Atom";
+
+/// What an entry is about.
+pub(crate) struct Entry<'a> {
+    /// Its name, which is the last part of its path.
+    pub(crate) title: &'a str,
+    /// Its path, with the words between names as the SDKs look for them.
+    pub(crate) path: String,
+    pub(crate) published: Timestamp,
+    pub(crate) updated: Timestamp,
+    /// The element that describes it, such as `QueueDescription`.
+    pub(crate) element: &'static str,
+}
+
+impl Entry<'_> {
+    fn write(
+        &self,
+        xml: &mut Xml,
+        (caller, namespace): (&Caller, &[(&str, &str)]),
+        inside: impl FnOnce(&mut Xml),
+    ) {
+        xml.within_named("entry", namespace, |xml| {
+            let id = caller.url(&self.path);
+            xml.leaf("id", &id);
+            xml.within_named("title", &[("type", "text")], |xml| xml.text(self.title));
+            xml.leaf("published", &instant(self.published));
+            xml.leaf("updated", &instant(self.updated));
+            xml.within("author", |xml| xml.leaf("name", caller.namespace()));
+            xml.within_named("link", &[("rel", "self"), ("href", &id)], |_| {});
+            xml.within_named("content", &[("type", "application/xml")], |xml| {
+                xml.within_named(self.element, &[("xmlns", SERVICE_BUS), ("xmlns:i", INSTANCE)], inside);
+            });
+        });
+    }
+
+    /// Answers with this entry.
+    pub(crate) fn answer(
+        &self,
+        status: StatusCode,
+        caller: &Caller,
+        inside: impl FnOnce(&mut Xml),
+    ) -> Response {
+        let mut xml = Xml::new();
+        self.write(&mut xml, (caller, &[("xmlns", ATOM)]), inside);
+        response(status, "application/atom+xml; type=entry; charset=utf-8", xml)
+    }
+}
+
+/// A page of entries.
+pub(crate) struct Feed<'a> {
+    xml: Xml,
+    caller: &'a Caller,
+}
+
+impl<'a> Feed<'a> {
+    /// Writes a page of what is at a path, with where the next one is if there may be one.
+    pub(crate) fn answer(
+        (caller, path): (&'a Caller, &str),
+        now: Timestamp,
+        next: Option<String>,
+        entries: impl FnOnce(&mut Feed<'_>),
+    ) -> Response {
+        let mut feed = Feed { xml: Xml::new(), caller };
+        let id = caller.url(path);
+        let mut inside = Feed { xml: Xml::fragment(), caller };
+        entries(&mut inside);
+        feed.xml.within_named("feed", &[("xmlns", ATOM)], |xml| {
+            xml.within_named("title", &[("type", "text")], |xml| xml.text(path));
+            xml.leaf("id", &id);
+            xml.leaf("updated", &instant(now));
+            xml.within_named("link", &[("rel", "self"), ("href", &id)], |_| {});
+            if let Some(next) = next {
+                xml.within_named("link", &[("rel", "next"), ("href", &next)], |_| {});
+            }
+            xml.append(inside.xml);
+        });
+        response(StatusCode::OK, "application/atom+xml; type=feed; charset=utf-8", feed.xml)
+    }
+
+    pub(crate) fn entry(&mut self, entry: &Entry<'_>, inside: impl FnOnce(&mut Xml)) {
+        entry.write(&mut self.xml, (self.caller, &[]), inside);
+    }
+}
+
+/// An instant as the documents say it.
+pub(crate) fn instant(at: Timestamp) -> String {
+    WireTime(at).to_string()
+}
+
+/// An answer with a document. What is answered is data: no browser may guess another type.
+pub(crate) fn response(status: StatusCode, content_type: &'static str, xml: Xml) -> Response {
+    let mut response = Response::new(Body::from(xml.into_text()));
+    *response.status_mut() = status;
+    for (name, value) in [
+        (header::CONTENT_TYPE, content_type),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

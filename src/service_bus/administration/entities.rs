@@ -1,0 +1,154 @@
+//! Entities as they are there: found by their names, in any case.
+
+use crate::engine::QueueView;
+use crate::engine::TopicView;
+use crate::error::QueueError;
+use crate::error::QueueRefusal;
+use crate::id::QueueName;
+use crate::id::SubscriptionName;
+use crate::limits;
+use crate::sas::Right;
+use crate::service_bus::administration::authorized::Access;
+use crate::service_bus::administration::fields::Said;
+use crate::service_bus::administration::host::Caller;
+use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::told::Known;
+use crate::service_bus::description::Description;
+use crate::service_bus::shared::Shared;
+
+/// A request, and what it takes to answer it.
+pub(crate) struct Call<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) access: &'a Access,
+    pub(crate) caller: &'a Caller,
+    /// Whether it changes what is there (`If-Match`), instead of making it.
+    pub(crate) is_change: bool,
+}
+
+/// A queue or a topic.
+pub(crate) enum Found {
+    Queue(Box<QueueView>),
+    Topic(Box<TopicView>),
+}
+
+impl Call<'_> {
+    /// The queue or topic of a name, if there is one.
+    pub(crate) async fn find(&self, name: &str) -> Result<Option<Found>, Refused> {
+        let client = &self.shared.client;
+        // A name that no queue can have is one that no queue has.
+        let Ok(queue) = client.queue(name) else { return Ok(None) };
+        if !(self.shared.is_open)(queue.name()) {
+            return Err(Refused::bad(format!("{name} is the daemon's own")));
+        }
+        match queue.view().await {
+            Ok(view) => return Ok(Some(Found::Queue(Box::new(view)))),
+            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(topic) = client.topic(name)?.view().await? {
+            return Ok(Some(Found::Topic(Box::new(topic))));
+        }
+        let topics = client.topics(None, limits::TOPICS_MAX).await?;
+        if let Some(topic) = topics.into_iter().find(|topic| topic.name.as_str().eq_ignore_ascii_case(name)) {
+            return Ok(Some(Found::Topic(Box::new(topic))));
+        }
+        let alike =
+            self.shared.named_alike(name).await.map_err(|refusal| Refused::bad(refusal.to_string()))?;
+        Ok(alike.map(|view| Found::Queue(Box::new(view))))
+    }
+
+    /// The topic of a name.
+    pub(crate) async fn topic(&self, name: &str) -> Result<TopicView, Refused> {
+        match self.find(name).await? {
+            Some(Found::Topic(topic)) => Ok(*topic),
+            _ => Err(Refused::not_found("topic", name)),
+        }
+    }
+
+    /// The subscription of a name, and its queue.
+    pub(crate) async fn subscription(
+        &self,
+        topic: &TopicView,
+        name: &str,
+    ) -> Result<(SubscriptionName, QueueView), Refused> {
+        let alike = |known: &&SubscriptionName| known.as_str().eq_ignore_ascii_case(name);
+        let names = topic.subscriptions.iter().map(|subscription| &subscription.name);
+        let found = names.clone().find(|known| known.as_str() == name).or_else(|| names.clone().find(alike));
+        let found = found.ok_or_else(|| Refused::not_found("subscription", name))?;
+        let queue = self.shared.client.topic(&topic.name)?.subscription(found)?;
+        Ok((found.clone(), queue.view().await?))
+    }
+
+    /// What was said of a queue.
+    pub(crate) fn said(&self, view: &QueueView) -> Said {
+        let description = self.shared.descriptions.of(&view.name, view.created_at);
+        Said { options: view.options.clone(), description: (*description).clone() }
+    }
+
+    /// What was said of a topic, as if it had a queue.
+    pub(crate) fn said_of_topic(&self, topic: &TopicView) -> Said {
+        let description = self.shared.descriptions.of(&topic.name, topic.created_at);
+        let mut said = Said { description: (*description).clone(), ..Said::new() };
+        said.recall();
+        said
+    }
+
+    pub(crate) fn known(&self, view: &QueueView) -> Known<'_> {
+        Known {
+            said: self.said(view),
+            counts: view.counts,
+            created_at: view.created_at,
+            subscriptions: 0,
+            caller: self.caller,
+        }
+    }
+
+    pub(crate) fn known_topic(&self, topic: &TopicView) -> Known<'_> {
+        Known {
+            said: self.said_of_topic(topic),
+            counts: Default::default(),
+            created_at: topic.created_at,
+            subscriptions: topic.subscriptions.len(),
+            caller: self.caller,
+        }
+    }
+
+    /// Refuses to change what a file defines.
+    pub(crate) fn check_undefined(&self, name: &QueueName) -> Result<(), Refused> {
+        match (self.shared.defined)(name) {
+            Some(file) => Err(Refused::is_defined(name.as_str(), &file)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks where an entity would forward to: what is there, and where who asks may send.
+    pub(crate) async fn check_forwarding(&self, name: &str, said: &Said) -> Result<(), Refused> {
+        let Description { forward_to, forward_dead_letters_to, .. } = &said.description;
+        if forward_to.is_some() && said.description.requires_session {
+            return Err(Refused::bad("ForwardTo is not possible for an entity that requires sessions"));
+        }
+        for target in [forward_to, forward_dead_letters_to].into_iter().flatten() {
+            self.access.check(Right::Send, target)?;
+            if target.eq_ignore_ascii_case(name) {
+                return Err(Refused::bad(format!("{name} cannot forward to itself")));
+            }
+            if self.find(target).await?.is_none() {
+                return Err(Refused::bad(format!(
+                    "{name} cannot forward to {target}: there is no such entity"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Says something of an entity.
+    pub(crate) async fn describe(
+        &self,
+        name: &QueueName,
+        (said, of): (&Said, Option<crate::clock::Timestamp>),
+    ) -> Result<(), Refused> {
+        let now = self.shared.clock.now();
+        let description = Description { of, updated_at: Some(now), ..said.description.clone() };
+        Ok(self.shared.descriptions.describe(name, &description).await?)
+    }
+}

@@ -1,0 +1,273 @@
+//! What a document says of an entity, field by field: which option of its queue each is, and the words it is told in.
+
+use std::time::Duration;
+
+use roxmltree::Node;
+
+use crate::limits;
+use crate::queue::Expired;
+use crate::queue::QueueOptions;
+use crate::service_bus::administration::document;
+use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::config::service_bus_options;
+use crate::service_bus::config::span;
+use crate::service_bus::description::AuthorizationRule;
+use crate::service_bus::description::Description;
+use crate::service_bus::description::Status;
+
+/// How clients write a time that never ends: the longest that .NET knows.
+pub(crate) const FOREVER: &str = "P10675199DT2H48M5.4775807S";
+
+/// Fields that are kept and told back, and what is told of an entity whose maker said nothing.
+pub(crate) const TOLD: &[(&str, &str)] = &[
+    ("MaxSizeInMegabytes", "1024"),
+    ("EnableBatchedOperations", "true"),
+    ("EnablePartitioning", "false"),
+    ("EnableExpress", "false"),
+    ("SupportOrdering", "true"),
+    ("FilteringMessagesBeforePublishing", "false"),
+    ("DeadLetteringOnFilterEvaluationExceptions", "true"),
+    ("EnableSubscriptionPartitioning", "false"),
+];
+
+/// What is said of an entity: to its queue, and beside it.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    pub(crate) options: QueueOptions,
+    pub(crate) description: Description,
+}
+
+impl Said {
+    /// An entity of which nothing was said yet.
+    pub(crate) fn new() -> Said {
+        Said { options: service_bus_options(false), description: Description::default() }
+    }
+
+    /// Takes what a document says. What it leaves out stays, but for texts: a client that takes one away leaves it out.
+    pub(crate) fn take(&mut self, element: Node<'_, '_>) -> Result<(), Refused> {
+        let before = self.clone();
+        self.description.forward_to = None;
+        self.description.forward_dead_letters_to = None;
+        self.description.user_metadata = None;
+        self.description.authorization = Vec::new();
+        let mut detects = None;
+        for child in document::elements(element) {
+            let (name, text) = (child.tag_name().name(), document::text(child));
+            match name {
+                "RequiresDuplicateDetection" => detects = Some(flag(name, &text)?),
+                "AuthorizationRules" => self.description.authorization = authorization(child)?,
+                _ => self.take_text(name, text.trim())?,
+            }
+        }
+        let window = self.description.duplicate_window_ms.map(Duration::from_millis);
+        let window = window.unwrap_or(limits::SERVICE_BUS_DUPLICATE_WINDOW);
+        let detects = detects.unwrap_or(before.options.duplicate_window.is_some());
+        self.options.duplicate_window = detects.then_some(window);
+        self.options.order = service_bus_options(self.description.requires_session).order;
+        self.options.check()?;
+        Ok(())
+    }
+
+    fn take_text(&mut self, name: &str, text: &str) -> Result<(), Refused> {
+        let (options, description) = (&mut self.options, &mut self.description);
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        match name {
+            "LockDuration" => options.lock = length(name, text)?.unwrap_or(limits::LOCK_MAX),
+            "RequiresSession" => description.requires_session = flag(name, text)?,
+            "DefaultMessageTimeToLive" => options.time_to_live = length(name, text)?,
+            "DeadLetteringOnMessageExpiration" => {
+                options.expired = if flag(name, text)? { Expired::DeadLetter } else { Expired::Drop };
+            }
+            "DuplicateDetectionHistoryTimeWindow" => {
+                let window = length(name, text)?.unwrap_or(limits::DURATION_MAX);
+                description.duplicate_window_ms = u64::try_from(window.as_millis()).ok();
+            }
+            "MaxDeliveryCount" => options.delivery_count_max = number(name, text)?,
+            "AutoDeleteOnIdle" => {
+                let idle = length(name, text)?;
+                if idle.is_some_and(|idle| idle < limits::SERVICE_BUS_IDLE_MIN) {
+                    return Err(wrong(name, text, "5 minutes at least"));
+                }
+                options.delete_when_idle = idle;
+                options.delete_with_messages = idle.is_some();
+            }
+            "MaxMessageSizeInKilobytes" => {
+                let kilobytes: u32 = number(name, text)?;
+                // Clients send back the 0 that a cheaper kind of namespace tells them.
+                if kilobytes > 0 {
+                    options.body_bytes_max = (kilobytes as usize * 1024).min(limits::BODY_BYTES_CEILING);
+                }
+            }
+            "Status" => {
+                description.status = Status::read(text)
+                    .ok_or_else(|| wrong(name, text, "Active, Disabled, SendDisabled or ReceiveDisabled"))?;
+            }
+            "ForwardTo" => description.forward_to = some(target(text)),
+            "ForwardDeadLetteredMessagesTo" => description.forward_dead_letters_to = some(target(text)),
+            "UserMetadata" => {
+                if text.chars().count() > limits::SERVICE_BUS_METADATA_CHARS_MAX {
+                    let most = limits::SERVICE_BUS_METADATA_CHARS_MAX;
+                    return Err(Refused::bad(format!("UserMetadata has more than {most} characters")));
+                }
+                description.user_metadata = some(text);
+            }
+            _ if TOLD.iter().any(|(told, _)| *told == name) && !text.is_empty() => {
+                let short: String = text.chars().take(limits::SERVICE_BUS_TOLD_CHARS_MAX).collect();
+                description.told.insert(name.to_owned(), short);
+            }
+            // What only we can know, and what a client newer than this knows.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Keeps for a topic, which has no queue, what its subscriptions are given.
+    pub(crate) fn remember(&mut self) {
+        let millis = |length: Duration| u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+        self.description.time_to_live_ms = self.options.time_to_live.map(millis);
+        self.description.duplicate_window_ms = self.options.duplicate_window.map(millis);
+        self.description.told.insert("AutoDeleteOnIdle".to_owned(), span_text(self.options.delete_when_idle));
+    }
+
+    /// Says of a topic again what was kept.
+    pub(crate) fn recall(&mut self) {
+        let description = &self.description;
+        self.options.time_to_live = description.time_to_live_ms.map(Duration::from_millis);
+        self.options.duplicate_window = description.duplicate_window_ms.map(Duration::from_millis);
+        let idle = description.told.get("AutoDeleteOnIdle");
+        self.options.delete_when_idle = idle.and_then(|text| span(text));
+    }
+
+    /// Takes from a topic what holds for its subscriptions.
+    pub(crate) fn inherit(&mut self, topic: &Said) {
+        let lasts = [self.options.time_to_live, topic.options.time_to_live];
+        self.options.time_to_live = lasts.into_iter().flatten().min();
+        self.options.duplicate_window = topic.options.duplicate_window;
+    }
+
+    /// Refuses what Service Bus lets nobody change once an entity is there.
+    pub(crate) fn check_change(&self, before: &Said) -> Result<(), Refused> {
+        let fixed = |name: &str| Refused::bad(format!("{name} cannot be changed once the entity is there"));
+        if self.description.requires_session != before.description.requires_session {
+            return Err(fixed("RequiresSession"));
+        }
+        if self.options.duplicate_window.is_some() != before.options.duplicate_window.is_some() {
+            return Err(fixed("RequiresDuplicateDetection"));
+        }
+        let partitions =
+            |said: &Said| said.description.told.get("EnablePartitioning").is_some_and(|text| text == "true");
+        match partitions(self) == partitions(before) {
+            true => Ok(()),
+            false => Err(fixed("EnablePartitioning")),
+        }
+    }
+}
+
+/// The name of the entity that a URL, or a name, means.
+fn target(text: &str) -> &str {
+    let path =
+        text.split_once("://").map_or(text, |(_, rest)| rest.split_once('/').map_or("", |(_, path)| path));
+    path.trim_matches('/')
+}
+
+fn wrong(name: &str, text: &str, instead: &str) -> Refused {
+    Refused::bad(format!("{name} is {text:?}, not {instead}"))
+}
+
+fn flag(name: &str, text: &str) -> Result<bool, Refused> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(wrong(name, text, "true or false")),
+    }
+}
+
+fn number(name: &str, text: &str) -> Result<u32, Refused> {
+    text.parse().map_err(|_| wrong(name, text, "a whole number"))
+}
+
+/// A span of time; none where it is longer than any.
+fn length(name: &str, text: &str) -> Result<Option<Duration>, Refused> {
+    let is_span = text.starts_with('P') && text.len() <= limits::SERVICE_BUS_TOLD_CHARS_MAX;
+    match span(text) {
+        Some(length) if is_span => Ok(Some(length)),
+        None if is_span && text.contains(|c: char| c.is_ascii_digit()) && is_long(text) => Ok(None),
+        _ => Err(wrong(name, text, "a span of time such as PT5M")),
+    }
+}
+
+/// Whether a span that cannot be read is one of more days than anybody lives.
+fn is_long(text: &str) -> bool {
+    let days = text[1..].split_once('D').and_then(|(days, _)| days.parse::<u64>().ok());
+    days.is_some_and(|days| days >= limits::DURATION_MAX.as_secs() / 86_400)
+}
+
+/// A span of time as .NET writes it.
+pub(crate) fn span_text(length: Option<Duration>) -> String {
+    let Some(length) = length else { return FOREVER.to_owned() };
+    let (seconds, millis) = (length.as_secs(), length.subsec_millis());
+    if length.is_zero() {
+        return "PT0S".to_owned();
+    }
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    let part = |count: u64, unit: &str| if count > 0 { format!("{count}{unit}") } else { String::new() };
+    let rest = match (seconds % 60, millis) {
+        (0, 0) => String::new(),
+        (seconds, 0) => format!("{seconds}S"),
+        (seconds, millis) => format!("{}S", format!("{seconds}.{millis:03}").trim_end_matches('0')),
+    };
+    let time = format!("{}{}{rest}", part(hours, "H"), part(minutes, "M"));
+    let t = if time.is_empty() { "" } else { "T" };
+    format!("P{}{t}{time}", part(days, "D"))
+}
+
+fn authorization(element: Node<'_, '_>) -> Result<Vec<AuthorizationRule>, Refused> {
+    let rules: Vec<Node<'_, '_>> = document::elements(element).collect();
+    if rules.len() > limits::SERVICE_BUS_AUTHORIZATION_RULES_MAX {
+        let most = limits::SERVICE_BUS_AUTHORIZATION_RULES_MAX;
+        return Err(Refused::bad(format!("AuthorizationRules are more than {most}")));
+    }
+    let rules = rules.into_iter().map(|rule| {
+        let mut read = AuthorizationRule { kind: document::kind(rule).to_owned(), ..Default::default() };
+        for child in document::elements(rule).take(limits::SERVICE_BUS_AUTHORIZATION_RULES_MAX) {
+            match child.tag_name().name() {
+                "Rights" => read.rights = document::elements(child).take(8).map(document::text).collect(),
+                name => read.leaves.push((name.to_owned(), document::text(child))),
+            }
+        }
+        read
+    });
+    Ok(rules.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_written_as_dotnet_writes_them() {
+        for (millis, text) in [
+            (0, "PT0S"),
+            (60_000, "PT1M"),
+            (14 * 86_400_000, "P14D"),
+            (90_500, "PT1M30.5S"),
+            (86_400_000 + 3_600_000, "P1DT1H"),
+        ] {
+            assert_eq!(span_text(Some(Duration::from_millis(millis))), text);
+            assert_eq!(length("LockDuration", text).unwrap(), Some(Duration::from_millis(millis)));
+        }
+        assert_eq!(span_text(None), FOREVER);
+        assert_eq!(length("AutoDeleteOnIdle", FOREVER).unwrap(), None);
+        for wrong in ["", "5", "five", "P", "PT", "-PT5M", "5m"] {
+            assert!(length("LockDuration", wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_entity_is_named_by_its_name_or_any_url() {
+        for text in ["orders", "sb://host/orders", "https://host:443/orders/", "/orders"] {
+            assert_eq!(target(text), "orders");
+        }
+        assert_eq!(target(""), "");
+    }
+}

@@ -1,0 +1,121 @@
+//! Lists, a page at a time.
+
+use http::Uri;
+
+use crate::engine::QueueView;
+use crate::engine::TopicView;
+use crate::id::QueueName;
+use crate::limits;
+use crate::service_bus::administration::atom::Feed;
+use crate::service_bus::administration::entities::Call;
+use crate::service_bus::administration::host::query;
+use crate::service_bus::administration::queues;
+use crate::service_bus::administration::refused::Answer;
+use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::rule_xml;
+use crate::service_bus::administration::rules;
+use crate::service_bus::administration::subscriptions;
+use crate::service_bus::administration::told;
+use crate::service_bus::administration::topics;
+
+/// Which part of a list is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    skip: usize,
+    top: usize,
+}
+
+impl Page {
+    pub(crate) fn of(uri: &Uri) -> Result<Page, Refused> {
+        let number = |name: &str, default: usize| match query(uri, name) {
+            None => Ok(default),
+            Some(text) => {
+                text.parse().map_err(|_| Refused::bad(format!("{name} is {text:?}, not a whole number")))
+            }
+        };
+        let top: usize = number("$top", limits::SERVICE_BUS_PAGE_MAX)?;
+        Ok(Page { skip: number("$skip", 0)?, top: top.clamp(1, limits::SERVICE_BUS_PAGE_MAX) })
+    }
+
+    /// Where the next page is, if there is more than this one.
+    fn next(self, call: &Call<'_>, path: &str, count: usize) -> Option<String> {
+        let after = self.skip.saturating_add(self.top);
+        (count > after).then(|| format!("{}&$skip={after}&$top={}", call.caller.url(path), self.top))
+    }
+
+    fn cut<T>(self, all: &[T]) -> &[T] {
+        let from = self.skip.min(all.len());
+        &all[from..all.len().min(from.saturating_add(self.top))]
+    }
+}
+
+pub(crate) async fn all_queues(call: &Call<'_>, page: Page) -> Answer {
+    let queues: Vec<QueueView> = every_queue(call).await?;
+    let path = "$Resources/queues";
+    let next = page.next(call, path, queues.len());
+    Ok(Feed::answer((call.caller, path), call.shared.clock.now(), next, |feed| {
+        for view in page.cut(&queues) {
+            let known = call.known(view);
+            feed.entry(&queues::entry(view, &known), |xml| known.write(xml, told::QUEUE));
+        }
+    }))
+}
+
+/// All queues that who asks may know of: no subscriptions, and none of the daemon's own.
+async fn every_queue(call: &Call<'_>) -> Result<Vec<QueueView>, Refused> {
+    let mut queues = Vec::new();
+    let mut after: Option<QueueName> = None;
+    loop {
+        let page = call.shared.client.queues(after.as_ref(), limits::PAGE_MAX).await?;
+        after = page.last().map(|view| view.name.clone());
+        let is_last = page.len() < limits::PAGE_MAX;
+        queues.extend(page.into_iter().filter(|view| {
+            let name = &view.name;
+            name.subscription().is_none() && (call.shared.is_open)(name) && call.access.reaches(name.as_str())
+        }));
+        if is_last {
+            return Ok(queues);
+        }
+    }
+}
+
+pub(crate) async fn all_topics(call: &Call<'_>, page: Page) -> Answer {
+    let mut all = call.shared.client.topics(None, limits::TOPICS_MAX).await?;
+    all.retain(|topic| call.access.reaches(topic.name.as_str()));
+    let path = "$Resources/topics";
+    let next = page.next(call, path, all.len());
+    Ok(Feed::answer((call.caller, path), call.shared.clock.now(), next, |feed| {
+        for topic in page.cut(&all) {
+            let known = call.known_topic(topic);
+            feed.entry(&topics::entry(topic, &known), |xml| known.write(xml, told::TOPIC));
+        }
+    }))
+}
+
+pub(crate) async fn all_subscriptions(call: &Call<'_>, topic: &TopicView, page: Page) -> Answer {
+    let mut views = Vec::new();
+    for subscription in page.cut(&topic.subscriptions) {
+        let queue = call.shared.client.queue(&subscription.queue)?;
+        views.push((&subscription.name, queue.view().await?));
+    }
+    let path = format!("{}/Subscriptions", topic.name);
+    let next = page.next(call, &path, topic.subscriptions.len());
+    Ok(Feed::answer((call.caller, &path), call.shared.clock.now(), next, |feed| {
+        for (name, view) in &views {
+            let known = call.known(view);
+            let entry = subscriptions::entry(topic, name, &known);
+            feed.entry(&entry, |xml| known.write(xml, told::SUBSCRIPTION));
+        }
+    }))
+}
+
+pub(crate) async fn all_rules(call: &Call<'_>, of: &rules::Of<'_>, page: Page) -> Answer {
+    let rules = of.rules(call).await?;
+    let path = format!("{}/Subscriptions/{}/Rules", of.topic.name, of.name);
+    let next = page.next(call, &path, rules.len());
+    Ok(Feed::answer((call.caller, &path), call.shared.clock.now(), next, |feed| {
+        for rule in page.cut(&rules) {
+            feed.entry(&of.entry(rule), |xml| rule_xml::write(xml, rule, of.created_at()));
+        }
+    }))
+}

@@ -1,0 +1,22 @@
+//! The administration API of Service Bus: entities and their rules, made, changed, listed and deleted with Atom documents.
+//!
+//! Its documents are those of the REST API of Service Bus (version 2021-05) as the SDKs read and write them.
+
+mod atom;
+mod authorized;
+mod document;
+mod entities;
+mod fields;
+mod host;
+mod listing;
+mod path;
+mod queues;
+mod refused;
+mod respond;
+mod rule_xml;
+mod rules;
+mod subscriptions;
+mod told;
+mod topics;
+
+pub(crate) use crate::service_bus::administration::respond::respond;

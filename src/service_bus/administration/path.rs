@@ -1,0 +1,65 @@
+//! What the path of a request names.
+
+use percent_encoding::percent_decode_str;
+
+use crate::service_bus::administration::refused::Refused;
+
+/// What a request is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Namespace,
+    Queues,
+    Topics,
+    /// A queue or a topic.
+    Entity(String),
+    Subscriptions(String),
+    Subscription(String, String),
+    Rules(String, String),
+    Rule(String, String, String),
+}
+
+impl Target {
+    /// Reads a path; the words between names are said in any case.
+    pub(crate) fn read(path: &str) -> Result<Target, Refused> {
+        let parts: Result<Vec<String>, _> = path
+            .split('/')
+            .filter(|part| !part.is_empty())
+            .map(|part| percent_decode_str(part).decode_utf8().map(String::from))
+            .collect();
+        let parts = parts.map_err(|_| Refused::bad("the path is not UTF-8"))?;
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let is = |at: usize, word: &str| parts.get(at).is_some_and(|part| part.eq_ignore_ascii_case(word));
+        let owned = |at: usize| parts[at].to_owned();
+        Ok(match parts.len() {
+            1 if is(0, "$namespaceinfo") => Target::Namespace,
+            2 if is(0, "$Resources") && is(1, "queues") => Target::Queues,
+            2 if is(0, "$Resources") && is(1, "topics") => Target::Topics,
+            1 => Target::Entity(owned(0)),
+            2 if is(1, "subscriptions") => Target::Subscriptions(owned(0)),
+            3 if is(1, "subscriptions") => Target::Subscription(owned(0), owned(2)),
+            4 if is(1, "subscriptions") && is(3, "rules") => Target::Rules(owned(0), owned(2)),
+            5 if is(1, "subscriptions") && is(3, "rules") => Target::Rule(owned(0), owned(2), owned(4)),
+            _ => return Err(Refused::bad("nothing is at this path: a name has no '/'")),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_an_entity_in_any_case_and_encoding() {
+        let read = |path: &str| Target::read(path).unwrap();
+        assert_eq!(read("/orders"), Target::Entity("orders".to_owned()));
+        assert_eq!(read("/$Resources/Queues"), Target::Queues);
+        assert_eq!(read("/$resources/topics"), Target::Topics);
+        assert_eq!(read("/t/Subscriptions"), Target::Subscriptions("t".to_owned()));
+        assert_eq!(read("/t/subscriptions/a%20b"), Target::Subscription("t".to_owned(), "a b".to_owned()));
+        let rule = Target::Rule("t".to_owned(), "s".to_owned(), "$Default".to_owned());
+        assert_eq!(read("/t/Subscriptions/s/Rules/%24Default"), rule);
+        for wrong in ["/", "/a/b", "/t/subscriptions/s/x", "/%ff", "/a/b/c/d/e/f"] {
+            assert!(Target::read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Queues: made, changed, told, deleted.
+
+use axum::response::Response;
+use http::StatusCode;
+
+use crate::engine::QueueView;
+use crate::id::QueueName;
+use crate::service_bus::administration::atom::Entry;
+use crate::service_bus::administration::document;
+use crate::service_bus::administration::entities::Call;
+use crate::service_bus::administration::fields::Said;
+use crate::service_bus::administration::refused::Answer;
+use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::told;
+use crate::service_bus::administration::told::Known;
+use crate::service_bus::description::Description;
+
+/// The element that describes a queue.
+pub(crate) const ELEMENT: &str = "QueueDescription";
+
+pub(crate) fn entry<'a>(view: &'a QueueView, known: &Known<'_>) -> Entry<'a> {
+    Entry {
+        title: view.name.as_str(),
+        path: view.name.to_string(),
+        published: known.created_at,
+        updated: known.updated_at(),
+        element: ELEMENT,
+    }
+}
+
+pub(crate) fn tell(call: &Call<'_>, view: &QueueView, status: StatusCode) -> Response {
+    let known = call.known(view);
+    entry(view, &known).answer(status, call.caller, |xml| known.write(xml, told::QUEUE))
+}
+
+pub(crate) async fn create(call: &Call<'_>, name: &str, text: &str) -> Answer {
+    let mut said = Said::new();
+    document::read(text, ELEMENT, |element| said.take(element))?;
+    call.check_forwarding(name, &said).await?;
+    let name = QueueName::new(name)?;
+    // First what is said of it: without the queue nobody sees that, and the next to make it says it anew.
+    call.describe(&name, (&said, None)).await?;
+    let client = call.access.acting(&call.shared.client)?;
+    let queue = client.create_queue(&name, said.options.clone()).await?;
+    let view = queue.view().await?;
+    call.describe(&name, (&said, Some(view.created_at))).await?;
+    Ok(tell(call, &queue.view().await?, StatusCode::CREATED))
+}
+
+pub(crate) async fn change(call: &Call<'_>, view: &QueueView, text: &str) -> Answer {
+    call.check_undefined(&view.name)?;
+    let before = call.said(view);
+    let mut said = before.clone();
+    document::read(text, ELEMENT, |element| said.take(element))?;
+    said.options.order = before.options.order;
+    said.check_change(&before)?;
+    call.check_forwarding(view.name.as_str(), &said).await?;
+    let client = call.access.acting(&call.shared.client)?;
+    client.change_queue(&view.name, said.options.clone()).await?;
+    call.describe(&view.name, (&said, Some(view.created_at))).await?;
+    Ok(tell(call, &client.queue(&view.name)?.view().await?, StatusCode::OK))
+}
+
+pub(crate) async fn delete(call: &Call<'_>, view: &QueueView) -> Result<(), Refused> {
+    call.check_undefined(&view.name)?;
+    call.access.acting(&call.shared.client)?.delete_queue(&view.name).await?;
+    Ok(call.shared.descriptions.describe(&view.name, &Description::default()).await?)
+}

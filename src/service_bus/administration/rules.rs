@@ -1,0 +1,90 @@
+//! Rules of a subscription: added, changed, told, removed.
+
+use axum::response::Response;
+use http::StatusCode;
+
+use crate::clock::Timestamp;
+use crate::engine::QueueView;
+use crate::engine::Topic;
+use crate::engine::TopicView;
+use crate::id::SubscriptionName;
+use crate::service_bus::administration::atom::Entry;
+use crate::service_bus::administration::document;
+use crate::service_bus::administration::entities::Call;
+use crate::service_bus::administration::refused::Answer;
+use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::rule_xml;
+use crate::topic::Rule;
+
+/// The element that describes a rule.
+pub(crate) const ELEMENT: &str = "RuleDescription";
+
+/// The subscription whose rules are meant.
+pub(crate) struct Of<'a> {
+    pub(crate) topic: &'a TopicView,
+    pub(crate) name: &'a SubscriptionName,
+    pub(crate) queue: &'a QueueView,
+}
+
+impl Of<'_> {
+    /// Its rules have no instant of their own: they are told with that of the subscription.
+    pub(crate) fn created_at(&self) -> Timestamp {
+        self.queue.created_at
+    }
+
+    pub(crate) fn entry<'r>(&self, rule: &'r Rule) -> Entry<'r> {
+        Entry {
+            title: rule.name(),
+            path: format!("{}/Subscriptions/{}/Rules/{}", self.topic.name, self.name, rule.name()),
+            published: self.created_at(),
+            updated: self.created_at(),
+            element: ELEMENT,
+        }
+    }
+
+    fn tell(&self, call: &Call<'_>, rule: &Rule, status: StatusCode) -> Response {
+        let created_at = self.created_at();
+        self.entry(rule).answer(status, call.caller, |xml| rule_xml::write(xml, rule, created_at))
+    }
+
+    fn topic(&self, call: &Call<'_>) -> Result<Topic, Refused> {
+        Ok(call.access.acting(&call.shared.client)?.topic(&self.topic.name)?)
+    }
+
+    pub(crate) async fn rules(&self, call: &Call<'_>) -> Result<Vec<Rule>, Refused> {
+        Ok(self.topic(call)?.rules(self.name).await?)
+    }
+
+    async fn rule(&self, call: &Call<'_>, name: &str) -> Result<Rule, Refused> {
+        let rules = self.rules(call).await?;
+        let found = rules.into_iter().find(|rule| rule.name().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| Refused::not_found("rule", name))
+    }
+
+    pub(crate) async fn show(&self, call: &Call<'_>, name: &str) -> Answer {
+        Ok(self.tell(call, &self.rule(call, name).await?, StatusCode::OK))
+    }
+
+    /// Adds a rule, or puts it in place of the one of its name.
+    pub(crate) async fn put(&self, call: &Call<'_>, name: &str, text: &str) -> Answer {
+        call.check_undefined(&self.queue.name)?;
+        let rule = document::read(text, ELEMENT, rule_xml::read)?.named(name);
+        if !call.is_change {
+            self.topic(call)?.add_rule(self.name, rule.clone()).await?;
+            return Ok(self.tell(call, &rule, StatusCode::CREATED));
+        }
+        let known = self.rule(call, name).await?;
+        let rule = rule.named(known.name());
+        let rules = self.rules(call).await?.into_iter();
+        let rules: Vec<Rule> =
+            rules.map(|other| if other.name() == known.name() { rule.clone() } else { other }).collect();
+        self.topic(call)?.set_rules(self.name, rules).await?;
+        Ok(self.tell(call, &rule, StatusCode::OK))
+    }
+
+    pub(crate) async fn remove(&self, call: &Call<'_>, name: &str) -> Result<(), Refused> {
+        call.check_undefined(&self.queue.name)?;
+        let known = self.rule(call, name).await?;
+        Ok(self.topic(call)?.remove_rule(self.name, known.name()).await?)
+    }
+}

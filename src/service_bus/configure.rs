@@ -1,0 +1,64 @@
+//! The queues and topics of an emulator's file, made when the endpoint starts.
+
+use crate::engine::Queue;
+use crate::error::QueueError;
+use crate::error::QueueRefusal;
+use crate::error::TopicError;
+use crate::error::TopicRefusal;
+use crate::records::RecordError;
+use crate::service_bus::config::Configuration;
+use crate::service_bus::config::ConfiguredQueue;
+use crate::service_bus::config_topics::ConfiguredSubscription;
+use crate::service_bus::config_topics::ConfiguredTopic;
+use crate::service_bus::description::Description;
+use crate::service_bus::endpoint::EndpointError;
+use crate::service_bus::shared::Shared;
+
+/// Makes the queues of a file; those that are there are given its options.
+pub(crate) async fn configure(shared: &Shared, configuration: Configuration) -> Result<(), EndpointError> {
+    configuration.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
+    for ConfiguredQueue { name, options, description } in configuration.queues {
+        let failed = |error| EndpointError::Queue(name.to_string(), error);
+        match shared.client.create_queue(name.as_str(), options.clone()).await {
+            Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => {
+                shared.client.change_queue(name.as_str(), options).await.map_err(failed)?;
+            }
+            Err(error) => return Err(failed(error)),
+            Ok(_) => {}
+        }
+        describe(shared, &shared.client.queue(&name).map_err(RecordError::from)?, description).await?;
+    }
+    for topic in configuration.topics {
+        configure_topic(shared, topic).await?;
+    }
+    Ok(())
+}
+
+/// Makes a topic of a file. Subscriptions that are there are given its options and rules; others stay.
+async fn configure_topic(shared: &Shared, topic: ConfiguredTopic) -> Result<(), EndpointError> {
+    let failed = |error| EndpointError::Topic(topic.name.to_string(), error);
+    let made = shared.client.create_topic(&topic.name).await.map_err(failed)?;
+    for subscription in topic.subscriptions {
+        let ConfiguredSubscription { name, options, description, rules } = subscription;
+        let queue = match made.subscribe(&name, options.clone(), rules.clone()).await {
+            Err(TopicError::Refused(TopicRefusal::SubscriptionExists(..))) => {
+                made.change_subscription(&name, options, rules).await
+            }
+            answer => answer,
+        };
+        describe(shared, &queue.map_err(failed)?, description).await?;
+    }
+    Ok(())
+}
+
+/// Says what the file says of an entity, unless that is known.
+async fn describe(shared: &Shared, queue: &Queue, said: Description) -> Result<(), EndpointError> {
+    let created_at = queue.view().await.map_err(RecordError::from)?.created_at;
+    let known = shared.descriptions.of(queue.name(), created_at);
+    let updated_at = known.updated_at;
+    let said = Description { of: known.of.or(Some(created_at)), updated_at, ..said };
+    if *known != said {
+        shared.descriptions.describe(queue.name(), &said).await?;
+    }
+    Ok(())
+}

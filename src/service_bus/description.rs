@@ -1,0 +1,187 @@
+//! What Service Bus says of an entity and no queue of ours knows: kept beside it, as long as it is there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::RwLock;
+
+use serde::Deserialize;
+use serde::Serialize;
+use tokio::sync::watch;
+
+use crate::clock::Timestamp;
+use crate::engine::Client;
+use crate::id::QueueName;
+use crate::limits;
+use crate::records::RecordError;
+use crate::records::Records;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::condition;
+
+/// The queue in which descriptions live; no client can use it.
+pub(crate) const RECORDS_QUEUE: &str = "seriatim.service-bus";
+
+const RECORDS: Records = Records::new(RECORDS_QUEUE);
+
+/// Who may use an entity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Status {
+    /// Everybody who has the right.
+    #[default]
+    Active,
+    /// Nobody.
+    Disabled,
+    /// Who receives.
+    SendDisabled,
+    /// Who sends.
+    ReceiveDisabled,
+}
+
+impl Status {
+    pub(crate) fn read(text: &str) -> Option<Status> {
+        Some(match text {
+            "Active" => Status::Active,
+            "Disabled" => Status::Disabled,
+            "SendDisabled" => Status::SendDisabled,
+            "ReceiveDisabled" => Status::ReceiveDisabled,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Status::Active => "Active",
+            Status::Disabled => "Disabled",
+            Status::SendDisabled => "SendDisabled",
+            Status::ReceiveDisabled => "ReceiveDisabled",
+        }
+    }
+
+    pub(crate) fn may_send(self) -> bool {
+        matches!(self, Status::Active | Status::ReceiveDisabled)
+    }
+
+    pub(crate) fn may_receive(self) -> bool {
+        matches!(self, Status::Active | Status::SendDisabled)
+    }
+}
+
+/// A rule that allows a key of its own something. Told back as it was said: the keys of a daemon are those of its file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AuthorizationRule {
+    pub(crate) kind: String,
+    /// Elements and their text, in the order in which they came.
+    pub(crate) leaves: Vec<(String, String)>,
+    pub(crate) rights: Vec<String>,
+}
+
+/// What is said of an entity.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Description {
+    /// When the entity was made that it is of: another of this name has nothing of it. `None` while it is being made.
+    pub(crate) of: Option<Timestamp>,
+    /// Whether every message has to name its session, and every receiver takes one.
+    pub(crate) requires_session: bool,
+    pub(crate) status: Status,
+    /// The entity to which every message goes on.
+    pub(crate) forward_to: Option<String>,
+    /// The entity to which every dead letter goes on.
+    pub(crate) forward_dead_letters_to: Option<String>,
+    pub(crate) user_metadata: Option<String>,
+    pub(crate) updated_at: Option<Timestamp>,
+    /// What a topic gives its subscriptions when they are made.
+    pub(crate) time_to_live_ms: Option<u64>,
+    pub(crate) duplicate_window_ms: Option<u64>,
+    pub(crate) authorization: Vec<AuthorizationRule>,
+    /// By the names of Service Bus; told back as it was said, and nothing depends on it.
+    pub(crate) told: BTreeMap<String, String>,
+}
+
+/// All descriptions, in memory as they are on disk.
+pub(crate) struct Descriptions {
+    client: Client,
+    by_name: RwLock<BTreeMap<QueueName, Arc<Description>>>,
+    /// Counts the changes, for who forwards.
+    changes: watch::Sender<u64>,
+}
+
+impl Descriptions {
+    pub(crate) fn new(client: Client) -> Descriptions {
+        Descriptions { client, by_name: RwLock::default(), changes: watch::Sender::new(0) }
+    }
+
+    /// Reads all that are kept.
+    pub(crate) async fn open(&self) -> Result<(), RecordError> {
+        RECORDS.open(&self.client).await?;
+        let queue = self.client.queue(RECORDS_QUEUE)?;
+        let mut after = None;
+        loop {
+            let page = queue.workflows(after.as_ref(), limits::PAGE_MAX).await?;
+            let is_last = page.len() < limits::PAGE_MAX;
+            for view in page {
+                let Some(id) = view.workflow_id else { continue };
+                if let Some(found) = RECORDS.load(&self.client, id.as_str()).await? {
+                    self.put(&QueueName::new(id.as_str())?, Some(found));
+                }
+                after = Some(id);
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What is said of an entity that was made at an instant.
+    pub(crate) fn of(&self, name: &QueueName, created_at: Timestamp) -> Arc<Description> {
+        let known = self.by_name.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        known.filter(|known| known.of.is_none_or(|of| of == created_at)).unwrap_or_default()
+    }
+
+    /// Refuses what the status of an entity excludes now.
+    pub(crate) fn check_status(&self, name: &QueueName, may: fn(Status) -> bool) -> Result<(), Refusal> {
+        let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
+        match by_name.get(name).map(|known| known.status) {
+            Some(status) if !may(status) => {
+                let refusal = format!(
+                    "The messaging entity {name} is disabled for this: its status is {}",
+                    status.as_str()
+                );
+                Err(Refusal::new(condition::ENTITY_DISABLED, refusal))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Names and descriptions of all that forward something.
+    pub(crate) fn forwarding(&self) -> Vec<(QueueName, Arc<Description>)> {
+        let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
+        let forwards = |description: &Description| {
+            description.forward_to.is_some() || description.forward_dead_letters_to.is_some()
+        };
+        let forwarding = by_name.iter().filter(|(_, description)| forwards(description));
+        forwarding.map(|(name, description)| (name.clone(), description.clone())).collect()
+    }
+
+    /// Tells of every change.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Says something of an entity, in place of what was said before. It is durable when this returns.
+    pub(crate) async fn describe(&self, name: &QueueName, said: &Description) -> Result<(), RecordError> {
+        let said = (*said != Description::default()).then_some(said);
+        RECORDS.store(&self.client, name.as_str(), said).await?;
+        self.put(name, said.cloned());
+        Ok(())
+    }
+
+    fn put(&self, name: &QueueName, said: Option<Description>) {
+        let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
+        match said {
+            Some(said) => by_name.insert(name.clone(), Arc::new(said)),
+            None => by_name.remove(name),
+        };
+        self.changes.send_modify(|count| *count += 1);
+    }
+}
