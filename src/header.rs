@@ -66,9 +66,12 @@ pub(crate) const KEPT: &str = "seriatim-amqp";
 /// The property in which it keeps what settlements have set, with types that properties do not have.
 pub(crate) const SET_BY_SETTLING: &str = "seriatim-amqp-set";
 
+/// The property in which it counts how often a message was forwarded.
+pub(crate) const FORWARDED: &str = "seriatim-amqp-forwarded";
+
 /// Whether a property is an endpoint's own, and not the sender's.
 pub(crate) fn is_kept(name: &str) -> bool {
-    matches!(name, KEPT | SET_BY_SETTLING)
+    matches!(name, KEPT | SET_BY_SETTLING | FORWARDED)
 }
 
 /// Bytes of all names and values that a sender has chosen: what an endpoint keeps says them once more, and is not counted.

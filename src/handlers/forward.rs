@@ -1,7 +1,5 @@
 //! Another queue to which each message goes: of the same store, or of another daemon.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use http::HeaderMap;
 use http::HeaderName;
@@ -108,15 +106,9 @@ impl Forward {
     /// The message as it is sent on: it keeps what its sender said of it.
     fn message(&self, context: &Context) -> Message {
         let received = context.message();
-        let mut message = Message::new(received.body.clone());
-        message.headers = received.headers.clone();
-        message.workflow_id = received.workflow_id.as_ref().map(ToString::to_string);
+        let mut message = received.sent_on(self.site.clock.now());
         let has_position = self.site.by_position && received.has_workflow() && self.keep_position;
         message.position = has_position.then_some(received.rank);
-        message.message_id = received.message_id.as_ref().map(ToString::to_string);
-        let left = received.expires_at.map(|expires_at| expires_at.since(self.site.clock.now()));
-        // A message that expires at this moment is still on its way.
-        message.time_to_live = left.map(|left| left.max(Duration::from_millis(1)));
         message
     }
 }

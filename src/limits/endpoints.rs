@@ -287,3 +287,12 @@ pub const SERVICE_BUS_AUTHORIZATION_RULES_MAX: usize = 12;
 
 /// Shortest time after which an idle entity is deleted, as Service Bus has it.
 pub const SERVICE_BUS_IDLE_MIN: Duration = Duration::from_secs(5 * 60);
+
+/// How often a message is forwarded at most, as Service Bus has it: a circle of entities ends so.
+pub const SERVICE_BUS_FORWARDS_MAX: i64 = 4;
+
+/// Most messages that are forwarded in one commit: enough that a disk is not what limits them.
+pub const SERVICE_BUS_FORWARD_BATCH: usize = 64;
+
+/// How long an entity that cannot forward waits until it tries again.
+pub const SERVICE_BUS_FORWARD_RETRY: Duration = Duration::from_secs(5);

@@ -36,8 +36,6 @@ pub(crate) struct ConfiguredQueue {
 pub(crate) struct Configuration {
     pub(crate) queues: Vec<ConfiguredQueue>,
     pub(crate) topics: Vec<ConfiguredTopic>,
-    /// What it asks for that is not done, in sentences.
-    pub(crate) notices: Vec<String>,
 }
 
 /// Why a file cannot be used.
@@ -74,14 +72,14 @@ impl Configuration {
             for queue in namespace.queues {
                 let span = place_of(&text, &queue.name);
                 let about = format!("queue {:?}", queue.name);
-                match queue.configured(&mut read.notices) {
+                match queue.configured() {
                     Ok(queue) => read.queues.push(queue),
                     Err(misuse) => mistakes.push(mistake(path, &text, span, &about, &misuse)),
                 }
             }
             for topic in namespace.topics {
                 let (span, about) = (place_of(&text, &topic.name), format!("topic {:?}", topic.name));
-                match topic.configured(&mut read.notices) {
+                match topic.configured() {
                     Ok(topic) => read.topics.push(topic),
                     Err(misuse) => mistakes.push(mistake(path, &text, span, &about, &misuse)),
                 }
@@ -148,9 +146,9 @@ pub(crate) struct PropertiesForm {
 }
 
 impl QueueForm {
-    fn configured(self, notices: &mut Vec<String>) -> Result<ConfiguredQueue, Misuse> {
+    fn configured(self) -> Result<ConfiguredQueue, Misuse> {
         let properties = &self.properties;
-        properties.note_forwarding(&format!("queue {}", self.name), notices);
+        properties.check()?;
         let options = properties.options();
         options.check()?;
         Ok(ConfiguredQueue {
@@ -167,19 +165,21 @@ pub(crate) fn span(text: &str) -> Option<Duration> {
 }
 
 impl PropertiesForm {
-    pub(crate) fn note_forwarding(&self, about: &str, notices: &mut Vec<String>) {
-        for (what, target) in [
-            ("ForwardTo", &self.forward_to),
-            ("ForwardDeadLetteredMessagesTo", &self.forward_dead_lettered_messages_to),
-        ] {
-            if !target.is_empty() {
-                notices.push(format!("{about} does not forward: {what} is not implemented"));
-            }
+    pub(crate) fn check(&self) -> Result<(), Misuse> {
+        match self.requires_session && !self.forward_to.is_empty() {
+            true => Err(Misuse::new("ForwardTo", "is not possible where RequiresSession is")),
+            false => Ok(()),
         }
     }
 
     pub(crate) fn description(&self) -> Description {
-        Description { requires_session: self.requires_session, ..Description::default() }
+        let some = |name: &String| (!name.is_empty()).then(|| name.clone());
+        Description {
+            requires_session: self.requires_session,
+            forward_to: some(&self.forward_to),
+            forward_dead_letters_to: some(&self.forward_dead_lettered_messages_to),
+            ..Description::default()
+        }
     }
 
     pub(crate) fn options(&self) -> QueueOptions {
@@ -222,9 +222,9 @@ mod tests {
             {"Name": "queue.1", "Properties": {
                 "DeadLetteringOnMessageExpiration": false, "DefaultMessageTimeToLive": "PT1H",
                 "DuplicateDetectionHistoryTimeWindow": "PT20S", "ForwardDeadLetteredMessagesTo": "",
-                "ForwardTo": "other", "LockDuration": "PT1M", "MaxDeliveryCount": 3,
+                "ForwardTo": "", "LockDuration": "PT1M", "MaxDeliveryCount": 3,
                 "RequiresDuplicateDetection": true, "RequiresSession": true}},
-            {"Name": "plain"}],
+            {"Name": "plain", "Properties": {"ForwardTo": "other"}}],
         "Topics": [{"Name": "topic.1", "Subscriptions": []}]}],
         "Logging": {"Type": "File"}}}"#;
 
@@ -249,9 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_implemented_is_said() {
-        let notices = parse(EXAMPLE).unwrap().notices.join("\n");
-        assert!(notices.contains("ForwardTo") && !notices.contains("topic.1"), "{notices}");
+    fn where_a_queue_forwards_to_is_read() {
+        let read = parse(EXAMPLE).unwrap();
+        assert_eq!(read.queues[1].description.forward_to.as_deref(), Some("other"));
+        assert_eq!(read.queues[1].description.forward_dead_letters_to, None);
+        let both = r#"{"UserConfig": {"Namespaces": [{"Queues": [
+            {"Name": "q", "Properties": {"ForwardTo": "other", "RequiresSession": true}}]}]}}"#;
+        assert!(parse(both).unwrap_err().to_string().contains("ForwardTo"));
     }
 
     #[test]

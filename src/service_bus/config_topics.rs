@@ -99,12 +99,12 @@ struct CorrelationForm {
 }
 
 impl TopicForm {
-    pub(crate) fn configured(mut self, notices: &mut Vec<String>) -> Result<ConfiguredTopic, Misuse> {
+    pub(crate) fn configured(mut self) -> Result<ConfiguredTopic, Misuse> {
         let name = QueueName::new(&self.name)?;
         let mut subscriptions = Vec::new();
         for subscription in std::mem::take(&mut self.subscriptions) {
             let about = format!("subscription {} of topic {}", subscription.name, self.name);
-            let made = subscription.configured(&self.properties, &about, notices);
+            let made = subscription.configured(&self.properties);
             subscriptions
                 .push(made.map_err(|misuse| Misuse::new("subscriptions", format!("{about}: {misuse}")))?);
         }
@@ -113,13 +113,8 @@ impl TopicForm {
 }
 
 impl SubscriptionForm {
-    fn configured(
-        self,
-        topic: &TopicPropertiesForm,
-        about: &str,
-        notices: &mut Vec<String>,
-    ) -> Result<ConfiguredSubscription, Misuse> {
-        self.properties.note_forwarding(about, notices);
+    fn configured(self, topic: &TopicPropertiesForm) -> Result<ConfiguredSubscription, Misuse> {
+        self.properties.check()?;
         let mut options = self.properties.options();
         let lasts = topic.default_message_time_to_live.as_deref().and_then(span);
         options.time_to_live = [options.time_to_live, lasts].into_iter().flatten().min();

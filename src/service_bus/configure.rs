@@ -16,7 +16,6 @@ use crate::service_bus::shared::Shared;
 
 /// Makes the queues of a file; those that are there are given its options.
 pub(crate) async fn configure(shared: &Shared, configuration: Configuration) -> Result<(), EndpointError> {
-    configuration.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
     for ConfiguredQueue { name, options, description } in configuration.queues {
         let failed = |error| EndpointError::Queue(name.to_string(), error);
         match shared.client.create_queue(name.as_str(), options.clone()).await {

@@ -30,6 +30,7 @@ use crate::service_bus::arrival::Arrivals;
 use crate::service_bus::config::Configuration;
 use crate::service_bus::config::ConfigurationError;
 use crate::service_bus::configure::configure;
+use crate::service_bus::forwarding::forward;
 use crate::service_bus::listening::listen;
 use crate::service_bus::meters::Meters;
 use crate::service_bus::shared::Owners;
@@ -171,6 +172,7 @@ impl Endpoint {
     /// Serves until `stopping` is set; then every client is told, and cut off if it does not end.
     pub(crate) async fn run(self, stopping: CancellationToken) {
         let ending = Ending::default();
+        ending.tracker.spawn(forward(self.shared.clone(), stopping.clone()));
         join_all(self.listeners.iter().map(|listener| self.accept(listener, &ending, &stopping))).await;
         self.shared.stopping.cancel();
         ending.tracker.close();

@@ -18,6 +18,7 @@ mod description;
 mod endpoint;
 mod entity;
 mod feed;
+mod forwarding;
 mod holds;
 mod http;
 mod incoming;

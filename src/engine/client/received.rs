@@ -1,6 +1,7 @@
 //! A message as its receiver sees it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -17,6 +18,7 @@ use crate::header::Headers;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
+use crate::message::Message;
 
 /// A message as it was received.
 #[derive(Clone, Debug)]
@@ -71,6 +73,19 @@ impl Received {
     /// Whether it belongs to a workflow that can keep a state.
     pub fn has_workflow(&self) -> bool {
         self.ordered
+    }
+
+    /// The message as it is sent on: with what its sender said of it, and the rest of its time.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the daemon forwards"))]
+    pub(crate) fn sent_on(&self, now: Timestamp) -> Message {
+        let mut message = Message::new(self.body.clone());
+        message.headers = self.headers.clone();
+        message.workflow_id = self.workflow_id.as_ref().map(ToString::to_string);
+        message.message_id = self.message_id.as_ref().map(ToString::to_string);
+        let left = self.expires_at.map(|expires_at| expires_at.since(now));
+        // A message that expires at this moment is still on its way.
+        message.time_to_live = left.map(|left| left.max(Duration::from_millis(1)));
+        message
     }
 
     /// Whether its workflow had a state when it was handed out; only its holder changes that.

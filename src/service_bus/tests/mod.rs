@@ -10,6 +10,7 @@ mod dead_letters;
 mod draining;
 mod ending;
 mod expiring;
+mod forwarding;
 mod full;
 mod keyed;
 mod large;

@@ -180,6 +180,52 @@ def lists_go_over_many_pages():
 
 
 @promise
+def messages_and_dead_letters_go_on_where_it_is_said():
+    with administration() as admin:
+        admin.create_queue("goal")
+        admin.create_queue("graves")
+        admin.create_queue("way", forward_to="goal")
+        queue = admin.create_queue("mortal", forward_dead_lettered_messages_to="graves", requires_session=True)
+        assert admin.get_queue("way").forward_to.endswith("/goal"), admin.get_queue("way").forward_to
+        assert queue.forward_dead_lettered_messages_to.endswith("/graves")
+        refused(HttpResponseError, admin.create_queue, "lost", forward_to="nowhere")
+        refused(ResourceNotFoundError, admin.get_queue, "lost")
+        with ServiceBusClient.from_connection_string(SERVICE_BUS, retry_total=0) as client:
+            with client.get_queue_sender("way") as sender:
+                sender.send_messages([ServiceBusMessage(str(number), subject="s", message_id=f"m{number}",
+                                                        application_properties={"n": number}) for number in range(50)])
+            with client.get_queue_receiver("goal") as receiver:
+                got = []
+                while len(got) < 50:
+                    messages = receiver.receive_messages(50, max_wait_time=10)
+                    assert messages, len(got)
+                    for message in messages:
+                        got.append((str(message), message.subject, message.message_id,
+                                    message.application_properties[b"n"], message.delivery_count))
+                        receiver.complete_message(message)
+            assert got == [(str(number), "s", f"m{number}", number, 0) for number in range(50)], got
+            with client.get_queue_sender("mortal") as sender:
+                sender.send_messages(ServiceBusMessage("m", session_id="s"))
+            with client.get_queue_receiver("mortal", session_id="s") as receiver:
+                receiver.dead_letter_message(receiver.receive_messages(1, 5)[0], "tired", "of life")
+            with client.get_queue_receiver("graves") as receiver:
+                message = receiver.receive_messages(1, max_wait_time=10)[0]
+                reason, why = (message.application_properties[name] for name in (
+                    b"DeadLetterReason", b"DeadLetterErrorDescription"))
+                assert (str(message), reason, why) == ("m", b"tired", b"of life"), (reason, why)
+                receiver.complete_message(message)
+        way = admin.get_queue("way")
+        way.forward_to = None
+        admin.update_queue(way)
+        assert not admin.get_queue("way").forward_to
+        with ServiceBusClient.from_connection_string(SERVICE_BUS, retry_total=0) as client:
+            with client.get_queue_sender("way") as sender:
+                sender.send_messages(ServiceBusMessage("stays"))
+            with client.get_queue_receiver("way") as receiver:
+                assert [str(message) for message in receiver.receive_messages(1, 10)] == ["stays"]
+
+
+@promise
 def authorization_rules_are_told_back():
     with administration() as admin:
         rule = AuthorizationRule(

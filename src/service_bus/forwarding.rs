@@ -1,0 +1,310 @@
+//! Entities that forward: what waits in one is sent to another and completed there, both in one commit.
+//!
+//! As in Service Bus, a message is a new one where it goes, with a number of its own, and goes on four times at most.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::sync::DropGuard;
+use tokio_util::task::TaskTracker;
+
+use crate::engine::DeliveryId;
+use crate::engine::Ending;
+use crate::engine::MessageStatus;
+use crate::engine::Queue;
+use crate::engine::Transaction;
+use crate::header::FORWARDED;
+use crate::header::PropertyValue;
+use crate::id::QueueName;
+use crate::limits;
+use crate::message::Message;
+use crate::service_bus::address::EntityPath;
+use crate::service_bus::dead_letter_queue::LockedDeadLetter;
+use crate::service_bus::dead_letter_queue::Return;
+use crate::service_bus::description::Description;
+use crate::service_bus::description::Status;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::published::published;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::condition;
+use crate::service_bus::shared::Shared;
+
+/// Why a message that went on too often is a dead letter, in the words of Service Bus.
+const TOO_OFTEN: &str = "MaxTransferHopCountExceeded";
+
+/// Why a message that its target will never take is a dead letter.
+const REFUSED: &str = "ForwardingRefused";
+
+/// What of an entity goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Source {
+    Messages,
+    DeadLetters,
+}
+
+/// Who goes where.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Route {
+    queue: QueueName,
+    source: Source,
+    target: String,
+}
+
+/// Forwards for every entity that asks for it, until it is told to stop.
+pub(crate) async fn forward(shared: Arc<Shared>, stopping: CancellationToken) {
+    let (mut changes, tracker) = (shared.descriptions.changes(), TaskTracker::new());
+    let mut running: HashMap<Route, DropGuard> = HashMap::new();
+    loop {
+        changes.mark_unchanged();
+        let wanted: Vec<Route> = routes(&shared);
+        running.retain(|route, _| wanted.contains(route));
+        for route in wanted {
+            let (shared, stop) = (shared.clone(), stopping.child_token());
+            let forwarder = Forwarder { shared, route: route.clone(), stop: stop.clone() };
+            running.entry(route).or_insert_with(|| {
+                tracker.spawn(forwarder.run());
+                stop.drop_guard()
+            });
+        }
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { break },
+            () = stopping.cancelled() => break,
+        }
+    }
+    running.clear();
+    tracker.close();
+    tracker.wait().await;
+}
+
+fn routes(shared: &Shared) -> Vec<Route> {
+    let of = |(queue, said): (QueueName, Arc<Description>)| {
+        let route = |source, target: &Option<String>| {
+            Some(Route { queue: queue.clone(), source, target: target.clone()? })
+        };
+        let messages = route(Source::Messages, &said.forward_to);
+        [messages, route(Source::DeadLetters, &said.forward_dead_letters_to)]
+    };
+    shared.descriptions.forwarding().into_iter().flat_map(of).flatten().collect()
+}
+
+/// Why something did not go on.
+enum Stay {
+    /// It may go later: the target is full, disabled, or not there.
+    Later(Refusal),
+    /// It never will.
+    Never(&'static str, Refusal),
+}
+
+impl Stay {
+    fn of(refusal: Refusal) -> Stay {
+        match refusal.condition {
+            condition::NOT_FOUND
+            | condition::RESOURCE_LIMIT
+            | condition::SERVER_BUSY
+            | condition::INTERNAL
+            | condition::ENTITY_DISABLED
+            | condition::LOCK_LOST => Stay::Later(refusal),
+            _ => Stay::Never(REFUSED, refusal),
+        }
+    }
+}
+
+/// Lets what is in one entity go on.
+struct Forwarder {
+    shared: Arc<Shared>,
+    route: Route,
+    stop: CancellationToken,
+}
+
+impl Forwarder {
+    async fn run(self) {
+        let mut is_told = false;
+        while !self.stop.is_cancelled() {
+            let forwarded = match self.route.source {
+                Source::Messages => self.forward_messages().await,
+                Source::DeadLetters => self.forward_dead_letters().await,
+            };
+            let Err(refusal) = forwarded else {
+                is_told = false;
+                continue;
+            };
+            if !is_told {
+                let Route { queue, target, .. } = &self.route;
+                tracing::warn!(%refusal, "{queue} cannot forward to {target} now; it is tried again");
+            }
+            is_told = true;
+            tokio::select! {
+                slept = self.shared.client.sleep(limits::SERVICE_BUS_FORWARD_RETRY) => {
+                    if slept.is_err() {
+                        return;
+                    }
+                }
+                () = self.stop.cancelled() => {}
+            }
+        }
+    }
+
+    /// The queue, if it is the one that was said to forward.
+    async fn source(&self) -> Result<Queue, Refusal> {
+        let queue = self.shared.client.queue(&self.route.queue)?;
+        let said = self.shared.descriptions.of(queue.name(), queue.view().await?.created_at);
+        let target = match self.route.source {
+            Source::Messages => &said.forward_to,
+            Source::DeadLetters => &said.forward_dead_letters_to,
+        };
+        match target.as_deref() == Some(&self.route.target) {
+            true => Ok(queue),
+            false => Err(Refusal::not_found(self.route.queue.as_str())),
+        }
+    }
+
+    async fn target(&self) -> Result<Entity, Refusal> {
+        let queue = self.route.target.clone();
+        let target =
+            self.shared.entity(&EntityPath { queue, is_dead_letters: false, is_transfer: false }).await?;
+        self.shared.descriptions.check_status(target.name(), Status::may_send)?;
+        Ok(target)
+    }
+
+    /// A message as it goes on.
+    fn message(&self, target: &Entity, mut message: Message) -> Result<Message, Stay> {
+        let properties = &mut message.headers.properties;
+        let times = match properties.get(FORWARDED) {
+            Some(PropertyValue::Integer(times)) => *times,
+            _ => 0,
+        };
+        if times >= limits::SERVICE_BUS_FORWARDS_MAX {
+            let refusal = format!("it was forwarded {times} times already");
+            return Err(Stay::Never(TOO_OFTEN, Refusal::new(condition::NOT_ALLOWED, refusal)));
+        }
+        properties.insert(FORWARDED.to_owned(), PropertyValue::Integer(times + 1));
+        let placed = self.shared.intake.place(target.name(), message);
+        let message = placed.map_err(|misuse| Stay::Never(REFUSED, misuse.into()))?;
+        if target.requires_session && message.workflow_id.is_none() {
+            let refusal = format!("{} requires sessions, and it has none", target.name());
+            return Err(Stay::Never(REFUSED, Refusal::new(condition::NOT_ALLOWED, refusal)));
+        }
+        Ok(message)
+    }
+
+    fn add(&self, transaction: &mut Transaction, target: &Entity, message: Message) -> Result<(), Stay> {
+        let message = self.message(target, message)?;
+        let added = match &target.topic {
+            Some(topic) => published(message).map(|message| transaction.publish(topic, message)),
+            None => transaction.send(target.name(), message),
+        };
+        added.map_err(|misuse| Stay::Never(REFUSED, misuse.into()))
+    }
+
+    async fn forward_messages(&self) -> Result<(), Refusal> {
+        let queue = self.source().await?;
+        let received = queue.receive_until(
+            limits::SERVICE_BUS_FORWARD_BATCH,
+            limits::RECEIVE_WAIT,
+            self.stop.cancelled(),
+        );
+        let now = self.shared.clock.now();
+        let mut waiting: Vec<(DeliveryId, Message)> = received
+            .await?
+            .into_iter()
+            .map(|delivery| (delivery.message().sent_on(now), delivery))
+            .map(|(message, delivery)| (delivery.keep(), message))
+            .collect();
+        waiting.sort_by_key(|(id, _)| id.sequence_number());
+        if waiting.len() > 1 && self.send(&queue, &waiting).await.is_ok() {
+            return Ok(());
+        }
+        // One of several is refused; which one, is found out one by one.
+        let mut later = None;
+        for one in waiting {
+            if later.is_some() {
+                self.end(&queue, one.0, Ending::Release).await;
+                continue;
+            }
+            match self.send(&queue, std::slice::from_ref(&one)).await {
+                Ok(()) => {}
+                Err(Stay::Later(refusal)) => {
+                    self.end(&queue, one.0, Ending::Release).await;
+                    later = Some(refusal);
+                }
+                Err(Stay::Never(reason, refusal)) => {
+                    let ending =
+                        Ending::DeadLetter { reason: reason.to_owned(), description: refusal.description };
+                    self.end(&queue, one.0, ending).await;
+                }
+            }
+        }
+        later.map_or(Ok(()), Err)
+    }
+
+    async fn end(&self, queue: &Queue, id: DeliveryId, ending: Ending) {
+        if let Err(error) = queue.kept().end(id, ending).await {
+            tracing::debug!(%error, "give back what cannot be forwarded");
+        }
+    }
+
+    /// Sends messages on and completes them, all or none.
+    async fn send(&self, queue: &Queue, messages: &[(DeliveryId, Message)]) -> Result<(), Stay> {
+        let target = self.target().await.map_err(Stay::of)?;
+        let mut transaction = Transaction::new(self.shared.client.clone());
+        for (id, message) in messages {
+            self.add(&mut transaction, &target, message.clone())?;
+            transaction.complete(queue.name(), *id).map_err(|misuse| Stay::of(misuse.into()))?;
+        }
+        transaction.commit().await.map_err(|error| Stay::of(error.into()))
+    }
+
+    async fn forward_dead_letters(&self) -> Result<(), Refusal> {
+        let queue = self.source().await?;
+        let (letters, most) = (&self.shared.dead_letter_queues, limits::SERVICE_BUS_FORWARD_BATCH);
+        let lock = limits::SERVICE_BUS_LOCK;
+        let taken = letters.receive(&queue, lock, most, limits::RECEIVE_WAIT, &self.stop).await?;
+        let mut later = None;
+        for letter in taken {
+            if later.is_some() {
+                letters.put_back(queue.name(), &letter, Return::Released);
+                continue;
+            }
+            match self.send_dead_letter(&queue, &letter).await {
+                Ok(()) => letters.forget(queue.name(), letter.view.sequence_number),
+                Err(Stay::Later(refusal)) => {
+                    letters.put_back(queue.name(), &letter, Return::Released);
+                    later = Some(refusal);
+                }
+                // It stays where it is. Its lock is left to run out, so that others are not kept back by it.
+                Err(Stay::Never(reason, refusal)) => {
+                    let number = letter.view.sequence_number;
+                    tracing::warn!(%refusal, reason, "dead letter {number} of {} is not forwarded", queue.name());
+                }
+            }
+        }
+        later.map_or(Ok(()), Err)
+    }
+
+    async fn send_dead_letter(&self, queue: &Queue, letter: &LockedDeadLetter) -> Result<(), Stay> {
+        let target = self.target().await.map_err(Stay::of)?;
+        let mut transaction = Transaction::new(self.shared.client.clone());
+        self.add(&mut transaction, &target, of_dead_letter(letter))?;
+        transaction.purge_dead_letter(queue.name(), letter.view.sequence_number);
+        transaction.commit().await.map_err(|error| Stay::of(error.into()))
+    }
+}
+
+/// A dead letter says why it is one, and has all the time that its next entity gives.
+fn of_dead_letter(letter: &LockedDeadLetter) -> Message {
+    let view = &letter.view;
+    let mut message = Message::new(view.body.clone());
+    message.headers = view.headers.clone();
+    message.workflow_id = view.workflow_id.as_ref().map(ToString::to_string);
+    message.message_id = view.message_id.as_ref().map(ToString::to_string);
+    if let MessageStatus::DeadLettered(why) = &view.status {
+        let properties = &mut message.headers.properties;
+        for (name, text) in
+            [("DeadLetterReason", &why.reason), ("DeadLetterErrorDescription", &why.description)]
+        {
+            properties.insert(name.to_owned(), PropertyValue::Text(text.clone()));
+        }
+    }
+    message
+}
