@@ -19,6 +19,7 @@ use crate::engine::Deferral;
 use crate::engine::MessageStatus;
 use crate::engine::MessageView;
 use crate::engine::Received;
+use crate::header::FORWARDED;
 use crate::header::Headers;
 use crate::header::SET_BY_SETTLING;
 use crate::id::MessageId;
@@ -187,7 +188,7 @@ impl<'a> Outgoing<'a> {
         }
         let is_as_sent = self.failures == 0
             && self.dead_letter.is_none()
-            && !self.headers.properties.contains_key(SET_BY_SETTLING);
+            && ![FORWARDED, SET_BY_SETTLING].iter().any(|by| self.headers.properties.contains_key(*by));
         match is_as_sent {
             true => out.put_slice(&kept.sections.application_properties),
             false => {
