@@ -187,6 +187,8 @@ fn messages_url(url: &str) -> Result<String, Misuse> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

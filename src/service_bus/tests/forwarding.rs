@@ -21,7 +21,7 @@ use crate::testing::ManualClock;
 use crate::topic::Filter;
 use crate::topic::Rule;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An engine in memory with queues that are given by name, and of which something is said.
 async fn engine_with(entities: &[(&str, Description)]) -> (Engine, ManualClock) {
@@ -60,7 +60,7 @@ fn queue(client: &Client, name: &str) -> Queue {
 async fn bodies(queue: &Queue, count: usize) -> Vec<String> {
     let mut bodies = Vec::new();
     while bodies.len() < count {
-        let mut delivery = queue.receive(PATIENCE).await.unwrap().expect("it goes on");
+        let mut delivery = queue.receive(TIMEOUT).await.unwrap().expect("it goes on");
         bodies.push(String::from_utf8(delivery.message().body.to_vec()).unwrap());
         delivery.complete().await.unwrap();
     }
@@ -84,7 +84,7 @@ async fn what_waits_and_what_comes_goes_on_once_and_each_workflow_in_order() {
     }
     let mut by_workflow: std::collections::BTreeMap<String, Vec<u32>> = Default::default();
     for _ in 0..40 {
-        let mut delivery = target.receive(PATIENCE).await.unwrap().expect("it goes on");
+        let mut delivery = target.receive(TIMEOUT).await.unwrap().expect("it goes on");
         let message = delivery.message();
         let number: u32 = std::str::from_utf8(&message.body).unwrap().parse().unwrap();
         if number < 30 {
@@ -128,13 +128,13 @@ async fn dead_letters_go_on_and_say_why_they_are_dead() {
     let from = queue(&client, "from");
     for reason in ["first", "second"] {
         from.send(Message::new(reason).workflow("w").property("p", 1_i64)).await.unwrap();
-        let mut delivery = from.receive(PATIENCE).await.unwrap().unwrap();
+        let mut delivery = from.receive(TIMEOUT).await.unwrap().unwrap();
         delivery.dead_letter(reason, "because").await.unwrap();
     }
     let _host = host(engine, clock).await;
     let graves = queue(&client, "graves");
     for reason in ["first", "second"] {
-        let mut delivery = graves.receive(PATIENCE).await.unwrap().unwrap();
+        let mut delivery = graves.receive(TIMEOUT).await.unwrap().unwrap();
         let properties = &delivery.message().headers.properties;
         assert_eq!(properties["DeadLetterReason"], PropertyValue::from(reason));
         assert_eq!(properties["DeadLetterErrorDescription"], PropertyValue::from("because"));
