@@ -11,10 +11,13 @@ use tokio::sync::watch;
 
 use crate::clock::Timestamp;
 use crate::engine::Client;
+use crate::error::QueueError;
+use crate::error::QueueRefusal;
 use crate::id::QueueName;
 use crate::limits;
 use crate::records::RecordError;
 use crate::records::Records;
+use crate::service_bus::entity::Entity;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 
@@ -117,7 +120,11 @@ impl Descriptions {
         let queue = self.client.queue(RECORDS_QUEUE)?;
         let mut after = None;
         loop {
-            let page = queue.workflows(after.as_ref(), limits::PAGE_MAX).await?;
+            let page = match queue.workflows(after.as_ref(), limits::PAGE_MAX).await {
+                // It could not be made, as where the disk is full: nothing is kept yet.
+                Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => return Ok(()),
+                page => page?,
+            };
             let is_last = page.len() < limits::PAGE_MAX;
             for view in page {
                 let Some(id) = view.workflow_id else { continue };
@@ -139,18 +146,14 @@ impl Descriptions {
     }
 
     /// Refuses what the status of an entity excludes now.
-    pub(crate) fn check_status(&self, name: &QueueName, may: fn(Status) -> bool) -> Result<(), Refusal> {
-        let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
-        match by_name.get(name).map(|known| known.status) {
-            Some(status) if !may(status) => {
-                let refusal = format!(
-                    "The messaging entity {name} is disabled for this: its status is {}",
-                    status.as_str()
-                );
-                Err(Refusal::new(condition::ENTITY_DISABLED, refusal))
-            }
-            _ => Ok(()),
+    pub(crate) fn check_status(&self, entity: &Entity, may: fn(Status) -> bool) -> Result<(), Refusal> {
+        let (name, status) = (entity.name(), self.of(entity.name(), entity.created_at).status);
+        if may(status) {
+            return Ok(());
         }
+        let status = status.as_str();
+        let refusal = format!("The messaging entity {name} is disabled for this: its status is {status}");
+        Err(Refusal::new(condition::ENTITY_DISABLED, refusal))
     }
 
     /// Names and descriptions of all that forward something.
@@ -171,6 +174,8 @@ impl Descriptions {
     /// Says something of an entity, in place of what was said before. It is durable when this returns.
     pub(crate) async fn describe(&self, name: &QueueName, said: &Description) -> Result<(), RecordError> {
         let said = (*said != Description::default()).then_some(said);
+        // Where it could not be made at the start, it may be possible now.
+        RECORDS.open(&self.client).await?;
         RECORDS.store(&self.client, name.as_str(), said).await?;
         self.put(name, said.cloned());
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::clock::Timestamp;
 use crate::engine::Queue;
 use crate::engine::QueueView;
 use crate::engine::Topic;
@@ -25,6 +26,8 @@ pub(crate) struct Entity {
     /// Whether these are dead letters that could not be passed on, of which there are none.
     pub(crate) is_transfer: bool,
     pub(crate) options: QueueOptions,
+    /// When it was made: another of its name is another entity.
+    pub(crate) created_at: Timestamp,
     /// Whether every message has to name its session, and every receiver takes one.
     pub(crate) requires_session: bool,
     /// What is said of it beside what its queue knows.
@@ -71,6 +74,7 @@ impl Shared {
             requires_session: description.requires_session,
             description,
             options: view.options,
+            created_at: view.created_at,
             topic: None,
         })
     }
@@ -88,6 +92,7 @@ impl Shared {
             requires_session: false,
             description: self.descriptions.of(&name, view.created_at),
             options: QueueOptions::default(),
+            created_at: view.created_at,
             topic: Some(self.client.topic(&name)?),
         })
     }

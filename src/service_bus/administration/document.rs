@@ -25,6 +25,7 @@ pub(crate) fn read<T>(
     inside: impl FnOnce(Node<'_, '_>) -> Result<T, Refused>,
 ) -> Result<T, Refused> {
     let wrong = |why: String| Refused::bad(format!("the body is no Atom entry with a <{element}>: {why}"));
+    check_names(text)?;
     let document = Document::parse(text).map_err(|error| wrong(error.to_string()))?;
     let root = document.root_element();
     let described = match root.tag_name().name() {
@@ -32,6 +33,20 @@ pub(crate) fn read<T>(
         _ => None,
     };
     inside(described.ok_or_else(|| wrong("it is not there".to_owned()))?)
+}
+
+/// Refuses what would take long to read: each prefix of a namespace is compared with all around it, and each attribute
+/// with all of its element.
+fn check_names(text: &str) -> Result<(), Refused> {
+    for (what, most) in [
+        ("xmlns:", limits::SERVICE_BUS_DOCUMENT_PREFIXES_MAX),
+        ("=", limits::SERVICE_BUS_DOCUMENT_ATTRIBUTES_MAX),
+    ] {
+        if text.matches(what).nth(most).is_some() {
+            return Err(Refused::bad(format!("the body has more than {most} times {what:?}")));
+        }
+    }
+    Ok(())
 }
 
 /// The first element of a name in another.

@@ -16,6 +16,11 @@ use crate::service_bus::administration::told::Known;
 use crate::service_bus::description::Description;
 use crate::service_bus::shared::Shared;
 
+/// Says of a name that clients cannot have it.
+fn own(name: &str) -> Refused {
+    Refused::bad(format!("{name} is the daemon's own"))
+}
+
 /// A request, and what it takes to answer it.
 pub(crate) struct Call<'a> {
     pub(crate) shared: &'a Shared,
@@ -38,7 +43,7 @@ impl Call<'_> {
         // A name that no queue can have is one that no queue has.
         let Ok(queue) = client.queue(name) else { return Ok(None) };
         if !(self.shared.is_open)(queue.name()) {
-            return Err(Refused::bad(format!("{name} is the daemon's own")));
+            return Err(own(name));
         }
         match queue.view().await {
             Ok(view) => return Ok(Some(Found::Queue(Box::new(view)))),
@@ -54,7 +59,10 @@ impl Call<'_> {
         }
         let alike =
             self.shared.named_alike(name).await.map_err(|refusal| Refused::bad(refusal.to_string()))?;
-        Ok(alike.map(|view| Found::Queue(Box::new(view))))
+        match alike {
+            Some(view) if !(self.shared.is_open)(&view.name) => Err(own(name)),
+            alike => Ok(alike.map(|view| Found::Queue(Box::new(view)))),
+        }
     }
 
     /// The topic of a name.
@@ -139,6 +147,23 @@ impl Call<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Says something of an entity while it is being made. If it cannot be made, nothing is said of the next of its name.
+    pub(crate) async fn describe_while<T, E: Into<Refused>>(
+        &self,
+        (name, said): (&QueueName, &Said),
+        making: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, Refused> {
+        // First what is said of it: without the entity nobody sees that.
+        self.describe(name, (said, None)).await?;
+        match making.await {
+            Ok(made) => Ok(made),
+            Err(error) => {
+                self.shared.descriptions.describe(name, &Description::default()).await?;
+                Err(error.into())
+            }
+        }
     }
 
     /// Says something of an entity.

@@ -31,6 +31,7 @@ impl Target {
         let is = |at: usize, word: &str| parts.get(at).is_some_and(|part| part.eq_ignore_ascii_case(word));
         let owned = |at: usize| parts[at].to_owned();
         Ok(match parts.len() {
+            0 => return Err(Refused::not_found("entity", "without a name")),
             1 if is(0, "$namespaceinfo") => Target::Namespace,
             2 if is(0, "$Resources") && is(1, "queues") => Target::Queues,
             2 if is(0, "$Resources") && is(1, "topics") => Target::Topics,

@@ -38,10 +38,9 @@ pub(crate) async fn create(call: &Call<'_>, name: &str, text: &str) -> Answer {
     document::read(text, ELEMENT, |element| said.take(element))?;
     call.check_forwarding(name, &said).await?;
     let name = QueueName::new(name)?;
-    // First what is said of it: without the queue nobody sees that, and the next to make it says it anew.
-    call.describe(&name, (&said, None)).await?;
     let client = call.access.acting(&call.shared.client)?;
-    let queue = client.create_queue(&name, said.options.clone()).await?;
+    let making = client.create_queue(&name, said.options.clone());
+    let queue = call.describe_while((&name, &said), making).await?;
     let view = queue.view().await?;
     call.describe(&name, (&said, Some(view.created_at))).await?;
     Ok(tell(call, &queue.view().await?, StatusCode::CREATED))

@@ -15,6 +15,7 @@ use crate::service_bus::administration::refused::Answer;
 use crate::service_bus::administration::refused::Refused;
 use crate::service_bus::administration::rule_xml;
 use crate::topic::Rule;
+use crate::xml::can_be_written;
 
 /// The element that describes a rule.
 pub(crate) const ELEMENT: &str = "RuleDescription";
@@ -70,6 +71,9 @@ impl Of<'_> {
         call.check_undefined(&self.queue.name)?;
         let rule = document::read(text, ELEMENT, rule_xml::read)?.named(name);
         if !call.is_change {
+            if !can_be_written(name) {
+                return Err(Refused::bad("the name of the rule has characters that no document can say"));
+            }
             self.topic(call)?.add_rule(self.name, rule.clone()).await?;
             return Ok(self.tell(call, &rule, StatusCode::CREATED));
         }

@@ -52,9 +52,9 @@ pub(crate) async fn create(call: &Call<'_>, topic: &TopicView, name: &str, text:
     let made = client.topic(&topic.name)?;
     let queue = made.subscription(name)?;
     call.check_forwarding(queue.name().as_str(), &said).await?;
-    call.describe(queue.name(), (&said, None)).await?;
     let rules = vec![rule.unwrap_or_else(Rule::everything)];
-    let queue = made.subscribe(name, said.options.clone(), rules).await?;
+    let making = made.subscribe(name, said.options.clone(), rules);
+    let queue = call.describe_while((queue.name(), &said), making).await?;
     let view = queue.view().await?;
     call.describe(queue.name(), (&said, Some(view.created_at))).await?;
     Ok(tell(call, (topic, &SubscriptionName::new(name)?, &view), StatusCode::CREATED))

@@ -38,8 +38,8 @@ pub(crate) async fn create(call: &Call<'_>, name: &str, text: &str) -> Answer {
     document::read(text, ELEMENT, |element| said.take(element))?;
     said.remember();
     let name = QueueName::new(name)?;
-    call.describe(&name, (&said, None)).await?;
-    let topic = call.access.acting(&call.shared.client)?.create_topic(&name).await?;
+    let client = call.access.acting(&call.shared.client)?;
+    let topic = call.describe_while((&name, &said), client.create_topic(&name)).await?;
     let view = topic.view().await?.ok_or_else(|| Refused::not_found("topic", name.as_str()))?;
     call.describe(&name, (&said, Some(view.created_at))).await?;
     Ok(tell(call, &view, StatusCode::CREATED))

@@ -1,5 +1,6 @@
 //! What the endpoint promises, as far as no SDK is needed to see it.
 
+mod administering;
 mod arriving;
 mod asking;
 pub(crate) mod bare;

@@ -54,25 +54,32 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) async fn open() -> Host {
-        let (engine, clock) = crate::testing::engine().await.unwrap();
         let options = EndpointOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
-        Host::with(engine, clock, options).await
+        Host::owned(crate::testing::engine().await.unwrap(), options, Owners::nobody()).await
     }
 
     pub(super) async fn with(engine: Engine, clock: ManualClock, options: EndpointOptions) -> Host {
-        let intake = Intake::new(engine.client().clone());
-        let shown = Arc::new(clock.clone());
-        let endpoint =
-            Endpoint::bind(options, intake, Owners::nobody(), shown, Meters::default()).await.unwrap();
+        Host::owned((engine, clock), options, Owners::nobody()).await
+    }
+
+    /// An endpoint whose queues have owners.
+    pub(super) async fn owned(
+        (engine, clock): (Engine, ManualClock),
+        options: EndpointOptions,
+        owners: Owners,
+    ) -> Host {
+        let (intake, shown) = (Intake::new(engine.client().clone()), Arc::new(clock.clone()));
+        let endpoint = Endpoint::bind(options, intake, owners, shown, Meters::default()).await.unwrap();
         let (addresses, stopping) = (endpoint.addresses().to_vec(), CancellationToken::new());
         let running = tokio::spawn(endpoint.run(stopping.clone()));
         Host { engine, clock, addresses, stopping: stopping.drop_guard(), running }
     }
 
-    /// Stops the endpoint, and waits until it has.
-    pub(super) async fn stop(self) {
+    /// Stops the endpoint, and waits until it has; its engine goes on.
+    pub(super) async fn stop(self) -> Engine {
         drop(self.stopping);
         self.running.await.unwrap();
+        self.engine
     }
 
     /// A connection that says nothing yet.
