@@ -135,7 +135,9 @@ impl ConnectionTask {
             return self.refuse(link, Refusal::new(condition::NOT_ALLOWED, refusal));
         }
         let sends = self.may(&entity, Right::Send);
-        let sends = sends.and_then(|()| self.shared.descriptions.check_status(&entity, Status::may_send));
+        let sends = sends.and_then(|()| {
+            self.shared.descriptions.check_status((entity.name(), entity.created_at), Status::may_send)
+        });
         if let Err(refusal) = sends {
             return self.refuse(link, refusal);
         }
@@ -174,7 +176,9 @@ impl ConnectionTask {
     fn attach_to_messages(&mut self, link: LinkId, attach: Attach, entity: Entity) {
         let receives = self.may(&entity, Right::Listen);
         let descriptions = &self.shared.descriptions;
-        let receives = receives.and_then(|()| descriptions.check_status(&entity, Status::may_receive));
+        let receives = receives.and_then(|()| {
+            descriptions.check_status((entity.name(), entity.created_at), Status::may_receive)
+        });
         if let Err(refusal) = receives {
             return self.refuse(link, refusal);
         }

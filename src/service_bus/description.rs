@@ -17,7 +17,6 @@ use crate::id::QueueName;
 use crate::limits;
 use crate::records::RecordError;
 use crate::records::Records;
-use crate::service_bus::entity::Entity;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 
@@ -146,8 +145,12 @@ impl Descriptions {
     }
 
     /// Refuses what the status of an entity excludes now.
-    pub(crate) fn check_status(&self, entity: &Entity, may: fn(Status) -> bool) -> Result<(), Refusal> {
-        let (name, status) = (entity.name(), self.of(entity.name(), entity.created_at).status);
+    pub(crate) fn check_status(
+        &self,
+        (name, created_at): (&QueueName, Timestamp),
+        may: fn(Status) -> bool,
+    ) -> Result<(), Refusal> {
+        let status = self.of(name, created_at).status;
         if may(status) {
             return Ok(());
         }

@@ -163,7 +163,7 @@ impl Forwarder {
         let queue = self.route.target.clone();
         let target =
             self.shared.entity(&EntityPath { queue, is_dead_letters: false, is_transfer: false }).await?;
-        self.shared.descriptions.check_status(&target, Status::may_send)?;
+        self.shared.descriptions.check_status((target.name(), target.created_at), Status::may_send)?;
         Ok(target)
     }
 

@@ -32,7 +32,7 @@ type Answers = Result<Vec<Result<(), SendError>>, SendError>;
 impl Shared {
     /// Reads a message for an entity, and finds its place.
     pub(crate) fn read(&self, entity: &Entity, payload: &Bytes) -> Result<Message, Refusal> {
-        self.descriptions.check_status(entity, Status::may_send)?;
+        self.descriptions.check_status((entity.name(), entity.created_at), Status::may_send)?;
         let new_id = self.client.token()?.to_string().replace('-', "");
         let message = incoming::read(payload, entity.options.order, &new_id)?;
         let message = self.intake.place(entity.name(), message)?;
