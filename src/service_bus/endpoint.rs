@@ -225,7 +225,10 @@ mod tests {
         let (certificate, key) = (format!("{folder}/certificate.pem"), format!("{folder}/key.pem"));
         let files = TlsFiles { certificate: certificate.into(), key: key.into(), client_ca: None };
         let tls = Arc::new(ArcSwapOption::new(Some(files.read().unwrap())));
-        assert!(EndpointOptions { tls, ..EndpointOptions::new(everywhere) }.check_addresses().is_ok());
+        let encrypted = EndpointOptions { tls, ..EndpointOptions::new(everywhere) };
+        assert!(encrypted.check_addresses().is_err(), "without keys, everybody could do everything");
+        let keys = Some(Keys::of_everybody("name", "a-text-that-nobody-guesses"));
+        assert!(EndpointOptions { keys, ..encrypted }.check_addresses().is_ok());
         let here = SocketAddr::from(([127, 0, 0, 1], 0));
         assert!(EndpointOptions::new(here).check_addresses().is_ok());
         let both = EndpointOptions { addresses: vec![here, everywhere], ..EndpointOptions::new(here) };
