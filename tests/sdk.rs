@@ -76,6 +76,11 @@ fn javascript_administers_queues_topics_and_rules() {
 }
 
 #[test]
+fn celery_works_at_a_name_of_azures() {
+    play("python/celery_worker.py");
+}
+
+#[test]
 fn techniques_built_on_service_bus_work_in_python() {
     play("python/techniques.py");
 }

@@ -144,6 +144,7 @@ fn start(kit: &Kit, name: &str, fixture: &Fixture, complaints: &Path) -> Script 
     command.env("SERIATIM_AMQP", &fixture.addresses.amqp);
     command.env("SERIATIM_STORAGE_QUEUE", &fixture.addresses.storage_queue);
     command.env("SERIATIM_CERTIFICATE", certificate()).env("NODE_EXTRA_CA_CERTS", certificate());
+    command.env("SERIATIM_PROGRAM", env!("CARGO_BIN_EXE_seriatim"));
     command.envs(SECRETS).env("PYTHONDONTWRITEBYTECODE", "1");
     Script(command.spawn().expect("the script starts"))
 }
