@@ -81,6 +81,11 @@ fn celery_works_at_a_name_of_azures() {
 }
 
 #[test]
+fn celery_works_on_storage_queues() {
+    play("python/celery_storage.py");
+}
+
+#[test]
 fn techniques_built_on_service_bus_work_in_python() {
     play("python/techniques.py");
 }
