@@ -9,7 +9,7 @@ from azure.servicebus.management import (
     AuthorizationRule, CorrelationRuleFilter, EntityStatus, FalseRuleFilter, ServiceBusAdministrationClient,
     SqlRuleAction, SqlRuleFilter, TrueRuleFilter)
 
-from stage import SERVICE_BUS, play, promise
+from stage import SERVICE_BUS, kill, play, promise
 
 HOST = f"localhost:{os.environ['SERIATIM_AMQP'].rpartition(':')[2]}"
 CONNECTION = f"Endpoint=sb://{HOST};SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=c2VjcmV0"
@@ -223,6 +223,32 @@ def messages_and_dead_letters_go_on_where_it_is_said():
                 sender.send_messages(ServiceBusMessage("stays"))
             with client.get_queue_receiver("way") as receiver:
                 assert [str(message) for message in receiver.receive_messages(1, 10)] == ["stays"]
+
+
+@promise
+def what_goes_on_arrives_once_although_the_daemon_is_killed():
+    with administration() as admin:
+        admin.create_queue("far")
+        admin.create_queue("near", forward_to="far")
+    count = 0
+    for _ in range(4):
+        with ServiceBusClient.from_connection_string(SERVICE_BUS, retry_total=0) as client:
+            with client.get_queue_sender("near") as sender:
+                for _ in range(5):
+                    sender.send_messages([ServiceBusMessage(str(count + number)) for number in range(50)])
+                    count += 50
+        kill()
+    with ServiceBusClient.from_connection_string(SERVICE_BUS, retry_total=0) as client:
+        with client.get_queue_receiver("far") as receiver:
+            got = []
+            while len(got) < count:
+                messages = receiver.receive_messages(100, max_wait_time=10)
+                assert messages, len(got)
+                for message in messages:
+                    got.append(int(str(message)))
+                    receiver.complete_message(message)
+            assert not receiver.receive_messages(1, max_wait_time=2)
+    assert got == list(range(count)), [one for one, other in zip(got, range(count)) if one != other][:10]
 
 
 @promise
