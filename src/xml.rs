@@ -9,16 +9,6 @@ impl Xml {
         Xml("<?xml version=\"1.0\" encoding=\"utf-8\"?>".to_owned())
     }
 
-    /// A part of a document.
-    pub(crate) fn fragment() -> Xml {
-        Xml(String::new())
-    }
-
-    /// Goes on with a part that was written before.
-    pub(crate) fn append(&mut self, fragment: Xml) {
-        self.0.push_str(&fragment.0);
-    }
-
     /// An element with others inside.
     pub(crate) fn within(&mut self, name: &str, inside: impl FnOnce(&mut Xml)) {
         self.open(name, "");

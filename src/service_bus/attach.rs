@@ -195,7 +195,7 @@ impl ConnectionTask {
         }
         let filter = attach.source.as_ref().map_or(&[][..], |source| &source.filter);
         let Some(wanted) = lookup(filter, SESSION_FILTER) else {
-            if entity.requires_session && !entity.is_dead_letters {
+            if entity.requires_session() && !entity.is_dead_letters {
                 let refusal = "the queue requires sessions: take one, or the next";
                 return self.refuse(link, Refusal::new(condition::NOT_ALLOWED, refusal));
             }

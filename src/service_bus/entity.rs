@@ -9,6 +9,7 @@ use crate::engine::Topic;
 use crate::engine::TopicView;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
+use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
 use crate::queue::Order;
@@ -28,8 +29,6 @@ pub(crate) struct Entity {
     pub(crate) options: QueueOptions,
     /// When it was made: another of its name is another entity.
     pub(crate) created_at: Timestamp,
-    /// Whether every message has to name its session, and every receiver takes one.
-    pub(crate) requires_session: bool,
     /// What is said of it beside what its queue knows.
     pub(crate) description: Arc<Description>,
     /// The topic, if it is one: its queue is none.
@@ -41,27 +40,46 @@ impl Entity {
         self.queue.name()
     }
 
+    /// Whether every message has to name its session, and every receiver takes one; a topic leaves that to its subscriptions.
+    pub(crate) fn requires_session(&self) -> bool {
+        self.topic.is_none() && self.description.requires_session
+    }
+
     /// Whether its messages have workflows that can be taken whole.
     pub(crate) fn has_sessions(&self) -> bool {
         !self.is_dead_letters && self.options.order != Order::None
     }
 }
 
+/// A queue or a topic, as it was found by its name.
+pub(crate) enum Found {
+    Queue(Box<QueueView>),
+    Topic(Box<TopicView>),
+}
+
 impl Shared {
+    /// The queue or topic of a name; names that differ in case only are one, unless there are two.
+    pub(crate) async fn find(&self, name: &str) -> Result<Option<Found>, QueueError> {
+        // A name that no queue can have is one that no queue has.
+        let Ok(queue) = self.client.queue(name) else { return Ok(None) };
+        match queue.view().await {
+            Ok(view) => return Ok(Some(Found::Queue(Box::new(view)))),
+            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {}
+            Err(error) => return Err(error),
+        }
+        if let Some(topic) = self.topic_named(name).await? {
+            return Ok(Some(Found::Topic(Box::new(topic))));
+        }
+        Ok(self.named_alike(name).await?.map(|view| Found::Queue(Box::new(view))))
+    }
+
     /// Finds what an address names; names that differ in case only are one, unless there are two.
     pub(crate) async fn entity(&self, path: &EntityPath) -> Result<Entity, Refusal> {
         let not_found = || Refusal::not_found(&path.queue);
-        // A name that no queue can have is one that no queue has.
-        let queue = self.client.queue(&path.queue).map_err(|_| not_found())?;
-        let view = match queue.view().await {
-            Ok(view) => view,
-            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {
-                if let Some(topic) = self.topic_named(&path.queue).await? {
-                    return self.topic_entity(path, &topic);
-                }
-                self.named_alike(&path.queue).await?.ok_or_else(not_found)?
-            }
-            Err(error) => return Err(error.into()),
+        let view = match self.find(&path.queue).await? {
+            Some(Found::Queue(view)) => *view,
+            Some(Found::Topic(topic)) => return self.topic_entity(path, &topic),
+            None => return Err(not_found()),
         };
         if !(self.is_open)(&view.name) {
             return Err(not_found());
@@ -71,7 +89,6 @@ impl Shared {
             queue: self.client.queue(view.name.as_str())?,
             is_dead_letters: path.is_dead_letters,
             is_transfer: path.is_transfer,
-            requires_session: description.requires_session,
             description,
             options: view.options,
             created_at: view.created_at,
@@ -89,7 +106,6 @@ impl Shared {
             queue: self.client.queue(&name)?,
             is_dead_letters: false,
             is_transfer: false,
-            requires_session: false,
             description: self.descriptions.of(&name, view.created_at),
             options: QueueOptions::default(),
             created_at: view.created_at,
@@ -98,7 +114,7 @@ impl Shared {
     }
 
     /// The topic of a name; names that differ in case only are one.
-    async fn topic_named(&self, name: &str) -> Result<Option<TopicView>, Refusal> {
+    async fn topic_named(&self, name: &str) -> Result<Option<TopicView>, Unavailable> {
         let Ok(topic) = self.client.topic(name) else { return Ok(None) };
         if let Some(view) = topic.view().await? {
             return Ok(Some(view));
@@ -108,7 +124,7 @@ impl Shared {
     }
 
     /// The queue whose name differs in case only.
-    pub(crate) async fn named_alike(&self, name: &str) -> Result<Option<QueueView>, Refusal> {
+    async fn named_alike(&self, name: &str) -> Result<Option<QueueView>, Unavailable> {
         let mut after: Option<QueueName> = None;
         loop {
             let page = self.client.queues(after.as_ref(), limits::PAGE_MAX).await?;

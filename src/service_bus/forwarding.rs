@@ -181,7 +181,7 @@ impl Forwarder {
         properties.insert(FORWARDED.to_owned(), PropertyValue::Integer(times + 1));
         let placed = self.shared.intake.place(target.name(), message);
         let message = placed.map_err(|misuse| Stay::Never(REFUSED, misuse.into()))?;
-        if target.requires_session && message.workflow_id.is_none() {
+        if target.requires_session() && message.workflow_id.is_none() {
             let refusal = format!("{} requires sessions, and it has none", target.name());
             return Err(Stay::Never(REFUSED, Refusal::new(condition::NOT_ALLOWED, refusal)));
         }

@@ -36,7 +36,7 @@ impl Shared {
         let new_id = self.client.token()?.to_string().replace('-', "");
         let message = incoming::read(payload, entity.options.order, &new_id)?;
         let message = self.intake.place(entity.name(), message)?;
-        if entity.requires_session && message.workflow_id.is_none() {
+        if entity.requires_session() && message.workflow_id.is_none() {
             let description = "the queue requires sessions, and the message names none";
             return Err(Refusal::new(condition::NOT_ALLOWED, description));
         }

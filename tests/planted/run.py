@@ -197,8 +197,8 @@ BUGS = [
     ("forwarded_messages_stay", B + "forwarding.rs", "            transaction.complete(queue.name(), *id).map_err(|misuse| Stay::of(misuse.into()))?;\n", "            let _ = id;\n"),
     ("forwarded_dead_letters_stay", B + "forwarding.rs", "        transaction.purge_dead_letter(queue.name(), letter.view.sequence_number);\n", ""),
     ("a_missing_target_is_never_waited_for", B + "forwarding.rs", "            condition::NOT_FOUND\n            | condition::RESOURCE_LIMIT", "            condition::RESOURCE_LIMIT"),
-    ("the_session_of_a_target_is_not_required", B + "forwarding.rs", "if target.requires_session && message.workflow_id.is_none() {", "if false && target.requires_session && message.workflow_id.is_none() {"),
-    ("a_queue_inherits_what_was_said_of_another", B + "description.rs", "known.of.is_none_or(|of| of == created_at)", "known.of.is_none_or(|of| of == created_at || true)"),
+    ("the_session_of_a_target_is_not_required", B + "forwarding.rs", "if target.requires_session() && message.workflow_id.is_none() {", "if false && target.requires_session() && message.workflow_id.is_none() {"),
+    ("a_queue_inherits_what_was_said_of_another", B + "description.rs", "self.of.is_none_or(|of| of == created_at)", "self.of.is_none_or(|of| of == created_at || true)"),
     ("given_up_id_hides_the_one_that_stands", R + "judge.rs", "[Some(rank), self.rank_before_follower(step, id)?].into_iter().flatten()", "[Some(rank)].into_iter().flatten()"),
     ("assignment_let_fall_says_nothing", P + "taker.rs", "if self.reply.is_some() {", "if false {"),
 ]

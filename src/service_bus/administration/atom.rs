@@ -73,23 +73,20 @@ impl Entry<'_> {
 
 /// A page of entries.
 pub(crate) struct Feed<'a> {
-    xml: Xml,
+    xml: &'a mut Xml,
     caller: &'a Caller,
 }
 
-impl<'a> Feed<'a> {
+impl Feed<'_> {
     /// Writes a page of what is at a path, with where the next one is if there may be one.
     pub(crate) fn answer(
-        (caller, path): (&'a Caller, &str),
+        (caller, path): (&Caller, &str),
         now: Timestamp,
         next: Option<String>,
         entries: impl FnOnce(&mut Feed<'_>),
     ) -> Response {
-        let mut feed = Feed { xml: Xml::new(), caller };
-        let id = caller.url(path);
-        let mut inside = Feed { xml: Xml::fragment(), caller };
-        entries(&mut inside);
-        feed.xml.within_named("feed", &[("xmlns", ATOM)], |xml| {
+        let (mut xml, id) = (Xml::new(), caller.url(path));
+        xml.within_named("feed", &[("xmlns", ATOM)], |xml| {
             xml.within_named("title", &[("type", "text")], |xml| xml.text(path));
             xml.leaf("id", &id);
             xml.leaf("updated", &instant(now));
@@ -97,13 +94,13 @@ impl<'a> Feed<'a> {
             if let Some(next) = next {
                 xml.within_named("link", &[("rel", "next"), ("href", &next)], |_| {});
             }
-            xml.append(inside.xml);
+            entries(&mut Feed { xml, caller });
         });
-        response(StatusCode::OK, "application/atom+xml; type=feed; charset=utf-8", feed.xml)
+        response(StatusCode::OK, "application/atom+xml; type=feed; charset=utf-8", xml)
     }
 
     pub(crate) fn entry(&mut self, entry: &Entry<'_>, inside: impl FnOnce(&mut Xml)) {
-        entry.write(&mut self.xml, (self.caller, &[]), inside);
+        entry.write(self.xml, (self.caller, &[]), inside);
     }
 }
 

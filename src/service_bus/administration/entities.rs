@@ -1,12 +1,10 @@
 //! Entities as they are there: found by their names, in any case.
 
+use crate::clock::Timestamp;
 use crate::engine::QueueView;
 use crate::engine::TopicView;
-use crate::error::QueueError;
-use crate::error::QueueRefusal;
 use crate::id::QueueName;
 use crate::id::SubscriptionName;
-use crate::limits;
 use crate::sas::Right;
 use crate::service_bus::administration::authorized::Access;
 use crate::service_bus::administration::fields::Said;
@@ -14,6 +12,7 @@ use crate::service_bus::administration::host::Caller;
 use crate::service_bus::administration::refused::Refused;
 use crate::service_bus::administration::told::Known;
 use crate::service_bus::description::Description;
+use crate::service_bus::entity::Found;
 use crate::service_bus::shared::Shared;
 
 /// Says of a name that clients cannot have it.
@@ -30,38 +29,17 @@ pub(crate) struct Call<'a> {
     pub(crate) is_change: bool,
 }
 
-/// A queue or a topic.
-pub(crate) enum Found {
-    Queue(Box<QueueView>),
-    Topic(Box<TopicView>),
-}
-
 impl Call<'_> {
     /// The queue or topic of a name, if there is one.
     pub(crate) async fn find(&self, name: &str) -> Result<Option<Found>, Refused> {
-        let client = &self.shared.client;
-        // A name that no queue can have is one that no queue has.
-        let Ok(queue) = client.queue(name) else { return Ok(None) };
-        if !(self.shared.is_open)(queue.name()) {
+        // Also before it is there.
+        if QueueName::new(name).is_ok_and(|name| !(self.shared.is_open)(&name)) {
             return Err(own(name));
         }
-        match queue.view().await {
-            Ok(view) => return Ok(Some(Found::Queue(Box::new(view)))),
-            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {}
-            Err(error) => return Err(error.into()),
-        }
-        if let Some(topic) = client.topic(name)?.view().await? {
-            return Ok(Some(Found::Topic(Box::new(topic))));
-        }
-        let topics = client.topics(None, limits::TOPICS_MAX).await?;
-        if let Some(topic) = topics.into_iter().find(|topic| topic.name.as_str().eq_ignore_ascii_case(name)) {
-            return Ok(Some(Found::Topic(Box::new(topic))));
-        }
-        let alike =
-            self.shared.named_alike(name).await.map_err(|refusal| Refused::bad(refusal.to_string()))?;
-        match alike {
-            Some(view) if !(self.shared.is_open)(&view.name) => Err(own(name)),
-            alike => Ok(alike.map(|view| Found::Queue(Box::new(view)))),
+        let found = self.shared.find(name).await?;
+        match &found {
+            Some(Found::Queue(view)) if !(self.shared.is_open)(&view.name) => Err(own(name)),
+            _ => Ok(found),
         }
     }
 
@@ -170,7 +148,7 @@ impl Call<'_> {
     pub(crate) async fn describe(
         &self,
         name: &QueueName,
-        (said, of): (&Said, Option<crate::clock::Timestamp>),
+        (said, of): (&Said, Option<Timestamp>),
     ) -> Result<(), Refused> {
         let now = self.shared.clock.now();
         let description = Description { of, updated_at: Some(now), ..said.description.clone() };

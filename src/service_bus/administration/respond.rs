@@ -15,7 +15,6 @@ use crate::service_bus::administration::atom::instant;
 use crate::service_bus::administration::authorized::Access;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::entities::Call;
-use crate::service_bus::administration::entities::Found;
 use crate::service_bus::administration::host::Caller;
 use crate::service_bus::administration::listing;
 use crate::service_bus::administration::listing::Page;
@@ -26,6 +25,7 @@ use crate::service_bus::administration::refused::Refused;
 use crate::service_bus::administration::rules;
 use crate::service_bus::administration::subscriptions;
 use crate::service_bus::administration::topics;
+use crate::service_bus::entity::Found;
 use crate::service_bus::shared::Shared;
 
 /// Answers a request of an administration client.
