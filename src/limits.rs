@@ -128,6 +128,10 @@ pub const RECEIVE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Most locks in one engine: they live in memory.
 pub const LOCKS_MAX: usize = 65_536;
 
+/// How long nothing has to be asked before the engine moves what its journal has to where it stays: longer than the breaks
+/// between two requests of somebody who is at work.
+pub const IDLE_AFTER: Duration = Duration::from_millis(500);
+
 /// How long a settlement is remembered, so that it is answered as it was when it is asked again: longer than any client that
 /// has heard nothing goes on asking.
 pub const SETTLEMENTS_KEPT_FOR: Duration = Duration::from_secs(60);

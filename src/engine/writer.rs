@@ -54,6 +54,8 @@ pub(crate) struct Writer {
     pub(crate) commits: Commits,
     /// When the disk was last looked at, in the clock's elapsed time.
     pub(crate) looked_at_disk: Duration,
+    /// When something was last asked, in the clock's elapsed time.
+    pub(crate) asked_at: Duration,
     /// Whether there is more to recover.
     pub(crate) recovers: bool,
 }
@@ -131,6 +133,10 @@ impl Writer {
         for (query, slot) in queries {
             release.looks.push((slot, self.look(query)?));
         }
+        if job.is_none() && release.is_empty() && self.is_idle() && self.store.has_idle_work() {
+            self.store.mark_committed(self.commits.committed());
+            job = Some(self.store.prepare_flush()?);
+        }
         if job.is_some() || !release.is_empty() {
             let more = self.intake.has_more();
             self.commits.hand_over(job, release, more).inspect_err(|fault| self.store.fail(fault))?;
@@ -170,7 +176,10 @@ impl Writer {
         let mut gathered = Gathered::default();
         let first = self.intake.wait(self.sleep_time());
         match first {
-            Ok(posted) => gathered.add(posted.request),
+            Ok(posted) => {
+                self.asked_at = self.clock.elapsed();
+                gathered.add(posted.request);
+            }
             Err(RecvTimeoutError::Timeout) => return gathered,
             Err(RecvTimeoutError::Disconnected) => unreachable!("the writer keeps a handle of its own inbox"),
         }
@@ -191,13 +200,25 @@ impl Writer {
     fn sleep_time(&self) -> Option<Duration> {
         let sleep_time =
             timers::sleep_time(&*self.clock, &self.clocks, self.next_due, self.wakeups.first_deadline());
-        // A file can go away, and a disk fill up, while nothing is asked.
-        match self.store.has_file() && !self.clock.is_manual() {
-            true => {
-                Some(sleep_time.map_or(limits::DISK_LOOK_EVERY, |wait| wait.min(limits::DISK_LOOK_EVERY)))
-            }
-            false => sleep_time,
+        if !self.store.has_file() || self.clock.is_manual() {
+            return sleep_time;
         }
+        // A file can go away, and a disk fill up, while nothing is asked.
+        let wait = sleep_time.map_or(limits::DISK_LOOK_EVERY, |wait| wait.min(limits::DISK_LOOK_EVERY));
+        match self.store.has_idle_work() {
+            true => Some(wait.min(limits::IDLE_AFTER.saturating_sub(self.idle_for()))),
+            false => Some(wait),
+        }
+    }
+
+    /// How long nothing has been asked.
+    fn idle_for(&self) -> Duration {
+        self.clock.elapsed().saturating_sub(self.asked_at)
+    }
+
+    /// Whether nothing has been asked for long enough that work which can wait may be done.
+    fn is_idle(&self) -> bool {
+        self.store.has_file() && !self.clock.is_manual() && self.idle_for() >= limits::IDLE_AFTER
     }
 
     /// Looks at the file and its disk, if it is time again.

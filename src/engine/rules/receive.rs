@@ -234,12 +234,15 @@ impl Workflow {
         let record = Arc::new(record);
         self.restate_as(step, sequence, Some(&before), record.clone())?;
         step.locks.hand_out(token, sequence);
-        let delivery_count = record.delivery_count;
-        step.settlements.forget(Held { token, sequence, delivery_count });
+        let lock = step.locks.get(token).expect("the lock was granted before");
+        let (locked_until, delivery_count) = (lock.until, record.delivery_count);
+        // Only the holder of a whole workflow may be handed the same message again.
+        if lock.kind == LockKind::Whole {
+            step.settlements.forget(Held { token, sequence, delivery_count });
+        }
         self.write_holding(step, token)?;
         let content = step.records.content(self.message_key(sequence))?;
         let content = content.expect("every stored message has its content");
-        let locked_until = step.locks.get(token).expect("the lock was granted before").until;
         Ok(Handed { token, locked_until, sequence, record, content, has_state: self.record.has_state })
     }
 

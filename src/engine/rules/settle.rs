@@ -89,7 +89,7 @@ impl Step<'_> {
 
     /// Answers a settlement of what is not held: as it was answered, if it was settled lately.
     fn answer_again(
-        &self,
+        &mut self,
         name: &QueueName,
         held: Held,
         settlement: &Settlement,
@@ -163,7 +163,7 @@ impl Step<'_> {
     }
 
     fn answer_run_again(
-        &self,
+        &mut self,
         name: &QueueName,
         token: LockToken,
         settlement: &RunSettlement,

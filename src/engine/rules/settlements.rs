@@ -1,5 +1,8 @@
 //! The settlements of the last minute, in memory: one that is asked again is answered as it was, and another one is told
 //! what was done. Whoever asked and did not hear the answer can so ask again.
+//!
+//! Every settlement is noted, and hardly any is asked for again: they stand in the order in which they were noted, and are
+//! indexed by what they were of only once somebody asks.
 
 use std::collections::VecDeque;
 
@@ -32,8 +35,11 @@ enum Subject {
 /// A settlement that is remembered.
 #[derive(Clone, Debug)]
 struct Remembered {
+    subject: Subject,
     queue: QueueId,
     how: SettledHow,
+    /// Whether what was said of the subject is over.
+    is_forgotten: bool,
     /// Of what was asked; `None` for a delivery that was settled as one of a run.
     digest: Option<u64>,
     /// Of a run, the message it began with.
@@ -41,16 +47,18 @@ struct Remembered {
     /// What was answered; `None` for an answer that says nothing.
     reply: Option<Box<Settled>>,
     until: Timestamp,
-    /// Its number: a later one of the same subject takes its place.
-    number: u64,
 }
 
 /// What was settled lately.
 #[derive(Debug, Default)]
 pub(crate) struct Settlements {
-    by_subject: Lookup<Subject, Remembered>,
-    in_order: VecDeque<(Timestamp, u64, Subject)>,
-    noted: u64,
+    /// The oldest first. The number of the first is `dropped`, and each has the next.
+    in_order: VecDeque<Remembered>,
+    /// How many have been dropped, because they were too old or too many.
+    dropped: u64,
+    /// The number of the last settlement of each subject, of those before `indexed`.
+    index: Lookup<Subject, u64>,
+    indexed: u64,
     /// What is to be taken back, while a trial runs.
     trial: Option<Trial>,
 }
@@ -58,10 +66,10 @@ pub(crate) struct Settlements {
 /// What a trial has to take back.
 #[derive(Debug)]
 struct Trial {
-    /// What was known of each subject before it changed.
-    before: Vec<(Subject, Option<Remembered>)>,
-    /// The number of the last settlement before the trial.
+    /// How many there were before.
     noted: u64,
+    /// Those of them that were forgotten.
+    forgotten: Vec<u64>,
 }
 
 impl Settlements {
@@ -94,28 +102,20 @@ impl Settlements {
 
     /// Begins a trial: every change from now on is taken back by [`Settlements::roll_back`].
     pub(crate) fn begin_trial(&mut self) {
-        self.trial = Some(Trial { before: Vec::new(), noted: self.noted });
+        self.trial = Some(Trial { noted: self.noted(), forgotten: Vec::new() });
     }
 
     /// Ends a trial: what is remembered is what was remembered when it began.
     pub(crate) fn roll_back(&mut self) {
-        let Some(Trial { before, noted }) = self.trial.take() else { return };
-        for (subject, before) in before.into_iter().rev() {
-            self.by_subject.remove(&subject);
-            if let Some(before) = before {
-                self.by_subject.insert(subject, before);
-            }
+        let Some(Trial { noted, forgotten }) = self.trial.take() else { return };
+        if self.indexed > noted {
+            // Only a trial that asked for its own settlements: made anew when somebody asks.
+            self.index = Lookup::default();
+            self.indexed = self.dropped;
         }
-        self.noted = noted;
-        while self.in_order.back().is_some_and(|(_, number, _)| *number > noted) {
-            self.in_order.pop_back();
-        }
-    }
-
-    /// Keeps what is known of a subject, so that a trial can take a change back.
-    fn remember(&mut self, subject: Subject) {
-        if let Some(trial) = &mut self.trial {
-            trial.before.push((subject, self.by_subject.get(&subject).cloned()));
+        self.in_order.truncate(place(noted, self.dropped));
+        for number in forgotten {
+            self.in_order[place(number, self.dropped)].is_forgotten = false;
         }
     }
 
@@ -126,36 +126,50 @@ impl Settlements {
         (how, digest): (SettledHow, Option<u64>),
         (first, reply): (Option<SequenceNumber>, &Settled),
     ) {
-        self.remember(subject);
-        self.noted += 1;
-        let (until, number) = (now + limits::SETTLEMENTS_KEPT_FOR, self.noted);
         let reply = (*reply != Settled::default()).then(|| Box::new(reply.clone()));
-        let remembered = Remembered { queue, how, digest, first, reply, until, number };
-        self.by_subject.insert(subject, remembered);
-        self.in_order.push_back((until, number, subject));
+        let until = now + limits::SETTLEMENTS_KEPT_FOR;
+        let is_forgotten = false;
+        self.in_order.push_back(Remembered {
+            subject,
+            queue,
+            how,
+            is_forgotten,
+            digest,
+            first,
+            reply,
+            until,
+        });
         while self.trial.is_none()
-            && let Some((until, number, subject)) = self.in_order.front().copied()
+            && let Some(first) = self.in_order.front()
+            && (first.until <= now || self.in_order.len() > limits::SETTLEMENTS_KEPT)
         {
-            if now < until && self.in_order.len() <= limits::SETTLEMENTS_KEPT {
-                break;
-            }
-            self.in_order.pop_front();
-            if self.by_subject.get(&subject).is_some_and(|kept| kept.number == number) {
-                self.by_subject.remove(&subject);
-            }
+            self.drop_first();
         }
+    }
+
+    fn drop_first(&mut self) {
+        let Some(first) = self.in_order.pop_front() else { return };
+        if self.dropped < self.indexed && self.index.get(&first.subject) == Some(&self.dropped) {
+            self.index.remove(&first.subject);
+        }
+        self.dropped += 1;
+        self.indexed = self.indexed.max(self.dropped);
     }
 
     /// A delivery that was given back is handed out anew under the same token and with the same count: what was said of it
     /// is over.
     pub(crate) fn forget(&mut self, held: Held) {
-        self.remember(subject_of(held));
-        self.by_subject.remove(&subject_of(held));
+        let Some(number) = self.find(&subject_of(held)) else { return };
+        let was_forgotten =
+            std::mem::replace(&mut self.in_order[place(number, self.dropped)].is_forgotten, true);
+        if let Some(trial) = self.trial.as_mut().filter(|trial| number < trial.noted && !was_forgotten) {
+            trial.forgotten.push(number);
+        }
     }
 
     /// The answer to a settlement of a delivery that is not held any more, if it was settled lately.
     pub(crate) fn answer(
-        &self,
+        &mut self,
         at: (QueueId, Timestamp),
         held: Held,
         settlement: &Settlement,
@@ -166,7 +180,7 @@ impl Settlements {
 
     /// The answer to a settlement of a run from `first` on, if not given of what was left, that was settled lately.
     pub(crate) fn answer_run(
-        &self,
+        &mut self,
         at: (QueueId, Timestamp),
         token: LockToken,
         settlement: &RunSettlement,
@@ -179,14 +193,35 @@ impl Settlements {
         })
     }
 
-    fn known(&self, (queue, now): (QueueId, Timestamp), subject: &Subject) -> Option<&Remembered> {
-        self.by_subject.get(subject).filter(|known| known.queue == queue && now < known.until)
+    fn known(&mut self, (queue, now): (QueueId, Timestamp), subject: &Subject) -> Option<&Remembered> {
+        let number = self.find(subject)?;
+        let known = &self.in_order[place(number, self.dropped)];
+        (known.queue == queue && now < known.until && !known.is_forgotten).then_some(known)
+    }
+
+    /// The number of the last settlement of a subject. What has been noted since somebody asked last is indexed first.
+    fn find(&mut self, subject: &Subject) -> Option<u64> {
+        for known in self.in_order.iter().skip(place(self.indexed, self.dropped)) {
+            self.index.insert(known.subject, self.indexed);
+            self.indexed += 1;
+        }
+        self.index.get(subject).copied()
+    }
+
+    /// How many have ever been noted.
+    fn noted(&self) -> u64 {
+        self.dropped + self.in_order.len() as u64
     }
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.in_order.len()
     }
+}
+
+/// Where the settlement with a number stands, when so many before it have been dropped.
+fn place(number: u64, dropped: u64) -> usize {
+    usize::try_from(number - dropped).expect("as many as are remembered fit into memory")
 }
 
 impl Remembered {
@@ -308,7 +343,7 @@ mod tests {
         assert!(settlements.answer((queue, at(1)), held(1), &release).is_none(), "the oldest makes room");
         assert!(settlements.answer((queue, at(1)), held(2), &release).is_some());
         settlements.note((queue, at(60_001)), held(1), as_released, &reply);
-        assert_eq!((settlements.len(), settlements.by_subject.len()), (1, 1), "what is over is dropped");
+        assert_eq!((settlements.len(), settlements.index.len()), (1, 0), "what is over is dropped");
     }
 
     #[test]

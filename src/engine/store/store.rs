@@ -112,6 +112,18 @@ impl Store {
         Ok(done)
     }
 
+    /// Flushes once while nothing is asked, and commits that before it returns, for tests.
+    ///
+    /// # Errors
+    /// The fault that stopped the store, now or before.
+    #[cfg(test)]
+    pub(crate) fn flush_turn(&mut self) -> Result<(), Fault> {
+        let job = self.prepare_flush()?;
+        self.committer().commit(&job).inspect_err(|fault| self.fail(fault))?;
+        self.mark_committed(job.position);
+        Ok(())
+    }
+
     /// Runs one turn in memory. What it writes comes back as a job, if it writes anything: jobs are to be committed in
     /// their order, and nothing that follows from a turn may be published before its job is.
     ///
@@ -149,15 +161,53 @@ impl Store {
         Ok((done, changed.then(|| self.job(queue_changes))))
     }
 
+    /// Whether there is enough to flush while nothing else is to be done.
+    pub(crate) fn has_idle_work(&self) -> bool {
+        self.failed.is_none() && self.window.has_idle_work()
+    }
+
+    /// A commit that does nothing but flush, as part of what is left to be flushed.
+    ///
+    /// # Errors
+    /// The fault that stopped the store, now or before.
+    pub(crate) fn prepare_flush(&mut self) -> Result<Job, Fault> {
+        if let Some(fault) = &self.failed {
+            return Err(fault.clone());
+        }
+        guarded(|| self.idle_job()).map_err(Fault::Defect).inspect_err(|fault| self.fail(fault))
+    }
+
+    fn idle_job(&mut self) -> Job {
+        let mut job = self.job_of_turn(Vec::new());
+        if self.window.append_idle(job.position, job.bytes) {
+            self.memtables.each().into_iter().for_each(|memtable| memtable.checksum(job.position));
+        }
+        let slice = self.window.idle_slice();
+        self.flush(&mut job, &slice);
+        job
+    }
+
     /// What this turn has changed, and a slice of the flush of the oldest generation.
     fn job(&mut self, queue_changes: Vec<QueueChange>) -> Job {
+        let mut job = self.job_of_turn(queue_changes);
+        if self.window.append(job.position, job.bytes) {
+            self.memtables.each().into_iter().for_each(|memtable| memtable.checksum(job.position));
+        }
+        if let Some(slice) = self.window.slice(job.bytes) {
+            self.flush(&mut job, &slice);
+        }
+        job
+    }
+
+    /// What this turn has changed.
+    fn job_of_turn(&mut self, queue_changes: Vec<QueueChange>) -> Job {
         let position = self.kept.batch.position + 1;
         self.kept.batch.position = position;
         let (changed, weights): (Vec<_>, Vec<u64>) =
             self.memtables.each().into_iter().filter_map(|memtable| memtable.end_turn()).unzip();
         let bytes = HEADER_BYTES + weights.iter().sum::<u64>();
         let tallies = std::mem::take(&mut self.kept.touched_tallies).into_iter();
-        let mut job = Job {
+        Job {
             position,
             bytes,
             time: self.kept.batch.time,
@@ -169,14 +219,7 @@ impl Store {
             flushed: Vec::new(),
             ended: None,
             promised_bytes: 0,
-        };
-        if self.window.append(position, bytes) {
-            self.memtables.each().into_iter().for_each(|memtable| memtable.checksum(position));
         }
-        if let Some(slice) = self.window.slice(bytes) {
-            self.flush(&mut job, &slice);
-        }
-        job
     }
 
     fn flush(&mut self, job: &mut Job, slice: &Slice) {

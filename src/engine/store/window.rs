@@ -8,6 +8,14 @@ const PACE_TENTHS: u64 = 13;
 /// Units of work that each commit does while a flush is under way, however small the commit is.
 const UNITS_MIN: u64 = 64;
 
+/// Units of work of a commit that does nothing but flush: about a thousand rows, so that a request that comes meanwhile waits
+/// for some milliseconds.
+const IDLE_UNITS: u64 = 8 * 1024;
+
+/// From how many bytes on the generation that is being filled is flushed while nothing else is to be done: what trickles in is
+/// not written twice message by message.
+const IDLE_BYTES_MIN: u64 = 1024 * 1024;
+
 /// The generations of the journal.
 pub(crate) struct Window {
     /// How many bytes fill a generation.
@@ -30,13 +38,15 @@ pub(crate) struct Slice {
     /// Of all units that are left, this many out of [`Slice::of`] are due now.
     share: u64,
     of: u64,
+    /// At least so many units are due.
+    least: u64,
 }
 
 impl Slice {
     /// How many units of those left are due with this commit.
     pub(crate) fn units(&self, units_left: u64) -> u64 {
         let due = u128::from(units_left) * u128::from(self.share) / u128::from(self.of.max(1));
-        u64::try_from(due).unwrap_or(u64::MAX).max(UNITS_MIN)
+        u64::try_from(due).unwrap_or(u64::MAX).max(self.least)
     }
 }
 
@@ -51,9 +61,34 @@ impl Window {
         if self.bytes < self.generation_bytes {
             return false;
         }
+        self.close(position);
+        true
+    }
+
+    fn close(&mut self, position: u64) {
         self.full.push_back(position);
         self.bytes = 0;
-        true
+    }
+
+    /// Whether there is enough to flush while nothing else is to be done.
+    pub(crate) fn has_idle_work(&self) -> bool {
+        !self.full.is_empty() || self.bytes >= IDLE_BYTES_MIN
+    }
+
+    /// Notes the journal row of a commit that does nothing but flush; true when it has ended the generation that was being
+    /// filled, because no other is left to be flushed.
+    pub(crate) fn append_idle(&mut self, position: u64, bytes: u64) -> bool {
+        self.bytes += bytes;
+        let ends = self.full.is_empty();
+        if ends {
+            self.close(position);
+        }
+        ends
+    }
+
+    /// What is due of a flush with a commit that does nothing else.
+    pub(crate) fn idle_slice(&mut self) -> Slice {
+        self.begin_slice(0, 1, IDLE_UNITS)
     }
 
     /// What is due of a flush with a commit of this many bytes.
@@ -61,10 +96,14 @@ impl Window {
         if !self.flushing && self.full.len() <= self.full_max {
             return None;
         }
-        let begins = !std::mem::replace(&mut self.flushing, true);
         let until_full = self.generation_bytes.saturating_sub(self.bytes).max(1);
+        Some(self.begin_slice(bytes * PACE_TENTHS, until_full * 10, UNITS_MIN))
+    }
+
+    fn begin_slice(&mut self, share: u64, of: u64, least: u64) -> Slice {
+        let begins = !std::mem::replace(&mut self.flushing, true);
         let upto = *self.full.front().expect("a generation is full before it is flushed");
-        Some(Slice { upto, begins, share: bytes * PACE_TENTHS, of: until_full * 10 })
+        Slice { upto, begins, share, of, least }
     }
 
     /// Notes that the oldest generation is flushed.
@@ -77,6 +116,19 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_is_flushed_while_nothing_else_is_to_be_done() {
+        let mut window = Window::new(IDLE_BYTES_MIN * 2, 2);
+        assert!(!window.append(1, IDLE_BYTES_MIN - 1) && !window.has_idle_work(), "a trickle waits");
+        assert!(!window.append(2, 1) && window.has_idle_work());
+        assert!(window.append_idle(3, 10), "the generation ends before it is full");
+        let slice = window.idle_slice();
+        assert!((slice.upto, slice.begins) == (3, true) && slice.units(1_000_000) == IDLE_UNITS);
+        assert!(!window.append_idle(4, 10) && !window.idle_slice().begins, "one flush at a time");
+        window.flushed();
+        assert!(!window.has_idle_work(), "the commits that flushed are no reason for another");
+    }
 
     #[test]
     fn a_fold_is_over_before_the_next_generation_is_full() {

@@ -22,7 +22,7 @@ fn one_receive_expires_a_limited_number() {
     let (mut model, mut rules) = (Model::default(), Rules::default());
     let mut play = |seconds: u64, command: Command| {
         let now = Timestamp::from_millis(1_000_000 + 1_000 * seconds);
-        model.play(&mut rules, &Turn { now, commands: vec![command] })
+        model.play(&mut rules, &Turn { now, commands: vec![command], is_idle: false })
     };
     play(0, Command::CreateQueue { name: queue.clone(), options: Box::new(QueueOptions::default()) });
     let short = Message::new("dead").workflow("w").time_to_live(std::time::Duration::from_secs(1));

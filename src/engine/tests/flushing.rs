@@ -48,14 +48,33 @@ fn a_fold_changes_nothing_that_can_be_seen() {
     let (journaled, expected) = story(&folder.path().join("journaled.redb"), StoreOptions::default());
     assert_eq!(after_each, expected);
     drop((flushed, journaled));
-    let rows_of = |name: &str| {
-        let database = Database::open(folder.path().join(name)).unwrap();
-        let reading = redb::ReadableDatabase::begin_read(&database).unwrap();
-        let table = reading.open_table(TableDefinition::<&[u8], &[u8]>::new("messages")).unwrap();
-        redb::ReadableTableMetadata::len(&table).unwrap()
-    };
-    assert!(rows_of("flushed.redb") > 0, "the one really flushes");
-    assert_eq!(rows_of("journaled.redb"), 0, "the other really does not");
+    assert!(rows_of(&folder.path().join("flushed.redb")) > 0, "the one really flushes");
+    assert_eq!(rows_of(&folder.path().join("journaled.redb")), 0, "the other really does not");
+}
+
+/// How many messages are in their table.
+fn rows_of(path: &Path) -> u64 {
+    let database = Database::open(path).unwrap();
+    let reading = redb::ReadableDatabase::begin_read(&database).unwrap();
+    let table = reading.open_table(TableDefinition::<&[u8], &[u8]>::new("messages")).unwrap();
+    redb::ReadableTableMetadata::len(&table).unwrap()
+}
+
+#[test]
+fn what_is_flushed_while_nothing_is_asked_is_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("idle.redb");
+    let (mut store, expected) = story(&path, StoreOptions::default());
+    let expected = expected.last().unwrap();
+    assert!(!store.has_idle_work(), "a story is too short to be worth it");
+    store.flush_turn().unwrap();
+    while store.has_idle_work() {
+        store.flush_turn().unwrap();
+        assert_eq!(store.content_hash().unwrap(), *expected);
+    }
+    store.close().unwrap();
+    assert!(rows_of(&path) > 0, "it is in its tables");
+    assert_eq!(Store::open(&path, StoreOptions::default()).unwrap().content_hash().unwrap(), *expected);
 }
 
 #[test]

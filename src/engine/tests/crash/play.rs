@@ -20,6 +20,8 @@ const REMINDERS_PER_TURN: usize = 64;
 pub(crate) struct Turn {
     pub(crate) now: Timestamp,
     pub(crate) commands: Vec<Command>,
+    /// Whether nothing is asked, and the store flushes what is left to be flushed.
+    pub(crate) is_idle: bool,
 }
 
 /// Plain rows with the position of the last batch.
@@ -32,6 +34,10 @@ pub(crate) struct Model {
 impl Model {
     /// Plays a turn, and says what was answered.
     pub(crate) fn play(&mut self, rules: &mut Rules, turn: &Turn) -> Vec<Reply> {
+        if turn.is_idle {
+            self.position += 1;
+            return Vec::new();
+        }
         let before = self.rows.changes;
         let replies = play(&mut self.rows, rules, turn).expect("plain rows never fail");
         if self.rows.changes > before {
@@ -65,6 +71,9 @@ pub(crate) struct State {
 
 /// Plays a turn on a store: one commit.
 pub(crate) fn play_on(store: &mut Store, rules: &mut Rules, turn: &Turn) -> Result<Vec<Reply>, Fault> {
+    if turn.is_idle {
+        return store.flush_turn().map(|()| Vec::new());
+    }
     store.turn(|records| {
         let replies = play(records, rules, turn)?;
         records.stamp(turn.now);

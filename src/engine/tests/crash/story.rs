@@ -19,6 +19,8 @@ pub(crate) const IDS: u64 = 8;
 pub(crate) const KEYS: u64 = 4;
 /// About as many workflows as a story has handed out at once; who is not given back now is at the next restart.
 const RECOVERIES: usize = 32;
+/// In one of so many turns nothing is asked, and the store flushes.
+const IDLE_EVERY: usize = 9;
 /// Of a hundred steps, so many close the file and open it again.
 const RESTARTS_PERCENT: u64 = 4;
 
@@ -71,6 +73,9 @@ impl Story {
                     story_generator.forget_deliveries();
                     recovery(story_generator.now)
                 }
+                false if models.len() % IDLE_EVERY == 0 => {
+                    Turn { now: story_generator.now, commands: Vec::new(), is_idle: true }
+                }
                 false => story_generator.next_turn(&model.rows, &rules),
             };
             let replies = model.play(&mut rules, &turn);
@@ -108,7 +113,7 @@ impl Story {
 
 /// Gives back what was handed out.
 fn recovery(now: Timestamp) -> Turn {
-    Turn { now, commands: vec![Command::Recover; RECOVERIES] }
+    Turn { now, commands: vec![Command::Recover; RECOVERIES], is_idle: false }
 }
 
 #[test]

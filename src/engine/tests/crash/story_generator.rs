@@ -106,10 +106,11 @@ impl StoryGenerator {
         self.next_sequence = rows.numbers().expect("plain rows never fail").next_sequence.max(1);
         if rows.queue_count().expect("plain rows never fail") == 0 {
             let commands = QUEUES.iter().map(|(name, order)| self.create(name, *order)).collect();
-            return Turn { now: self.now, commands };
+            return Turn { now: self.now, commands, is_idle: false };
         }
         let count = 1 + self.random.below(COMMANDS);
-        Turn { now: self.now, commands: (0..count).map(|_| self.command(rows)).collect() }
+        let commands = (0..count).map(|_| self.command(rows)).collect();
+        Turn { now: self.now, commands, is_idle: false }
     }
 
     /// Moves the clock a little, or to what is due next, or just before or after it.
