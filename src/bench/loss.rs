@@ -14,6 +14,7 @@ use crate::bench::outcome::Particulars;
 use crate::bench::plan::Plan;
 use crate::bench::progress::Progress;
 use crate::bench::round::Round;
+use crate::bench::workload::Workload;
 
 /// How the two queues take turns.
 #[derive(Clone, Copy)]
@@ -26,6 +27,12 @@ struct Turns {
 
 /// What is stored comes to rest in the rounds before.
 const BESIDE_STORED: Turns = Turns { before: 7, measured: 3 };
+
+/// What is stored has come to rest in the minute before.
+const BESIDE_IDLE: Turns = Turns { before: 2, measured: 5 };
+
+/// How long nothing is asked after so many messages were stored as are stored usually.
+const REST: Duration = Duration::from_secs(60);
 
 /// What is remembered has reached its bound after the rounds before.
 const WITH_HISTORY: Turns = Turns { before: 2, measured: 5 };
@@ -40,9 +47,23 @@ pub(crate) async fn beside_stored<C: Contender>(
     let with: C = open(options(plan), &folder.join("with")).await?;
     progress.begin(format!("{} storing", C::NAME), plan.stored_messages());
     store(&with, plan, progress).await?;
-    let mut outcome = compare(plan, BESIDE_STORED, (without, with), progress).await?;
+    let turns = match plan.workload {
+        Workload::Idle => {
+            rest(plan).await;
+            BESIDE_IDLE
+        }
+        _ => BESIDE_STORED,
+    };
+    let mut outcome = compare(plan, turns, (without, with), progress).await?;
     outcome.particulars.stored_messages = Some(plan.stored_messages());
     Ok(outcome)
+}
+
+/// Asks nothing for a minute; a small run, which stores less, rests less.
+#[expect(clippy::disallowed_methods, reason = "a store that is left alone is what is measured")]
+async fn rest(plan: &Plan) {
+    let usual = Plan::new(plan.workload, None).stored_messages();
+    tokio::time::sleep(REST.mul_f64(plan.stored_messages() as f64 / usual as f64)).await;
 }
 
 /// Measures rounds of a queue that remembers how its messages ended, each next to one of a queue that does not.

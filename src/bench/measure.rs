@@ -26,7 +26,9 @@ pub(crate) async fn measure<C: Contender>(
     progress: &Progress,
 ) -> Result<Outcome, BenchError> {
     let outcome = match plan.workload {
-        Workload::Stuck | Workload::Stored => beside_stored::<C>(plan, folder, progress).await?,
+        Workload::Stuck | Workload::Stored | Workload::Idle => {
+            beside_stored::<C>(plan, folder, progress).await?
+        }
         Workload::History => with_history::<C>(plan, folder, progress).await?,
         Workload::Purge => beside_purge::<C>(plan, folder, progress).await?,
         _ => alone::<C>(plan, folder, progress).await?,

@@ -62,7 +62,7 @@ impl Plan {
             Workload::Strict => (1, 5_000),
             Workload::Latency => (100, 5_000),
             Workload::Purge => (100, 10_000),
-            Workload::Stuck | Workload::Stored => (1_000, 20_000),
+            Workload::Stuck | Workload::Stored | Workload::Idle => (1_000, 20_000),
         };
         let asked = messages.unwrap_or(usual).max(1);
         let workflows = workflows.min(asked);
@@ -106,7 +106,9 @@ impl Plan {
             },
             Workload::Wide | Workload::Shuffled => Plan { order: Order::Position, ..plan },
             Workload::Stuck => Plan { order: Order::Position, stored: stored(1, 100_000), ..plan },
-            Workload::Stored => Plan { order: Order::Position, stored: stored(10_000, 100), ..plan },
+            Workload::Stored | Workload::Idle => {
+                Plan { order: Order::Position, stored: stored(10_000, 100), ..plan }
+            }
         }
     }
 
@@ -173,6 +175,7 @@ mod tests {
         }
         assert_eq!(Plan::new(Workload::Stuck, None).stored_messages(), 100_000);
         assert_eq!(Plan::new(Workload::Stored, None).stored_messages(), 1_000_000);
+        assert_eq!(Plan::new(Workload::Idle, None).stored_messages(), 1_000_000);
         assert_eq!(Plan::new(Workload::Purge, None).stored_messages(), 1_000_000);
     }
 

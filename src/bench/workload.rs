@@ -28,6 +28,8 @@ pub(crate) enum Workload {
     Stuck,
     /// As live, beside 1,000,000 idle messages.
     Stored,
+    /// As stored, but after a minute in which nothing was asked.
+    Idle,
     /// As latency, while 1,000,000 messages of another workflow are purged.
     Purge,
     /// As live, in a queue that remembers how its last 100,000 messages ended.
@@ -60,6 +62,7 @@ impl Workload {
             Workload::Shuffled => "shuffled",
             Workload::Stuck => "stuck",
             Workload::Stored => "stored",
+            Workload::Idle => "idle",
             Workload::Purge => "purge",
             Workload::History => "history",
             Workload::Processor => "processor",

@@ -56,6 +56,11 @@ pub(crate) trait Records {
     fn queue_count(&self) -> Read<usize>;
     fn tally(&self, queue: QueueId) -> Read<Tally>;
     fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>>;
+    /// A workflow with its stream as it is known already: who goes on with that text shares it, so that comparing it with
+    /// what is stored of the workflow is comparing two pointers.
+    fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(Stream, Arc<WorkflowRecord>)>> {
+        Ok(self.workflow(key)?.map(|record| (key.stream.clone(), record)))
+    }
     /// Up to `limit` workflows of the queue in order of stream, after the given one.
     fn workflows(
         &self,

@@ -251,5 +251,7 @@ fn record_of(
         suspicion: Suspicion::None,
         has_extra: false,
     };
-    (message, Content { workflow_id: new.workflow_id, headers: new.headers, body: new.body })
+    // The text that the workflow has already, if it has one.
+    let workflow_id = workflow.key.stream.workflow_id().cloned().or(new.workflow_id);
+    (message, Content { workflow_id, headers: new.headers, body: new.body })
 }

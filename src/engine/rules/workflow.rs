@@ -45,7 +45,10 @@ type Holder = (LockToken, LockKind, usize);
 impl Workflow {
     pub(crate) fn open(step: &Step<'_>, queue: &Arc<QueueRecord>, stream: Stream) -> Read<Workflow> {
         let key = WorkflowKey { queue: queue.id, stream };
-        let stored = step.records.workflow(&key)?;
+        let (key, stored) = match step.records.workflow_known(&key)? {
+            Some((stream, record)) => (WorkflowKey { stream, ..key }, Some(record)),
+            None => (key, None),
+        };
         let (queue, record) = (queue.clone(), WorkflowRecord::default());
         let mut workflow = Workflow { queue, key, record, stored: None, recalled: None };
         match &stored {

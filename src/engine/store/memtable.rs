@@ -74,6 +74,12 @@ impl<T: Table> Memtable<T> {
         self.read(base, prefix, key, T::Value::clone)
     }
 
+    /// A row of the window with its key as the window has it.
+    pub(crate) fn in_memory(&self, prefix: &T::Prefix, key: &T::Key) -> Option<(&T::Key, &T::Value)> {
+        let (key, slot) = self.groups.get(prefix)?.rows.get_key_value(key)?;
+        Some((key, &slot.value))
+    }
+
     /// What `read` makes of a row, if it is there.
     pub(crate) fn read<R>(
         &self,

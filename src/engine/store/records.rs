@@ -81,6 +81,13 @@ impl Records for Turn<'_> {
         self.memtables.workflows.get(&self.base, &key.queue, &key.stream)
     }
 
+    fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(Stream, Arc<WorkflowRecord>)>> {
+        match self.memtables.workflows.in_memory(&key.queue, &key.stream) {
+            Some((stream, record)) => Ok(Some((stream.clone(), record.clone()))),
+            None => Ok(self.workflow(key)?.map(|record| (key.stream.clone(), record))),
+        }
+    }
+
     fn workflows(
         &self,
         queue: QueueId,
