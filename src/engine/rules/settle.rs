@@ -212,6 +212,9 @@ impl Step<'_> {
         if stateless && completion.state != StateChange::Keep {
             return refuse(SettleRefusal::NoWorkflow);
         }
+        if completion.sends.is_empty() {
+            return Ok((Settlement::Complete(Completion::default()), completion.state, Vec::new()));
+        }
         let mut judge = Judge::after_completing(workflow.queue.id, completed);
         let mut judged = Vec::with_capacity(completion.sends.len());
         for (queue, messages) in completion.sends {

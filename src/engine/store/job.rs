@@ -55,14 +55,15 @@ pub(crate) struct Job {
 impl Job {
     /// The checksummed journal row, chained to the one before, and its checksum.
     fn journal_row(&self, previous: u64) -> (Vec<u8>, u64) {
-        let mut row = RowWriter::new(&Header {
+        let header = Header {
             position: self.position,
             previous,
             time: self.time,
             numbers: self.numbers,
             tallies: self.tallies.clone(),
             wall: self.wall,
-        });
+        };
+        let mut row = RowWriter::new(&header, usize::try_from(self.bytes).unwrap_or(0));
         for rows in &self.changed {
             rows.journal(&mut row);
         }

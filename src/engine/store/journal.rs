@@ -64,8 +64,9 @@ pub(crate) struct RowWriter {
 }
 
 impl RowWriter {
-    pub(crate) fn new(header: &Header) -> RowWriter {
-        RowWriter { bytes: codec::encode(header) }
+    /// Begins a row of about so many bytes.
+    pub(crate) fn new(header: &Header, bytes: usize) -> RowWriter {
+        RowWriter { bytes: codec::encode_to(header, Vec::with_capacity(bytes)) }
     }
 
     pub(crate) fn begin_table(&mut self, number: u8) {
@@ -258,7 +259,7 @@ mod tests {
     }
 
     fn row() -> Vec<u8> {
-        let mut row = RowWriter::new(&header());
+        let mut row = RowWriter::new(&header(), 0);
         row.begin_table(4);
         row.write(&QueueId(1), &9_u64, Some(&"kept"));
         row.write(&QueueId(1), &10_u64, None::<&u8>);
