@@ -353,6 +353,41 @@ mod tests {
         assert_eq!((settlements.len(), settlements.index.len()), (1, 0), "what is over is dropped");
     }
 
+    fn released() -> (SettledHow, u64) {
+        (Settlement::Release.how(), digest_of(&Settlement::Release))
+    }
+
+    #[test]
+    fn what_was_said_of_a_delivery_is_over_when_it_is_handed_out_anew() {
+        let (mut settlements, at) = (Settlements::default(), (QueueId(1), Timestamp::from_millis(0)));
+        settlements.note(at, held(1), released(), &Settled::default());
+        assert!(settlements.answer(at, held(1), &Settlement::Release).is_some());
+        settlements.forget(held(1));
+        assert!(settlements.answer(at, held(1), &Settlement::Release).is_none());
+        settlements.note(at, held(1), released(), &Settled::default());
+        assert!(settlements.answer(at, held(1), &Settlement::Release).is_some(), "it was settled once more");
+    }
+
+    #[test]
+    fn a_trial_leaves_the_settlements_as_they_were() {
+        let (mut settlements, at) = (Settlements::default(), (QueueId(1), Timestamp::from_millis(0)));
+        let is_known = |settlements: &mut Settlements, number| {
+            settlements.answer(at, held(number), &Settlement::Release).is_some()
+        };
+        settlements.note(at, held(1), released(), &Settled::default());
+        settlements.note(at, held(2), released(), &Settled::default());
+        settlements.forget(held(2));
+        settlements.begin_trial();
+        settlements.note(at, held(3), released(), &Settled::default());
+        settlements.forget(held(1));
+        settlements.forget(held(2));
+        assert!(is_known(&mut settlements, 3) && !is_known(&mut settlements, 1));
+        settlements.roll_back();
+        assert_eq!([1, 2, 3].map(|number| is_known(&mut settlements, number)), [true, false, false]);
+        settlements.note(at, held(4), released(), &Settled::default());
+        assert!(is_known(&mut settlements, 4));
+    }
+
     #[test]
     fn the_chance_in_a_backoff_makes_no_other_settlement() {
         let suspect = |chance, reason: &str| Settlement::Suspect {

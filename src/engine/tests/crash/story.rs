@@ -19,8 +19,9 @@ pub(crate) const IDS: u64 = 8;
 pub(crate) const KEYS: u64 = 4;
 /// About as many workflows as a story has handed out at once; who is not given back now is at the next restart.
 const RECOVERIES: usize = 32;
-/// In one of so many turns nothing is asked, and the store flushes.
-const IDLE_EVERY: usize = 9;
+/// Of so many turns, the first few ask for nothing, and the store flushes: what is full, then what was being filled.
+const IDLE_EVERY: usize = 12;
+const IDLE_FOR: usize = 3;
 /// Of a hundred steps, so many close the file and open it again.
 const RESTARTS_PERCENT: u64 = 4;
 
@@ -73,7 +74,7 @@ impl Story {
                     story_generator.forget_deliveries();
                     recovery(story_generator.now)
                 }
-                false if models.len() % IDLE_EVERY == 0 => {
+                false if models.len() >= IDLE_EVERY && models.len() % IDLE_EVERY < IDLE_FOR => {
                     Turn { now: story_generator.now, commands: Vec::new(), is_idle: true }
                 }
                 false => story_generator.next_turn(&model.rows, &rules),
