@@ -53,9 +53,10 @@ fn result(comparison: &Comparison, side: Side) -> String {
 
 /// What only this workload measures, of both.
 fn remarks(comparison: &Comparison) -> String {
-    let measured: [(&str, Measured); 8] = [
+    let measured: [(&str, Measured); 9] = [
         ("sent/s", |outcome| outcome.particulars.sent_per_second),
         ("drained/s", |outcome| outcome.particulars.drained_per_second),
+        ("last tenth / first", |outcome| outcome.particulars.last_tenth_to_first),
         ("p99 ms", |outcome| Some(outcome.particulars.latency?.p99_ms)),
         ("max ms", |outcome| Some(outcome.particulars.latency?.max_ms)),
         ("late p50 ms", |outcome| Some(outcome.particulars.retry_late?.p50_ms)),

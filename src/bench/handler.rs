@@ -28,6 +28,8 @@ pub(crate) struct Handler {
     settled: AtomicU64,
     all_settled: watch::Sender<bool>,
     delays: Mutex<Vec<Duration>>,
+    /// When each tenth of the messages was settled.
+    tenths: Mutex<Vec<Duration>>,
     progress: Progress,
 }
 
@@ -40,6 +42,7 @@ impl Handler {
             settled: AtomicU64::new(0),
             all_settled: watch::Sender::new(false),
             delays: Mutex::default(),
+            tenths: Mutex::default(),
             progress: progress.clone(),
         }
     }
@@ -88,9 +91,26 @@ impl Handler {
     pub(crate) fn settled(&self, count: u64) {
         let settled = self.settled.fetch_add(count, Ordering::Relaxed) + count;
         self.progress.go_on(count);
+        let tenth = |settled: u64| settled * 10 / self.plan.messages().max(1);
+        if tenth(settled) > tenth(settled - count) {
+            let mut tenths = self.tenths.lock().unwrap_or_else(PoisonError::into_inner);
+            tenths.resize(usize::try_from(tenth(settled)).unwrap_or(usize::MAX), self.clock.elapsed());
+        }
         if settled >= self.plan.messages() {
             self.all_settled.send_replace(true);
         }
+    }
+
+    /// How long the run has lasted.
+    pub(crate) fn now(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
+    /// How many times as long as the first tenth, which began at an instant, the last one took.
+    pub(crate) fn last_to_first(&self, began: Duration) -> Option<f64> {
+        let tenths = self.tenths.lock().unwrap_or_else(PoisonError::into_inner);
+        let [first, .., before_last, last] = tenths[..] else { return None };
+        Some((last - before_last).as_secs_f64() / first.checked_sub(began)?.as_secs_f64())
     }
 
     /// How many completions are on disk.

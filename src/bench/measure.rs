@@ -48,7 +48,7 @@ async fn alone<C: Contender>(plan: &Plan, folder: &Path, progress: &Progress) ->
     let mut meter = Meter::new();
     let round = Round::new(&contender, plan, progress);
     let particulars = match plan.workload {
-        Workload::Backlog => sent_then_drained(round, plan, &mut meter).await?,
+        Workload::Backlog | Workload::Growth => sent_then_drained(round, plan, &mut meter).await?,
         Workload::Strict => {
             round.send().await?;
             meter.start();
@@ -79,10 +79,16 @@ async fn sent_then_drained<C: Contender>(
     meter.start();
     round.send().await?;
     let sending = meter.lap();
+    let handler = round.handler();
+    let began = handler.now();
     round.handle().await?;
     let draining = meter.lap() - sending;
     let (sent_per_second, drained_per_second) = (per_second(sending), per_second(draining));
-    Ok(Particulars { sent_per_second, drained_per_second, ..Particulars::default() })
+    let last_tenth_to_first = match plan.workload {
+        Workload::Growth => handler.last_to_first(began),
+        _ => None,
+    };
+    Ok(Particulars { sent_per_second, drained_per_second, last_tenth_to_first, ..Particulars::default() })
 }
 
 /// Adds what a raw append of the same bytes takes.

@@ -48,6 +48,9 @@ pub(crate) struct Particulars {
     pub(crate) sent_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) drained_per_second: Option<f64>,
+    /// How many times as long as the first tenth the last one took to be drained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_tenth_to_first: Option<f64>,
     /// From the send call to the start of the handler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) latency: Option<Spread>,

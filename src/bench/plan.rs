@@ -58,6 +58,7 @@ impl Plan {
             // Two rounds that are not measured fill what is remembered, so that each message puts an older one out.
             Workload::History => (1_000, 50_000),
             Workload::Wide => (10_000, 200_000),
+            Workload::Growth => (1, 1_000_000),
             Workload::Hot => (1, 100_000),
             Workload::Strict => (1, 5_000),
             Workload::Latency => (100, 5_000),
@@ -90,7 +91,9 @@ impl Plan {
             | Workload::Retry
             | Workload::History
             | Workload::Processor => plan,
-            Workload::Hot => Plan { send_len: LONGEST, receivers: 1, take: Take::Run(LONGEST), ..plan },
+            Workload::Growth | Workload::Hot => {
+                Plan { send_len: LONGEST, receivers: 1, take: Take::Run(LONGEST), ..plan }
+            }
             Workload::Strict => Plan { send_len: LONGEST, receivers: 1, take: Take::Next(1), ..plan },
             Workload::Latency => {
                 Plan { senders: workflows, send_len: 1, receivers: ATTENTIVE, take: Take::Next(16), ..plan }

@@ -41,6 +41,11 @@ impl<'a, C: Contender> Round<'a, C> {
         all_ended(tasks).await
     }
 
+    /// What handles its messages.
+    pub(crate) fn handler(&self) -> Arc<Handler> {
+        self.handler.clone()
+    }
+
     /// Handles everything that was sent; returns the delays that were measured.
     pub(crate) async fn handle(self) -> Result<Vec<Duration>, BenchError> {
         self.end(Tasks::new()).await

@@ -14,6 +14,8 @@ pub(crate) enum Workload {
     Wide,
     /// 1,000 workflows, all sent, then drained.
     Backlog,
+    /// One workflow of 1,000,000 messages, all sent, then drained by runs.
+    Growth,
     /// One workflow, whose runs share a commit.
     Hot,
     /// One workflow, each completion on disk before the next message starts.
@@ -55,6 +57,7 @@ impl Workload {
             Workload::Live => "live",
             Workload::Wide => "wide",
             Workload::Backlog => "backlog",
+            Workload::Growth => "growth",
             Workload::Hot => "hot",
             Workload::Strict => "strict",
             Workload::Latency => "latency",

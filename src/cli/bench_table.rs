@@ -35,6 +35,9 @@ fn remarks(outcome: &Outcome) -> Vec<String> {
     if let (Some(sent), Some(drained)) = (particulars.sent_per_second, particulars.drained_per_second) {
         remarks.push(format!("sent {sent:.0}/s, drained {drained:.0}/s"));
     }
+    if let Some(times) = particulars.last_tenth_to_first {
+        remarks.push(format!("the last tenth took {times:.2} times as long as the first"));
+    }
     for (what, spread) in
         [("to the handler", particulars.latency), ("later than asked", particulars.retry_late)]
     {
