@@ -180,7 +180,7 @@ impl Store {
     fn idle_job(&mut self) -> Job {
         let mut job = self.job_of_turn(Vec::new());
         if self.window.append_idle(job.position, job.bytes) {
-            self.memtables.each().into_iter().for_each(|memtable| memtable.checksum(job.position));
+            self.end_generation(job.position);
         }
         let slice = self.window.idle_slice();
         self.flush(&mut job, &slice);
@@ -191,7 +191,7 @@ impl Store {
     fn job(&mut self, queue_changes: Vec<QueueChange>) -> Job {
         let mut job = self.job_of_turn(queue_changes);
         if self.window.append(job.position, job.bytes) {
-            self.memtables.each().into_iter().for_each(|memtable| memtable.checksum(job.position));
+            self.end_generation(job.position);
         }
         if let Some(slice) = self.window.slice(job.bytes) {
             self.flush(&mut job, &slice);
@@ -220,6 +220,10 @@ impl Store {
             ended: None,
             promised_bytes: 0,
         }
+    }
+
+    fn end_generation(&mut self, position: u64) {
+        self.memtables.each().into_iter().for_each(|memtable| memtable.checksum(position));
     }
 
     fn flush(&mut self, job: &mut Job, slice: &Slice) {
