@@ -103,13 +103,13 @@ pub use crate::engine::alone::StoreAlone;
 #[doc(hidden)]
 pub use crate::engine::fuzz;
 pub use crate::engine::{
-    Abandon, Client, Completion, Delivery, Ending, Engine, EngineBuilder, Event, Queue, Receipt, Received,
+    Abandon, Client, Completion, Delivery, Engine, EngineBuilder, Event, Outcome, Queue, Receipt, Received,
     Run, TakenWorkflow, Topic, Workflow,
 };
 pub use crate::error::{Error, Fault, Misuse, Unavailable};
 pub use crate::id::{MessageId, Position, QueueName, SequenceNumber, WorkflowId};
 pub use crate::message::Message;
-pub use crate::processor::{Context, Failure, Handler, Outcome, Processor, Raw};
+pub use crate::processor::{Context, Failure, Handler, Processor, Raw};
 pub use crate::queue::{Order, QueueOptions};
 
 /// What deliveries lead to beside their settlement: handing out without a lock, settling by ID, redriving.

@@ -14,9 +14,9 @@ use tokio::task::unconstrained;
 use crate::engine::Client;
 use crate::error::Unavailable;
 use crate::limits;
+use crate::processor::failure::Failure;
 use crate::processor::locks::KeptLock;
 use crate::processor::locks::Locks;
-use crate::processor::outcome::Failure;
 
 /// What handlers run under.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use crate::amqp::Outcome;
 use crate::amqp::Value;
 use crate::amqp::message::Body;
 use crate::amqp::message::Sections;
-use crate::engine::Ending;
+use crate::engine;
 use crate::engine::Transaction;
 use crate::header::Properties;
 use crate::limits;
@@ -296,7 +296,7 @@ impl Shared {
     ) -> Result<(), Refusal> {
         match (hold.held, settlement) {
             (Held::Message(id), None) => {
-                transaction.end_with(&hold.queue, id, (Ending::Release, Properties::new()))?;
+                transaction.end_with(&hold.queue, id, (engine::Outcome::Release, Properties::new()))?;
             }
             (Held::Message(id), Some(Settlement::Complete)) => transaction.complete(&hold.queue, id)?,
             (Held::Message(id), Some(settlement)) => {

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use seriatim::Completion;
-use seriatim::Ending;
 use seriatim::Message;
+use seriatim::Outcome;
 use seriatim::QueueOptions;
 use seriatim::error::OperationError;
 use seriatim::error::SettleRefusal;
@@ -27,7 +27,7 @@ async fn a_lock_token_is_of_no_use_in_another_queue() {
         refusal(stranger.complete(id, Completion::new().state("mine")).await),
         SettleRefusal::LockLost
     );
-    assert_eq!(refusal(stranger.end(id, Ending::Release).await), SettleRefusal::LockLost);
+    assert_eq!(refusal(stranger.end(id, Outcome::Release).await), SettleRefusal::LockLost);
     assert_eq!(refusal(stranger.renew(token).await), SettleRefusal::LockLost);
     assert_eq!(stranger.complete_all(&[id]).await.unwrap(), [Err(SettleRefusal::LockLost)]);
     assert_eq!(
