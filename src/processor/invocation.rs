@@ -17,6 +17,7 @@ use crate::limits;
 use crate::processor::failure::Failure;
 use crate::processor::locks::KeptLock;
 use crate::processor::locks::Locks;
+use crate::processor::signal::signalled;
 
 /// What handlers run under.
 #[derive(Clone)]
@@ -56,14 +57,6 @@ pub(crate) async fn invoke<T>(
             tracing::warn!("drop a handler that did not end when it was told to");
             Ok(Some(Err(Failure::new(OUTLASTED).retry_after(Duration::ZERO))))
         }
-    }
-}
-
-/// Waits until a flag is raised; a flag that nobody can raise any more never is.
-pub(crate) async fn signalled(flag: &watch::Receiver<bool>) {
-    let mut flag = flag.clone();
-    if flag.wait_for(|raised| *raised).await.is_err() {
-        std::future::pending::<()>().await;
     }
 }
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::amqp::Value;
 use crate::clock::Timestamp;
 use crate::limits;
-use crate::service_bus::connection_task::millis;
+use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
