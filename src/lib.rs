@@ -114,7 +114,7 @@ pub use crate::queue::{Order, QueueOptions};
 
 /// What deliveries lead to beside their settlement: handing out without a lock, settling by ID, redriving.
 pub mod delivery {
-    pub use crate::engine::{Claim, DeliveryId, EDITED, Hidden, Kept, Redriven, Renewal, WorkflowRedrive};
+    pub use crate::engine::{Claim, DeliveryId, EDITED, Hidden, Redriven, Renewal, Settler, WorkflowRedrive};
 }
 
 /// What happens in an engine, to be listened to.

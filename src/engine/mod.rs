@@ -34,8 +34,6 @@ pub use crate::engine::client::delivery::Renewal;
 pub use crate::engine::client::events::Events;
 pub use crate::engine::client::events::Missed;
 pub use crate::engine::client::hidden::Hidden;
-pub use crate::engine::client::kept::DeliveryId;
-pub use crate::engine::client::kept::Kept;
 pub use crate::engine::client::outcome::Outcome;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::engine::client::published::Changes;
@@ -44,6 +42,8 @@ pub(crate) use crate::engine::client::published::Published;
 pub use crate::engine::client::queue::Queue;
 pub use crate::engine::client::received::Received;
 pub use crate::engine::client::run::Run;
+pub use crate::engine::client::settler::DeliveryId;
+pub use crate::engine::client::settler::Settler;
 pub use crate::engine::client::settling::Abandon;
 pub use crate::engine::client::settling::Completion;
 // The name by which forwarding still knows it.

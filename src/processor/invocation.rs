@@ -27,7 +27,7 @@ pub(crate) struct Keeping {
     pub(crate) locks: Arc<Locks>,
 }
 
-/// Why an attempt has failed whose handler outlasted the drain and did not end when it was told to.
+/// Why an attempt has failed whose handler outlasted the drain and did not end when it was cancelled.
 const OUTLASTED: &str =
     "the processor was stopped, and the handler had not ended when the drain time was over";
 
@@ -54,7 +54,7 @@ pub(crate) async fn invoke<T>(
         lost = unconstrained(lock.lost()) => lost.map(|()| None),
         slept = unconstrained(outlasted) => {
             slept?;
-            tracing::warn!("drop a handler that did not end when it was told to");
+            tracing::warn!("drop a handler that did not end when it was cancelled");
             Ok(Some(Err(Failure::new(OUTLASTED).retry_after(Duration::ZERO))))
         }
     }

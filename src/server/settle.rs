@@ -111,7 +111,7 @@ pub(crate) async fn complete(
     JsonBody(request): JsonBody<CompleteRequest>,
 ) -> Answer {
     let (queue, id) = (extract.queue()?, delivery(&extract)?);
-    describe(queue.kept().complete(id, request.read(&shared, &principal)?).await?)
+    describe(queue.settler().complete(id, request.read(&shared, &principal)?).await?)
 }
 
 pub(crate) async fn abandon(
@@ -121,7 +121,7 @@ pub(crate) async fn abandon(
 ) -> Answer {
     let (queue, id) = (extract.queue()?, delivery(&extract)?);
     let ending = request.read(&shared, queue.name(), Some(id.delivery_count))?;
-    queue.kept().end(id, ending).await?;
+    queue.settler().end(id, ending).await?;
     no_content()
 }
 
@@ -131,7 +131,7 @@ pub(crate) async fn defer(
     JsonBody(request): JsonBody<DeferRequest>,
 ) -> Answer {
     let (queue, id) = (extract.queue()?, delivery(&extract)?);
-    queue.kept().end(id, request.read(&shared, queue.name())).await?;
+    queue.settler().end(id, request.read(&shared, queue.name())).await?;
     no_content()
 }
 
@@ -139,17 +139,17 @@ pub(crate) async fn dead_letter(
     extract: PathParams,
     JsonBody(request): JsonBody<DeadLetterRequest>,
 ) -> Answer {
-    extract.queue()?.kept().end(delivery(&extract)?, request.read()?).await?;
+    extract.queue()?.settler().end(delivery(&extract)?, request.read()?).await?;
     no_content()
 }
 
 pub(crate) async fn release(extract: PathParams) -> Answer {
-    extract.queue()?.kept().end(delivery(&extract)?, Outcome::Release).await?;
+    extract.queue()?.settler().end(delivery(&extract)?, Outcome::Release).await?;
     no_content()
 }
 
 pub(crate) async fn renew(extract: PathParams) -> Answer {
-    let until = extract.queue()?.kept().renew(delivery(&extract)?.lock_token()).await?;
+    let until = extract.queue()?.settler().renew(delivery(&extract)?.lock_token()).await?;
     json(&RenewResponse { locked_until: WireTime(until) })
 }
 
@@ -160,7 +160,7 @@ pub(crate) async fn complete_many(
     let queue = extract.queue()?;
     let read: Vec<_> = request.deliveries.iter().map(|text| text.parse::<DeliveryId>()).collect();
     let ids: Vec<DeliveryId> = read.iter().filter_map(|id| id.as_ref().ok()).copied().collect();
-    let mut completed = queue.kept().complete_all(&ids).await?.into_iter();
+    let mut completed = queue.settler().complete_all(&ids).await?.into_iter();
     let mut answer = CompleteManyResponse { completed: 0, results: Vec::with_capacity(read.len()) };
     for (delivery, id) in request.deliveries.into_iter().zip(read) {
         let error = match id {
@@ -195,10 +195,10 @@ pub(crate) async fn settle_run(
         Some(NextOutcome::Defer(defer)) => Some(defer.read(&shared, queue.name())),
         Some(NextOutcome::DeadLetter(dead_letter)) => Some(dead_letter.read()?),
     };
-    describe(queue.kept().settle_run(token, completed, completion, next).await?)
+    describe(queue.settler().settle_run(token, completed, completion, next).await?)
 }
 
 pub(crate) async fn renew_run(extract: PathParams) -> Answer {
-    let until = extract.queue()?.kept().renew(run(&extract)?).await?;
+    let until = extract.queue()?.settler().renew(run(&extract)?).await?;
     json(&RenewResponse { locked_until: WireTime(until) })
 }

@@ -14,7 +14,7 @@ use crate::engine;
 use crate::engine::Abandon;
 use crate::engine::Completion;
 use crate::engine::DeliveryId;
-use crate::engine::Kept;
+use crate::engine::Settler;
 use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::id::QueueName;
@@ -165,8 +165,8 @@ impl ConnectionTask {
             let shared = self.shared.clone();
             self.start(async move {
                 let ids: Vec<DeliveryId> = waiting.iter().map(|(_, _, id)| *id).collect();
-                let answers = match shared.kept(&name) {
-                    Ok(kept) => kept.complete_all(&ids).await.map_err(Refusal::from),
+                let answers = match shared.settler(&name) {
+                    Ok(settler) => settler.complete_all(&ids).await.map_err(Refusal::from),
                     Err(refusal) => Err(refusal),
                 };
                 let answers: Vec<Result<(), Refusal>> = match answers {
@@ -209,8 +209,8 @@ impl ConnectionTask {
 }
 
 impl Shared {
-    pub(crate) fn kept(&self, queue: &QueueName) -> Result<Kept, Refusal> {
-        Ok(self.client.queue(queue.as_str())?.kept())
+    pub(crate) fn settler(&self, queue: &QueueName) -> Result<Settler, Refusal> {
+        Ok(self.client.queue(queue.as_str())?.settler())
     }
 
     /// Settles a message that a client holds.
@@ -244,13 +244,13 @@ impl Shared {
         id: DeliveryId,
         settlement: Settlement,
     ) -> Result<(), Refusal> {
-        let kept = self.kept(&hold.queue)?;
+        let settler = self.settler(&hold.queue)?;
         if settlement == Settlement::Complete {
-            kept.complete(id, Completion::new()).await?;
+            settler.complete(id, Completion::new()).await?;
             return Ok(());
         }
         let (ending, properties) = self.ending(hold, id, settlement)?;
-        Ok(kept.end_with(id, ending, properties).await?)
+        Ok(settler.end_with(id, ending, properties).await?)
     }
 
     /// How a message ends that is not completed, and what is set of it.
@@ -293,7 +293,7 @@ impl Shared {
         hold.note_activity();
         self.holds.forget(hold.token);
         match hold.held {
-            Held::Message(id) => Ok(self.kept(&hold.queue)?.end(id, engine::Outcome::Release).await?),
+            Held::Message(id) => Ok(self.settler(&hold.queue)?.end(id, engine::Outcome::Release).await?),
             Held::DeadLetter(number) => {
                 self.dead_letter_queues.give_back(&hold.queue, number, hold.token, Return::Released)
             }

@@ -19,8 +19,8 @@ use crate::kill::name::Ordered;
 use crate::kill::output_lines;
 use crate::kill::output_lines::Role;
 use crate::kill::output_lines::say;
-use crate::kill::said::Ending;
-use crate::kill::said::Said;
+use crate::kill::report::Ending;
+use crate::kill::report::Report;
 use crate::random::Random;
 
 /// Longest delay of a retry, and of what is set aside for a time.
@@ -138,10 +138,10 @@ struct Promise {
 impl Promise {
     fn make(load: &Load, hold: String, endings: Vec<(Name, Ending)>) -> Promise {
         let at_ms = SystemClock::default().now().as_millis();
-        say(&Said::Settling { hold: hold.clone(), endings: endings.clone(), at_ms });
+        say(&Report::Settling { hold: hold.clone(), endings: endings.clone(), at_ms });
         let is_said = load.task.role == Role::HastySettler;
         if is_said {
-            say(&Said::Settled { hold: hold.clone() });
+            say(&Report::Settled { hold: hold.clone() });
         }
         Promise { hold, endings, is_said }
     }
@@ -155,11 +155,11 @@ impl Promise {
     ) -> Result<(), Unavailable> {
         match settled {
             Ok(()) if self.is_said => {}
-            Ok(()) => say(&Said::Settled { hold: self.hold }),
+            Ok(()) => say(&Report::Settled { hold: self.hold }),
             Err(OperationError::Unavailable(unavailable)) => return Err(unavailable),
             Err(error) => {
                 let at_ms = SystemClock::default().now().as_millis();
-                say(&Said::Refused { hold: self.hold, why: error.to_string(), at_ms });
+                say(&Report::Refused { hold: self.hold, why: error.to_string(), at_ms });
                 return Ok(());
             }
         }

@@ -127,10 +127,10 @@ async fn after_a_restart_nobody_knows_what_was_settled() {
     queue.send(Message::new("1").workflow("w")).await.unwrap();
     let delivery = queue.receive(seconds(0)).await.unwrap().unwrap();
     let id = delivery.keep();
-    queue.kept().complete(id, Completion::new()).await.unwrap();
-    queue.kept().complete(id, Completion::new()).await.expect("the same again");
+    queue.settler().complete(id, Completion::new()).await.unwrap();
+    queue.settler().complete(id, Completion::new()).await.expect("the same again");
     engine.close().await;
     let (_engine, queue) = fixture.open().await;
-    let lost = queue.kept().complete(id, Completion::new()).await.unwrap_err();
+    let lost = queue.settler().complete(id, Completion::new()).await.unwrap_err();
     assert_eq!(lost.refusal(), Some(&SettleRefusal::LockLost));
 }

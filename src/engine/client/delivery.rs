@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
-use crate::engine::client::kept::DeliveryId;
 use crate::engine::client::outcome::Outcome;
 use crate::engine::client::received::Received;
+use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::settling::postponed;

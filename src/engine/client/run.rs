@@ -98,7 +98,7 @@ impl Run {
     }
 
     /// Lets go of the handle and keeps the lock: whoever knows the token can settle the run with
-    /// [`Kept::settle_run`](crate::delivery::Kept::settle_run) until the lock runs out.
+    /// [`Settler::settle_run`](crate::delivery::Settler::settle_run) until the lock runs out.
     pub fn keep(mut self) -> LockToken {
         self.hold.settled = true;
         self.hold.token

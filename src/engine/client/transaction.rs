@@ -1,9 +1,9 @@
 //! Transactions of endpoints: sends and settlements of any queues that happen together or not at all.
 
 use crate::engine::client::client::Client;
-use crate::engine::client::kept::DeliveryId;
 use crate::engine::client::outcome::Outcome;
 use crate::engine::client::published::Published;
+use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::topic::Topic;
 use crate::engine::rules::command::Command;

@@ -102,7 +102,7 @@ impl FromStr for DeliveryId {
 ///
 /// let delivery = queue.receive(Duration::ZERO).await?.expect("it is ready");
 /// let text = delivery.keep().to_string(); // may travel
-/// queue.kept().complete(text.parse()?, Completion::new()).await?;
+/// queue.settler().complete(text.parse()?, Completion::new()).await?;
 /// assert_eq!(queue.view().await?.counts.completed, 1);
 /// # Ok(())
 /// # }
@@ -111,14 +111,14 @@ impl FromStr for DeliveryId {
 /// # Dropping
 /// Nothing happens: what is not settled is offered again when its lock runs out.
 #[derive(Clone)]
-pub struct Kept {
+pub struct Settler {
     client: Client,
     queue: QueueName,
 }
 
-impl Kept {
-    pub(crate) fn new(client: Client, queue: QueueName) -> Kept {
-        Kept { client, queue }
+impl Settler {
+    pub(crate) fn new(client: Client, queue: QueueName) -> Settler {
+        Settler { client, queue }
     }
 
     /// Ends a delivery well; messages to send and the new workflow state are one transaction with it.
@@ -144,7 +144,7 @@ impl Kept {
     /// Ends a delivery in any way, and sets properties of its message unless that is completed or given back.
     ///
     /// # Errors
-    /// As [`Kept::end`]; [`SettleRefusal::PropertiesTooLarge`].
+    /// As [`Settler::end`]; [`SettleRefusal::PropertiesTooLarge`].
     pub async fn end_with(
         &self,
         id: DeliveryId,
