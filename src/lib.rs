@@ -89,6 +89,8 @@ mod service_bus;
 #[cfg(feature = "daemon")]
 mod storage_queue;
 pub mod testing;
+#[cfg(feature = "daemon")]
+mod tls_connector;
 mod token;
 pub mod topic;
 #[cfg(feature = "daemon")]
