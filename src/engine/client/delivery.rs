@@ -132,7 +132,7 @@ impl Delivery {
     }
 
     /// Lets go of the handle and keeps the lock: whoever knows the ID can settle the delivery with
-    /// [`Queue::kept`](crate::Queue::kept) until the lock runs out.
+    /// [`Queue::settler`](crate::Queue::settler) until the lock runs out.
     pub fn keep(mut self) -> DeliveryId {
         self.note_settled();
         let Held { token, sequence, delivery_count } = self.hold.held();
