@@ -89,6 +89,8 @@ mod service_bus;
 #[cfg(feature = "daemon")]
 mod storage_queue;
 pub mod testing;
+#[cfg(feature = "daemon")]
+mod tls_connector;
 mod token;
 pub mod topic;
 #[cfg(feature = "daemon")]
@@ -103,18 +105,18 @@ pub use crate::engine::alone::StoreAlone;
 #[doc(hidden)]
 pub use crate::engine::fuzz;
 pub use crate::engine::{
-    Abandon, Client, Completion, Delivery, Ending, Engine, EngineBuilder, Event, Queue, Receipt, Received,
+    Abandon, Client, Completion, Delivery, Engine, EngineBuilder, Event, Outcome, Queue, Receipt, Received,
     Run, TakenWorkflow, Topic, Workflow,
 };
 pub use crate::error::{Error, Fault, Misuse, Unavailable};
 pub use crate::id::{MessageId, Position, QueueName, SequenceNumber, WorkflowId};
 pub use crate::message::Message;
-pub use crate::processor::{Context, Failure, Handler, Outcome, Processor, Raw};
+pub use crate::processor::{Context, Failure, Handler, Processor, Raw};
 pub use crate::queue::{Order, QueueOptions};
 
 /// What deliveries lead to beside their settlement: handing out without a lock, settling by ID, redriving.
 pub mod delivery {
-    pub use crate::engine::{Claim, DeliveryId, EDITED, Hidden, Kept, Redriven, Renewal, WorkflowRedrive};
+    pub use crate::engine::{Claim, DeliveryId, EDITED, Hidden, Redriven, Renewal, Settler, WorkflowRedrive};
 }
 
 /// What happens in an engine, to be listened to.

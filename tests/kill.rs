@@ -20,7 +20,7 @@ mod kill {
     mod process;
     mod receiver;
     mod reliability;
-    mod said;
+    mod report;
     mod sender;
     mod settler;
     mod stock;

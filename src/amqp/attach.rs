@@ -5,13 +5,13 @@ use bytes::BytesMut;
 use crate::amqp::fields::Fields;
 use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
-use crate::amqp::performative::ATTACH;
 use crate::amqp::terminus::Source;
 use crate::amqp::terminus::Target;
 use crate::amqp::text::Text;
 use crate::amqp::value::Map;
 use crate::amqp::writer;
 
+pub(crate) const ATTACH: u64 = 0x12;
 /// Which end of a link a peer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {

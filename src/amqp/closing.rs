@@ -6,11 +6,11 @@ use crate::amqp::error::AmqpError;
 use crate::amqp::fields::Fields;
 use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
-use crate::amqp::performative::CLOSE;
-use crate::amqp::performative::DETACH;
-use crate::amqp::performative::END;
 use crate::amqp::writer;
 
+pub(crate) const CLOSE: u64 = 0x18;
+pub(crate) const END: u64 = 0x17;
+pub(crate) const DETACH: u64 = 0x16;
 /// The end of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Detach {

@@ -5,12 +5,12 @@ use bytes::BytesMut;
 use crate::amqp::fields::Fields;
 use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
-use crate::amqp::performative::BEGIN;
-use crate::amqp::performative::OPEN;
 use crate::amqp::text::Text;
 use crate::amqp::value::Map;
 use crate::amqp::writer;
 
+pub(crate) const BEGIN: u64 = 0x11;
+pub(crate) const OPEN: u64 = 0x10;
 /// What a peer says when it opens a connection.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Open {

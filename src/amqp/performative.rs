@@ -2,29 +2,28 @@
 
 use bytes::Bytes;
 
+use crate::amqp::attach::ATTACH;
 use crate::amqp::attach::Attach;
+use crate::amqp::closing::CLOSE;
 use crate::amqp::closing::Close;
+use crate::amqp::closing::DETACH;
 use crate::amqp::closing::Detach;
+use crate::amqp::closing::END;
 use crate::amqp::closing::End;
 use crate::amqp::fields::Fields;
 use crate::amqp::fields::descriptor;
 use crate::amqp::malformed::Malformed;
+use crate::amqp::opening::BEGIN;
 use crate::amqp::opening::Begin;
+use crate::amqp::opening::OPEN;
 use crate::amqp::opening::Open;
 use crate::amqp::reader::Reader;
+use crate::amqp::transfer::DISPOSITION;
 use crate::amqp::transfer::Disposition;
+use crate::amqp::transfer::FLOW;
 use crate::amqp::transfer::Flow;
+use crate::amqp::transfer::TRANSFER;
 use crate::amqp::transfer::Transfer;
-
-pub(crate) const OPEN: u64 = 0x10;
-pub(crate) const BEGIN: u64 = 0x11;
-pub(crate) const ATTACH: u64 = 0x12;
-pub(crate) const FLOW: u64 = 0x13;
-pub(crate) const TRANSFER: u64 = 0x14;
-pub(crate) const DISPOSITION: u64 = 0x15;
-pub(crate) const DETACH: u64 = 0x16;
-pub(crate) const END: u64 = 0x17;
-pub(crate) const CLOSE: u64 = 0x18;
 
 const NAMES: &[(&str, u64)] = &[
     ("amqp:open:list", OPEN),

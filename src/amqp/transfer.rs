@@ -9,11 +9,11 @@ use crate::amqp::list;
 use crate::amqp::malformed::Malformed;
 use crate::amqp::outcome::DeliveryState;
 use crate::amqp::outcome::Outcome;
-use crate::amqp::performative::DISPOSITION;
-use crate::amqp::performative::FLOW;
-use crate::amqp::performative::TRANSFER;
 use crate::amqp::writer;
 
+pub(crate) const DISPOSITION: u64 = 0x15;
+pub(crate) const TRANSFER: u64 = 0x14;
+pub(crate) const FLOW: u64 = 0x13;
 /// The state of a session's windows, and of one link's credit if it names a handle.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Flow {

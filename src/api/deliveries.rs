@@ -175,13 +175,13 @@ pub struct SettleRunRequest {
     pub send: Vec<SendEnvelope>,
     /// How the message behind them ends; without it, it is given back too.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<NextEnding>,
+    pub next: Option<NextOutcome>,
 }
 
 /// How a message ends that is not completed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "verb", rename_all = "snake_case")]
-pub enum NextEnding {
+pub enum NextOutcome {
     /// It failed and is tried again.
     Abandon(AbandonRequest),
     /// It is set aside.

@@ -50,7 +50,7 @@ pub use crate::api::deliveries::CompleteResponse;
 pub use crate::api::deliveries::CompletedDelivery;
 pub use crate::api::deliveries::DeadLetterRequest;
 pub use crate::api::deliveries::DeferRequest;
-pub use crate::api::deliveries::NextEnding;
+pub use crate::api::deliveries::NextOutcome;
 pub use crate::api::deliveries::ReceiveDeferredRequest;
 pub use crate::api::deliveries::ReceiveRequest;
 pub use crate::api::deliveries::ReceiveResponse;

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use seriatim::Abandon;
 use seriatim::Context;
 use seriatim::Delivery;
-use seriatim::Ending;
 use seriatim::Engine;
 use seriatim::Message;
 use seriatim::Order as QueueOrder;
@@ -167,7 +166,7 @@ fn outcome(handler: &Handler, verdict: Verdict) -> Outcome {
             handler.settled(1);
             Outcome::Complete
         }
-        Verdict::Retry(delay) => Outcome::RetryAfter(delay),
+        Verdict::Retry(delay) => Outcome::Abandon(Abandon::after(delay)),
     }
 }
 
@@ -204,7 +203,7 @@ async fn settle_deliveries(
 async fn settle_run(mut run: Run, verdicts: &[Verdict]) -> Result<(), SettleError> {
     for (done, verdict) in verdicts.iter().enumerate() {
         if let Verdict::Retry(delay) = verdict {
-            return run.complete_first_then(done, Ending::Abandon(failed(*delay))).await;
+            return run.complete_first_then(done, Outcome::Abandon(failed(*delay))).await;
         }
     }
     run.complete_all().await

@@ -9,11 +9,11 @@ use seriatim::api::WorkflowFilter;
 use seriatim::remote::Remote;
 
 use crate::cli::arguments::operate::BulkArguments;
+use crate::cli::confirm::confirm;
 use crate::cli::failure::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::limits;
 use crate::cli::operate::Act;
-use crate::cli::operate::confirm;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;

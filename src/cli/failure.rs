@@ -8,8 +8,6 @@ use seriatim::Fault;
 use seriatim::Misuse;
 use seriatim::remote::RemoteError;
 
-use crate::cli::feed::without_place;
-
 /// Exit code: a promise was broken, a file is damaged, or the daemon refused.
 pub(crate) const BROKEN: u8 = 1;
 /// Exit code: the arguments are wrong.
@@ -106,6 +104,14 @@ impl<E: Error + 'static> From<E> for Failure {
     }
 }
 
+/// What is wrong with a message, without its place in the request, which is none of the person's business.
+pub(crate) fn without_place(detail: &str) -> &str {
+    let rest = detail
+        .strip_prefix("cannot send message ")
+        .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    rest.and_then(|rest| rest.strip_prefix(": ")).unwrap_or(detail)
+}
+
 #[cfg(test)]
 mod tests {
     use seriatim::api::Problem;
@@ -135,6 +141,14 @@ mod tests {
         assert_eq!(missing.to_string(), "cannot use a file: there is none");
         let daemon = DaemonError::from(seriatim::Error::from(Misuse::new("secret", "is not set")));
         assert_eq!(Failure::from(daemon).to_string(), "cannot run the daemon: secret is not set");
+    }
+
+    #[test]
+    fn the_place_in_the_request_is_left_out() {
+        assert_eq!(without_place("cannot send message 17: its place is taken"), "its place is taken");
+        for other in ["cannot send: the queue is full", "cannot send message: why", "position is taken"] {
+            assert_eq!(without_place(other), other);
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use seriatim::remote::RemoteError;
 use tokio::time::timeout;
 
 use crate::cli::failure::Failure;
+use crate::cli::failure::without_place;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::limits;
 use crate::cli::lines::InputLine;
@@ -191,14 +192,6 @@ impl Feed {
     }
 }
 
-/// What is wrong with a message, without its place in the request, which is none of the person's business.
-pub(crate) fn without_place(detail: &str) -> &str {
-    let rest = detail
-        .strip_prefix("cannot send message ")
-        .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
-    rest.and_then(|rest| rest.strip_prefix(": ")).unwrap_or(detail)
-}
-
 /// Why a line is not read; which line it is stands before it.
 pub(crate) fn why_unread(error: &serde_json::Error) -> String {
     plain(error)
@@ -227,14 +220,6 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_place_in_the_request_is_left_out() {
-        assert_eq!(without_place("cannot send message 17: its place is taken"), "its place is taken");
-        for other in ["cannot send: the queue is full", "cannot send message: why", "position is taken"] {
-            assert_eq!(without_place(other), other);
-        }
-    }
 
     #[test]
     fn a_summary_names_what_there_was() {

@@ -11,6 +11,7 @@ mod check;
 mod command;
 mod compact;
 mod completions;
+mod confirm;
 mod connect;
 mod cron;
 mod definitions;

@@ -18,11 +18,10 @@ use crate::cli::arguments::operate::UnlockArguments;
 use crate::cli::arguments::target::Target;
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::bulk::Bulk;
+use crate::cli::confirm::confirm;
 use crate::cli::connect::connect;
 use crate::cli::failure::Failure;
 use crate::cli::out::Out;
-use crate::cli::out::ask;
-use crate::cli::out::can_ask;
 use crate::cli::purge;
 use crate::cli::word::counted;
 
@@ -185,19 +184,5 @@ fn describe(verb: &OperatorVerb, outcome: &OperateResponse, target: &WorkflowTar
     match outcome.effect.is_empty() || outcome.purged.is_some() {
         true => format!("{target} {}{purged}", verb.done),
         false => format!("{target}: {}", outcome.effect),
-    }
-}
-
-/// Asks before something is done; an error when it is not to be done, or nobody can be asked.
-pub(crate) fn confirm(operator: &OperatorArguments, question: &str) -> Result<(), Failure> {
-    if operator.yes {
-        return Ok(());
-    }
-    if !can_ask() {
-        return Err(Failure::Argument(format!("ask ({question}): there is no terminal; say --yes")));
-    }
-    match ask(question)? {
-        true => Ok(()),
-        false => Err(Failure::Refused("go on: you said no".to_owned())),
     }
 }

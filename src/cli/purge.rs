@@ -5,9 +5,9 @@ use seriatim::api::PurgeResponse;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::OperatorArguments;
+use crate::cli::confirm::confirm;
 use crate::cli::connect::connect;
 use crate::cli::failure::Failure;
-use crate::cli::operate::confirm;
 use crate::cli::out::Out;
 use crate::cli::word::counted;
 

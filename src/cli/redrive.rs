@@ -16,12 +16,12 @@ use seriatim::remote::Remote;
 
 use crate::cli::arguments::operate::RedriveArguments;
 use crate::cli::arguments::target::Target;
+use crate::cli::confirm::confirm;
 use crate::cli::connect::connect;
 use crate::cli::dlq::DeadLetters;
 use crate::cli::dlq::matches;
 use crate::cli::failure::Failure;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::operate::confirm;
 use crate::cli::out::Out;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;

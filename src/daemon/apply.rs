@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::daemon::blocked_monitor::all_queues;
-use crate::daemon::daemon::DaemonState;
+use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
 use crate::daemon::outbox_copier::OutboxOfQueue;
 use crate::daemon::ticker::Ticking;

@@ -2,10 +2,8 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use arc_swap::ArcSwapOption;
@@ -13,13 +11,11 @@ use rustls::ServerConfig;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::views::EnvironmentView;
-use crate::api::views::TraceUrl;
 use crate::clock::Clock;
 use crate::clock::SystemClock;
-use crate::clock::Timestamp;
 use crate::daemon::apply::apply;
 use crate::daemon::blocked_monitor::BlockedMonitor;
+use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::data_dir::DataDir;
 use crate::daemon::data_dir::STORE_FILE;
 use crate::daemon::endpoints::Serving;
@@ -29,9 +25,9 @@ use crate::daemon::gauges::Gauges;
 use crate::daemon::handler_supervisor::HandlerSupervisor;
 use crate::daemon::host::DaemonHost;
 use crate::daemon::host::is_own;
+use crate::daemon::options::DaemonOptions;
 use crate::daemon::outboxes::Outboxes;
 use crate::daemon::rates::Rates;
-use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::state_file::StateFile;
 use crate::daemon::systemd;
 use crate::daemon::ticker::Ticker;
@@ -39,7 +35,6 @@ use crate::daemon::watch;
 use crate::daemon::watch::Changes;
 use crate::definition::Definitions;
 use crate::engine::Client;
-use crate::engine::Durability;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::error::Fault;
@@ -53,7 +48,6 @@ use crate::limits;
 use crate::page;
 use crate::page::PageOptions;
 use crate::processor::Running;
-use crate::server::CredentialReloader;
 use crate::server::Server;
 use crate::server::ServerOptions;
 use crate::service_bus::Endpoint;
@@ -61,70 +55,6 @@ use crate::service_bus::EndpointOptions;
 use crate::service_bus::Meters;
 use crate::service_bus::Owners;
 use crate::storage_queue;
-
-/// What a daemon is started with.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct DaemonOptions {
-    /// The data folder; made if it is not there.
-    pub data: PathBuf,
-    /// The folder of the definitions.
-    pub definitions: PathBuf,
-    /// Where HTTP is served; port 0 takes any that is free.
-    pub http: SocketAddr,
-    /// Whether the web page is served at `/ui`; `None` serves it where only this machine can reach the address.
-    pub page: Option<bool>,
-    /// The environment, as it is told wherever somebody looks.
-    pub environment: Option<EnvironmentView>,
-    /// Where a trace can be looked at.
-    pub trace_url: Option<TraceUrl>,
-    /// A file of keys; without one, everybody who reaches the address may do everything.
-    pub keys: Option<PathBuf>,
-    /// Certificate chain and private key, as PEM files.
-    pub tls: Option<(PathBuf, PathBuf)>,
-    /// Where the endpoint of Service Bus listens: each address takes AMQP, AMQP over WebSockets, and both over TLS if there
-    /// is a certificate. Port 0 takes any that is free.
-    pub amqp: Vec<SocketAddr>,
-    /// Whether the endpoint of Service Bus serves other machines without TLS.
-    pub insecure_network: bool,
-    /// A `Config.json` of the emulator of Service Bus, whose queues are made at start.
-    pub config_json: Option<PathBuf>,
-    /// Where the endpoint for storage queues listens, if it does; port 0 takes any that is free.
-    pub storage_queue: Option<SocketAddr>,
-    /// What an acknowledged commit survives.
-    pub durability: Durability,
-    /// How long handlers may go on when the daemon stops.
-    pub drain: Duration,
-    /// Bytes of the disk that are kept free for receiving, settling and purging, as
-    /// [`EngineBuilder::head_room`](crate::EngineBuilder::head_room); with 0 a full disk is a fault.
-    pub head_room_bytes: u64,
-    /// How long queues remember how messages have ended whose definition does not say; `None` remembers nothing.
-    pub history: Option<Duration>,
-}
-
-impl DaemonOptions {
-    /// Options with everything by default: loopback, no keys, and 30 seconds to drain.
-    pub fn new(data: impl Into<PathBuf>, definitions: impl Into<PathBuf>) -> DaemonOptions {
-        DaemonOptions {
-            data: data.into(),
-            definitions: definitions.into(),
-            http: SocketAddr::from(([127, 0, 0, 1], limits::HTTP_PORT)),
-            page: None,
-            environment: None,
-            trace_url: None,
-            keys: None,
-            tls: None,
-            amqp: Vec::new(),
-            insecure_network: false,
-            config_json: None,
-            storage_queue: None,
-            durability: Durability::default(),
-            drain: limits::DRAIN_DEFAULT,
-            head_room_bytes: limits::HEAD_ROOM_BYTES,
-            history: None,
-        }
-    }
-}
 
 /// A daemon that runs.
 ///
@@ -142,37 +72,6 @@ pub struct Daemon {
     endpoint: Option<JoinHandle<()>>,
     storage_queues: Option<Serving>,
     tasks: Vec<JoinHandle<()>>,
-}
-
-/// What the daemon's parts share.
-pub(crate) struct DaemonState {
-    pub(crate) options: DaemonOptions,
-    pub(crate) data_dir: DataDir,
-    pub(crate) intake: Intake,
-    pub(crate) handler_supervisor: HandlerSupervisor,
-    pub(crate) ticker: Ticker,
-    pub(crate) outboxes: Outboxes,
-    pub(crate) blocked_monitor: BlockedMonitor,
-    pub(crate) gaps: Gaps,
-    pub(crate) rates: Rates,
-    pub(crate) gauges: Gauges,
-    /// What the endpoint of Service Bus counts.
-    pub(crate) amqp_meters: Meters,
-    /// What the endpoint for storage queues counts.
-    pub(crate) storage_queue_meters: storage_queue::Meters,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// Changes who may come in; there once the server is.
-    pub(crate) credential_reloader: OnceLock<CredentialReloader>,
-    /// The definitions that are in force.
-    pub(crate) definitions: ArcSwap<Definitions>,
-    /// Why the last reload changed nothing.
-    pub(crate) reload_problem: ArcSwap<Option<ReloadProblem>>,
-    pub(crate) started_at: Timestamp,
-    /// When the definitions in force were loaded.
-    pub(crate) loaded_at: ArcSwap<Timestamp>,
-    pub(crate) draining: CancellationToken,
-    /// One reload at a time.
-    pub(crate) reloading: tokio::sync::Mutex<()>,
 }
 
 impl Daemon {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::daemon::DaemonState;
+use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
 use crate::definition::Defined;
 use crate::id::QueueName;

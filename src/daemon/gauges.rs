@@ -119,7 +119,8 @@ impl QueueGauges {
             Ok(Outcome::Complete | Outcome::CompleteWith(_)) => COMPLETE,
             Ok(Outcome::Defer | Outcome::DeferFor(_) | Outcome::DeferUntil(_)) => "defer",
             Ok(Outcome::DeadLetter { .. }) => "dead_letter",
-            Ok(_) => "retry",
+            Ok(Outcome::Abandon(_)) => "retry",
+            Ok(Outcome::Release) => "released",
             Err(failure) if failure.is_unbegun => "released",
             Err(_) => "failed",
         };

@@ -23,7 +23,7 @@ use crate::api::views::StatusView;
 use crate::clock::Timestamp;
 use crate::daemon::blocked_monitor::Cause;
 use crate::daemon::blocked_monitor::all_queues;
-use crate::daemon::daemon::DaemonState;
+use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
 use crate::daemon::metrics;
 use crate::daemon::metrics::MetricsSnapshot;

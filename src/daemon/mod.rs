@@ -8,6 +8,7 @@ mod attempt;
 mod blocked_monitor;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod daemon;
+mod daemon_state;
 mod data_dir;
 mod endpoints;
 mod error;
@@ -18,6 +19,7 @@ mod handler_supervisor;
 mod host;
 mod metrics;
 mod notify;
+mod options;
 mod outbox_copier;
 mod outbox_rows;
 mod outbox_status;
@@ -34,8 +36,8 @@ mod watch;
 
 pub use crate::daemon::attempt::ASSIGNMENT_SPANS;
 pub use crate::daemon::daemon::Daemon;
-pub use crate::daemon::daemon::DaemonOptions;
 pub use crate::daemon::error::DaemonError;
+pub use crate::daemon::options::DaemonOptions;
 #[doc(hidden)]
 pub use crate::daemon::outbox_rows::OutboxRows;
 pub use crate::daemon::signals::Signals;

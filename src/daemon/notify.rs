@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::api::WireTime;
 use crate::daemon::blocked_monitor::BlockedWorkflow;
 use crate::daemon::blocked_monitor::Recovery;
-use crate::daemon::daemon::DaemonState;
+use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::handler_factory::notifier_of;
 use crate::daemon::handler_factory::site_of;
 use crate::definition::Definition;

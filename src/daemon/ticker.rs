@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::clock::Timestamp;
 use crate::definition::SCHEDULES_QUEUE;
 use crate::definition::ScheduleDefinition;
+use crate::engine::Abandon;
 use crate::engine::Client;
 use crate::engine::Completion;
 use crate::engine::MessageStatus;
@@ -251,7 +252,7 @@ impl Handler<Raw> for Ticker {
         };
         // What ticks send is new, although it is sent with a completion: it waits until there is room for it.
         if self.shared.queue.client().storage_room().is_some_and(|room| room.is_full) {
-            return Ok(Outcome::RetryAfter(limits::TICK_WAITS_FOR_ROOM));
+            return Ok(Outcome::Abandon(Abandon::after(limits::TICK_WAITS_FOR_ROOM)));
         }
         let kept = match context.state().await? {
             Some(state) => read_state(&state)?,

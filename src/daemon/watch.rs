@@ -16,7 +16,7 @@ use crate::api::plural::spanned;
 use crate::api::views::HoldWord;
 use crate::daemon::apply::apply;
 use crate::daemon::blocked_monitor::all_queues;
-use crate::daemon::daemon::DaemonState;
+use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
 use crate::daemon::notify::notify;
 use crate::daemon::reload_problem::ReloadProblem;

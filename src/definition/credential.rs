@@ -1,13 +1,9 @@
 //! What a definition only points at: secrets, keys and certificates. Read when a definition is, and again when it is put
 //! in force, by the same code.
 
-use std::path::Path;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::HeaderValue;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 
 use crate::definition::handler::Secret;
 use crate::error::Misuse;
@@ -72,15 +68,4 @@ pub(crate) fn bearer(key: &str) -> Result<HeaderValue, Misuse> {
     let mut value = value.map_err(|_| Misuse::new("key", "has a character no header takes"))?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-/// The certificates of a PEM file.
-///
-/// # Errors
-/// [`Misuse`] when it cannot be read, or holds none.
-pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Misuse> {
-    let wrong = |problem: String| Misuse::new("ca_file", format!("{}: {problem}", path.display()));
-    let all = CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))?;
-    let all: Vec<_> = all.collect::<Result<_, _>>().map_err(|error| wrong(error.to_string()))?;
-    if all.is_empty() { Err(wrong("it holds no certificate".to_owned())) } else { Ok(all) }
 }

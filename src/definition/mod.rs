@@ -33,7 +33,6 @@ mod together;
 mod url;
 
 pub(crate) use crate::definition::credential::bearer;
-pub(crate) use crate::definition::credential::certificates;
 pub(crate) use crate::definition::credential::signing_secret;
 pub use crate::definition::definition::Definition;
 pub use crate::definition::diagnostic::Diagnostic;

@@ -9,7 +9,6 @@ use crate::api::WireDuration;
 use crate::definition::address::check_queue_url;
 use crate::definition::address::check_url;
 use crate::definition::credential::bearer;
-use crate::definition::credential::certificates;
 use crate::definition::credential::signing_secrets;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::diagnostic::line_and_column;
@@ -36,6 +35,7 @@ use crate::definition::read_options::rate;
 use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::limits;
+use crate::tls_connector::certificates;
 
 /// Reads handlers and notices of one file.
 pub(crate) struct HandlerReader<'a> {

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::api::options::OrderWord;
-use crate::definition::credential::certificates;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::form_outbox::ColumnsForm;
 use crate::definition::form_outbox::CopiedRowsWord;
@@ -22,6 +21,7 @@ use crate::limits;
 use crate::postgres::TableName;
 use crate::postgres::check_name;
 use crate::postgres::check_url;
+use crate::tls_connector::certificates;
 
 /// Reads the outbox of one file.
 pub(crate) struct OutboxReader<'a> {

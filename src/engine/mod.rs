@@ -34,8 +34,7 @@ pub use crate::engine::client::delivery::Renewal;
 pub use crate::engine::client::events::Events;
 pub use crate::engine::client::events::Missed;
 pub use crate::engine::client::hidden::Hidden;
-pub use crate::engine::client::kept::DeliveryId;
-pub use crate::engine::client::kept::Kept;
+pub use crate::engine::client::outcome::Outcome;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::engine::client::published::Changes;
 #[cfg(feature = "daemon")]
@@ -43,9 +42,13 @@ pub(crate) use crate::engine::client::published::Published;
 pub use crate::engine::client::queue::Queue;
 pub use crate::engine::client::received::Received;
 pub use crate::engine::client::run::Run;
+pub use crate::engine::client::settler::DeliveryId;
+pub use crate::engine::client::settler::Settler;
 pub use crate::engine::client::settling::Abandon;
 pub use crate::engine::client::settling::Completion;
-pub use crate::engine::client::settling::Ending;
+// The name by which forwarding still knows it.
+#[cfg(feature = "daemon")]
+pub(crate) use crate::engine::client::outcome::Outcome as Ending;
 pub use crate::engine::client::taken::TakenWorkflow;
 pub use crate::engine::client::topic::SubscriptionView;
 pub use crate::engine::client::topic::Topic;
@@ -65,7 +68,6 @@ pub use crate::engine::open::EngineBuilder;
 pub use crate::engine::rules::audit::AuditEntry;
 pub use crate::engine::rules::audit::AuditVerb;
 pub use crate::engine::rules::claim::Claim;
-pub(crate) use crate::engine::rules::command::Retry;
 pub use crate::engine::rules::edit::EDITED;
 pub use crate::engine::rules::effect::Event;
 pub use crate::engine::rules::effect::EventKind;

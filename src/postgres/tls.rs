@@ -4,15 +4,10 @@ use std::future::Future;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::Context;
 use std::task::Poll;
 
-use rustls::ClientConfig;
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::ServerName;
-use rustls::pki_types::pem::PemObject;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
@@ -23,6 +18,7 @@ use tokio_postgres::tls::TlsStream;
 use tokio_rustls::TlsConnector;
 
 use crate::error::Misuse;
+use crate::tls_connector::tls_connector;
 
 /// Encrypts connections.
 #[derive(Clone)]
@@ -34,30 +30,7 @@ impl Encryption {
     /// # Errors
     /// [`Misuse`] when the file cannot be read or holds no certificate.
     pub(crate) fn new(roots: Option<&Path>) -> Result<Encryption, Misuse> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| Misuse::new("TLS", error.to_string()))?
-            .with_root_certificates(read_roots(roots)?)
-            .with_no_client_auth();
-        Ok(Encryption(TlsConnector::from(Arc::new(config))))
-    }
-}
-
-fn read_roots(file: Option<&Path>) -> Result<RootCertStore, Misuse> {
-    let Some(file) = file else {
-        return Ok(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
-    };
-    let wrong = |problem: String| Misuse::new("ca_file", format!("{}: {problem}", file.display()));
-    let mut roots = RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))?;
-    for certificate in certificates {
-        let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-        roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
-    }
-    match roots.is_empty() {
-        true => Err(wrong("it holds no certificate".to_owned())),
-        false => Ok(roots),
+        Ok(Encryption(tls_connector(roots)?))
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tracing::Instrument;
 
 use crate::engine::Completion;
-use crate::engine::Ending;
+use crate::engine::Outcome;
 use crate::engine::Queue;
 use crate::engine::Run;
 use crate::error::ReceiveError;
@@ -19,16 +19,15 @@ use crate::error::Unavailable;
 use crate::limits;
 use crate::processor::context::Context;
 use crate::processor::delays::Delays;
+use crate::processor::failure::Failure;
 use crate::processor::handler::Body;
 use crate::processor::invocation::Keeping;
 use crate::processor::invocation::invoke;
 use crate::processor::locks::KeptLock;
-use crate::processor::outcome::Failure;
 use crate::processor::pool::Consumer;
 use crate::processor::pool::SharedPool;
 use crate::processor::single::Handled;
 use crate::processor::single::MALFORMED_BODY;
-use crate::processor::single::failed_as;
 use crate::processor::single::is_lost;
 use crate::processor::single::lacks_room;
 use crate::processor::single::settled_as;
@@ -72,7 +71,7 @@ where
 pub struct BatchOutcome {
     handled: usize,
     completion: Completion,
-    next: Option<Ending>,
+    next: Option<Outcome>,
 }
 
 impl BatchOutcome {
@@ -88,7 +87,7 @@ impl BatchOutcome {
 
     /// Says how the message after the done ones ends.
     #[must_use]
-    pub fn then(mut self, next: Ending) -> BatchOutcome {
+    pub fn then(mut self, next: Outcome) -> BatchOutcome {
         self.next = Some(next);
         self
     }
@@ -140,7 +139,7 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         let readable = bodies.len();
         if let (0, Some(description)) = (readable, &malformed) {
             let (reason, description) = (MALFORMED_BODY.to_owned(), description.clone());
-            let settled = run.complete_first_then(0, Ending::DeadLetter { reason, description }).await;
+            let settled = run.complete_first_then(0, Outcome::DeadLetter { reason, description }).await;
             return settled_as(Handled::DeadLettered, settled);
         }
         let context = Context::new(
@@ -184,19 +183,23 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
                 false => self.settle_failure(run, Failure::new(error.to_string())).await,
             };
         }
-        let settled = match outcome.next {
-            Some(next) if !run.messages().is_empty() => run.complete_first_then(0, next).await,
-            _ if !run.messages().is_empty() => run.release().await,
-            _ => Ok(()),
+        let settled = match (run.messages().first(), outcome.next) {
+            (Some(head), Some(Outcome::Abandon(abandon))) => {
+                let abandon = self.delays.apply(abandon, &self.queue, head.delivery_count)?;
+                run.complete_first_then(0, Outcome::Abandon(abandon)).await
+            }
+            (Some(_), Some(next)) => run.complete_first_then(0, next).await,
+            (Some(_), None) => run.release().await,
+            (None, _) => Ok(()),
         };
         settled_as(Handled::Completed, settled)
     }
 
     async fn settle_failure(&self, mut run: Run, failure: Failure) -> Result<Handled, Unavailable> {
         let attempt = run.messages().first().map_or(1, |message| message.delivery_count);
-        tracing::debug!(queue = %self.queue.name(), attempt, reason = %failure.reason, "a batch handler failed");
+        tracing::debug!(queue = %self.queue.name(), attempt, reason = failure.reason(), "a batch handler failed");
         // Nobody knows at which message; one that fails alone, too, is to blame.
-        let abandon = failed_as(&self.queue, &self.delays, attempt, failure)?;
+        let abandon = self.delays.apply(failure.abandon, &self.queue, attempt)?;
         settled_as(Handled::Failed, run.abandon_all(abandon).await)
     }
 }

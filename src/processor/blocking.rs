@@ -2,12 +2,12 @@
 
 use std::panic::resume_unwind;
 
+use crate::engine::Outcome;
 use crate::processor::batch::BatchHandler;
 use crate::processor::batch::BatchOutcome;
 use crate::processor::context::Context;
+use crate::processor::failure::Failure;
 use crate::processor::handler::Handler;
-use crate::processor::outcome::Failure;
-use crate::processor::outcome::Outcome;
 
 /// A handler that may block its thread, made by [`Processor::blocking`](crate::Processor::blocking).
 pub struct Blocking<F>(F);

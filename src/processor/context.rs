@@ -10,8 +10,8 @@ use crate::engine::Queue;
 use crate::engine::Received;
 use crate::error::Misuse;
 use crate::error::QueueError;
-use crate::processor::invocation::signalled;
 use crate::processor::signal::Signal;
+use crate::processor::signal::signalled;
 use crate::token::LockToken;
 
 /// What a handler knows beside the body: the message, its attempt, its workflow's state, and whether to stop.

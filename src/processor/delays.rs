@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::Abandon;
 use crate::engine::Queue;
 use crate::error::Unavailable;
 use crate::queue::Backoff;
@@ -22,8 +23,21 @@ pub(crate) enum Delays {
 }
 
 impl Delays {
+    /// How a failed attempt ends: after the delay that it chose, the processor's, or the queue's.
+    pub(crate) fn apply(
+        &self,
+        abandon: Abandon,
+        queue: &Queue,
+        attempt: u32,
+    ) -> Result<Abandon, Unavailable> {
+        Ok(match self.after(queue, attempt)? {
+            Some(delay) if abandon.is_with_backoff() => abandon.retry_after(delay),
+            _ => abandon,
+        })
+    }
+
     /// The delay after an attempt; none when the queue says it.
-    pub(crate) fn after(&self, queue: &Queue, attempt: u32) -> Result<Option<Duration>, Unavailable> {
+    fn after(&self, queue: &Queue, attempt: u32) -> Result<Option<Duration>, Unavailable> {
         Ok(match self {
             Delays::OfQueue => None,
             Delays::Backoff(backoff) => Some(backoff.delay(attempt, queue.client().entropy()?)),

@@ -5,11 +5,11 @@ use std::future::Future;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
+use crate::engine::Outcome;
 use crate::engine::Received;
 use crate::error::Misuse;
 use crate::processor::context::Context;
-use crate::processor::outcome::Failure;
-use crate::processor::outcome::Outcome;
+use crate::processor::failure::Failure;
 
 /// What is run for each delivery. Every async function of a [`Context`] and a body is one.
 ///

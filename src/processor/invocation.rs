@@ -14,9 +14,10 @@ use tokio::task::unconstrained;
 use crate::engine::Client;
 use crate::error::Unavailable;
 use crate::limits;
+use crate::processor::failure::Failure;
 use crate::processor::locks::KeptLock;
 use crate::processor::locks::Locks;
-use crate::processor::outcome::Failure;
+use crate::processor::signal::signalled;
 
 /// What handlers run under.
 #[derive(Clone)]
@@ -26,7 +27,7 @@ pub(crate) struct Keeping {
     pub(crate) locks: Arc<Locks>,
 }
 
-/// Why an attempt has failed whose handler outlasted the drain and did not end when it was told to.
+/// Why an attempt has failed whose handler outlasted the drain and did not end when it was cancelled.
 const OUTLASTED: &str =
     "the processor was stopped, and the handler had not ended when the drain time was over";
 
@@ -53,17 +54,9 @@ pub(crate) async fn invoke<T>(
         lost = unconstrained(lock.lost()) => lost.map(|()| None),
         slept = unconstrained(outlasted) => {
             slept?;
-            tracing::warn!("drop a handler that did not end when it was told to");
+            tracing::warn!("drop a handler that did not end when it was cancelled");
             Ok(Some(Err(Failure::new(OUTLASTED).retry_after(Duration::ZERO))))
         }
-    }
-}
-
-/// Waits until a flag is raised; a flag that nobody can raise any more never is.
-pub(crate) async fn signalled(flag: &watch::Receiver<bool>) {
-    let mut flag = flag.clone();
-    if flag.wait_for(|raised| *raised).await.is_err() {
-        std::future::pending::<()>().await;
     }
 }
 

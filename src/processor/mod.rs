@@ -4,12 +4,12 @@ mod batch;
 mod blocking;
 mod context;
 mod delays;
+mod failure;
 mod gate;
 mod handler;
 mod invocation;
 mod line;
 mod locks;
-mod outcome;
 mod pace;
 mod pool;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
@@ -22,10 +22,12 @@ mod taker;
 #[cfg(test)]
 mod tests;
 
+pub use crate::engine::Outcome;
 pub use crate::processor::batch::BatchHandler;
 pub use crate::processor::batch::BatchOutcome;
 pub use crate::processor::blocking::Blocking;
 pub use crate::processor::context::Context;
+pub use crate::processor::failure::Failure;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::processor::gate::Gate;
 pub use crate::processor::handler::Body;
@@ -33,8 +35,6 @@ pub use crate::processor::handler::Handler;
 pub use crate::processor::handler::Raw;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::processor::invocation::guarded;
-pub use crate::processor::outcome::Failure;
-pub use crate::processor::outcome::Outcome;
 pub use crate::processor::pool::Running;
 pub use crate::processor::processor::Processor;
 #[cfg(all(test, feature = "daemon"))]

@@ -13,7 +13,6 @@ use crate::engine::Client;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
 use crate::limits;
-use crate::processor::invocation::signalled;
 use crate::processor::line::Line;
 use crate::processor::line::Place;
 use crate::processor::line::Ready;
@@ -21,6 +20,7 @@ use crate::processor::settling::Ended;
 use crate::processor::settling::Slot;
 use crate::processor::settling::joined;
 use crate::processor::settling::settle_coming;
+use crate::processor::signal::signalled;
 
 /// What a pool runs: where its jobs come from, and what is done with one.
 pub(crate) trait Consumer: Send + Sync + Sized + 'static {

@@ -5,8 +5,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
 use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use crate::error::Unavailable;
+
+/// Waits until a flag is raised; a flag that nobody can raise any more never is.
+pub(crate) async fn signalled(flag: &watch::Receiver<bool>) {
+    let mut flag = flag.clone();
+    if flag.wait_for(|raised| *raised).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
 
 /// What becomes of one lock: shared by who keeps it, who runs the handler, and the handler. One allocation a message.
 #[derive(Default)]

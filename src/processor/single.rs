@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 use tracing::Span;
 
-use crate::engine::Abandon;
 use crate::engine::Delivery;
+use crate::engine::Outcome;
 use crate::engine::Queue;
 use crate::engine::Received;
 use crate::error::ReceiveError;
@@ -20,6 +20,7 @@ use crate::error::Unavailable;
 use crate::limits;
 use crate::processor::context::Context;
 use crate::processor::delays::Delays;
+use crate::processor::failure::Failure;
 use crate::processor::gate::Gate;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
@@ -27,8 +28,6 @@ use crate::processor::invocation::Keeping;
 use crate::processor::invocation::guarded;
 use crate::processor::invocation::invoke;
 use crate::processor::locks::KeptLock;
-use crate::processor::outcome::Failure;
-use crate::processor::outcome::Outcome;
 use crate::processor::pool::Consumer;
 use crate::processor::pool::SharedPool;
 use crate::processor::settling::Slot;
@@ -39,8 +38,8 @@ use crate::processor::taker::Taker;
 /// Reason of a dead letter whose body the handler cannot take.
 pub(crate) const MALFORMED_BODY: &str = "MalformedBody";
 
-/// The reason of an attempt whose handler wants another.
-const ASKED: &str = "the handler asked for a retry";
+/// The reason of an attempt whose handler wants another and gives none.
+const NO_REASON: &str = "the handler asked for a retry";
 
 /// A handler with what it takes to run it on deliveries.
 pub(crate) struct Single<H, T> {
@@ -63,6 +62,18 @@ pub(crate) enum Handled {
     DeadLettered,
     /// The lock was lost: whatever the handler said is void.
     Lost,
+}
+
+impl Handled {
+    /// What becomes of a delivery that ends so.
+    fn by(outcome: &Outcome) -> Handled {
+        match outcome {
+            Outcome::Complete | Outcome::CompleteWith(_) => Handled::Completed,
+            Outcome::Abandon(_) | Outcome::Release => Handled::Failed,
+            Outcome::Defer | Outcome::DeferFor(_) | Outcome::DeferUntil(_) => Handled::SetAside,
+            Outcome::DeadLetter { .. } => Handled::DeadLettered,
+        }
+    }
 }
 
 /// A delivery whose lock is kept.
@@ -182,26 +193,14 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
 
     async fn settle_outcome(&self, mut delivery: Delivery, outcome: Outcome) -> Result<Handled, Unavailable> {
         let targets = outcome.targets();
-        let (handled, settled) = match outcome {
-            Outcome::Complete => (Handled::Completed, delivery.complete().await),
-            Outcome::CompleteWith(completion) => {
-                (Handled::Completed, delivery.complete_with(completion).await.map(drop))
+        let (handled, outcome) = match outcome {
+            Outcome::Abandon(abandon) => {
+                let abandon = if abandon.reason.is_empty() { abandon.reason(NO_REASON) } else { abandon };
+                return self.settle_failure(delivery, Failure::of(abandon)).await;
             }
-            Outcome::Retry => return self.settle_failure(delivery, Failure::new(ASKED)).await,
-            Outcome::RetryAfter(delay) => {
-                return self.settle_failure(delivery, Failure::new(ASKED).retry_after(delay)).await;
-            }
-            Outcome::RetryAt(at) => {
-                return self.settle_failure(delivery, Failure::new(ASKED).retry_at(at)).await;
-            }
-            Outcome::Defer => (Handled::SetAside, delivery.defer().await),
-            Outcome::DeferFor(delay) => (Handled::SetAside, delivery.defer_for(delay).await),
-            Outcome::DeferUntil(until) => (Handled::SetAside, delivery.defer_until(until).await),
-            Outcome::DeadLetter { reason, description } => {
-                (Handled::DeadLettered, delivery.dead_letter(reason, description).await)
-            }
+            outcome => (Handled::by(&outcome), outcome),
         };
-        match settled {
+        match delivery.end(outcome).await {
             Err(error) if lacks_room(&error) => {
                 let reason = without_room(&self.queue, delivery.message(), &targets, &error);
                 settled_as(Handled::Failed, delivery.postpone(reason).await)
@@ -220,14 +219,14 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             queue = %self.queue.name(),
             sequence = %delivery.sequence_number(),
             attempt,
-            reason = %failure.reason,
+            reason = failure.reason(),
             "a handler failed"
         );
         if failure.is_unbegun {
             return settled_as(Handled::Failed, delivery.release().await);
         }
         let is_shared = failure.is_shared;
-        let abandon = failed_as(&self.queue, &self.delays, attempt, failure)?;
+        let abandon = self.delays.apply(failure.abandon, &self.queue, attempt)?;
         let abandoned = match is_shared {
             true => delivery.abandon_as_suspect(abandon).await,
             false => delivery.abandon_with(abandon).await,
@@ -245,21 +244,6 @@ pub(crate) fn span_of(queue: &Queue, message: &Received) -> Span {
         sequence = %message.sequence_number,
         attempt = message.delivery_count
     )
-}
-
-/// How a failed attempt ends: with the delay it chose, the processor's backoff, or the queue's.
-pub(crate) fn failed_as(
-    queue: &Queue,
-    delays: &Delays,
-    attempt: u32,
-    failure: Failure,
-) -> Result<Abandon, Unavailable> {
-    let abandon = match (failure.retry, delays.after(queue, attempt)?) {
-        (Some(retry), _) => Abandon::retry(retry),
-        (None, Some(delay)) => Abandon::after(delay),
-        (None, None) => Abandon::with_backoff(),
-    };
-    Ok(abandon.reason(failure.reason).output(failure.output.map(|output| *output).unwrap_or_default()))
 }
 
 /// What became of a delivery, when settling it went as it did. Only an engine that is gone is an error.

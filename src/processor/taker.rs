@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tracing::Span;
 
+use crate::engine::Outcome;
 use crate::engine::Received;
 use crate::processor::context::Context;
-use crate::processor::outcome::Failure;
-use crate::processor::outcome::Outcome;
+use crate::processor::failure::Failure;
 
 /// A handler that takes messages, many at once, and says later how the attempt at each has ended.
 pub(crate) trait Taker: Send + Sync + 'static {

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::Context;
 use std::task::Poll;
 
@@ -12,11 +11,7 @@ use http::Uri;
 use hyper_util::client::legacy::connect::Connected;
 use hyper_util::client::legacy::connect::Connection;
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::ServerName;
-use rustls::pki_types::pem::PemObject;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
@@ -26,6 +21,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::error::Misuse;
 use crate::limits;
+use crate::tls_connector::tls_connector;
 
 /// Opens connections.
 #[derive(Clone)]
@@ -45,13 +41,7 @@ impl Connector {
     /// # Errors
     /// [`Misuse`] when the file cannot be read or holds no certificate.
     pub(crate) fn encrypted(roots: Option<&Path>) -> Result<Connector, Misuse> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| Misuse::new("TLS", error.to_string()))?
-            .with_root_certificates(read_roots(roots)?)
-            .with_no_client_auth();
-        Ok(Connector { tls: Some(TlsConnector::from(Arc::new(config))) })
+        Ok(Connector { tls: Some(tls_connector(roots)?) })
     }
 
     async fn open(self, uri: Uri) -> io::Result<Socket> {
@@ -62,23 +52,6 @@ impl Connector {
         let Some(tls) = self.tls else { return Ok(Socket(Box::new(tcp))) };
         let name = ServerName::try_from(host).map_err(|error| io::Error::other(error.to_string()))?;
         Ok(Socket(Box::new(tls.connect(name, tcp).await?)))
-    }
-}
-
-fn read_roots(file: Option<&Path>) -> Result<RootCertStore, Misuse> {
-    let Some(file) = file else {
-        return Ok(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
-    };
-    let wrong = |problem: String| Misuse::new("CA file", format!("{}: {problem}", file.display()));
-    let mut roots = RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))?;
-    for certificate in certificates {
-        let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-        roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
-    }
-    match roots.is_empty() {
-        true => Err(wrong("it holds no certificate".to_owned())),
-        false => Ok(roots),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use crate::sas::signatures::Refusal;
+use crate::sas::refusal::Refusal;
 
 /// The addresses from which a signature may be used, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

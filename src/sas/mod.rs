@@ -3,6 +3,7 @@
 mod address_range;
 mod keys;
 mod pattern;
+mod refusal;
 mod right;
 mod secret;
 mod shared_access;
@@ -12,9 +13,9 @@ mod token;
 
 pub(crate) use crate::sas::keys::Key;
 pub(crate) use crate::sas::keys::Keys;
+pub(crate) use crate::sas::refusal::Refusal;
 pub(crate) use crate::sas::right::Right;
 pub(crate) use crate::sas::shared_access::AccessPolicy;
-pub(crate) use crate::sas::signatures::Refusal;
 pub(crate) use crate::sas::signatures::Rights;
 pub(crate) use crate::sas::signatures::Signatures;
 pub(crate) use crate::sas::storage::Scope;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::sas::address_range::AddressRange;
 use crate::sas::keys::Key;
-use crate::sas::signatures::Refusal;
+use crate::sas::refusal::Refusal;
 use crate::sas::signatures::Rights;
 use crate::sas::storage::StorageRequest;
 use crate::sas::storage::StorageRights;

@@ -8,8 +8,8 @@ use jiff::fmt::rfc2822::DateTimeParser;
 
 use crate::clock::Timestamp;
 use crate::limits;
+use crate::sas::refusal::Refusal;
 use crate::sas::shared_access::SharedAccess;
-use crate::sas::signatures::Refusal;
 use crate::sas::signatures::Rights;
 use crate::sas::signatures::Signatures;
 

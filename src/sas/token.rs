@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode_str;
 
 use crate::limits;
-use crate::sas::signatures::Refusal;
+use crate::sas::refusal::Refusal;
 
 /// What every token begins with.
 const SCHEME: &str = "SharedAccessSignature ";

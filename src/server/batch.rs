@@ -23,6 +23,8 @@ use crate::message::Message;
 use crate::server::answer::Refused;
 use crate::server::extract::read_json;
 use crate::server::outbox::Outbox;
+use crate::server::outbox::Stop;
+use crate::server::outbox::write_problem;
 use crate::server::shared::Shared;
 
 /// A batch that is being read and sent.
@@ -54,26 +56,6 @@ struct Flight {
     lines: Vec<Option<Box<Problem>>>,
     sent: Pin<Box<dyn Future<Output = Sent> + Send>>,
     _room: Room,
-}
-
-/// Why a batch ends before its end.
-pub(crate) enum Stop {
-    /// Nobody listens to its answers any more.
-    Unheard,
-    /// The rest of it cannot be read.
-    Refused(Refused),
-}
-
-impl From<BodyRefusal> for Stop {
-    fn from(refusal: BodyRefusal) -> Stop {
-        Stop::Refused(refusal.into())
-    }
-}
-
-impl From<Refused> for Stop {
-    fn from(refused: Refused) -> Stop {
-        Stop::Refused(refused)
-    }
 }
 
 type Sent = Result<Vec<Result<Receipt, SendError>>, SendError>;
@@ -255,13 +237,6 @@ pub(crate) fn write_receipt(answers: &mut Vec<u8>, receipt: Receipt) {
         }
     };
     written.expect("a vector takes what is written");
-}
-
-/// Writes why a line was refused.
-pub(crate) fn write_problem(answers: &mut Vec<u8>, line: u64, problem: &Problem) {
-    write!(answers, "{{\"line\":{line},\"error\":").expect("a vector takes what is written");
-    serde_json::to_writer(&mut *answers, problem).expect("a problem is JSON");
-    answers.extend_from_slice(b"}\n");
 }
 
 /// Lines as they come in.

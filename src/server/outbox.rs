@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::io::Write;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -12,16 +13,36 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::api::Problem;
+use crate::inbound::inflow::BodyRefusal;
 use crate::limits;
 use crate::server::answer::Refused;
-use crate::server::batch::Stop;
-use crate::server::batch::write_problem;
 
 /// Where a batch puts its answers.
 pub(crate) struct Outbox {
     sender: mpsc::UnboundedSender<Part>,
     /// Room for answers that nobody has taken, in KiB.
     room: Arc<Semaphore>,
+}
+
+/// Why a batch ends before its end.
+pub(crate) enum Stop {
+    /// Nobody listens to its answers any more.
+    Unheard,
+    /// The rest of it cannot be read.
+    Refused(Refused),
+}
+
+impl From<BodyRefusal> for Stop {
+    fn from(refusal: BodyRefusal) -> Stop {
+        Stop::Refused(refusal.into())
+    }
+}
+
+impl From<Refused> for Stop {
+    fn from(refused: Refused) -> Stop {
+        Stop::Refused(refused)
+    }
 }
 
 enum Part {
@@ -107,4 +128,11 @@ fn last_line(line: u64, refused: &Refused) -> Bytes {
     let mut text = Vec::new();
     write_problem(&mut text, line, &refused.0);
     Bytes::from(text)
+}
+
+/// Writes why a line was refused.
+pub(crate) fn write_problem(answers: &mut Vec<u8>, line: u64, problem: &Problem) {
+    write!(answers, "{{\"line\":{line},\"error\":").expect("a vector takes what is written");
+    serde_json::to_writer(&mut *answers, problem).expect("a problem is JSON");
+    answers.extend_from_slice(b"}\n");
 }

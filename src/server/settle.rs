@@ -12,7 +12,7 @@ use crate::api::CompleteResponse;
 use crate::api::CompletedDelivery;
 use crate::api::DeadLetterRequest;
 use crate::api::DeferRequest;
-use crate::api::NextEnding;
+use crate::api::NextOutcome;
 use crate::api::OutcomeEnvelope;
 use crate::api::Problem;
 use crate::api::ReceiptView;
@@ -26,7 +26,7 @@ use crate::api::read_properties;
 use crate::engine::Abandon;
 use crate::engine::Completion;
 use crate::engine::DeliveryId;
-use crate::engine::Ending;
+use crate::engine::Outcome;
 use crate::engine::Receipt;
 use crate::id::QueueName;
 use crate::server::answer::Answer;
@@ -62,7 +62,7 @@ impl AbandonRequest {
         app_state: &AppState,
         queue: &QueueName,
         delivery_count: Option<u32>,
-    ) -> Result<Ending, Refused> {
+    ) -> Result<Outcome, Refused> {
         let own = || delivery_count.and_then(|count| app_state.place.retry_delay(queue, count));
         let abandon = match (self.retry_after, self.retry_at) {
             (Some(_), Some(_)) => {
@@ -76,20 +76,20 @@ impl AbandonRequest {
         let reason = self.reason.unwrap_or_else(|| "it was abandoned".to_owned());
         let properties = read_properties(self.properties)?;
         let with_properties = |abandon: Abandon, (name, value): (String, _)| abandon.property(name, value);
-        Ok(Ending::Abandon(properties.into_iter().fold(abandon.reason(reason), with_properties)))
+        Ok(Outcome::Abandon(properties.into_iter().fold(abandon.reason(reason), with_properties)))
     }
 }
 
 impl DeferRequest {
-    fn read(self, app_state: &AppState, queue: &QueueName) -> Ending {
-        Ending::defer(self.until.map(|until| until.0), app_state.place.defer_delay(queue))
+    fn read(self, app_state: &AppState, queue: &QueueName) -> Outcome {
+        Outcome::defer(self.until.map(|until| until.0), app_state.place.defer_delay(queue))
     }
 }
 
 impl DeadLetterRequest {
-    fn read(self) -> Result<Ending, Refused> {
+    fn read(self) -> Result<Outcome, Refused> {
         let reason = required("reason", self.reason)?;
-        Ok(Ending::DeadLetter { reason, description: self.description.unwrap_or_default() })
+        Ok(Outcome::DeadLetter { reason, description: self.description.unwrap_or_default() })
     }
 }
 
@@ -111,7 +111,7 @@ pub(crate) async fn complete(
     JsonBody(request): JsonBody<CompleteRequest>,
 ) -> Answer {
     let (queue, id) = (extract.queue()?, delivery(&extract)?);
-    describe(queue.kept().complete(id, request.read(&shared, &principal)?).await?)
+    describe(queue.settler().complete(id, request.read(&shared, &principal)?).await?)
 }
 
 pub(crate) async fn abandon(
@@ -121,7 +121,7 @@ pub(crate) async fn abandon(
 ) -> Answer {
     let (queue, id) = (extract.queue()?, delivery(&extract)?);
     let ending = request.read(&shared, queue.name(), Some(id.delivery_count))?;
-    queue.kept().end(id, ending).await?;
+    queue.settler().end(id, ending).await?;
     no_content()
 }
 
@@ -131,7 +131,7 @@ pub(crate) async fn defer(
     JsonBody(request): JsonBody<DeferRequest>,
 ) -> Answer {
     let (queue, id) = (extract.queue()?, delivery(&extract)?);
-    queue.kept().end(id, request.read(&shared, queue.name())).await?;
+    queue.settler().end(id, request.read(&shared, queue.name())).await?;
     no_content()
 }
 
@@ -139,17 +139,17 @@ pub(crate) async fn dead_letter(
     extract: PathParams,
     JsonBody(request): JsonBody<DeadLetterRequest>,
 ) -> Answer {
-    extract.queue()?.kept().end(delivery(&extract)?, request.read()?).await?;
+    extract.queue()?.settler().end(delivery(&extract)?, request.read()?).await?;
     no_content()
 }
 
 pub(crate) async fn release(extract: PathParams) -> Answer {
-    extract.queue()?.kept().end(delivery(&extract)?, Ending::Release).await?;
+    extract.queue()?.settler().end(delivery(&extract)?, Outcome::Release).await?;
     no_content()
 }
 
 pub(crate) async fn renew(extract: PathParams) -> Answer {
-    let until = extract.queue()?.kept().renew(delivery(&extract)?.lock_token()).await?;
+    let until = extract.queue()?.settler().renew(delivery(&extract)?.lock_token()).await?;
     json(&RenewResponse { locked_until: WireTime(until) })
 }
 
@@ -160,7 +160,7 @@ pub(crate) async fn complete_many(
     let queue = extract.queue()?;
     let read: Vec<_> = request.deliveries.iter().map(|text| text.parse::<DeliveryId>()).collect();
     let ids: Vec<DeliveryId> = read.iter().filter_map(|id| id.as_ref().ok()).copied().collect();
-    let mut completed = queue.kept().complete_all(&ids).await?.into_iter();
+    let mut completed = queue.settler().complete_all(&ids).await?.into_iter();
     let mut answer = CompleteManyResponse { completed: 0, results: Vec::with_capacity(read.len()) };
     for (delivery, id) in request.deliveries.into_iter().zip(read) {
         let error = match id {
@@ -191,14 +191,14 @@ pub(crate) async fn settle_run(
     let completion = CompleteRequest { state, state_base64, clear_state, send }.read(&shared, &principal)?;
     let next = match next {
         None => None,
-        Some(NextEnding::Abandon(abandon)) => Some(abandon.read(&shared, queue.name(), None)?),
-        Some(NextEnding::Defer(defer)) => Some(defer.read(&shared, queue.name())),
-        Some(NextEnding::DeadLetter(dead_letter)) => Some(dead_letter.read()?),
+        Some(NextOutcome::Abandon(abandon)) => Some(abandon.read(&shared, queue.name(), None)?),
+        Some(NextOutcome::Defer(defer)) => Some(defer.read(&shared, queue.name())),
+        Some(NextOutcome::DeadLetter(dead_letter)) => Some(dead_letter.read()?),
     };
-    describe(queue.kept().settle_run(token, completed, completion, next).await?)
+    describe(queue.settler().settle_run(token, completed, completion, next).await?)
 }
 
 pub(crate) async fn renew_run(extract: PathParams) -> Answer {
-    let until = extract.queue()?.kept().renew(run(&extract)?).await?;
+    let until = extract.queue()?.settler().renew(run(&extract)?).await?;
     json(&RenewResponse { locked_until: WireTime(until) })
 }

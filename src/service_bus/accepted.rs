@@ -11,7 +11,7 @@ use crate::amqp::Connection;
 use crate::amqp::ConnectionOptions;
 use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
-use crate::service_bus::connection_task::elapsed_ms;
+use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::meters::Open;
 use crate::service_bus::rights::PLAIN;
 use crate::service_bus::shared::Shared;

@@ -85,7 +85,9 @@ impl Arrivals {
             Ok(Ok(Some(arrived))) => self.speak(arrived, accepted).await,
             Ok(Ok(None)) => {}
             Ok(Err(error)) => tracing::debug!(%error, peer = %accepted.peer, "take an AMQP connection"),
-            Err(_) => tracing::debug!(peer = %accepted.peer, "take an AMQP connection: it said too little"),
+            Err(_) => {
+                tracing::debug!(peer = %accepted.peer, "take an AMQP connection: its first bytes did not come in time")
+            }
         }
     }
 

@@ -28,11 +28,9 @@ use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::rights;
 use crate::service_bus::selection;
+use crate::service_bus::selection::SESSION_FILTER;
 use crate::service_bus::session;
 use crate::service_bus::session::Wanted;
-
-/// The filter by which a receiver asks for a session.
-pub(crate) const SESSION_FILTER: &str = "com.microsoft:session-filter";
 
 /// The property that says how large a batch may be.
 const BATCH_BYTES_MAX: &str = "com.microsoft:max-message-batch-size";
@@ -141,7 +139,7 @@ impl ConnectionTask {
         if let Err(refusal) = sends {
             return self.refuse(link, refusal);
         }
-        let bytes_max = message_bytes_max(&entity).min(limits::SERVICE_BUS_MESSAGE_BYTES_MAX);
+        let bytes_max = entity.message_bytes_max().min(limits::SERVICE_BUS_MESSAGE_BYTES_MAX);
         let mut answer = LinkAnswer {
             message_bytes_max: Some(bytes_max),
             message_bytes_beyond: limits::SERVICE_BUS_BATCH_BYTES_BEYOND,
@@ -227,16 +225,10 @@ impl ConnectionTask {
         let deletes = attach.sender_settles == SenderSettles::Settled;
         let window = (!deletes).then(|| Arc::new(self.shared.window(&entity)));
         let answer =
-            LinkAnswer { message_bytes_max: Some(message_bytes_max(&entity)), ..LinkAnswer::to(attach) };
+            LinkAnswer { message_bytes_max: Some(entity.message_bytes_max()), ..LinkAnswer::to(attach) };
         let mut receiver = Receiver::new(entity, deletes, None);
         receiver.window = window;
         self.links.insert(link, Link::Receiver(receiver));
         self.amqp.accept_link(link, answer);
     }
-}
-
-/// The largest message a link of an entity takes: the largest body, and room for what is said beside it.
-pub(crate) fn message_bytes_max(entity: &Entity) -> u64 {
-    let bytes = entity.options.body_bytes_max.saturating_add(limits::PROPERTIES_BYTES_MAX);
-    u64::try_from(bytes).unwrap_or(u64::MAX)
 }

@@ -15,7 +15,6 @@ use crate::amqp::lookup;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::selector::Selector;
-use crate::service_bus::attach::SESSION_FILTER;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::Link;
@@ -25,6 +24,7 @@ use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::selected::is_selected;
 use crate::service_bus::selection;
+use crate::service_bus::selection::SESSION_FILTER;
 use crate::service_bus::shared::Shared;
 
 /// What was found by looking.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -14,7 +13,7 @@ use crate::amqp::AmqpError;
 use crate::amqp::Connection;
 use crate::amqp::Event;
 use crate::amqp::LinkId;
-use crate::clock::Clock;
+use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::links::Link;
 use crate::service_bus::order::InOrder;
 use crate::service_bus::refusal::Refusal;
@@ -195,13 +194,4 @@ impl From<Refusal> for AmqpError {
     fn from(refusal: Refusal) -> AmqpError {
         AmqpError::new(refusal.condition, refusal.description)
     }
-}
-
-/// Milliseconds by the clock that never runs backwards.
-pub(crate) fn elapsed_ms(clock: &dyn Clock) -> u64 {
-    millis(clock.elapsed())
-}
-
-pub(crate) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -128,9 +128,9 @@ pub(crate) struct Endpoint {
     shared: Arc<Shared>,
 }
 
-/// What ends the connections of an endpoint, and waits for their end.
+/// The connections of an endpoint: what ends them, and waits for their end.
 #[derive(Default)]
-struct Ending {
+struct Connections {
     tracker: TaskTracker,
     cut: CancellationToken,
 }
@@ -171,31 +171,31 @@ impl Endpoint {
 
     /// Serves until `stopping` is set; then every client is told, and cut off if it does not end.
     pub(crate) async fn run(self, stopping: CancellationToken) {
-        let ending = Ending::default();
-        ending.tracker.spawn(forward(self.shared.clone(), stopping.clone()));
-        join_all(self.listeners.iter().map(|listener| self.accept(listener, &ending, &stopping))).await;
+        let connections = Connections::default();
+        connections.tracker.spawn(forward(self.shared.clone(), stopping.clone()));
+        join_all(self.listeners.iter().map(|listener| self.accept(listener, &connections, &stopping))).await;
         self.shared.stopping.cancel();
-        ending.tracker.close();
-        if tokio::time::timeout(limits::AMQP_DRAIN_MAX, ending.tracker.wait()).await.is_err() {
-            ending.cut.cancel();
-            ending.tracker.wait().await;
+        connections.tracker.close();
+        if tokio::time::timeout(limits::AMQP_DRAIN_MAX, connections.tracker.wait()).await.is_err() {
+            connections.cut.cancel();
+            connections.tracker.wait().await;
         }
     }
 
-    async fn accept(&self, listener: &TcpListener, ending: &Ending, stopping: &CancellationToken) {
+    async fn accept(&self, listener: &TcpListener, connections: &Connections, stopping: &CancellationToken) {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 () = stopping.cancelled() => return,
             };
             match accepted {
-                Ok((stream, peer)) => self.open(stream, peer, ending),
+                Ok((stream, peer)) => self.open(stream, peer, connections),
                 Err(error) => wait_after(&error).await,
             }
         }
     }
 
-    fn open(&self, stream: TcpStream, peer: SocketAddr, Ending { tracker, cut }: &Ending) {
+    fn open(&self, stream: TcpStream, peer: SocketAddr, Connections { tracker, cut }: &Connections) {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             tracing::warn!("turned an AMQP connection away: there are as many as there may be");
             return;

@@ -14,7 +14,7 @@ use crate::engine::Client;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
-use crate::service_bus::connection_task::millis;
+use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::meters::Meters;
 use crate::service_bus::waiting::FullWindow;

@@ -8,7 +8,7 @@ use crate::amqp::Attach;
 use crate::amqp::DeliveryNumber;
 use crate::amqp::LinkId;
 use crate::service_bus::connection_task::ConnectionTask;
-use crate::service_bus::connection_task::elapsed_ms;
+use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::links::Link;
 use crate::service_bus::refusal::Refusal;

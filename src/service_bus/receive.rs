@@ -6,9 +6,9 @@ use crate::engine::Delivery;
 use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::limits;
-use crate::service_bus::connection_task::millis;
 use crate::service_bus::dead_letter_queue::LockedDeadLetter;
 use crate::service_bus::dead_letter_queue::Return;
+use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
@@ -62,7 +62,7 @@ impl Shared {
                     held_back = Some(held);
                     let rest: Vec<Delivery> = [delivery].into_iter().chain(deliveries).collect();
                     // Last first, so that none waits behind one that was given back before it.
-                    rest.into_iter().rev().for_each(|delivery| queue.kept().give_back(delivery.keep()));
+                    rest.into_iter().rev().for_each(|delivery| queue.settler().give_back(delivery.keep()));
                     break;
                 }
             };
@@ -147,7 +147,7 @@ impl Shared {
         }
         match hold.held {
             Held::Message(id) => {
-                if let Ok(kept) = self.kept(&hold.queue) {
+                if let Ok(kept) = self.settler(&hold.queue) {
                     kept.give_back(id);
                 }
             }
@@ -161,7 +161,7 @@ impl Shared {
     /// Fails a message whose client has left without a word.
     pub(crate) fn break_off(&self, hold: &Hold) {
         self.holds.forget(hold.token);
-        if let (Held::Message(id), Ok(kept)) = (hold.held, self.kept(&hold.queue)) {
+        if let (Held::Message(id), Ok(kept)) = (hold.held, self.settler(&hold.queue)) {
             kept.break_off(id, "the connection broke off before it was settled");
         }
     }
@@ -181,7 +181,7 @@ impl Shared {
             }
         }
         for messages in messages.chunks(limits::COMPLETE_ALL_MAX) {
-            for answer in self.kept(queue)?.complete_all(messages).await? {
+            for answer in self.settler(queue)?.complete_all(messages).await? {
                 answer?;
             }
         }

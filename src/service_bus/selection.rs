@@ -8,9 +8,11 @@ use crate::amqp::Text;
 use crate::amqp::Value;
 use crate::amqp::lookup;
 use crate::selector::Selector;
-use crate::service_bus::attach::SESSION_FILTER;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
+
+/// The filter by which a receiver asks for a session.
+pub(crate) const SESSION_FILTER: &str = "com.microsoft:session-filter";
 
 /// The property of a link by which a client looks at messages instead of taking them.
 const PEEK_MODE: &str = "com.microsoft:peek-mode";

@@ -14,7 +14,6 @@ use crate::clock::Timestamp;
 use crate::engine::TakenWorkflow;
 use crate::error::ReceiveError;
 use crate::error::ReceiveRefusal;
-use crate::service_bus::attach::message_bytes_max;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::Link;
@@ -89,7 +88,7 @@ fn ticks(at: Timestamp) -> i64 {
 impl ConnectionTask {
     pub(crate) fn accept_session(&mut self, link: LinkId, attach: &Attach, entity: Entity, session: Session) {
         let mut answer =
-            LinkAnswer { message_bytes_max: Some(message_bytes_max(&entity)), ..LinkAnswer::to(attach) };
+            LinkAnswer { message_bytes_max: Some(entity.message_bytes_max()), ..LinkAnswer::to(attach) };
         if let Some(source) = &mut answer.source {
             selection::name_session(&mut source.filter, &session.id);
         }

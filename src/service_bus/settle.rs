@@ -10,11 +10,11 @@ use crate::amqp::Map;
 use crate::amqp::Outcome;
 use crate::amqp::lookup;
 use crate::api::WireDuration;
+use crate::engine;
 use crate::engine::Abandon;
 use crate::engine::Completion;
 use crate::engine::DeliveryId;
-use crate::engine::Ending;
-use crate::engine::Kept;
+use crate::engine::Settler;
 use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::id::QueueName;
@@ -165,8 +165,8 @@ impl ConnectionTask {
             let shared = self.shared.clone();
             self.start(async move {
                 let ids: Vec<DeliveryId> = waiting.iter().map(|(_, _, id)| *id).collect();
-                let answers = match shared.kept(&name) {
-                    Ok(kept) => kept.complete_all(&ids).await.map_err(Refusal::from),
+                let answers = match shared.settler(&name) {
+                    Ok(settler) => settler.complete_all(&ids).await.map_err(Refusal::from),
                     Err(refusal) => Err(refusal),
                 };
                 let answers: Vec<Result<(), Refusal>> = match answers {
@@ -209,8 +209,8 @@ impl ConnectionTask {
 }
 
 impl Shared {
-    pub(crate) fn kept(&self, queue: &QueueName) -> Result<Kept, Refusal> {
-        Ok(self.client.queue(queue.as_str())?.kept())
+    pub(crate) fn settler(&self, queue: &QueueName) -> Result<Settler, Refusal> {
+        Ok(self.client.queue(queue.as_str())?.settler())
     }
 
     /// Settles a message that a client holds.
@@ -244,13 +244,13 @@ impl Shared {
         id: DeliveryId,
         settlement: Settlement,
     ) -> Result<(), Refusal> {
-        let kept = self.kept(&hold.queue)?;
+        let settler = self.settler(&hold.queue)?;
         if settlement == Settlement::Complete {
-            kept.complete(id, Completion::new()).await?;
+            settler.complete(id, Completion::new()).await?;
             return Ok(());
         }
         let (ending, properties) = self.ending(hold, id, settlement)?;
-        Ok(kept.end_with(id, ending, properties).await?)
+        Ok(settler.end_with(id, ending, properties).await?)
     }
 
     /// How a message ends that is not completed, and what is set of it.
@@ -259,7 +259,7 @@ impl Shared {
         hold: &Hold,
         id: DeliveryId,
         settlement: Settlement,
-    ) -> Result<(Ending, Properties), Refusal> {
+    ) -> Result<(engine::Outcome, Properties), Refusal> {
         let rule = self.intake.rule(&hold.queue);
         let (ending, changes) = match settlement {
             Settlement::Complete => unreachable!("a message that is completed has no other ending"),
@@ -270,7 +270,7 @@ impl Shared {
                         .and_then(|rule| rule.retry_delay(id.delivery_count()))
                         .map_or_else(Abandon::now, Abandon::after),
                 };
-                (Ending::Abandon(abandon.reason("abandoned")), changes)
+                (engine::Outcome::Abandon(abandon.reason("abandoned")), changes)
             }
             Settlement::Defer(mut changes) => {
                 let asked = changes.remove(DEFER_FOR).map(|given| delay(DEFER_FOR, &given)).transpose()?;
@@ -279,10 +279,10 @@ impl Shared {
                 // A client says this of a message that expired in its hands: it is set aside no longer than it lives.
                 let expired =
                     hold.expiry.filter(|expiry| expiry.reported_at <= now).map(|expiry| expiry.ends_at);
-                (Ending::defer(expired, defer_for), changes)
+                (engine::Outcome::defer(expired, defer_for), changes)
             }
             Settlement::DeadLetter { reason, description, changes } => {
-                (Ending::DeadLetter { reason, description }, changes)
+                (engine::Outcome::DeadLetter { reason, description }, changes)
             }
         };
         Ok((ending, changes.to_properties(hold.set_before.as_ref())?))
@@ -293,7 +293,7 @@ impl Shared {
         hold.note_activity();
         self.holds.forget(hold.token);
         match hold.held {
-            Held::Message(id) => Ok(self.kept(&hold.queue)?.end(id, Ending::Release).await?),
+            Held::Message(id) => Ok(self.settler(&hold.queue)?.end(id, engine::Outcome::Release).await?),
             Held::DeadLetter(number) => {
                 self.dead_letter_queues.give_back(&hold.queue, number, hold.token, Return::Released)
             }

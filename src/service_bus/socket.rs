@@ -11,8 +11,8 @@ use tokio::io::Interest;
 use crate::amqp::AmqpError;
 use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
-use crate::service_bus::connection_task::elapsed_ms;
-use crate::service_bus::connection_task::millis;
+use crate::service_bus::elapsed::elapsed_ms;
+use crate::service_bus::elapsed::millis;
 use crate::service_bus::links::Link;
 use crate::service_bus::order::InOrder;
 use crate::service_bus::stream::Stream;
@@ -87,7 +87,7 @@ impl ConnectionTask {
     /// The peer hears nothing any more. What it has said before is still read, and done; what was deleted by being sent
     /// to it is not, unless it was sent.
     fn stop_speaking(&mut self, error: &io::Error) {
-        tracing::debug!(%error, "an AMQP client does not hear any more");
+        tracing::debug!(%error, "write to an AMQP client: it reads no more");
         self.is_write_closed = true;
         for link in std::mem::take(&mut self.deleting) {
             let Some(receiver) = self.receiver(link) else { continue };

@@ -14,14 +14,14 @@ use crate::amqp::Outcome;
 use crate::amqp::Value;
 use crate::amqp::message::Body;
 use crate::amqp::message::Sections;
-use crate::engine::Ending;
+use crate::engine;
 use crate::engine::Transaction;
 use crate::header::Properties;
 use crate::limits;
 use crate::message::Message;
 use crate::service_bus::connection_task::ConnectionTask;
-use crate::service_bus::connection_task::elapsed_ms;
-use crate::service_bus::connection_task::millis;
+use crate::service_bus::elapsed::elapsed_ms;
+use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
@@ -296,7 +296,7 @@ impl Shared {
     ) -> Result<(), Refusal> {
         match (hold.held, settlement) {
             (Held::Message(id), None) => {
-                transaction.end_with(&hold.queue, id, (Ending::Release, Properties::new()))?;
+                transaction.end_with(&hold.queue, id, (engine::Outcome::Release, Properties::new()))?;
             }
             (Held::Message(id), Some(Settlement::Complete)) => transaction.complete(&hold.queue, id)?,
             (Held::Message(id), Some(settlement)) => {

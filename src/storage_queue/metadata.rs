@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::engine::Client;
 use crate::limits;
+use crate::storage_queue::records::RECORDS;
 use crate::storage_queue::refused::Refused;
-use crate::storage_queue::shared::RECORDS;
 
 /// What the headers of metadata begin with.
 const PREFIX: &str = "x-ms-meta-";

@@ -12,10 +12,10 @@ use crate::storage_queue::access::Access;
 use crate::storage_queue::answer;
 use crate::storage_queue::element;
 use crate::storage_queue::element::Element;
+use crate::storage_queue::records::RECORDS;
 use crate::storage_queue::refused::Answer;
 use crate::storage_queue::refused::Refused;
 use crate::storage_queue::request::whole;
-use crate::storage_queue::shared::RECORDS;
 use crate::storage_queue::shared::Shared;
 use crate::xml::Xml;
 

@@ -29,11 +29,11 @@ use crate::sas::Keys;
 use crate::sas::Signatures;
 use crate::storage_queue::answer::headed;
 use crate::storage_queue::meters::Meters;
+use crate::storage_queue::records::RECORDS;
 use crate::storage_queue::refused::Refused;
 use crate::storage_queue::request_id::request_id;
 use crate::storage_queue::route::router;
 use crate::storage_queue::shared::AppState;
-use crate::storage_queue::shared::RECORDS;
 use crate::storage_queue::shared::Shared;
 
 /// The account for development and its key, which everybody knows: all emulators have them.

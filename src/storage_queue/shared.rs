@@ -10,18 +10,11 @@ use crate::engine::Client;
 use crate::engine::Queue;
 use crate::inbound::inflow::Reading;
 use crate::intake::Intake;
-use crate::records::Records;
 use crate::sas::Signatures;
 use crate::storage_queue::meters::Meters;
 use crate::storage_queue::names::QUEUE_NAME_LENGTHS;
 use crate::storage_queue::names::is_queue_name;
 use crate::storage_queue::refused::Refused;
-
-/// The queue in which records live; no storage queue can have this name.
-pub(crate) const RECORDS_QUEUE: &str = "seriatim.storage";
-
-/// What this endpoint keeps beside messages.
-pub(crate) const RECORDS: Records = Records::new(RECORDS_QUEUE);
 
 /// What every request shares.
 pub(crate) type Shared = Arc<AppState>;

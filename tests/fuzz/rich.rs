@@ -6,10 +6,10 @@ use std::time::Duration;
 use seriatim::Abandon;
 use seriatim::Actor;
 use seriatim::Completion;
-use seriatim::Ending;
 use seriatim::Engine;
 use seriatim::Message;
 use seriatim::Order;
+use seriatim::Outcome;
 use seriatim::QueueOptions;
 use seriatim::Timestamp;
 use seriatim::id::IdempotencyKey;
@@ -34,9 +34,9 @@ pub(crate) async fn rich_file(path: &Path, window_bytes: u64) {
     let (key, message) = (IdempotencyKey::new("k", 1).expect("a good key"), Message::new("once"));
     queue.send_batch_once(key, [message.workflow("e").position(1)]).await.expect("accepted");
     let mut endings = [
-        Ending::Defer(None),
-        Ending::DeadLetter { reason: "asked".to_owned(), description: String::new() },
-        Ending::Abandon(Abandon::after(Duration::from_secs(3_600))),
+        Outcome::Defer,
+        Outcome::DeadLetter { reason: "asked".to_owned(), description: String::new() },
+        Outcome::Abandon(Abandon::after(Duration::from_secs(3_600))),
     ]
     .into_iter();
     for mut delivery in queue.receive_many(4, Duration::ZERO).await.expect("a queue") {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use crate::kill::said::Ending;
+use crate::kill::report::Ending;
 
 /// One workflow's page of the ledger, by message number.
 #[derive(Clone, Default)]

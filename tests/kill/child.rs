@@ -21,10 +21,10 @@ use crate::kill::output_lines::Role;
 use crate::kill::output_lines::Task;
 use crate::kill::output_lines::say;
 use crate::kill::receiver;
-use crate::kill::said::Plan;
-use crate::kill::said::Said;
-use crate::kill::said::Seen;
-use crate::kill::said::Status;
+use crate::kill::report::Plan;
+use crate::kill::report::Report;
+use crate::kill::report::Seen;
+use crate::kill::report::Status;
 use crate::kill::sender;
 use crate::kill::zombie;
 use crate::random::Random;
@@ -115,7 +115,7 @@ async fn open(task: Task) -> Load {
             Load { task, engine, queues, room: Semaphore::new(0), aside: Mutex::default() }
         }
         Err(error) => {
-            say(&Said::Stopped(error.to_string()));
+            say(&Report::Stopped(error.to_string()));
             std::process::exit(0)
         }
     }
@@ -159,7 +159,7 @@ async fn look(load: &Load) {
                     load.set_aside(*ordered, message.sequence_number);
                 }
                 waiting += usize::from(status != Status::DeadLettered);
-                say(&Said::Found(seen(queue, message), status));
+                say(&Report::Found(seen(queue, message), status));
             }
             if page.len() < PAGE {
                 break;
@@ -168,7 +168,7 @@ async fn look(load: &Load) {
     }
     let room = if load.task.role == Role::Filler { Semaphore::MAX_PERMITS / 2 } else { WAITING_MAX };
     load.room.add_permits(room.saturating_sub(waiting));
-    say(&Said::Looked);
+    say(&Report::Looked);
 }
 
 fn status(message: &MessageView) -> Status {
@@ -193,7 +193,7 @@ fn seen(queue: &Queue, message: &MessageView) -> Seen {
 /// Does what the ledger asks for before the load begins.
 async fn prepare(load: &Load, plan: &Plan) {
     if plan.purge {
-        say(&Said::Purging);
+        say(&Report::Purging);
         for (_, queue) in &load.queues {
             queue.purge_dead_letters().await.expect("the queue is there");
         }
@@ -215,7 +215,7 @@ impl Load {
     /// Says that the engine cannot answer any more, and lets nobody wait for room.
     pub(crate) fn stop(&self, why: impl ToString) {
         self.room.close();
-        say(&Said::Stopped(why.to_string()));
+        say(&Report::Stopped(why.to_string()));
     }
 
     pub(crate) fn set_aside(&self, ordered: Ordered, number: SequenceNumber) {

@@ -8,7 +8,7 @@ use crate::kill::child::Load;
 use crate::kill::name::Ordered;
 use crate::kill::output_lines::say;
 use crate::kill::receiver;
-use crate::kill::said::Said;
+use crate::kill::report::Report;
 use crate::kill::settler;
 use crate::random::Random;
 
@@ -28,9 +28,9 @@ pub(crate) async fn drain(load: &Load) {
     }
     for ordered in Ordered::BOTH {
         let view = load.queue(ordered).view().await.expect("the queue is there");
-        say(&Said::Counted(ordered, view.counts));
+        say(&Report::Counted(ordered, view.counts));
     }
-    say(&Said::Done);
+    say(&Report::Done);
 }
 
 async fn drain_some(load: &Load, ordered: Ordered, random: &mut Random) -> Result<(), Unavailable> {

@@ -7,8 +7,8 @@ use crate::kill::book::Known;
 use crate::kill::ledger::Ledger;
 use crate::kill::ledger::Page;
 use crate::kill::name::Name;
-use crate::kill::said::Ending;
-use crate::kill::said::Seen;
+use crate::kill::report::Ending;
+use crate::kill::report::Seen;
 use crate::kill::verdict::Verdict;
 
 /// How far a holder's wall clock and the engine's clock may be apart within a lock, in milliseconds: the engine measures

@@ -11,10 +11,10 @@ use crate::kill::book::Book;
 use crate::kill::book::Known;
 use crate::kill::name::Name;
 use crate::kill::name::Ordered;
-use crate::kill::said::Answer;
-use crate::kill::said::Said;
-use crate::kill::said::Seen;
-use crate::kill::said::Status;
+use crate::kill::report::Answer;
+use crate::kill::report::Report;
+use crate::kill::report::Seen;
+use crate::kill::report::Status;
 use crate::kill::verdict::Findings;
 use crate::kill::verdict::Verdict;
 
@@ -59,23 +59,23 @@ impl Ledger {
     }
 
     /// Hears a line.
-    pub(crate) fn hear(&mut self, said: Said) {
+    pub(crate) fn hear(&mut self, said: Report) {
         match said {
-            Said::Found(seen, status) => self.looking.push((seen, status)),
-            Said::Looked => self.take_stock(),
-            Said::Sending(names) => names.into_iter().for_each(|name| self.mean_to_send(name)),
-            Said::Sent(answers) => answers.into_iter().for_each(|(name, answer)| self.sent(name, answer)),
-            Said::Received { hold, seen, locked_until_ms, lock_ms } => {
+            Report::Found(seen, status) => self.looking.push((seen, status)),
+            Report::Looked => self.take_stock(),
+            Report::Sending(names) => names.into_iter().for_each(|name| self.mean_to_send(name)),
+            Report::Sent(answers) => answers.into_iter().for_each(|(name, answer)| self.sent(name, answer)),
+            Report::Received { hold, seen, locked_until_ms, lock_ms } => {
                 self.received(hold, &seen, locked_until_ms, lock_ms);
             }
-            Said::Settling { hold, endings, at_ms } => self.settling(&hold, &endings, at_ms),
-            Said::Settled { hold } => self.settled(&hold),
-            Said::Refused { hold, why, at_ms } => self.refused(&hold, &why, at_ms),
-            Said::Purging => self.mean_to_purge(),
-            Said::Counted(ordered, counts) => drop(self.counted.insert(ordered, counts)),
-            Said::Done => self.balance(),
-            Said::RoundOver => {}
-            Said::Stopped(why) => self.findings.note(Verdict::Refused, "the engine", &why),
+            Report::Settling { hold, endings, at_ms } => self.settling(&hold, &endings, at_ms),
+            Report::Settled { hold } => self.settled(&hold),
+            Report::Refused { hold, why, at_ms } => self.refused(&hold, &why, at_ms),
+            Report::Purging => self.mean_to_purge(),
+            Report::Counted(ordered, counts) => drop(self.counted.insert(ordered, counts)),
+            Report::Done => self.balance(),
+            Report::RoundOver => {}
+            Report::Stopped(why) => self.findings.note(Verdict::Refused, "the engine", &why),
         }
     }
 

@@ -13,8 +13,8 @@ use seriatim::Received;
 use seriatim::Timestamp;
 use seriatim::id::LockToken;
 
-use crate::kill::said::Said;
-use crate::kill::said::Seen;
+use crate::kill::report::Report;
+use crate::kill::report::Seen;
 
 /// The variable that tells the test binary to be such a process.
 const TASK_VARIABLE: &str = "SERIATIM_KILL_TASK";
@@ -60,7 +60,7 @@ impl Task {
 }
 
 /// Says a line. When this returns, the parent will hear it, whatever happens to this process.
-pub(crate) fn say(said: &Said) {
+pub(crate) fn say(said: &Report) {
     let mut line = serde_json::to_string(said).expect("what is said is JSON");
     line.push('\n');
     let mut stdout = std::io::stdout().lock();
@@ -86,7 +86,7 @@ pub(crate) fn say_received(
     messages: &[Received],
     lock_ms: u64,
 ) {
-    say(&Said::Received {
+    say(&Report::Received {
         hold: hold(token),
         seen: messages.iter().map(|message| seen(queue, message)).collect(),
         locked_until_ms: until.as_millis(),

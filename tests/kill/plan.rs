@@ -4,7 +4,7 @@ use crate::kill::book::Known;
 use crate::kill::ledger::Ledger;
 use crate::kill::name::Name;
 use crate::kill::name::Ordered;
-use crate::kill::said::Plan;
+use crate::kill::report::Plan;
 use crate::random::Random;
 
 /// Workflows of each queue that senders feed.

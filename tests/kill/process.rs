@@ -21,7 +21,7 @@ use rustix::process::WaitOptions;
 use serde::Serialize;
 
 use crate::kill::output_lines::Task;
-use crate::kill::said::Said;
+use crate::kill::report::Report;
 
 /// Where the test is that does the task.
 const ENTRY: &str = "kill::child::a_process_without_a_task_does_nothing";
@@ -37,13 +37,13 @@ const SILENCES_MAX: u32 = 60;
 pub(crate) struct Process {
     child: Child,
     stdin: ChildStdin,
-    lines: Receiver<Said>,
+    lines: Receiver<Report>,
     reader: Option<JoinHandle<()>>,
 }
 
 /// What was heard within a time.
 pub(crate) enum Heard {
-    Said(Said),
+    Report(Report),
     Nothing,
     /// It has ended, and everything it said was heard.
     End,
@@ -71,17 +71,17 @@ impl Process {
     /// What it says within a time.
     pub(crate) fn hear_within(&mut self, time_limit: Duration) -> Heard {
         match self.lines.recv_timeout(time_limit) {
-            Ok(said) => Heard::Said(said),
+            Ok(said) => Heard::Report(said),
             Err(RecvTimeoutError::Timeout) => Heard::Nothing,
             Err(RecvTimeoutError::Disconnected) => Heard::End,
         }
     }
 
     /// What it says next; none when it has ended.
-    pub(crate) fn hear(&mut self) -> Option<Said> {
+    pub(crate) fn hear(&mut self) -> Option<Report> {
         for _ in 0..SILENCES_MAX {
             match self.hear_within(SILENCE) {
-                Heard::Said(said) => return Some(said),
+                Heard::Report(said) => return Some(said),
                 Heard::Nothing => {}
                 Heard::End => return None,
             }
@@ -138,7 +138,7 @@ impl Drop for Process {
 }
 
 /// Reads whole lines; one that a kill has cut off was never said, and the harness's own lines are not meant for us.
-fn read(stdout: ChildStdout, sender: &Sender<Said>) {
+fn read(stdout: ChildStdout, sender: &Sender<Report>) {
     let mut reader = BufReader::new(stdout);
     let mut line = Vec::new();
     while matches!(reader.read_until(b'\n', &mut line), Ok(read) if read > 0) {

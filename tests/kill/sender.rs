@@ -11,8 +11,8 @@ use crate::kill::name::Name;
 use crate::kill::name::Ordered;
 use crate::kill::output_lines::Role;
 use crate::kill::output_lines::say;
-use crate::kill::said::Answer;
-use crate::kill::said::Said;
+use crate::kill::report::Answer;
+use crate::kill::report::Report;
 use crate::random::Random;
 
 /// Messages sent at once, or shuffled within.
@@ -55,7 +55,7 @@ fn shuffle(window: &mut [Name], random: &mut Random) {
 
 async fn send_singly(load: &Load, window: Vec<Name>) -> bool {
     // All of it is meant at once: killed in between, the next process must fill the gaps.
-    say(&Said::Sending(window.clone()));
+    say(&Report::Sending(window.clone()));
     for name in window {
         if !send_one(load, name).await {
             return false;
@@ -73,10 +73,10 @@ pub(crate) async fn send_one(load: &Load, name: Name) -> bool {
 async fn send_batch(load: &Load, names: Vec<Name>) -> bool {
     let Some(first) = names.first() else { return true };
     let (queue, seed) = (load.queue(first.ordered), load.task.seed);
-    say(&Said::Sending(names.clone()));
+    say(&Report::Sending(names.clone()));
     let is_hasty = load.task.role == Role::HastySender;
     if is_hasty {
-        say(&Said::Sent(names.iter().map(|name| (*name, Answer::Accepted(None))).collect()));
+        say(&Report::Sent(names.iter().map(|name| (*name, Answer::Accepted(None))).collect()));
     }
     let sent = match names.len() {
         1 => queue.send(first.message(seed)).await.map(|receipt| vec![receipt]),
@@ -90,7 +90,7 @@ async fn send_batch(load: &Load, names: Vec<Name>) -> bool {
         }
     };
     if !is_hasty {
-        say(&Said::Sent(names.into_iter().zip(answers).collect()));
+        say(&Report::Sent(names.into_iter().zip(answers).collect()));
     }
     true
 }

@@ -6,7 +6,7 @@ use seriatim::Abandon;
 use seriatim::Clock;
 use seriatim::Completion;
 use seriatim::Delivery;
-use seriatim::Ending as End;
+use seriatim::Outcome;
 use seriatim::Run;
 use seriatim::SystemClock;
 use seriatim::Unavailable;
@@ -19,8 +19,8 @@ use crate::kill::name::Ordered;
 use crate::kill::output_lines;
 use crate::kill::output_lines::Role;
 use crate::kill::output_lines::say;
-use crate::kill::said::Ending;
-use crate::kill::said::Said;
+use crate::kill::report::Ending;
+use crate::kill::report::Report;
 use crate::random::Random;
 
 /// Longest delay of a retry, and of what is set aside for a time.
@@ -100,7 +100,7 @@ pub(crate) async fn end_run(load: &Load, run: &mut Run, random: &mut Random) -> 
 }
 
 /// How a delivery is to end; most are completed.
-fn draw(name: Name, random: &mut Random) -> (Ending, Option<End>) {
+fn draw(name: Name, random: &mut Random) -> (Ending, Option<Outcome>) {
     if random.chance(70) {
         let sends = name.may_send() && random.chance(50);
         return (if sends { Ending::CompletedWithFollowUp } else { Ending::Completed }, None);
@@ -110,18 +110,21 @@ fn draw(name: Name, random: &mut Random) -> (Ending, Option<End>) {
 }
 
 /// An ending other than well.
-fn draw_other(name: Name, random: &mut Random) -> (Ending, End) {
+fn draw_other(name: Name, random: &mut Random) -> (Ending, Outcome) {
     let delay = Duration::from_millis(random.below(DELAY_MS_MAX));
     match random.below(12) {
-        0 => {
-            (Ending::DeadLettered, End::DeadLetter { reason: "drawn".to_owned(), description: String::new() })
+        0 => (
+            Ending::DeadLettered,
+            Outcome::DeadLetter { reason: "drawn".to_owned(), description: String::new() },
+        ),
+        1 => (Ending::Released, Outcome::Release),
+        2..=3 => (Ending::Failed, Outcome::Abandon(Abandon::after(delay).reason("drawn"))),
+        4..=5 => (Ending::Failed, Outcome::Abandon(Abandon::with_backoff())),
+        6 if !name.may_send() => (Ending::Aside, Outcome::Defer),
+        7..=8 if !name.may_send() => {
+            (Ending::Aside, Outcome::DeferUntil(SystemClock::default().now() + delay))
         }
-        1 => (Ending::Released, End::Release),
-        2..=3 => (Ending::Failed, End::Abandon(Abandon::after(delay).reason("drawn"))),
-        4..=5 => (Ending::Failed, End::Abandon(Abandon::with_backoff())),
-        6 if !name.may_send() => (Ending::Aside, End::Defer(None)),
-        7..=8 if !name.may_send() => (Ending::Aside, End::Defer(Some(SystemClock::default().now() + delay))),
-        _ => (Ending::Failed, End::Abandon(Abandon::now())),
+        _ => (Ending::Failed, Outcome::Abandon(Abandon::now())),
     }
 }
 
@@ -135,10 +138,10 @@ struct Promise {
 impl Promise {
     fn make(load: &Load, hold: String, endings: Vec<(Name, Ending)>) -> Promise {
         let at_ms = SystemClock::default().now().as_millis();
-        say(&Said::Settling { hold: hold.clone(), endings: endings.clone(), at_ms });
+        say(&Report::Settling { hold: hold.clone(), endings: endings.clone(), at_ms });
         let is_said = load.task.role == Role::HastySettler;
         if is_said {
-            say(&Said::Settled { hold: hold.clone() });
+            say(&Report::Settled { hold: hold.clone() });
         }
         Promise { hold, endings, is_said }
     }
@@ -152,11 +155,11 @@ impl Promise {
     ) -> Result<(), Unavailable> {
         match settled {
             Ok(()) if self.is_said => {}
-            Ok(()) => say(&Said::Settled { hold: self.hold }),
+            Ok(()) => say(&Report::Settled { hold: self.hold }),
             Err(OperationError::Unavailable(unavailable)) => return Err(unavailable),
             Err(error) => {
                 let at_ms = SystemClock::default().now().as_millis();
-                say(&Said::Refused { hold: self.hold, why: error.to_string(), at_ms });
+                say(&Report::Refused { hold: self.hold, why: error.to_string(), at_ms });
                 return Ok(());
             }
         }

@@ -10,9 +10,9 @@ use crate::kill::ledger::Ledger;
 use crate::kill::ledger::Page;
 use crate::kill::name::Name;
 use crate::kill::name::Ordered;
-use crate::kill::said::Ending;
-use crate::kill::said::Seen;
-use crate::kill::said::Status;
+use crate::kill::report::Ending;
+use crate::kill::report::Seen;
+use crate::kill::report::Status;
 use crate::kill::verdict::Verdict;
 
 type Stock = BTreeMap<Name, (Seen, Status)>;

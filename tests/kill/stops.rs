@@ -13,8 +13,8 @@ use crate::kill::process::Process;
 use crate::kill::reliability::Measured;
 use crate::kill::reliability::number;
 use crate::kill::reliability::seed;
-use crate::kill::said::Said;
-use crate::kill::said::Word;
+use crate::kill::report::Report;
+use crate::kill::report::Word;
 use crate::kill::verdict::Verdict;
 use crate::kill::zombie::HELD;
 use crate::kill::zombie::LOCK_MS;
@@ -123,7 +123,7 @@ impl Zombie {
         let mut held = 0;
         while held < HELD {
             let said = self.process.hear().expect("it lives until it is dropped");
-            held += u32::from(matches!(said, Said::Received { .. }));
+            held += u32::from(matches!(said, Report::Received { .. }));
             self.ledger.hear(said);
         }
     }
@@ -132,7 +132,7 @@ impl Zombie {
     fn wait(&mut self, measured: &Measured) {
         while let Some(left) = self.lasts.checked_sub(measured.elapsed()) {
             match self.process.hear_within(left) {
-                Heard::Said(said) => self.note(said),
+                Heard::Report(said) => self.note(said),
                 Heard::Nothing => return,
                 Heard::End => panic!("it lives until it is dropped"),
             }
@@ -143,7 +143,7 @@ impl Zombie {
     fn end_round(&mut self) {
         loop {
             let said = self.process.hear().expect("it lives until it is dropped");
-            let is_over = matches!(said, Said::RoundOver);
+            let is_over = matches!(said, Report::RoundOver);
             self.note(said);
             if is_over {
                 break;
@@ -159,11 +159,11 @@ impl Zombie {
         self.in_time += HELD.saturating_sub(refused);
     }
 
-    fn note(&mut self, said: Said) {
+    fn note(&mut self, said: Report) {
         match &said {
-            Said::Received { .. } => self.round.taken_over += 1,
-            Said::Settled { .. } => self.round.settled += 1,
-            Said::Refused { .. } => self.round.refused += 1,
+            Report::Received { .. } => self.round.taken_over += 1,
+            Report::Settled { .. } => self.round.settled += 1,
+            Report::Refused { .. } => self.round.refused += 1,
             _ => {}
         }
         self.ledger.hear(said);

@@ -6,11 +6,11 @@ use crate::kill::hold::CLOCKS_APART_MS;
 use crate::kill::ledger::Ledger;
 use crate::kill::name::Name;
 use crate::kill::name::Ordered;
-use crate::kill::said::Answer;
-use crate::kill::said::Ending;
-use crate::kill::said::Said;
-use crate::kill::said::Seen;
-use crate::kill::said::Status;
+use crate::kill::report::Answer;
+use crate::kill::report::Ending;
+use crate::kill::report::Report;
+use crate::kill::report::Seen;
+use crate::kill::report::Status;
 use crate::kill::verdict::Verdict;
 
 const SEED: u64 = 7;
@@ -25,47 +25,47 @@ impl Log {
         let mut log = Log(Ledger::new(SEED));
         for number in numbers {
             log.meant(number);
-            log.hear(Said::Sent(vec![(name(number), Answer::Accepted(Some(number * 10)))]));
+            log.hear(Report::Sent(vec![(name(number), Answer::Accepted(Some(number * 10)))]));
         }
         log
     }
 
-    fn hear(&mut self, said: Said) {
+    fn hear(&mut self, said: Report) {
         self.0.hear(said);
     }
 
     fn meant(&mut self, number: u64) {
-        self.hear(Said::Sending(vec![name(number)]));
+        self.hear(Report::Sending(vec![name(number)]));
     }
 
     /// It is handed out at an instant, to the hold of that instant.
     fn received(&mut self, at_ms: u64, numbers: &[u64], delivery_count: u32) {
         let seen = numbers.iter().map(|number| Seen { delivery_count, ..seen(name(*number)) }).collect();
         let locked_until_ms = at_ms + LOCK_MS;
-        self.hear(Said::Received { hold: at_ms.to_string(), seen, locked_until_ms, lock_ms: LOCK_MS });
+        self.hear(Report::Received { hold: at_ms.to_string(), seen, locked_until_ms, lock_ms: LOCK_MS });
     }
 
     fn settling(&mut self, hold: u64, number: u64, ending: Ending, at_ms: u64) {
         let endings = vec![(name(number), ending)];
-        self.hear(Said::Settling { hold: hold.to_string(), endings, at_ms });
+        self.hear(Report::Settling { hold: hold.to_string(), endings, at_ms });
     }
 
     fn completed(&mut self, hold: u64, number: u64) {
         self.settling(hold, number, Ending::Completed, hold);
-        self.hear(Said::Settled { hold: hold.to_string() });
+        self.hear(Report::Settled { hold: hold.to_string() });
     }
 
     fn refused(&mut self, hold: u64, at_ms: u64) {
-        self.hear(Said::Refused { hold: hold.to_string(), why: "the lock was lost".to_owned(), at_ms });
+        self.hear(Report::Refused { hold: hold.to_string(), why: "the lock was lost".to_owned(), at_ms });
     }
 
     /// The process is killed, and the next one finds these.
     fn restarted(&mut self, found: &[(Name, Status)]) {
         self.0.process_ended();
         for (name, status) in found {
-            self.hear(Said::Found(seen(*name), *status));
+            self.hear(Report::Found(seen(*name), *status));
         }
-        self.hear(Said::Looked);
+        self.hear(Report::Looked);
     }
 
     fn verdicts(&self) -> Vec<Verdict> {
@@ -141,7 +141,7 @@ fn a_dead_letter_that_nobody_removed_is_lost_when_it_is_gone() {
     log.received(100, &[1], 1);
     log.settling(100, 1, Ending::DeadLettered, 100);
     log.restarted(&[(name(1), Status::DeadLettered)]);
-    log.hear(Said::Purging);
+    log.hear(Report::Purging);
     log.restarted(&[]);
     assert_eq!(log.verdicts(), []);
 }
@@ -157,9 +157,9 @@ fn what_nobody_moved_aside_is_lost_among_the_dead_letters() {
 fn an_answer_for_what_is_not_there_tells_of_a_loss() {
     let mut log = Log::sent([]);
     log.meant(1);
-    log.hear(Said::Sent(vec![(name(1), Answer::AlreadySettled)]));
+    log.hear(Report::Sent(vec![(name(1), Answer::AlreadySettled)]));
     log.meant(2);
-    log.hear(Said::Sent(vec![(name(2), Answer::Duplicate(20))]));
+    log.hear(Report::Sent(vec![(name(2), Answer::Duplicate(20))]));
     assert_eq!(log.verdicts(), [Verdict::Lost, Verdict::Lost]);
 }
 
@@ -188,8 +188,8 @@ fn what_was_never_sent_is_a_phantom() {
     log.received(100, &[1], 1);
     assert_eq!(log.verdicts(), [Verdict::Phantom]);
     let mut log = Log::sent([]);
-    log.hear(Said::Found(Seen { message_id: "x".to_owned(), ..seen(name(1)) }, Status::Waiting));
-    log.hear(Said::Looked);
+    log.hear(Report::Found(Seen { message_id: "x".to_owned(), ..seen(name(1)) }, Status::Waiting));
+    log.hear(Report::Looked);
     assert_eq!(log.verdicts(), [Verdict::Phantom]);
 }
 
@@ -222,16 +222,16 @@ fn what_is_handed_out_for_the_first_time_after_a_higher_one_was_overtaken() {
     let received = |log: &mut Log, at_ms: u64, number: u64| {
         let seen = vec![seen(arrival(number))];
         let locked_until_ms = at_ms + LOCK_MS;
-        log.hear(Said::Received { hold: at_ms.to_string(), seen, locked_until_ms, lock_ms: LOCK_MS });
+        log.hear(Report::Received { hold: at_ms.to_string(), seen, locked_until_ms, lock_ms: LOCK_MS });
     };
-    log.hear(Said::Sending(vec![arrival(2)]));
+    log.hear(Report::Sending(vec![arrival(2)]));
     received(&mut log, 100, 2);
-    log.hear(Said::Settling {
+    log.hear(Report::Settling {
         hold: "100".to_owned(),
         endings: vec![(arrival(2), Ending::Completed)],
         at_ms: 100,
     });
-    log.hear(Said::Sending(vec![arrival(1)]));
+    log.hear(Report::Sending(vec![arrival(1)]));
     received(&mut log, 200, 1);
     assert_eq!(log.verdicts(), [Verdict::Overtaken]);
 }
@@ -267,8 +267,8 @@ fn what_is_not_as_it_was_sent_has_wrong_content() {
         Seen { queue: "arrival".to_owned(), ..seen(name(1)) },
     ] {
         let mut log = Log::sent([1]);
-        log.hear(Said::Found(other, Status::Waiting));
-        log.hear(Said::Looked);
+        log.hear(Report::Found(other, Status::Waiting));
+        log.hear(Report::Looked);
         assert_eq!(log.verdicts(), [Verdict::WrongContent]);
     }
 }
@@ -296,13 +296,13 @@ fn what_has_ended_and_is_there_again_is_doubled() {
 #[test]
 fn what_is_there_under_two_numbers_is_doubled() {
     let mut log = Log::sent([1]);
-    log.hear(Said::Found(seen(name(1)), Status::Waiting));
-    log.hear(Said::Found(Seen { sequence: 11, ..seen(name(1)) }, Status::Waiting));
-    log.hear(Said::Looked);
+    log.hear(Report::Found(seen(name(1)), Status::Waiting));
+    log.hear(Report::Found(Seen { sequence: 11, ..seen(name(1)) }, Status::Waiting));
+    log.hear(Report::Looked);
     assert!(log.verdicts().contains(&Verdict::Doubled));
     for answer in [Answer::Accepted(Some(11)), Answer::Duplicate(11)] {
         let mut log = Log::sent([1]);
-        log.hear(Said::Sent(vec![(name(1), answer)]));
+        log.hear(Report::Sent(vec![(name(1), answer)]));
         assert_eq!(log.verdicts(), [Verdict::Doubled], "{answer:?}");
     }
 }
@@ -339,7 +339,7 @@ fn a_settle_after_its_lock_was_lost_is_stale() {
     let mut log = Log::sent([1]);
     log.received(100, &[1], 1);
     log.settling(100, 1, Ending::Completed, 1_100 + CLOCKS_APART_MS);
-    log.hear(Said::Settled { hold: "100".to_owned() });
+    log.hear(Report::Settled { hold: "100".to_owned() });
     assert_eq!(log.verdicts(), [Verdict::Stale], "its time was over");
     let mut log = Log::sent([1]);
     log.received(100, &[1], 1);
@@ -367,8 +367,8 @@ fn a_settle_under_a_live_lock_must_not_be_refused() {
 fn a_send_must_not_be_refused_and_an_engine_must_not_stop() {
     let mut log = Log::sent([]);
     log.meant(1);
-    log.hear(Said::Sent(vec![(name(1), Answer::Refused)]));
-    log.hear(Said::Stopped("the disk failed".to_owned()));
+    log.hear(Report::Sent(vec![(name(1), Answer::Refused)]));
+    log.hear(Report::Stopped("the disk failed".to_owned()));
     assert_eq!(log.verdicts(), [Verdict::Refused, Verdict::Refused]);
 }
 
@@ -379,12 +379,12 @@ fn counts_that_are_not_the_ledgers_are_unbalanced() {
         log.received(100, &[1, 2], 1);
         log.settling(100, 1, Ending::Completed, 100);
         log.settling(100, 2, Ending::DeadLettered, 100);
-        log.hear(Said::Settled { hold: "100".to_owned() });
+        log.hear(Report::Settled { hold: "100".to_owned() });
         let mut counts = Counts::default();
         (counts.accepted, counts.completed, counts.dead_lettered) = (2, 1, 1);
         change(&mut counts);
-        log.hear(Said::Counted(Ordered::Position, counts));
-        log.hear(Said::Done);
+        log.hear(Report::Counted(Ordered::Position, counts));
+        log.hear(Report::Done);
         !log.verdicts().is_empty() && log.verdicts().iter().all(|found| *found == Verdict::Unbalanced)
     };
     assert!(!story(|_| {}), "the books balance");

@@ -10,7 +10,7 @@ use crate::kill::output_lines::Task;
 use crate::kill::process::Heard;
 use crate::kill::process::Process;
 use crate::kill::reliability::Measured;
-use crate::kill::said::Said;
+use crate::kill::report::Report;
 use crate::random::Random;
 
 /// Lines a process says at most, beyond what it has found, before it is killed.
@@ -58,7 +58,7 @@ impl Victim {
                 let mut left = lines;
                 while left > 0 {
                     let said = process.hear().unwrap_or_else(|| self.ended_by_itself());
-                    left -= u64::from(!matches!(said, Said::Found(..)));
+                    left -= u64::from(!matches!(said, Report::Found(..)));
                     self.hear(&mut process, said);
                 }
                 self.follow_for(&mut process, after);
@@ -75,13 +75,13 @@ impl Victim {
         let mut process = self.start(role);
         let (mut heard, mut has_failed, mut stopped) = (0, false, None);
         while let Some(said) = process.hear() {
-            heard += u64::from(!matches!(said, Said::Found(..)));
+            heard += u64::from(!matches!(said, Report::Found(..)));
             if heard == lines && !has_failed {
                 has_failed = true;
                 fail();
             }
             match said {
-                Said::Stopped(why) => stopped = Some(why),
+                Report::Stopped(why) => stopped = Some(why),
                 said => self.hear(&mut process, said),
             }
         }
@@ -120,15 +120,15 @@ impl Victim {
         let measured = Measured::begin("life");
         while let Some(left) = lasts.checked_sub(measured.elapsed()) {
             match process.hear_within(left) {
-                Heard::Said(said) => self.hear(process, said),
+                Heard::Report(said) => self.hear(process, said),
                 Heard::Nothing => return,
                 Heard::End => self.ended_by_itself(),
             }
         }
     }
 
-    fn hear(&mut self, process: &mut Process, said: Said) {
-        let has_looked = matches!(said, Said::Looked);
+    fn hear(&mut self, process: &mut Process, said: Report) {
+        let has_looked = matches!(said, Report::Looked);
         self.ledger.hear(said);
         if has_looked {
             process.tell(&self.ledger.plan(&mut self.random));

@@ -23,10 +23,10 @@ use crate::kill::name::Ordered;
 use crate::kill::output_lines;
 use crate::kill::output_lines::Task;
 use crate::kill::output_lines::say;
-use crate::kill::said::Answer;
-use crate::kill::said::Ending;
-use crate::kill::said::Said;
-use crate::kill::said::Word;
+use crate::kill::report::Answer;
+use crate::kill::report::Ending;
+use crate::kill::report::Report;
+use crate::kill::report::Word;
 use crate::kill::settler::name_of;
 
 /// The shortest lock there is.
@@ -54,7 +54,7 @@ pub(crate) async fn live(task: Task) {
         other.abort();
         // What it was given after its last completion would be given back; there is nothing left to be given.
         let _ = other.await;
-        say(&Said::RoundOver);
+        say(&Report::RoundOver);
     }
 }
 
@@ -71,12 +71,12 @@ async fn open(file: &Path) -> Queue {
 
 async fn send(queue: &Queue, number: u64, seed: u64) {
     let names: Vec<Name> = (0..HELD).map(|workflow| Name::new(Ordered::Position, workflow, number)).collect();
-    say(&Said::Sending(names.clone()));
+    say(&Report::Sending(names.clone()));
     let messages = names.iter().map(|name| name.message(seed));
     let receipts = queue.send_batch(messages).await.expect("a send is accepted");
     let answer =
         |receipt: &seriatim::Receipt| Answer::Accepted(receipt.sequence_number().map(|number| number.get()));
-    say(&Said::Sent(names.into_iter().zip(receipts.iter().map(answer)).collect()));
+    say(&Report::Sent(names.into_iter().zip(receipts.iter().map(answer)).collect()));
 }
 
 /// Every holder settles for itself, at the same time.
@@ -105,26 +105,26 @@ async fn complete(delivery: &mut Delivery, completed: &mpsc::UnboundedSender<()>
     let hold = output_lines::hold(delivery.lock_token());
     let clock = SystemClock::default();
     let at = clock.now();
-    say(&Said::Settling {
+    say(&Report::Settling {
         hold: hold.clone(),
         endings: vec![(name_of(delivery), Ending::Completed)],
         at_ms: at.as_millis(),
     });
     let surely_over = delivery.locked_until() + Duration::from_millis(CLOCKS_APART_MS);
     if at >= surely_over && !is_lost(&delivery.renewal().renew().await) {
-        say(&Said::Stopped(format!("the lock of {hold} was renewed after it had run out")));
+        say(&Report::Stopped(format!("the lock of {hold} was renewed after it had run out")));
     }
     let settled = delivery.complete().await;
     let at_ms = clock.now().as_millis();
     match settled {
         Ok(()) => {
-            say(&Said::Settled { hold });
+            say(&Report::Settled { hold });
             let _ = completed.send(());
         }
         Err(error) if is_lost(&Err::<(), _>(error.clone())) => {
-            say(&Said::Refused { hold, why: error.to_string(), at_ms });
+            say(&Report::Refused { hold, why: error.to_string(), at_ms });
         }
-        Err(error) => say(&Said::Stopped(format!("{hold} is refused, but not for its lock: {error}"))),
+        Err(error) => say(&Report::Stopped(format!("{hold} is refused, but not for its lock: {error}"))),
     }
 }
 

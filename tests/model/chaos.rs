@@ -6,9 +6,9 @@ use seriatim::Abandon;
 use seriatim::Client;
 use seriatim::Completion;
 use seriatim::Delivery;
-use seriatim::Ending;
 use seriatim::Message;
 use seriatim::Order;
+use seriatim::Outcome;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::Run;
@@ -209,15 +209,16 @@ impl Chaos {
         }
     }
 
-    fn ending(&mut self) -> Ending {
+    fn ending(&mut self) -> Outcome {
         let later = seriatim::Clock::now(&self.clock) + Duration::from_secs(self.random.below(12));
         match self.random.below(6) {
-            0 => Ending::Abandon(Abandon::now().reason("now")),
-            1 => Ending::Abandon(Abandon::with_backoff().property("p", 1_i64)),
-            2 => Ending::Abandon(Abandon::at(later)),
-            3 => Ending::Defer(self.random.chance(50).then_some(later)),
-            4 => Ending::DeadLetter { reason: "asked".to_owned(), description: String::new() },
-            _ => Ending::Release,
+            0 => Outcome::Abandon(Abandon::now().reason("now")),
+            1 => Outcome::Abandon(Abandon::with_backoff().property("p", 1_i64)),
+            2 => Outcome::Abandon(Abandon::at(later)),
+            3 if self.random.chance(50) => Outcome::DeferUntil(later),
+            3 => Outcome::Defer,
+            4 => Outcome::DeadLetter { reason: "asked".to_owned(), description: String::new() },
+            _ => Outcome::Release,
         }
     }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use seriatim::Abandon;
 use seriatim::Completion;
-use seriatim::Ending;
 use seriatim::Message;
 use seriatim::Order;
+use seriatim::Outcome;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::SequenceNumber;
@@ -182,8 +182,17 @@ async fn a_receiver_of_none_does_not_starve_those_behind_it() {
 async fn a_count_beyond_the_run_is_a_misuse_and_no_panic() {
     let fixture = fixture_of_three(QueueOptions::default()).await;
     let mut run = fixture.queue.receive_run(3, Duration::ZERO).await.unwrap().unwrap();
-    let wrong = run.complete_first_then(usize::MAX, Ending::Release).await;
+    let wrong = run.complete_first_then(usize::MAX, Outcome::Release).await;
     assert!(wrong.is_err());
+    assert_eq!(fixture.counts().await.locked, 3);
+}
+
+#[tokio::test]
+async fn the_message_behind_the_completed_ones_of_a_run_is_not_completed_too() {
+    let fixture = fixture_of_three(QueueOptions::default()).await;
+    let mut run = fixture.queue.receive_run(3, Duration::ZERO).await.unwrap().unwrap();
+    let wrong = run.complete_first_then(1, Outcome::CompleteWith(Completion::new().state("s"))).await;
+    assert!(wrong.unwrap_err().to_string().contains("next"));
     assert_eq!(fixture.counts().await.locked, 3);
 }
 
@@ -358,7 +367,7 @@ async fn o11_a_late_duplicate_is_not_put_back_to_a_position_that_was_completed()
 async fn o11_quarantine_of_a_run_is_redriven_whole() {
     let fixture = fixture_of_three(once(Exhausted::Quarantine)).await;
     let mut run = fixture.queue.receive_run(3, Duration::ZERO).await.unwrap().unwrap();
-    run.complete_first_then(0, Ending::Abandon(Abandon::now())).await.unwrap();
+    run.complete_first_then(0, Outcome::Abandon(Abandon::now())).await.unwrap();
     assert_eq!(fixture.counts().await.dead_lettered, 3);
     fixture.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
     assert_eq!(fixture.drain().await, ["1", "2", "3"]);

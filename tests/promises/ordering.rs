@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use seriatim::Abandon;
-use seriatim::Ending;
 use seriatim::Message;
 use seriatim::Order;
+use seriatim::Outcome;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::delivery::Redriven;
@@ -275,7 +275,7 @@ async fn o8_a_run_is_settled_by_prefix() {
     let mut run = fixture.queue.receive_run(10, Duration::ZERO).await.unwrap().unwrap();
     let bodies: Vec<_> = run.messages().iter().map(|message| message.body.clone()).collect();
     assert_eq!(bodies, ["1", "2", "3", "4"], "6 waits for 5");
-    let later = Ending::Abandon(Abandon::after(seconds(5)).reason("not yet"));
+    let later = Outcome::Abandon(Abandon::after(seconds(5)).reason("not yet"));
     run.complete_first_then(2, later).await.unwrap();
     assert!(fixture.next().await.is_none());
     fixture.clock.advance(seconds(5));

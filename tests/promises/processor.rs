@@ -9,7 +9,6 @@ use std::time::Duration;
 use seriatim::Abandon;
 use seriatim::Completion;
 use seriatim::Context;
-use seriatim::Ending;
 use seriatim::Failure;
 use seriatim::Outcome;
 use seriatim::Processor;
@@ -125,8 +124,8 @@ async fn every_outcome_settles_as_it_says() {
         let first = context.attempt() == 1;
         Ok::<_, Failure>(match text(&body).as_str() {
             "state" => Outcome::CompleteWith(Completion::new().state("kept")),
-            "later" if first => Outcome::RetryAfter(seconds(10)),
-            "retry" if first => Outcome::Retry,
+            "later" if first => Outcome::Abandon(Abandon::after(seconds(10))),
+            "retry" if first => Outcome::Abandon(Abandon::with_backoff()),
             "dead" => Outcome::DeadLetter { reason: "no".to_owned(), description: "never".to_owned() },
             "aside" => Outcome::Defer,
             "panic" if first => panic!("over"),
@@ -139,6 +138,23 @@ async fn every_outcome_settles_as_it_says() {
     assert_eq!((drained.dead_lettered, drained.set_aside), (1, 1), "{drained:?}");
     let state = fixture.queue.workflow("state").unwrap().state().await.unwrap();
     assert_eq!(state.as_deref(), Some(&b"kept"[..]));
+}
+
+#[tokio::test]
+async fn what_a_handler_gives_back_unstarted_counts_no_attempt() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "1").await;
+    let log = Log::default();
+    let notes = log.clone();
+    let handler = move |context: Context, _: Raw| {
+        let notes = notes.clone();
+        async move {
+            note(&notes, context.attempt().to_string());
+            Ok::<_, Failure>(if noted(&notes).len() == 1 { Outcome::Release } else { Outcome::Complete })
+        }
+    };
+    drain(&fixture.queue, &fixture.clock, handler, HOUR).await.unwrap();
+    assert_eq!(noted(&log), ["1", "1"]);
 }
 
 #[tokio::test]
@@ -312,7 +328,7 @@ async fn a_batch_handler_takes_a_run_and_says_how_far_it_came() {
             note(&notes, format!("{bodies:?}"));
             Ok::<_, Failure>(match context.message().rank {
                 1 => BatchOutcome::first(2)
-                    .then(Ending::Abandon(Abandon::after(seconds(5)).reason("3 is busy"))),
+                    .then(Outcome::Abandon(Abandon::after(seconds(5)).reason("3 is busy"))),
                 _ => BatchOutcome::all().with(Completion::new().state("done")),
             })
         }

@@ -2,8 +2,8 @@
 
 use seriatim::Abandon;
 use seriatim::Completion;
-use seriatim::Ending;
 use seriatim::Message;
+use seriatim::Outcome;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::delivery::Redriven;
@@ -123,7 +123,7 @@ async fn properties_do_not_grow_beyond_their_limit_over_the_attempts() {
         .await
         .expect("it replaces as much as it adds");
     let mut run = fixture.queue.receive_run(1, seconds(0)).await.unwrap().unwrap();
-    let ending = Ending::Abandon(Abandon::now().property("b", half()));
+    let ending = Outcome::Abandon(Abandon::now().property("b", half()));
     assert!(run.complete_first_then(0, ending).await.is_err());
     run.release().await.expect("a settle that was refused has changed nothing");
     assert_eq!(fixture.must().await.message().delivery_count, 3);

@@ -7,8 +7,8 @@ use std::task::Waker;
 
 use seriatim::Abandon;
 use seriatim::Completion;
-use seriatim::Ending;
 use seriatim::Message;
+use seriatim::Outcome;
 use seriatim::QueueOptions;
 use seriatim::error::SettleRefusal;
 use seriatim::error::SettledHow;
@@ -50,13 +50,13 @@ async fn every_other_settlement_is_told_apart_and_answered_again_too() {
     let fixture = Fixture::new(QueueOptions::default()).await;
     let later = seriatim::Clock::now(&fixture.clock) + seconds(100);
     let endings = [
-        (Ending::Abandon(Abandon::with_backoff().reason("busy")), SettledHow::Abandoned),
-        (Ending::Defer(Some(later)), SettledHow::Deferred),
+        (Outcome::Abandon(Abandon::with_backoff().reason("busy")), SettledHow::Abandoned),
+        (Outcome::DeferUntil(later), SettledHow::Deferred),
         (
-            Ending::DeadLetter { reason: "no".to_owned(), description: String::new() },
+            Outcome::DeadLetter { reason: "no".to_owned(), description: String::new() },
             SettledHow::DeadLettered,
         ),
-        (Ending::Release, SettledHow::Released),
+        (Outcome::Release, SettledHow::Released),
     ];
     for (at, (ending, how)) in endings.into_iter().enumerate() {
         fixture.send(&format!("w{at}"), "m").await;
@@ -127,10 +127,10 @@ async fn after_a_restart_nobody_knows_what_was_settled() {
     queue.send(Message::new("1").workflow("w")).await.unwrap();
     let delivery = queue.receive(seconds(0)).await.unwrap().unwrap();
     let id = delivery.keep();
-    queue.kept().complete(id, Completion::new()).await.unwrap();
-    queue.kept().complete(id, Completion::new()).await.expect("the same again");
+    queue.settler().complete(id, Completion::new()).await.unwrap();
+    queue.settler().complete(id, Completion::new()).await.expect("the same again");
     engine.close().await;
     let (_engine, queue) = fixture.open().await;
-    let lost = queue.kept().complete(id, Completion::new()).await.unwrap_err();
+    let lost = queue.settler().complete(id, Completion::new()).await.unwrap_err();
     assert_eq!(lost.refusal(), Some(&SettleRefusal::LockLost));
 }

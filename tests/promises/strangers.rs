@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use seriatim::Completion;
-use seriatim::Ending;
 use seriatim::Message;
+use seriatim::Outcome;
 use seriatim::QueueOptions;
 use seriatim::error::OperationError;
 use seriatim::error::SettleRefusal;
@@ -22,12 +22,12 @@ async fn a_lock_token_is_of_no_use_in_another_queue() {
     fixture.send("w", "one").await;
     other.send(Message::new("one").workflow("w")).await.unwrap();
     let id = fixture.must().await.keep();
-    let (stranger, token) = (other.kept(), id.lock_token());
+    let (stranger, token) = (other.settler(), id.lock_token());
     assert_eq!(
         refusal(stranger.complete(id, Completion::new().state("mine")).await),
         SettleRefusal::LockLost
     );
-    assert_eq!(refusal(stranger.end(id, Ending::Release).await), SettleRefusal::LockLost);
+    assert_eq!(refusal(stranger.end(id, Outcome::Release).await), SettleRefusal::LockLost);
     assert_eq!(refusal(stranger.renew(token).await), SettleRefusal::LockLost);
     assert_eq!(stranger.complete_all(&[id]).await.unwrap(), [Err(SettleRefusal::LockLost)]);
     assert_eq!(
@@ -35,7 +35,7 @@ async fn a_lock_token_is_of_no_use_in_another_queue() {
         SettleRefusal::LockLost
     );
     assert_eq!(other.view().await.unwrap().counts.ready, 1, "nothing of the other queue has changed");
-    fixture.queue.kept().complete(id, Completion::new()).await.unwrap();
+    fixture.queue.settler().complete(id, Completion::new()).await.unwrap();
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn a_taken_workflow_is_of_no_use_in_another_queue() {
     fixture.send("w", "one").await;
     other.send(Message::new("one").workflow("w")).await.unwrap();
     let taken = fixture.queue.take_workflow("w").await.unwrap();
-    let (stranger, token) = (other.kept(), taken.lock_token());
+    let (stranger, token) = (other.settler(), taken.lock_token());
     let state = Some(Bytes::from_static(b"mine"));
     assert_eq!(refusal(stranger.set_state(token, state).await), SettleRefusal::LockLost);
     assert_eq!(refusal(stranger.renew(token).await), SettleRefusal::LockLost);

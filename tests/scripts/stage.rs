@@ -187,7 +187,7 @@ impl Stage {
         let Some(mut run) = run else { return vec!["nothing".to_owned()] };
         let mut answers: Answers = run.messages().iter().map(shown).collect();
         let first = usize::try_from(first).expect("a small number");
-        let later = seriatim::Ending::Abandon(seriatim::Abandon::now().reason("not this one"));
+        let later = seriatim::Outcome::Abandon(seriatim::Abandon::now().reason("not this one"));
         let settled = match first == run.messages().len() {
             true => run.complete_all().await,
             false => run.complete_first_then(first, later).await,

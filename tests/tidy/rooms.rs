@@ -52,6 +52,7 @@ const DAEMON_WORDS: &[&str] = &[
     "crate::intake",
     "crate::definition",
     "crate::records",
+    "crate::tls_connector",
     "crate::xml",
 ];
 
@@ -249,7 +250,14 @@ pub(crate) const TABLE: &[Row] = &[
         may_not_name: &["crate", "tokio"],
         but_may: &[
             WORDS,
-            &["crate::api", "crate::schedule", "crate::intake", "crate::postgres", "crate::definition"],
+            &[
+                "crate::api",
+                "crate::schedule",
+                "crate::intake",
+                "crate::postgres",
+                "crate::definition",
+                "crate::tls_connector",
+            ],
         ],
         because: "a definition is what a file says: it starts nothing, and knows nobody who does",
     },
@@ -298,7 +306,7 @@ pub(crate) const TABLE: &[Row] = &[
         outside: &[],
         binds: Binds::CodeOnly,
         may_not_name: &["crate"],
-        but_may: &[WORDS, &["crate::postgres"]],
+        but_may: &[WORDS, &["crate::postgres", "crate::tls_connector"]],
         because: "a table is read here: who copies it, and into what, is nothing it knows",
     },
     Row {
@@ -350,7 +358,7 @@ pub(crate) const TABLE: &[Row] = &[
         outside: &[],
         binds: Binds::CodeOnly,
         may_not_name: &["crate"],
-        but_may: &[WORDS, &["crate::api", "crate::remote"]],
+        but_may: &[WORDS, &["crate::api", "crate::remote", "crate::tls_connector"]],
         because: "a client of another process knows what travels, and nothing of this one",
     },
     Row {

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
-use crate::engine::client::kept::DeliveryId;
+use crate::engine::client::outcome::Outcome;
 use crate::engine::client::received::Received;
+use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
-use crate::engine::client::settling::Ending;
 use crate::engine::client::settling::postponed;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion as CompletionCommand;
@@ -132,7 +132,7 @@ impl Delivery {
     }
 
     /// Lets go of the handle and keeps the lock: whoever knows the ID can settle the delivery with
-    /// [`Queue::kept`](crate::Queue::kept) until the lock runs out.
+    /// [`Queue::settler`](crate::Queue::settler) until the lock runs out.
     pub fn keep(mut self) -> DeliveryId {
         self.note_settled();
         let Held { token, sequence, delivery_count } = self.hold.held();
@@ -165,7 +165,7 @@ impl Delivery {
     /// # Errors
     /// As [`Delivery::complete`].
     pub async fn abandon(&mut self) -> Result<(), SettleError> {
-        self.end(Ending::Abandon(Abandon::now())).await
+        self.end(Outcome::Abandon(Abandon::now())).await
     }
 
     /// Gives it back as a failed attempt, to be tried again after a delay. Nothing behind it in its workflow is
@@ -178,7 +178,7 @@ impl Delivery {
         delay: Duration,
         reason: impl Into<String>,
     ) -> Result<(), SettleError> {
-        self.end(Ending::Abandon(Abandon::after(delay).reason(reason))).await
+        self.end(Outcome::Abandon(Abandon::after(delay).reason(reason))).await
     }
 
     /// Gives it back as a failed attempt, with everything that can be said of it.
@@ -186,7 +186,7 @@ impl Delivery {
     /// # Errors
     /// As [`Delivery::complete`].
     pub async fn abandon_with(&mut self, abandon: Abandon) -> Result<(), SettleError> {
-        self.end(Ending::Abandon(abandon)).await
+        self.end(Outcome::Abandon(abandon)).await
     }
 
     /// Sets it aside until it is fetched by its sequence number; the workflow goes on without it.
@@ -194,7 +194,7 @@ impl Delivery {
     /// # Errors
     /// As [`Delivery::complete`].
     pub async fn defer(&mut self) -> Result<(), SettleError> {
-        self.end(Ending::Defer(None)).await
+        self.end(Outcome::Defer).await
     }
 
     /// Sets it aside until an instant, or until it is fetched by its sequence number before.
@@ -202,7 +202,7 @@ impl Delivery {
     /// # Errors
     /// As [`Delivery::complete`].
     pub async fn defer_until(&mut self, until: Timestamp) -> Result<(), SettleError> {
-        self.end(Ending::Defer(Some(until))).await
+        self.end(Outcome::DeferUntil(until)).await
     }
 
     /// Sets it aside for this long, by a clock that does not jump, or until it is fetched by its sequence number before.
@@ -210,7 +210,7 @@ impl Delivery {
     /// # Errors
     /// As [`Delivery::complete`].
     pub async fn defer_for(&mut self, delay: Duration) -> Result<(), SettleError> {
-        self.end(Ending::DeferFor(delay)).await
+        self.end(Outcome::DeferFor(delay)).await
     }
 
     /// Moves it aside for good, with a reason by which dead letters are listed.
@@ -222,7 +222,7 @@ impl Delivery {
         reason: impl Into<String>,
         description: impl Into<String>,
     ) -> Result<(), SettleError> {
-        self.end(Ending::DeadLetter { reason: reason.into(), description: description.into() }).await
+        self.end(Outcome::DeadLetter { reason: reason.into(), description: description.into() }).await
     }
 
     /// Gives it back unstarted: the delivery count is what it was before the hand-out.
@@ -230,15 +230,15 @@ impl Delivery {
     /// # Errors
     /// As [`Delivery::complete`].
     pub async fn release(&mut self) -> Result<(), SettleError> {
-        self.end(Ending::Release).await
+        self.end(Outcome::Release).await
     }
 
-    /// Ends it in any way but well.
+    /// Ends it in any way.
     ///
     /// # Errors
-    /// As [`Delivery::complete`].
-    pub async fn end(&mut self, ending: Ending) -> Result<(), SettleError> {
-        let settlement = ending.check(&self.hold.client)?;
+    /// As [`Delivery::complete_with`].
+    pub async fn end(&mut self, outcome: Outcome) -> Result<(), SettleError> {
+        let settlement = outcome.check(&self.hold.client)?;
         self.settle(settlement).await?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The waist: everything the outside can ask of the engine.
+//! The public interface of the engine: everything that can be asked of it.
 
 mod background;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
@@ -9,14 +9,15 @@ pub(crate) mod events;
 pub(crate) mod fanout;
 pub(crate) mod hidden;
 mod history;
-pub(crate) mod kept;
 mod once;
+pub(crate) mod outcome;
 pub(crate) mod published;
 pub(crate) mod queue;
 pub(crate) mod received;
 pub(crate) mod run;
 mod runs;
 pub(crate) mod scheduled;
+pub(crate) mod settler;
 pub(crate) mod settling;
 pub(crate) mod taken;
 pub(crate) mod topic;

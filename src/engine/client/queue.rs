@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Delivery;
-use crate::engine::client::kept::Kept;
 use crate::engine::client::run::Run;
+use crate::engine::client::settler::Settler;
 use crate::engine::client::taken::TakenWorkflow;
 use crate::engine::client::workflow::Workflow;
 use crate::engine::query::Answer;
@@ -237,9 +237,15 @@ impl Queue {
         Ok(answers)
     }
 
-    /// Settles deliveries of this queue whose handles were let go of with [`Delivery::keep`] or [`Run::keep`].
-    pub fn kept(&self) -> Kept {
-        Kept::new(self.client.clone(), self.name.clone())
+    /// What settles deliveries of this queue whose handles were let go of with [`Delivery::keep`] or [`Run::keep`].
+    pub fn settler(&self) -> Settler {
+        Settler::new(self.client.clone(), self.name.clone())
+    }
+
+    /// The same, as forwarding still calls it.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn kept(&self) -> Settler {
+        self.settler()
     }
 
     /// Takes a workflow whole, by name, whether or not something of it is stored.

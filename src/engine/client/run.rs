@@ -7,10 +7,10 @@ use crate::engine::client::client::Client;
 use crate::engine::client::delivery::DROPPED;
 use crate::engine::client::delivery::Renewal;
 use crate::engine::client::delivery::settled;
+use crate::engine::client::outcome::Outcome;
 use crate::engine::client::received::Received;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
-use crate::engine::client::settling::Ending;
 use crate::engine::client::settling::postponed;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion as CompletionCommand;
@@ -98,7 +98,7 @@ impl Run {
     }
 
     /// Lets go of the handle and keeps the lock: whoever knows the token can settle the run with
-    /// [`Kept::settle_run`](crate::delivery::Kept::settle_run) until the lock runs out.
+    /// [`Settler::settle_run`](crate::delivery::Settler::settle_run) until the lock runs out.
     pub fn keep(mut self) -> LockToken {
         self.hold.settled = true;
         self.hold.token
@@ -147,10 +147,10 @@ impl Run {
     /// not been handed out.
     ///
     /// # Errors
-    /// As [`Run::complete_first`].
-    pub async fn complete_first_then(&mut self, count: usize, next: Ending) -> Result<(), SettleError> {
+    /// As [`Run::complete_first`]; [`Misuse`] when the next is completed, too.
+    pub async fn complete_first_then(&mut self, count: usize, next: Outcome) -> Result<(), SettleError> {
         self.check(count.saturating_add(1))?;
-        let next = next.check(&self.hold.client)?;
+        let next = next.check_next(&self.hold.client)?;
         self.end(count, Some(next)).await
     }
 

@@ -1,4 +1,4 @@
-//! The ways to end a delivery, as a consumer says them.
+//! What goes with the end of a delivery: what is sent with a completion, and how a failed one is tried again.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,6 @@ use crate::engine::rules::command::Completion as CompletionCommand;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
-use crate::engine::rules::due::Until;
 use crate::engine::rules::output::Output;
 use crate::error::Misuse;
 use crate::error::SettleError;
@@ -102,9 +101,9 @@ impl Completion {
 #[derive(Clone, Debug)]
 pub struct Abandon {
     retry: Retry,
-    reason: String,
+    pub(crate) reason: String,
     properties: Properties,
-    output: Output,
+    pub(crate) output: Output,
 }
 
 impl Retry {
@@ -121,9 +120,23 @@ impl Retry {
 }
 
 impl Abandon {
-    /// As another part of the library has chosen when.
-    pub(crate) fn retry(retry: Retry) -> Abandon {
+    fn retry(retry: Retry) -> Abandon {
         Abandon { retry, reason: String::new(), properties: Properties::new(), output: Output::default() }
+    }
+
+    /// The same after another delay.
+    pub(crate) fn retry_after(self, delay: Duration) -> Abandon {
+        Abandon { retry: Retry::After(delay), ..self }
+    }
+
+    /// The same at another instant.
+    pub(crate) fn retry_at(self, instant: Timestamp) -> Abandon {
+        Abandon { retry: Retry::At(instant), ..self }
+    }
+
+    /// Whether it leaves to others when the message is tried again.
+    pub(crate) fn is_with_backoff(&self) -> bool {
+        matches!(self.retry, Retry::Backoff(_))
     }
 
     /// Try again at once.
@@ -167,7 +180,7 @@ impl Abandon {
         self
     }
 
-    fn check(self, client: &Client) -> Result<Settlement, SettleError> {
+    pub(crate) fn check(self, client: &Client) -> Result<Settlement, SettleError> {
         check_properties(&self.properties)?;
         let retry = self.retry.check(client)?;
         let reason = shortened(self.reason, limits::REASON_BYTES_MAX);
@@ -189,75 +202,6 @@ impl Abandon {
 pub(crate) fn postponed(client: &Client, reason: String) -> Result<Settlement, SettleError> {
     let retry = Retry::BACKOFF.check(client)?;
     Ok(Settlement::Postpone { retry, reason: shortened(reason, limits::REASON_BYTES_MAX) })
-}
-
-/// How one delivery ends.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Ending {
-    /// It failed and is tried again.
-    Abandon(Abandon),
-    /// It is set aside, until it is asked for by number or until the instant.
-    Defer(Option<Timestamp>),
-    /// It is set aside for this long, by a clock that does not jump.
-    DeferFor(Duration),
-    /// It is moved aside for good.
-    DeadLetter {
-        /// A short reason, by which dead letters are listed.
-        reason: String,
-        /// What else there is to say.
-        description: String,
-    },
-    /// It was not started: it goes back as if it had not been handed out.
-    Release,
-}
-
-impl Ending {
-    /// Sets it aside until an instant; where none is given, for the delay that is usual there.
-    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only definitions say a usual delay"))]
-    pub(crate) fn defer(until: Option<Timestamp>, usual: Option<Duration>) -> Ending {
-        match (until, usual) {
-            (None, Some(delay)) => Ending::DeferFor(delay),
-            (until, _) => Ending::Defer(until),
-        }
-    }
-
-    pub(crate) fn check(self, client: &Client) -> Result<Settlement, SettleError> {
-        match self {
-            Ending::Abandon(abandon) => abandon.check(client),
-            Ending::Defer(until) => Ok(deferral(until.map_or(Until::ByConsumer, Until::At))),
-            Ending::DeferFor(delay) => Ok(deferral(Until::After(delay))),
-            Ending::DeadLetter { reason, description } => {
-                if reason.is_empty() {
-                    return Err(Misuse::new("reason", "is empty").into());
-                }
-                Ok(Settlement::DeadLetter {
-                    reason: with_characters(reason, limits::DEAD_LETTER_TEXT_CHARACTERS_MAX),
-                    description: with_characters(description, limits::DEAD_LETTER_TEXT_CHARACTERS_MAX),
-                    properties: Properties::new(),
-                })
-            }
-            Ending::Release => Ok(Settlement::Release),
-        }
-    }
-}
-
-impl Ending {
-    /// The same, with properties of the message that it sets.
-    pub(crate) fn check_with(self, client: &Client, changed: Properties) -> Result<Settlement, SettleError> {
-        let mut settlement = self.check(client)?;
-        if let Settlement::Abandon { properties, .. }
-        | Settlement::Defer { properties, .. }
-        | Settlement::DeadLetter { properties, .. } = &mut settlement
-        {
-            properties.extend(changed);
-        }
-        Ok(settlement)
-    }
-}
-
-fn deferral(until: Until) -> Settlement {
-    Settlement::Defer { until, properties: Properties::new() }
 }
 
 pub(crate) fn check_state(state: &Bytes) -> Result<(), Misuse> {
@@ -285,14 +229,6 @@ fn check_properties(properties: &Properties) -> Result<(), Misuse> {
 fn bounded(output: Output) -> Output {
     let Output { text, cut_bytes } = Output::end_of(output.text);
     Output { text, cut_bytes: cut_bytes.saturating_add(output.cut_bytes) }
-}
-
-/// Cuts a text at a character's end: an error text of a handler may be of any length, and is no reason to refuse.
-fn with_characters(mut text: String, max: usize) -> String {
-    if let Some((end, _)) = text.char_indices().nth(max) {
-        text.truncate(end);
-    }
-    text
 }
 
 pub(crate) fn shortened(mut text: String, bytes_max: usize) -> String {

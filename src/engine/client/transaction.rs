@@ -1,10 +1,10 @@
 //! Transactions of endpoints: sends and settlements of any queues that happen together or not at all.
 
 use crate::engine::client::client::Client;
-use crate::engine::client::kept::DeliveryId;
+use crate::engine::client::outcome::Outcome;
 use crate::engine::client::published::Published;
+use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Completion;
-use crate::engine::client::settling::Ending;
 use crate::engine::client::topic::Topic;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::PurgeFrom;
@@ -73,14 +73,14 @@ impl Transaction {
         Ok(())
     }
 
-    /// Ends a delivery in any way but well, and sets properties of its message.
+    /// Ends a delivery in any way, and sets properties of its message.
     pub(crate) fn end_with(
         &mut self,
         queue: &QueueName,
         id: DeliveryId,
-        (ending, changed): (Ending, Properties),
+        (outcome, changed): (Outcome, Properties),
     ) -> Result<(), SettleError> {
-        let settlement = ending.check_with(&self.client, changed)?;
+        let settlement = outcome.check_with(&self.client, changed)?;
         self.settle(queue, id, settlement);
         Ok(())
     }

@@ -9,19 +9,16 @@ use std::task::Poll;
 
 use http::Uri;
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
-use rustls::RootCertStore;
-use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tower::Service;
 
-use crate::definition::certificates;
 use crate::error::Misuse;
 use crate::handlers::outbound::stream::Stream;
 use crate::handlers::outbound::target::Target;
+use crate::tls_connector::tls_connector;
 
 /// Connects to one target.
 #[derive(Clone)]
@@ -43,7 +40,7 @@ impl Connector {
     /// # Errors
     /// [`Misuse`] when the file holds no certificates.
     pub(super) fn new(target: Arc<Target>, ca_file: Option<&Path>) -> Result<Connector, Misuse> {
-        let tls = target.is_tls().then(|| tls(ca_file)).transpose()?;
+        let tls = target.is_tls().then(|| tls_connector(ca_file)).transpose()?;
         Ok(Connector { target, tls })
     }
 
@@ -84,22 +81,4 @@ impl Service<Uri> for Connector {
     fn call(&mut self, _: Uri) -> Connecting {
         Box::pin(self.clone().connect())
     }
-}
-
-fn tls(ca_file: Option<&Path>) -> Result<TlsConnector, Misuse> {
-    let mut roots = RootCertStore::empty();
-    match ca_file {
-        None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-        Some(path) => {
-            roots.add_parsable_certificates(certificates(path)?);
-            if roots.is_empty() {
-                let problem = format!("{}: no certificate in it can be read", path.display());
-                return Err(Misuse::new("ca_file", problem));
-            }
-        }
-    }
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let builder = builder.with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| Misuse::new("TLS", error.to_string()))?;
-    Ok(TlsConnector::from(Arc::new(builder.with_root_certificates(roots).with_no_client_auth())))
 }

@@ -230,7 +230,7 @@ impl ChildSupervisor {
                 self.shared_pool.complained(self.slot, &String::from_utf8_lossy(line));
                 let line = answer::legible(line);
                 let (queue, program) = (self.shared_pool.queue(), self.shared_pool.name());
-                tracing::info!(queue, program, line, "a persistent handler said");
+                tracing::info!(queue, program, line, "a persistent handler wrote a line");
                 *last_words.lock().unwrap_or_else(PoisonError::into_inner) = line;
             });
             match ended.await {

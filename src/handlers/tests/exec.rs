@@ -44,16 +44,16 @@ async fn everything_a_failed_program_wrote_is_kept_and_not_only_its_last_line() 
     let text = "echo loading; printf 'Traceback\\n  File x.py, line 7\\nValueError: 5\\n' >&2; exit 1";
     let failure = run(text).await.unwrap_err();
     assert_eq!(failure.reason(), "exit code 1: ValueError: 5");
-    let kept = failure.output.expect("it wrote something").text;
+    let kept = failure.abandon.output.text;
     assert_eq!(kept, "Traceback\n  File x.py, line 7\nValueError: 5\n--- standard output:\nloading\n");
     let failure = run("echo busy >&2; echo no luck >&2; exit 75").await.unwrap_err();
-    assert_eq!(failure.output.expect("it wrote something").text, "busy\nno luck\n");
+    assert_eq!(failure.abandon.output.text, "busy\nno luck\n");
     let Ok(Outcome::DeadLetter { description, .. }) = run("echo one >&2; echo two >&2; exit 65").await else {
         panic!()
     };
     assert_eq!(description, "one\ntwo\n");
     let failure = run("yes | head -c 20000 >&2; exit 1").await.unwrap_err();
-    let kept = failure.output.expect("it wrote something");
+    let kept = failure.abandon.output;
     assert_eq!((kept.text.len(), kept.cut_bytes), (4_096, 20_000 - 4_096));
 }
 

@@ -172,7 +172,7 @@ async fn what_a_child_wrote_while_it_held_a_message_is_kept_with_its_failure() {
     ask(&stage, &persistent, "hello").await.unwrap();
     let given = give(&stage, &persistent, "die").await;
     let failure = given.ended.await.unwrap().unwrap_err();
-    assert_eq!(failure.output.expect("it wrote something").text, "Traceback\n  here\ncannot go on\n");
+    assert_eq!(failure.abandon.output.text, "Traceback\n  here\ncannot go on\n");
     given.handed.complete().await;
 }
 

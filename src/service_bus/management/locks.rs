@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::amqp::Value;
 use crate::clock::Timestamp;
 use crate::limits;
-use crate::service_bus::connection_task::millis;
+use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
@@ -41,7 +41,7 @@ pub(crate) async fn renew(shared: &Shared, entity: &Entity, request: &Request) -
 
 async fn renew_one(shared: &Shared, entity: &Entity, hold: &Hold) -> Result<Timestamp, Refusal> {
     match hold.held {
-        Held::Message(id) => Ok(shared.kept(entity.name())?.renew(id.lock_token()).await?),
+        Held::Message(id) => Ok(shared.settler(entity.name())?.renew(id.lock_token()).await?),
         Held::DeadLetter(number) => {
             shared.dead_letter_queues.renew(entity.name(), number, hold.token, entity.options.lock)
         }

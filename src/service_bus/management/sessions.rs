@@ -17,7 +17,7 @@ use crate::service_bus::session::Session;
 /// Prolongs the lock of a session.
 pub(crate) async fn renew(entity: &Entity, session: Option<&Session>) -> Result<Answer, Refusal> {
     let session = session.ok_or_else(missing)?;
-    let until = entity.queue.kept().renew(session.taken.lock_token()).await.map_err(lost)?;
+    let until = entity.queue.settler().renew(session.taken.lock_token()).await.map_err(lost)?;
     session.note_renewal(until);
     let expiration = Value::Timestamp(i64::try_from(until.as_millis()).unwrap_or(i64::MAX));
     Ok(Answer::done(vec![(Value::string("expiration"), expiration)]))
@@ -42,7 +42,7 @@ pub(crate) async fn set_state(
 ) -> Result<Answer, Refusal> {
     let session = session.ok_or_else(missing)?;
     let state = stored(lookup(&request.body, "session-state"))?;
-    entity.queue.kept().set_state(session.taken.lock_token(), state).await.map_err(lost)?;
+    entity.queue.settler().set_state(session.taken.lock_token(), state).await.map_err(lost)?;
     Ok(Answer::done(Vec::new()))
 }
 

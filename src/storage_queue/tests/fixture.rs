@@ -28,9 +28,9 @@ use crate::intake::Intake;
 use crate::sas::Keys;
 use crate::sas::Signatures;
 use crate::storage_queue::meters::Meters;
+use crate::storage_queue::records::RECORDS;
 use crate::storage_queue::route::router;
 use crate::storage_queue::shared::AppState as Shared;
-use crate::storage_queue::shared::RECORDS;
 use crate::testing::ManualClock;
 
 /// The key of the account `shop`, as its text.

@@ -9,8 +9,8 @@ use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Renewal;
 use crate::engine::client::delivery::settled;
+use crate::engine::client::outcome::Outcome;
 use crate::engine::client::settling::Completion;
-use crate::engine::client::settling::Ending;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion as CompletionCommand;
 use crate::engine::rules::command::Held;
@@ -102,7 +102,7 @@ impl FromStr for DeliveryId {
 ///
 /// let delivery = queue.receive(Duration::ZERO).await?.expect("it is ready");
 /// let text = delivery.keep().to_string(); // may travel
-/// queue.kept().complete(text.parse()?, Completion::new()).await?;
+/// queue.settler().complete(text.parse()?, Completion::new()).await?;
 /// assert_eq!(queue.view().await?.counts.completed, 1);
 /// # Ok(())
 /// # }
@@ -111,14 +111,14 @@ impl FromStr for DeliveryId {
 /// # Dropping
 /// Nothing happens: what is not settled is offered again when its lock runs out.
 #[derive(Clone)]
-pub struct Kept {
+pub struct Settler {
     client: Client,
     queue: QueueName,
 }
 
-impl Kept {
-    pub(crate) fn new(client: Client, queue: QueueName) -> Kept {
-        Kept { client, queue }
+impl Settler {
+    pub(crate) fn new(client: Client, queue: QueueName) -> Settler {
+        Settler { client, queue }
     }
 
     /// Ends a delivery well; messages to send and the new workflow state are one transaction with it.
@@ -133,25 +133,25 @@ impl Kept {
         Ok(self.settle(id, Settlement::Complete(completion.check()?)).await?.receipts)
     }
 
-    /// Ends a delivery in any way but well.
+    /// Ends a delivery in any way.
     ///
     /// # Errors
-    /// As [`Delivery::complete`](crate::Delivery::complete).
-    pub async fn end(&self, id: DeliveryId, ending: Ending) -> Result<(), SettleError> {
-        self.end_with(id, ending, Properties::new()).await
+    /// As [`Delivery::complete_with`](crate::Delivery::complete_with).
+    pub async fn end(&self, id: DeliveryId, outcome: Outcome) -> Result<(), SettleError> {
+        self.end_with(id, outcome, Properties::new()).await
     }
 
-    /// Ends a delivery in any way but well, and sets properties of its message.
+    /// Ends a delivery in any way, and sets properties of its message unless that is completed or given back.
     ///
     /// # Errors
-    /// As [`Kept::end`]; [`SettleRefusal::PropertiesTooLarge`].
+    /// As [`Settler::end`]; [`SettleRefusal::PropertiesTooLarge`].
     pub async fn end_with(
         &self,
         id: DeliveryId,
-        ending: Ending,
+        outcome: Outcome,
         changed: Properties,
     ) -> Result<(), SettleError> {
-        self.settle(id, ending.check_with(&self.client, changed)?).await?;
+        self.settle(id, outcome.check_with(&self.client, changed)?).await?;
         Ok(())
     }
 
@@ -178,16 +178,16 @@ impl Kept {
     /// others as if they had not been handed out.
     ///
     /// # Errors
-    /// As [`Run::complete_first_with`](crate::Run::complete_first_with).
+    /// As [`Run::complete_first_with`](crate::Run::complete_first_with); [`Misuse`] when the next is completed, too.
     pub async fn settle_run(
         &self,
         token: LockToken,
         completed: usize,
         completion: Completion,
-        next: Option<Ending>,
+        next: Option<Outcome>,
     ) -> Result<Vec<Receipt>, SettleError> {
         let completion: CompletionCommand = completion.check()?;
-        let next = next.map(|ending| ending.check(&self.client)).transpose()?;
+        let next = next.map(|outcome| outcome.check_next(&self.client)).transpose()?;
         let settlement = RunSettlement { completed, completion, next, keep_rest: false, first: None };
         let command = Command::SettleRun { queue: self.queue.clone(), token, settlement };
         Ok(settled(self.client.ask(command).await?)?.receipts)

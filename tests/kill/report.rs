@@ -11,7 +11,7 @@ use crate::kill::name::Ordered;
 
 /// One line of the process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Said {
+pub(crate) enum Report {
     /// A message is stored, found before anything was done with the file.
     Found(Seen, Status),
     /// All that is stored was found.

@@ -1,0 +1,56 @@
+//! What the daemon's parts share.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+use arc_swap::ArcSwap;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::clock::Timestamp;
+use crate::daemon::blocked_monitor::BlockedMonitor;
+use crate::daemon::data_dir::DataDir;
+use crate::daemon::gaps::Gaps;
+use crate::daemon::gauges::Gauges;
+use crate::daemon::handler_supervisor::HandlerSupervisor;
+use crate::daemon::options::DaemonOptions;
+use crate::daemon::outboxes::Outboxes;
+use crate::daemon::rates::Rates;
+use crate::daemon::reload_problem::ReloadProblem;
+use crate::daemon::ticker::Ticker;
+use crate::definition::Definitions;
+use crate::intake::Intake;
+use crate::server::CredentialReloader;
+use crate::service_bus::Meters;
+use crate::storage_queue;
+
+/// What the daemon's parts share.
+pub(crate) struct DaemonState {
+    pub(crate) options: DaemonOptions,
+    pub(crate) data_dir: DataDir,
+    pub(crate) intake: Intake,
+    pub(crate) handler_supervisor: HandlerSupervisor,
+    pub(crate) ticker: Ticker,
+    pub(crate) outboxes: Outboxes,
+    pub(crate) blocked_monitor: BlockedMonitor,
+    pub(crate) gaps: Gaps,
+    pub(crate) rates: Rates,
+    pub(crate) gauges: Gauges,
+    /// What the endpoint of Service Bus counts.
+    pub(crate) amqp_meters: Meters,
+    /// What the endpoint for storage queues counts.
+    pub(crate) storage_queue_meters: storage_queue::Meters,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Changes who may come in; there once the server is.
+    pub(crate) credential_reloader: OnceLock<CredentialReloader>,
+    /// The definitions that are in force.
+    pub(crate) definitions: ArcSwap<Definitions>,
+    /// Why the last reload changed nothing.
+    pub(crate) reload_problem: ArcSwap<Option<ReloadProblem>>,
+    pub(crate) started_at: Timestamp,
+    /// When the definitions in force were loaded.
+    pub(crate) loaded_at: ArcSwap<Timestamp>,
+    pub(crate) draining: CancellationToken,
+    /// One reload at a time.
+    pub(crate) reloading: tokio::sync::Mutex<()>,
+}

@@ -1,0 +1,98 @@
+//! Finding the queue or topic of a name, and the entity of an address.
+
+use crate::engine::QueueView;
+use crate::engine::TopicView;
+use crate::error::QueueError;
+use crate::error::QueueRefusal;
+use crate::error::Unavailable;
+use crate::id::QueueName;
+use crate::limits;
+use crate::queue::QueueOptions;
+use crate::service_bus::address::EntityPath;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::entity::Found;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::shared::Shared;
+
+impl Shared {
+    /// The queue or topic of a name; names that differ in case only are one, unless there are two.
+    pub(crate) async fn find(&self, name: &str) -> Result<Option<Found>, QueueError> {
+        // A name that no queue can have is one that no queue has.
+        let Ok(queue) = self.client.queue(name) else { return Ok(None) };
+        match queue.view().await {
+            Ok(view) => return Ok(Some(Found::Queue(Box::new(view)))),
+            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {}
+            Err(error) => return Err(error),
+        }
+        if let Some(topic) = self.topic_named(name).await? {
+            return Ok(Some(Found::Topic(Box::new(topic))));
+        }
+        Ok(self.named_alike(name).await?.map(|view| Found::Queue(Box::new(view))))
+    }
+
+    /// Finds what an address names; names that differ in case only are one, unless there are two.
+    pub(crate) async fn entity(&self, path: &EntityPath) -> Result<Entity, Refusal> {
+        let not_found = || Refusal::not_found(&path.queue);
+        let view = match self.find(&path.queue).await? {
+            Some(Found::Queue(view)) => *view,
+            Some(Found::Topic(topic)) => return self.topic_entity(path, &topic),
+            None => return Err(not_found()),
+        };
+        if !(self.is_open)(&view.name) {
+            return Err(not_found());
+        }
+        let description = self.descriptions.of(&view.name, view.created_at);
+        Ok(Entity {
+            queue: self.client.queue(view.name.as_str())?,
+            is_dead_letters: path.is_dead_letters,
+            is_transfer: path.is_transfer,
+            description,
+            options: view.options,
+            created_at: view.created_at,
+            topic: None,
+        })
+    }
+
+    /// A topic: what is sent to it is read as for a queue in order of arrival.
+    fn topic_entity(&self, path: &EntityPath, view: &TopicView) -> Result<Entity, Refusal> {
+        let name = view.name.clone();
+        if path.is_dead_letters || !(self.is_open)(&name) {
+            return Err(Refusal::not_found(&path.queue));
+        }
+        Ok(Entity {
+            queue: self.client.queue(&name)?,
+            is_dead_letters: false,
+            is_transfer: false,
+            description: self.descriptions.of(&name, view.created_at),
+            options: QueueOptions::default(),
+            created_at: view.created_at,
+            topic: Some(self.client.topic(&name)?),
+        })
+    }
+
+    /// The topic of a name; names that differ in case only are one.
+    async fn topic_named(&self, name: &str) -> Result<Option<TopicView>, Unavailable> {
+        let Ok(topic) = self.client.topic(name) else { return Ok(None) };
+        if let Some(view) = topic.view().await? {
+            return Ok(Some(view));
+        }
+        let topics = self.client.topics(None, limits::TOPICS_MAX).await?;
+        Ok(topics.into_iter().find(|topic| topic.name.as_str().eq_ignore_ascii_case(name)))
+    }
+
+    /// The queue whose name differs in case only.
+    async fn named_alike(&self, name: &str) -> Result<Option<QueueView>, Unavailable> {
+        let mut after: Option<QueueName> = None;
+        loop {
+            let page = self.client.queues(after.as_ref(), limits::PAGE_MAX).await?;
+            after = page.last().map(|view| view.name.clone());
+            let is_last = page.len() < limits::PAGE_MAX;
+            if let Some(view) = page.into_iter().find(|view| view.name.as_str().eq_ignore_ascii_case(name)) {
+                return Ok(Some(view));
+            }
+            if is_last {
+                return Ok(None);
+            }
+        }
+    }
+}
