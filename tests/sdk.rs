@@ -56,6 +56,11 @@ fn python_sends_to_topics_and_receives_from_subscriptions_of_an_emulators_file()
 }
 
 #[test]
+fn samples_of_the_emulator_work_with_its_file() {
+    play_configured("python/emulator.py", "emulator.json");
+}
+
+#[test]
 fn proton_sends_and_settles_with_transactions() {
     play("python/transactions.py");
 }

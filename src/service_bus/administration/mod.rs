@@ -19,4 +19,5 @@ mod subscriptions;
 mod told;
 mod topics;
 
+pub(crate) use crate::service_bus::administration::host::query;
 pub(crate) use crate::service_bus::administration::respond::respond;

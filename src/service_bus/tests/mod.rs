@@ -13,6 +13,7 @@ mod ending;
 mod expiring;
 mod forwarding;
 mod full;
+mod health;
 mod keyed;
 mod large;
 mod limited;
