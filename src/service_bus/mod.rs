@@ -55,6 +55,8 @@ mod waiting;
 mod websocket;
 mod window;
 
+#[cfg(fuzzing)]
+pub use crate::service_bus::administration::fuzz::administration as fuzz_administration;
 pub(crate) use crate::service_bus::config::ConfigurationError;
 pub(crate) use crate::service_bus::description::RECORDS_QUEUE;
 pub(crate) use crate::service_bus::endpoint::Endpoint;

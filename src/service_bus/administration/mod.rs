@@ -7,6 +7,8 @@ mod authorized;
 mod document;
 mod entities;
 mod fields;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod host;
 mod listing;
 mod path;
