@@ -176,6 +176,8 @@ fn the_examples_do_what_they_say() {
     show("python/position.py");
     show("python/retry.py");
     show("js/later.mjs");
+    show("python/routing.py");
+    show("python/passing_on.py");
 }
 
 #[test]
