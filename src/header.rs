@@ -69,9 +69,12 @@ pub(crate) const SET_BY_SETTLING: &str = "seriatim-amqp-set";
 /// The property in which it counts how often a message was forwarded.
 pub(crate) const FORWARDED: &str = "seriatim-amqp-forwarded";
 
+/// The property by which it knows the copies of a message that was scheduled over the management of a topic.
+pub(crate) const SCHEDULED_AS: &str = "seriatim-amqp-scheduled";
+
 /// Whether a property is an endpoint's own, and not the sender's.
 pub(crate) fn is_kept(name: &str) -> bool {
-    matches!(name, KEPT | SET_BY_SETTLING | FORWARDED)
+    matches!(name, KEPT | SET_BY_SETTLING | FORWARDED | SCHEDULED_AS)
 }
 
 /// Bytes of all names and values that a sender has chosen: what an endpoint keeps says them once more, and is not counted.

@@ -113,6 +113,9 @@ pub use crate::id::{MessageId, Position, QueueName, SequenceNumber, WorkflowId};
 pub use crate::message::Message;
 pub use crate::processor::{Context, Failure, Handler, Processor, Raw};
 pub use crate::queue::{Order, QueueOptions};
+#[cfg(all(fuzzing, feature = "daemon"))]
+#[doc(hidden)]
+pub use crate::service_bus::fuzz_administration;
 
 /// What deliveries lead to beside their settlement: handing out without a lock, settling by ID, redriving.
 pub mod delivery {

@@ -14,6 +14,7 @@ use crate::play::play;
 use crate::play::play_configured;
 use crate::play::play_encrypted;
 use crate::play::play_signed;
+use crate::play::say_skipped;
 use crate::play::show;
 
 /// A key that may do everything, and one that may only send to some queues.
@@ -53,6 +54,21 @@ fn python_sends_big_double_and_scheduled_messages() {
 #[test]
 fn python_sends_to_topics_and_receives_from_subscriptions_of_an_emulators_file() {
     play_configured("python/topics.py", "topics.json");
+}
+
+#[test]
+fn samples_of_the_emulator_work_with_its_file() {
+    play_configured("python/emulator.py", "emulator.json");
+}
+
+/// Its packages take a minute or two of a processor to build, so it is played when it is asked for.
+#[test]
+fn a_rust_program_uses_queues_sessions_and_topics() {
+    if std::env::var_os("SERIATIM_SDK_RUST").is_some() {
+        play_configured("rust/azservicebus", "rust/Config.json");
+    } else {
+        say_skipped("rust/azservicebus", "set SERIATIM_SDK_RUST=1 to build and play it");
+    }
 }
 
 #[test]
@@ -160,6 +176,8 @@ fn the_examples_do_what_they_say() {
     show("python/position.py");
     show("python/retry.py");
     show("js/later.mjs");
+    show("python/routing.py");
+    show("python/passing_on.py");
 }
 
 #[test]

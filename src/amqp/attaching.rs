@@ -61,6 +61,7 @@ impl Session {
             },
             credit: 0,
             drain: false,
+            drained_at: None,
             is_credit_unsent: false,
             message_bytes_max: attach.max_message_bytes.filter(|max| *max > 0).unwrap_or(u64::MAX),
             partial: None,

@@ -46,6 +46,8 @@ pub(crate) struct Link {
     pub(crate) credit: u32,
     /// Whether a receiving peer waits for its credit to be used up.
     pub(crate) drain: bool,
+    /// How many deliveries had begun, or were given up, when credit was used up for a receiving peer that drained.
+    pub(crate) drained_at: Option<u32>,
     /// Whether a receiving peer's credit has not been told, because the link is not answered.
     pub(crate) is_credit_unsent: bool,
     /// The largest message of the link in bytes.
@@ -88,6 +90,15 @@ impl Link {
         flow.drain || before != (self.credit, self.drain)
     }
 
+    /// Whether a receiving peer gives credit without having heard that what it gave before is used up: it drained, and did not
+    /// wait for the answer. Its credit is none by now. It has to say it again, or it would wait for ever.
+    pub(crate) fn has_missed_drained(&self, flow: &Flow) -> bool {
+        let has_missed =
+            |at: u32| ahead(at, flow.delivery_count.unwrap_or(0)).is_some_and(|missed| missed > 0);
+        let gives = !flow.drain && flow.link_credit.is_some_and(|credit| credit > 0);
+        gives && self.credit == 0 && self.queued == 0 && self.drained_at.is_some_and(has_missed)
+    }
+
     /// Takes what a sending peer says: it may give up credit by counting deliveries that it does not send. Says whether
     /// it does; it gets the credit again, because an application gives more only for messages it has seen.
     pub(crate) fn take_count(&mut self, flow: &Flow) -> bool {
@@ -105,6 +116,7 @@ impl Link {
         self.delivery_count = self.delivery_count.wrapping_add(self.credit);
         self.credit = 0;
         self.drain = false;
+        self.drained_at = Some(self.delivery_count);
     }
 
     /// Counts one delivery that begins.

@@ -97,9 +97,10 @@ impl Session {
             LinkState::Left { .. } => return Err(unattached()),
             LinkState::Attaching | LinkState::Attached => {}
         }
-        let mut wants_answer = flow.echo;
+        let (mut wants_answer, mut echo) = (flow.echo, false);
         if link.peer.is_receiver() {
             let has_changed = link.take_credit(flow);
+            echo = link.has_missed_drained(flow);
             match link.state {
                 LinkState::Attaching => link.is_credit_unsent = true,
                 _ if has_changed => {
@@ -111,8 +112,9 @@ impl Session {
         } else {
             wants_answer |= link.take_count(flow);
         }
-        if wants_answer && link.state == LinkState::Attached {
-            self.send_credit(hub, handle, false);
+        if (wants_answer || echo) && link.state == LinkState::Attached {
+            let flow = Flow { echo, ..self.credit_of(handle) };
+            hub.outbox.frame(self.channel, |out| flow.write(out));
         }
         Ok(())
     }
@@ -143,18 +145,21 @@ impl Session {
 
     /// Tells the peer what we think of a link's credit.
     pub(crate) fn send_credit(&self, hub: &mut Hub, handle: u32, drain: bool) {
-        let Some(link) = self.links.get(&handle) else {
-            return;
-        };
-        let flow = Flow {
+        if self.links.contains_key(&handle) {
+            let flow = Flow { drain, ..self.credit_of(handle) };
+            hub.outbox.frame(self.channel, |out| flow.write(out));
+        }
+    }
+
+    fn credit_of(&self, handle: u32) -> Flow {
+        let link = &self.links[&handle];
+        Flow {
             handle: Some(handle),
             delivery_count: Some(link.delivery_count),
             link_credit: Some(link.credit),
             available: link.peer.is_receiver().then_some(0),
-            drain,
             ..self.windows()
-        };
-        hub.outbox.frame(self.channel, |out| flow.write(out));
+        }
     }
 
     /// The peer ends the session: it leaves every link.

@@ -239,6 +239,9 @@ pub const SERVICE_BUS_WINDOW_KEPT_LOCKS: u64 = 10;
 /// How long a client waits for any session that has work, if it does not say.
 pub const SERVICE_BUS_SESSION_WAIT: Duration = Duration::from_secs(60);
 
+/// Messages that one request deletes at most, as in Service Bus.
+pub const SERVICE_BUS_DELETES_MAX: usize = 4_000;
+
 /// Messages one look shows at most.
 pub const SERVICE_BUS_PEEK_MAX: usize = 256;
 

@@ -25,6 +25,7 @@ pub(crate) struct Screen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tab {
     Overview,
+    Topics,
     Blocked,
     Workflows,
     DeadLetters,
@@ -35,9 +36,10 @@ pub(crate) enum Tab {
 }
 
 impl Tab {
-    const ALL: [(Tab, &'static str, &'static str); 8] = [
+    const ALL: [(Tab, &'static str, &'static str); 9] = [
         (Tab::Blocked, "blocked", "Blocked"),
         (Tab::Overview, "overview", "Overview"),
+        (Tab::Topics, "topics", "Topics"),
         (Tab::Workflows, "workflows", "Workflows"),
         (Tab::DeadLetters, "dead-letters", "Dead letters"),
         (Tab::Schedules, "schedules", "Schedules"),

@@ -35,6 +35,7 @@ mod strip;
 mod tail;
 mod text;
 mod timeline;
+mod topics;
 mod visitor;
 mod workflow;
 mod workflows;

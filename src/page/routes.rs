@@ -36,6 +36,7 @@ use crate::page::seen::Shown;
 use crate::page::shared::Shared;
 use crate::page::shared::read_form;
 use crate::page::tail;
+use crate::page::topics;
 use crate::page::visitor::Outside;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
@@ -60,6 +61,8 @@ pub(crate) fn routes(shared: Shared) -> Router {
         .route("/ui/dead-letters", look(dead_letters::screen))
         .route("/ui/schedules", look(schedules::screen))
         .route("/ui/definitions", look(definitions::screen))
+        .route("/ui/topics", look(topics::screen))
+        .route("/ui/topic", look(topics::detail))
         .route("/ui/audit", look(audit::screen))
         .route("/ui/tail", look(tail::screen))
         .route("/ui/events", look(events::stream))

@@ -41,7 +41,7 @@ use crate::server::shared::Shared;
 pub(crate) const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
 
 /// The header that makes a request safe to repeat.
-const ONCE: &str = "idempotency-key";
+pub(crate) const ONCE: &str = "idempotency-key";
 
 pub(crate) async fn send(
     State(shared): State<Shared>,

@@ -36,6 +36,7 @@ use crate::server::page::page_limit;
 use crate::server::principal::Principal;
 use crate::server::queues::check_not_defined;
 use crate::server::send::LINES;
+use crate::server::send::ONCE;
 use crate::server::shared::Shared;
 
 pub(crate) async fn list(
@@ -131,6 +132,12 @@ pub(crate) async fn delete_rule(
 pub(crate) async fn send(State(shared): State<Shared>, extract: PathParams, request: Request) -> Answer {
     let topic = shared.client.topic(extract.text("topic")?)?;
     let (parts, body) = request.into_parts();
+    if parts.headers.contains_key(ONCE) {
+        // To pass it over would be to do twice what somebody wants done once.
+        let problem =
+            "is not known to topics: give each message an ID, and the subscriptions a duplicate window";
+        return Err(Refused::misuse(ONCE, problem));
+    }
     let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
     let has_lines = media_type(&parts.headers)
         .is_some_and(|media_type| LINES.iter().any(|line| line.eq_ignore_ascii_case(media_type)));

@@ -22,6 +22,7 @@ use crate::queue::QueueOptions;
 use crate::service_bus::config_topics::ConfiguredTopic;
 use crate::service_bus::config_topics::TopicForm;
 use crate::service_bus::description::Description;
+use crate::service_bus::plain_json::plain_json;
 
 /// A queue that a file declares.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,8 +65,8 @@ impl Configuration {
     }
 
     fn parse(path: &Path, text: &[u8]) -> Result<Configuration, ConfigurationError> {
-        let form: Form =
-            serde_json::from_slice(text).map_err(|error| ConfigurationError::Form(path.to_owned(), error))?;
+        let form: Form = serde_json::from_slice(&plain_json(text))
+            .map_err(|error| ConfigurationError::Form(path.to_owned(), error))?;
         let (mut read, mut mistakes) = (Configuration::default(), Vec::new());
         let text: Arc<str> = String::from_utf8_lossy(text).into();
         for namespace in form.user_config.namespaces {
@@ -246,6 +247,14 @@ mod tests {
         assert_eq!(options.duplicate_window, Some(Duration::from_secs(20)));
         assert_eq!(options.time_to_live, Some(Duration::from_secs(3_600)));
         assert_eq!((plain.options.order, plain.options.delivery_count_max), (Order::None, 10));
+    }
+
+    #[test]
+    fn a_file_has_comments_and_commas_after_the_last() {
+        let text = "\u{feff}{\"UserConfig\": {\"Namespaces\": [{\"Queues\": [ // those of the shop\n  {\"Name\": \"a//b\",},\n],}]}}";
+        let Err(ConfigurationError::Mistakes(mistakes)) = parse(text) else { panic!("{:?}", parse(text)) };
+        assert_eq!((mistakes[0].line, mistakes[0].column), (Some(2), Some(12)));
+        assert_eq!(parse(&text.replace("a//b", "ab")).unwrap().queues[0].name.as_str(), "ab");
     }
 
     #[test]

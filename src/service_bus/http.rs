@@ -9,12 +9,14 @@ use axum::middleware::Next;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::response::Response;
+use axum::routing::any;
 use axum::routing::get;
 use http::StatusCode;
 
 use crate::inbound::browser::check_no_browser;
 use crate::inbound::browser::check_no_foreign_page;
 use crate::service_bus::administration;
+use crate::service_bus::health;
 use crate::service_bus::shared::Shared;
 use crate::service_bus::websocket;
 
@@ -23,6 +25,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/$servicebus/websocket", get(websocket::open))
         .route("/$servicebus/websocket/", get(websocket::open))
+        .route("/health", any(health::tell))
         .fallback(administer)
         .layer(from_fn_with_state(shared.clone(), refuse_pages))
         .with_state(shared)

@@ -21,6 +21,7 @@ mod entity;
 mod feed;
 mod find;
 mod forwarding;
+mod health;
 mod holds;
 mod http;
 mod incoming;
@@ -32,6 +33,7 @@ mod meters;
 mod order;
 mod outgoing;
 mod piped;
+mod plain_json;
 mod prompt;
 mod property;
 mod published;
@@ -55,6 +57,8 @@ mod waiting;
 mod websocket;
 mod window;
 
+#[cfg(fuzzing)]
+pub use crate::service_bus::administration::fuzz::administration as fuzz_administration;
 pub(crate) use crate::service_bus::config::ConfigurationError;
 pub(crate) use crate::service_bus::description::RECORDS_QUEUE;
 pub(crate) use crate::service_bus::endpoint::Endpoint;

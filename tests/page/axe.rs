@@ -72,6 +72,7 @@ async fn places(fixture: &Fixture) -> Vec<String> {
         "dead-letters",
         "dead-letters?queue=orders&reason=invalid",
         "schedules",
+        "topics",
         "definitions",
         "audit",
         "tail",

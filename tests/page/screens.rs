@@ -11,10 +11,20 @@ use crate::stock::HOSTILE;
 /// Every screen, for a workflow and a message.
 fn places(queue: &str, id: &str, number: u64) -> Vec<String> {
     let (queue, id) = (encoded(queue), encoded(id));
-    let mut places: Vec<String> =
-        ["overview", "blocked", "workflows", "dead-letters", "schedules", "definitions", "audit", "tail"]
-            .map(str::to_owned)
-            .to_vec();
+    let mut places: Vec<String> = [
+        "overview",
+        "topics",
+        "blocked",
+        "workflows",
+        "dead-letters",
+        "schedules",
+        "definitions",
+        "audit",
+        "tail",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    places.push("topic?name=shop".to_owned());
     places.push(format!("workflows?queue={queue}&prefix={id}"));
     places.push(format!("workflow?queue={queue}&id={id}"));
     places.push(format!("message?queue={queue}&number={number}"));
@@ -45,6 +55,9 @@ async fn hostile() -> Fixture {
             json!({ "retry_after": "1h", "reason": "<script>alert(2)</script>\n\u{202e}x" }),
         )
         .await;
+    let rule = json!({ "rules": [{ "name": "large", "filter": "a = '<script>alert(6)</script>\u{202e}'" }] });
+    fixture.api("PUT", "/topics/shop", "").await;
+    fixture.api("PUT", "/topics/shop/subscriptions/billing", &rule.to_string()).await;
     fixture.bury("orders", "dead", "invalid", "<script>alert(3)</script>").await;
     let hold = format!("/queues/orders/workflow/hold?id={}", encoded("<script>alert(4)</script>"));
     fixture.api("POST", &hold, &json!({ "reason": "<script>alert(5)</script>" }).to_string()).await;
@@ -65,6 +78,35 @@ async fn what_somebody_has_sent_is_shown_as_text_on_every_screen() {
     }
     let blocked = browser.screen("blocked").await;
     assert!(blocked.contains("&lt;img src=x") && blocked.contains("\u{27e8}U+202E\u{27e9}"), "{blocked}");
+}
+
+#[tokio::test]
+async fn a_topic_shows_what_its_subscriptions_get_and_what_waits_in_them() {
+    let fixture = Fixture::open(&[]).await;
+    let mut browser = fixture.browser();
+    assert!(browser.screen("topics").await.contains("No topics."));
+    let rules = json!({ "rules": [
+        { "name": "large", "filter": "amount > 100", "action": "SET size = 'large'" },
+        { "name": "orders", "correlation": { "subject": "order" } },
+    ] });
+    fixture.api("PUT", "/topics/shop", "").await;
+    fixture.api("PUT", "/topics/shop/subscriptions/billing", &rules.to_string()).await;
+    fixture.api("PUT", "/topics/shop/subscriptions/none", &json!({ "rules": [] }).to_string()).await;
+    fixture.api("POST", "/topics/shop/messages", "{}").await;
+    let list = browser.screen("topics").await;
+    assert!(list.contains("topic?name=shop"), "{list}");
+    let topic = browser.screen("topic?name=shop").await;
+    for shown in [
+        "amount &gt; 100",
+        "SET size = 'large'",
+        "subject = &quot;order&quot;",
+        "workflows?queue=shop%2Fsubscriptions%2Fbilling",
+        "No rules: it gets nothing.",
+        "2 subscriptions",
+    ] {
+        assert!(topic.contains(shown), "{shown:?} is missing: {topic}");
+    }
+    assert_eq!(browser.get("topic?name=missing").await.status, 404);
 }
 
 #[tokio::test]

@@ -40,8 +40,10 @@ impl Kit {
 pub(crate) fn kit(folder: &str) -> Result<Kit, String> {
     static PYTHON: OnceLock<Result<Kit, String>> = OnceLock::new();
     static NODE: OnceLock<Result<Kit, String>> = OnceLock::new();
+    static RUST: OnceLock<Result<Kit, String>> = OnceLock::new();
     match folder {
         "python" => PYTHON.get_or_init(python).clone(),
+        "rust" => RUST.get_or_init(rust).clone(),
         _ => NODE.get_or_init(node).clone(),
     }
 }
@@ -81,6 +83,17 @@ fn node() -> Result<Kit, String> {
         }
     }
     Ok(Kit { program: PathBuf::from("node"), scripts: folder })
+}
+
+/// The program with all scenarios, built beside the other kits: what it needs is no dependency of this crate.
+fn rust() -> Result<Kit, String> {
+    let scripts = sources().join("rust");
+    let [manifest, lock] = ["Cargo.toml", "Cargo.lock"].map(|name| scripts.join(name));
+    let folder = folder("rust", &[&read(&manifest)?, &read(&lock)?]);
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--locked", "--manifest-path"]).arg(manifest);
+    said(cargo.arg("--target-dir").arg(&folder))?;
+    Ok(Kit { program: folder.join("debug/azservicebus"), scripts })
 }
 
 /// A folder for exactly these packages.

@@ -262,6 +262,25 @@ fn a_long_outcome_is_not_copied_for_any_number_of_deliveries() {
 }
 
 #[test]
+fn who_gives_credit_before_hearing_that_it_was_drained_is_asked_again() {
+    let (mut pair, link) = Pair::attached(Role::Receiver, 2);
+    pair.says(Performative::Flow(Flow { drain: true, ..flow(0, 2) }));
+    pair.events();
+    pair.connection.drained(link);
+    assert_eq!(pair.receive_frames().len(), 1);
+    pair.says(Performative::Flow(flow(0, 2)));
+    pair.events();
+    let frames = pair.receive_frames();
+    let [Performative::Flow(asked)] = &frames[..] else { panic!("{frames:?}") };
+    assert_eq!((asked.delivery_count, asked.link_credit, asked.echo), (Some(2), Some(0), true));
+    assert_eq!(pair.connection.credit(link), 0, "it may not have meant more");
+    pair.says(Performative::Flow(Flow { delivery_count: Some(2), ..flow(0, 2) }));
+    pair.events();
+    assert_eq!(pair.receive_frames(), [], "it has heard");
+    assert_eq!(pair.connection.credit(link), 2);
+}
+
+#[test]
 fn a_drain_is_answered_when_there_is_nothing_more() {
     let (mut pair, link) = Pair::attached(Role::Receiver, 10);
     pair.connection.drained(link);

@@ -63,3 +63,16 @@ async fn what_is_wrong_with_a_topic_is_told() {
     assert_eq!(missing.code(), "subscription_not_found");
     assert_eq!(fixture.put("/v1/queues/t%2Fsubscriptions%2Fs", json!({})).await.code(), "not_subscribed");
 }
+
+#[tokio::test]
+async fn a_send_to_a_topic_that_is_to_be_done_once_is_refused_and_not_done() {
+    let fixture = Fixture::open().await;
+    assert_eq!(fixture.put("/v1/topics/t", json!({})).await.status, 201);
+    assert_eq!(fixture.put("/v1/topics/t/subscriptions/s", json!({})).await.status, 201);
+    let refused = fixture.call("POST", "/v1/topics/t/messages", &[("idempotency-key", "k")], "x").await;
+    assert_eq!(refused.status, 422, "{refused:?}");
+    assert_eq!(refused.code(), "misuse");
+    assert!(refused.json()["detail"].as_str().unwrap().contains("duplicate window"), "{refused:?}");
+    let counts = fixture.get("/v1/queues/t%2Fsubscriptions%2Fs").await.json()["counts"].clone();
+    assert_eq!(counts["accepted"], 0, "{counts}");
+}

@@ -7,6 +7,8 @@ mod authorized;
 mod document;
 mod entities;
 mod fields;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod host;
 mod listing;
 mod path;
@@ -19,4 +21,5 @@ mod subscriptions;
 mod told;
 mod topics;
 
+pub(crate) use crate::service_bus::administration::host::query;
 pub(crate) use crate::service_bus::administration::respond::respond;

@@ -11,6 +11,7 @@ use crate::service_bus::entity::Entity;
 use crate::service_bus::links::Link;
 use crate::service_bus::links::Node;
 use crate::service_bus::management::answer::Answer;
+use crate::service_bus::management::deleting;
 use crate::service_bus::management::locks;
 use crate::service_bus::management::looking;
 use crate::service_bus::management::replies::Reply;
@@ -122,8 +123,10 @@ async fn operate(
     request: &Request,
 ) -> Result<Answer, Refusal> {
     match request.operation() {
+        "schedule-message" => scheduling::schedule(shared, entity, request).await,
+        "cancel-scheduled-message" => scheduling::cancel(shared, entity, request).await,
         _ if entity.topic.is_some() => {
-            let refusal = "over the management of a topic nothing is done: send the message with its instant";
+            let refusal = "over the management of a topic messages are scheduled and cancelled, and nothing else is done";
             Err(Refusal::new(condition::NOT_IMPLEMENTED, refusal))
         }
         "add-rule" => rules::add(shared, entity, request).await,
@@ -132,8 +135,7 @@ async fn operate(
         "renew-lock" => locks::renew(shared, entity, request).await,
         "update-disposition" => locks::update_disposition(shared, entity, request).await,
         "receive-by-sequence-number" => locks::receive_deferred(shared, entity, session, request).await,
-        "schedule-message" => scheduling::schedule(shared, entity, request).await,
-        "cancel-scheduled-message" => scheduling::cancel(entity, request).await,
+        "batch-delete-messages" => deleting::delete(shared, entity, session, request).await,
         "peek-message" => looking::peek(shared, entity, request).await,
         "get-message-sessions" => looking::sessions(entity, request).await,
         "renew-session-lock" => sessions::renew(entity, session).await,

@@ -3,6 +3,7 @@
 
 mod answer;
 mod counter;
+mod deleting;
 mod locks;
 pub(crate) mod looking;
 pub(crate) mod replies;
@@ -11,3 +12,4 @@ mod rules;
 mod scheduling;
 mod sessions;
 mod tokens;
+mod topic_scheduling;

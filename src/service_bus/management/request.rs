@@ -63,7 +63,11 @@ impl Request {
     pub(crate) fn needs_session(&self) -> bool {
         matches!(
             self.operation(),
-            "renew-session-lock" | "get-session-state" | "set-session-state" | "receive-by-sequence-number"
+            "renew-session-lock"
+                | "get-session-state"
+                | "set-session-state"
+                | "receive-by-sequence-number"
+                | "batch-delete-messages"
         )
     }
 

@@ -61,11 +61,9 @@ pub(crate) async fn list(shared: &Shared, entity: &Entity, request: &Request) ->
     let skip = usize::try_from(request.number("skip", 0)?).unwrap_or(usize::MAX);
     let top = usize::try_from(request.number("top", 100)?).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
     let rules = topic.rules(subscription).await?;
-    let shown: Vec<Value> = rules.iter().skip(skip).take(top).map(described).collect();
-    match shown.is_empty() {
-        true => Ok(Answer::nothing()),
-        false => Ok(Answer::done(vec![(Value::string("rules"), Value::List(shown))])),
-    }
+    let shown = rules.iter().skip(skip).take(top).map(described).collect();
+    // Not that there is no content, where there are none: not every client takes that for an answer.
+    Ok(Answer::done(vec![(Value::string("rules"), Value::List(shown))]))
 }
 
 fn subscription_of(shared: &Shared, entity: &Entity) -> Result<(Topic, String), Refusal> {
@@ -136,8 +134,8 @@ fn list_of(code: u64, values: Vec<Value>) -> Value {
 /// A rule as clients read it.
 fn described(rule: &Rule) -> Value {
     let filter = match rule.filter() {
-        Filter::True => list_of(code::TRUE, vec![Value::string("1=1"), Value::Int(COMPATIBILITY)]),
-        Filter::False => list_of(code::FALSE, vec![Value::string("1=0"), Value::Int(COMPATIBILITY)]),
+        Filter::True => list_of(code::TRUE, Vec::new()),
+        Filter::False => list_of(code::FALSE, Vec::new()),
         Filter::Correlation(correlation) => list_of(code::CORRELATION, values_of(correlation)),
         Filter::Sql { expression, .. } => {
             list_of(code::SQL, vec![Value::from(expression.as_str()), Value::Int(COMPATIBILITY)])

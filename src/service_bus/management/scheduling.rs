@@ -5,10 +5,13 @@ use futures_util::future::join_all;
 
 use crate::amqp::Value;
 use crate::amqp::lookup;
+use crate::engine::Queue;
+use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::management::answer::Answer;
 use crate::service_bus::management::request::Request;
+use crate::service_bus::management::topic_scheduling;
 use crate::service_bus::property;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
@@ -23,12 +26,19 @@ pub(crate) async fn schedule(shared: &Shared, entity: &Entity, request: &Request
     for entry in request.maps("messages")? {
         messages.push(shared.read(entity, payload(entry)?)?);
     }
-    let receipts = entity.queue.send_whole(messages, limits::SERVICE_BUS_BATCH_MAX).await?;
-    shared.meters.note_received(receipts.len(), 0);
-    let number = |receipt: crate::engine::Receipt| receipt.sequence_number().map_or(0, |number| number.get());
-    let numbers =
-        receipts.into_iter().map(|receipt| Value::Long(i64::try_from(number(receipt)).unwrap_or(0)));
-    Ok(Answer::done(vec![(Value::string("sequence-numbers"), Value::Array(numbers.collect()))]))
+    let numbers = match &entity.topic {
+        Some(topic) => topic_scheduling::schedule(shared, topic, messages).await?,
+        None => {
+            let receipts = entity.queue.send_whole(messages, limits::SERVICE_BUS_BATCH_MAX).await?;
+            shared.meters.note_received(receipts.len(), 0);
+            let number =
+                |receipt: crate::engine::Receipt| receipt.sequence_number().unwrap_or(topic_scheduling::NONE);
+            receipts.into_iter().map(number).collect()
+        }
+    };
+    let number = |number: SequenceNumber| Value::Long(i64::try_from(number.get()).unwrap_or(0));
+    let numbers = numbers.into_iter().map(number).collect();
+    Ok(Answer::done(vec![(Value::string("sequence-numbers"), Value::Array(numbers))]))
 }
 
 /// The message of an entry. What the entry says beside it, the message says too, but it is not passed over unread.
@@ -44,15 +54,28 @@ fn payload(entry: &[(Value, Value)]) -> Result<&Bytes, Refusal> {
 
 /// Cancels scheduled messages, many in one commit. Is one of them not scheduled any more, the others are cancelled all the
 /// same, and the answer says that.
-pub(crate) async fn cancel(entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) async fn cancel(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+    let numbers = request.numbers()?;
+    match &entity.topic {
+        Some(topic) => topic_scheduling::cancel(shared, topic, &numbers).await?,
+        None => {
+            let numbers: Vec<_> = numbers.into_iter().map(|number| (&entity.queue, number)).collect();
+            cancel_all(&numbers).await?;
+        }
+    }
+    Ok(Answer::done(Vec::new()))
+}
+
+/// Cancels messages of one queue or several.
+pub(super) async fn cancel_all(numbers: &[(&Queue, SequenceNumber)]) -> Result<(), Refusal> {
     let mut refused = None;
-    for together in request.numbers()?.chunks(limits::SERVICE_BUS_CANCELS_TOGETHER) {
-        let cancels = together.iter().map(|number| entity.queue.cancel(*number));
+    for together in numbers.chunks(limits::SERVICE_BUS_CANCELS_TOGETHER) {
+        let cancels = together.iter().map(|(queue, number)| queue.cancel(*number));
         let answers = join_all(cancels).await;
         refused = refused.or(answers.into_iter().find_map(Result::err));
     }
     match refused {
-        None => Ok(Answer::done(Vec::new())),
+        None => Ok(()),
         Some(error) => Err(error.into()),
     }
 }

@@ -38,9 +38,9 @@ fn options() -> EndpointOptions {
 
 /// An answer, and its document.
 #[derive(Debug)]
-struct Answered {
-    status: u16,
-    text: String,
+pub(super) struct Answered {
+    pub(super) status: u16,
+    pub(super) text: String,
 }
 
 impl Answered {
@@ -80,7 +80,7 @@ impl Answered {
 }
 
 /// Asks for something, with headers beside those that every request has.
-async fn ask_with(
+pub(super) async fn ask_with(
     host: &Host,
     (method, path): (Method, &str),
     headers: &[(&str, &str)],
@@ -115,7 +115,7 @@ async fn change(host: &Host, path: &str, body: &str) -> Answered {
 }
 
 /// A document that describes an entity.
-fn entry(element: &str, inside: &str) -> String {
+pub(super) fn entry(element: &str, inside: &str) -> String {
     format!(
         "<entry xmlns=\"http://www.w3.org/2005/Atom\"><content type=\"application/xml\">\
          <{element} xmlns=\"http://schemas.microsoft.com/netservices/2010/10/servicebus/connect\" \

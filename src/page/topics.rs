@@ -1,0 +1,146 @@
+//! Topics: each with its subscriptions, whose rules say what they get, and what waits in them.
+
+use maud::Markup;
+use maud::html;
+
+use crate::api::CorrelationEnvelope;
+use crate::api::RuleEnvelope;
+use crate::api::SubscriptionEnvelope;
+use crate::api::TopicEnvelope;
+use crate::api::TopicPage;
+use crate::api::views::QueueEnvelope;
+use crate::limits;
+use crate::page::fields::Fields;
+use crate::page::layout::Screen;
+use crate::page::layout::Tab;
+use crate::page::layout::heading;
+use crate::page::layout::more;
+use crate::page::seen::Seen;
+use crate::page::text::visible;
+use crate::page::visitor::Visit;
+use crate::page::visitor::Visitor;
+use crate::remote::Route;
+
+/// The screen with all topics.
+pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
+    let route = Route::new("/v1/topics").query("after", fields.one("after"));
+    let page: TopicPage = visitor.api.get(&route.query("limit", Some(limits::SCREEN_ROWS))).await?;
+    let next = page.after.as_ref().map(|after| Route::new("topics").query("after", Some(after)));
+    let content = html! {
+        (heading(html! { "Topics" }, html! { (page.topics.len()) " topics" }))
+        @if page.topics.is_empty() {
+            div.empty { p.big { "No topics." }
+                p.quiet { "A topic comes with a definition file, with " code { "PUT /v1/topics/{name}" }
+                    ", or with a program that administers Service Bus." } }
+        }
+        ul.rows aria-label="Topics" { @for topic in &page.topics { (row(&visitor, topic)) } }
+        (more(next.map(|route| route.as_str().to_owned())))
+    };
+    Ok(Screen::live(Tab::Topics, "Topics", content).into())
+}
+
+fn row(visitor: &Visitor, topic: &TopicEnvelope) -> Markup {
+    let rules: usize = topic.subscriptions.iter().map(|subscription| subscription.rules.len()).sum();
+    html! {
+        li.row.calm {
+            div.main { p.title {
+                a href=(Route::new("topic").query("name", Some(&topic.name)).as_str()) {
+                    bdi.id { (visible(&topic.name, false)) } } } }
+            dl.facts {
+                div { dt { "Subscriptions" } dd { (topic.subscriptions.len()) } }
+                div { dt { "Rules" } dd { (rules) } }
+                div { dt { "Created" } dd { (visitor.present.show(topic.created_at)) } }
+            }
+        }
+    }
+}
+
+/// The screen of one topic.
+pub(crate) async fn detail(visitor: Visit, fields: Fields) -> Seen {
+    let name = fields.one("name").unwrap_or_default();
+    let topic: TopicEnvelope = visitor.api.get(&Route::new("/v1/topics").data(name)).await?;
+    let after = fields.one("after").unwrap_or_default();
+    let from = topic.subscriptions.partition_point(|known| known.name.as_str() <= after);
+    let from = if after.is_empty() { 0 } else { from };
+    let rest = &topic.subscriptions[from..];
+    let shown = &rest[..rest.len().min(limits::SCREEN_ROWS)];
+    let mut rows = Vec::new();
+    for subscription in shown {
+        let queue = Route::new("/v1/queues").data(&subscription.queue);
+        // Who may see the topic may have no right for its subscription, and one may have gone meanwhile.
+        rows.push(subscribed(subscription, visitor.api.get(&queue).await.ok().as_ref()));
+    }
+    let last = shown.last().filter(|_| rest.len() > shown.len());
+    let next = last.map(|last| {
+        Route::new("topic").query("name", Some(name)).query("after", Some(&last.name)).as_str().to_owned()
+    });
+    let content = html! {
+        (heading(html! { "Topic " bdi.id { (visible(&topic.name, false)) } },
+            html! { (topic.subscriptions.len()) " subscriptions" }))
+        @if topic.subscriptions.is_empty() {
+            div.empty { p.big { "No subscriptions." } p.quiet { "What is sent to the topic goes nowhere." } }
+        }
+        ul.rows aria-label="Subscriptions" { @for row in &rows { (row) } }
+        (more(next))
+    };
+    Ok(Screen::live(Tab::Topics, "Topic", content).into())
+}
+
+fn subscribed(subscription: &SubscriptionEnvelope, queue: Option<&QueueEnvelope>) -> Markup {
+    let place =
+        |screen: &str| Route::new(screen).query("queue", Some(&subscription.queue)).as_str().to_owned();
+    let dead = queue.map_or(0, |queue| queue.counts.dead_lettered);
+    html! {
+        li.row.calm[dead == 0].bad[dead > 0] {
+            div.main {
+                p.title { a href=(place("workflows")) { bdi.id { (visible(&subscription.name, false)) } } }
+                @if subscription.rules.is_empty() { p.quiet { "No rules: it gets nothing." } }
+                @for rule in &subscription.rules { (rule_of(rule)) }
+            }
+            @if let Some(queue) = queue {
+                dl.facts {
+                    div { dt { "Waiting" } dd { (queue.counts.ready + queue.counts.scheduled) } }
+                    div { dt { "At work" } dd { (queue.counts.locked) } }
+                    div.bad[dead > 0] { dt { "Dead" } dd { a href=(place("dead-letters")) { (dead) } } }
+                    div { dt { "Completed" } dd { (queue.counts.completed) } }
+                }
+            }
+        }
+    }
+}
+
+fn rule_of(rule: &RuleEnvelope) -> Markup {
+    let name = rule.name.as_deref().unwrap_or_default();
+    html! {
+        p { bdi.id { (visible(name, false)) } ": "
+            @match (&rule.filter, &rule.correlation) {
+                (Some(filter), _) => code { (visible(filter, false)) },
+                (None, Some(values)) => code { (visible(&compared(values), false)) },
+                (None, None) => "every message",
+            }
+            @if let Some(action) = &rule.action { ", then " code { (visible(action, false)) } }
+        }
+    }
+}
+
+/// What a filter compares, as a condition says it.
+fn compared(values: &CorrelationEnvelope) -> String {
+    let said = serde_json::to_value(values).unwrap_or_default();
+    let fields = said.as_object().into_iter().flatten().filter(|(name, _)| *name != "properties");
+    let properties = said["properties"].as_object().into_iter().flatten();
+    let same = |(name, value): (&String, &serde_json::Value)| format!("{name} = {value}");
+    fields.chain(properties).map(same).collect::<Vec<_>>().join(" AND ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_correlation_filter_is_told_as_a_condition() {
+        let mut values = CorrelationEnvelope { subject: Some("order".to_owned()), ..Default::default() };
+        values.properties.insert("tenant".to_owned(), serde_json::from_str("7").unwrap());
+        assert_eq!(compared(&values), "subject = \"order\" AND tenant = 7");
+        assert_eq!(compared(&CorrelationEnvelope::default()), "");
+    }
+}

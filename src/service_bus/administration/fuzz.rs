@@ -1,0 +1,87 @@
+//! Documents of administration clients, of any bytes: what is understood is told so that it is understood again, and the rest
+//! is refused. The fuzzer calls it with bytes that it makes up, the tests with those it has found.
+#![cfg_attr(not(fuzzing), expect(unreachable_pub, reason = "only the fuzzer reaches it from outside"))]
+
+use crate::clock::Timestamp;
+use crate::service_bus::administration::atom::INSTANCE;
+use crate::service_bus::administration::document;
+use crate::service_bus::administration::fields::Said;
+use crate::service_bus::administration::queues;
+use crate::service_bus::administration::rule_xml;
+use crate::service_bus::administration::rules;
+use crate::service_bus::administration::subscriptions;
+use crate::service_bus::administration::topics;
+use crate::topic::Rule;
+use crate::xml::Xml;
+
+/// Reads a document as each kind of entity.
+pub fn administration(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for element in [queues::ELEMENT, topics::ELEMENT, subscriptions::ELEMENT] {
+        check_entity(text, element);
+    }
+    if let Ok(rule) = document::read(text, rules::ELEMENT, rule_xml::read) {
+        let told = told(&rule);
+        let again = document::read(&told, rules::ELEMENT, rule_xml::read);
+        let again = again.unwrap_or_else(|refused| panic!("{told} is refused: {refused:?}"));
+        // Written, because a number may be none.
+        assert_eq!(format!("{again:?}"), format!("{rule:?}"), "{told}");
+    }
+}
+
+fn check_entity(text: &str, element: &str) {
+    let mut said = Said::new();
+    if document::read(text, element, |element| said.take(element)).is_err() {
+        return;
+    }
+    let once = format!("{said:?}");
+    assert!(said.options.check().is_ok(), "{once}");
+    let again = document::read(text, element, |element| said.take(element));
+    assert!(again.is_ok() && format!("{said:?}") == once, "said twice it is another: {once} {said:?}");
+    let kept = serde_json::to_string(&said.description).expect("what is said of an entity can be kept");
+    let read: crate::service_bus::description::Description =
+        serde_json::from_str(&kept).expect("what was kept is read again");
+    assert_eq!(format!("{read:?}"), format!("{:?}", said.description), "{kept}");
+}
+
+/// A rule as a client is told it.
+fn told(rule: &Rule) -> String {
+    let mut xml = Xml::new();
+    xml.within("entry", |xml| {
+        xml.within("content", |xml| {
+            xml.within_named(rules::ELEMENT, &[("xmlns:i", INSTANCE)], |xml| {
+                rule_xml::write(xml, rule, Timestamp::default());
+            });
+        });
+    });
+    xml.into_text()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn hostile_documents_are_refused_or_understood_twice() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/administration");
+        // The published package has no corpus.
+        for file in corpus.read_dir().into_iter().flatten() {
+            let file = file.unwrap().path();
+            println!("{}", file.display());
+            let data = std::fs::read(file).unwrap();
+            administration(&data);
+            for n in 0..3_000_usize {
+                let mut changed = data.clone();
+                let place = n.wrapping_mul(2_654_435_761) % changed.len();
+                match n % 3 {
+                    0 => changed[place] ^= 1 << (n % 7),
+                    1 => drop(changed.remove(place)),
+                    _ => drop(changed.splice(place..place, data[place / 2..place].iter().copied())),
+                }
+                administration(&changed);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Messages that are deleted many at a time, without being looked at.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::amqp::Value;
+use crate::clock::Timestamp;
+use crate::engine::Delivery;
+use crate::limits;
+use crate::service_bus::dead_letter_queue::Return;
+use crate::service_bus::entity::Entity;
+use crate::service_bus::management::answer::Answer;
+use crate::service_bus::management::request::Request;
+use crate::service_bus::refusal::Refusal;
+use crate::service_bus::session::Session;
+use crate::service_bus::shared::Shared;
+
+/// Deletes the first messages that were accepted before an instant, as many as asked for: what somebody holds, what was set
+/// aside and what is for later stays.
+pub(crate) async fn delete(
+    shared: &Shared,
+    entity: &Entity,
+    session: Option<&Session>,
+    request: &Request,
+) -> Result<Answer, Refusal> {
+    let before = request.timestamp("enqueued-time-utc")?.map(|ms| u64::try_from(ms).unwrap_or_default());
+    let before = before.map_or(Timestamp::MAX, Timestamp::from_millis);
+    let most = limits::SERVICE_BUS_DELETES_MAX;
+    let max = match usize::try_from(request.number("message-count", 0)?) {
+        Ok(max) if (1..=most).contains(&max) => max,
+        _ => return Err(Refusal::argument(format!("message-count is not from 1 to {most}"))),
+    };
+    let deleted = match (entity.is_transfer, entity.is_dead_letters) {
+        (true, _) => 0,
+        (false, true) => delete_dead_letters(shared, entity, before, max).await?,
+        (false, false) => delete_messages(entity, session, before, max).await?,
+    };
+    if deleted == 0 {
+        return Ok(Answer::nothing());
+    }
+    shared.meters.note_settled(deleted);
+    let deleted = Value::Int(i32::try_from(deleted).unwrap_or(i32::MAX));
+    Ok(Answer::done(vec![(Value::string("message-count"), deleted)]))
+}
+
+async fn delete_messages(
+    entity: &Entity,
+    session: Option<&Session>,
+    before: Timestamp,
+    max: usize,
+) -> Result<usize, Refusal> {
+    let (queue, mut deleted) = (&entity.queue, 0);
+    while deleted < max {
+        let wanted = (max - deleted).min(limits::COMPLETE_ALL_MAX);
+        let mut old = match session {
+            Some(session) => session.taken.receive(wanted, Duration::ZERO).await?,
+            None => queue.receive_many(wanted, Duration::ZERO).await?,
+        };
+        let at = old.iter().position(|delivery| delivery.message().accepted_at >= before);
+        let young: Vec<Delivery> = at.map_or_else(Vec::new, |at| old.split_off(at));
+        let completed = queue.complete_all(&mut old).await;
+        let is_last = old.is_empty() || !young.is_empty();
+        // Last first, so that none waits behind one that was given back before it.
+        young.into_iter().rev().for_each(|delivery| queue.kept().give_back(delivery.keep()));
+        deleted += completed?.iter().filter(|answer| answer.is_ok()).count();
+        if is_last {
+            break;
+        }
+    }
+    Ok(deleted)
+}
+
+async fn delete_dead_letters(
+    shared: &Shared,
+    entity: &Entity,
+    before: Timestamp,
+    max: usize,
+) -> Result<usize, Refusal> {
+    let (queue, lock, hurry) = (&entity.queue, entity.options.lock, CancellationToken::new());
+    let taken = shared.dead_letter_queues.receive(queue, lock, max, Duration::ZERO, &hurry).await?;
+    let mut deleted = 0;
+    for dead_letter in &taken {
+        let number = dead_letter.view.sequence_number;
+        match dead_letter.view.accepted_at < before {
+            true => {
+                shared.dead_letter_queues.complete(queue, number, dead_letter.token).await?;
+                deleted += 1;
+            }
+            false => shared.dead_letter_queues.put_back(queue.name(), dead_letter, Return::Released),
+        }
+    }
+    Ok(deleted)
+}
