@@ -46,9 +46,6 @@ pub use crate::engine::client::settler::DeliveryId;
 pub use crate::engine::client::settler::Settler;
 pub use crate::engine::client::settling::Abandon;
 pub use crate::engine::client::settling::Completion;
-// The name by which forwarding still knows it.
-#[cfg(feature = "daemon")]
-pub(crate) use crate::engine::client::outcome::Outcome as Ending;
 pub use crate::engine::client::taken::TakenWorkflow;
 pub use crate::engine::client::topic::SubscriptionView;
 pub use crate::engine::client::topic::Topic;

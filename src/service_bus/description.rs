@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::RwLock;
 
+use dashmap::DashMap;
 use serde::Deserialize;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -110,14 +109,15 @@ impl Description {
 /// All descriptions, in memory as they are on disk.
 pub(crate) struct Descriptions {
     client: Client,
-    by_name: RwLock<BTreeMap<QueueName, Arc<Description>>>,
+    /// Read by the tasks of all connections, for each message that is sent; written when somebody says something new.
+    by_name: DashMap<QueueName, Arc<Description>>,
     /// Counts the changes, for who forwards.
     changes: watch::Sender<u64>,
 }
 
 impl Descriptions {
     pub(crate) fn new(client: Client) -> Descriptions {
-        Descriptions { client, by_name: RwLock::default(), changes: watch::Sender::new(0) }
+        Descriptions { client, by_name: DashMap::new(), changes: watch::Sender::new(0) }
     }
 
     /// Reads all that are kept.
@@ -147,8 +147,8 @@ impl Descriptions {
 
     /// What is said of an entity that was made at an instant.
     pub(crate) fn of(&self, name: &QueueName, created_at: Timestamp) -> Arc<Description> {
-        let known = self.by_name.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-        known.filter(|known| known.is_of(created_at)).unwrap_or_default()
+        let known = self.by_name.get(name).filter(|known| known.is_of(created_at));
+        known.map(|known| known.clone()).unwrap_or_default()
     }
 
     /// Refuses what the status of an entity excludes now.
@@ -158,8 +158,7 @@ impl Descriptions {
         may: fn(Status) -> bool,
     ) -> Result<(), Refusal> {
         // Asked for each message that is sent: nothing is copied.
-        let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
-        let known = by_name.get(name).filter(|known| known.is_of(created_at));
+        let known = self.by_name.get(name).filter(|known| known.is_of(created_at));
         let status = known.map_or(Status::default(), |known| known.status);
         if may(status) {
             return Ok(());
@@ -171,12 +170,14 @@ impl Descriptions {
 
     /// Names and descriptions of all that forward something.
     pub(crate) fn forwarding(&self) -> Vec<(QueueName, Arc<Description>)> {
-        let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
         let forwards = |description: &Description| {
             description.forward_to.is_some() || description.forward_dead_letters_to.is_some()
         };
-        let forwarding = by_name.iter().filter(|(_, description)| forwards(description));
-        forwarding.map(|(name, description)| (name.clone(), description.clone())).collect()
+        let forwarding = self.by_name.iter().filter(|known| forwards(known.value()));
+        let mut forwarding: Vec<_> =
+            forwarding.map(|known| (known.key().clone(), known.value().clone())).collect();
+        forwarding.sort_by(|(one, _), (other, _)| one.cmp(other));
+        forwarding
     }
 
     /// Tells of every change.
@@ -195,11 +196,10 @@ impl Descriptions {
     }
 
     fn put(&self, name: &QueueName, said: Option<Description>) {
-        let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
         match said {
-            Some(said) => by_name.insert(name.clone(), Arc::new(said)),
-            None => by_name.remove(name),
-        };
+            Some(said) => drop(self.by_name.insert(name.clone(), Arc::new(said))),
+            None => drop(self.by_name.remove(name)),
+        }
         self.changes.send_modify(|count| *count += 1);
     }
 }

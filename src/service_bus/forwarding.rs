@@ -10,8 +10,8 @@ use tokio_util::sync::DropGuard;
 use tokio_util::task::TaskTracker;
 
 use crate::engine::DeliveryId;
-use crate::engine::Ending;
 use crate::engine::MessageStatus;
+use crate::engine::Outcome;
 use crate::engine::Queue;
 use crate::engine::Transaction;
 use crate::header::FORWARDED;
@@ -219,18 +219,18 @@ impl Forwarder {
         let mut later = None;
         for one in waiting {
             if later.is_some() {
-                self.end(&queue, one.0, Ending::Release).await;
+                self.end(&queue, one.0, Outcome::Release).await;
                 continue;
             }
             match self.send(&queue, std::slice::from_ref(&one)).await {
                 Ok(()) => {}
                 Err(Stay::Later(refusal)) => {
-                    self.end(&queue, one.0, Ending::Release).await;
+                    self.end(&queue, one.0, Outcome::Release).await;
                     later = Some(refusal);
                 }
                 Err(Stay::Never(reason, refusal)) => {
                     let ending =
-                        Ending::DeadLetter { reason: reason.to_owned(), description: refusal.description };
+                        Outcome::DeadLetter { reason: reason.to_owned(), description: refusal.description };
                     self.end(&queue, one.0, ending).await;
                 }
             }
@@ -238,8 +238,8 @@ impl Forwarder {
         later.map_or(Ok(()), Err)
     }
 
-    async fn end(&self, queue: &Queue, id: DeliveryId, ending: Ending) {
-        if let Err(error) = queue.kept().end(id, ending).await {
+    async fn end(&self, queue: &Queue, id: DeliveryId, outcome: Outcome) {
+        if let Err(error) = queue.settler().end(id, outcome).await {
             tracing::debug!(%error, "give back what cannot be forwarded");
         }
     }

@@ -242,12 +242,6 @@ impl Queue {
         Settler::new(self.client.clone(), self.name.clone())
     }
 
-    /// The same, as forwarding still calls it.
-    #[cfg(feature = "daemon")]
-    pub(crate) fn kept(&self) -> Settler {
-        self.settler()
-    }
-
     /// Takes a workflow whole, by name, whether or not something of it is stored.
     ///
     /// # Errors

@@ -62,7 +62,7 @@ async fn delete_messages(
         let completed = queue.complete_all(&mut old).await;
         let is_last = old.is_empty() || !young.is_empty();
         // Last first, so that none waits behind one that was given back before it.
-        young.into_iter().rev().for_each(|delivery| queue.kept().give_back(delivery.keep()));
+        young.into_iter().rev().for_each(|delivery| queue.settler().give_back(delivery.keep()));
         deleted += completed?.iter().filter(|answer| answer.is_ok()).count();
         if is_last {
             break;
