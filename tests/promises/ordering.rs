@@ -366,6 +366,18 @@ async fn o10_a_message_without_workflow_that_comes_back_is_offered_before_later_
 }
 
 #[tokio::test]
+async fn o10_what_is_given_back_in_the_millisecond_in_which_it_was_sent_finds_its_place() {
+    let fixture = Fixture::new(QueueOptions::default().order(Order::None)).await;
+    for body in ["1", "2", "3", "4"] {
+        fixture.send("w", body).await;
+    }
+    let (mut first, mut second) = (fixture.must().await, fixture.must().await);
+    second.release().await.unwrap();
+    first.release().await.unwrap();
+    assert_eq!(fixture.drain().await, ["1", "2", "3", "4"]);
+}
+
+#[tokio::test]
 async fn o10_a_blocked_workflow_costs_the_others_nothing() {
     let fixture = Fixture::new(QueueOptions::by_position()).await;
     for from in (2..20_002).step_by(1_000) {

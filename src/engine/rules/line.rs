@@ -39,6 +39,8 @@ impl Workflow {
     ) -> Read<()> {
         if let Some(before) = before {
             self.count(step, before, -1)?;
+            let is_first_time = matches!(before.status, Status::Ready | Status::Scheduled { .. });
+            self.has_come_back |= after.status == Status::Ready && !is_first_time;
         }
         self.count(step, &after, 1)?;
         self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), due_of(&after))?;

@@ -34,6 +34,8 @@ pub(crate) struct Workflow {
     stored: Option<Arc<WorkflowRecord>>,
     /// The remembered cursor that it was opened with.
     pub(crate) recalled: Option<Cursor>,
+    /// Whether this command has brought back a message that was handed out or set aside.
+    pub(crate) has_come_back: bool,
 }
 
 /// A message with its rank and its number.
@@ -50,7 +52,8 @@ impl Workflow {
             None => (key, None),
         };
         let (queue, record) = (queue.clone(), WorkflowRecord::default());
-        let mut workflow = Workflow { queue, key, record, stored: None, recalled: None };
+        let (recalled, has_come_back) = (None, false);
+        let mut workflow = Workflow { queue, key, record, stored: None, recalled, has_come_back };
         match &stored {
             Some(record) => workflow.record = WorkflowRecord::clone(record),
             None if workflow.is_positional() => {
@@ -193,7 +196,8 @@ impl Workflow {
     }
 
     fn plan_offer(&mut self, step: &mut Step<'_>, holder: Option<Holder>, head: Option<Placed>) -> Read<()> {
-        let returned = head.as_ref().is_some_and(|(_, _, head)| was_out(head));
+        // What is back uncounted within the millisecond shows no trace of it.
+        let returned = self.has_come_back || head.as_ref().is_some_and(|(_, _, head)| was_out(head));
         let offered = match holder {
             _ if self.is_held() => false,
             Some((_, LockKind::Deliveries | LockKind::Run, _)) => false,
