@@ -54,7 +54,7 @@ pub(crate) struct Writer {
     pub(crate) commits: Commits,
     /// When the disk was last looked at, in the clock's elapsed time.
     pub(crate) looked_at_disk: Duration,
-    /// When something was last asked, in the clock's elapsed time.
+    /// When what was last asked was done, in the clock's elapsed time.
     pub(crate) asked_at: Duration,
     /// Whether there is more to recover.
     pub(crate) recovers: bool,
@@ -126,6 +126,7 @@ impl Writer {
         self.look_at_disk()?;
         self.clocks.advance(Reading::of(&*self.clock));
         self.expire_waiters();
+        let is_asked = !asked.is_empty() || !queries.is_empty();
         let (mut job, mut release) = (None, Release { backups, ..Release::default() });
         if !asked.is_empty() || self.next_due.is_past(self.clocks.now()) {
             job = self.turn(asked, &mut release)?;
@@ -133,13 +134,17 @@ impl Writer {
         for (query, slot) in queries {
             release.looks.push((slot, self.look(query)?));
         }
-        if job.is_none() && release.is_empty() && self.is_idle() && self.store.has_idle_work() {
+        if job.is_none() && release.is_empty() && self.flushes_in() == Some(Duration::ZERO) {
             self.store.mark_committed(self.commits.committed());
             job = Some(self.store.prepare_flush()?);
         }
         if job.is_some() || !release.is_empty() {
             let more = self.intake.has_more();
             self.commits.hand_over(job, release, more).inspect_err(|fault| self.store.fail(fault))?;
+        }
+        if is_asked {
+            // Behind its commit: who answers to an answer on a slow disk has not left it idle.
+            self.asked_at = self.clock.elapsed();
         }
         Ok(())
     }
@@ -176,10 +181,7 @@ impl Writer {
         let mut gathered = Gathered::default();
         let first = self.intake.wait(self.sleep_time());
         match first {
-            Ok(posted) => {
-                self.asked_at = self.clock.elapsed();
-                gathered.add(posted.request);
-            }
+            Ok(posted) => gathered.add(posted.request),
             Err(RecvTimeoutError::Timeout) => return gathered,
             Err(RecvTimeoutError::Disconnected) => unreachable!("the writer keeps a handle of its own inbox"),
         }
@@ -205,20 +207,16 @@ impl Writer {
         }
         // A file can go away, and a disk fill up, while nothing is asked.
         let wait = sleep_time.map_or(limits::DISK_LOOK_EVERY, |wait| wait.min(limits::DISK_LOOK_EVERY));
-        match self.store.has_idle_work() {
-            true => Some(wait.min(limits::IDLE_AFTER.saturating_sub(self.idle_for()))),
-            false => Some(wait),
-        }
+        Some(self.flushes_in().map_or(wait, |flushes_in| wait.min(flushes_in)))
     }
 
-    /// How long nothing has been asked.
-    fn idle_for(&self) -> Duration {
-        self.clock.elapsed().saturating_sub(self.asked_at)
-    }
-
-    /// Whether nothing has been asked for long enough that work which can wait may be done.
-    fn is_idle(&self) -> bool {
-        self.store.has_file() && !self.clock.is_manual() && self.idle_for() >= limits::IDLE_AFTER
+    /// In how long a commit that does nothing but flush is due if nothing is asked; `None` while there is nothing to flush, no
+    /// room for it, or a commit under way.
+    fn flushes_in(&self) -> Option<Duration> {
+        let is_due = self.store.has_file() && !self.clock.is_manual() && self.store.has_idle_work();
+        let may =
+            is_due && self.commits.is_idle() && self.store.room().is_none_or(|room| !room.view().is_full);
+        may.then(|| limits::IDLE_AFTER.saturating_sub(self.clock.elapsed().saturating_sub(self.asked_at)))
     }
 
     /// Looks at the file and its disk, if it is time again.

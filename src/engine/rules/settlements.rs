@@ -71,6 +71,8 @@ struct Trial {
     noted: u64,
     /// Those of them that were forgotten.
     forgotten: Vec<u64>,
+    /// What the index said before of the subjects of later ones.
+    indexed: Vec<(Subject, Option<u64>)>,
 }
 
 impl Settlements {
@@ -103,17 +105,19 @@ impl Settlements {
 
     /// Begins a trial: every change from now on is taken back by [`Settlements::roll_back`].
     pub(crate) fn begin_trial(&mut self) {
-        self.trial = Some(Trial { noted: self.noted(), forgotten: Vec::new() });
+        self.trial = Some(Trial { noted: self.noted(), forgotten: Vec::new(), indexed: Vec::new() });
     }
 
     /// Ends a trial: what is remembered is what was remembered when it began.
     pub(crate) fn roll_back(&mut self) {
-        let Some(Trial { noted, forgotten }) = self.trial.take() else { return };
-        if self.indexed > noted {
-            // Only a trial that asked for its own settlements: made anew when somebody asks.
-            self.index = Lookup::default();
-            self.indexed = self.dropped;
+        let Some(Trial { noted, forgotten, indexed }) = self.trial.take() else { return };
+        for (subject, before) in indexed.into_iter().rev() {
+            match before {
+                Some(number) => drop(self.index.insert(subject, number)),
+                None => drop(self.index.remove(&subject)),
+            }
         }
+        self.indexed = self.indexed.min(noted);
         self.in_order.truncate(place(noted, self.dropped));
         for number in forgotten {
             self.in_order[place(number, self.dropped)].is_forgotten = false;
@@ -129,6 +133,12 @@ impl Settlements {
     ) {
         let reply = (*reply != Settled::default()).then(|| Box::new(reply.clone()));
         let until = now + limits::SETTLEMENTS_KEPT_FOR;
+        while self.trial.is_none()
+            && let Some(first) = self.in_order.front()
+            && (first.until <= now || self.in_order.len() >= limits::SETTLEMENTS_KEPT)
+        {
+            self.drop_first();
+        }
         let is_forgotten = false;
         self.in_order.push_back(Remembered {
             subject,
@@ -140,12 +150,6 @@ impl Settlements {
             reply,
             until,
         });
-        while self.trial.is_none()
-            && let Some(first) = self.in_order.front()
-            && (first.until <= now || self.in_order.len() > limits::SETTLEMENTS_KEPT)
-        {
-            self.drop_first();
-        }
     }
 
     fn drop_first(&mut self) {
@@ -203,7 +207,10 @@ impl Settlements {
     /// The number of the last settlement of a subject. What has been noted since somebody asked last is indexed first.
     fn find(&mut self, subject: &Subject) -> Option<u64> {
         for known in self.in_order.iter().skip(place(self.indexed, self.dropped)) {
-            self.index.insert(known.subject, self.indexed);
+            let before = self.index.insert(known.subject, self.indexed);
+            if let Some(trial) = self.trial.as_mut().filter(|trial| self.indexed >= trial.noted) {
+                trial.indexed.push((known.subject, before));
+            }
             self.indexed += 1;
         }
         self.index.get(subject).copied()

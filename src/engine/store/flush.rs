@@ -15,6 +15,8 @@ use crate::engine::store::memtable::Memtable;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::table::Place;
 use crate::engine::store::table::Table;
+use crate::engine::store::table::weight_of;
+use crate::engine::store::window::Budget;
 use crate::engine::store::written::Now;
 use crate::engine::store::written::Rows;
 use crate::engine::store::written::Written;
@@ -90,9 +92,9 @@ pub(crate) trait AnyMemtable {
     fn begin_flush(&mut self);
     /// How many units of work are left of the flush.
     fn units_left(&self) -> u64;
-    /// Works off units of the flush: of the generation that ends with `upto`, rows that the commit at this position is
+    /// Works off a budget of the flush: of the generation that ends with `upto`, rows that the commit at this position is
     /// to flush.
-    fn flush(&mut self, upto: u64, position: u64, units: &mut u64) -> Option<Box<dyn Written>>;
+    fn flush(&mut self, upto: u64, position: u64, budget: &mut Budget) -> Option<Box<dyn Written>>;
     /// Gives up rows that are found in the table, now that the commits up to a position are done.
     fn mark_committed(&mut self, position: u64);
     /// Puts every row of the table, flushed or not, into a map.
@@ -158,13 +160,13 @@ impl<T: Table> AnyMemtable for Memtable<T> {
         candidates as u64 * (1 + UNITS_PER_ROW) + survivors as u64 * UNITS_PER_ROW
     }
 
-    fn flush(&mut self, upto: u64, position: u64, units: &mut u64) -> Option<Box<dyn Written>> {
-        self.pick_survivors(upto, units);
+    fn flush(&mut self, upto: u64, position: u64, budget: &mut Budget) -> Option<Box<dyn Written>> {
+        self.pick_survivors(upto, &mut budget.units);
         let mut rows = Vec::new();
-        while *units > 0
+        while !budget.is_used_up()
             && let Some((prefix, key)) = self.changed.survivors.pop()
         {
-            *units = units.saturating_sub(UNITS_PER_ROW);
+            budget.units = budget.units.saturating_sub(UNITS_PER_ROW);
             let Some(group) = self.groups.get_mut(&prefix) else { continue };
             if group.stamp(&key).is_none_or(|stamp| stamp.position > upto) {
                 continue;
@@ -173,6 +175,7 @@ impl<T: Table> AnyMemtable for Memtable<T> {
                 Some(slot) => {
                     // From now on, deleting it has to delete what is flushed.
                     slot.stamp.based = true;
+                    budget.bytes = budget.bytes.saturating_sub(weight_of::<T>(Some(&slot.value)));
                     Now::Put(slot.value.clone())
                 }
                 None => Now::Deleted,

@@ -231,10 +231,10 @@ impl Store {
         if slice.begins {
             memtables.iter_mut().for_each(|memtable| memtable.begin_flush());
         }
-        let mut units = slice.units(units_left(&memtables));
+        let mut budget = slice.budget(units_left(&memtables));
         for memtable in &mut memtables {
-            if units > 0 {
-                job.flushed.extend(memtable.flush(slice.upto, job.position, &mut units));
+            if !budget.is_used_up() {
+                job.flushed.extend(memtable.flush(slice.upto, job.position, &mut budget));
             }
         }
         if units_left(&memtables) == 0 {

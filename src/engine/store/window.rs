@@ -12,6 +12,9 @@ const UNITS_MIN: u64 = 64;
 /// for some milliseconds.
 const IDLE_UNITS: u64 = 8 * 1024;
 
+/// About so many bytes of rows such a commit flushes, for the same reason.
+const IDLE_BYTES: u64 = 1024 * 1024;
+
 /// From how many bytes on the generation that is being filled is flushed while nothing else is to be done: what trickles in is
 /// not written twice message by message.
 const IDLE_BYTES_MIN: u64 = 1024 * 1024;
@@ -40,11 +43,29 @@ pub(crate) struct Slice {
     of: u64,
     /// At least so many units are due.
     least: u64,
+    /// No row more once about so many bytes are flushed.
+    bytes_max: u64,
+}
+
+/// What is left to be done of a slice.
+pub(crate) struct Budget {
+    pub(crate) units: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Budget {
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.units == 0 || self.bytes == 0
+    }
 }
 
 impl Slice {
-    /// How many units of those left are due with this commit.
-    pub(crate) fn units(&self, units_left: u64) -> u64 {
+    /// What is due with this commit, of so many units that are left.
+    pub(crate) fn budget(&self, units_left: u64) -> Budget {
+        Budget { units: self.units(units_left), bytes: self.bytes_max }
+    }
+
+    fn units(&self, units_left: u64) -> u64 {
         let due = u128::from(units_left) * u128::from(self.share) / u128::from(self.of.max(1));
         u64::try_from(due).unwrap_or(u64::MAX).max(self.least)
     }
@@ -88,7 +109,7 @@ impl Window {
 
     /// What is due of a flush with a commit that does nothing else.
     pub(crate) fn idle_slice(&mut self) -> Slice {
-        self.begin_slice(0, 1, IDLE_UNITS)
+        Slice { least: IDLE_UNITS, bytes_max: IDLE_BYTES, ..self.begin_slice(0, 1) }
     }
 
     /// What is due of a flush with a commit of this many bytes.
@@ -97,13 +118,13 @@ impl Window {
             return None;
         }
         let until_full = self.generation_bytes.saturating_sub(self.bytes).max(1);
-        Some(self.begin_slice(bytes * PACE_TENTHS, until_full * 10, UNITS_MIN))
+        Some(self.begin_slice(bytes * PACE_TENTHS, until_full * 10))
     }
 
-    fn begin_slice(&mut self, share: u64, of: u64, least: u64) -> Slice {
+    fn begin_slice(&mut self, share: u64, of: u64) -> Slice {
         let begins = !std::mem::replace(&mut self.flushing, true);
         let upto = *self.full.front().expect("a generation is full before it is flushed");
-        Slice { upto, begins, share, of, least }
+        Slice { upto, begins, share, of, least: UNITS_MIN, bytes_max: u64::MAX }
     }
 
     /// Notes that the oldest generation is flushed.
@@ -125,6 +146,7 @@ mod tests {
         assert!(window.append_idle(3, 10), "the generation ends before it is full");
         let slice = window.idle_slice();
         assert!((slice.upto, slice.begins) == (3, true) && slice.units(1_000_000) == IDLE_UNITS);
+        assert_eq!(slice.budget(9).bytes, IDLE_BYTES, "large rows are few");
         assert!(!window.append_idle(4, 10) && !window.idle_slice().begins, "one flush at a time");
         window.flushed();
         assert!(!window.has_idle_work(), "the commits that flushed are no reason for another");

@@ -2,17 +2,25 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
 
 use redb::Database;
 use redb::TableDefinition;
 
+use crate::clock::Clock;
 use crate::clock::Timestamp;
+use crate::engine::open::begin;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::due::Now;
 use crate::engine::rules::samples;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
+use crate::engine::turn::QueuedCommand;
+use crate::engine::writer::Writer;
+use crate::limits;
 
 /// Generations so small that every commit closes one and flushes another.
 fn flushing() -> StoreOptions {
@@ -158,4 +166,56 @@ fn opening_again_at_any_turn_changes_nothing() {
             assert_eq!(store.batch(), batch);
         }
     }
+}
+
+/// A clock that is set by hand, and taken for one that runs by itself.
+#[derive(Default)]
+struct SetClock(Mutex<Duration>);
+
+impl SetClock {
+    fn set(&self, elapsed: Duration) {
+        *self.0.lock().unwrap() = elapsed;
+    }
+}
+
+impl Clock for SetClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_000_000) + self.elapsed()
+    }
+
+    fn elapsed(&self) -> Duration {
+        *self.0.lock().unwrap()
+    }
+}
+
+#[test]
+fn an_engine_flushes_once_nothing_was_asked_for_half_a_second() {
+    let folder = tempfile::tempdir().unwrap();
+    // Each commit fills a generation, and none is flushed with another.
+    let options = StoreOptions { generation_bytes: 1, generations: usize::MAX, ..StoreOptions::default() };
+    let clock = Arc::new(SetClock::default());
+    let (_engine, mut writer) =
+        begin(Store::open(&folder.path().join("a.redb"), options).unwrap(), clock.clone()).unwrap();
+    let ask = |writer: &mut Writer, command| {
+        let asked = vec![QueuedCommand::unattended(command)];
+        writer.serve(asked, Vec::new(), Vec::new()).unwrap();
+    };
+    let rest = |writer: &mut Writer| {
+        let before = writer.store.batch().0;
+        writer.serve(Vec::new(), Vec::new(), Vec::new()).unwrap();
+        writer.store.batch().0 - before
+    };
+    let mut story = samples::story().into_iter();
+    ask(&mut writer, story.next().unwrap());
+    ask(&mut writer, story.next().unwrap());
+    clock.set(limits::IDLE_AFTER - Duration::from_millis(1));
+    assert_eq!(rest(&mut writer), 0, "somebody may be at work");
+    ask(&mut writer, story.next().unwrap());
+    clock.set(limits::IDLE_AFTER);
+    assert_eq!(rest(&mut writer), 0, "it counts from what was asked last");
+    clock.set(limits::IDLE_AFTER * 2);
+    assert_eq!(rest(&mut writer), 1);
+    let commits = (0..100).take_while(|_| rest(&mut writer) == 1).count();
+    assert!((1..100).contains(&commits), "{commits}: it ends when all is flushed");
+    assert!(!writer.store.has_idle_work());
 }
