@@ -142,7 +142,7 @@ BUGS = [
     ("nothing_given_back_after_a_restart", E + "writer.rs", "(0..limits::SWEEP_MAX).map(|_| QueuedCommand::unattended(Command::Recover))", "(0..0).map(|_: usize| QueuedCommand::unattended(Command::Recover))"),
     ("idle_flush_ends_behind_its_commit", S + "window.rs", "            self.close(position);\n        }\n        ends", "            self.close(position + 1);\n        }\n        ends"),
     ("idle_flush_forgets_what_was_filling", S + "store.rs", "if self.window.append_idle(job.position, job.bytes) {", "if self.window.append_idle(job.position, job.bytes) && false {"),
-    ("idle_after_what_was_asked_first", E + "writer.rs", "        if is_asked {", "        if is_asked && self.asked_at.is_zero() {"),
+    ("idle_after_what_was_asked_first", E + "writer.rs", "        if is_asked {", "        if is_asked && false {"),
     ("idle_flush_while_somebody_is_at_work", E + "writer.rs", "if job.is_none() && release.is_empty() && self.flushes_in() == Some(Duration::ZERO) {", "if job.is_none() && release.is_empty() && self.flushes_in().is_some() {"),
     ("index_of_a_trial_is_kept", R + "settlements.rs", "        self.indexed = self.indexed.min(noted);", ""),
     ("forgotten_settlement_is_answered", R + "settlements.rs", " && !known.is_forgotten)", ")"),
