@@ -64,7 +64,7 @@ impl Store {
             memtable.replay(&mut row, position)?;
         }
         if self.window.append(position, checksummed.len() as u64) {
-            memtables.iter_mut().for_each(|memtable| memtable.checksum(position));
+            self.end_generation(position);
         }
         let Header { time, numbers, tallies, wall, .. } = header;
         self.kept.numbers = numbers;

@@ -105,11 +105,15 @@ impl Store {
         work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let (done, job) = self.prepare(work)?;
-        if let Some(job) = job {
-            self.committer().commit(&job).inspect_err(|fault| self.fail(fault))?;
-            self.mark_committed(job.position);
-        }
+        job.map_or(Ok(()), |job| self.commit(&job))?;
         Ok(done)
+    }
+
+    #[cfg(test)]
+    fn commit(&mut self, job: &Job) -> Result<(), Fault> {
+        self.committer().commit(job).inspect_err(|fault| self.fail(fault))?;
+        self.mark_committed(job.position);
+        Ok(())
     }
 
     /// Flushes once while nothing is asked, and commits that before it returns, for tests.
@@ -119,9 +123,7 @@ impl Store {
     #[cfg(test)]
     pub(crate) fn flush_turn(&mut self) -> Result<(), Fault> {
         let job = self.prepare_flush()?;
-        self.committer().commit(&job).inspect_err(|fault| self.fail(fault))?;
-        self.mark_committed(job.position);
-        Ok(())
+        self.commit(&job)
     }
 
     /// Runs one turn in memory. What it writes comes back as a job, if it writes anything: jobs are to be committed in
@@ -222,7 +224,8 @@ impl Store {
         }
     }
 
-    fn end_generation(&mut self, position: u64) {
+    /// Ends the generation that is being filled with the commit at a position.
+    pub(crate) fn end_generation(&mut self, position: u64) {
         self.memtables.each().into_iter().for_each(|memtable| memtable.checksum(position));
     }
 
