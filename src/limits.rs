@@ -210,6 +210,9 @@ pub const SHORTEN_MAX: usize = 1_024;
 /// Messages one sweep (quarantine, redrive, purge, recovery) moves in one turn, so that others are served between.
 pub const SWEEP_MAX: usize = 512;
 
+/// Dead letters, locked or set aside, that one receive passes over before others are served.
+pub const DEAD_LETTERS_PASSED_MAX: usize = 1_024;
+
 /// Messages that are looked at, at a queue's head, for one that has not expired.
 pub const EXPIRED_IN_A_ROW_MAX: usize = 1_024;
 

@@ -22,6 +22,7 @@ mod promises {
     mod compact;
     mod corners;
     mod cursors;
+    mod dead_letters;
     mod edit;
     mod files;
     mod full;

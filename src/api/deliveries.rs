@@ -28,6 +28,9 @@ pub struct ReceiveRequest {
     /// Consecutive messages of one workflow under one lock, instead of one each of several workflows.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub run: bool,
+    /// Dead letters of the queue, in order of reason and number, instead of its messages.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dead_letters: bool,
     /// Shows the state of each message's workflow too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub state: bool,
@@ -39,6 +42,9 @@ pub struct ReceiveRequest {
 pub struct ReceiveDeferredRequest {
     /// Their numbers: all are handed out, or none.
     pub sequence_numbers: Vec<u64>,
+    /// Whether they are dead letters.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dead_letters: bool,
     /// Shows the state of each message's workflow too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub state: bool,

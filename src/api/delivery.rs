@@ -15,6 +15,7 @@ use crate::api::message::WireProperty;
 use crate::api::message::show_properties;
 use crate::api::time::WireDuration;
 use crate::api::time::WireTime;
+use crate::api::views::DeadLetterReason;
 use crate::engine::Attempt;
 use crate::engine::Received;
 use crate::id::QueueName;
@@ -49,6 +50,9 @@ pub struct DeliveryEnvelope {
     /// Its last failed attempts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptEnvelope>,
+    /// Received as a dead letter: why it was moved aside, when, and what else was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead_letter: Option<DeadLetterReason>,
     /// When it was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_at: Option<WireTime>,
@@ -102,6 +106,7 @@ impl DeliveryEnvelope {
             message_id: message.message_id.as_ref().map(ToString::to_string),
             delivery_count: message.delivery_count,
             attempts: message.attempts.iter().map(AttemptEnvelope::show).collect(),
+            dead_letter: message.dead_letter.as_ref().map(|why| DeadLetterReason::show(why, None)),
             accepted_at: Some(WireTime(message.accepted_at)),
             expires_at: message.expires_at.map(WireTime),
             subject: headers.subject.clone(),

@@ -227,6 +227,7 @@ impl Coded for SettleRefusal {
             SettleRefusal::QueueNotFound => "queue_not_found",
             SettleRefusal::MessageNotFound(_) => "message_not_found",
             SettleRefusal::NoWorkflow => "no_workflow",
+            SettleRefusal::AlreadyDeadLettered(_) => "already_dead_lettered",
             SettleRefusal::PropertiesTooLarge { .. } => "properties_too_large",
             SettleRefusal::Send(refusal) => refusal.code(),
         }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 use seriatim::Clock;
 use seriatim::SystemClock;
+use seriatim::api::ReceiveRequest;
 use seriatim::api::ReceiveResponse;
+use seriatim::api::WireDuration;
 use seriatim::remote::Remote;
 
 use crate::cli::arguments::take::ReceiveArguments;
@@ -30,6 +32,11 @@ pub(crate) async fn run(arguments: ReceiveArguments) -> Result<bool, Failure> {
 }
 
 async fn look(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Result<bool, Failure> {
+    if arguments.dead_letters {
+        let problem =
+            "--dead-letters takes them, and so needs --complete or --keep; `seriatim dlq` looks at them";
+        return Err(Failure::Argument(format!("receive from {}: {problem}", arguments.queue)));
+    }
     if arguments.wait.is_some() || arguments.run {
         let problem = "--wait and --run take messages, and so need --complete or --keep";
         return Err(Failure::Argument(format!("receive from {}: {problem}", arguments.queue)));
@@ -100,7 +107,14 @@ async fn wait_for(remote: &Remote, arguments: &ReceiveArguments) -> Result<Recei
     let mut rest = wait;
     for _ in 0..rounds {
         let asked = rest.min(limits::RECEIVE_WAIT);
-        let taken = remote.receive(queue, arguments.max as usize, asked, arguments.run).await;
+        let request = ReceiveRequest {
+            max: Some(arguments.max as usize),
+            wait: Some(WireDuration(asked)),
+            run: arguments.run,
+            dead_letters: arguments.dead_letters,
+            state: false,
+        };
+        let taken = remote.receive(queue, &request).await;
         let taken = taken.map_err(Failure::to(format!("receive from {queue}")))?;
         if !taken.deliveries.is_empty() {
             return Ok(taken);

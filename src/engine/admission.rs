@@ -112,7 +112,7 @@ fn need(command: &Command, records: &dyn Records) -> Result<Need, Fault> {
             for step in steps {
                 bytes += need(step, records)?.bytes();
             }
-            let ends = |step: &Command| matches!(step, Command::Settle { .. } | Command::Purge { .. });
+            let ends = |step: &Command| matches!(step, Command::Settle { .. });
             match bytes {
                 0 => Need::Nothing,
                 _ if steps.iter().any(ends) => Need::HeadRoom(bytes),

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::clock::Timestamp;
 use crate::engine::page;
 use crate::engine::query::Look;
+use crate::engine::rules::dead_letters::delivery_count_of;
+use crate::engine::rules::dead_letters::lock_key;
 use crate::engine::rules::due::shown;
 use crate::engine::rules::record::Link;
 use crate::engine::rules::record::MessageKey;
@@ -106,6 +109,7 @@ impl Look<'_> {
     fn message_view(&self, sequence: SequenceNumber, record: Arc<MessageRecord>) -> Read<MessageView> {
         let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
         let content = Arc::unwrap_or_clone(content.expect("every stored message has its content"));
+        let delivery_count = delivery_count_of(&record);
         let record = Arc::unwrap_or_clone(record);
         let by_position = matches!(self.queue.options.order, Order::Position { .. });
         Ok(MessageView {
@@ -113,11 +117,12 @@ impl Look<'_> {
             position: record.rank.filter(|_| by_position && content.workflow_id.is_some()),
             after: record.after.clone(),
             status: self.message_status(&record)?,
+            locked_until: self.locked_until(sequence, &record),
             workflow_id: content.workflow_id,
             message_id: record.message_id,
             accepted_at: record.accepted_at,
             expires_at: self.shown(record.expires_at),
-            delivery_count: record.delivery_count,
+            delivery_count,
             attempts: record.attempts,
             headers: content.headers,
             body: content.body,
@@ -138,11 +143,22 @@ impl Look<'_> {
             Status::ByConsumer { due, .. } => {
                 MessageStatus::Deferred { why: Deferral::ByConsumer, until: self.shown(*due) }
             }
-            Status::Locked { .. } => MessageStatus::Locked {
-                until: self.locks.of(&key).map(|(_, lock)| shown(lock.until, self.now)).unwrap_or_default(),
-            },
+            Status::Locked { .. } => MessageStatus::Locked { until: self.until_of(&key).unwrap_or_default() },
             Status::DeadLettered(dead_letter) => MessageStatus::DeadLettered((**dead_letter).clone()),
         })
+    }
+
+    /// Until when somebody has a message.
+    pub(crate) fn locked_until(&self, sequence: SequenceNumber, record: &MessageRecord) -> Option<Timestamp> {
+        match record.status {
+            Status::Locked { .. } => self.until_of(&self.key(record.stream.clone())),
+            Status::DeadLettered(_) => self.until_of(&lock_key(self.queue.id, sequence)),
+            _ => None,
+        }
+    }
+
+    fn until_of(&self, key: &WorkflowKey) -> Option<Timestamp> {
+        self.locks.of(key).map(|(_, lock)| shown(lock.until, self.now))
     }
 
     fn is_early(&self, key: &WorkflowKey, record: &MessageRecord) -> Read<bool> {

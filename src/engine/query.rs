@@ -12,6 +12,7 @@ use crate::engine::rules::Rules;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::dead_letters::delivery_count_of;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::Now;
 use crate::engine::rules::due::shown;
@@ -412,6 +413,8 @@ impl Look<'_> {
                     content.and_then(|content| content.workflow_id.clone())
                 }
             };
+            let (delivery_count, locked_until) =
+                (delivery_count_of(&record), self.locked_until(sequence, &record));
             let record = Arc::unwrap_or_clone(record);
             let Status::DeadLettered(dead_letter) = record.status else {
                 continue;
@@ -420,7 +423,8 @@ impl Look<'_> {
                 sequence_number: sequence,
                 workflow_id,
                 message_id: record.message_id,
-                delivery_count: record.delivery_count,
+                delivery_count,
+                locked_until,
                 dead_letter: *dead_letter,
             });
         }

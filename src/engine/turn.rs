@@ -239,6 +239,10 @@ impl<'a> TurnRules<'a> {
         for effect in outcome.effects {
             match effect {
                 Effect::Work(queue) => drop(self.woken.insert(WaitsFor::Queue(queue))),
+                Effect::DeadLetters(queue) => drop(self.woken.insert(WaitsFor::DeadLetters(queue))),
+                Effect::MoreDeadLetters(queue) => {
+                    self.wakeups.later.insert(WaitsFor::DeadLetters(queue));
+                }
                 Effect::TakenWork(token) => drop(self.woken.insert(WaitsFor::Taken(token))),
                 Effect::MoreWork(queue) => drop(self.wakeups.later.insert(WaitsFor::Queue(queue))),
                 Effect::Paced { queue, holder, until } => {
@@ -249,6 +253,7 @@ impl<'a> TurnRules<'a> {
                 Effect::Event(event) => {
                     if event.kind == EventKind::QueueDeleted {
                         self.woken.insert(WaitsFor::Queue(event.queue.clone()));
+                        self.woken.insert(WaitsFor::DeadLetters(event.queue.clone()));
                     }
                     self.applied.events.push(event);
                 }
@@ -273,6 +278,8 @@ pub(crate) fn queue_of(command: &Command) -> Option<QueueName> {
         Command::Receive { queue, .. }
         | Command::ReceiveRun { queue, .. }
         | Command::ReceiveDeferred { queue, .. }
+        | Command::ReceiveDeadLetters { queue, .. }
+        | Command::ReceiveDeferredDeadLetters { queue, .. }
         | Command::Take { queue, .. }
         | Command::ReceiveTaken { queue, .. }
         | Command::ReceiveTakenDeferred { queue, .. } => Some(queue.clone()),

@@ -174,6 +174,8 @@ pub struct MessageView {
     pub expires_at: Option<Timestamp>,
     /// How often it was handed out.
     pub delivery_count: u32,
+    /// Until when somebody has it locked, if its holder does not renew.
+    pub locked_until: Option<Timestamp>,
     /// Its last failed attempts, oldest first.
     pub attempts: Vec<Attempt>,
     /// Its headers.
@@ -232,6 +234,8 @@ pub struct DeadLetterView {
     pub message_id: Option<MessageId>,
     /// How often it was handed out.
     pub delivery_count: u32,
+    /// Until when somebody has it locked, if its holder does not renew.
+    pub locked_until: Option<Timestamp>,
     /// Why it was moved aside, and when.
     pub dead_letter: DeadLetter,
 }

@@ -20,6 +20,8 @@ const SWEEP_FROM: usize = 1_024;
 pub(crate) enum WaitsFor {
     /// Work in a queue.
     Queue(QueueName),
+    /// A dead letter of a queue.
+    DeadLetters(QueueName),
     /// Work in the workflow that it has taken whole.
     Taken(LockToken),
 }
@@ -31,6 +33,7 @@ impl WaitsFor {
             Command::Receive { queue, .. }
             | Command::ReceiveRun { queue, .. }
             | Command::Take { queue, workflow: None, .. } => Some(WaitsFor::Queue(queue.clone())),
+            Command::ReceiveDeadLetters { queue, .. } => Some(WaitsFor::DeadLetters(queue.clone())),
             Command::ReceiveTaken { token, .. } => Some(WaitsFor::Taken(*token)),
             _ => None,
         }
@@ -200,7 +203,7 @@ impl Wakeups {
 
     /// What anybody waits for in any queue.
     pub(crate) fn queues(&self) -> impl Iterator<Item = &WaitsFor> {
-        self.waiting.keys().filter(|waits_for| matches!(waits_for, WaitsFor::Queue(_)))
+        self.waiting.keys().filter(|waits_for| !matches!(waits_for, WaitsFor::Taken(_)))
     }
 
     pub(crate) fn take_all(&mut self) -> Vec<Waiter> {
@@ -211,7 +214,9 @@ impl Wakeups {
 /// The token under which a receiver can be told that it has waited long enough.
 fn token_of(command: &Command) -> Option<LockToken> {
     match command {
-        Command::Receive { token, .. } | Command::ReceiveTaken { token, .. } => Some(*token),
+        Command::Receive { token, .. }
+        | Command::ReceiveDeadLetters { token, .. }
+        | Command::ReceiveTaken { token, .. } => Some(*token),
         _ => None,
     }
 }

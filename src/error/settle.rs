@@ -65,6 +65,9 @@ pub enum SettleRefusal {
         /// How many bytes they would have.
         bytes: usize,
     },
+    /// The delivery is that of a dead letter, which cannot become one again; it is still held.
+    #[error("cannot dead-letter message {0}: it is a dead letter already")]
+    AlreadyDeadLettered(SequenceNumber),
     /// A message that should be sent with the settle was refused; the delivery is still held.
     #[error(transparent)]
     Send(SendRefusal),

@@ -10,26 +10,22 @@ use crate::api::CompleteManyResponse;
 use crate::api::ReceiveDeferredRequest;
 use crate::api::ReceiveRequest;
 use crate::api::ReceiveResponse;
-use crate::api::WireDuration;
 use crate::remote::error::RemoteError;
 use crate::remote::remote::Remote;
 use crate::remote::route::Route;
 
 impl Remote {
-    /// Takes up to `max` messages under locks, waiting for the first, a minute at most; with `run`,
-    /// consecutive ones of one workflow under one lock.
+    /// Takes messages under locks, waiting for the first, a minute at most.
     ///
     /// # Errors
     /// [`RemoteError`].
     pub async fn receive(
         &self,
         queue: &str,
-        max: usize,
-        wait: Duration,
-        run: bool,
+        request: &ReceiveRequest,
     ) -> Result<ReceiveResponse, RemoteError> {
-        let request = ReceiveRequest { max: Some(max), wait: Some(WireDuration(wait)), run, state: false };
-        let call = self.post(Route::queue(queue).word("receive")).json(&request)?;
+        let wait = request.wait.map_or(Duration::ZERO, |wait| wait.0);
+        let call = self.post(Route::queue(queue).word("receive")).json(request)?;
         call.waiting(wait).answer().await
     }
 
@@ -43,7 +39,7 @@ impl Remote {
         sequence_numbers: &[u64],
     ) -> Result<ReceiveResponse, RemoteError> {
         let sequence_numbers = sequence_numbers.to_vec();
-        let request = ReceiveDeferredRequest { sequence_numbers, state: false };
+        let request = ReceiveDeferredRequest { sequence_numbers, dead_letters: false, state: false };
         self.post(Route::queue(queue).word("receive_deferred")).json(&request)?.answer().await
     }
 

@@ -114,8 +114,15 @@ impl DeadLetterSelection {
 
 /// A place in the listing of dead letters, of which only reason and number are looked at.
 fn place(reason: String, sequence_number: SequenceNumber) -> DeadLetterView {
-    let dead_letter = DeadLetter { reason, description: String::new(), at: Default::default() };
-    DeadLetterView { sequence_number, workflow_id: None, message_id: None, delivery_count: 0, dead_letter }
+    let dead_letter = DeadLetter::new(&reason, String::new(), Default::default());
+    DeadLetterView {
+        sequence_number,
+        workflow_id: None,
+        message_id: None,
+        delivery_count: 0,
+        locked_until: None,
+        dead_letter,
+    }
 }
 
 fn cursor(text: &str) -> Result<DeadLetterView, Refused> {

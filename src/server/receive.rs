@@ -60,8 +60,15 @@ pub(crate) async fn receive(
         max => max.min(limits::RECEIVE_MAX),
     };
     let wait = request.wait.map_or(Duration::ZERO, |wait| wait.0).min(limits::HTTP_WAIT_MAX);
+    if request.run && request.dead_letters {
+        return Err(Refused::misuse("run", "is of messages, and dead letters are received one by one"));
+    }
     let received = async {
         match request.run {
+            false if request.dead_letters => {
+                let deliveries = queue.receive_dead_letters(max, wait).await?;
+                Ok(deliveries.into_iter().map(Handed::keep).collect())
+            }
             true => Ok(queue.receive_run(max, wait).await?.map(Handed::keep_run).unwrap_or_default()),
             false => {
                 let deliveries = queue.receive_many(max, wait).await?;
@@ -84,7 +91,11 @@ pub(crate) async fn receive_deferred(
     let queue = extract.queue()?;
     let numbers: Vec<SequenceNumber> =
         request.sequence_numbers.into_iter().map(SequenceNumber::new).collect();
-    let handed = queue.receive_deferred(&numbers).await?.into_iter().map(Handed::keep).collect();
+    let deliveries = match request.dead_letters {
+        true => queue.receive_deferred_dead_letters(&numbers).await?,
+        false => queue.receive_deferred(&numbers).await?,
+    };
+    let handed = deliveries.into_iter().map(Handed::keep).collect();
     json(&ReceiveResponse { run: None, deliveries: show(&queue, handed, request.state).await? })
 }
 

@@ -25,7 +25,6 @@ use crate::service_bus::refusal::condition;
 use crate::service_bus::selected::is_selected;
 use crate::service_bus::selection;
 use crate::service_bus::selection::SESSION_FILTER;
-use crate::service_bus::shared::Shared;
 
 /// What was found by looking.
 struct Found {
@@ -151,15 +150,14 @@ impl ConnectionTask {
     }
 
     fn look(&mut self, link: LinkId, max: usize) {
-        let shared = self.shared.clone();
         let Some(browser) = self.browser(link) else { return };
         browser.is_looking = true;
         let (entity, session, from) = (browser.entity.clone(), browser.session.clone(), browser.next);
         let (selector, was_draining) = (browser.selector.clone(), browser.drains);
         self.wait_for(async move {
             let found = match selector {
-                None => looking::look(&shared, &entity, session.as_deref(), from, max).await.map(Found::all),
-                Some(selector) => find(&shared, &entity, session.as_deref(), from, &selector).await,
+                None => looking::look(&entity, session.as_deref(), from, max).await.map(Found::all),
+                Some(selector) => find(&entity, session.as_deref(), from, &selector).await,
             };
             move |connection_task: &mut ConnectionTask| connection_task.found(link, found, was_draining)
         });
@@ -216,7 +214,6 @@ impl Found {
 
 /// Looks until something is found that a selector wants, or there is nothing more, or it has looked often.
 async fn find(
-    shared: &Shared,
     entity: &Entity,
     session: Option<&str>,
     from: SequenceNumber,
@@ -224,7 +221,7 @@ async fn find(
 ) -> Result<Found, Refusal> {
     let mut found = Found { messages: Look::new(), next: from, is_all: false };
     for _ in 0..limits::SERVICE_BUS_LOOKS_AT_ONCE {
-        let looked = looking::look(shared, entity, session, found.next, limits::SERVICE_BUS_PEEK_MAX).await?;
+        let looked = looking::look(entity, session, found.next, limits::SERVICE_BUS_PEEK_MAX).await?;
         let Found { messages, next, is_all } = Found::all(looked);
         found.next = found.next.max(next);
         found.is_all = is_all;

@@ -15,7 +15,6 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::links::Fetching;
 use crate::service_bus::links::HeldBack;
@@ -101,7 +100,7 @@ impl ConnectionTask {
                 () = window.activity() => {}
             }
             let is_gone = match held_back {
-                Some(held) => !is_there(&shared, &entity, held.message).await,
+                Some(held) => !is_there(&entity, held.message).await,
                 None => false,
             };
             move |connection_task: &mut ConnectionTask| {
@@ -285,8 +284,7 @@ impl ConnectionTask {
                 packed_message.hold.queue.as_str()
             ),
         );
-        let (queue, is_dead) =
-            (packed_message.hold.queue.clone(), matches!(packed_message.hold.held, Held::DeadLetter(_)));
+        let (queue, is_dead) = (packed_message.hold.queue.clone(), packed_message.hold.is_dead_letter);
         self.note_too_large(&queue, number, (bytes as u64, bytes_max), is_dead);
         let Some(receiver) = self.receiver(link) else { return };
         let holds: Vec<Hold> = receiver.backlog.drain(..).map(|packed_message| packed_message.hold).collect();
@@ -360,12 +358,8 @@ async fn fetch(
         let _ = tokio::time::timeout(wait, hurry.cancelled()).await;
         return Ok(Packed { packed_messages: Vec::new(), held_back: None });
     }
-    if entity.is_dead_letters {
-        let dead_letters =
-            shared.dead_letter_queues.receive(queue, entity.options.lock, max, wait, hurry).await?;
-        return Ok(shared.pack_dead_letters(entity, dead_letters, handing.deletes, handing.window));
-    }
     let deliveries = match session {
+        _ if entity.is_dead_letters => queue.receive_dead_letters_until(max, wait, hurry.cancelled()).await?,
         Some(session) => session.taken.receive_until(max, wait, hurry.cancelled()).await?,
         None => queue.receive_until(max, wait, hurry.cancelled()).await?,
     };
@@ -373,14 +367,14 @@ async fn fetch(
 }
 
 /// Whether a message that was held back could still be had.
-async fn is_there(shared: &Shared, entity: &Entity, message: SequenceNumber) -> bool {
+async fn is_there(entity: &Entity, message: SequenceNumber) -> bool {
     let found = entity.queue.peek(message, 1).await.unwrap_or_default().into_iter().next();
-    let status = found.filter(|view| view.sequence_number == message).map(|view| view.status);
-    match entity.is_dead_letters {
-        true => {
-            matches!(status, Some(MessageStatus::DeadLettered(_)))
-                && shared.dead_letter_queues.is_free(entity.name(), message)
+    let Some(view) = found.filter(|view| view.sequence_number == message) else { return false };
+    match view.status {
+        MessageStatus::DeadLettered(dead_letter) => {
+            entity.is_dead_letters && !dead_letter.deferred && view.locked_until.is_none()
         }
-        false => matches!(status, Some(MessageStatus::Ready)),
+        MessageStatus::Ready => !entity.is_dead_letters,
+        _ => false,
     }
 }

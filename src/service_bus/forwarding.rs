@@ -9,10 +9,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::sync::DropGuard;
 use tokio_util::task::TaskTracker;
 
+use crate::clock::Timestamp;
 use crate::engine::DeliveryId;
-use crate::engine::MessageStatus;
 use crate::engine::Outcome;
 use crate::engine::Queue;
+use crate::engine::Received;
 use crate::engine::Transaction;
 use crate::header::FORWARDED;
 use crate::header::PropertyValue;
@@ -20,8 +21,6 @@ use crate::id::QueueName;
 use crate::limits;
 use crate::message::Message;
 use crate::service_bus::address::EntityPath;
-use crate::service_bus::dead_letter_queue::LockedDeadLetter;
-use crate::service_bus::dead_letter_queue::Return;
 use crate::service_bus::description::Description;
 use crate::service_bus::description::Status;
 use crate::service_bus::entity::Entity;
@@ -257,48 +256,37 @@ impl Forwarder {
 
     async fn forward_dead_letters(&self) -> Result<(), Refusal> {
         let queue = self.source().await?;
-        let (letters, most) = (&self.shared.dead_letter_queues, limits::SERVICE_BUS_FORWARD_BATCH);
-        let lock = limits::SERVICE_BUS_LOCK;
-        let taken = letters.receive(&queue, lock, most, limits::RECEIVE_WAIT, &self.stop).await?;
+        let most = limits::SERVICE_BUS_FORWARD_BATCH;
+        let taken =
+            queue.receive_dead_letters_until(most, limits::RECEIVE_WAIT, self.stop.cancelled()).await?;
         let mut later = None;
-        for letter in taken {
+        for delivery in taken {
+            let (message, id) = (of_dead_letter(delivery.message()), delivery.keep());
             if later.is_some() {
-                letters.put_back(queue.name(), &letter, Return::Released);
+                queue.settler().give_back(id);
                 continue;
             }
-            match self.send_dead_letter(&queue, &letter).await {
-                Ok(()) => letters.forget(queue.name(), letter.view.sequence_number),
+            match self.send(&queue, &[(id, message)]).await {
+                Ok(()) => {}
                 Err(Stay::Later(refusal)) => {
-                    letters.put_back(queue.name(), &letter, Return::Released);
+                    queue.settler().give_back(id);
                     later = Some(refusal);
                 }
                 // It stays where it is. Its lock is left to run out, so that others are not kept back by it.
                 Err(Stay::Never(reason, refusal)) => {
-                    let number = letter.view.sequence_number;
+                    let number = id.sequence_number();
                     tracing::warn!(%refusal, reason, "dead letter {number} of {} is not forwarded", queue.name());
                 }
             }
         }
         later.map_or(Ok(()), Err)
     }
-
-    async fn send_dead_letter(&self, queue: &Queue, letter: &LockedDeadLetter) -> Result<(), Stay> {
-        let target = self.target().await.map_err(Stay::of)?;
-        let mut transaction = Transaction::new(self.shared.client.clone());
-        self.add(&mut transaction, &target, of_dead_letter(letter))?;
-        transaction.purge_dead_letter(queue.name(), letter.view.sequence_number);
-        transaction.commit().await.map_err(|error| Stay::of(error.into()))
-    }
 }
 
 /// A dead letter says why it is one, and has all the time that its next entity gives.
-fn of_dead_letter(letter: &LockedDeadLetter) -> Message {
-    let view = &letter.view;
-    let mut message = Message::new(view.body.clone());
-    message.headers = view.headers.clone();
-    message.workflow_id = view.workflow_id.as_ref().map(ToString::to_string);
-    message.message_id = view.message_id.as_ref().map(ToString::to_string);
-    if let MessageStatus::DeadLettered(why) = &view.status {
+fn of_dead_letter(received: &Received) -> Message {
+    let mut message = received.sent_on(Timestamp::default());
+    if let Some(why) = &received.dead_letter {
         let properties = &mut message.headers.properties;
         for (name, text) in
             [("DeadLetterReason", &why.reason), ("DeadLetterErrorDescription", &why.description)]

@@ -42,21 +42,13 @@ impl Token {
     }
 }
 
-/// What a hold is a hold of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
-    /// A delivery of a queue.
-    Message(DeliveryId),
-    /// A dead letter.
-    DeadLetter(SequenceNumber),
-}
-
 /// A message that a client holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Hold {
     pub(crate) queue: QueueName,
     pub(crate) token: Token,
-    pub(crate) held: Held,
+    pub(crate) id: DeliveryId,
+    pub(crate) is_dead_letter: bool,
     /// Whether its lock is that of its session.
     pub(crate) is_of_session: bool,
     /// Until when it is locked, as far as is known.
@@ -87,10 +79,7 @@ impl Hold {
 
     /// The message's number.
     pub(crate) fn number(&self) -> SequenceNumber {
-        match self.held {
-            Held::Message(id) => id.sequence_number(),
-            Held::DeadLetter(number) => number,
-        }
+        self.id.sequence_number()
     }
 }
 
@@ -181,7 +170,12 @@ mod tests {
         Hold {
             queue: QueueName::new("q").unwrap(),
             token: Token([byte; 16]),
-            held: Held::DeadLetter(SequenceNumber::new(1)),
+            id: DeliveryId {
+                token: LockToken::new(1, [7; 12]),
+                sequence_number: SequenceNumber::new(1),
+                delivery_count: 1,
+            },
+            is_dead_letter: false,
             is_of_session: false,
             until: Timestamp::from_millis(until),
             expiry: None,

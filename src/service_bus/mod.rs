@@ -13,7 +13,6 @@ mod config;
 mod config_topics;
 mod configure;
 mod connection_task;
-mod dead_letter_queue;
 mod description;
 mod elapsed;
 mod endpoint;

@@ -68,6 +68,14 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) lock_token: Option<Token>,
 }
 
+/// How often a message failed, as Service Bus counts: a delivery under way has not failed, and neither has the one that made
+/// it a dead letter.
+fn failures_of(delivery_count: u32, dead_letter: Option<&DeadLetter>, is_out: bool) -> u32 {
+    let since = dead_letter.map_or(0, |dead_letter| dead_letter.deliveries);
+    let before = delivery_count.saturating_sub(since).saturating_sub(u32::from(dead_letter.is_some()));
+    (before + since).saturating_sub(u32::from(is_out))
+}
+
 impl<'a> Outgoing<'a> {
     /// A message that was handed out. Its count includes this time, that of Service Bus does not.
     pub(crate) fn handed(message: &'a Received) -> Outgoing<'a> {
@@ -76,34 +84,37 @@ impl<'a> Outgoing<'a> {
             workflow_id: message.workflow_id.as_ref(),
             message_id: message.message_id.as_ref(),
             position: None,
-            failures: message.delivery_count.saturating_sub(1),
+            failures: failures_of(message.delivery_count, message.dead_letter.as_ref(), true),
             accepted_at: message.accepted_at,
             expires_at: message.expires_at,
             scheduled_at: None,
             headers: &message.headers,
             body: &message.body,
-            dead_letter: None,
+            dead_letter: message.dead_letter.as_ref(),
             state: State::Active,
             locked_until: None,
             lock_token: None,
         }
     }
 
-    /// A message that is looked at, or a dead letter that failed so often since it became one.
-    pub(crate) fn seen(view: &'a MessageView, failures: u32) -> Outgoing<'a> {
+    /// A message that is looked at.
+    pub(crate) fn seen(view: &'a MessageView) -> Outgoing<'a> {
         let (state, scheduled_at, dead_letter) = match &view.status {
             MessageStatus::Deferred { why: Deferral::ByConsumer, .. } => (State::Deferred, None, None),
             MessageStatus::Scheduled { until } => (State::Scheduled, Some(*until), None),
+            MessageStatus::DeadLettered(dead_letter) if dead_letter.deferred => {
+                (State::Deferred, None, Some(dead_letter))
+            }
             MessageStatus::DeadLettered(dead_letter) => (State::Active, None, Some(dead_letter)),
             _ => (State::Active, None, None),
         };
-        let was_out = matches!(view.status, MessageStatus::Locked { .. } | MessageStatus::DeadLettered(_));
+        let is_out = view.locked_until.is_some();
         Outgoing {
             number: view.sequence_number,
             workflow_id: view.workflow_id.as_ref(),
             message_id: view.message_id.as_ref(),
             position: view.position,
-            failures: view.delivery_count.saturating_sub(u32::from(was_out)) + failures,
+            failures: failures_of(view.delivery_count, dead_letter, is_out),
             accepted_at: view.accepted_at,
             expires_at: view.expires_at.filter(|_| dead_letter.is_none()),
             scheduled_at,

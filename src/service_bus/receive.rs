@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use crate::engine::Delivery;
+use crate::engine::DeliveryId;
 use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::limits;
-use crate::service_bus::dead_letter_queue::LockedDeadLetter;
-use crate::service_bus::dead_letter_queue::Return;
 use crate::service_bus::elapsed::millis;
-use crate::service_bus::entity::Entity;
-use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::holds::Token;
 use crate::service_bus::link_window::LinkWindow;
@@ -74,54 +71,18 @@ impl Shared {
             message.lock_token = (!deletes).then_some(token);
             let (payload, expiry) = (message.encode(), message.expiry());
             let set_before = set_by_settling(&delivery.message().headers.properties).cloned();
-            let held = Held::Message(delivery.keep());
-            let queue = queue.name().clone();
-            let hold = Hold { queue, token, held, is_of_session, until, expiry, in_window, set_before };
-            packed_messages.push(PackedMessage { hold, payload });
-        }
-        self.note_holds(&packed_messages, deletes);
-        Packed { packed_messages, held_back }
-    }
-
-    /// Makes batches of dead letters.
-    pub(crate) fn pack_dead_letters(
-        &self,
-        entity: &Entity,
-        dead_letters: Vec<LockedDeadLetter>,
-        deletes: bool,
-        window: Option<Arc<LinkWindow>>,
-    ) -> Packed {
-        let queue = &entity.queue;
-        let mut packed_messages = Vec::with_capacity(dead_letters.len());
-        let mut dead_letters = dead_letters.into_iter();
-        let mut held_back = None;
-        while let Some(dead_letter) = dead_letters.next() {
-            let number: SequenceNumber = dead_letter.view.sequence_number;
-            let until_ms = millis(dead_letter.locked_at.saturating_add(entity.options.lock));
-            let in_window = match enter(window.as_ref(), number, dead_letter.times_lost, until_ms) {
-                Ok(place) => place,
-                Err(held) => {
-                    held_back = Some(held);
-                    let rest: Vec<LockedDeadLetter> = [dead_letter].into_iter().chain(dead_letters).collect();
-                    rest.iter().rev().for_each(|dead_letter| {
-                        self.dead_letter_queues.put_back(queue.name(), dead_letter, Return::Released);
-                    });
-                    break;
-                }
-            };
-            let mut message = outgoing::Outgoing::seen(&dead_letter.view, dead_letter.failures);
-            message.locked_until = (!deletes).then_some(dead_letter.locked_until);
-            message.lock_token = (!deletes).then_some(dead_letter.token);
-            let payload = message.encode();
+            let is_dead_letter = delivery.message().dead_letter.is_some();
+            let (queue, id) = (queue.name().clone(), delivery.keep());
             let hold = Hold {
-                queue: queue.name().clone(),
-                token: dead_letter.token,
-                held: Held::DeadLetter(number),
-                is_of_session: false,
-                until: dead_letter.locked_until,
-                expiry: None,
+                queue,
+                token,
+                id,
+                is_dead_letter,
+                is_of_session,
+                until,
+                expiry,
                 in_window,
-                set_before: None,
+                set_before,
             };
             packed_messages.push(PackedMessage { hold, payload });
         }
@@ -145,41 +106,23 @@ impl Shared {
         if let Some(place) = &hold.in_window {
             place.take_back();
         }
-        match hold.held {
-            Held::Message(id) => {
-                if let Ok(kept) = self.settler(&hold.queue) {
-                    kept.give_back(id);
-                }
-            }
-            Held::DeadLetter(number) => {
-                // A lock that was lost has given it back already.
-                let _ = self.dead_letter_queues.give_back(&hold.queue, number, hold.token, Return::Released);
-            }
+        if let Ok(settler) = self.settler(&hold.queue) {
+            settler.give_back(hold.id);
         }
     }
 
     /// Fails a message whose client has left without a word.
     pub(crate) fn break_off(&self, hold: &Hold) {
         self.holds.forget(hold.token);
-        if let (Held::Message(id), Ok(kept)) = (hold.held, self.settler(&hold.queue)) {
-            kept.break_off(id, "the connection broke off before it was settled");
+        if let Ok(settler) = self.settler(&hold.queue) {
+            settler.break_off(hold.id, "the connection broke off before it was settled");
         }
     }
 
     /// Deletes what is on its way to a client that settles nothing.
     pub(crate) async fn delete(&self, holds: &[Hold]) -> Result<(), Refusal> {
         let Some(queue) = holds.first().map(|hold| &hold.queue) else { return Ok(()) };
-        let mut messages = Vec::new();
-        for hold in holds {
-            match hold.held {
-                Held::Message(id) => messages.push(id),
-                Held::DeadLetter(number) => {
-                    self.dead_letter_queues
-                        .complete(&self.client.queue(queue.as_str())?, number, hold.token)
-                        .await?;
-                }
-            }
-        }
+        let messages: Vec<DeliveryId> = holds.iter().map(|hold| hold.id).collect();
         for messages in messages.chunks(limits::COMPLETE_ALL_MAX) {
             for answer in self.settler(queue)?.complete_all(messages).await? {
                 answer?;

@@ -169,7 +169,7 @@ impl From<SettleRefusal> for Refusal {
             | SettleRefusal::AlreadySettled { .. }
             | SettleRefusal::MessageNotFound(_) => condition::LOCK_LOST,
             SettleRefusal::QueueNotFound => condition::NOT_FOUND,
-            SettleRefusal::NoWorkflow => condition::NOT_ALLOWED,
+            SettleRefusal::NoWorkflow | SettleRefusal::AlreadyDeadLettered(_) => condition::NOT_ALLOWED,
             SettleRefusal::PropertiesTooLarge { .. } => condition::ARGUMENT_ERROR,
             SettleRefusal::Send(SendRefusal::StorageFull) => condition::RESOURCE_LIMIT,
             SettleRefusal::Send(_) => condition::PRECONDITION_FAILED,
@@ -193,7 +193,6 @@ impl From<TransactionError> for Refusal {
         match error {
             TransactionError::Send(error) => error.into(),
             TransactionError::Settle(error) => error.into(),
-            TransactionError::Operate(error) => error.into(),
             TransactionError::Unavailable(unavailable) => unavailable.into(),
         }
     }

@@ -20,8 +20,6 @@ use crate::header::PropertyValue;
 use crate::id::QueueName;
 use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
-use crate::service_bus::dead_letter_queue::Return;
-use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::holds::Kind;
 use crate::service_bus::property::Changes;
@@ -50,7 +48,7 @@ pub(crate) enum Settlement {
 /// Completions of one queue that came together.
 #[derive(Default)]
 pub(crate) struct Completions {
-    by_queue: HashMap<QueueName, Vec<(Reply, Hold, DeliveryId)>>,
+    by_queue: HashMap<QueueName, Vec<(Reply, Hold)>>,
 }
 
 /// Where and how a settlement is answered.
@@ -133,16 +131,16 @@ impl ConnectionTask {
         };
         let outcome = outcome.unwrap_or(Outcome::Released);
         let reply = Reply { link, delivery, outcome: (!settled).then(|| echo(&outcome)) };
-        match (Settlement::of(&outcome), hold.held) {
-            (Some(Settlement::Complete), Held::Message(id)) => {
+        match Settlement::of(&outcome) {
+            Some(Settlement::Complete) => {
                 hold.note_activity();
                 let waiting = self.completions.by_queue.entry(hold.queue.clone()).or_default();
-                waiting.push((reply, hold, id));
+                waiting.push((reply, hold));
                 if waiting.len() >= limits::COMPLETE_ALL_MAX {
                     self.send_completions();
                 }
             }
-            (settlement, _) => {
+            settlement => {
                 // What was settled before it is asked before it.
                 self.send_completions();
                 let shared = self.shared.clone();
@@ -164,7 +162,7 @@ impl ConnectionTask {
         for (name, waiting) in std::mem::take(&mut self.completions).by_queue {
             let shared = self.shared.clone();
             self.start(async move {
-                let ids: Vec<DeliveryId> = waiting.iter().map(|(_, _, id)| *id).collect();
+                let ids: Vec<DeliveryId> = waiting.iter().map(|(_, hold)| hold.id).collect();
                 let answers = match shared.settler(&name) {
                     Ok(settler) => settler.complete_all(&ids).await.map_err(Refusal::from),
                     Err(refusal) => Err(refusal),
@@ -174,7 +172,7 @@ impl ConnectionTask {
                     Err(refusal) => waiting.iter().map(|_| Err(refusal.clone())).collect(),
                 };
                 move |connection_task: &mut ConnectionTask| {
-                    for ((reply, hold, _), answer) in waiting.into_iter().zip(answers) {
+                    for ((reply, hold), answer) in waiting.into_iter().zip(answers) {
                         let answer = connection_task.shared.note(&hold, Kind::Completed, answer);
                         connection_task.settled(reply, answer);
                     }
@@ -217,47 +215,24 @@ impl Shared {
     pub(crate) async fn settle(&self, hold: &Hold, settlement: Settlement) -> Result<(), Refusal> {
         hold.note_activity();
         let kind = settlement.kind();
-        let answer = match hold.held {
-            Held::Message(id) => self.settle_message(hold, id, settlement).await,
-            Held::DeadLetter(number) => {
-                let queue = self.client.queue(hold.queue.as_str())?;
-                match kind {
-                    Kind::Completed => self.dead_letter_queues.complete(&queue, number, hold.token).await,
-                    Kind::Abandoned => {
-                        self.dead_letter_queues.give_back(&hold.queue, number, hold.token, Return::Abandoned)
-                    }
-                    Kind::Deferred => {
-                        self.dead_letter_queues.give_back(&hold.queue, number, hold.token, Return::Deferred)
-                    }
-                    Kind::DeadLettered => {
-                        Err(Refusal::new(condition::NOT_ALLOWED, "the message is a dead letter already"))
-                    }
-                }
-            }
-        };
+        let answer = self.settle_message(hold, settlement).await;
         self.note(hold, kind, answer)
     }
 
-    async fn settle_message(
-        &self,
-        hold: &Hold,
-        id: DeliveryId,
-        settlement: Settlement,
-    ) -> Result<(), Refusal> {
+    async fn settle_message(&self, hold: &Hold, settlement: Settlement) -> Result<(), Refusal> {
         let settler = self.settler(&hold.queue)?;
         if settlement == Settlement::Complete {
-            settler.complete(id, Completion::new()).await?;
+            settler.complete(hold.id, Completion::new()).await?;
             return Ok(());
         }
-        let (ending, properties) = self.ending(hold, id, settlement)?;
-        Ok(settler.end_with(id, ending, properties).await?)
+        let (ending, properties) = self.ending(hold, settlement)?;
+        Ok(settler.end_with(hold.id, ending, properties).await?)
     }
 
     /// How a message ends that is not completed, and what is set of it.
     pub(crate) fn ending(
         &self,
         hold: &Hold,
-        id: DeliveryId,
         settlement: Settlement,
     ) -> Result<(engine::Outcome, Properties), Refusal> {
         let rule = self.intake.rule(&hold.queue);
@@ -267,7 +242,7 @@ impl Shared {
                 let abandon = match changes.remove(RETRY_AFTER) {
                     Some(given) => Abandon::after(delay(RETRY_AFTER, &given)?),
                     None => rule
-                        .and_then(|rule| rule.retry_delay(id.delivery_count()))
+                        .and_then(|rule| rule.retry_delay(hold.id.delivery_count()))
                         .map_or_else(Abandon::now, Abandon::after),
                 };
                 (engine::Outcome::Abandon(abandon.reason("abandoned")), changes)
@@ -292,12 +267,7 @@ impl Shared {
     pub(crate) async fn release(&self, hold: &Hold) -> Result<(), Refusal> {
         hold.note_activity();
         self.holds.forget(hold.token);
-        match hold.held {
-            Held::Message(id) => Ok(self.settler(&hold.queue)?.end(id, engine::Outcome::Release).await?),
-            Held::DeadLetter(number) => {
-                self.dead_letter_queues.give_back(&hold.queue, number, hold.token, Return::Released)
-            }
-        }
+        Ok(self.settler(&hold.queue)?.end(hold.id, engine::Outcome::Release).await?)
     }
 
     /// Notes how a settlement went.

@@ -14,7 +14,6 @@ use crate::inbound::timeouts::Timeouts;
 use crate::intake::Intake;
 use crate::limits;
 use crate::sas::Signatures;
-use crate::service_bus::dead_letter_queue::DeadLetterQueues;
 use crate::service_bus::description::Descriptions;
 #[cfg(test)]
 use crate::service_bus::description::RECORDS_QUEUE;
@@ -49,7 +48,6 @@ pub(crate) struct Shared {
     pub(crate) is_open: IsOpen,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) holds: Holds,
-    pub(crate) dead_letter_queues: DeadLetterQueues,
     pub(crate) meters: Meters,
     last_windows: Arc<LastWindows>,
     /// What tokens are checked with; without, nobody needs one.
@@ -78,7 +76,6 @@ impl Shared {
     ) -> Shared {
         let client = intake.client().clone();
         Shared {
-            dead_letter_queues: DeadLetterQueues::new(client.clone(), clock.clone()),
             descriptions: Descriptions::new(client.clone()),
             defined,
             reading: Arc::new(Reading::new(limits::SERVICE_BUS_DOCUMENTS_BYTES, Timeouts::default())),

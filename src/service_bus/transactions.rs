@@ -23,7 +23,6 @@ use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::links::Link;
 use crate::service_bus::published::published;
@@ -294,21 +293,13 @@ impl Shared {
         hold: &Hold,
         settlement: Option<&Settlement>,
     ) -> Result<(), Refusal> {
-        match (hold.held, settlement) {
-            (Held::Message(id), None) => {
-                transaction.end_with(&hold.queue, id, (engine::Outcome::Release, Properties::new()))?;
+        match settlement {
+            None => {
+                transaction.end_with(&hold.queue, hold.id, (engine::Outcome::Release, Properties::new()))?;
             }
-            (Held::Message(id), Some(Settlement::Complete)) => transaction.complete(&hold.queue, id)?,
-            (Held::Message(id), Some(settlement)) => {
-                transaction.end_with(&hold.queue, id, self.ending(hold, id, settlement.clone())?)?;
-            }
-            (Held::DeadLetter(number), Some(Settlement::Complete)) => {
-                self.dead_letter_queues.check(&hold.queue, number, hold.token)?;
-                transaction.purge_dead_letter(&hold.queue, number);
-            }
-            (Held::DeadLetter(_), _) => {
-                let refusal = "with a transaction a dead letter can be completed, and nothing else";
-                return Err(Refusal::new(condition::NOT_IMPLEMENTED, refusal));
+            Some(Settlement::Complete) => transaction.complete(&hold.queue, hold.id)?,
+            Some(settlement) => {
+                transaction.end_with(&hold.queue, hold.id, self.ending(hold, settlement.clone())?)?;
             }
         }
         Ok(())
@@ -321,9 +312,6 @@ impl Shared {
         match settlement {
             Some(settlement) => drop(self.note(hold, settlement.kind(), Ok(()))),
             None => self.holds.forget(hold.token),
-        }
-        if let Held::DeadLetter(number) = hold.held {
-            self.dead_letter_queues.forget(&hold.queue, number);
         }
     }
 }

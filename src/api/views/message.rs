@@ -13,6 +13,7 @@ use crate::api::message::WireProperty;
 use crate::api::message::show_properties;
 use crate::api::time::WireTime;
 use crate::api::views::history::HistoryView;
+use crate::clock::Timestamp;
 use crate::engine::DeadLetter;
 use crate::engine::DeadLetterView;
 use crate::engine::Deferral;
@@ -122,14 +123,22 @@ pub struct DeadLetterReason {
     pub description: String,
     /// When.
     pub at: WireTime,
+    /// Whether its receiver has set it aside: it is received by its number only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deferred: bool,
+    /// Until when its receiver has it locked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locked_until: Option<WireTime>,
 }
 
 impl DeadLetterReason {
-    fn show(dead_letter: &DeadLetter) -> DeadLetterReason {
+    pub(crate) fn show(dead_letter: &DeadLetter, locked_until: Option<Timestamp>) -> DeadLetterReason {
         DeadLetterReason {
             reason: dead_letter.reason.clone(),
             description: dead_letter.description.clone(),
             at: WireTime(dead_letter.at),
+            deferred: dead_letter.deferred,
+            locked_until: locked_until.map(WireTime),
         }
     }
 }
@@ -139,7 +148,7 @@ impl MessageEnvelope {
     pub fn show(view: &MessageView) -> MessageEnvelope {
         let headers = &view.headers;
         let shown = BodyFields::show(&view.body, headers.content_type.as_deref());
-        let (status, until, dead_letter) = shown_status(&view.status);
+        let (status, until, dead_letter) = shown_status(view);
         MessageEnvelope {
             sequence_number: view.sequence_number.get(),
             status,
@@ -196,8 +205,8 @@ impl MessageEnvelope {
     }
 }
 
-fn shown_status(status: &MessageStatus) -> (MessageWord, Option<WireTime>, Option<DeadLetterReason>) {
-    match status {
+fn shown_status(view: &MessageView) -> (MessageWord, Option<WireTime>, Option<DeadLetterReason>) {
+    match &view.status {
         MessageStatus::Ready => (MessageWord::Ready, None, None),
         MessageStatus::Locked { until } => (MessageWord::Locked, Some(WireTime(*until)), None),
         MessageStatus::Scheduled { until } => (MessageWord::Scheduled, Some(WireTime(*until)), None),
@@ -211,7 +220,7 @@ fn shown_status(status: &MessageStatus) -> (MessageWord, Option<WireTime>, Optio
             (word, until.map(WireTime), None)
         }
         MessageStatus::DeadLettered(dead_letter) => {
-            (MessageWord::DeadLettered, None, Some(DeadLetterReason::show(dead_letter)))
+            (MessageWord::DeadLettered, None, Some(DeadLetterReason::show(dead_letter, view.locked_until)))
         }
     }
 }
@@ -269,7 +278,7 @@ impl DeadLetterEntry {
             workflow_id: view.workflow_id.as_ref().map(ToString::to_string),
             message_id: view.message_id.as_ref().map(ToString::to_string),
             delivery_count: view.delivery_count,
-            dead_letter: DeadLetterReason::show(&view.dead_letter),
+            dead_letter: DeadLetterReason::show(&view.dead_letter, view.locked_until),
         }
     }
 }

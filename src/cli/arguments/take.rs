@@ -27,6 +27,9 @@ pub(crate) struct ReceiveArguments {
     /// Takes consecutive messages of one workflow, instead of one message each of several.
     #[arg(long)]
     pub(crate) run: bool,
+    /// Takes dead letters of the queue, in order of reason and number, instead of its messages.
+    #[arg(long, conflicts_with = "run")]
+    pub(crate) dead_letters: bool,
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,
 }

@@ -1,8 +1,14 @@
-//! Dead letters: listed, put back, and put back with another body.
+//! Dead letters: listed, received, put back, and put back with another body.
+
+use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::engine::client::delivery::Delivery;
 use crate::engine::client::queue::Queue;
+use crate::engine::client::queue::check_max;
+use crate::engine::client::queue::check_numbers;
+use crate::engine::client::queue::deliveries;
 use crate::engine::query::Answer;
 use crate::engine::query::Query;
 use crate::engine::rules::command::Command;
@@ -12,6 +18,7 @@ use crate::engine::rules::redriven::Redriven;
 use crate::engine::view::DeadLetterView;
 use crate::error::OperateError;
 use crate::error::QueueError;
+use crate::error::ReceiveError;
 use crate::id::Position;
 use crate::id::SequenceNumber;
 
@@ -31,6 +38,83 @@ impl Queue {
             Answer::DeadLetters(dead_letters) => Ok(dead_letters),
             other => unreachable!("a look at dead letters is answered with them: {other:?}"),
         }
+    }
+
+    /// Receives up to `max` dead letters that nobody has received, in order of reason and number, waiting up to `wait` for
+    /// the first: to look at them with a program, to mend what they are about, to send them elsewhere.
+    ///
+    /// Each is locked for as long as a message of the queue is, and is settled as one. It is gone once it is completed; what
+    /// is sent with that is one transaction with it. Abandoned, released, or with its lock lost, it can be received again at
+    /// once, however often: it waits for no retry, never expires and is never exhausted. Deferred, it is set aside until
+    /// [`Queue::receive_deferred_dead_letters`] asks for it; it does not come back by itself. Its workflow is not held
+    /// meanwhile, so it has no state to set. Whoever redrives or purges it ends its lock.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), seriatim::Error> {
+    /// use std::time::Duration;
+    /// use seriatim::{Completion, Engine, Message, QueueOptions};
+    ///
+    /// let engine = Engine::in_memory().open().await?;
+    /// let queue = engine.client().create_queue("q", QueueOptions::default()).await?;
+    /// queue.send(Message::new("40 EUR").workflow("a")).await?;
+    /// let delivery = queue.receive(Duration::ZERO).await?.expect("it is ready");
+    /// delivery.dead_letter("no such account", "").await?;
+    ///
+    /// for delivery in queue.receive_dead_letters(10, Duration::ZERO).await? {
+    ///     let why = delivery.message().dead_letter.as_ref().expect("it is a dead letter");
+    ///     assert_eq!(why.reason, "no such account");
+    ///     let message = Message::new(delivery.message().body.clone()).workflow("a");
+    ///     delivery.complete_with(Completion::new().send("q", [message])).await?;
+    /// }
+    /// assert_eq!(queue.view().await?.counts.dead_lettered, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Queue::receive`].
+    pub async fn receive_dead_letters(
+        &self,
+        max: usize,
+        wait: Duration,
+    ) -> Result<Vec<Delivery>, ReceiveError> {
+        check_max(max)?;
+        let (queue, token) = (self.name.clone(), self.client.token()?);
+        let command = Command::ReceiveDeadLetters { queue, max, token };
+        deliveries(&self.client, &self.name, self.client.ask_for_work(command, wait).await?)
+    }
+
+    /// Receives as [`Queue::receive_dead_letters`], but waits only until there is `enough`. What was handed out before is
+    /// always received.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) async fn receive_dead_letters_until(
+        &self,
+        max: usize,
+        wait: Duration,
+        enough: impl Future<Output = ()>,
+    ) -> Result<Vec<Delivery>, ReceiveError> {
+        check_max(max)?;
+        let token = self.client.token()?;
+        let command = Command::ReceiveDeadLetters { queue: self.name.clone(), max, token };
+        let reply = self.client.ask_for_work_until(command, token, wait, enough).await?;
+        deliveries(&self.client, &self.name, reply)
+    }
+
+    /// Receives dead letters that were set aside, by number: all of them or none.
+    ///
+    /// # Errors
+    /// [`ReceiveRefusal::MessageNotFound`](crate::error::ReceiveRefusal::MessageNotFound) when one is not a dead letter that is
+    /// set aside, or somebody has it.
+    pub async fn receive_deferred_dead_letters(
+        &self,
+        numbers: &[SequenceNumber],
+    ) -> Result<Vec<Delivery>, ReceiveError> {
+        check_numbers(numbers)?;
+        let (queue, sequences) = (self.name.clone(), numbers.to_vec());
+        let token = self.client.token()?;
+        let command = Command::ReceiveDeferredDeadLetters { queue, sequences, token };
+        deliveries(&self.client, &self.name, self.client.ask(command).await?)
     }
 
     /// Puts a dead letter back: to its own place while its workflow is held before it, else as a new message. The

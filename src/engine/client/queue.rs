@@ -186,9 +186,7 @@ impl Queue {
     /// [`ReceiveRefusal::MessageNotFound`](crate::error::ReceiveRefusal::MessageNotFound) when one is not set aside;
     /// [`ReceiveRefusal::WorkflowLocked`](crate::error::ReceiveRefusal::WorkflowLocked) when its workflow has a holder.
     pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
-        if numbers.len() > limits::RECEIVE_MAX {
-            return Err(Misuse::new("numbers", format!("are more than {}", limits::RECEIVE_MAX)).into());
-        }
+        check_numbers(numbers)?;
         let (queue, sequences) = (self.name.clone(), numbers.to_vec());
         let command = Command::ReceiveDeferred { queue, sequences, token: self.client.token()? };
         deliveries(&self.client, &self.name, self.client.ask(command).await?)
@@ -406,6 +404,14 @@ fn check_batch_of(messages: &[NewMessage], max: usize) -> Result<(), Misuse> {
 /// A receiver that may have nothing would wait in front of others for ever.
 pub(crate) fn check_max(max: usize) -> Result<(), Misuse> {
     if max == 0 { Err(Misuse::new("max", "must be at least 1")) } else { Ok(()) }
+}
+
+/// Checks what is asked for by number.
+pub(crate) fn check_numbers(numbers: &[SequenceNumber]) -> Result<(), Misuse> {
+    match numbers.len() > limits::RECEIVE_MAX {
+        true => Err(Misuse::new("numbers", format!("are more than {}", limits::RECEIVE_MAX))),
+        false => Ok(()),
+    }
 }
 
 fn check_to_complete(queue: &QueueName, deliveries: &[&mut Delivery]) -> Result<(), Misuse> {

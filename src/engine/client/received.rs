@@ -10,7 +10,9 @@ use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::rules::command::Handed;
 use crate::engine::rules::record::Attempt;
+use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::LOCK_LOST;
+use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::Suspicion;
 use crate::error::Misuse;
@@ -44,6 +46,8 @@ pub struct Received {
     pub headers: Headers,
     /// Its body.
     pub body: Bytes,
+    /// Received as a dead letter: why it was moved aside, and when.
+    pub dead_letter: Option<DeadLetter>,
     ordered: bool,
     has_state: bool,
     is_suspect: bool,
@@ -53,6 +57,12 @@ impl Received {
     pub(crate) fn new(client: &Client, handed: Handed) -> Received {
         let Handed { sequence, record, content, has_state, .. } = handed;
         let (record, content) = (Arc::unwrap_or_clone(record), Arc::unwrap_or_clone(content));
+        let dead_letter = match record.status {
+            Status::DeadLettered(dead_letter) => Some(*dead_letter),
+            _ => None,
+        };
+        // A dead letter has as much time as anybody takes.
+        let expires_at = record.expires_at.filter(|_| dead_letter.is_none());
         Received {
             sequence_number: sequence,
             workflow_id: content.workflow_id,
@@ -61,9 +71,10 @@ impl Received {
             delivery_count: record.delivery_count,
             attempts: record.attempts,
             accepted_at: record.accepted_at,
-            expires_at: record.expires_at.map(|due| client.shown_due(due)),
+            expires_at: expires_at.map(|due| client.shown_due(due)),
             headers: content.headers,
             body: content.body,
+            dead_letter,
             ordered: matches!(record.stream, Stream::Named(_)),
             has_state,
             is_suspect: record.suspicion != Suspicion::None,
@@ -98,10 +109,12 @@ impl Received {
         self.is_suspect
     }
 
-    /// How often its lock ran out, as far as its last attempts tell.
+    /// How often its lock ran out, as far as its last attempts tell; of a dead letter, since it became one.
     #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
     pub(crate) fn times_lock_lost(&self) -> usize {
-        self.attempts.iter().filter(|attempt| attempt.reason == LOCK_LOST).count()
+        let since = self.dead_letter.as_ref().map(|dead_letter| dead_letter.at);
+        let counts = |attempt: &&Attempt| since.is_none_or(|since| attempt.at >= since);
+        self.attempts.iter().filter(counts).filter(|attempt| attempt.reason == LOCK_LOST).count()
     }
 
     /// The body, read as JSON.

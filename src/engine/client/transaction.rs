@@ -7,20 +7,15 @@ use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::topic::Topic;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::PurgeFrom;
-use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::error::Misuse;
-use crate::error::OperateError;
 use crate::error::SendError;
 use crate::error::SendRefusal;
 use crate::error::SettleError;
-use crate::error::SettleRefusal;
 use crate::error::Unavailable;
 use crate::header::Properties;
 use crate::id::QueueName;
-use crate::id::SequenceNumber;
 use crate::limits;
 use crate::message::Message;
 
@@ -44,8 +39,6 @@ pub(crate) enum TransactionError {
     Send(#[from] SendError),
     #[error(transparent)]
     Settle(#[from] SettleError),
-    #[error(transparent)]
-    Operate(#[from] OperateError),
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
@@ -83,12 +76,6 @@ impl Transaction {
         let settlement = outcome.check_with(&self.client, changed)?;
         self.settle(queue, id, settlement);
         Ok(())
-    }
-
-    /// Removes a dead letter for good.
-    pub(crate) fn purge_dead_letter(&mut self, queue: &QueueName, number: SequenceNumber) {
-        let scope = PurgeScope::DeadLetter(number);
-        self.steps.push(Step::Done(Command::Purge { queue: queue.clone(), scope, from: PurgeFrom::Start }));
     }
 
     fn settle(&mut self, queue: &QueueName, id: DeliveryId, settlement: Settlement) {
@@ -140,9 +127,6 @@ fn error_of(refusal: Reply) -> TransactionError {
     match refusal {
         Reply::Send(Err(refusal)) => SendError::Refused(refusal).into(),
         Reply::Settle(Err(refusal)) => SettleError::Refused(refusal).into(),
-        Reply::Purge(Err(refusal)) => OperateError::Refused(refusal).into(),
-        // The dead letter is not there any more.
-        Reply::Purge(Ok(_)) => SettleError::Refused(SettleRefusal::LockLost).into(),
         other => unreachable!("no step is refused so: {other:?}"),
     }
 }

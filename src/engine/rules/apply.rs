@@ -125,6 +125,7 @@ impl Rules {
             Command::Receive { queue, .. }
             | Command::ReceiveRun { queue, .. }
             | Command::ReceiveHidden { queue, .. }
+            | Command::ReceiveDeadLetters { queue, .. }
             | Command::Take { queue, .. } => {
                 if let Some(queue) = records.queue_named(queue)?
                     && queue.options.delete_when_idle.is_some()
@@ -188,6 +189,12 @@ impl Step<'_> {
             }
             Command::ReceiveTakenDeferred { queue, token, sequences } => {
                 Reply::Receive(answer(self.receive_taken_deferred(&queue, token, &sequences))?)
+            }
+            Command::ReceiveDeadLetters { queue, max, token } => {
+                Reply::Receive(answer(self.receive_dead_letters(&queue, max, token))?)
+            }
+            Command::ReceiveDeferredDeadLetters { queue, sequences, token } => {
+                Reply::Receive(answer(self.receive_deferred_dead_letters(&queue, &sequences, token))?)
             }
             other => return self.run_holders_command(other, used_at),
         })

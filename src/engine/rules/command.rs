@@ -228,6 +228,18 @@ pub(crate) enum Command {
     Transact {
         steps: Vec<Command>,
     },
+    /// Up to `max` dead letters, each under a lock of its own.
+    ReceiveDeadLetters {
+        queue: QueueName,
+        max: usize,
+        token: LockToken,
+    },
+    /// Dead letters that were set aside, all or none.
+    ReceiveDeferredDeadLetters {
+        queue: QueueName,
+        sequences: Vec<SequenceNumber>,
+        token: LockToken,
+    },
 }
 
 /// A delivery as its holder names it.

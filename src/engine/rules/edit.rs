@@ -79,7 +79,7 @@ impl Step<'_> {
             description => format!("{}: {description}", dead_letter.reason),
         };
         let description = format!("the original of message {edited}, which was a dead letter: {was}");
-        let dead_letter = DeadLetter { reason: EDITED.to_owned(), description, at: self.wall };
+        let dead_letter = DeadLetter::new(EDITED, description, self.wall);
         let message = MessageRecord {
             stream: workflow.key.stream.clone(),
             rank: Some(sequence.get()),

@@ -17,6 +17,10 @@ pub(crate) enum Effect {
     Work(QueueName),
     /// A workflow that somebody took whole has something for its holder, or is not held any more.
     TakenWork(LockToken),
+    /// A dead letter of this queue can be handed out.
+    DeadLetters(QueueName),
+    /// A receive has looked at as many dead letters of this queue as it may; there are more to look at.
+    MoreDeadLetters(QueueName),
     /// A receive has looked at as many expired messages of this queue as it may; there is more to look at.
     MoreWork(QueueName),
     /// The queue's rate is used up although there is something to hand out, to its receivers or to the holder of a workflow

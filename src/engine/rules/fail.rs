@@ -113,7 +113,7 @@ impl Workflow {
             unreachable!("only a handed-out message fails")
         };
         let mut message = MessageRecord::clone(&before);
-        note_attempt(&mut message, step.clocks(), why);
+        note_attempt(&mut message, before.delivery_count, step.clocks(), why);
         if is_shared {
             message.suspicion = Suspicion::Counted;
         }
@@ -153,7 +153,7 @@ impl Workflow {
             unreachable!("only a handed-out message is postponed")
         };
         let mut message = MessageRecord::clone(&before);
-        note_attempt(&mut message, step.clocks(), Why::of(reason));
+        note_attempt(&mut message, before.delivery_count, step.clocks(), Why::of(reason));
         let is_same = |attempt: &&Attempt| attempt.delivery_count == before.delivery_count;
         let times = before.attempts.iter().rev().take_while(is_same).count();
         let growth = u32::try_from(times).unwrap_or(u32::MAX);
@@ -325,8 +325,7 @@ impl Workflow {
         let before = step.message_listed(self.key.queue, sequence)?;
         self.leave(step, sequence, &before)?;
         let mut message = MessageRecord::clone(&before);
-        let dead_letter =
-            DeadLetter { reason: reason.to_owned(), description: description.to_owned(), at: step.wall };
+        let dead_letter = DeadLetter::new(reason, description.to_owned(), step.wall);
         message.status = Status::DeadLettered(Box::new(dead_letter));
         message.suspicion = Suspicion::None;
         self.restate(step, sequence, Some(&before), &message)?;
@@ -354,6 +353,11 @@ impl Workflow {
             reason: reason.clone(),
         };
         step.write(Change::DeadLetter(key, listed))?;
+        let message_key = self.message_key(sequence);
+        match listed {
+            true => step.offer_dead_letter(message_key, reason.clone())?,
+            false => step.end_lock_of_dead_letter(message_key),
+        }
         if listed {
             self.emit(step, Some(sequence), EventKind::DeadLettered { reason })?;
         }
@@ -386,12 +390,12 @@ pub(crate) fn is_expired(message: &MessageRecord, now: Now) -> bool {
 }
 
 /// Keeps the last attempts with the message, so that "why is it stuck" has an answer.
-fn note_attempt(message: &mut MessageRecord, now: Now, why: Why<'_>) {
+pub(crate) fn note_attempt(message: &mut MessageRecord, delivery_count: u32, now: Now, why: Why<'_>) {
     if message.attempts.len() == limits::ATTEMPTS_KEPT {
         message.attempts.remove(0);
     }
     message.attempts.push(Attempt {
-        delivery_count: message.delivery_count,
+        delivery_count,
         at: shown(message.handed_out_at, now),
         lasted: now.engine.since(message.handed_out_at),
         reason: why.reason.to_owned(),

@@ -47,7 +47,7 @@ impl Command {
         )
     }
 
-    /// Whether it can be a step of a transaction: what producers and holders do to messages, and the end of a dead letter.
+    /// Whether it can be a step of a transaction: what producers and holders do to messages.
     pub(crate) fn can_be_step(&self) -> bool {
         matches!(
             self,
@@ -56,7 +56,6 @@ impl Command {
                 | Command::Cancel { .. }
                 | Command::Settle { .. }
                 | Command::SetTakenState { .. }
-                | Command::Purge { scope: PurgeScope::DeadLetter(_), .. }
         )
     }
 

@@ -1,6 +1,8 @@
 //! The locks that are held: who has which workflow, until when. They live in memory only.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::record::QueueId;
@@ -18,6 +20,8 @@ pub(crate) enum LockKind {
     Run,
     /// A workflow taken whole; the lock ends when its holder gives it back.
     Whole,
+    /// One dead letter, under its own number instead of its workflow.
+    DeadLetter,
 }
 
 /// One lock.
@@ -40,6 +44,9 @@ impl Lock {
     }
 }
 
+/// Where a dead letter stands among those of its queue: by its reason and its number.
+type DeadLetterPlace = (String, SequenceNumber);
+
 /// All locks, found by token, by workflow and by deadline.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
@@ -47,6 +54,9 @@ pub(crate) struct Locks {
     by_workflow: Lookup<WorkflowKey, LockToken>,
     deadlines: BTreeSet<(Timestamp, u64, LockToken)>,
     granted: u64,
+    /// Where the first dead letter of a queue may be that can be handed out: all before it are locked or set aside. It is
+    /// only known to spare looking at them again.
+    dead_letters_from: BTreeMap<QueueId, DeadLetterPlace>,
     /// During a trial: each lock that has changed, as it was before (`None` when there was none).
     trial: Option<Vec<(LockToken, Option<Lock>)>>,
 }
@@ -100,6 +110,28 @@ impl Locks {
                 self.by_workflow.insert(lock.workflow.clone(), token);
                 self.by_token.insert(token, lock);
             }
+        }
+    }
+
+    /// Where to look for the next dead letter of a queue that can be handed out.
+    pub(crate) fn dead_letters_from(&self, queue: QueueId) -> Bound<(&str, SequenceNumber)> {
+        match self.dead_letters_from.get(&queue) {
+            Some((reason, sequence)) => Bound::Included((reason, *sequence)),
+            None => Bound::Unbounded,
+        }
+    }
+
+    /// Notes that the dead letter at a place, and every one before it, is locked or set aside.
+    pub(crate) fn pass_dead_letter(&mut self, queue: QueueId, (reason, sequence): DeadLetterPlace) {
+        assert!(self.trial.is_none(), "what a trial takes back would have been passed over for ever");
+        let next = SequenceNumber::new(sequence.get() + 1);
+        self.dead_letters_from.insert(queue, (reason, next));
+    }
+
+    /// Notes that the dead letter at a place can be handed out.
+    pub(crate) fn offer_dead_letter(&mut self, queue: QueueId, place: DeadLetterPlace) {
+        if let Some(from) = self.dead_letters_from.get_mut(&queue).filter(|from| place < **from) {
+            *from = place;
         }
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod change;
 pub(crate) mod claim;
 pub(crate) mod command;
 pub(crate) mod cursor;
+pub(crate) mod dead_letters;
 pub(crate) mod due;
 mod early;
 pub(crate) mod edit;

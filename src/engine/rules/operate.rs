@@ -95,7 +95,10 @@ impl Step<'_> {
         let Some(lock) = self.locks.get(token).filter(|lock| lock.until <= self.now) else {
             return Ok(());
         };
-        let key = lock.workflow.clone();
+        let (key, kind) = (lock.workflow.clone(), lock.kind);
+        if kind == LockKind::DeadLetter {
+            return self.lose_dead_letter(&key);
+        }
         let queue = self.queue(key.queue)?;
         let mut workflow = Workflow::open(self, &queue, key.stream)?;
         workflow.take_from_holder(self, LOCK_LOST)?;

@@ -231,6 +231,7 @@ pub(crate) struct Deferred {
 
 /// Why a message was moved aside for good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct DeadLetter {
     /// A short reason, by which dead letters are listed.
     pub reason: String,
@@ -238,6 +239,17 @@ pub struct DeadLetter {
     pub description: String,
     /// When.
     pub at: Timestamp,
+    /// How often it was handed out as a dead letter.
+    pub deliveries: u32,
+    /// Whether its receiver has set it aside: it is handed out again to whoever asks for it by its number.
+    pub deferred: bool,
+}
+
+impl DeadLetter {
+    /// A message that becomes a dead letter.
+    pub(crate) fn new(reason: &str, description: String, at: Timestamp) -> DeadLetter {
+        DeadLetter { reason: reason.to_owned(), description, at, deliveries: 0, deferred: false }
+    }
 }
 
 /// Why a message has failed whose lock ran out.

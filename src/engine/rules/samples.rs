@@ -263,6 +263,9 @@ pub(crate) fn commands() -> Vec<Command> {
         });
     }
     commands.extend(topic_samples::commands(vec![placed(1)]));
+    commands.push(Command::ReceiveDeadLetters { queue: queue.clone(), max: 300, token: token(1) });
+    let sequences = vec![number(1), number(300)];
+    commands.push(Command::ReceiveDeferredDeadLetters { queue, sequences, token: token(1) });
     commands
 }
 
@@ -435,7 +438,8 @@ fn workflow_record() -> WorkflowRecord {
 }
 
 fn statuses() -> Vec<Status> {
-    let dead_letter = DeadLetter { reason: "r".to_owned(), description: "d".to_owned(), at: at(9) };
+    let dead_letter =
+        DeadLetter { deliveries: 2, deferred: true, ..DeadLetter::new("r", "d".to_owned(), at(9)) };
     vec![
         Status::Ready,
         Status::Scheduled { due: Due::wall(at(9)) },

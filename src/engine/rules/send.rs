@@ -156,7 +156,7 @@ impl Step<'_> {
         let mut workflow = Workflow::open(self, queue, stream_of(queue, sequence, &new))?;
         let (mut message, content) = record_of(self, &workflow, sequence, new);
         let description = "its place was settled before it came".to_owned();
-        let dead_letter = DeadLetter { reason: reason.to_owned(), description, at: self.wall };
+        let dead_letter = DeadLetter::new(reason, description, self.wall);
         message.status = Status::DeadLettered(Box::new(dead_letter));
         self.write(Change::Content(workflow.message_key(sequence), Some(Arc::new(content))))?;
         workflow.restate(self, sequence, None, &message)?;

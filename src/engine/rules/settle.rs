@@ -19,6 +19,7 @@ use crate::engine::rules::fail::Why;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::holds::Hold;
 use crate::engine::rules::judge::Judge;
+use crate::engine::rules::lock::Lock;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::MessageRecord;
@@ -54,6 +55,9 @@ impl Step<'_> {
         settlement: Settlement,
     ) -> Ruling<SettledReply, SettleRefusal> {
         let Held { token, sequence, .. } = held;
+        if self.holds_dead_letter(token) {
+            return self.settle_dead_letter(name, held, settlement);
+        }
         let (mut workflow, message) = match self.held_message(name, held) {
             Err(Stop::Refused(refusal)) => return self.answer_again(name, held, &settlement, refusal),
             held => held?,
@@ -199,7 +203,7 @@ impl Step<'_> {
 
     /// Judges what a settlement sends and sets, before anything is changed: what it sends as if the messages that it
     /// completes were completed already.
-    fn judge_settlement(
+    pub(crate) fn judge_settlement(
         &self,
         workflow: &Workflow,
         settlement: Settlement,
@@ -227,7 +231,7 @@ impl Step<'_> {
     }
 
     /// Properties are added with each attempt; together they stay within the limit of a send.
-    fn check_properties(
+    pub(crate) fn check_properties(
         &self,
         workflow: &Workflow,
         sequence: SequenceNumber,
@@ -254,7 +258,7 @@ impl Step<'_> {
         }
     }
 
-    fn accept_all(&mut self, judged: Vec<Judged>) -> Read<Vec<Receipt>> {
+    pub(crate) fn accept_all(&mut self, judged: Vec<Judged>) -> Read<Vec<Receipt>> {
         let mut receipts = Vec::new();
         for judged in judged {
             receipts.extend(self.accept_judged(judged)?);
@@ -291,8 +295,8 @@ impl Step<'_> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SettleRefusal::QueueNotFound);
         };
-        let Some(lock) = self.locks.held(token, self.now).filter(|lock| lock.workflow.queue == queue.id)
-        else {
+        let of_workflow = |lock: &&Lock| lock.workflow.queue == queue.id && lock.kind != LockKind::DeadLetter;
+        let Some(lock) = self.locks.held(token, self.now).filter(of_workflow) else {
             return refuse(SettleRefusal::LockLost);
         };
         let (stream, out) = (lock.workflow.stream.clone(), lock.out.clone());
@@ -479,7 +483,7 @@ impl Workflow {
         step.write(Change::State(self.key.clone(), state))
     }
 
-    fn change_properties(
+    pub(crate) fn change_properties(
         &mut self,
         step: &mut Step<'_>,
         sequence: SequenceNumber,

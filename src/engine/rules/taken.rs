@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::rules::command::Handed;
 use crate::engine::rules::command::Taken;
+use crate::engine::rules::lock::Lock;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Stream;
@@ -137,8 +138,8 @@ impl Step<'_> {
 
     fn taken(&self, name: &QueueName, token: LockToken) -> Ruling<(Workflow, usize), ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
-        let Some(lock) = self.locks.held(token, self.now).filter(|lock| lock.workflow.queue == queue.id)
-        else {
+        let of_workflow = |lock: &&Lock| lock.workflow.queue == queue.id && lock.kind != LockKind::DeadLetter;
+        let Some(lock) = self.locks.held(token, self.now).filter(of_workflow) else {
             return refuse(ReceiveRefusal::LockLost);
         };
         let (out, stream) = (lock.out.len(), lock.workflow.stream.clone());

@@ -200,7 +200,7 @@ impl Workflow {
         let returned = self.has_come_back || head.as_ref().is_some_and(|(_, _, head)| was_out(head));
         let offered = match holder {
             _ if self.is_held() => false,
-            Some((_, LockKind::Deliveries | LockKind::Run, _)) => false,
+            Some((_, LockKind::Deliveries | LockKind::Run | LockKind::DeadLetter, _)) => false,
             Some((_, LockKind::Whole, _)) => self.offer_from(step, 0)?.is_some(),
             None => head.is_some_and(|(_, _, head)| head.status == Status::Ready && !self.is_early(&head)),
         };

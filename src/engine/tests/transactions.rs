@@ -6,8 +6,6 @@ use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Completion;
-use crate::engine::rules::command::PurgeFrom;
-use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::due::Now;
@@ -15,6 +13,7 @@ use crate::engine::rules::records::Records;
 use crate::engine::tests::crash::listing::Listing;
 use crate::engine::tests::crash::rows::Rows;
 use crate::error::SettleRefusal;
+use crate::header::Properties;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::message::Message;
@@ -106,10 +105,40 @@ fn a_settlement_that_was_only_tried_is_not_remembered_as_done() {
 }
 
 #[test]
-fn a_dead_letter_that_is_not_there_cannot_end_with_a_transaction() {
+fn a_dead_letter_ends_with_a_transaction_or_stays_held() {
     let mut played = Played::new(QueueOptions::default());
-    let scope = PurgeScope::DeadLetter(SequenceNumber::new(1));
-    let purge = Command::Purge { queue: queue(), scope, from: PurgeFrom::Start };
-    assert_eq!(played.transact(vec![send(), purge]), Err(1));
-    assert_eq!(played.stored(), 0);
+    let (token, sequence) = played.received();
+    let (reason, description, properties) = ("bad".to_owned(), String::new(), Properties::new());
+    let settlement = Settlement::DeadLetter { reason, description, properties };
+    played.ask(Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement });
+    let token = LockToken::new(1, [8; 12]);
+    played.ask(Command::ReceiveDeadLetters { queue: queue(), max: 1, token });
+    let settlement = Settlement::Complete(Completion::default());
+    let complete = Command::Settle { queue: queue(), token, sequence, delivery_count: 2, settlement };
+    let before = Listing::number(&mut played.rows.clone()).unwrap();
+    assert_eq!(played.transact(vec![send(), complete.clone(), complete.clone()]), Ok(3), "the same again");
+    assert_eq!(played.stored(), 1);
+    assert_ne!(Listing::number(&mut played.rows.clone()).unwrap(), before);
+}
+
+#[test]
+fn a_dead_letter_received_in_a_transaction_that_is_refused_is_found_again() {
+    let mut played = Played::new(QueueOptions::default());
+    let (token, sequence) = played.received();
+    let (reason, description, properties) = ("bad".to_owned(), String::new(), Properties::new());
+    let settlement = Settlement::DeadLetter { reason, description, properties };
+    played.ask(Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement });
+    let release = |token| {
+        let settlement = Settlement::Release;
+        Command::Settle { queue: queue(), token, sequence, delivery_count: 2, settlement }
+    };
+    let receive = |token| Command::ReceiveDeadLetters { queue: queue(), max: 1, token };
+    let found = |reply| matches!(reply, Reply::Receive(Ok(handed)) if handed.len() == 1);
+    let (first, second) = (LockToken::new(1, [8; 12]), LockToken::new(1, [9; 12]));
+    assert!(found(played.ask(receive(first))));
+    // The release is taken back: whoever looks meanwhile must not be led past it for ever, nor find it while it is held.
+    assert_eq!(played.transact(vec![release(first), settle(second, sequence)]), Err(1));
+    assert!(!found(played.ask(receive(second))), "it is still held");
+    assert!(matches!(played.ask(release(first)), Reply::Settle(Ok(_))));
+    assert!(found(played.ask(receive(second))));
 }

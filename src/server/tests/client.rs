@@ -1,10 +1,9 @@
 //! The client of the library and the server understand each other.
 
-use std::time::Duration;
-
 use serde_json::json;
 
 use crate::api::OperateRequest;
+use crate::api::ReceiveRequest;
 use crate::api::SendEnvelope;
 use crate::api::Verb;
 use crate::api::options::OptionsEnvelope;
@@ -39,7 +38,8 @@ async fn what_a_client_sends_it_finds_receives_and_settles() {
     assert_eq!(stored[0].body.as_ref().unwrap().get(), "{\"n\":18446744073709551616}");
     let workflow = remote.workflow("orders", "w 1/2").await.unwrap().unwrap();
     assert_eq!(workflow.messages, 2);
-    let received = remote.receive("orders", 10, Duration::from_secs(1), false).await.unwrap();
+    let request = ReceiveRequest { max: Some(10), ..ReceiveRequest::default() };
+    let received = remote.receive("orders", &request).await.unwrap();
     let id = received.deliveries[0].delivery.clone().unwrap();
     remote.settle("orders", &id, "complete", &json!({})).await.unwrap();
     remote.settle("orders", &id, "complete", &json!({})).await.expect("the same again");

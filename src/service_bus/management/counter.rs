@@ -136,7 +136,7 @@ async fn operate(
         "update-disposition" => locks::update_disposition(shared, entity, request).await,
         "receive-by-sequence-number" => locks::receive_deferred(shared, entity, session, request).await,
         "batch-delete-messages" => deleting::delete(shared, entity, session, request).await,
-        "peek-message" => looking::peek(shared, entity, request).await,
+        "peek-message" => looking::peek(entity, request).await,
         "get-message-sessions" => looking::sessions(entity, request).await,
         "renew-session-lock" => sessions::renew(entity, session).await,
         "get-session-state" => sessions::state(entity, session).await,

@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use crate::amqp::Value;
 use crate::clock::Timestamp;
 use crate::engine::Delivery;
 use crate::limits;
-use crate::service_bus::dead_letter_queue::Return;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::management::answer::Answer;
 use crate::service_bus::management::request::Request;
@@ -31,10 +28,9 @@ pub(crate) async fn delete(
         Ok(max) if (1..=most).contains(&max) => max,
         _ => return Err(Refusal::argument(format!("message-count is not from 1 to {most}"))),
     };
-    let deleted = match (entity.is_transfer, entity.is_dead_letters) {
-        (true, _) => 0,
-        (false, true) => delete_dead_letters(shared, entity, before, max).await?,
-        (false, false) => delete_messages(entity, session, before, max).await?,
+    let deleted = match entity.is_transfer {
+        true => 0,
+        false => delete_messages(entity, session, before, max).await?,
     };
     if deleted == 0 {
         return Ok(Answer::nothing());
@@ -54,6 +50,7 @@ async fn delete_messages(
     while deleted < max {
         let wanted = (max - deleted).min(limits::COMPLETE_ALL_MAX);
         let mut old = match session {
+            _ if entity.is_dead_letters => queue.receive_dead_letters(wanted, Duration::ZERO).await?,
             Some(session) => session.taken.receive(wanted, Duration::ZERO).await?,
             None => queue.receive_many(wanted, Duration::ZERO).await?,
         };
@@ -66,28 +63,6 @@ async fn delete_messages(
         deleted += completed?.iter().filter(|answer| answer.is_ok()).count();
         if is_last {
             break;
-        }
-    }
-    Ok(deleted)
-}
-
-async fn delete_dead_letters(
-    shared: &Shared,
-    entity: &Entity,
-    before: Timestamp,
-    max: usize,
-) -> Result<usize, Refusal> {
-    let (queue, lock, hurry) = (&entity.queue, entity.options.lock, CancellationToken::new());
-    let taken = shared.dead_letter_queues.receive(queue, lock, max, Duration::ZERO, &hurry).await?;
-    let mut deleted = 0;
-    for dead_letter in &taken {
-        let number = dead_letter.view.sequence_number;
-        match dead_letter.view.accepted_at < before {
-            true => {
-                shared.dead_letter_queues.complete(queue, number, dead_letter.token).await?;
-                deleted += 1;
-            }
-            false => shared.dead_letter_queues.put_back(queue.name(), dead_letter, Return::Released),
         }
     }
     Ok(deleted)

@@ -3,11 +3,9 @@
 use bytes::Bytes;
 
 use crate::amqp::Value;
-use crate::clock::Timestamp;
 use crate::limits;
 use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::holds::Held;
 use crate::service_bus::holds::Hold;
 use crate::service_bus::holds::Kind;
 use crate::service_bus::holds::Token;
@@ -29,7 +27,7 @@ pub(crate) async fn renew(shared: &Shared, entity: &Entity, request: &Request) -
     for token in request.tokens()? {
         let hold = shared.holds.get(entity.name(), token).ok_or_else(Refusal::lock_lost)?;
         let asked_at_ms = millis(shared.client.elapsed());
-        let until = renew_one(shared, entity, &hold).await?;
+        let until = shared.settler(entity.name())?.renew(hold.id.lock_token()).await?;
         if let Some(place) = &hold.in_window {
             place.note_renewed(asked_at_ms);
         }
@@ -37,15 +35,6 @@ pub(crate) async fn renew(shared: &Shared, entity: &Entity, request: &Request) -
         expirations.push(Value::Timestamp(i64::try_from(until.as_millis()).unwrap_or(i64::MAX)));
     }
     Ok(Answer::done(vec![(Value::string("expirations"), Value::Array(expirations))]))
-}
-
-async fn renew_one(shared: &Shared, entity: &Entity, hold: &Hold) -> Result<Timestamp, Refusal> {
-    match hold.held {
-        Held::Message(id) => Ok(shared.settler(entity.name())?.renew(id.lock_token()).await?),
-        Held::DeadLetter(number) => {
-            shared.dead_letter_queues.renew(entity.name(), number, hold.token, entity.options.lock)
-        }
-    }
 }
 
 /// Settles messages by token. A client that asks again, because it has not heard the answer, is answered as before.
@@ -120,19 +109,14 @@ pub(crate) async fn receive_deferred(
         ));
     }
     let queue = &entity.queue;
-    let packed = if entity.is_dead_letters {
-        let dead_letters =
-            shared.dead_letter_queues.receive_deferred(queue, entity.options.lock, &numbers).await?;
-        shared.pack_dead_letters(entity, dead_letters, deletes, None)
-    } else {
-        let deliveries = match session {
-            Some(session) => session.taken.receive_deferred(&numbers).await?,
-            None => queue.receive_deferred(&numbers).await?,
-        };
-        let (is_of_session, state) = (session.is_some(), State::Deferred);
-        let handing = Handing { is_of_session, deletes, state, window: None };
-        shared.pack(queue, deliveries, handing)
+    let deliveries = match session {
+        _ if entity.is_dead_letters => queue.receive_deferred_dead_letters(&numbers).await?,
+        Some(session) => session.taken.receive_deferred(&numbers).await?,
+        None => queue.receive_deferred(&numbers).await?,
     };
+    let is_of_session = session.is_some() && !entity.is_dead_letters;
+    let handing = Handing { is_of_session, deletes, state: State::Deferred, window: None };
+    let packed = shared.pack(queue, deliveries, handing);
     let packed_messages = packed.packed_messages;
     let holds = packed_messages
         .iter()

@@ -15,18 +15,16 @@ use crate::service_bus::entity::Entity;
 use crate::service_bus::management::answer::Answer;
 use crate::service_bus::management::request::Request;
 use crate::service_bus::outgoing::Outgoing;
-use crate::service_bus::outgoing::State;
 use crate::service_bus::refusal::Refusal;
-use crate::service_bus::shared::Shared;
 
 /// What one look shows: messages in order of number, each with its number.
 pub(crate) type Look = Vec<(SequenceNumber, Bytes)>;
 
 /// Shows messages from a number on.
-pub(crate) async fn peek(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) async fn peek(entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
     let from = SequenceNumber::new(request.number("from-sequence-number", 0)?);
     let max = usize::try_from(request.number("message-count", 1)?).unwrap_or(usize::MAX);
-    let seen = look(shared, entity, request.session_id.as_deref(), from, max).await?;
+    let seen = look(entity, request.session_id.as_deref(), from, max).await?;
     let shown: Vec<Value> = seen
         .into_iter()
         .map(|(_, payload)| Value::Map(vec![(Value::string("message"), Value::Binary(payload))]))
@@ -39,7 +37,6 @@ pub(crate) async fn peek(shared: &Shared, entity: &Entity, request: &Request) ->
 
 /// Looks at messages from a number on, those of one session if one is named: as many as one look may show.
 pub(crate) async fn look(
-    shared: &Shared,
     entity: &Entity,
     session: Option<&str>,
     from: SequenceNumber,
@@ -56,13 +53,7 @@ pub(crate) async fn look(
     let mut bytes = 0;
     let mut seen = Look::with_capacity(views.len());
     for view in &views {
-        let mut message = Outgoing::seen(view, 0);
-        if entity.is_dead_letters
-            && shared.dead_letter_queues.is_deferred(entity.name(), view.sequence_number)
-        {
-            message.state = State::Deferred;
-        }
-        let payload = message.encode();
+        let payload = Outgoing::seen(view).encode();
         bytes += payload.len();
         if bytes > limits::SERVICE_BUS_ANSWER_BYTES && !seen.is_empty() {
             break;

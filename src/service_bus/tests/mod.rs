@@ -7,7 +7,6 @@ pub(crate) mod bare;
 mod browsing;
 mod buffering;
 mod buffers;
-mod dead_letters;
 mod deleting;
 mod draining;
 mod ending;

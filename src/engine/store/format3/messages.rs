@@ -100,7 +100,7 @@ pub(crate) struct DeadLetter {
 
 impl From<DeadLetter> for record::DeadLetter {
     fn from(old: DeadLetter) -> record::DeadLetter {
-        record::DeadLetter { reason: old.reason, description: old.description, at: old.at }
+        record::DeadLetter::new(&old.reason, old.description, old.at)
     }
 }
 

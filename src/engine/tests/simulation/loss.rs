@@ -82,6 +82,7 @@ impl World {
         })?;
         self.ledger.advance(self.plain.now);
         self.reference.restart(self.plain.now);
+        self.dead_letters.restart();
         played.cleared.iter().try_for_each(|cleared| self.reference.clear_up(cleared))?;
         for event in &played.events {
             self.ledger.event_listener.record(event);

@@ -3,6 +3,7 @@
 
 mod client;
 mod clock;
+mod dead_letters;
 mod drain;
 mod invariants;
 mod ledger;

@@ -16,8 +16,10 @@ use crate::engine::tests::crash::listing::Listing;
 use crate::engine::tests::simulation::client::clients::Clients;
 use crate::engine::tests::simulation::clock::Clock;
 use crate::engine::tests::simulation::clock::Shown;
+use crate::engine::tests::simulation::dead_letters::DeadLetters;
 use crate::engine::tests::simulation::invariants;
 use crate::engine::tests::simulation::ledger::Ledger;
+use crate::engine::tests::simulation::ledger::entry::End;
 use crate::engine::tests::simulation::plain::Plain;
 use crate::engine::tests::simulation::plain::Played;
 use crate::engine::tests::simulation::plain::Question;
@@ -43,6 +45,7 @@ pub(crate) struct World {
     pub(crate) stored: Option<Stored>,
     pub(crate) ledger: Ledger,
     pub(crate) reference: Reference,
+    pub(crate) dead_letters: DeadLetters,
     /// What was asked and is not answered yet.
     pub(crate) asked: BTreeMap<u64, Command>,
     next_number: u64,
@@ -75,6 +78,7 @@ impl World {
             stored,
             ledger: Ledger::default(),
             reference,
+            dead_letters: DeadLetters::default(),
             asked: BTreeMap::new(),
             next_number: 0,
             epoch: 1,
@@ -185,6 +189,7 @@ impl World {
 
     pub(crate) fn record(&mut self, questions: &[Question], played: Played, is_answered: bool) -> Finding {
         self.ledger.advance(self.plain.now);
+        self.dead_letters.is_sure = questions.len() == 1;
         self.reference.advance(self.plain.now, played.turns_before > 0);
         played.cleared.iter().try_for_each(|cleared| self.reference.clear_up(cleared))?;
         let is_done = |number: u64| {
@@ -215,10 +220,14 @@ impl World {
             let command = self.asked.remove(number).expect("only what was asked is answered");
             self.ledger.record_on_record(&command, reply);
             let command = command.asked();
-            self.ledger.record(command, reply);
             let is_new = questions.iter().any(|question| question.number == Some(*number));
-            if is_new || !is_nothing(reply) {
-                self.reference.record(command, reply)?;
+            if self.dead_letters.is_about(command) {
+                self.record_dead_letters(command, reply)?;
+            } else {
+                self.ledger.record(command, reply);
+                if is_new || !is_nothing(reply) {
+                    self.reference.record(command, reply)?;
+                }
             }
             if is_answered && !is_gone(*number) {
                 self.clients.record(command, reply);
@@ -228,11 +237,34 @@ impl World {
             invariants::is_purged(&self.plain.rows, question.command.asked(), purged)?;
         }
         self.given_back.extend(played.given_back);
+        self.dead_letters.end_turn(&self.plain.rows, self.plain.rules.locks());
         self.reference.check_waiting(self.asked.values())
+    }
+
+    /// Hears of dead letters that are handed out and settled; one that is completed has come to its end.
+    fn record_dead_letters(&mut self, command: &Command, reply: &Reply) -> Finding {
+        let now = self.plain.now.engine;
+        let handed = match reply {
+            Reply::Receive(Ok(handed)) => handed.as_slice(),
+            _ => &[],
+        };
+        handed.iter().for_each(|handed| self.reference.note_dead_letter(handed.sequence));
+        let completed = self.dead_letters.record(command, reply, &self.ledger, now)?;
+        let (Some(sequence), Command::Settle { queue, .. }) = (completed, command) else { return Ok(()) };
+        self.ledger.end(sequence, End::Completed);
+        if let Some(sums) = self.ledger.sums(queue) {
+            sums.completed += 1;
+        }
+        self.reference.complete_dead_letter(queue, sequence);
+        Ok(())
     }
 
     pub(crate) fn record_event(&mut self, event: &Event) {
         self.ledger.record_event(event);
+        if let (EventKind::Redriven { in_place: true }, Some(sequence)) = (&event.kind, event.sequence_number)
+        {
+            self.dead_letters.put_back(sequence);
+        }
         if event.kind == EventKind::QueueDeleted {
             self.reference.delete(&event.queue);
         }
@@ -257,6 +289,7 @@ impl World {
         if self.step.is_multiple_of(THOROUGH_EVERY) || self.ledger.has_purged || is_logged {
             invariants::thoroughly(&view)?;
             self.reference.compare(&self.plain.rows)?;
+            self.dead_letters.compare(&self.plain.rows)?;
             let gone = invariants::gone(&view);
             self.ledger.note_gone(gone);
         }

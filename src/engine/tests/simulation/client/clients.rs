@@ -57,6 +57,8 @@ pub(crate) struct Clients {
     purging: Option<Command>,
     /// Claims on messages that were hidden, the last one last; most are void.
     pub(crate) claims: Vec<(QueueName, Claim)>,
+    /// Deliveries of dead letters, some of them void.
+    pub(crate) dead_letters: Vec<Delivery>,
 }
 
 impl Clients {
@@ -79,6 +81,7 @@ impl Clients {
             unanswered: Vec::new(),
             last_once: None,
             claims: Vec::new(),
+            dead_letters: Vec::new(),
             purging: None,
         }
     }
@@ -130,7 +133,8 @@ impl Clients {
             54..80 => self.settle(ledger, now),
             80..86 => self.use_taken(rows),
             86..89 => Some(self.hide(queue)),
-            89..92 => self.use_claim(),
+            89..91 => self.use_claim(),
+            91..95 => Some(self.use_dead_letters(rows, queue)),
             _ => {
                 let command = self.operate(rows, queue, now);
                 Some(self.put_on_record(command))
@@ -142,6 +146,7 @@ impl Clients {
     /// Takes note of an answer.
     pub(crate) fn record(&mut self, command: &Command, reply: &Reply) {
         self.record_hidden(command, reply);
+        self.record_dead_letters(command, reply);
         match (command, reply) {
             (
                 Command::Receive { queue, .. }

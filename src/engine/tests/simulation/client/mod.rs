@@ -1,6 +1,7 @@
 //! The clients: what they want is drawn by lot, what they do follows from what they were answered.
 
 pub(crate) mod clients;
+mod dead_letters;
 mod hider;
 mod operator;
 mod queues;

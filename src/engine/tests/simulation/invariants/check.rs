@@ -38,6 +38,7 @@ const EVERY_TURN: &[(&str, Invariant)] = &[
     ("I9 numbers are never given twice", stored::numbers_are_never_given_twice),
     ("I10 what is cancelled stays cancelled", stored::what_is_cancelled_was_scheduled),
     ("I11 nobody waits while there is work", work::nobody_waits_while_there_is_work),
+    ("I11 nobody waits while there are dead letters", work::nobody_waits_while_there_are_dead_letters),
     ("I14 engine time counts what has passed", time::engine_time_counts_what_has_passed),
     ("I14 no step is believed before it has lasted", time::no_step_is_believed_before_it_has_lasted),
     ("I14 a step that lasts is believed", time::a_step_that_lasts_is_believed),

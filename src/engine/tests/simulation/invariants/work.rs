@@ -1,6 +1,7 @@
 //! Whatever can go on does, and whatever waits waits for something.
 
 use crate::clock::Timestamp;
+use crate::engine::rules::dead_letters::lock_key;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
@@ -25,6 +26,20 @@ pub(crate) fn nobody_waits_while_there_is_work(view: &View<'_>) -> Finding {
         let Some(queue) = view.rows().queues.get(queue) else { continue };
         let waits = view.plain.wakeups.is_waited_for(&WaitsFor::Queue(queue.name.clone()));
         expect(!waits, || format!("somebody waits although {stream:?} is ready under {ticket}"))?;
+    }
+    Ok(())
+}
+
+/// I11: nobody waits for dead letters of a queue that has one which nobody has and nobody has set aside.
+pub(crate) fn nobody_waits_while_there_are_dead_letters(view: &View<'_>) -> Finding {
+    for (key, message) in &view.rows().messages {
+        let Some(queue) = view.rows().queues.get(&key.queue) else { continue };
+        let Status::DeadLettered(dead_letter) = &message.status else { continue };
+        let is_free = !dead_letter.deferred && view.locks().of(&lock_key(key.queue, key.sequence)).is_none();
+        let waits = view.plain.wakeups.is_waited_for(&WaitsFor::DeadLetters(queue.name.clone()));
+        expect(!waits || !is_free, || {
+            format!("somebody waits although dead letter {} is free", key.sequence)
+        })?;
     }
     Ok(())
 }
@@ -89,6 +104,9 @@ pub(crate) fn nothing_is_stranded(view: &View<'_>) -> Finding {
             reminds(at, Remind::Expiry(key.sequence)) || (is_locked && at.is_past(view.now))
         });
         expect(is_ended, || format!("nothing expires {}: {message:?}", key.sequence))?;
+        if matches!(message.status, Status::DeadLettered(_)) {
+            continue;
+        }
         let workflow = WorkflowKey { queue: key.queue, stream: message.stream.clone() };
         let lock = view.locks().of(&workflow);
         let is_held = lock.is_some_and(|(_, lock)| lock.out.contains(&key.sequence));

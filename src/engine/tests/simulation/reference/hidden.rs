@@ -19,6 +19,8 @@ use crate::engine::tests::simulation::reference::naive::State;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::view::expect;
 use crate::error::SettleRefusal;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::limits;
 
 impl Reference {
@@ -39,6 +41,24 @@ impl Reference {
                 naive.record_hidden_end(*claim, answer)
             }
             _ => Ok(()),
+        }
+    }
+}
+
+impl Reference {
+    /// A dead letter is handed out: what was claimed of it before is void, whatever becomes of it.
+    pub(crate) fn note_dead_letter(&mut self, sequence: SequenceNumber) {
+        let now = self.now;
+        let messages = self.queues.values_mut().flat_map(|naive| naive.messages.iter_mut());
+        messages.filter(|message| message.seq == sequence.get()).for_each(|message| message.handed_at = now);
+    }
+
+    /// A dead letter is completed.
+    pub(crate) fn complete_dead_letter(&mut self, queue: &QueueName, sequence: SequenceNumber) {
+        let Some(naive) = self.queues.get_mut(queue) else { return };
+        if naive.at(sequence.get()).is_some() {
+            let message = naive.remove(sequence.get());
+            naive.close(&message.key);
         }
     }
 }
