@@ -114,6 +114,10 @@ fn envelope_lines(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String>
     add("accepted", envelope.accepted_at.map(|at| present.full(at)));
     add("expires", envelope.expires_at.map(|at| present.full(at)));
     add("handed out", Some(counted(envelope.delivery_count.into(), "time")));
+    if let Some(dead_letter) = &envelope.dead_letter {
+        add("reason", Some(dead_letter.reason.clone()));
+        add("description", Some(dead_letter.description.clone()).filter(|text| !text.is_empty()));
+    }
     add("message ID", envelope.message_id.clone());
     add("subject", envelope.subject.clone());
     add("content type", envelope.content_type.clone());

@@ -106,6 +106,10 @@ fn what_does_not_get_on_is_found_understood_and_mended() {
     daemon.fail_next("still unknown");
     daemon.done(&["skip", "orders/4711", "--reason", "the shop sends it anew"]);
     has(&daemon.done(&["dlq"]), &["orders", "SkippedByOperator", "1"]);
+    has(
+        &daemon.done(&["receive", "orders", "--dead-letters", "--keep"]),
+        &["orders#1", "reason: SkippedByOperator", "description: the shop sends it anew"],
+    );
     has(&daemon.done(&["receive", "orders", "--complete"]), &["orders#2: taken"]);
 
     has(&daemon.done(&["blocked"]), &["gap: 3 is missing"]);

@@ -77,6 +77,8 @@ fn wrong_arguments_end_with_two_before_anybody_is_asked() {
         &["dlq", "purge", "orders"],
         &["receive", "orders", "--wait", "1s"],
         &["receive", "orders", "--complete", "--keep"],
+        &["receive", "orders", "--dead-letters"],
+        &["receive", "orders", "--dead-letters", "--run", "--keep"],
         &["redrive", "orders"],
         &["redrive", "orders", "--all", "--position", "1"],
         &["blocked", "--url", "127.0.0.1:7700"],

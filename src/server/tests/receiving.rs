@@ -118,3 +118,29 @@ async fn a_request_that_cannot_be_read_says_what_is_wrong() {
     assert_eq!(fixture.post("/v1/queues/nowhere/receive", json!({})).await.code(), "queue_not_found");
     assert_eq!(fixture.post("/v1/queues/a%2Fb/receive", json!({})).await.json()["field"], "queue_name");
 }
+
+#[tokio::test]
+async fn dead_letters_are_received_and_settled_as_messages_are() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    queue.send(Message::new("x").workflow("w")).await.unwrap();
+    queue.receive(Duration::ZERO).await.unwrap().unwrap().dead_letter("bad", "why").await.unwrap();
+    let deliveries = fixture.receive("orders", json!({ "dead_letters": true })).await;
+    assert_eq!(deliveries[0]["dead_letter"]["reason"], "bad");
+    assert!(fixture.receive("orders", json!({ "dead_letters": true, "max": 9 })).await.is_empty());
+    let seen = fixture.get("/v1/queues/orders/dead_letters").await.json();
+    assert_eq!(seen["dead_letters"][0]["locked_until"], deliveries[0]["locked_until"]);
+    let path = |verb: &str, delivery: &str| format!("/v1/queues/orders/deliveries/{delivery}/{verb}");
+    let delivery = deliveries[0]["delivery"].as_str().unwrap();
+    let again = fixture.post(&path("dead_letter", delivery), json!({ "reason": "r" })).await;
+    assert_eq!((again.status, &again.json()["code"]), (409, &json!("already_dead_lettered")));
+    assert_eq!(fixture.post(&path("defer", delivery), json!({})).await.status, 204);
+    let asked = json!({ "sequence_numbers": [1], "dead_letters": true });
+    let fetched = fixture.post("/v1/queues/orders/receive_deferred", asked).await.json();
+    assert_eq!(fetched["deliveries"][0]["dead_letter"]["deferred"], true);
+    let delivery = fetched["deliveries"][0]["delivery"].as_str().unwrap();
+    assert_eq!(fixture.post(&path("complete", delivery), json!({})).await.status, 200);
+    assert_eq!(queue.view().await.unwrap().counts.dead_lettered, 0);
+    let both = fixture.post("/v1/queues/orders/receive", json!({ "dead_letters": true, "run": true })).await;
+    assert_eq!((both.status, &both.json()["field"]), (422, &json!("run")));
+}
