@@ -38,8 +38,8 @@ pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
 /// heard nothing goes on trying.
 pub const IDEMPOTENCY_WINDOW: Duration = Duration::from_secs(10 * 60);
 
-/// Most answers that one queue keeps for idempotency keys; beyond it, a send with a new key is refused, because
-/// forgetting one early would break its promise. It allows 1,600 such sends a second.
+/// Most answers that one queue, or all topics together, keep for idempotency keys; beyond it, a send with a new key is
+/// refused, because forgetting one early would break its promise. It allows 1,600 such sends a second.
 pub const IDEMPOTENCY_KEYS_MAX: u64 = 1_000_000;
 
 /// Longest subject, content type, correlation ID or reply-to in bytes: headers are kept in memory while handed out.

@@ -54,5 +54,6 @@ mod promises {
     mod strays;
     mod together;
     mod topics;
+    mod topics_once;
     mod verify;
 }

@@ -38,7 +38,12 @@ pub(crate) async fn run(arguments: SendArguments) -> Result<bool, Failure> {
     let message = message(&arguments)?;
     let failed = Failure::to(format!("send to {}", arguments.queue));
     if arguments.topic {
-        let answer = remote.publish(&arguments.queue, &[message]).await.map_err(failed)?;
+        let (topic, messages) = (&arguments.queue, [message]);
+        let answer = match &arguments.headers.idempotency_key {
+            Some(key) => remote.publish_once(topic, key, &messages).await,
+            None => remote.publish(topic, &messages).await,
+        };
+        let answer = answer.map_err(failed)?;
         out.json(&answer)?;
         if answer.copies.is_empty() {
             out.say("no subscription wants it: nothing was stored")?;

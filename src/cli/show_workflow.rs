@@ -66,7 +66,7 @@ pub(crate) async fn run(
     out.say(format!("  {}", in_line(&workflow)))?;
     if workflow.has_state {
         let state = remote.state(queue, id).await.map_err(failed())?;
-        out.say(format!("  state: {}", state_text(state.as_deref())))?;
+        out.say(format!("  state{}: {}", set_at(&workflow, &present), state_text(state.as_deref())))?;
     }
     if !messages.is_empty() {
         out.say(format!("\n{}", timeline(&messages, &present)))?;
@@ -78,6 +78,11 @@ pub(crate) async fn run(
         out.say(format!("\nended:\n{}", show_history::table(&history, &present)))?;
     }
     Ok(())
+}
+
+/// When its state was last set, if that is known.
+fn set_at(workflow: &WorkflowEnvelope, present: &Present) -> String {
+    workflow.state_set_at.map(|at| format!(", set at {}", present.full(at))).unwrap_or_default()
 }
 
 /// What the handlers of the newest attempts wrote, the newest last.

@@ -81,7 +81,7 @@ fn need(command: &Command, records: &dyn Records) -> Result<Need, Fault> {
         Command::Send { messages, .. }
         | Command::SendEach { messages, .. }
         | Command::SendOnce { messages, .. } => Need::Room(cost(command, messages.len())),
-        Command::Publish { fanout, .. } => {
+        Command::Publish { fanout, .. } | Command::PublishOnce { fanout, .. } => {
             Need::Room(cost(command, fanout.copies.iter().map(|(_, messages)| messages.len()).sum()))
         }
         Command::ChangeTopic { change: TopicChange::Delete, .. } => Need::Nothing,
@@ -148,6 +148,7 @@ fn refusal(command: &Command) -> Option<Reply> {
         Command::Send { .. } | Command::SendOnce { .. } | Command::Publish { .. } => {
             Reply::Send(Err(SendRefusal::StorageFull))
         }
+        Command::PublishOnce { .. } => Reply::PublishOnce(Err(SendRefusal::StorageFull)),
         Command::SendEach { messages, .. } => {
             Reply::SendEach(messages.iter().map(|_| Err(SendRefusal::StorageFull)).collect())
         }

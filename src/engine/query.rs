@@ -317,6 +317,7 @@ impl Look<'_> {
             set_aside: record.aside,
             dead_letters: record.dead,
             has_state: record.has_state,
+            state_set_at: record.state_set_at,
             holds: record.holds.iter().cloned().collect(),
             gap: self.gap(key, record)?,
         })

@@ -94,6 +94,8 @@ pub struct WorkflowView {
     pub dead_letters: u64,
     /// Whether it keeps a state.
     pub has_state: bool,
+    /// When that was last set, by the wall clock; `None` without a state, and for one that an older file has brought.
+    pub state_set_at: Option<Timestamp>,
     /// Why it is held, oldest first and at most one of each kind; it goes on when the last is lifted.
     pub holds: Vec<Hold>,
     /// The gap later messages wait behind.

@@ -75,8 +75,8 @@ pub enum SendRefusal {
     /// Another request was sent under this idempotency key, and its answer is still kept.
     #[error("cannot send: the idempotency key {0:?} was used for another request")]
     KeyReused(String),
-    /// As many answers are kept for idempotency keys as the queue may keep.
-    #[error("cannot send: the queue keeps {kept} answers for idempotency keys, more are not allowed")]
+    /// As many answers are kept for idempotency keys as a queue, or all topics together, may keep.
+    #[error("cannot send: {kept} answers for idempotency keys are kept there, more are not allowed")]
     TooManyKeys {
         /// How many it keeps.
         kept: u64,

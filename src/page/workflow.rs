@@ -111,6 +111,7 @@ fn show(visitor: &Visitor, known: &Known) -> Markup {
         @if !known.acts.is_empty() { (acts(known, present)) }
         @if let Some(state) = &known.state {
             section aria-labelledby="state" { h2 #state { "State" }
+                @if let Some(at) = workflow.state_set_at { p.quiet { "Set " (present.show(at)) } }
                 @match known.redaction.body(state) {
                     Left::All => (body::block(state, Some("application/json"))),
                     Left::Some(left) => { (body::block(&left, Some("application/json"))) p.quiet { "Some of it is hidden, as the queue's definition says." } }

@@ -30,8 +30,32 @@ impl Remote {
         topic: &str,
         messages: &[SendEnvelope],
     ) -> Result<PublishResponse, RemoteError> {
+        self.publish_as(topic, None, messages).await
+    }
+
+    /// Sends messages to a topic in one transaction, once: the same request with the same key is given the same answer for
+    /// a while, and stores nothing again.
+    ///
+    /// # Errors
+    /// As [`Remote::publish`].
+    pub async fn publish_once(
+        &self,
+        topic: &str,
+        key: &str,
+        messages: &[SendEnvelope],
+    ) -> Result<PublishResponse, RemoteError> {
+        self.publish_as(topic, Some(key), messages).await
+    }
+
+    async fn publish_as(
+        &self,
+        topic: &str,
+        key: Option<&str>,
+        messages: &[SendEnvelope],
+    ) -> Result<PublishResponse, RemoteError> {
         let lines: Bytes = lines_of(messages)?.into();
         let route = Route::new("/v1/topics").data(topic).word("messages");
-        self.post(route).bytes("application/x-ndjson", lines)?.answer().await
+        let call = self.post(route).header("idempotency-key", key)?;
+        call.bytes("application/x-ndjson", lines)?.answer().await
     }
 }

@@ -4,8 +4,10 @@ use crate::actor::Actor;
 use crate::engine::Client;
 use crate::engine::Queue;
 use crate::engine::Receipt;
+use crate::engine::Topic;
 use crate::error::Misuse;
 use crate::id::IdempotencyKey;
+use crate::id::QueueName;
 use crate::message::Message;
 use crate::server::answer::Refused;
 use crate::server::principal::Principal;
@@ -32,7 +34,20 @@ pub(crate) async fn send_once(
     digest: [u8; 32],
     messages: Vec<Message>,
 ) -> Result<Vec<Receipt>, Refused> {
+    Ok(queue.send_batch_once(key_of(key, digest)?, messages).await?)
+}
+
+/// The same of a topic.
+pub(crate) async fn publish_once(
+    topic: &Topic,
+    key: &str,
+    digest: [u8; 32],
+    messages: Vec<Message>,
+) -> Result<Vec<(QueueName, Receipt)>, Refused> {
+    Ok(topic.send_batch_once(key_of(key, digest)?, messages).await?)
+}
+
+fn key_of(key: &str, digest: [u8; 32]) -> Result<IdempotencyKey, Misuse> {
     let (first, _) = digest.split_first_chunk().expect("a digest has more than eight bytes");
-    let key = IdempotencyKey::new(key, u64::from_be_bytes(*first))?;
-    Ok(queue.send_batch_once(key, messages).await?)
+    IdempotencyKey::new(key, u64::from_be_bytes(*first))
 }

@@ -66,7 +66,7 @@ pub(crate) async fn send(
     }
 }
 
-fn once_key(headers: &HeaderMap) -> Result<Option<String>, Refused> {
+pub(crate) fn once_key(headers: &HeaderMap) -> Result<Option<String>, Refused> {
     let Some(value) = headers.get(ONCE) else { return Ok(None) };
     match value.to_str() {
         Ok(key) if !key.is_empty() && key.len() <= limits::HEADER_BYTES_MAX => Ok(Some(key.to_owned())),
@@ -113,7 +113,7 @@ async fn bytes_max(queue: &Queue, announced: Option<u64>) -> Result<usize, Refus
 
 /// What makes two requests the same: the body and every header that says something of the message, except those of the
 /// trace, which differ when it is sent again.
-fn digest_of(headers: &HeaderMap, body: &[u8]) -> [u8; 32] {
+pub(crate) fn digest_of(headers: &HeaderMap, body: &[u8]) -> [u8; 32] {
     let says_something =
         |name: &str| name == "content-type" || name.starts_with("ce-") || name.starts_with("seriatim-");
     let mut given: Vec<(&str, &[u8])> =

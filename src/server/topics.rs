@@ -3,6 +3,8 @@
 use axum::extract::Request;
 use axum::extract::State;
 use http::StatusCode;
+use sha2::Digest;
+use sha2::Sha256;
 
 use crate::api::PageQuery;
 use crate::api::PublishResponse;
@@ -32,11 +34,13 @@ use crate::server::extract::QueryParams;
 use crate::server::extract::media_type;
 use crate::server::headers::message_of;
 use crate::server::impersonation::acting_as;
+use crate::server::impersonation::publish_once;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
 use crate::server::queues::check_not_defined;
 use crate::server::send::LINES;
-use crate::server::send::ONCE;
+use crate::server::send::digest_of;
+use crate::server::send::once_key;
 use crate::server::shared::Shared;
 
 pub(crate) async fn list(
@@ -132,18 +136,21 @@ pub(crate) async fn delete_rule(
 pub(crate) async fn send(State(shared): State<Shared>, extract: PathParams, request: Request) -> Answer {
     let topic = shared.client.topic(extract.text("topic")?)?;
     let (parts, body) = request.into_parts();
-    if parts.headers.contains_key(ONCE) {
-        // To pass it over would be to do twice what somebody wants done once.
-        let problem =
-            "is not known to topics: give each message an ID, and the subscriptions a duplicate window";
-        return Err(Refused::misuse(ONCE, problem));
-    }
+    let key = once_key(&parts.headers)?;
     let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
     let has_lines = media_type(&parts.headers)
         .is_some_and(|media_type| LINES.iter().any(|line| line.eq_ignore_ascii_case(media_type)));
-    let copies = match has_lines {
-        true => topic.send_batch(messages_of(&body)?).await?,
-        false => topic.send(message_of(&parts.headers, Message::new(body))?).await?,
+    let digest = key.is_some().then(|| match has_lines {
+        true => Sha256::digest(&body).into(),
+        false => digest_of(&parts.headers, &body),
+    });
+    let messages = match has_lines {
+        true => messages_of(&body)?,
+        false => vec![message_of(&parts.headers, Message::new(body))?],
+    };
+    let copies = match (key, digest) {
+        (Some(key), Some(digest)) => publish_once(&topic, &key, digest, messages).await?,
+        _ => topic.send_batch(messages).await?,
     };
     Ok(json_as(StatusCode::CREATED, &PublishResponse::show(copies)))
 }

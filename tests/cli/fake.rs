@@ -27,6 +27,7 @@ pub(crate) struct Asked {
     /// Method, path and query, as `GET /v1/blocked?limit=100`.
     pub(crate) line: String,
     pub(crate) authorization: Option<String>,
+    pub(crate) idempotency_key: Option<String>,
     pub(crate) body: Bytes,
 }
 
@@ -141,10 +142,11 @@ async fn answer(
     respond: Arc<Respond>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
-    let authorization = head.headers.get("authorization").and_then(|value| value.to_str().ok());
+    let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned);
     let asked = Asked {
         line: format!("{} {}", head.method, head.uri),
-        authorization: authorization.map(ToOwned::to_owned),
+        authorization: header("authorization"),
+        idempotency_key: header("idempotency-key"),
         body: body.collect().await.map(|body| body.to_bytes()).unwrap_or_default(),
     };
     let answer = respond(&asked);

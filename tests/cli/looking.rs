@@ -82,7 +82,7 @@ fn held_workflow(asked: &str) -> Answer {
     let workflow = json!({
         "workflow_id": "4711", "status": "held", "hold_cause": "exhausted", "held_since": 0, "held_for": 40,
         "reason": "no route", "next_position": 16, "messages": 3, "early": 1, "set_aside": 0, "dead_letters": 0,
-        "has_state": true,
+        "has_state": true, "state_set_at": 0,
     });
     let attempt = json!({ "delivery_count": 1, "at": 0, "lasted": "1s 200ms", "reason": "connection refused",
             "output": "Traceback:\n  no route\u{1b}[2J", "output_cut_bytes": 9 });
@@ -119,7 +119,8 @@ fn a_timeline_shows_where_it_stands_why_and_what_helps() {
         "  next: nothing, until somebody acts\n",
         "seriatim retry orders/4711 ",
         "seriatim skip orders/4711 --reason ..",
-        "  state: {\"total\":18446744073709551616}\n",
+        "  state, set at 1970-01-01T00:00:00+00:00 (",
+        "): {\"total\":18446744073709551616}\n",
         "took 1s 200ms  connection refused\n",
         "\nattempt 1 of #40 wrote:\n    [9 bytes of output not kept]\n    Traceback:\n      no route [2J\n",
         "\nended:\nplace  number  ended      handed out  when",

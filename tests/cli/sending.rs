@@ -233,7 +233,12 @@ fn a_message_is_sent_to_a_topic_and_every_copy_is_told() {
         let receipt = json!({ "status": "accepted", "sequence_number": 7 });
         Answer::json(json!({ "copies": [{ "queue": "orders/subscriptions/billing", "receipt": receipt }] }))
     });
-    let ran = fake.run(&["send", "orders", "hello", "--topic"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(ran.stdout, "accepted as orders/subscriptions/billing#7\n");
+    for key in [None, Some("k")] {
+        let mut arguments = vec!["send", "orders", "hello", "--topic"];
+        arguments.extend(key.into_iter().flat_map(|key| ["--idempotency-key", key]));
+        let ran = fake.run(&arguments);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(ran.stdout, "accepted as orders/subscriptions/billing#7\n");
+        assert_eq!(fake.asked().pop().expect("it was asked").idempotency_key.as_deref(), key);
+    }
 }

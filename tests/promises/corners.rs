@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use seriatim::Clock;
+use seriatim::Completion;
 use seriatim::Message;
 use seriatim::Order;
 use seriatim::QueueOptions;
@@ -275,6 +276,31 @@ async fn an_idle_queue_deletes_itself_only_when_it_is_empty() {
     fixture.clock.advance(seconds(1));
     assert!(fixture.queue.view().await.is_err());
     assert!(fixture.engine.client().queues(None, 10).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_workflow_says_when_its_state_was_last_set_by_the_wall_clock() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let workflow = fixture.queue.workflow("w").unwrap();
+    let set_at = async || {
+        let view = workflow.view().await.unwrap().expect("it is there");
+        assert!(view.has_state || view.state_set_at.is_none());
+        view.state_set_at
+    };
+    fixture.send("w", "1").await;
+    fixture.send("w", "2").await;
+    assert_eq!(set_at().await, None);
+    workflow.set_state(Some("s".into())).await.unwrap();
+    let first = fixture.clock.now();
+    assert_eq!(set_at().await, Some(first));
+    fixture.clock.advance(seconds(5));
+    fixture.must().await.complete().await.unwrap();
+    assert_eq!(set_at().await, Some(first), "a completion that keeps it does not set it");
+    fixture.must().await.complete_with(Completion::new().state("s")).await.unwrap();
+    assert_eq!(set_at().await, Some(first + seconds(5)), "the same bytes set it, too");
+    fixture.send("w", "3").await;
+    workflow.set_state(None).await.unwrap();
+    assert_eq!(set_at().await, None);
 }
 
 #[tokio::test]

@@ -57,6 +57,9 @@ pub struct WorkflowEnvelope {
     pub dead_letters: u64,
     /// Whether it keeps a state.
     pub has_state: bool,
+    /// When its state was last set; absent without one, and for one that an older file has brought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_set_at: Option<WireTime>,
     /// The gap later messages wait behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<GapView>,
@@ -210,6 +213,7 @@ impl WorkflowEnvelope {
             set_aside: view.set_aside,
             dead_letters: view.dead_letters,
             has_state: view.has_state,
+            state_set_at: view.state_set_at.map(WireTime),
             gap: view.gap.as_ref().map(GapView::show),
             rate_limited_until: view.rate_limited_until.map(WireTime),
             blocked: None,
@@ -236,6 +240,7 @@ impl WorkflowEnvelope {
             set_aside: 0,
             dead_letters: 0,
             has_state: false,
+            state_set_at: None,
             gap: None,
             rate_limited_until: None,
             blocked: None,

@@ -13,7 +13,7 @@ pub(crate) struct SendArguments {
     /// The queue, or with --topic the topic.
     pub(crate) queue: String,
     /// It is a topic: every subscription that wants the message gets it, or none does.
-    #[arg(long, conflicts_with_all = ["ndjson", "idempotency_key"])]
+    #[arg(long, conflicts_with = "ndjson")]
     pub(crate) topic: bool,
     /// The body: text, @FILE, or - for stdin, which is also what is read without it.
     pub(crate) body: Option<String>,

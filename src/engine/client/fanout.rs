@@ -266,7 +266,7 @@ mod tests {
         };
         let subscriptions = subscriptions.into_iter().enumerate().map(record).collect();
         let (name, created_at) = (QueueName::new("t").unwrap(), Timestamp::default());
-        CompiledTopic::of(&TopicRecord { name, revision: 1, created_at, subscriptions })
+        CompiledTopic::of(&TopicRecord { name, number: 1, revision: 1, created_at, subscriptions })
     }
 
     fn message(message: Message) -> Published {

@@ -3,10 +3,15 @@
 use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_batch;
 use crate::engine::client::queue::receipts;
+use crate::engine::client::topic::Topic;
 use crate::engine::rules::command::Command;
+use crate::engine::rules::command::Reply;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::topics::Fanout;
 use crate::error::SendError;
+use crate::error::SendRefusal;
 use crate::id::IdempotencyKey;
+use crate::id::QueueName;
 use crate::limits;
 use crate::message::Message;
 use crate::message::NewMessage;
@@ -35,8 +40,8 @@ impl Queue {
     /// ```
     ///
     /// # Errors
-    /// As [`Queue::send_batch`]; [`SendRefusal::KeyReused`](crate::error::SendRefusal::KeyReused) when the key was used for a
-    /// request with another digest, and [`SendRefusal::TooManyKeys`](crate::error::SendRefusal::TooManyKeys).
+    /// As [`Queue::send_batch`]; [`SendRefusal::KeyReused`] when the key was used for a
+    /// request with another digest, and [`SendRefusal::TooManyKeys`].
     pub async fn send_batch_once(
         &self,
         key: IdempotencyKey,
@@ -49,5 +54,65 @@ impl Queue {
         check_batch(&checked)?;
         let command = Command::SendOnce { queue: self.name().clone(), key, messages: checked };
         receipts(self.client().ask(command).await?)
+    }
+}
+
+impl Topic {
+    /// Sends up to 1,024 messages in one transaction, once, as [`Queue::send_batch_once`]: who sends again under the same
+    /// key within ten minutes gets what became of the copies the first time, and nothing is stored, whatever the rules and
+    /// subscriptions have become since. Deleting the topic forgets its keys.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use seriatim::id::IdempotencyKey;
+    /// use seriatim::topic::Rule;
+    /// use seriatim::{Engine, Message, QueueOptions};
+    ///
+    /// let engine = Engine::in_memory().open().await?;
+    /// let topic = engine.client().create_topic("orders").await?;
+    /// let billing = topic.subscribe("billing", QueueOptions::default(), [Rule::everything()]).await?;
+    /// let key = IdempotencyKey::of_request("a5d1", b"paid")?;
+    /// let first = topic.send_batch_once(key.clone(), [Message::new("paid")]).await?;
+    /// let again = topic.send_batch_once(key, [Message::new("paid")]).await?;
+    /// assert_eq!(first, again);
+    /// assert_eq!(billing.view().await?.counts.accepted, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Topic::send_batch`]; [`SendRefusal::KeyReused`] when the key was used for a request with another digest, and
+    /// [`SendRefusal::TooManyKeys`].
+    pub async fn send_batch_once(
+        &self,
+        key: IdempotencyKey,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> Result<Vec<(QueueName, Receipt)>, SendError> {
+        let messages = self.checked(messages)?;
+        for _ in 0..limits::TOPIC_TRIES_MAX {
+            let (fanout, failed) = match self.fanout(&messages).await {
+                Ok(fanout) => (fanout, None),
+                // What was done before is answered also where it could not be done any more.
+                Err(error @ SendError::Misuse(_)) => (Fanout::default(), Some(error)),
+                Err(error) => return Err(error),
+            };
+            let command = Command::PublishOnce { topic: self.name().clone(), key: key.clone(), fanout };
+            match (self.client().ask(command).await?, failed) {
+                (Reply::PublishOnce(Ok(copies)), _) => return Ok(copies),
+                (
+                    Reply::PublishOnce(Err(SendRefusal::TopicChanged(_) | SendRefusal::TopicNotFound(_))),
+                    failed,
+                ) => {
+                    self.client().forget_topic(self.name());
+                    if let Some(error) = failed {
+                        return Err(error);
+                    }
+                }
+                (Reply::PublishOnce(Err(refusal)), _) => return Err(SendError::Refused(refusal)),
+                (other, _) => unreachable!("a send is answered as one: {other:?}"),
+            }
+        }
+        Err(SendError::Refused(SendRefusal::TopicChanged(self.name().clone())))
     }
 }

@@ -125,12 +125,23 @@ impl Topic {
         &self,
         messages: impl IntoIterator<Item = Message>,
     ) -> Result<Vec<(QueueName, Receipt)>, SendError> {
+        self.publish(self.checked(messages)?).await
+    }
+
+    pub(crate) fn checked(
+        &self,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> Result<Vec<Published>, Misuse> {
         let mut checked = Vec::new();
         for message in messages.into_iter().take(limits::SEND_BATCH_MAX + 1) {
             checked.push(message.check()?);
         }
         check_batch(&checked)?;
-        self.publish(checked.into_iter().map(Published::from).collect()).await
+        Ok(checked.into_iter().map(Published::from).collect())
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     pub(crate) async fn publish(

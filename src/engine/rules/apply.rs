@@ -161,6 +161,9 @@ impl Step<'_> {
             Command::PauseQueue { name, paused } => Reply::Queue(answer(self.pause_queue(&name, paused))?),
             Command::ChangeTopic { name, change } => Reply::Topic(answer(self.change_topic(&name, change))?),
             Command::Publish { topic, fanout } => Reply::Send(answer(self.publish(&topic, fanout))?),
+            Command::PublishOnce { topic, key, fanout } => {
+                Reply::PublishOnce(answer(self.publish_once(&topic, &key, fanout))?)
+            }
             Command::Send { queue, messages } => Reply::Send(answer(self.send(&queue, messages))?),
             Command::SendEach { queue, messages } => Reply::SendEach(self.send_each(&queue, messages)?),
             Command::SendOnce { queue, key, messages } => {
@@ -289,6 +292,7 @@ pub(crate) fn is_refusal(reply: &Reply) -> bool {
         Reply::Queue(answer) => answer.is_err(),
         Reply::Topic(answer) => answer.is_err(),
         Reply::Send(answer) => answer.is_err(),
+        Reply::PublishOnce(answer) => answer.is_err(),
         Reply::Receive(answer) => answer.is_err(),
         Reply::Take(answer) => answer.is_err(),
         Reply::ReceiveHidden(answer) => answer.is_err(),

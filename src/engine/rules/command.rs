@@ -228,6 +228,12 @@ pub(crate) enum Command {
     Transact {
         steps: Vec<Command>,
     },
+    /// A send to a topic that is done once under a key; whoever asks again is answered as he was.
+    PublishOnce {
+        topic: QueueName,
+        key: IdempotencyKey,
+        fanout: Fanout,
+    },
     /// Up to `max` dead letters, each under a lock of its own.
     ReceiveDeadLetters {
         queue: QueueName,
@@ -446,6 +452,8 @@ pub(crate) enum Reply {
     /// The same of a topic.
     Topic(Result<bool, TopicRefusal>),
     Send(Result<Vec<Receipt>, SendRefusal>),
+    /// What became of each copy, and in which queue.
+    PublishOnce(Result<Vec<(QueueName, Receipt)>, SendRefusal>),
     Receive(Result<Vec<Handed>, ReceiveRefusal>),
     Take(Result<Option<Taken>, ReceiveRefusal>),
     /// Messages handed out without a lock.

@@ -77,7 +77,9 @@ impl Command {
             Command::Send { messages: sent, .. }
             | Command::SendEach { messages: sent, .. }
             | Command::SendOnce { messages: sent, .. } => messages(sent),
-            Command::Publish { fanout, .. } => fanout.copies.iter().map(|(_, sent)| messages(sent)).sum(),
+            Command::Publish { fanout, .. } | Command::PublishOnce { fanout, .. } => {
+                fanout.copies.iter().map(|(_, sent)| messages(sent)).sum()
+            }
             Command::ChangeTopic { change: TopicChange::Subscribe { rules, .. }, .. }
             | Command::ChangeTopic { change: TopicChange::SetRules { rules, .. }, .. } => {
                 rules.iter().map(Rule::len).sum()

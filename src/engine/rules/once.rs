@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Answered;
@@ -12,11 +13,35 @@ use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
+use crate::engine::rules::topics::Fanout;
+use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::topics::queue_of;
 use crate::error::SendRefusal;
 use crate::id::IdempotencyKey;
 use crate::id::QueueName;
+use crate::id::SubscriptionName;
 use crate::limits;
 use crate::message::NewMessage;
+
+/// What is known of a key.
+enum Asked {
+    /// The same request was answered.
+    Before(Arc<Answered>),
+    /// It is new; where its answer will be kept.
+    Anew(Place),
+}
+
+/// Where an answer is kept.
+struct Place {
+    /// The queue, or [`QueueId::OF_TOPICS`].
+    of: QueueId,
+    key: Arc<str>,
+    digest: u64,
+    /// Until when an older answer had to be kept, if one is still there.
+    old: Option<Timestamp>,
+    /// How many answers are kept beside it.
+    kept: u64,
+}
 
 impl Step<'_> {
     /// Accepts all messages, or refuses all, or answers as it has answered the same request before. A refusal is not
@@ -30,42 +55,102 @@ impl Step<'_> {
         let Some(queue) = self.queue_named(name)?.map(|queue| queue.id) else {
             return refuse(SendRefusal::QueueNotFound(name.clone()));
         };
-        let before = self.records.answer(queue, key.text())?;
+        match self.asked_before(queue, key.text().clone(), key)? {
+            Asked::Before(known) => Ok(known.receipts.clone()),
+            Asked::Anew(place) => {
+                let receipts = self.send(name, messages)?;
+                self.keep_answer(place, receipts.clone(), Vec::new())?;
+                Ok(receipts)
+            }
+        }
+    }
+
+    /// The same of a send to a topic, whatever its rules have become since.
+    pub(crate) fn publish_once(
+        &mut self,
+        name: &QueueName,
+        key: &IdempotencyKey,
+        fanout: Fanout,
+    ) -> Ruling<Vec<(QueueName, Receipt)>, SendRefusal> {
+        let Some(topic) = self.records.topic(name)? else {
+            return refuse(SendRefusal::TopicNotFound(name.clone()));
+        };
+        // Another topic under this name has answered nothing.
+        let text = Arc::from(format!("{}/{key}", topic.number, key = key.as_str()));
+        let (receipts, shares) = match self.asked_before(QueueId::OF_TOPICS, text, key)? {
+            Asked::Before(known) => (known.receipts.clone(), known.shares.clone()),
+            Asked::Anew(place) => {
+                let shares = shares_of(&fanout);
+                let receipts = self.publish(name, fanout)?;
+                self.keep_answer(place, receipts.clone(), shares.clone())?;
+                (receipts, shares)
+            }
+        };
+        Ok(with_queues(&topic, receipts, &shares))
+    }
+
+    /// Looks a request up by its key, kept under a text.
+    fn asked_before(&self, of: QueueId, text: Arc<str>, key: &IdempotencyKey) -> Ruling<Asked, SendRefusal> {
+        let before = self.records.answer(of, &text)?;
         if let Some(known) = before.as_ref().filter(|known| self.now < known.until) {
             return match known.digest == key.digest() {
-                true => Ok(known.receipts.clone()),
+                true => Ok(Asked::Before(known.clone())),
                 false => refuse(SendRefusal::KeyReused(key.as_str().to_owned())),
             };
         }
-        let kept = self.records.answer_count(queue)?;
+        let kept = self.records.answer_count(of)?;
         if before.is_none() && kept >= limits::IDEMPOTENCY_KEYS_MAX {
             return refuse(SendRefusal::TooManyKeys { kept });
         }
-        let receipts = self.send(name, messages)?;
-        match before {
-            Some(old) => self.drop_reminder(old.until, queue, Remind::Answer(key.text().clone()))?,
-            None => self.write(Change::AnswerCount(queue, Some(kept + 1)))?,
-        }
-        self.keep_answer(queue, key, receipts.clone())?;
-        Ok(receipts)
+        let old = before.map(|before| before.until);
+        Ok(Asked::Anew(Place { of, key: text, digest: key.digest(), old, kept }))
     }
 
-    fn keep_answer(&mut self, queue: QueueId, key: &IdempotencyKey, receipts: Vec<Receipt>) -> Read<()> {
+    fn keep_answer(
+        &mut self,
+        place: Place,
+        receipts: Vec<Receipt>,
+        shares: Vec<(SubscriptionName, u32)>,
+    ) -> Read<()> {
+        let Place { of, key, digest, old, kept } = place;
+        match old {
+            Some(old) => self.drop_reminder(old, of, Remind::Answer(key.clone()))?,
+            None => self.write(Change::AnswerCount(of, Some(kept + 1)))?,
+        }
         let until = self.now + limits::IDEMPOTENCY_WINDOW;
-        let answered = Answered { digest: key.digest(), receipts, until };
-        self.write(Change::Answer(queue, key.text().clone(), Some(Arc::new(answered))))?;
-        self.set_reminder(until, queue, Remind::Answer(key.text().clone()))
+        let answered = Answered { digest, receipts, until, shares };
+        self.write(Change::Answer(of, key.clone(), Some(Arc::new(answered))))?;
+        self.set_reminder(until, of, Remind::Answer(key))
     }
 
     /// Forgets an answer whose window is over.
-    pub(crate) fn forget_answer(&mut self, queue: QueueId, key: Arc<str>) -> Read<()> {
-        let known = self.records.answer(queue, &key)?;
+    pub(crate) fn forget_answer(&mut self, of: QueueId, key: Arc<str>) -> Read<()> {
+        let known = self.records.answer(of, &key)?;
         if known.is_some_and(|known| known.until <= self.now) {
-            let left = self.records.answer_count(queue)?.checked_sub(1);
+            let left = self.records.answer_count(of)?.checked_sub(1);
             let left = left.expect("every answer that is kept is counted");
-            self.write(Change::Answer(queue, key, None))?;
-            self.write(Change::AnswerCount(queue, (left > 0).then_some(left)))?;
+            self.write(Change::Answer(of, key, None))?;
+            self.write(Change::AnswerCount(of, (left > 0).then_some(left)))?;
         }
         Ok(())
     }
+}
+
+/// How many copies each subscription gets.
+fn shares_of(fanout: &Fanout) -> Vec<(SubscriptionName, u32)> {
+    let share = |(queue, copies): &(QueueName, Vec<NewMessage>)| {
+        let (_, name) = queue.subscription().expect("copies go to subscriptions");
+        (name, u32::try_from(copies.len()).expect("the copies are limited"))
+    };
+    fanout.copies.iter().map(share).collect()
+}
+
+fn with_queues(
+    topic: &TopicRecord,
+    receipts: Vec<Receipt>,
+    shares: &[(SubscriptionName, u32)],
+) -> Vec<(QueueName, Receipt)> {
+    let queues =
+        shares.iter().flat_map(|(name, count)| std::iter::repeat_n(queue_of(topic, name), *count as usize));
+    queues.zip(receipts).collect()
 }

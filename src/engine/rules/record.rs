@@ -17,12 +17,18 @@ use crate::header::Headers;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::id::SubscriptionName;
 use crate::id::WorkflowId;
 use crate::queue::QueueOptions;
 
 /// The engine's own number of a queue; never reused, so that a queue made anew under an old name is another queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct QueueId(pub(crate) u32);
+
+impl QueueId {
+    /// What belongs to topics, and so to no queue; no queue is given this number.
+    pub(crate) const OF_TOPICS: QueueId = QueueId(0);
+}
 
 /// A message's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -166,6 +172,8 @@ pub(crate) struct WorkflowRecord {
     /// Dead letters of this workflow.
     pub(crate) dead: u64,
     pub(crate) has_state: bool,
+    /// When its state was last set, by the wall clock, if it has one; `None` also where an older file did not say.
+    pub(crate) state_set_at: Option<Timestamp>,
     pub(crate) holds: Holds,
     pub(crate) gap: Option<GapRecord>,
     /// Its number in the queue's ready list, while its head can be handed out.
@@ -388,6 +396,8 @@ pub(crate) struct Answered {
     pub(crate) digest: u64,
     pub(crate) receipts: Vec<Receipt>,
     pub(crate) until: Timestamp,
+    /// Of a send to a topic: how many of the receipts each subscription has, in their order.
+    pub(crate) shares: Vec<(SubscriptionName, u32)>,
 }
 
 /// A durable record "at `due`, look at this".

@@ -7,6 +7,7 @@ use crate::engine::rules::change::Change;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::line::LinePlace;
 use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
@@ -24,6 +25,9 @@ impl Step<'_> {
     pub(crate) fn remind(&mut self, reminder: Reminder, used_at: Timestamp) -> Read<()> {
         assert!(reminder.due.is_past(self.clocks()), "a reminder never fires early");
         self.write(Change::Reminder(reminder.clone(), false))?;
+        if let (QueueId::OF_TOPICS, Remind::Answer(key)) = (reminder.queue, &reminder.what) {
+            return self.forget_answer(reminder.queue, key.clone());
+        }
         // A deleted queue leaves its reminders behind, so that deleting it looks for none.
         let Some(queue) = self.records.queue(reminder.queue)? else {
             return Ok(());

@@ -67,6 +67,7 @@ use crate::id::MessageId;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::id::SubscriptionName;
 use crate::id::WorkflowId;
 use crate::message::NewMessage;
 use crate::message::Place;
@@ -405,7 +406,8 @@ fn answered() -> Answered {
         Receipt::AlreadySettled,
         Receipt::DeadLettered(number(3)),
     ];
-    Answered { digest: 300, receipts, until: at(9) }
+    let shares = vec![(SubscriptionName::new("s").unwrap(), 1), (SubscriptionName::new("t").unwrap(), 3)];
+    Answered { digest: 300, receipts, until: at(9), shares }
 }
 
 fn queue_record(id: QueueId) -> QueueRecord {
@@ -426,6 +428,7 @@ fn workflow_record() -> WorkflowRecord {
         aside: 6,
         dead: 7,
         has_state: true,
+        state_set_at: Some(at(300)),
         holds: [hold].into_iter().collect(),
         gap: Some(GapRecord { at: 1, since: at(2), due: Some(at(3)) }),
         ticket: Some(8),

@@ -480,6 +480,7 @@ impl Workflow {
             StateChange::Set(bytes) => Some(bytes),
         };
         self.record.has_state = state.is_some();
+        self.record.state_set_at = state.as_ref().map(|_| step.wall);
         step.write(Change::State(self.key.clone(), state))
     }
 

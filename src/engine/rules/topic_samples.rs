@@ -11,6 +11,7 @@ use crate::engine::rules::topics::TopicChange;
 use crate::engine::rules::topics::TopicRecord;
 use crate::header::Properties;
 use crate::header::PropertyValue;
+use crate::id::IdempotencyKey;
 use crate::id::QueueName;
 use crate::id::SubscriptionName;
 use crate::message::NewMessage;
@@ -55,13 +56,15 @@ pub(crate) fn commands(messages: Vec<NewMessage>) -> Vec<Command> {
     let mut commands: Vec<Command> = changes.into_iter().map(change).collect();
     let queue = QueueName::of_subscription(&topic(), &subscription()).unwrap();
     let fanout = Fanout { revision: 300, copies: vec![(queue, messages)] };
-    commands.push(Command::Publish { topic: topic(), fanout });
+    commands.push(Command::Publish { topic: topic(), fanout: fanout.clone() });
+    let key = IdempotencyKey::new("k", 300).unwrap();
+    commands.push(Command::PublishOnce { topic: topic(), key, fanout });
     commands
 }
 
 pub(crate) fn change() -> Change {
     let subscriptions = vec![SubscriptionRecord { name: subscription(), rules: rules() }];
     let created_at = Timestamp::from_millis(300);
-    let record = TopicRecord { name: topic(), revision: 301, created_at, subscriptions };
+    let record = TopicRecord { name: topic(), number: 299, revision: 301, created_at, subscriptions };
     Change::Topic(topic(), Some(Arc::new(record)))
 }

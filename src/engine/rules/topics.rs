@@ -30,6 +30,8 @@ use crate::topic::Rule;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TopicRecord {
     pub(crate) name: QueueName,
+    /// Its own; another topic under this name has another.
+    pub(crate) number: u64,
     /// Another with each change; never given twice.
     pub(crate) revision: u64,
     pub(crate) created_at: Timestamp,
@@ -64,8 +66,9 @@ pub(crate) enum TopicChange {
 }
 
 /// Copies for queues, chosen by the rules of a topic at one of its revisions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fanout {
+    /// No topic has the revision 0.
     pub(crate) revision: u64,
     pub(crate) copies: Vec<(QueueName, Vec<NewMessage>)>,
 }
@@ -114,13 +117,16 @@ impl Step<'_> {
         if count == limits::TOPICS_MAX {
             return refuse(TopicRefusal::TooManyTopics(count));
         }
-        let created_at = self.wall;
-        self.write_topic(TopicRecord {
+        // A sequence number is never given twice, not even to another topic of this name.
+        let number = self.next_sequence()?.get();
+        let topic = TopicRecord {
             name: name.clone(),
-            revision: 0,
-            created_at,
+            number,
+            revision: number,
+            created_at: self.wall,
             subscriptions: Vec::new(),
-        })?;
+        };
+        self.write(Change::Topic(name.clone(), Some(Arc::new(topic))))?;
         Ok(true)
     }
 
@@ -190,7 +196,6 @@ impl Step<'_> {
     }
 
     fn write_topic(&mut self, mut topic: TopicRecord) -> Read<()> {
-        // A sequence number is never given twice, not even to another topic of this name.
         topic.revision = self.next_sequence()?.get();
         self.write(Change::Topic(topic.name.clone(), Some(Arc::new(topic))))
     }
@@ -237,7 +242,8 @@ impl Step<'_> {
     }
 }
 
-fn queue_of(topic: &TopicRecord, name: &SubscriptionName) -> QueueName {
+/// The queue of a subscription.
+pub(crate) fn queue_of(topic: &TopicRecord, name: &SubscriptionName) -> QueueName {
     QueueName::of_subscription(&topic.name, name).expect("a topic has a plain name")
 }
 

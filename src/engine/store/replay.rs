@@ -38,7 +38,7 @@ impl Store {
         self.checksum.store(self.kept.batch.hash, Ordering::Release);
         // A queue's rows in the journal outlive it, until their generation is dropped.
         let queues = &self.kept.queues;
-        let is_there = |queue: QueueId| queues.contains_key(&queue);
+        let is_there = |queue: QueueId| queue == QueueId::OF_TOPICS || queues.contains_key(&queue);
         for memtable in self.memtables.each() {
             memtable.retain_queues(&is_there);
         }

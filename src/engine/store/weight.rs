@@ -55,7 +55,7 @@ impl Weighed for Arc<WorkflowRecord> {
 
 impl Weighed for Arc<Answered> {
     fn bytes(&self) -> u64 {
-        16 + 4 * self.receipts.len() as u64
+        16 + 4 * self.receipts.len() as u64 + 24 * self.shares.len() as u64
     }
 }
 

@@ -67,6 +67,8 @@ impl InWords for QueueId {
     fn in_words(&self, names: &Names) -> String {
         match names.get(self) {
             Some(name) => format!("queue {name}"),
+            // What belongs to no queue belongs to them.
+            None if *self == QueueId::OF_TOPICS => "topics".to_owned(),
             None => format!("queue number {}", self.0),
         }
     }

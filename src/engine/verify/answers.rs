@@ -19,7 +19,12 @@ impl Comparison<'_, '_> {
             self.findings.go_on();
             *found.entry(queue).or_default() += 1;
             let reminder = Reminder { due: known.until.into(), queue, what: Remind::Answer(key.clone()) };
-            if self.queue(queue).is_none() {
+            let is_of_topics = queue == QueueId::OF_TOPICS;
+            let shared: usize = known.shares.iter().map(|(_, count)| *count as usize).sum();
+            if shared != (if is_of_topics { known.receipts.len() } else { 0 }) {
+                self.findings.row::<Answers>(&queue, &key, "its receipts are not those of its subscriptions");
+            }
+            if self.queue(queue).is_none() && !is_of_topics {
                 self.findings.row::<Answers>(&queue, &key, "its queue is not there");
             } else if !self.is_reminded(reminder)? {
                 self.findings.row::<Answers>(&queue, &key, "its reminder is not there");

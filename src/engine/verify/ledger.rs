@@ -111,7 +111,8 @@ impl TableVisitor for GoneQueues<'_> {
     fn visit<T: Table>(&mut self) -> Result<(), Fault> {
         let is_there = |key: &Vec<u8>, _: &mut Option<Vec<u8>>| {
             let of = parts_of::<T::Prefix, T::Key>(key).and_then(|(prefix, _)| prefix.of_queue());
-            of.is_none_or(|queue| self.ledger.queues.contains_key(&queue))
+            let exists = |queue| queue == QueueId::OF_TOPICS || self.ledger.queues.contains_key(&queue);
+            of.is_none_or(exists)
         };
         self.overlay[usize::from(T::NUMBER)].retain(is_there);
         Ok(())

@@ -34,7 +34,7 @@ impl Comparison<'_, '_> {
                 self.complain_of_workflow(key, format!("it counts {counted} {name}, there are {found}"));
             }
         }
-        if record.has_state != found.has_state {
+        if record.has_state != found.has_state || (record.state_set_at.is_some() && !record.has_state) {
             self.complain_of_workflow(key, "its state is not as it says");
         }
         if self.is_positional(key) {

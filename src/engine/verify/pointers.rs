@@ -3,6 +3,7 @@
 use crate::clock::Timestamp;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Status;
@@ -43,7 +44,8 @@ impl Comparison<'_, '_> {
                 self.findings.row::<Reminders>(&(), &key, "it makes no sense");
                 continue;
             };
-            if self.queue(reminder.queue).is_some() && !self.is_meant(&reminder)? {
+            let exists = reminder.queue == QueueId::OF_TOPICS || self.queue(reminder.queue).is_some();
+            if exists && !self.is_meant(&reminder)? {
                 self.findings.row::<Reminders>(&(), &key, "it reminds of nothing");
             }
         }

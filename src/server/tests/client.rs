@@ -81,3 +81,17 @@ async fn what_an_operator_does_a_client_hears_of() {
     remote.delete_queue("orders").await.unwrap();
     assert!(remote.queues(None, 10).await.unwrap().queues.is_empty());
 }
+
+#[tokio::test]
+async fn what_a_client_sends_to_a_topic_under_a_key_is_stored_once() {
+    let fixture = Fixture::open().await;
+    let remote = Remote::connect(&format!("http://{}", fixture.address), None).unwrap();
+    let path = |rest: &str| format!("/v1/topics/orders{rest}");
+    fixture.put(&path(""), json!({})).await;
+    fixture.put(&path("/subscriptions/all"), json!({})).await;
+    let send = async |body| remote.publish_once("orders", "k", &[at(1, body)]).await;
+    let first = send("1").await.unwrap();
+    assert_eq!(first.copies.len(), 1);
+    assert_eq!(json!(send("1").await.unwrap()), json!(first));
+    assert_eq!(send("2").await.unwrap_err().problem().unwrap().code, "key_reused");
+}

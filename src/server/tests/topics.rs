@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::queue::QueueOptions;
+use crate::server::send::LINES;
 use crate::server::tests::fixture::Fixture;
 
 #[tokio::test]
@@ -65,14 +66,29 @@ async fn what_is_wrong_with_a_topic_is_told() {
 }
 
 #[tokio::test]
-async fn a_send_to_a_topic_that_is_to_be_done_once_is_refused_and_not_done() {
+async fn a_send_to_a_topic_with_an_idempotency_key_is_done_once() {
     let fixture = Fixture::open().await;
     assert_eq!(fixture.put("/v1/topics/t", json!({})).await.status, 201);
     assert_eq!(fixture.put("/v1/topics/t/subscriptions/s", json!({})).await.status, 201);
-    let refused = fixture.call("POST", "/v1/topics/t/messages", &[("idempotency-key", "k")], "x").await;
-    assert_eq!(refused.status, 422, "{refused:?}");
-    assert_eq!(refused.code(), "misuse");
-    assert!(refused.json()["detail"].as_str().unwrap().contains("duplicate window"), "{refused:?}");
+    let send = async |key: &str, content_type: &str, subject: &str, body: &'static str| {
+        let headers =
+            [("idempotency-key", key), ("content-type", content_type), ("seriatim-subject", subject)];
+        fixture.call("POST", "/v1/topics/t/messages", &headers, body).await
+    };
+    let lines = "{\"body_text\": \"x\"}\n{\"body_text\": \"y\"}\n";
+    for (key, content_type, body, count) in [("a", "text/plain", "x", 1), ("b", LINES[0], lines, 2)] {
+        let first = send(key, content_type, "s", body).await;
+        assert_eq!(first.status, 201, "{first:?}");
+        assert_eq!(first.json()["copies"].as_array().unwrap().len(), count);
+        let again = send(key, content_type, "s", body).await;
+        assert_eq!(again.status, 201, "{again:?}");
+        assert_eq!(again.json(), first.json());
+        let other = send(key, content_type, "s", "{\"body_text\": \"other\"}").await;
+        assert_eq!(other.status, 422, "{other:?}");
+        assert_eq!(other.code(), "key_reused");
+    }
+    assert_eq!(send("a", "text/plain", "other", "x").await.code(), "key_reused");
+    assert_eq!(send("", "text/plain", "s", "x").await.code(), "misuse");
     let counts = fixture.get("/v1/queues/t%2Fsubscriptions%2Fs").await.json()["counts"].clone();
-    assert_eq!(counts["accepted"], 0, "{counts}");
+    assert_eq!(counts["accepted"], 3, "{counts}");
 }

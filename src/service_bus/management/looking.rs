@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 
 use crate::amqp::Value;
+use crate::clock::Timestamp;
 use crate::engine::DeadLetterView;
 use crate::engine::MessageStatus;
 use crate::engine::MessageView;
+use crate::engine::WorkflowView;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
@@ -123,24 +125,33 @@ async fn dead_letters(
     Ok(views)
 }
 
+/// Whether the state of a session was set at an instant or after it.
+fn is_set_since(view: &WorkflowView, since_ms: i64) -> bool {
+    let set_at = |at: Timestamp| i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
+    view.has_state && view.state_set_at.is_none_or(|at| set_at(at) >= since_ms)
+}
+
 /// The last instant of .NET, by which clients say that they ask for every session.
 const ANY_TIME_MS: i64 = 253_402_300_800_000;
 
-/// Lists sessions in order of ID. Nobody knows when a state was set, so whoever asks for those since an instant is shown all
-/// that have one.
+/// Lists sessions in order of ID: those with something in them, or those whose state was set since an instant. When that was,
+/// an older file did not say; such a session is listed, so that none is missed.
 pub(crate) async fn sessions(entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
     let skip = usize::try_from(request.number("skip", 0)?).unwrap_or(usize::MAX);
     let top = usize::try_from(request.number("top", 100)?).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
     let since = request.timestamp("last-updated-time")?;
-    let stateful = since.is_some_and(|since_ms| since_ms < ANY_TIME_MS);
+    let since = since.filter(|since_ms| *since_ms < ANY_TIME_MS);
     let (mut ids, mut after, mut seen) = (Vec::new(), None::<WorkflowId>, 0);
     while ids.len() < top {
         let page = entity.queue.workflows(after.as_ref(), limits::HTTP_PAGE).await?;
         let Some(last) = page.last() else { break };
         after = last.workflow_id.clone();
         for view in page {
-            let has_something = view.has_state || (!stateful && view.messages + view.set_aside > 0);
-            let Some(id) = view.workflow_id.filter(|_| has_something) else { continue };
+            let is_wanted = match since {
+                Some(since_ms) => is_set_since(&view, since_ms),
+                None => view.has_state || view.messages + view.set_aside > 0,
+            };
+            let Some(id) = view.workflow_id.filter(|_| is_wanted) else { continue };
             seen += 1;
             if seen > skip && ids.len() < top {
                 ids.push(Value::from(id.as_str()));

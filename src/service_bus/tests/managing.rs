@@ -7,6 +7,7 @@ use bytes::Bytes;
 use crate::amqp::Value;
 use crate::amqp::lookup;
 use crate::clock::Clock;
+use crate::clock::Timestamp;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
@@ -16,6 +17,7 @@ use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::Wire;
 use crate::service_bus::tests::wire::data;
 use crate::service_bus::tests::wire::map;
+use crate::topic::Rule;
 
 /// A client that has session `s` of a queue with one message, and its management.
 async fn with_session(host: &Host) -> Wire {
@@ -204,4 +206,46 @@ async fn what_was_to_be_deleted_and_never_left_is_still_there() {
     client.detach(100).await;
     let counts = queue.view().await.unwrap().counts;
     assert_eq!((counts.by_consumer, counts.locked), (1, 0), "{counts:?}");
+}
+
+/// The sessions that the management of an entity lists, of those whose state was set since an instant.
+async fn set_since(host: &Host, entity: &str, instant: Timestamp) -> Vec<String> {
+    let mut client = host.client().await;
+    client.manage(entity).await;
+    let since = Value::Timestamp(i64::try_from(instant.as_millis()).unwrap());
+    let asked = map(vec![("last-updated-time", since), ("skip", Value::Int(0)), ("top", Value::Int(10))]);
+    let answer = client.ask("get-message-sessions", &asked).await;
+    if answer.status == 204 {
+        return Vec::new();
+    }
+    let ids = answer.get("sessions-ids");
+    let Value::Array(ids) = ids else { panic!("{ids:?}") };
+    ids.iter().map(|id| id.as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn sessions_since_an_instant_are_those_whose_state_was_set_since_it() {
+    let host = Host::open().await;
+    let topic = host.engine.client().create_topic("t").await.unwrap();
+    let of_topic = topic.subscribe("s", QueueOptions::default(), [Rule::everything()]).await.unwrap();
+    let queue = host.queue("q", QueueOptions::default()).await;
+    for (queue, entity) in [(queue, "q"), (of_topic, "t/subscriptions/s")] {
+        let begin = host.clock.now();
+        let set = async |id: &str, state: Option<&'static str>| {
+            queue.workflow(id).unwrap().set_state(state.map(Bytes::from)).await.unwrap();
+        };
+        queue.send(Message::new("0").workflow("stateless")).await.unwrap();
+        for id in ["early", "late", "cleared"] {
+            set(id, Some("1")).await;
+        }
+        host.clock.advance(Duration::from_secs(60));
+        let later = host.clock.now();
+        set("late", Some("2")).await;
+        set("cleared", None).await;
+        assert_eq!(set_since(&host, entity, begin).await, ["early", "late"], "{entity}");
+        assert_eq!(set_since(&host, entity, later).await, ["late"], "{entity}");
+        assert_eq!(set_since(&host, entity, later + Duration::from_millis(1)).await, [""; 0], "{entity}");
+        let any = Timestamp::from_millis(253_402_300_800_000);
+        assert_eq!(set_since(&host, entity, any).await, ["early", "late", "stateless"], "{entity}");
+    }
 }

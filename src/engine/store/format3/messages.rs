@@ -202,7 +202,12 @@ pub(crate) struct Answered {
 impl From<Answered> for record::Answered {
     fn from(old: Answered) -> record::Answered {
         let receipts = old.receipts.into_iter().map(TodaysReceipt::from);
-        record::Answered { digest: old.digest, receipts: receipts.collect(), until: old.until }
+        record::Answered {
+            digest: old.digest,
+            receipts: receipts.collect(),
+            until: old.until,
+            shares: Vec::new(),
+        }
     }
 }
 

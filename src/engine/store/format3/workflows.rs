@@ -43,6 +43,7 @@ impl From<WorkflowRecord> for record::WorkflowRecord {
             aside: old.aside,
             dead: old.dead,
             has_state: old.has_state,
+            state_set_at: None,
             holds: old.hold.map(holds::Hold::from).into_iter().collect(),
             gap: old.gap.map(record::GapRecord::from),
             ticket: old.ticket,
