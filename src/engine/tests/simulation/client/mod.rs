@@ -6,3 +6,4 @@ mod operator;
 mod queues;
 mod receiver;
 mod sender;
+mod topics;
