@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3;
@@ -10,6 +11,7 @@ use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Stream;
@@ -106,6 +108,14 @@ impl Listing {
         for queue in records.queues(None, limits::QUEUES_MAX)? {
             self.add_queue(records, &queue)?;
         }
+        for topic in records.topics(None, limits::TOPICS_MAX)? {
+            self.add("topic", &topic);
+            for key in keys() {
+                let text = Arc::from(format!("{}/{}", topic.number, key.as_str()));
+                self.add("answer of a topic", &records.answer(QueueId::OF_TOPICS, &text)?);
+            }
+        }
+        self.add("answers of topics", &records.answer_count(QueueId::OF_TOPICS)?);
         self.add("reminder", &first_reminder(records)?);
         self.add("audit", &(records.audit_after(0, limits::PAGE_MAX)?, records.audit_last()?));
         let mut after = None;

@@ -12,6 +12,7 @@ use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Reminder;
+use crate::engine::rules::topics::TopicChange;
 use crate::engine::tests::crash::listing::Listing;
 use crate::engine::tests::simulation::client::clients::Clients;
 use crate::engine::tests::simulation::clock::Clock;
@@ -194,11 +195,19 @@ impl World {
         played.cleared.iter().try_for_each(|cleared| self.reference.clear_up(cleared))?;
         let is_done = |number: u64| {
             let mut answers = played.answers.iter();
-            answers.any(|(of, reply)| *of == number && matches!(reply, Reply::Queue(Ok(true))))
+            answers.any(|(of, reply)| {
+                *of == number && matches!(reply, Reply::Queue(Ok(true)) | Reply::Topic(Ok(true)))
+            })
         };
         // Whoever deletes a queue hears of it from the answer, at its place among the others.
         let is_deleted = |queue: &QueueName| {
-            let deletes = |question: &Question| matches!(question.command.asked(), Command::DeleteQueue { name } if name == queue);
+            let deletes = |question: &Question| match question.command.asked() {
+                Command::DeleteQueue { name } => name == queue,
+                Command::ChangeTopic { name, change: TopicChange::Delete } => {
+                    queue.subscription().is_some_and(|(topic, _)| topic == *name)
+                }
+                _ => false,
+            };
             questions.iter().any(|question| deletes(question) && question.number.is_some_and(is_done))
         };
         for event in &played.events {

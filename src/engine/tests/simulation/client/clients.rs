@@ -8,10 +8,13 @@ use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::record::Status;
+use crate::engine::rules::topics::TopicChange;
 use crate::engine::tests::crash::random::Random;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::client::queues;
 use crate::engine::tests::simulation::client::sender::Progress;
+use crate::engine::tests::simulation::client::topics::TOPICS_EVERY;
+use crate::engine::tests::simulation::client::topics::Topics;
 use crate::engine::tests::simulation::ledger::Ledger;
 use crate::engine::tests::simulation::plain::Question;
 use crate::id::QueueName;
@@ -35,7 +38,9 @@ pub(crate) struct Delivery {
 /// The clients.
 pub(crate) struct Clients {
     pub(crate) random: Random,
+    /// Those of subscriptions, too.
     pub(crate) queues: Vec<(QueueName, Order)>,
+    pub(crate) topics: Topics,
     /// Whether hundreds of messages are sent at once, so that what is done in steps takes several.
     pub(crate) is_bulky: bool,
     /// How many workflows a queue has.
@@ -64,12 +69,17 @@ pub(crate) struct Clients {
 impl Clients {
     pub(crate) fn new(seed: u64) -> Clients {
         let mut random = Random::new(seed);
-        let queues = queues::queues(&mut random);
+        let mut queues = queues::queues(&mut random);
+        let is_bulky = seed % BULKY_EVERY == BULKY_EVERY - 1;
+        let has_topics = seed.is_multiple_of(TOPICS_EVERY) && !is_bulky;
+        let (topics, subscriptions) = Topics::new(has_topics, &mut random);
+        queues.extend(subscriptions);
         let workflows = random.pick(&[1, 2, 2, 3]);
         Clients {
             random,
-            is_bulky: seed % BULKY_EVERY == BULKY_EVERY - 1,
+            is_bulky,
             queues,
+            topics,
             workflows,
             epoch: 1,
             tokens: 0,
@@ -88,12 +98,9 @@ impl Clients {
 
     /// Makes every queue.
     pub(crate) fn open(&mut self) -> Vec<Command> {
-        let queues = self.queues.clone();
-        let made = queues.into_iter().map(|(name, order)| {
-            let options = self.options(order);
-            Command::CreateQueue { name, options }
-        });
-        made.collect()
+        let mut made = self.open_topics();
+        made.extend((0..self.queues.len()).map(|queue| self.make(queue)));
+        made
     }
 
     /// Options of a queue of this order.
@@ -117,14 +124,16 @@ impl Clients {
     fn command(&mut self, rows: &Rows, ledger: &Ledger, now: Timestamp, queue: usize) -> Command {
         let name = self.queues[queue].0.clone();
         if !ledger.queues.contains_key(&name) && self.random.chance(50) {
-            let options = self.options(self.queues[queue].1);
-            return Command::CreateQueue { name, options };
+            return self.make(queue);
         }
         if let (true, Some(again)) = (self.random.chance(50), self.unanswered.pop()) {
             return again;
         }
         if let Some(step) = self.purging.clone() {
             return step;
+        }
+        if let (true, Some(asked)) = (self.random.chance(20), self.use_topics(rows, now)) {
+            return asked;
         }
         let asked = match self.random.below(100) {
             0..28 => Some(self.send(queue, now)),
@@ -147,6 +156,7 @@ impl Clients {
     pub(crate) fn record(&mut self, command: &Command, reply: &Reply) {
         self.record_hidden(command, reply);
         self.record_dead_letters(command, reply);
+        self.record_of_topics(command, reply);
         match (command, reply) {
             (
                 Command::Receive { queue, .. }
@@ -168,6 +178,10 @@ impl Clients {
                 self.taken.push((queue.clone(), taken.token));
             }
             (Command::CreateQueue { name, .. }, Reply::Queue(Ok(true))) => self.forget_places(name),
+            (
+                Command::ChangeTopic { name, change: TopicChange::Subscribe { name: own, .. } },
+                Reply::Topic(Ok(true)),
+            ) => self.forget_places(&QueueName::of_subscription(name, own).expect("a plain name")),
             (Command::Purge { queue, scope, .. }, Reply::Purge(answer)) => {
                 let next = answer.as_ref().ok().and_then(|purged| purged.next.clone());
                 let step = |from| Command::Purge { queue: queue.clone(), scope: scope.clone(), from };
@@ -184,7 +198,14 @@ impl Clients {
         self.lost.truncate(6);
         self.taken.truncate(1);
         let is_send = |command: &Command| {
-            matches!(command, Command::Send { .. } | Command::SendEach { .. } | Command::SendOnce { .. })
+            matches!(
+                command,
+                Command::Send { .. }
+                    | Command::SendEach { .. }
+                    | Command::SendOnce { .. }
+                    | Command::Publish { .. }
+                    | Command::PublishOnce { .. }
+            )
         };
         self.unanswered.extend(asked.into_iter().filter(is_send));
     }

@@ -7,3 +7,4 @@ mod operator;
 mod queues;
 mod receiver;
 mod sender;
+mod topics;

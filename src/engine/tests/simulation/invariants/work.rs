@@ -160,9 +160,9 @@ pub(crate) fn has_reminder(view: &View<'_>, reminder: &Reminder) -> bool {
 
 /// I5: every reminder of a queue that exists is about something that is so.
 pub(crate) fn every_reminder_has_its_reason(view: &View<'_>) -> Finding {
-    for reminder in
-        view.rows().reminders.values().filter(|reminder| view.rows().queues.contains_key(&reminder.queue))
-    {
+    for reminder in view.rows().reminders.values().filter(|reminder| {
+        reminder.queue == QueueId::OF_TOPICS || view.rows().queues.contains_key(&reminder.queue)
+    }) {
         let workflow = |stream: &Stream| {
             view.rows().workflows.get(&WorkflowKey { queue: reminder.queue, stream: stream.clone() })
         };

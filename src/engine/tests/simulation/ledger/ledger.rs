@@ -63,6 +63,8 @@ pub(crate) struct Ledger {
     pub(crate) unsure_ids: BTreeSet<(QueueName, MessageId)>,
     /// What was answered under idempotency keys: the request's digest, the receipts, and until when that is kept.
     pub(crate) answers: BTreeMap<(QueueName, String), (u64, Vec<Receipt>, Timestamp)>,
+    /// The same of topics: until when it is kept.
+    pub(crate) published: BTreeMap<(QueueName, String), Timestamp>,
     /// Who asked for what on record, and whether it was refused, in the order of the answers.
     pub(crate) on_record: Vec<(String, QueueName, bool)>,
     /// Settlements that were done, with what was answered, and when.

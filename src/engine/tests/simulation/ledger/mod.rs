@@ -9,5 +9,6 @@ mod holds;
 mod ledger;
 mod record;
 mod settled;
+mod topics;
 
 pub(crate) use crate::engine::tests::simulation::ledger::ledger::Ledger;

@@ -39,6 +39,13 @@ impl Ledger {
                 self.note_options(name, options)
             }
             (Command::DeleteQueue { name }, Reply::Queue(Ok(true))) => self.forget_queue(name),
+            (Command::ChangeTopic { name, change }, Reply::Topic(Ok(true))) => self.note_topic(name, change),
+            (Command::Publish { fanout, .. }, Reply::Send(Ok(receipts))) => {
+                self.note_published(fanout, receipts)
+            }
+            (Command::PublishOnce { topic, key, fanout }, Reply::PublishOnce(Ok(copies))) => {
+                self.note_published_once(topic, key, fanout, copies);
+            }
             (Command::Send { queue, messages }, Reply::Send(Ok(receipts))) => {
                 self.note_receipts(queue, messages, receipts);
             }
@@ -106,6 +113,7 @@ impl Ledger {
         let Command::OnRecord { actor, command, .. } = command else { return };
         let is_refused = match reply {
             Reply::Queue(answer) => answer.is_err(),
+            Reply::Topic(answer) => answer.is_err(),
             Reply::Operate(answer) => answer.is_err(),
             Reply::Redrive(answer) => answer.is_err(),
             Reply::Purge(answer) => answer.is_err(),
@@ -124,7 +132,7 @@ impl Ledger {
         }
     }
 
-    fn note_queue(&mut self, name: &QueueName, options: &QueueOptions) {
+    pub(crate) fn note_queue(&mut self, name: &QueueName, options: &QueueOptions) {
         let has_dropped = options.expired == Expired::Drop;
         let count_max_ever = options.delivery_count_max;
         let known = Known {
@@ -278,6 +286,7 @@ fn queue_operated(command: &Command) -> &QueueName {
         | Command::ChangeQueue { name: queue, .. }
         | Command::DeleteQueue { name: queue }
         | Command::PauseQueue { name: queue, .. }
+        | Command::ChangeTopic { name: queue, .. }
         | Command::SetState { queue, .. }
         | Command::Operate { queue, .. }
         | Command::Redrive { queue, .. }

@@ -59,6 +59,9 @@ impl Reference {
                 self.delete(name);
                 same(&answer.is_ok(), &is_there)
             }
+            (Command::ChangeTopic { .. } | Command::Publish { .. } | Command::PublishOnce { .. }, reply) => {
+                self.record_of_topic(command, reply)
+            }
             (Command::Send { queue, messages }, Reply::Send(answer)) => {
                 let answer = answer.as_ref().map_err(Unsent::of).cloned();
                 self.record_sent(queue, messages, answer)
@@ -83,7 +86,7 @@ impl Reference {
                 let key = Stream::Named(workflow.clone());
                 let is_done = naive.options.order != Order::None && naive.lock(&key).is_none();
                 if is_done {
-                    naive.flow(&key).state = state.clone();
+                    naive.set_state(&key, state.clone());
                     naive.close(&key);
                 }
                 same(&answer.is_ok(), &is_done)
@@ -110,6 +113,7 @@ impl Reference {
             (_, Reply::Receive(_) | Reply::Take(_)) => self.record_received(command, reply),
             // Refused, it is as if nothing of it had been asked.
             (Command::Transact { steps }, Reply::Transact(Ok(replies))) => {
+                self.check_hops(steps)?;
                 steps.iter().zip(replies).try_for_each(|(step, reply)| self.record(step, reply))
             }
             (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.record_settled(command, reply),
@@ -122,14 +126,24 @@ impl Reference {
     }
 
     fn create(&mut self, name: &QueueName, options: &QueueOptions) -> Option<bool> {
+        if self.topics.contains_key(name) {
+            return None;
+        }
         if let Some(known) = self.options(name) {
             return (known == options).then_some(false);
         }
+        if name.subscription().is_some() {
+            return None;
+        }
+        self.create_any(name, options);
+        Some(true)
+    }
+
+    pub(crate) fn create_any(&mut self, name: &QueueName, options: &QueueOptions) {
         match self.is_blind {
             true => drop(self.chained.insert(name.clone(), options.clone())),
             false => drop(self.queues.insert(name.clone(), Naive::new(options.clone(), self.clocks))),
         }
-        Some(true)
     }
 
     fn change(&mut self, name: &QueueName, options: &QueueOptions) -> Option<bool> {
@@ -206,6 +220,9 @@ impl Reference {
         self.note_numbers(receipts);
         let Some(naive) = self.queues.get_mut(queue) else { return };
         for (message, receipt) in messages.iter().zip(receipts) {
+            if let Receipt::Accepted(number) | Receipt::DeadLettered(number) = receipt {
+                self.properties.insert(number.get(), message.headers.properties.clone());
+            }
             naive.accept(message, *receipt);
         }
     }

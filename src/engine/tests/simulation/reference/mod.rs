@@ -19,5 +19,6 @@ mod reference;
 mod rows;
 mod send;
 mod settling;
+pub(crate) mod topics;
 
 pub(crate) use crate::engine::tests::simulation::reference::reference::Reference;

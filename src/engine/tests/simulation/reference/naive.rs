@@ -140,6 +140,7 @@ pub(crate) struct Flow {
     /// The first missing position, and when its wait is over. In after-order the number of the stray that is waited for.
     pub(crate) gap: Option<(u64, Option<Timestamp>)>,
     pub(crate) state: Option<Bytes>,
+    pub(crate) state_set_at: Option<Timestamp>,
     pub(crate) lock: Option<Lock>,
     /// When what it holds is to be dead-lettered or put back.
     pub(crate) sweep: Option<Timestamp>,
@@ -208,6 +209,13 @@ impl Naive {
             self.flows.insert(key.clone(), Flow::default());
         }
         self.flows.get_mut(key).expect("it is there")
+    }
+
+    /// Its state is set, or cleared.
+    pub(crate) fn set_state(&mut self, key: &Stream, state: Option<Bytes>) {
+        let at = state.is_some().then_some(self.wall);
+        let flow = self.flow(key);
+        (flow.state, flow.state_set_at) = (state, at);
     }
 
     pub(crate) fn is_held(&self, key: &Stream) -> bool {

@@ -24,8 +24,11 @@ use crate::engine::tests::simulation::reference::naive::Message;
 use crate::engine::tests::simulation::reference::naive::Naive;
 use crate::engine::tests::simulation::reference::naive::State;
 use crate::engine::tests::simulation::reference::naive::Suspect;
+use crate::engine::tests::simulation::reference::topics::NaiveTopic;
+use crate::engine::tests::simulation::reference::topics::Published;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::view::expect;
+use crate::header::Properties;
 use crate::id::QueueName;
 use crate::queue::HoldKind;
 use crate::queue::QueueOptions;
@@ -41,6 +44,11 @@ pub(crate) struct Reference {
     pub(crate) chained: BTreeMap<QueueName, QueueOptions>,
     /// What was answered under idempotency keys: the request's digest, the receipts, and until when that is kept.
     pub(crate) answers: BTreeMap<(QueueName, String), (u64, Vec<Receipt>, Timestamp)>,
+    pub(crate) topics: BTreeMap<QueueName, NaiveTopic>,
+    /// The same of topics.
+    pub(crate) published: BTreeMap<(QueueName, String), Published>,
+    /// The properties with which messages were accepted.
+    pub(crate) properties: BTreeMap<u64, Properties>,
     /// What was settled lately, and how.
     pub(crate) settled: BTreeMap<Delivery, Done<Settlement>>,
     /// How runs were settled the last time, each with the message it began with.
@@ -125,6 +133,7 @@ impl Reference {
     }
 
     pub(crate) fn delete(&mut self, queue: &QueueName) {
+        self.unsubscribe(queue);
         self.queues.remove(queue);
         self.chained.remove(queue);
         self.answers.retain(|(of, _), _| of != queue);
@@ -164,6 +173,7 @@ impl Reference {
 
     /// Every message is where the engine says it is, and counted as often.
     pub(crate) fn compare(&self, rows: &Rows) -> Finding {
+        self.compare_topics(rows)?;
         for (name, naive) in &self.queues {
             let id = rows.queues.values().find(|queue| queue.name == *name).map(|queue| queue.id);
             let stored = rows.messages.iter().filter(|(key, _)| Some(key.queue) == id);
@@ -193,6 +203,10 @@ impl Reference {
                 let expected: Vec<HoldKind> = naive.held(&key.stream).into_iter().map(Cause::kind).collect();
                 expect(holds == expected, || {
                     format!("R {key:?} is held for {holds:?}, expected: {expected:?}; {workflow:?}")
+                })?;
+                let set_at = naive.flows.get(&key.stream).and_then(|flow| flow.state_set_at);
+                expect(workflow.state_set_at == set_at, || {
+                    format!("R the state of {key:?} was set at {set_at:?}; {workflow:?}")
                 })?;
             }
         }

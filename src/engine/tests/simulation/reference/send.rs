@@ -25,6 +25,8 @@ pub(crate) enum Unsent {
     WorkflowFull,
     QueueFull,
     KeyReused,
+    NoTopic,
+    TopicChanged,
     Other,
 }
 
@@ -49,6 +51,8 @@ impl Unsent {
             SendRefusal::WorkflowFull { .. } => Unsent::WorkflowFull,
             SendRefusal::QueueFull { .. } => Unsent::QueueFull,
             SendRefusal::KeyReused(_) => Unsent::KeyReused,
+            SendRefusal::TopicNotFound(_) => Unsent::NoTopic,
+            SendRefusal::TopicChanged(_) => Unsent::TopicChanged,
             _ => Unsent::Other,
         }
     }

@@ -79,7 +79,7 @@ impl Reference {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 let key = naive.held_by(*token).filter(|key| matches!(key, Stream::Named(_)));
                 if let Some(key) = &key {
-                    naive.flow(key).state = state.clone();
+                    naive.set_state(key, state.clone());
                     naive.close(key);
                 }
                 same(&answer.is_ok(), &key.is_some())
@@ -215,8 +215,8 @@ impl Reference {
         let naive = self.queues.get_mut(queue).expect("it was just looked at");
         match &completion.state {
             StateChange::Keep => {}
-            StateChange::Clear => naive.flow(key).state = None,
-            StateChange::Set(state) => naive.flow(key).state = Some(state.clone()),
+            StateChange::Clear => naive.set_state(key, None),
+            StateChange::Set(state) => naive.set_state(key, Some(state.clone())),
         }
         naive.end_empty_lock(key);
         if let Some((to, messages, _)) = sends {
