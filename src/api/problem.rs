@@ -62,7 +62,7 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("workflow_locked", 409, "Somebody holds the workflow"),
     ("workflow_held", 409, "The workflow is held"),
     ("unordered", 409, "The queue has no order"),
-    ("no_workflow", 409, "The message belongs to no workflow"),
+    ("no_workflow", 409, "The delivery holds no workflow"),
     ("already_dead_lettered", 409, "The message is a dead letter already"),
     ("queue_exists", 409, "There is a queue of this name with other options"),
     ("queue_is_defined", 409, "The queue belongs to a definition"),

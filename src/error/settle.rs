@@ -56,8 +56,8 @@ pub enum SettleRefusal {
     /// The delivery has no such message, or it was settled more than a minute ago.
     #[error("cannot settle message {0}: the delivery does not hold it")]
     MessageNotFound(SequenceNumber),
-    /// The message belongs to no workflow that could keep a state; the delivery is still held.
-    #[error("cannot set the state: the message belongs to no workflow")]
+    /// The delivery holds no workflow that could keep a state: its message belongs to none, or is a dead letter. It is still held.
+    #[error("cannot set the state: the delivery holds no workflow")]
     NoWorkflow,
     /// The message's properties, with those of this settle, have more bytes than allowed; the delivery is still held.
     #[error("cannot settle: the message's properties would have {bytes} bytes")]
