@@ -139,7 +139,7 @@ async fn dead_letters_are_received_and_settled_as_messages_are() {
     let fetched = fixture.post("/v1/queues/orders/receive_deferred", asked).await.json();
     assert_eq!(fetched["deliveries"][0]["dead_letter"]["deferred"], true);
     let delivery = fetched["deliveries"][0]["delivery"].as_str().unwrap();
-    assert_eq!(fixture.post(&path("complete", delivery), json!({})).await.status, 200);
+    assert_eq!(fixture.post(&path("complete", delivery), json!({})).await.status, 204);
     assert_eq!(queue.view().await.unwrap().counts.dead_lettered, 0);
     let both = fixture.post("/v1/queues/orders/receive", json!({ "dead_letters": true, "run": true })).await;
     assert_eq!((both.status.as_u16(), &both.json()["field"]), (422, &json!("run")));
