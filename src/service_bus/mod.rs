@@ -47,6 +47,7 @@ mod send;
 mod session;
 mod settle;
 mod shared;
+mod slashed;
 mod socket;
 mod stream;
 #[cfg(test)]

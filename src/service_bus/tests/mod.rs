@@ -15,6 +15,7 @@ mod expiring;
 mod forwarding;
 mod full;
 mod health;
+mod idle;
 mod keyed;
 mod large;
 mod limited;
