@@ -15,10 +15,13 @@ pub(crate) fn queue_name(said: &str) -> Cow<'_, str> {
     }
 }
 
-/// What clients call a queue, or a topic, of that name.
+/// What clients call a queue, a topic, or the queue of a subscription, of that name.
 pub(crate) fn entity_name(queue: &str) -> Cow<'_, str> {
     if !queue.contains(SLASH) {
         return Cow::Borrowed(queue);
+    }
+    if let Some((topic, subscription)) = queue.split_once('/') {
+        return Cow::Owned(format!("{}/{subscription}", entity_name(topic)));
     }
     let said = queue.replace(SLASH, "/");
     // One that clients could not say is called what it is called here.
@@ -46,6 +49,7 @@ mod tests {
             assert!(!queue.contains('/'));
         }
         assert!(QueueName::new(&*queue_name("txt/.-_123")).is_ok());
+        assert_eq!(entity_name("a_2F_b/subscriptions/s_2F_"), "a/b/subscriptions/s_2F_");
     }
 
     #[test]
