@@ -184,6 +184,11 @@ fn javascript_hands_messages_to_handlers() {
 }
 
 #[test]
+fn javascript_receives_in_each_way_what_was_sent() {
+    play_configured("js/received_as_sent.mjs", "topics.json");
+}
+
+#[test]
 fn javascript_takes_sessions_as_service_bus_gives_them() {
     play("js/sessions.mjs");
 }
