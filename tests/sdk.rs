@@ -139,6 +139,11 @@ fn javascript_administers_queues_topics_and_rules() {
 }
 
 #[test]
+fn javascript_describes_queues_topics_subscriptions_and_rules() {
+    play_encrypted("js/descriptions.mjs", "queues.json");
+}
+
+#[test]
 fn celery_works_at_a_name_of_azures() {
     play("python/celery_worker.py");
 }

@@ -208,6 +208,7 @@ pub(crate) fn service_bus_options(requires_session: bool) -> QueueOptions {
         order: if requires_session { Order::Arrival } else { Order::None },
         lock: limits::SERVICE_BUS_LOCK,
         exhausted: Some(Exhausted::Skip),
+        expired: Expired::Drop,
         backoff: Backoff::default(),
         keep_deferred: true,
         ..QueueOptions::default()
