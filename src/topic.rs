@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::error::Misuse;
 use crate::filter::Action;
 use crate::filter::SqlFilter;
+use crate::filter::with_values;
 use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::id::RuleName;
@@ -144,6 +145,17 @@ impl Rule {
     pub fn action(mut self, action: impl Into<String>) -> Rule {
         self.action = Some(action.into());
         self
+    }
+
+    /// Lets it change its copies as [`Rule::action`] does, with values in place of `@name`.
+    ///
+    /// # Errors
+    /// [`Misuse`] when there is no value of a name, or the text has what is no word.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only administration clients ask so"))]
+    pub(crate) fn action_with(self, action: &str, values: &Properties) -> Result<Rule, Misuse> {
+        let written = with_values(action, values);
+        let written = written.map_err(|mistake| self.misuse("action", &mistake.to_string()))?;
+        Ok(self.action(written))
     }
 
     /// The same rule under another name.

@@ -13,11 +13,12 @@ mod play;
 use crate::play::play;
 use crate::play::play_configured;
 use crate::play::play_encrypted;
+use crate::play::play_encrypted_and_signed;
 use crate::play::play_signed;
 use crate::play::say_skipped;
 use crate::play::show;
 
-/// A key that may do everything, and one that may only send to some queues.
+/// A key that may do everything, one that may only send to some queues, and one that may only receive from them.
 const KEYS: &str = r#"
 [[key]]
 name = "everything"
@@ -28,6 +29,12 @@ rights = ["manage"]
 name = "sender"
 key_env = "SERIATIM_SENDER_SECRET"
 rights = ["send"]
+queues = ["open-*"]
+
+[[key]]
+name = "receiver"
+key_env = "SERIATIM_RECEIVER_SECRET"
+rights = ["listen"]
 queues = ["open-*"]
 "#;
 
@@ -54,6 +61,46 @@ fn python_sends_big_double_and_scheduled_messages() {
 #[test]
 fn python_sends_to_topics_and_receives_from_subscriptions_of_an_emulators_file() {
     play_configured("python/topics.py", "topics.json");
+}
+
+#[test]
+fn python_settles_deferred_messages_in_each_way() {
+    play("python/deferred.py");
+}
+
+#[test]
+fn python_schedules_messages_of_sessions() {
+    play("python/scheduling.py");
+}
+
+#[test]
+fn python_renews_locks_in_the_background() {
+    play("python/renewing.py");
+}
+
+#[test]
+fn python_receives_looks_and_gives_back() {
+    play("python/receiving.py");
+}
+
+#[test]
+fn python_lists_the_sessions_of_queues_and_subscriptions() {
+    play_configured("python/listing_sessions.py", "topics.json");
+}
+
+#[test]
+fn python_describes_every_field_of_queues_topics_and_subscriptions() {
+    play_encrypted("python/descriptions.py", "queues.json");
+}
+
+#[test]
+fn python_makes_rules_of_every_kind() {
+    play_encrypted("python/rules.py", "queues.json");
+}
+
+#[test]
+fn keys_and_signed_tokens_give_their_rights_in_python() {
+    play_encrypted_and_signed("python/rights.py", "rights.json", KEYS);
 }
 
 #[test]
@@ -92,6 +139,11 @@ fn javascript_administers_queues_topics_and_rules() {
 }
 
 #[test]
+fn javascript_describes_queues_topics_subscriptions_and_rules() {
+    play_encrypted("js/descriptions.mjs", "queues.json");
+}
+
+#[test]
 fn celery_works_at_a_name_of_azures() {
     play("python/celery_worker.py");
 }
@@ -124,6 +176,21 @@ fn under_load_nothing_is_lost_and_sessions_stay_in_order_while_the_daemon_is_kil
 #[test]
 fn javascript_settles_messages_as_service_bus_does() {
     play("js/settle.mjs");
+}
+
+#[test]
+fn javascript_settles_messages_over_the_management() {
+    play("js/settled_elsewhere.mjs");
+}
+
+#[test]
+fn javascript_hands_messages_to_handlers() {
+    play("js/streaming.mjs");
+}
+
+#[test]
+fn javascript_receives_in_each_way_what_was_sent() {
+    play_configured("js/received_as_sent.mjs", "topics.json");
 }
 
 #[test]

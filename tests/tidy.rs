@@ -12,6 +12,8 @@ mod functions;
 mod paths;
 #[path = "tidy/rooms.rs"]
 mod rooms;
+#[path = "tidy/scenarios.rs"]
+mod scenarios;
 #[path = "tidy/shape.rs"]
 mod shape;
 #[path = "tidy/source.rs"]
@@ -82,6 +84,19 @@ fn decisions_are_numbered_and_titled() {
 #[test]
 fn the_documents_name_files_that_exist() {
     expect_none(documents::missing_files(&Source::all(&["docs"], "md"), &Source::all(RUST, "rs")));
+}
+
+#[test]
+fn scenarios_that_are_covered_name_tests_that_are_there() {
+    let tests: Vec<Source> = [("rs", RUST), ("py", &["tests/sdk"]), ("mjs", &["tests/sdk"])]
+        .into_iter()
+        .flat_map(|(extension, folders)| Source::all(folders, extension))
+        .collect();
+    for document in Source::all(&["docs"], "md") {
+        if document.path.starts_with("docs/conformance-scenarios") {
+            expect_none(scenarios::wrong_scenarios(&document, &tests));
+        }
+    }
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub struct Sections {
 }
 
 impl Sections {
-    /// Finds the sections of a payload.
+    /// Finds the sections of a payload. Delivery annotations are also found behind the body.
     ///
     /// # Errors
     /// It is no message: a section is unknown, cut off, out of order, or twice there.
@@ -73,6 +73,12 @@ impl Sections {
             let number = descriptor(&mut reader, NAMES)?;
             reader.skip()?;
             let section = payload.slice(from..reader.at());
+            if number == DELIVERY_ANNOTATIONS && last >= DATA && sections.delivery_annotations.is_empty() {
+                // Not where they belong, but azure-servicebus for Python writes them there.
+                sections.delivery_annotations = section;
+                last = last.max(VALUE);
+                continue;
+            }
             let is_repeatable = number == DATA || number == SEQUENCE;
             if number < last || (number == last && !is_repeatable) || (last >= DATA && number == VALUE) {
                 return Err(Malformed::Order);

@@ -7,6 +7,7 @@ use crate::filter::expression::Scope;
 use crate::filter::parser::Mistake;
 use crate::filter::parser::Parser;
 use crate::filter::value::Value;
+use crate::filter::words::Word;
 use crate::header::Properties;
 use crate::limits;
 
@@ -64,6 +65,42 @@ impl Action {
             }
         }
     }
+}
+
+/// The text of an action with values in place of its parameters.
+///
+/// # Errors
+/// What is wrong with it, and where: a value is not given, or cannot be written.
+pub(crate) fn with_values(text: &str, values: &Properties) -> Result<String, Mistake> {
+    let mut parser = Parser::of(text, values)?;
+    let (mut written, mut copied) = (String::new(), 0);
+    while let Some(word) = parser.next.clone() {
+        if let Word::Parameter(name) = word {
+            let value = literal(&parser.given(&name)?);
+            let value =
+                value.ok_or_else(|| parser.mistake(format!("the value of {name} cannot be written")))?;
+            written.push_str(&text[copied..parser.at]);
+            written.push_str(&value);
+            copied = parser.at + name.len();
+        }
+        parser.advance()?;
+    }
+    written.push_str(&text[copied..]);
+    Ok(written)
+}
+
+/// A value as a text says it; none for what is no number.
+fn literal(value: &Value<'_>) -> Option<String> {
+    Some(match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Boolean(true) => "TRUE".to_owned(),
+        Value::Boolean(false) => "FALSE".to_owned(),
+        Value::Integer(number) => format!("({number})"),
+        Value::Float(number) if number.is_finite() => format!("({number:?})"),
+        Value::Float(_) => return None,
+        Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        Value::Binary(bytes) => bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}")),
+    })
 }
 
 /// What an action changes.

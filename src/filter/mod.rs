@@ -15,6 +15,7 @@ mod words;
 
 pub(crate) use crate::filter::action::Action;
 pub(crate) use crate::filter::action::Changed;
+pub(crate) use crate::filter::action::with_values;
 pub(crate) use crate::filter::expression::Known;
 pub(crate) use crate::filter::expression::Name;
 pub(crate) use crate::filter::expression::Scope;

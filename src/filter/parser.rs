@@ -78,7 +78,7 @@ pub(crate) struct Parser<'a> {
     parameters: &'a Properties,
     pub(crate) next: Option<Word>,
     /// The byte at which that word begins.
-    at: usize,
+    pub(crate) at: usize,
     depth: usize,
 }
 
@@ -164,21 +164,21 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// The value of a parameter.
+    /// The value of a parameter, as an expression.
     pub(crate) fn parameter(&self, name: &str) -> Result<Expression, Mistake> {
+        self.given(name).map(Expression::Constant)
+    }
+
+    /// The value of a parameter.
+    pub(crate) fn given(&self, name: &str) -> Result<Value<'static>, Mistake> {
         let given = self.parameters.get(name).or_else(|| self.parameters.get(&name[1..]));
-        match given {
-            Some(value) => {
-                let value = match Value::from(value) {
-                    Value::Text(text) => Value::Text(text.into_owned().into()),
-                    Value::Binary(bytes) => Value::Binary(bytes.into_owned().into()),
-                    Value::Null => Value::Null,
-                    Value::Boolean(truth) => Value::Boolean(truth),
-                    Value::Integer(number) => Value::Integer(number),
-                    Value::Float(number) => Value::Float(number),
-                };
-                Ok(Expression::Constant(value))
-            }
+        match given.map(Value::from) {
+            Some(Value::Text(text)) => Ok(Value::Text(text.into_owned().into())),
+            Some(Value::Binary(bytes)) => Ok(Value::Binary(bytes.into_owned().into())),
+            Some(Value::Null) => Ok(Value::Null),
+            Some(Value::Boolean(truth)) => Ok(Value::Boolean(truth)),
+            Some(Value::Integer(number)) => Ok(Value::Integer(number)),
+            Some(Value::Float(number)) => Ok(Value::Float(number)),
             None => Err(self.mistake(format!("the parameter {name} is not given"))),
         }
     }

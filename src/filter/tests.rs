@@ -17,6 +17,7 @@ use crate::filter::naive::Facts;
 use crate::filter::naive::NAMES;
 use crate::filter::naive::conditions;
 use crate::filter::naive::facts;
+use crate::filter::with_values;
 use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::limits;
@@ -201,6 +202,35 @@ fn an_action_sets_and_removes_one_after_the_other() {
     assert_eq!((user("size"), user("colour"), user("hot")), (Value::Integer(16), Value::Null, Value::Null));
     assert_eq!(user("a b"), Value::Text("an ID".into()));
     assert_eq!(sample.property(&name(Scope::System, "label")), Value::Text("x".into()));
+}
+
+#[test]
+fn an_action_with_values_in_place_of_its_parameters_means_the_same() {
+    let values: Properties = [
+        ("@text", PropertyValue::from("it's @number;")),
+        ("number", PropertyValue::Integer(i64::MIN)),
+        ("@float", PropertyValue::Float(1.5e300)),
+        ("@truth", PropertyValue::Boolean(true)),
+        ("@bytes", PropertyValue::Binary(vec![0, 255].into())),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    for text in [
+        "SET a = @text + '@text'; SET b = 1 -@number; SET [@c] = @float * 2; REMOVE \"@text\"; SET d=@text",
+        "SET a = @truth",
+        "SET a = @bytes ; SET b = a",
+        "SET a = 'no @parameter'",
+    ] {
+        let written = with_values(text, &values).unwrap();
+        let (one, other) = (Action::parse(text, &values), Action::parse(&written, &Properties::new()));
+        assert_eq!(one, other, "{written}");
+        assert!(one.is_ok(), "{one:?}");
+    }
+    for text in ["SET a = @missing", "SET a = @", "SET a = 'open @text"] {
+        assert!(with_values(text, &values).is_err(), "{text}");
+    }
+    let none = Properties::from([("@x".to_owned(), PropertyValue::Float(f64::NAN))]);
+    assert!(with_values("SET a = @x", &none).is_err());
 }
 
 #[test]

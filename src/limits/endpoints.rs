@@ -72,6 +72,9 @@ pub const SERVICE_BUS_LOCK: Duration = Duration::from_secs(60);
 /// Default window in which such a queue detects duplicates, if it does.
 pub const SERVICE_BUS_DUPLICATE_WINDOW: Duration = Duration::from_secs(10 * 60);
 
+/// Longest window in which an administration client lets an entity detect duplicates, as Service Bus has it.
+pub const SERVICE_BUS_DUPLICATE_WINDOW_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
 /// Deliveries known by token below which nobody looks for ones whose lock ran out.
 pub const SERVICE_BUS_HOLDS_SWEPT_FROM: usize = 1_024;
 

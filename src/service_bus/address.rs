@@ -1,5 +1,7 @@
 //! Addresses as clients write them: a queue, its dead letters, its management, or the node for tokens.
 
+use crate::service_bus::slashed::queue_name;
+
 /// Suffix of the address of a queue's dead letters.
 const DEAD_LETTERS: &str = "$deadletterqueue";
 
@@ -70,8 +72,10 @@ impl EntityPath {
 /// The name of the queue that a path names: what stands between a topic and its subscription is said in any case.
 fn queue_of(path: &str) -> String {
     match path.to_ascii_lowercase().find(SUBSCRIPTIONS) {
-        Some(at) => format!("{}{SUBSCRIPTIONS}{}", &path[..at], &path[at + SUBSCRIPTIONS.len()..]),
-        None => path.to_owned(),
+        Some(at) => {
+            format!("{}{SUBSCRIPTIONS}{}", queue_name(&path[..at]), &path[at + SUBSCRIPTIONS.len()..])
+        }
+        None => queue_name(path).into_owned(),
     }
 }
 
@@ -103,6 +107,9 @@ mod tests {
         for text in ["orders", "/orders", "amqps://localhost:5672/orders", "amqp://h/orders/"] {
             assert_eq!(Address::read(text), Address::Entity(entity("orders", false)), "{text}");
         }
+        assert_eq!(Address::read("amqps://h/a/b/"), Address::Entity(entity("a_2F_b", false)));
+        let subscription = Address::read("a/b/Subscriptions/s/$DeadLetterQueue");
+        assert_eq!(subscription, Address::Entity(entity("a_2F_b/subscriptions/s", true)));
         assert_eq!(Address::read("$cbs"), Address::Tokens);
         assert_eq!(Address::read("amqps://localhost"), Address::Entity(entity("", false)));
     }

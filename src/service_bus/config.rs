@@ -23,6 +23,7 @@ use crate::service_bus::config_topics::ConfiguredTopic;
 use crate::service_bus::config_topics::TopicForm;
 use crate::service_bus::description::Description;
 use crate::service_bus::plain_json::plain_json;
+use crate::service_bus::slashed::queue_name;
 
 /// A queue that a file declares.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,7 +154,7 @@ impl QueueForm {
         let options = properties.options();
         options.check()?;
         Ok(ConfiguredQueue {
-            name: QueueName::new(&self.name)?,
+            name: QueueName::new(queue_name(&self.name))?,
             options,
             description: properties.description(),
         })
@@ -174,7 +175,7 @@ impl PropertiesForm {
     }
 
     pub(crate) fn description(&self) -> Description {
-        let some = |name: &String| (!name.is_empty()).then(|| name.clone());
+        let some = |name: &String| (!name.is_empty()).then(|| queue_name(name).into_owned());
         Description {
             requires_session: self.requires_session,
             forward_to: some(&self.forward_to),
@@ -207,6 +208,7 @@ pub(crate) fn service_bus_options(requires_session: bool) -> QueueOptions {
         order: if requires_session { Order::Arrival } else { Order::None },
         lock: limits::SERVICE_BUS_LOCK,
         exhausted: Some(Exhausted::Skip),
+        expired: Expired::Drop,
         backoff: Backoff::default(),
         keep_deferred: true,
         ..QueueOptions::default()
@@ -269,13 +271,13 @@ mod tests {
 
     #[test]
     fn queues_that_cannot_be_are_shown_where_the_file_names_them() {
-        let text = "{\"UserConfig\": {\"Namespaces\": [{\"Queues\": [\n  {\"Name\": \"a/b\"}, {\"Name\": \"good\"},\n  \
+        let text = "{\"UserConfig\": {\"Namespaces\": [{\"Queues\": [\n  {\"Name\": \"a//b\"}, {\"Name\": \"a/b\"},\n  \
                     {\"Name\": \"slow\", \"Properties\": {\"LockDuration\": \"PT0.1S\"}}]}]}}";
         let Err(ConfigurationError::Mistakes(mistakes)) = parse(text) else { panic!("{:?}", parse(text)) };
         let places: Vec<_> = mistakes.iter().map(|mistake| (mistake.line, mistake.column)).collect();
         assert_eq!(places, [(Some(2), Some(12)), (Some(3), Some(12))]);
         let shown = mistakes[0].render(false);
-        assert!(shown.contains("a/b") && shown.contains("'/'") && shown.contains("help"), "{shown}");
+        assert!(shown.contains("a//b") && shown.contains("'/'") && shown.contains("help"), "{shown}");
         assert!(parse("{}").is_err());
     }
 }

@@ -13,6 +13,7 @@ use crate::queue::QueueOptions;
 use crate::service_bus::config::PropertiesForm;
 use crate::service_bus::config::span;
 use crate::service_bus::description::Description;
+use crate::service_bus::slashed::queue_name;
 use crate::topic::Correlation;
 use crate::topic::Filter;
 use crate::topic::Rule;
@@ -100,7 +101,7 @@ struct CorrelationForm {
 
 impl TopicForm {
     pub(crate) fn configured(mut self) -> Result<ConfiguredTopic, Misuse> {
-        let name = QueueName::new(&self.name)?;
+        let name = QueueName::new(queue_name(&self.name))?;
         let mut subscriptions = Vec::new();
         for subscription in std::mem::take(&mut self.subscriptions) {
             let about = format!("subscription {} of topic {}", subscription.name, self.name);

@@ -18,6 +18,7 @@ use crate::records::RecordError;
 use crate::records::Records;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
+use crate::topic::Rule;
 
 /// The queue in which descriptions live; no client can use it.
 pub(crate) const RECORDS_QUEUE: &str = "seriatim.service-bus";
@@ -76,6 +77,37 @@ pub(crate) struct AuthorizationRule {
     pub(crate) rights: Vec<String>,
 }
 
+/// What a document says of a rule and no rule of ours knows. What the rule is not any more is not told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SaidRule {
+    /// Values of its filter that are texts here.
+    pub(crate) values: Vec<SaidValue>,
+    /// An action with parameters.
+    pub(crate) action: Option<SaidAction>,
+}
+
+/// A value of a type that is none here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SaidValue {
+    pub(crate) name: String,
+    pub(crate) kind: String,
+    pub(crate) text: String,
+    /// The text that it is here.
+    pub(crate) kept: String,
+}
+
+/// An action with parameters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SaidAction {
+    pub(crate) expression: String,
+    pub(crate) parameters: Vec<SaidValue>,
+    /// The action that it is here, with their values in it.
+    pub(crate) kept: String,
+}
+
 /// What is said of an entity.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -95,6 +127,8 @@ pub(crate) struct Description {
     pub(crate) time_to_live_ms: Option<u64>,
     pub(crate) duplicate_window_ms: Option<u64>,
     pub(crate) authorization: Vec<AuthorizationRule>,
+    /// By the names of the subscription's rules.
+    pub(crate) rules: BTreeMap<String, SaidRule>,
     /// By the names of Service Bus; told back as it was said, and nothing depends on it.
     pub(crate) told: BTreeMap<String, String>,
 }
@@ -193,6 +227,26 @@ impl Descriptions {
         RECORDS.store(&self.client, name.as_str(), said).await?;
         self.put(name, said.cloned());
         Ok(())
+    }
+
+    /// Says something of a rule of a subscription that has these rules, and nothing any more of those that are gone.
+    pub(crate) async fn describe_rule(
+        &self,
+        (queue, created_at): (&QueueName, Timestamp),
+        (rules, rule): (&[Rule], &str),
+        said: SaidRule,
+    ) -> Result<(), RecordError> {
+        let before = self.of(queue, created_at);
+        let mut description = Description { of: Some(created_at), ..(*before).clone() };
+        description.rules.retain(|name, _| rules.iter().any(|rule| rule.name() == name));
+        match said == SaidRule::default() {
+            true => drop(description.rules.remove(rule)),
+            false => drop(description.rules.insert(rule.to_owned(), said)),
+        }
+        match description.rules == before.rules {
+            true => Ok(()),
+            false => self.describe(queue, &description).await,
+        }
     }
 
     fn put(&self, name: &QueueName, said: Option<Description>) {

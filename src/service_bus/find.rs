@@ -13,6 +13,7 @@ use crate::service_bus::entity::Entity;
 use crate::service_bus::entity::Found;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::shared::Shared;
+use crate::service_bus::slashed::entity_name;
 
 impl Shared {
     /// The queue or topic of a name; names that differ in case only are one, unless there are two.
@@ -32,7 +33,7 @@ impl Shared {
 
     /// Finds what an address names; names that differ in case only are one, unless there are two.
     pub(crate) async fn entity(&self, path: &EntityPath) -> Result<Entity, Refusal> {
-        let not_found = || Refusal::not_found(&path.queue);
+        let not_found = || Refusal::not_found(&entity_name(&path.queue));
         let view = match self.find(&path.queue).await? {
             Some(Found::Queue(view)) => *view,
             Some(Found::Topic(topic)) => return self.topic_entity(path, &topic),

@@ -46,6 +46,7 @@ mod send;
 mod session;
 mod settle;
 mod shared;
+mod slashed;
 mod socket;
 mod stream;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use bytes::BytesMut;
 use crate::amqp::Map;
 use crate::amqp::Properties as AmqpProperties;
 use crate::amqp::Value;
+use crate::amqp::lookup;
 use crate::amqp::message::Header;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_delivery_annotations;
@@ -172,8 +173,9 @@ impl<'a> Outgoing<'a> {
 
     fn annotations(&self, kept: Option<&RawSections>) -> Map {
         let number = i64::try_from(self.number.get()).unwrap_or(i64::MAX);
+        let sent = kept.and_then(|kept| kept.sections.message_annotations().ok()).unwrap_or_default();
         let own = [
-            ("x-opt-enqueued-time", Some(time(self.accepted_at))),
+            ("x-opt-enqueued-time", Some(self.enqueued_at(&sent))),
             ("x-opt-sequence-number", Some(Value::Long(number))),
             ("x-opt-enqueue-sequence-number", Some(Value::Long(number))),
             ("x-opt-message-state", Some(Value::Int(self.state as i32))),
@@ -182,13 +184,23 @@ impl<'a> Outgoing<'a> {
         ];
         let mut annotations: Map =
             own.into_iter().filter_map(|(name, value)| Some((Value::symbol(name), value?))).collect();
-        let sent = kept.and_then(|kept| kept.sections.message_annotations().ok()).unwrap_or_default();
         for (name, value) in sent {
             if !annotations.iter().any(|(own, _)| own.as_str() == name.as_str()) {
                 annotations.push((name, value));
             }
         }
         annotations
+    }
+
+    /// When it was enqueued: one for later is when it is due.
+    fn enqueued_at(&self, sent: &Map) -> Value {
+        let accepted_ms = i64::try_from(self.accepted_at.as_millis()).unwrap_or(i64::MAX);
+        match lookup(sent, SCHEDULED) {
+            Some(Value::Timestamp(due_ms)) if self.state != State::Scheduled => {
+                Value::Timestamp(accepted_ms.max(*due_ms))
+            }
+            _ => time(self.accepted_at),
+        }
     }
 
     /// A message that came from Service Bus: what was sent, and what was changed since.

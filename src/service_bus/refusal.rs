@@ -227,7 +227,11 @@ impl From<TopicError> for Refusal {
                 let description = format!("The messaging entity asked for could not be found: {refusal}");
                 return Refusal::new(condition::NOT_FOUND, description);
             }
-            TopicRefusal::RuleExists(..) => condition::ENTITY_EXISTS,
+            TopicRefusal::RuleExists(topic, subscription, rule) => {
+                let rule = format!("{topic}|{subscription}|{rule}");
+                let description = format!("The messaging entity '{rule}' already exists: remove it first");
+                return Refusal::new(condition::ENTITY_EXISTS, description);
+            }
             TopicRefusal::StorageFull(_) | TopicRefusal::TooManyRules(..) | TopicRefusal::TopicChanged(_) => {
                 condition::RESOURCE_LIMIT
             }

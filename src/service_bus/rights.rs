@@ -18,6 +18,7 @@ use crate::service_bus::links::Node;
 use crate::service_bus::management::request::Request;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
+use crate::service_bus::slashed::entity_name;
 
 /// The mechanism by which a client says the name of a key, and its text.
 pub(crate) const PLAIN: &str = "PLAIN";
@@ -178,5 +179,5 @@ fn path_of(queue: &str, (is_dead_letters, is_transfer): (bool, bool), below: &st
         (true, false) => "/$deadletterqueue",
         (false, false) => "",
     };
-    format!("{}{dead_letters}{below}", queue.to_ascii_lowercase())
+    format!("{}{dead_letters}{below}", entity_name(queue).to_ascii_lowercase())
 }

@@ -14,9 +14,10 @@ use serde_json::Value;
 const ANYWHERE: &str = "127.0.0.1:0";
 
 /// The texts of the keys that scenarios sign with, where keys are needed.
-pub(crate) const SECRETS: [(&str, &str); 2] = [
+pub(crate) const SECRETS: [(&str, &str); 3] = [
     ("SERIATIM_SECRET", "c2VyaWF0aW0tc2NlbmFyaW9zLWtleS0wMTIzNDU2Nzg5YWI="),
     ("SERIATIM_SENDER_SECRET", "YW5vdGhlci1vZi10aGUtc2NlbmFyaW9zLTAxMjM0NTY3ODk="),
+    ("SERIATIM_RECEIVER_SECRET", "dGhlLWxpc3RlbmVyLW9mLXRoZS1zY2VuYXJpb3MtMDEyMzQ="),
 ];
 
 /// The certificate with which a daemon serves `localhost`; its key lies beside it.
@@ -55,12 +56,7 @@ impl Fixture {
             let to = own.join(definition.file_name().expect("a file"));
             std::fs::copy(definition, to).expect("a definition can be copied");
         }
-        let mut with = Vec::new();
-        if let Some(keys) = keys {
-            let file = folder.path().join("keys.toml");
-            std::fs::write(&file, keys).expect("the folder can be written");
-            with = vec!["--keys".to_owned(), file.display().to_string()];
-        }
+        let mut with = keys.map(|keys| keys_in(&folder, keys)).unwrap_or_default();
         if let Some(config) = config {
             let file = folder.path().join("Config.json");
             std::fs::copy(config, &file).expect("the file can be copied");
@@ -71,8 +67,8 @@ impl Fixture {
         fixture
     }
 
-    /// Starts a daemon with a certificate, for `localhost`, and an emulator's file of queues.
-    pub(crate) fn open_encrypted(config: &Path) -> Fixture {
+    /// Starts a daemon with a certificate, for `localhost`, an emulator's file of queues, and perhaps with keys.
+    pub(crate) fn open_encrypted(config: &Path, keys: Option<&str>) -> Fixture {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("workflows")).expect("a folder for definitions");
         let certificate = certificate();
@@ -85,7 +81,9 @@ impl Fixture {
             "--config-json".as_ref(),
             config,
         ];
-        let with = with.iter().map(|argument: &&Path| argument.display().to_string()).collect();
+        let mut with: Vec<String> =
+            with.iter().map(|argument: &&Path| argument.display().to_string()).collect();
+        with.extend(keys.map(|keys| keys_in(&folder, keys)).unwrap_or_default());
         let mut fixture = Fixture { folder, child: None, addresses: Addresses::default(), with };
         fixture.start();
         fixture
@@ -139,6 +137,13 @@ impl Fixture {
             child.wait().expect("it is a child");
         }
     }
+}
+
+/// Writes a file of keys, and says the arguments by which a daemon reads it.
+fn keys_in(folder: &tempfile::TempDir, keys: &str) -> Vec<String> {
+    let file = folder.path().join("keys.toml");
+    std::fs::write(&file, keys).expect("the folder can be written");
+    vec!["--keys".to_owned(), file.display().to_string()]
 }
 
 impl Drop for Fixture {

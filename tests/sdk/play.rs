@@ -50,8 +50,17 @@ pub(crate) fn play_configured(script: &str, config: &str) {
 
 /// Plays a script against a daemon with a certificate and an emulator's file of queues.
 pub(crate) fn play_encrypted(script: &str, config: &str) {
+    play_in_tls(script, config, None);
+}
+
+/// Plays a script against such a daemon that demands keys.
+pub(crate) fn play_encrypted_and_signed(script: &str, config: &str, keys: &str) {
+    play_in_tls(script, config, Some(keys));
+}
+
+fn play_in_tls(script: &str, config: &str, keys: Option<&str>) {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk").join(config);
-    with_kit(script, |kit, name| run(kit, name, Fixture::open_encrypted(&config)));
+    with_kit(script, |kit, name| run(kit, name, Fixture::open_encrypted(&config, keys)));
 }
 
 /// Runs an example for users, with the definitions beside it; it ends badly when it was not as it says.

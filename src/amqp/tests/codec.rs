@@ -5,6 +5,10 @@ use bytes::BytesMut;
 use proptest::prelude::*;
 
 use crate::amqp::malformed::Malformed;
+use crate::amqp::message::Sections;
+use crate::amqp::message::encode_application_properties;
+use crate::amqp::message::encode_data;
+use crate::amqp::message::encode_delivery_annotations;
 use crate::amqp::performative::Performative;
 use crate::amqp::value::Value;
 
@@ -59,6 +63,31 @@ fn array(value: &Value, len: usize) -> Value {
     let elements = vec![value.clone(); len];
     let array = Value::Array(elements.clone());
     if encoded(&array).first().is_some_and(|code| *code >= 0xe0) { array } else { Value::List(elements) }
+}
+
+#[test]
+fn delivery_annotations_are_found_behind_the_body_too_and_nowhere_else() {
+    let annotated = |out: &mut BytesMut| {
+        encode_delivery_annotations(out, &[(Value::symbol("a"), Value::Int(1))]);
+    };
+    let head = |out: &mut BytesMut| encode_application_properties(out, &[]);
+    let body = |out: &mut BytesMut| encode_data(out, b"x");
+    let parse = |parts: &[&dyn Fn(&mut BytesMut)]| {
+        let mut out = BytesMut::new();
+        parts.iter().for_each(|part| part(&mut out));
+        Sections::parse(&out.freeze())
+    };
+    let (first, last) = (parse(&[&annotated, &head, &body]), parse(&[&head, &body, &annotated]));
+    assert_eq!(first, last);
+    assert_eq!(last.unwrap().delivery_annotations().unwrap(), [(Value::symbol("a"), Value::Int(1))]);
+    for wrong in [
+        parse(&[&head, &annotated, &body]),
+        parse(&[&head, &body, &annotated, &body]),
+        parse(&[&head, &body, &annotated, &annotated]),
+        parse(&[&annotated, &head, &body, &annotated]),
+    ] {
+        assert_eq!(wrong, Err(Malformed::Order));
+    }
 }
 
 proptest! {

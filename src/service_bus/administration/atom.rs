@@ -1,5 +1,7 @@
 //! Entries and feeds, as the SDKs read them.
 
+use std::borrow::Cow;
+
 use axum::body::Body;
 use axum::response::Response;
 use http::HeaderValue;
@@ -28,7 +30,7 @@ const ATOM: &str = "http://www.w3.org/2005/Atom";
 /// What an entry is about.
 pub(crate) struct Entry<'a> {
     /// Its name, which is the last part of its path.
-    pub(crate) title: &'a str,
+    pub(crate) title: Cow<'a, str>,
     /// Its path, with the words between names as the SDKs look for them.
     pub(crate) path: String,
     pub(crate) published: Timestamp,
@@ -47,7 +49,7 @@ impl Entry<'_> {
         xml.within_named("entry", namespace, |xml| {
             let id = caller.url(&self.path);
             xml.leaf("id", &id);
-            xml.within_named("title", &[("type", "text")], |xml| xml.text(self.title));
+            xml.within_named("title", &[("type", "text")], |xml| xml.text(&self.title));
             xml.leaf("published", &instant(self.published));
             xml.leaf("updated", &instant(self.updated));
             xml.within("author", |xml| xml.leaf("name", caller.namespace()));

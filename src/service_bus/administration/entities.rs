@@ -1,5 +1,7 @@
 //! Entities as they are there: found by their names, in any case.
 
+use roxmltree::Node;
+
 use crate::clock::Timestamp;
 use crate::engine::QueueView;
 use crate::engine::TopicView;
@@ -7,7 +9,9 @@ use crate::id::QueueName;
 use crate::id::SubscriptionName;
 use crate::sas::Right;
 use crate::service_bus::administration::authorized::Access;
+use crate::service_bus::administration::document;
 use crate::service_bus::administration::fields::Said;
+use crate::service_bus::administration::fields::since;
 use crate::service_bus::administration::host::Caller;
 use crate::service_bus::administration::refused::Refused;
 use crate::service_bus::administration::told::Known;
@@ -65,6 +69,22 @@ impl Call<'_> {
         Ok((found.clone(), queue.view().await?))
     }
 
+    /// Takes what a document says of an entity, as far as the version of its client has words for it.
+    pub(crate) fn take(&self, said: &mut Said, element: Node<'_, '_>) -> Result<(), Refused> {
+        let newer = document::elements(element).find_map(|child| {
+            let field = child.tag_name().name();
+            let since = since(field)?;
+            (!self.caller.knows(since) && !document::text(child).is_empty()).then_some((field, since))
+        });
+        match newer {
+            Some((field, since)) => Err(Refused::bad(format!(
+                "{field} is of version {since} of the API, and this request is of version {}",
+                self.caller.version()
+            ))),
+            None => said.take(element),
+        }
+    }
+
     /// What was said of a queue.
     pub(crate) fn said(&self, view: &QueueView) -> Said {
         let description = self.shared.descriptions.of(&view.name, view.created_at);
@@ -84,17 +104,17 @@ impl Call<'_> {
             said: self.said(view),
             counts: view.counts,
             created_at: view.created_at,
-            subscriptions: 0,
+            topic: None,
             caller: self.caller,
         }
     }
 
-    pub(crate) fn known_topic(&self, topic: &TopicView) -> Known<'_> {
+    pub(crate) fn known_topic<'a>(&'a self, topic: &'a TopicView) -> Known<'a> {
         Known {
             said: self.said_of_topic(topic),
             counts: Default::default(),
             created_at: topic.created_at,
-            subscriptions: topic.subscriptions.len(),
+            topic: Some(topic),
             caller: self.caller,
         }
     }
@@ -110,14 +130,8 @@ impl Call<'_> {
     /// Checks where an entity would forward to: what is there, and where who asks may send.
     pub(crate) async fn check_forwarding(&self, name: &str, said: &Said) -> Result<(), Refused> {
         let Description { forward_to, forward_dead_letters_to, .. } = &said.description;
-        if forward_to.is_some() && said.description.requires_session {
-            return Err(Refused::bad("ForwardTo is not possible for an entity that requires sessions"));
-        }
         for target in [forward_to, forward_dead_letters_to].into_iter().flatten() {
             self.access.check(Right::Send, target)?;
-            if target.eq_ignore_ascii_case(name) {
-                return Err(Refused::bad(format!("{name} cannot forward to itself")));
-            }
             if self.find(target).await?.is_none() {
                 return Err(Refused::bad(format!(
                     "{name} cannot forward to {target}: there is no such entity"

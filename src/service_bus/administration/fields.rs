@@ -1,5 +1,6 @@
 //! What a document says of an entity, field by field: which option of its queue each is, and the words it is told in.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use roxmltree::Node;
@@ -14,9 +15,13 @@ use crate::service_bus::config::span;
 use crate::service_bus::description::AuthorizationRule;
 use crate::service_bus::description::Description;
 use crate::service_bus::description::Status;
+use crate::service_bus::slashed::queue_name;
 
 /// How clients write a time that never ends: the longest that .NET knows.
 pub(crate) const FOREVER: &str = "P10675199DT2H48M5.4775807S";
+
+/// The field that says in which window duplicates are detected.
+const WINDOW: &str = "DuplicateDetectionHistoryTimeWindow";
 
 /// Fields that are kept and told back, and what is told of an entity whose maker said nothing.
 pub(crate) const TOLD: &[(&str, &str)] = &[
@@ -29,6 +34,15 @@ pub(crate) const TOLD: &[(&str, &str)] = &[
     ("DeadLetteringOnFilterEvaluationExceptions", "true"),
     ("EnableSubscriptionPartitioning", "false"),
 ];
+
+/// The version of the API in which a field came, where not all have it.
+pub(crate) fn since(field: &str) -> Option<&'static str> {
+    match field {
+        "MaxMessageSizeInKilobytes" => Some("2021-05"),
+        "SqlFilterCount" | "CorrelationFilterCount" => Some("2024-05"),
+        _ => None,
+    }
+}
 
 /// What is said of an entity: to its queue, and beside it.
 #[derive(Clone, Debug)]
@@ -78,8 +92,11 @@ impl Said {
             "DeadLetteringOnMessageExpiration" => {
                 options.expired = if flag(name, text)? { Expired::DeadLetter } else { Expired::Drop };
             }
-            "DuplicateDetectionHistoryTimeWindow" => {
+            WINDOW => {
                 let window = length(name, text)?.unwrap_or(limits::DURATION_MAX);
+                if window > limits::SERVICE_BUS_DUPLICATE_WINDOW_MAX {
+                    return Err(wrong(name, text, "7 days at most"));
+                }
                 description.duplicate_window_ms = u64::try_from(window.as_millis()).ok();
             }
             "MaxDeliveryCount" => options.delivery_count_max = number(name, text)?,
@@ -102,8 +119,8 @@ impl Said {
                 description.status = Status::read(text)
                     .ok_or_else(|| wrong(name, text, "Active, Disabled, SendDisabled or ReceiveDisabled"))?;
             }
-            "ForwardTo" => description.forward_to = some(target(text)),
-            "ForwardDeadLetteredMessagesTo" => description.forward_dead_letters_to = some(target(text)),
+            "ForwardTo" => description.forward_to = some(&target(text)),
+            "ForwardDeadLetteredMessagesTo" => description.forward_dead_letters_to = some(&target(text)),
             "UserMetadata" => {
                 if text.chars().count() > limits::SERVICE_BUS_METADATA_CHARS_MAX {
                     let most = limits::SERVICE_BUS_METADATA_CHARS_MAX;
@@ -124,6 +141,15 @@ impl Said {
     /// Keeps for a topic, which has no queue, what its subscriptions are given.
     pub(crate) fn remember(&mut self) {
         let millis = |length: Duration| u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+        // Its subscriptions have no window where it has none; it tells which one it would have.
+        let unused = self.description.duplicate_window_ms.filter(|_| self.options.duplicate_window.is_none());
+        match unused {
+            Some(ms) => {
+                let told = span_text(Some(Duration::from_millis(ms)));
+                self.description.told.insert(WINDOW.to_owned(), told);
+            }
+            None => drop(self.description.told.remove(WINDOW)),
+        }
         self.description.time_to_live_ms = self.options.time_to_live.map(millis);
         self.description.duplicate_window_ms = self.options.duplicate_window.map(millis);
         self.description.told.insert("AutoDeleteOnIdle".to_owned(), span_text(self.options.delete_when_idle));
@@ -136,6 +162,9 @@ impl Said {
         self.options.duplicate_window = description.duplicate_window_ms.map(Duration::from_millis);
         let idle = description.told.get("AutoDeleteOnIdle");
         self.options.delete_when_idle = idle.and_then(|text| span(text));
+        let unused = description.told.get(WINDOW).and_then(|text| span(text));
+        let unused = unused.and_then(|window| u64::try_from(window.as_millis()).ok());
+        self.description.duplicate_window_ms = description.duplicate_window_ms.or(unused);
     }
 
     /// Takes from a topic what holds for its subscriptions.
@@ -163,11 +192,11 @@ impl Said {
     }
 }
 
-/// The name of the entity that a URL, or a name, means.
-fn target(text: &str) -> &str {
+/// The queue or topic that a URL, or a name, means.
+fn target(text: &str) -> Cow<'_, str> {
     let path =
         text.split_once("://").map_or(text, |(_, rest)| rest.split_once('/').map_or("", |(_, path)| path));
-    path.trim_matches('/')
+    queue_name(path.trim_matches('/'))
 }
 
 fn wrong(name: &str, text: &str, instead: &str) -> Refused {

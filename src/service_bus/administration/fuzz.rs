@@ -11,6 +11,7 @@ use crate::service_bus::administration::rule_xml;
 use crate::service_bus::administration::rules;
 use crate::service_bus::administration::subscriptions;
 use crate::service_bus::administration::topics;
+use crate::service_bus::description::SaidRule;
 use crate::topic::Rule;
 use crate::xml::Xml;
 
@@ -20,12 +21,13 @@ pub fn administration(data: &[u8]) {
     for element in [queues::ELEMENT, topics::ELEMENT, subscriptions::ELEMENT] {
         check_entity(text, element);
     }
-    if let Ok(rule) = document::read(text, rules::ELEMENT, rule_xml::read) {
-        let told = told(&rule);
+    if let Ok((rule, said)) = document::read(text, rules::ELEMENT, rule_xml::read) {
+        let told = told(&rule, &said);
         let again = document::read(&told, rules::ELEMENT, rule_xml::read);
-        let again = again.unwrap_or_else(|refused| panic!("{told} is refused: {refused:?}"));
+        let (again, said_again) = again.unwrap_or_else(|refused| panic!("{told} is refused: {refused:?}"));
         // Written, because a number may be none.
         assert_eq!(format!("{again:?}"), format!("{rule:?}"), "{told}");
+        assert_eq!(said_again.action, said.action, "{told}");
     }
 }
 
@@ -45,12 +47,12 @@ fn check_entity(text: &str, element: &str) {
 }
 
 /// A rule as a client is told it.
-fn told(rule: &Rule) -> String {
+fn told(rule: &Rule, said: &SaidRule) -> String {
     let mut xml = Xml::new();
     xml.within("entry", |xml| {
         xml.within("content", |xml| {
             xml.within_named(rules::ELEMENT, &[("xmlns:i", INSTANCE)], |xml| {
-                rule_xml::write(xml, rule, Timestamp::default());
+                rule_xml::write(xml, (rule, Some(said)), Timestamp::default());
             });
         });
     });

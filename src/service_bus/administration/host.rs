@@ -8,6 +8,7 @@ use percent_encoding::CONTROLS;
 use percent_encoding::utf8_percent_encode;
 
 use crate::inbound::connection::OverTls;
+use crate::service_bus::slashed::entity_name;
 
 /// The version of the API that is told where a request names none.
 const VERSION: &str = "2021-05";
@@ -32,6 +33,16 @@ impl Caller {
         Caller { scheme, host: host.unwrap_or("localhost").to_owned(), version }
     }
 
+    /// Whether it speaks a version of the API, or a later one.
+    pub(crate) fn knows(&self, version: &str) -> bool {
+        self.version.as_str() >= version
+    }
+
+    /// The version of the API that it speaks.
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+
     /// The URL of a path.
     pub(crate) fn url(&self, path: &str) -> String {
         let path = utf8_percent_encode(path, IN_PATH);
@@ -41,7 +52,7 @@ impl Caller {
 
     /// The URL of an entity that another forwards to.
     pub(crate) fn entity(&self, name: &str) -> String {
-        format!("sb://{}/{}", self.host, utf8_percent_encode(name, IN_PATH))
+        format!("sb://{}/{}", self.host, utf8_percent_encode(&entity_name(name), IN_PATH))
     }
 
     /// What the namespace is called: the first part of its host's name.

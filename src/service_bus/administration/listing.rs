@@ -17,6 +17,7 @@ use crate::service_bus::administration::rules;
 use crate::service_bus::administration::subscriptions;
 use crate::service_bus::administration::told;
 use crate::service_bus::administration::topics;
+use crate::service_bus::slashed::entity_name;
 
 /// Which part of a list is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +99,7 @@ pub(crate) async fn all_subscriptions(call: &Call<'_>, topic: &TopicView, page: 
         let queue = call.shared.client.queue(&subscription.queue)?;
         views.push((&subscription.name, queue.view().await?));
     }
-    let path = format!("{}/Subscriptions", topic.name);
+    let path = format!("{}/Subscriptions", entity_name(topic.name.as_str()));
     let next = page.next(call, &path, topic.subscriptions.len());
     Ok(Feed::answer((call.caller, &path), call.shared.clock.now(), next, |feed| {
         for (name, view) in &views {
@@ -110,12 +111,15 @@ pub(crate) async fn all_subscriptions(call: &Call<'_>, topic: &TopicView, page: 
 }
 
 pub(crate) async fn all_rules(call: &Call<'_>, of: &rules::Of<'_>, page: Page) -> Answer {
-    let rules = of.rules(call).await?;
-    let path = format!("{}/Subscriptions/{}/Rules", of.topic.name, of.name);
+    let mut rules = of.rules(call).await?;
+    rules.sort_by_cached_key(|rule| rule.name().to_ascii_lowercase());
+    let description = call.shared.descriptions.of(&of.queue.name, of.created_at());
+    let path = of.path();
     let next = page.next(call, &path, rules.len());
     Ok(Feed::answer((call.caller, &path), call.shared.clock.now(), next, |feed| {
         for rule in page.cut(&rules) {
-            feed.entry(&of.entry(rule), |xml| rule_xml::write(xml, rule, of.created_at()));
+            let said = description.rules.get(rule.name());
+            feed.entry(&of.entry(rule), |xml| rule_xml::write(xml, (rule, said), of.created_at()));
         }
     }))
 }

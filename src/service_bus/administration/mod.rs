@@ -15,6 +15,7 @@ mod path;
 mod queues;
 mod refused;
 mod respond;
+mod rule_values;
 mod rule_xml;
 mod rules;
 mod subscriptions;

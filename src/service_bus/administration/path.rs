@@ -3,8 +3,9 @@
 use percent_encoding::percent_decode_str;
 
 use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::slashed::queue_name;
 
-/// What a request is about.
+/// What a request is about. Queues and topics are named as they are called here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Namespace,
@@ -27,20 +28,24 @@ impl Target {
             .map(|part| percent_decode_str(part).decode_utf8().map(String::from))
             .collect();
         let parts = parts.map_err(|_| Refused::bad("the path is not UTF-8"))?;
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        // A name may come with its slashes as they are, or encoded.
+        let path = parts.join("/");
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let is = |at: usize, word: &str| parts.get(at).is_some_and(|part| part.eq_ignore_ascii_case(word));
+        let word = (1..parts.len()).find(|at| is(*at, "subscriptions")).unwrap_or(parts.len());
         let owned = |at: usize| parts[at].to_owned();
-        Ok(match parts.len() {
-            0 => return Err(Refused::not_found("entity", "without a name")),
-            1 if is(0, "$namespaceinfo") => Target::Namespace,
-            2 if is(0, "$Resources") && is(1, "queues") => Target::Queues,
-            2 if is(0, "$Resources") && is(1, "topics") => Target::Topics,
-            1 => Target::Entity(owned(0)),
-            2 if is(1, "subscriptions") => Target::Subscriptions(owned(0)),
-            3 if is(1, "subscriptions") => Target::Subscription(owned(0), owned(2)),
-            4 if is(1, "subscriptions") && is(3, "rules") => Target::Rules(owned(0), owned(2)),
-            5 if is(1, "subscriptions") && is(3, "rules") => Target::Rule(owned(0), owned(2), owned(4)),
-            _ => return Err(Refused::bad("nothing is at this path: a name has no '/'")),
+        let entity = || queue_name(&parts[..word].join("/")).into_owned();
+        Ok(match parts.len() - word {
+            _ if parts.is_empty() => return Err(Refused::not_found("entity", "without a name")),
+            0 if word == 1 && is(0, "$namespaceinfo") => Target::Namespace,
+            0 if word == 2 && is(0, "$Resources") && is(1, "queues") => Target::Queues,
+            0 if word == 2 && is(0, "$Resources") && is(1, "topics") => Target::Topics,
+            0 => Target::Entity(entity()),
+            1 => Target::Subscriptions(entity()),
+            2 => Target::Subscription(entity(), owned(word + 1)),
+            3 if is(word + 2, "rules") => Target::Rules(entity(), owned(word + 1)),
+            4 if is(word + 2, "rules") => Target::Rule(entity(), owned(word + 1), owned(word + 3)),
+            _ => return Err(Refused::bad("nothing is at this path")),
         })
     }
 }
@@ -59,7 +64,11 @@ mod tests {
         assert_eq!(read("/t/subscriptions/a%20b"), Target::Subscription("t".to_owned(), "a b".to_owned()));
         let rule = Target::Rule("t".to_owned(), "s".to_owned(), "$Default".to_owned());
         assert_eq!(read("/t/Subscriptions/s/Rules/%24Default"), rule);
-        for wrong in ["/", "/a/b", "/t/subscriptions/s/x", "/%ff", "/a/b/c/d/e/f"] {
+        for path in ["/a/b", "/a%2Fb", "/a%2fb/"] {
+            assert_eq!(read(path), Target::Entity("a_2F_b".to_owned()));
+        }
+        assert_eq!(read("/a/b/subscriptions/s"), Target::Subscription("a_2F_b".to_owned(), "s".to_owned()));
+        for wrong in ["/", "/t/subscriptions/s/x", "/%ff", "/t/subscriptions/s/rules/a/b"] {
             assert!(Target::read(wrong).is_err(), "{wrong}");
         }
     }

@@ -14,14 +14,15 @@ use crate::service_bus::administration::refused::Refused;
 use crate::service_bus::administration::told;
 use crate::service_bus::administration::told::Known;
 use crate::service_bus::description::Description;
+use crate::service_bus::slashed::entity_name;
 
 /// The element that describes a queue.
 pub(crate) const ELEMENT: &str = "QueueDescription";
 
 pub(crate) fn entry<'a>(view: &'a QueueView, known: &Known<'_>) -> Entry<'a> {
     Entry {
-        title: view.name.as_str(),
-        path: view.name.to_string(),
+        title: entity_name(view.name.as_str()),
+        path: entity_name(view.name.as_str()).into_owned(),
         published: known.created_at,
         updated: known.updated_at(),
         element: ELEMENT,
@@ -35,7 +36,7 @@ pub(crate) fn tell(call: &Call<'_>, view: &QueueView, status: StatusCode) -> Res
 
 pub(crate) async fn create(call: &Call<'_>, name: &str, text: &str) -> Answer {
     let mut said = Said::new();
-    document::read(text, ELEMENT, |element| said.take(element))?;
+    document::read(text, ELEMENT, |element| call.take(&mut said, element))?;
     call.check_forwarding(name, &said).await?;
     let name = QueueName::new(name)?;
     let client = call.access.acting(&call.shared.client)?;
@@ -50,7 +51,7 @@ pub(crate) async fn change(call: &Call<'_>, view: &QueueView, text: &str) -> Ans
     call.check_undefined(&view.name)?;
     let before = call.said(view);
     let mut said = before.clone();
-    document::read(text, ELEMENT, |element| said.take(element))?;
+    document::read(text, ELEMENT, |element| call.take(&mut said, element))?;
     said.options.order = before.options.order;
     said.check_change(&before)?;
     call.check_forwarding(view.name.as_str(), &said).await?;

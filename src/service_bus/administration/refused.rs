@@ -14,6 +14,7 @@ use crate::inbound::inflow::BodyRefusal;
 use crate::records::RecordError;
 use crate::sas;
 use crate::service_bus::administration::atom;
+use crate::service_bus::slashed::entity_name;
 use crate::xml::Xml;
 
 /// Why a request is refused.
@@ -36,6 +37,7 @@ impl Refused {
     }
 
     pub(crate) fn not_found(what: &str, name: &str) -> Refused {
+        let name = entity_name(name);
         let detail =
             format!("SubCode=40400. The messaging entity could not be found: there is no {what} {name}");
         Refused::new(StatusCode::NOT_FOUND, detail)

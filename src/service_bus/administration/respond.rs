@@ -187,7 +187,7 @@ impl Call<'_> {
         let now = self.shared.clock.now();
         let name = self.caller.namespace();
         let entry = Entry {
-            title: name,
+            title: name.into(),
             path: "$namespaceinfo".to_owned(),
             published: now,
             updated: now,

@@ -1,14 +1,16 @@
-//! Rules as documents say them: a filter, an action, and values with their types.
+//! Rules as documents say them: a filter and an action.
 
 use roxmltree::Node;
 
 use crate::clock::Timestamp;
 use crate::header::Properties;
-use crate::header::PropertyValue;
-use crate::service_bus::administration::atom::SCHEMA;
 use crate::service_bus::administration::atom::instant;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::rule_values;
+use crate::service_bus::description::SaidAction;
+use crate::service_bus::description::SaidRule;
+use crate::service_bus::description::SaidValue;
 use crate::topic::Correlation;
 use crate::topic::DEFAULT_RULE;
 use crate::topic::Filter;
@@ -18,24 +20,39 @@ use crate::xml::Xml;
 /// The version of the language of filters that clients expect to be told.
 const COMPATIBILITY: &str = "20";
 
-/// Reads what describes a rule.
-pub(crate) fn read(element: Node<'_, '_>) -> Result<Rule, Refused> {
+/// Reads what describes a rule, and what it says that no rule of ours knows.
+pub(crate) fn read(element: Node<'_, '_>) -> Result<(Rule, SaidRule), Refused> {
     let name = document::child(element, "Name").map(document::text).filter(|name| !name.is_empty());
-    let filter = document::child(element, "Filter").map_or(Ok(Filter::True), read_filter)?;
+    let filter = document::child(element, "Filter");
+    let typed = filter.and_then(|filter| {
+        document::child(filter, "Properties").or_else(|| document::child(filter, "Parameters"))
+    });
+    let mut said = SaidRule { values: rule_values::typed(typed), action: None };
+    let filter = filter.map_or(Ok(Filter::True), read_filter)?;
     let mut rule = Rule::new(name.unwrap_or_else(|| DEFAULT_RULE.to_owned()), filter);
     if let Some(action) = document::child(element, "Action") {
         let expression = text_of(action, "SqlExpression").filter(|text| !text.trim().is_empty());
         if let Some(expression) = expression {
-            if document::child(action, "Parameters")
-                .is_some_and(|given| document::elements(given).next().is_some())
-            {
-                return Err(Refused::bad("parameters of an action are not possible here: write the values"));
-            }
-            rule = rule.action(expression);
+            (rule, said.action) = with_action(rule, action, expression)?;
         }
     }
     rule.check()?;
-    Ok(rule)
+    Ok((rule, said))
+}
+
+fn with_action(
+    rule: Rule,
+    action: Node<'_, '_>,
+    expression: String,
+) -> Result<(Rule, Option<SaidAction>), Refused> {
+    let given = document::child(action, "Parameters");
+    let values = rule_values::read(given)?;
+    if values.is_empty() {
+        return Ok((rule.action(expression), None));
+    }
+    let rule = rule.action_with(&expression, &values)?;
+    let kept = rule.changes().unwrap_or_default().to_owned();
+    Ok((rule, Some(SaidAction { expression, parameters: rule_values::all(given), kept })))
 }
 
 fn text_of(element: Node<'_, '_>, name: &str) -> Option<String> {
@@ -57,12 +74,12 @@ fn read_filter(filter: Node<'_, '_>) -> Result<Filter, Refused> {
                 workflow_id: text("SessionId"),
                 reply_to_workflow_id: text("ReplyToSessionId"),
                 content_type: text("ContentType"),
-                properties: values(document::child(filter, "Properties"))?,
+                properties: rule_values::read(document::child(filter, "Properties"))?,
             }))
         }
         "SqlFilter" => {
             let expression = text_of(filter, "SqlExpression").unwrap_or_default();
-            let parameters = values(document::child(filter, "Parameters"))?;
+            let parameters = rule_values::read(document::child(filter, "Parameters"))?;
             Ok(match expression.trim() {
                 // As clients say that they want everything, or nothing.
                 "1=1" if parameters.is_empty() => Filter::True,
@@ -74,42 +91,19 @@ fn read_filter(filter: Node<'_, '_>) -> Result<Filter, Refused> {
     }
 }
 
-/// Names and values, each with the type that it says.
-fn values(element: Option<Node<'_, '_>>) -> Result<Properties, Refused> {
-    let Some(element) = element else { return Ok(Properties::new()) };
-    document::elements(element)
-        .map(|pair| {
-            let name = text_of(pair, "Key").ok_or_else(|| Refused::bad("a value has no <Key>"))?;
-            let value = document::child(pair, "Value")
-                .ok_or_else(|| Refused::bad(format!("{name} has no <Value>")))?;
-            let said = document::text(value);
-            let wrong = || Refused::bad(format!("the value {said:?} of {name} is not of its type"));
-            let value = match document::kind(value) {
-                "int" | "long" | "short" | "byte" | "unsignedByte" | "unsignedShort" | "unsignedInt"
-                | "unsignedLong" | "integer" => {
-                    PropertyValue::Integer(said.trim().parse().map_err(|_| wrong())?)
-                }
-                "double" | "float" | "decimal" => {
-                    PropertyValue::Float(said.trim().parse().map_err(|_| wrong())?)
-                }
-                "boolean" => PropertyValue::Boolean(match said.trim() {
-                    "true" | "1" => true,
-                    "false" | "0" => false,
-                    _ => return Err(wrong()),
-                }),
-                _ => PropertyValue::Text(said),
-            };
-            Ok((name, value))
-        })
-        .collect()
-}
-
-/// Writes what describes a rule.
-pub(crate) fn write(xml: &mut Xml, rule: &Rule, created_at: Timestamp) {
-    write_filter(xml, rule.filter());
-    match rule.changes() {
-        None => xml.within_named("Action", &[("i:type", "EmptyRuleAction")], |_| {}),
-        Some(action) => xml.within_named("Action", &[("i:type", "SqlRuleAction")], |xml| {
+/// Writes what describes a rule, and what was said of it.
+pub(crate) fn write(xml: &mut Xml, (rule, said): (&Rule, Option<&SaidRule>), created_at: Timestamp) {
+    write_filter(xml, rule.filter(), said.map_or(&[], |said| &said.values));
+    let parameters = said.and_then(|said| said.action.as_ref());
+    let parameters = parameters.filter(|action| Some(action.kept.as_str()) == rule.changes());
+    match (parameters, rule.changes()) {
+        (Some(said), _) => xml.within_named("Action", &[("i:type", "SqlRuleAction")], |xml| {
+            xml.leaf("SqlExpression", &said.expression);
+            xml.leaf("CompatibilityLevel", COMPATIBILITY);
+            xml.within("Parameters", |xml| rule_values::write_said(xml, &said.parameters));
+        }),
+        (None, None) => xml.within_named("Action", &[("i:type", "EmptyRuleAction")], |_| {}),
+        (None, Some(action)) => xml.within_named("Action", &[("i:type", "SqlRuleAction")], |xml| {
             xml.leaf("SqlExpression", action);
             xml.leaf("CompatibilityLevel", COMPATIBILITY);
         }),
@@ -118,13 +112,13 @@ pub(crate) fn write(xml: &mut Xml, rule: &Rule, created_at: Timestamp) {
     xml.leaf("Name", rule.name());
 }
 
-fn write_filter(xml: &mut Xml, filter: &Filter) {
+fn write_filter(xml: &mut Xml, filter: &Filter, typed: &[SaidValue]) {
     let sql = |xml: &mut Xml, kind: &str, expression: &str, parameters: &Properties| {
         xml.within_named("Filter", &[("i:type", kind)], |xml| {
             xml.leaf("SqlExpression", expression);
             xml.leaf("CompatibilityLevel", COMPATIBILITY);
             if !parameters.is_empty() {
-                xml.within("Parameters", |xml| write_values(xml, parameters));
+                xml.within("Parameters", |xml| rule_values::write(xml, parameters, typed));
             }
         });
     };
@@ -149,28 +143,9 @@ fn write_filter(xml: &mut Xml, filter: &Filter) {
                     }
                 }
                 if !correlation.properties.is_empty() {
-                    xml.within("Properties", |xml| write_values(xml, &correlation.properties));
+                    xml.within("Properties", |xml| rule_values::write(xml, &correlation.properties, typed));
                 }
             });
         }
-    }
-}
-
-fn write_values(xml: &mut Xml, values: &Properties) {
-    for (name, value) in values {
-        let (kind, text) = match value {
-            PropertyValue::Text(text) => ("string", text.clone()),
-            PropertyValue::Integer(number) if i32::try_from(*number).is_ok() => ("int", number.to_string()),
-            PropertyValue::Integer(number) => ("long", number.to_string()),
-            PropertyValue::Float(number) => ("double", number.to_string()),
-            PropertyValue::Boolean(truth) => ("boolean", truth.to_string()),
-            // No document can say bytes; only a client that speaks AMQP has given them.
-            PropertyValue::Binary(_) => continue,
-        };
-        xml.within("KeyValueOfstringanyType", |xml| {
-            xml.leaf("Key", name);
-            let kind = format!("d6p1:{kind}");
-            xml.within_named("Value", &[("i:type", &kind), ("xmlns:d6p1", SCHEMA)], |xml| xml.text(&text));
-        });
     }
 }

@@ -14,6 +14,8 @@ use crate::service_bus::administration::entities::Call;
 use crate::service_bus::administration::refused::Answer;
 use crate::service_bus::administration::refused::Refused;
 use crate::service_bus::administration::rule_xml;
+use crate::service_bus::description::SaidRule;
+use crate::service_bus::slashed::entity_name;
 use crate::topic::Rule;
 use crate::xml::can_be_written;
 
@@ -33,10 +35,15 @@ impl Of<'_> {
         self.queue.created_at
     }
 
+    /// Where its rules are listed.
+    pub(crate) fn path(&self) -> String {
+        format!("{}/Subscriptions/{}/Rules", entity_name(self.topic.name.as_str()), self.name)
+    }
+
     pub(crate) fn entry<'r>(&self, rule: &'r Rule) -> Entry<'r> {
         Entry {
-            title: rule.name(),
-            path: format!("{}/Subscriptions/{}/Rules/{}", self.topic.name, self.name, rule.name()),
+            title: rule.name().into(),
+            path: format!("{}/{}", self.path(), rule.name()),
             published: self.created_at(),
             updated: self.created_at(),
             element: ELEMENT,
@@ -45,7 +52,9 @@ impl Of<'_> {
 
     fn tell(&self, call: &Call<'_>, rule: &Rule, status: StatusCode) -> Response {
         let created_at = self.created_at();
-        self.entry(rule).answer(status, call.caller, |xml| rule_xml::write(xml, rule, created_at))
+        let description = call.shared.descriptions.of(&self.queue.name, created_at);
+        let said = description.rules.get(rule.name());
+        self.entry(rule).answer(status, call.caller, |xml| rule_xml::write(xml, (rule, said), created_at))
     }
 
     fn topic(&self, call: &Call<'_>) -> Result<Topic, Refused> {
@@ -69,12 +78,14 @@ impl Of<'_> {
     /// Adds a rule, or puts it in place of the one of its name.
     pub(crate) async fn put(&self, call: &Call<'_>, name: &str, text: &str) -> Answer {
         call.check_undefined(&self.queue.name)?;
-        let rule = document::read(text, ELEMENT, rule_xml::read)?.named(name);
+        let (rule, said) = document::read(text, ELEMENT, rule_xml::read)?;
+        let rule = rule.named(name);
         if !call.is_change {
             if !can_be_written(name) {
                 return Err(Refused::bad("the name of the rule has characters that no document can say"));
             }
             self.topic(call)?.add_rule(self.name, rule.clone()).await?;
+            self.say(call, &rule, said).await?;
             return Ok(self.tell(call, &rule, StatusCode::CREATED));
         }
         let known = self.rule(call, name).await?;
@@ -83,7 +94,13 @@ impl Of<'_> {
         let rules: Vec<Rule> =
             rules.map(|other| if other.name() == known.name() { rule.clone() } else { other }).collect();
         self.topic(call)?.set_rules(self.name, rules).await?;
+        self.say(call, &rule, said).await?;
         Ok(self.tell(call, &rule, StatusCode::OK))
+    }
+
+    async fn say(&self, call: &Call<'_>, rule: &Rule, said: SaidRule) -> Result<(), Refused> {
+        let (queue, rules) = ((&self.queue.name, self.created_at()), self.rules(call).await?);
+        Ok(call.shared.descriptions.describe_rule(queue, (&rules, rule.name()), said).await?)
     }
 
     pub(crate) async fn remove(&self, call: &Call<'_>, name: &str) -> Result<(), Refused> {

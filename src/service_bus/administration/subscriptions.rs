@@ -16,6 +16,8 @@ use crate::service_bus::administration::rule_xml;
 use crate::service_bus::administration::told;
 use crate::service_bus::administration::told::Known;
 use crate::service_bus::description::Description;
+use crate::service_bus::description::SaidRule;
+use crate::service_bus::slashed::entity_name;
 use crate::topic::Rule;
 
 /// The element that describes a subscription.
@@ -23,8 +25,8 @@ pub(crate) const ELEMENT: &str = "SubscriptionDescription";
 
 pub(crate) fn entry<'a>(topic: &TopicView, name: &'a SubscriptionName, known: &Known<'_>) -> Entry<'a> {
     Entry {
-        title: name.as_str(),
-        path: format!("{}/Subscriptions/{name}", topic.name),
+        title: name.as_str().into(),
+        path: format!("{}/Subscriptions/{name}", entity_name(topic.name.as_str())),
         published: known.created_at,
         updated: known.updated_at(),
         element: ELEMENT,
@@ -44,7 +46,7 @@ pub(crate) async fn create(call: &Call<'_>, topic: &TopicView, name: &str, text:
     let of_topic = call.said_of_topic(topic);
     let mut said = Said::new();
     let rule = document::read(text, ELEMENT, |element| {
-        said.take(element)?;
+        call.take(&mut said, element)?;
         document::child(element, "DefaultRuleDescription").map(rule_xml::read).transpose()
     })?;
     said.inherit(&of_topic);
@@ -52,7 +54,15 @@ pub(crate) async fn create(call: &Call<'_>, topic: &TopicView, name: &str, text:
     let made = client.topic(&topic.name)?;
     let queue = made.subscription(name)?;
     call.check_forwarding(queue.name().as_str(), &said).await?;
-    let rules = vec![rule.unwrap_or_else(Rule::everything)];
+    let rules = match rule {
+        Some((rule, of_rule)) => {
+            if of_rule != SaidRule::default() {
+                said.description.rules.insert(rule.name().to_owned(), of_rule);
+            }
+            vec![rule]
+        }
+        None => vec![Rule::everything()],
+    };
     let making = made.subscribe(name, said.options.clone(), rules);
     let queue = call.describe_while((queue.name(), &said), making).await?;
     let view = queue.view().await?;
@@ -68,7 +78,7 @@ pub(crate) async fn change(
     call.check_undefined(&queue.name)?;
     let before = call.said(queue);
     let mut said = before.clone();
-    document::read(text, ELEMENT, |element| said.take(element))?;
+    document::read(text, ELEMENT, |element| call.take(&mut said, element))?;
     said.options.order = before.options.order;
     said.check_change(&before)?;
     call.check_forwarding(queue.name.as_str(), &said).await?;

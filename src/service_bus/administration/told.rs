@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::Counts;
+use crate::engine::TopicView;
 use crate::limits;
 use crate::queue::Expired;
 use crate::service_bus::administration::atom::COUNTS;
@@ -11,8 +12,11 @@ use crate::service_bus::administration::atom::INSTANCE;
 use crate::service_bus::administration::atom::instant;
 use crate::service_bus::administration::fields::Said;
 use crate::service_bus::administration::fields::TOLD;
+use crate::service_bus::administration::fields::since;
 use crate::service_bus::administration::fields::span_text;
 use crate::service_bus::administration::host::Caller;
+use crate::topic::Filter;
+use crate::topic::Rule;
 use crate::xml::Xml;
 
 pub(crate) const QUEUE: &[&str] = &[
@@ -69,6 +73,8 @@ pub(crate) const TOPIC: &[&str] = &[
     "EnableSubscriptionPartitioning",
     "EnableExpress",
     "MaxMessageSizeInKilobytes",
+    "SqlFilterCount",
+    "CorrelationFilterCount",
 ];
 
 pub(crate) const SUBSCRIPTION: &[&str] = &[
@@ -92,12 +98,17 @@ pub(crate) const SUBSCRIPTION: &[&str] = &[
     "EntityAvailabilityStatus",
 ];
 
+fn is_correlation(filter: &Filter) -> bool {
+    matches!(filter, Filter::Correlation(_))
+}
+
 /// An entity, and what is known of it.
 pub(crate) struct Known<'a> {
     pub(crate) said: Said,
     pub(crate) counts: Counts,
     pub(crate) created_at: Timestamp,
-    pub(crate) subscriptions: usize,
+    /// The topic, if it is one.
+    pub(crate) topic: Option<&'a TopicView>,
     pub(crate) caller: &'a Caller,
 }
 
@@ -106,9 +117,10 @@ impl Known<'_> {
         self.said.description.updated_at.unwrap_or(self.created_at)
     }
 
-    /// Writes the fields of one kind of entity.
+    /// Writes the fields of one kind of entity that the version of the client has.
     pub(crate) fn write(&self, xml: &mut Xml, fields: &[&str]) {
-        for field in fields {
+        let is_known = |field: &str| since(field).is_none_or(|version| self.caller.knows(version));
+        for field in fields.iter().filter(|field| is_known(field)) {
             match *field {
                 "CountDetails" => self.write_counts(xml),
                 "AuthorizationRules" => self.write_authorization(xml),
@@ -151,12 +163,21 @@ impl Known<'_> {
             "AutoDeleteOnIdle" => span_text(options.delete_when_idle),
             "EntityAvailabilityStatus" => "Available".to_owned(),
             "MaxMessageSizeInKilobytes" => (options.body_bytes_max / 1024).to_string(),
-            "SubscriptionCount" => self.subscriptions.to_string(),
+            "SubscriptionCount" => self.topic.map_or(0, |topic| topic.subscriptions.len()).to_string(),
+            "SqlFilterCount" => self.count_filters(|filter| !is_correlation(filter)).to_string(),
+            "CorrelationFilterCount" => self.count_filters(is_correlation).to_string(),
             told => {
                 let default = TOLD.iter().find(|(name, _)| *name == told).map(|(_, text)| (*text).to_owned());
                 description.told.get(told).cloned().or(default)?
             }
         })
+    }
+
+    /// Counts filters of all subscriptions of the topic; those that say everything, or nothing, are conditions in SQL there.
+    fn count_filters(&self, counts: impl Fn(&Filter) -> bool) -> usize {
+        let subscriptions = self.topic.iter().flat_map(|topic| &topic.subscriptions);
+        let filters = subscriptions.flat_map(|subscription| &subscription.rules).map(Rule::filter);
+        filters.filter(|filter| counts(filter)).count()
     }
 
     fn write_counts(&self, xml: &mut Xml) {

@@ -14,14 +14,15 @@ use crate::service_bus::administration::refused::Refused;
 use crate::service_bus::administration::told;
 use crate::service_bus::administration::told::Known;
 use crate::service_bus::description::Description;
+use crate::service_bus::slashed::entity_name;
 
 /// The element that describes a topic.
 pub(crate) const ELEMENT: &str = "TopicDescription";
 
 pub(crate) fn entry<'a>(topic: &'a TopicView, known: &Known<'_>) -> Entry<'a> {
     Entry {
-        title: topic.name.as_str(),
-        path: topic.name.to_string(),
+        title: entity_name(topic.name.as_str()),
+        path: entity_name(topic.name.as_str()).into_owned(),
         published: known.created_at,
         updated: known.updated_at(),
         element: ELEMENT,
@@ -35,7 +36,7 @@ pub(crate) fn tell(call: &Call<'_>, topic: &TopicView, status: StatusCode) -> Re
 
 pub(crate) async fn create(call: &Call<'_>, name: &str, text: &str) -> Answer {
     let mut said = Said::new();
-    document::read(text, ELEMENT, |element| said.take(element))?;
+    document::read(text, ELEMENT, |element| call.take(&mut said, element))?;
     said.remember();
     let name = QueueName::new(name)?;
     let client = call.access.acting(&call.shared.client)?;
@@ -48,7 +49,7 @@ pub(crate) async fn create(call: &Call<'_>, name: &str, text: &str) -> Answer {
 pub(crate) async fn change(call: &Call<'_>, topic: &TopicView, text: &str) -> Answer {
     let before = call.said_of_topic(topic);
     let mut said = before.clone();
-    document::read(text, ELEMENT, |element| said.take(element))?;
+    document::read(text, ELEMENT, |element| call.take(&mut said, element))?;
     said.check_change(&before)?;
     said.remember();
     call.describe(&topic.name, (&said, Some(topic.created_at))).await?;

@@ -3,9 +3,14 @@
 use crate::amqp::Map;
 use crate::amqp::Value;
 use crate::amqp::lookup;
+use crate::api::WireTime;
 use crate::engine::Topic;
 use crate::header::Properties;
+use crate::header::PropertyValue;
 use crate::limits;
+use crate::records::RecordError;
+use crate::service_bus::description::SaidRule;
+use crate::service_bus::description::SaidValue;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::management::answer::Answer;
 use crate::service_bus::management::request::Request;
@@ -28,6 +33,9 @@ mod code {
     pub(super) const CORRELATION: u64 = 0x0013_7000_0009;
 }
 
+/// The type of an instant, as documents name it.
+const INSTANT: &str = "dateTime";
+
 /// The version of the language of filters that clients expect to be told.
 const COMPATIBILITY: i32 = 20;
 
@@ -37,14 +45,18 @@ pub(crate) async fn add(shared: &Shared, entity: &Entity, request: &Request) -> 
     let name = rule_name(request)?;
     let description = request.map("rule-description")?;
     let description = description.ok_or_else(|| Refusal::argument("rule-description is missing"))?;
-    let mut rule = Rule::new(name, filter(description)?);
+    let said = SaidRule { values: instants(description), action: None };
+    let mut rule = Rule::new(name.clone(), filter(description)?);
     if let Some(action) = lookup(description, "sql-rule-action").and_then(Value::as_map) {
         let expression = text(action, "expression")?.filter(|expression| !expression.trim().is_empty());
         if let Some(expression) = expression {
             rule = rule.action(expression);
         }
     }
-    topic.add_rule(subscription, rule).await?;
+    topic.add_rule(&subscription, rule).await?;
+    let rules = topic.rules(&subscription).await?;
+    let queue = (entity.name(), entity.created_at);
+    shared.descriptions.describe_rule(queue, (&rules, &name), said).await.map_err(unkept)?;
     Ok(Answer::done(Vec::new()))
 }
 
@@ -55,15 +67,22 @@ pub(crate) async fn remove(shared: &Shared, entity: &Entity, request: &Request) 
     Ok(Answer::done(Vec::new()))
 }
 
-/// Lists rules in the order in which they were added.
+/// Lists rules in order of name.
 pub(crate) async fn list(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
     let (topic, subscription) = subscription_of(shared, entity)?;
     let skip = usize::try_from(request.number("skip", 0)?).unwrap_or(usize::MAX);
     let top = usize::try_from(request.number("top", 100)?).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
-    let rules = topic.rules(subscription).await?;
+    let mut rules = topic.rules(subscription).await?;
+    rules.sort_by_cached_key(|rule| rule.name().to_ascii_lowercase());
+    let said = shared.descriptions.of(entity.name(), entity.created_at);
+    let described = |rule: &Rule| described(rule, said.rules.get(rule.name()));
     let shown = rules.iter().skip(skip).take(top).map(described).collect();
     // Not that there is no content, where there are none: not every client takes that for an answer.
     Ok(Answer::done(vec![(Value::string("rules"), Value::List(shown))]))
+}
+
+fn unkept(error: RecordError) -> Refusal {
+    Refusal::new(condition::INTERNAL, error.to_string())
 }
 
 fn subscription_of(shared: &Shared, entity: &Entity) -> Result<(Topic, String), Refusal> {
@@ -127,16 +146,38 @@ fn filter(description: &[(Value, Value)]) -> Result<Filter, Refusal> {
     }
 }
 
+/// The instants among the values of a filter, which are texts here.
+fn instants(description: &[(Value, Value)]) -> Vec<SaidValue> {
+    let part = |filter: &str, values: &str| {
+        let filter = lookup(description, filter).and_then(Value::as_map)?;
+        lookup(filter, values).and_then(Value::as_map)
+    };
+    let values = part("correlation-filter", "properties").or_else(|| part("sql-filter", "parameters"));
+    let instants = values.into_iter().flatten().filter(|(_, value)| matches!(value, Value::Timestamp(_)));
+    let said = |(name, value): &(Value, Value)| match (name.as_str(), property::property(value)) {
+        (Some(name), Some(PropertyValue::Text(text))) => Some(SaidValue {
+            name: name.to_owned(),
+            kind: INSTANT.to_owned(),
+            text: text.clone(),
+            kept: text,
+        }),
+        _ => None,
+    };
+    instants.filter_map(said).collect()
+}
+
 fn list_of(code: u64, values: Vec<Value>) -> Value {
     Value::described(Value::Ulong(code), Value::List(values))
 }
 
 /// A rule as clients read it.
-fn described(rule: &Rule) -> Value {
+fn described(rule: &Rule, said: Option<&SaidRule>) -> Value {
     let filter = match rule.filter() {
         Filter::True => list_of(code::TRUE, Vec::new()),
         Filter::False => list_of(code::FALSE, Vec::new()),
-        Filter::Correlation(correlation) => list_of(code::CORRELATION, values_of(correlation)),
+        Filter::Correlation(correlation) => {
+            list_of(code::CORRELATION, values_of(correlation, said.map_or(&[], |said| &said.values)))
+        }
         Filter::Sql { expression, .. } => {
             list_of(code::SQL, vec![Value::from(expression.as_str()), Value::Int(COMPATIBILITY)])
         }
@@ -149,7 +190,7 @@ fn described(rule: &Rule) -> Value {
     Value::Map(vec![(Value::string("rule-description"), rule)])
 }
 
-fn values_of(correlation: &Correlation) -> Vec<Value> {
+fn values_of(correlation: &Correlation, said: &[SaidValue]) -> Vec<Value> {
     let fields = [
         &correlation.correlation_id,
         &correlation.message_id,
@@ -165,8 +206,19 @@ fn values_of(correlation: &Correlation) -> Vec<Value> {
     let properties: Map = correlation
         .properties
         .iter()
-        .map(|(name, value)| (Value::from(name.as_str()), property::value(value)))
+        .map(|(name, value)| {
+            let instant = said.iter().find_map(|said| instant(said, name, value));
+            (Value::from(name.as_str()), instant.unwrap_or_else(|| property::value(value)))
+        })
         .collect();
     values.push(Value::Map(properties));
     values
+}
+
+/// The instant that a value was said to be, if it is that still.
+fn instant(said: &SaidValue, name: &str, value: &PropertyValue) -> Option<Value> {
+    let is_it =
+        said.kind == INSTANT && said.name == name && *value == PropertyValue::from(said.kept.as_str());
+    let instant: WireTime = said.kept.parse().ok().filter(|_| is_it)?;
+    Some(Value::Timestamp(i64::try_from(instant.0.as_millis()).ok()?))
 }

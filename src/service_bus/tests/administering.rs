@@ -331,7 +331,7 @@ async fn hostile_documents_are_refused_and_change_nothing() {
     assert_eq!(ask_with(&host, (Method::PUT, "/new"), &[], latin).await.status, 400);
     let large = queue(&format!("<UserMetadata>{}</UserMetadata>", "x".repeat(300 * 1024)));
     assert_eq!(put(&host, "/new", &large).await.status, 413);
-    for name in ["/a%2Fb", "/a/b", "/%ff", "/a%00b", "/$management", RECORDS_QUEUE, "/Seriatim.Service-BUS"] {
+    for name in ["/a%2F..%2Fb", "/%ff", "/a%00b", "/$management", RECORDS_QUEUE, "/Seriatim.Service-BUS"] {
         let path = format!("/{}", name.trim_start_matches('/'));
         for refused in [
             put(&host, &path, &queue("")).await,
@@ -464,7 +464,7 @@ async fn a_rule_survives_the_way_out_and_back() {
     assert_eq!(delete(&host, "/t/Subscriptions/s/Rules/SQL").await.status, 200);
     assert_eq!(
         get(&host, "/t/Subscriptions/s/Rules").await.names(),
-        ["$Default", "true", "false", "correlation"]
+        ["$Default", "correlation", "false", "true"]
     );
 }
 
@@ -486,7 +486,7 @@ async fn other_methods_are_refused() {
 }
 
 #[tokio::test]
-async fn nothing_forwards_to_what_is_not_there_or_to_itself() {
+async fn nothing_forwards_to_what_is_not_there() {
     let host = host_with_subscription().await;
     for field in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
         for target in

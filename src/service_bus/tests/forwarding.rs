@@ -122,6 +122,25 @@ async fn a_circle_ends_with_a_dead_letter_after_four_times() {
 }
 
 #[tokio::test]
+async fn what_forwards_to_itself_ends_with_a_dead_letter_after_four_times() {
+    let (engine, clock) = engine_with(&[("a", to("a"))]).await;
+    let client = engine.client().clone();
+    let mut events = client.events();
+    let _host = host(engine, clock).await;
+    let a = queue(&client, "a");
+    a.send(Message::new("round").workflow("w")).await.unwrap();
+    let dead = loop {
+        let found = a.dead_letters(None, 10).await.unwrap();
+        if let Some(dead) = found.into_iter().next() {
+            break dead;
+        }
+        let _ = events.next().await.unwrap();
+    };
+    assert_eq!(dead.dead_letter.reason, "MaxTransferHopCountExceeded");
+    assert_eq!(a.view().await.unwrap().counts.stored(), 1);
+}
+
+#[tokio::test]
 async fn dead_letters_go_on_and_say_why_they_are_dead() {
     let (engine, clock) = engine_with(&[("from", dead_letters_to("graves")), ("graves", nothing())]).await;
     let client = engine.client().clone();

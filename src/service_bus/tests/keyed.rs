@@ -23,7 +23,7 @@ async fn host(rights: &str) -> Host {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     write!(
         file,
-        "[[key]]\nname = \"shop\"\nkey_env = \"K\"\nrights = [{rights}]\nqueues = [\"q\", \"gone\"]\n"
+        "[[key]]\nname = \"shop\"\nkey_env = \"K\"\nrights = [{rights}]\nqueues = [\"q\", \"gone\", \"a_2F_b\"]\n"
     )
     .unwrap();
     let keys = Keys::read(file.path(), |_| Some(KEY.to_owned())).unwrap();
@@ -56,6 +56,24 @@ async fn a_token_for_the_management_of_a_queue_gives_its_rights_there_and_nowher
         let attached = client.attach_receiver(u32::try_from(handle).unwrap(), Source::of(address)).await;
         assert_eq!(client.refusal(&attached).await.0, "amqp:unauthorized-access", "{address}");
     }
+}
+
+#[tokio::test]
+async fn a_token_for_a_name_with_a_slash_gives_its_rights_there() {
+    let host = host("\"send\", \"listen\"").await;
+    host.queue("a_2F_b", QueueOptions::default()).await;
+    let mut client = host.client().await;
+    let resource = "amqp://localhost/a/b";
+    assert_eq!(client.put_token(resource, &token(KEY, "shop", resource, LATER)).await.status, 202);
+    let attached = client.attach_sender(0, vec![Value::from("a/b")]).await;
+    assert_eq!(attached.code, ATTACH);
+    assert_ne!(*attached.field(6), Value::Null, "it has a target, and is not refused");
+    client.manage("a/b").await;
+    assert_eq!(client.ask("peek-message", &map(vec![("message-count", Value::Int(1))])).await.status, 204);
+    let attached = client.attach_receiver(1, Source::of("a/b/$DeadLetterQueue")).await;
+    assert_ne!(*attached.field(5), Value::Null);
+    let attached = client.attach_receiver(2, Source::of("a")).await;
+    assert_eq!(client.refusal(&attached).await.0, "amqp:unauthorized-access");
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ mod expiring;
 mod forwarding;
 mod full;
 mod health;
+mod idle;
 mod keyed;
 mod large;
 mod limited;

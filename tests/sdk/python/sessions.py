@@ -1,7 +1,7 @@
 """Sessions: taken by name or the next one, their order, state and lock."""
 import time
 
-from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusClient, ServiceBusMessage
+from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusClient, ServiceBusMessage, ServiceBusReceiveMode
 from azure.servicebus.exceptions import OperationTimeoutError, SessionCannotBeLockedError, SessionLockLostError
 
 from stage import SERVICE_BUS, play, promise, queue, short
@@ -135,6 +135,38 @@ def a_message_deferred_in_a_session_is_received_by_its_holder():
         [deferred] = receiver.receive_deferred_messages(message.sequence_number)
         assert (str(other), str(deferred)) == ("2", "1")
         receiver.complete_message(deferred)
+
+
+@promise
+def what_a_receiver_of_a_session_deletes_is_gone():
+    name = queue()
+    send(name, "one", *map(str, range(10)))
+    mode = ServiceBusReceiveMode.RECEIVE_AND_DELETE
+    with client.get_queue_receiver(name, session_id="one", receive_mode=mode, max_wait_time=1) as receiver:
+        received = []
+        for message in receiver:
+            assert message.session_id == "one"
+            received.append(str(message))
+        assert received == [str(number) for number in range(10)], received
+    with client.get_queue_receiver(name, session_id="one") as receiver:
+        assert receiver.receive_messages(1, max_wait_time=0.5) == []
+
+
+@promise
+def a_message_abandoned_in_a_session_comes_again_first_and_is_counted():
+    name = queue()
+    send(name, "one", "1", "2", "3")
+    with client.get_queue_receiver(name, session_id="one") as receiver:
+        for count in range(3):
+            [message] = receiver.receive_messages(1, max_wait_time=10)
+            assert (str(message), message.delivery_count) == ("1", count), message
+            receiver.abandon_message(message)
+        received = []
+        while len(received) < 3:
+            [message] = receiver.receive_messages(1, max_wait_time=10)
+            received.append((str(message), message.delivery_count))
+            receiver.complete_message(message)
+        assert received == [("1", 3), ("2", 0), ("3", 0)], received
 
 
 play()

@@ -1,6 +1,8 @@
 """Topics: a message goes to every subscription whose rules match, and each subscription is received from as a queue."""
+import time
+
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
-from azure.servicebus.exceptions import ServiceBusError
+from azure.servicebus.exceptions import MessageLockLostError, ServiceBusError
 
 from stage import SERVICE_BUS, play, promise
 
@@ -117,6 +119,35 @@ def what_is_not_there_is_said_and_nobody_receives_from_a_topic():
         except ServiceBusError:
             return
         raise AssertionError("a subscription takes messages")
+
+
+@promise
+def a_large_message_goes_to_every_subscription_again_and_again():
+    receive("subscription.3")
+    body = bytes(range(256)) * 400
+    with client() as bus, bus.get_topic_sender(TOPIC) as sender:
+        for _ in range(10):
+            sender.send_messages(ServiceBusMessage(body, session_id="s"))
+    assert [b"".join(message.body) for message in receive("subscription.3")] == [body] * 10
+
+
+@promise
+def a_lock_of_a_subscription_that_is_lost_is_neither_renewed_nor_completed():
+    send(ServiceBusMessage("a", session_id="s", application_properties={"lost": True}))
+    with client() as bus:
+        with bus.get_subscription_receiver(TOPIC, "short") as receiver:
+            [message] = receiver.receive_messages(1, max_wait_time=10)
+            time.sleep(1.5)
+            for call in (receiver.renew_message_lock, receiver.complete_message):
+                try:
+                    call(message)
+                except MessageLockLostError:
+                    continue
+                raise AssertionError(f"{call.__name__} was not refused")
+        with bus.get_subscription_receiver(TOPIC, "short") as receiver:
+            [message] = receiver.receive_messages(1, max_wait_time=10)
+            assert (str(message), message.delivery_count) == ("a", 1), message.delivery_count
+            receiver.complete_message(message)
 
 
 play()

@@ -1,0 +1,148 @@
+//! Names and values in rules, each with the type that a document says.
+
+use roxmltree::Node;
+
+use crate::api::WireTime;
+use crate::header::Properties;
+use crate::header::PropertyValue;
+use crate::service_bus::administration::atom::SCHEMA;
+use crate::service_bus::administration::document;
+use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::description::SaidValue;
+use crate::xml::Xml;
+
+/// Types of which values are texts here, and told with their type again.
+const TYPED: [&str; 3] = ["dateTime", "duration", "guid"];
+
+/// Reads names and values.
+pub(crate) fn read(element: Option<Node<'_, '_>>) -> Result<Properties, Refused> {
+    let Some(element) = element else { return Ok(Properties::new()) };
+    document::elements(element)
+        .map(|pair| {
+            let name = document::child(pair, "Key").map(document::text);
+            let name = name.ok_or_else(|| Refused::bad("a value has no <Key>"))?;
+            let value = document::child(pair, "Value")
+                .ok_or_else(|| Refused::bad(format!("{name} has no <Value>")))?;
+            let said = document::text(value);
+            let value = value_of(document::kind(value), &said)
+                .ok_or_else(|| Refused::bad(format!("the value {said:?} of {name} is not of its type")))?;
+            Ok((name, value))
+        })
+        .collect()
+}
+
+fn value_of(kind: &str, said: &str) -> Option<PropertyValue> {
+    Some(match kind {
+        "int" | "long" | "short" | "byte" | "unsignedByte" | "unsignedShort" | "unsignedInt"
+        | "unsignedLong" | "integer" => PropertyValue::Integer(said.trim().parse().ok()?),
+        "double" | "float" | "decimal" => PropertyValue::Float(said.trim().parse().ok()?),
+        "boolean" => PropertyValue::Boolean(match said.trim() {
+            "true" | "1" => true,
+            "false" | "0" => false,
+            _ => return None,
+        }),
+        "dateTime" => PropertyValue::Text(instant_text(said).unwrap_or_else(|| said.to_owned())),
+        _ => PropertyValue::Text(said.to_owned()),
+    })
+}
+
+/// An instant as it is compared: in the words in which the instants of messages are read. One without an offset is of UTC;
+/// one before 1970 has no such words.
+fn instant_text(said: &str) -> Option<String> {
+    let said = said.trim();
+    let instant = said.parse::<WireTime>().or_else(|_| format!("{said}Z").parse());
+    instant.ok().map(|instant| instant.to_string())
+}
+
+/// The values whose type is none here.
+pub(crate) fn typed(element: Option<Node<'_, '_>>) -> Vec<SaidValue> {
+    let mut all = all(element);
+    all.retain(|value| TYPED.contains(&value.kind.as_str()));
+    all
+}
+
+/// All values, with their types. What cannot be read is left out.
+pub(crate) fn all(element: Option<Node<'_, '_>>) -> Vec<SaidValue> {
+    let pairs = element.into_iter().flat_map(document::elements);
+    let value = |pair: Node<'_, '_>| {
+        let value = document::child(pair, "Value")?;
+        let (kind, text) = (document::kind(value), document::text(value));
+        let kept = match value_of(kind, &text)? {
+            PropertyValue::Text(kept) => kept,
+            _ => text.clone(),
+        };
+        let name = document::child(pair, "Key").map(document::text)?;
+        Some(SaidValue { name, kind: kind.to_owned(), text, kept })
+    };
+    pairs.filter_map(value).collect()
+}
+
+/// Writes names and values; those of which more was said as they were said.
+pub(crate) fn write(xml: &mut Xml, values: &Properties, typed: &[SaidValue]) {
+    for (name, value) in values {
+        let said = typed.iter().find(|said| match value {
+            PropertyValue::Text(text) => said.name == *name && said.kept == *text,
+            _ => false,
+        });
+        let (kind, text) = match (said, value) {
+            (Some(said), _) => (said.kind.as_str(), said.text.clone()),
+            (None, PropertyValue::Text(text)) => ("string", text.clone()),
+            (None, PropertyValue::Integer(number)) if i32::try_from(*number).is_ok() => {
+                ("int", number.to_string())
+            }
+            (None, PropertyValue::Integer(number)) => ("long", number.to_string()),
+            (None, PropertyValue::Float(number)) => ("double", number.to_string()),
+            (None, PropertyValue::Boolean(truth)) => ("boolean", truth.to_string()),
+            // No document can say bytes; only a client that speaks AMQP has given them.
+            (None, PropertyValue::Binary(_)) => continue,
+        };
+        write_one(xml, name, kind, &text);
+    }
+}
+
+/// Writes names and values as they were said.
+pub(crate) fn write_said(xml: &mut Xml, values: &[SaidValue]) {
+    values.iter().for_each(|value| write_one(xml, &value.name, &value.kind, &value.text));
+}
+
+fn write_one(xml: &mut Xml, name: &str, kind: &str, text: &str) {
+    xml.within("KeyValueOfstringanyType", |xml| {
+        xml.leaf("Key", name);
+        let kind = format!("d6p1:{kind}");
+        xml.within_named("Value", &[("i:type", &kind), ("xmlns:d6p1", SCHEMA)], |xml| xml.text(text));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_is_compared_as_those_of_messages_are() {
+        for said in ["2026-07-05T11:12:13", "2026-07-05T11:12:13Z", "2026-07-05T13:12:13.0000000+02:00"] {
+            let kept = PropertyValue::from("2026-07-05T11:12:13.000Z");
+            assert_eq!(value_of("dateTime", said), Some(kept), "{said}");
+        }
+        assert_eq!(value_of("dateTime", "0001-01-01T00:00:00"), Some("0001-01-01T00:00:00".into()));
+    }
+
+    #[test]
+    fn a_value_is_told_as_it_was_said_only_as_long_as_it_is_that() {
+        let said = SaidValue {
+            name: "when".to_owned(),
+            kind: "dateTime".to_owned(),
+            text: "2026-07-05T11:12:13".to_owned(),
+            kept: "2026-07-05T11:12:13.000Z".to_owned(),
+        };
+        let told = |text: &str| {
+            let mut xml = Xml::new();
+            let values = Properties::from([("when".to_owned(), PropertyValue::from(text))]);
+            xml.within("Values", |xml| write(xml, &values, std::slice::from_ref(&said)));
+            xml.into_text()
+        };
+        let as_said = told(&said.kept);
+        assert!(as_said.contains("d6p1:dateTime") && as_said.contains(">2026-07-05T11:12:13<"), "{as_said}");
+        let another = told("another");
+        assert!(another.contains("d6p1:string") && another.contains(">another<"), "{another}");
+    }
+}

@@ -1,0 +1,61 @@
+//! Names of entities with slashes, which no queue of ours has in its name: `a/b` is the queue `a_2F_b`.
+
+use std::borrow::Cow;
+
+/// What stands for a slash in the name of a queue.
+const SLASH: &str = "_2F_";
+
+/// The name of the queue, or of the topic, that clients call so.
+pub(crate) fn queue_name(said: &str) -> Cow<'_, str> {
+    let queue = said.replace('/', SLASH);
+    // One that another name could mean is left as it is, and no queue has that.
+    match is_slashed(said) && queue.replace(SLASH, "/") == said {
+        true => Cow::Owned(queue),
+        false => Cow::Borrowed(said),
+    }
+}
+
+/// What clients call a queue, a topic, or the queue of a subscription, of that name.
+pub(crate) fn entity_name(queue: &str) -> Cow<'_, str> {
+    if !queue.contains(SLASH) {
+        return Cow::Borrowed(queue);
+    }
+    if let Some((topic, subscription)) = queue.split_once('/') {
+        return Cow::Owned(format!("{}/{subscription}", entity_name(topic)));
+    }
+    let said = queue.replace(SLASH, "/");
+    // One that clients could not say is called what it is called here.
+    match queue_name(&said) == queue {
+        true => Cow::Owned(said),
+        false => Cow::Borrowed(queue),
+    }
+}
+
+/// Whether it is made of several parts. One of a dot, or of two, would be taken out of a URL on its way.
+fn is_slashed(said: &str) -> bool {
+    said.contains('/') && said.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::QueueName;
+
+    #[test]
+    fn a_name_with_slashes_is_that_of_a_queue_and_comes_back() {
+        for said in ["orders", "txt/.-_123", "a/b/c", "a_b/2F.c", "a_2/F_b", "a/2F_b", "a_2", "_2F_"] {
+            let queue = queue_name(said);
+            assert_eq!(entity_name(&queue), said, "by way of {queue}");
+            assert!(!queue.contains('/'));
+        }
+        assert!(QueueName::new(&*queue_name("txt/.-_123")).is_ok());
+        assert_eq!(entity_name("a_2F_b/subscriptions/s_2F_"), "a/b/subscriptions/s_2F_");
+    }
+
+    #[test]
+    fn what_is_no_name_stays_none() {
+        for said in ["a//b", "a/", "/a", "a/../b", "a/./b", "a/$b", "a/b c", "a_2F/b", "a/_2F_"] {
+            assert!(QueueName::new(&*queue_name(said)).is_err(), "{said}");
+        }
+    }
+}
