@@ -1,13 +1,24 @@
 // Descriptions as the administration client gives and gets them, field by field, with what is told where nothing was said.
 import assert from "node:assert/strict";
-import { ServiceBusAdministrationClient } from "@azure/service-bus";
-import { play, promise } from "./stage.mjs";
+import { ServiceBusAdministrationClient, ServiceBusClient } from "@azure/service-bus";
+import { SERVICE_BUS, play, promise as declare } from "./stage.mjs";
 
 const PORT = process.env.SERIATIM_AMQP.split(":").pop();
 const HOST = `sb://localhost:${PORT}/`;
-const admin = new ServiceBusAdministrationClient(
-  `Endpoint=${HOST};SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=c2VjcmV0`,
-  { retryOptions: { maxRetries: 0 } });
+const CONNECTION = `Endpoint=${HOST};SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=c2VjcmV0`;
+let admin;
+
+/** Declares a promise that is kept with each version of the API, and takes away what was made for it. */
+function promise(name, keep) {
+  declare(name, async () => {
+    for (const serviceVersion of ["2021-05", "2017-04"]) {
+      admin = new ServiceBusAdministrationClient(CONNECTION, { serviceVersion, retryOptions: { maxRetries: 0 } });
+      await keep();
+      for await (const { name } of admin.listQueues()) if (name.includes("-js")) await admin.deleteQueue(name);
+      for await (const { name } of admin.listTopics()) if (name.includes("-js")) await admin.deleteTopic(name);
+    }
+  });
+}
 const FOREVER = "P10675199DT2H48M5.4775807S";
 const rule = (keyName, accessRights) => ({
   claimType: "SharedAccessKey", accessRights, keyName, primaryKey: "cHJpbWFyeQ==", secondaryKey: "c2Vjb25k",
@@ -42,6 +53,7 @@ promise("what_nobody_said_is_told_as_service_bus_tells_it", async () => {
     name: "plain-js", sizeInBytes: 0, totalMessageCount: 0, activeMessageCount: 0, deadLetterMessageCount: 0,
     scheduledMessageCount: 0, transferMessageCount: 0, transferDeadLetterMessageCount: 0,
   });
+  check(await admin.getNamespaceProperties(), { name: "localhost", messagingSku: "Standard", messagingUnits: undefined });
   check(await admin.getTopicRuntimeProperties("plain-topic-js"), {
     name: "plain-topic-js", sizeInBytes: 0, subscriptionCount: 1, scheduledMessageCount: 0,
   });
@@ -114,6 +126,23 @@ promise("an_entity_is_forwarded_to_by_its_name_and_by_its_address_in_any_case", 
     const subscription = await admin.createSubscription("from-js", `changed-${number}`);
     check(await admin.updateSubscription({ ...subscription, ...forwards }), expected);
   }
+});
+
+promise("what_is_told_to_forward_later_forwards_then", async () => {
+  await admin.createQueue("goal-js");
+  const way = await admin.createQueue("way-js");
+  await admin.createTopic("way-topic-js");
+  const subscription = await admin.createSubscription("way-topic-js", "s");
+  await admin.updateQueue({ ...way, forwardTo: "goal-js" });
+  await admin.updateSubscription({ ...subscription, forwardTo: "goal-js" });
+  const client = new ServiceBusClient(SERVICE_BUS, { retryOptions: { maxRetries: 0 } });
+  const receiver = client.createReceiver("goal-js", { receiveMode: "receiveAndDelete" });
+  for (const from of ["way-js", "way-topic-js"]) {
+    await client.createSender(from).sendMessages({ body: from });
+    const [message] = await receiver.receiveMessages(1, { maxWaitTimeInMs: 10_000 });
+    assert.equal(message.body, from);
+  }
+  await client.close();
 });
 
 promise("a_rule_is_told_with_every_type_of_value", async () => {
