@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+mod cluster;
 mod endpoints;
 mod http;
 mod page;
 mod postgres;
 mod topics;
 
+#[doc(hidden)]
+pub use crate::limits::cluster::*;
 #[doc(hidden)]
 pub use crate::limits::endpoints::*;
 #[doc(hidden)]

@@ -6,6 +6,8 @@ pub(crate) mod alone;
 mod client;
 mod clocks;
 mod commits;
+#[cfg(feature = "cluster")]
+mod follower;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod history;
@@ -18,7 +20,7 @@ mod query;
 mod rules;
 mod store;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod threads;
 mod timers;
 mod turn;
@@ -27,6 +29,20 @@ mod verify;
 mod view;
 mod wakeups;
 mod writer;
+
+/// What a log before the file is made of, and what follows one.
+#[cfg(feature = "cluster")]
+pub(crate) mod log {
+    pub(crate) use crate::engine::follower::Follower;
+    pub(crate) use crate::engine::follower::FollowerOptions;
+    pub(crate) use crate::engine::store::log::EachEntry;
+    pub(crate) use crate::engine::store::log::Entry;
+    pub(crate) use crate::engine::store::shared_log::AppendAnswer;
+    pub(crate) use crate::engine::store::shared_log::Bounds;
+    pub(crate) use crate::engine::store::shared_log::LogServer;
+    pub(crate) use crate::engine::store::shared_log::ReadError;
+    pub(crate) use crate::engine::store::shared_log::SharedLog;
+}
 
 pub use crate::engine::client::client::Client;
 pub use crate::engine::client::delivery::Delivery;

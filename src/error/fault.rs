@@ -31,6 +31,13 @@ pub enum Fault {
         /// What happened to it.
         what: &'static str,
     },
+    /// The engine appends to a log that several can write, and another writer has taken over: what was not acknowledged is not
+    /// in it.
+    #[error("another node has taken over the partition")]
+    Deposed,
+    /// The log before the file cannot be followed or appended to.
+    #[error("the log of the partition cannot be used: {0}")]
+    Log(String),
     /// An assertion of the engine did not hold; nothing of that turn was written.
     #[error("a defect of seriatim: {0}")]
     Defect(String),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::engine::rules::record::QueueId;
-#[cfg(test)]
+#[cfg(any(test, feature = "cluster"))]
 use crate::engine::store::base::Base;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
@@ -84,6 +84,9 @@ pub(crate) trait AnyMemtable {
     fn end_turn(&mut self) -> Option<(Box<dyn Written>, u64)>;
     /// Reads the next table's part of the journal row at a position.
     fn replay(&mut self, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault>;
+    /// Applies the next table's part of an entry of another's, whose position it is.
+    #[cfg(any(test, feature = "cluster"))]
+    fn follow(&mut self, base: &Base<'_>, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault>;
     /// Forgets what it has read and need not remember, if that is too much.
     fn trim(&mut self);
     /// Ends a generation with the commit at this position.
@@ -121,15 +124,19 @@ impl<T: Table> AnyMemtable for Memtable<T> {
     }
 
     fn replay(&mut self, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault> {
-        let nonsense = || damaged(&T::DEFINITION, "a row in the journal makes no sense");
         self.touched.begin(position);
-        while let Some((key, value)) = row.next_row()? {
-            let (prefix, key) = parts_of::<T::Prefix, T::Key>(key).ok_or_else(nonsense)?;
-            let value = match value {
-                Some(bytes) => Some(codec::decode(bytes).ok_or_else(nonsense)?),
-                None => None,
-            };
+        while let Some((prefix, key, value)) = next_row::<T>(row)? {
             self.place(&prefix, key, value, self.flushed.any());
+        }
+        self.touched.clear();
+        Ok(())
+    }
+
+    #[cfg(any(test, feature = "cluster"))]
+    fn follow(&mut self, base: &Base<'_>, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault> {
+        self.touched.begin(position);
+        while let Some((prefix, key, value)) = next_row::<T>(row)? {
+            self.set(base, &prefix, key, value)?;
         }
         self.touched.clear();
         Ok(())
@@ -224,6 +231,18 @@ impl<T: Table> AnyMemtable for Memtable<T> {
     fn roll_back(&mut self) {
         Memtable::roll_back(self);
     }
+}
+
+/// The next row of a table in a journal row: its key, and its value unless it is deleted.
+#[expect(clippy::type_complexity, reason = "a row in its parts")]
+fn next_row<T: Table>(
+    row: &mut RowReader<'_>,
+) -> Result<Option<(T::Prefix, T::Key, Option<T::Value>)>, Fault> {
+    let nonsense = || damaged(&T::DEFINITION, "a row in the journal makes no sense");
+    let Some((key, value)) = row.next_row()? else { return Ok(None) };
+    let (prefix, key) = parts_of::<T::Prefix, T::Key>(key).ok_or_else(nonsense)?;
+    let value = value.map(|bytes| codec::decode(bytes).ok_or_else(nonsense)).transpose()?;
+    Ok(Some((prefix, key, value)))
 }
 
 impl<T: Table> Memtable<T> {

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
 use redb::Database;
+use redb::Durability;
 use redb::ReadableDatabase;
 use redb::WriteTransaction;
 
@@ -14,26 +15,34 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Tally;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
-use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
-use crate::engine::store::checksum::damaged;
-use crate::engine::store::definition::JOURNAL;
+use crate::engine::store::in_place;
+use crate::engine::store::in_place::Epoch;
 use crate::engine::store::journal;
 use crate::engine::store::journal::Header;
 use crate::engine::store::journal::RowWriter;
+use crate::engine::store::local_log::LocalLog;
+use crate::engine::store::log::Entry;
+use crate::engine::store::log::Log;
 use crate::engine::store::meta::Counted;
 use crate::engine::store::meta::QueueChange;
+use crate::engine::store::meta::write_epoch;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::room::Room;
 use crate::engine::store::snapshot::Snapshot;
 use crate::engine::store::stamp::WallRecord;
-use crate::engine::store::transaction::begin;
 use crate::engine::store::watch::Watch;
 use crate::engine::store::written::Written;
 use crate::error::Fault;
+use crate::limits;
 
 /// One commit, ready to be encoded and written.
 pub(crate) struct Job {
     pub(crate) position: u64,
+    pub(crate) epoch: Epoch,
+    /// Whether the epoch begins with it.
+    pub(crate) begins_epoch: bool,
+    /// The entry, when it is one of the log already, with its checksum.
+    pub(crate) followed: Option<(Vec<u8>, u64)>,
     /// About how many bytes its journal row has.
     pub(crate) bytes: u64,
     /// What the clocks showed in the turn, and the numbers and counters after it.
@@ -64,17 +73,21 @@ impl Job {
             wall: self.wall,
         };
         let mut row = RowWriter::new(&header, usize::try_from(self.bytes).unwrap_or(0));
+        in_place::write(&mut row, self.epoch, &self.queue_changes);
         for rows in &self.changed {
             rows.journal(&mut row);
         }
         row.finish()
     }
 
-    fn write(&self, transaction: &WriteTransaction, row: &[u8], checksum: u64) -> Result<(), Fault> {
+    /// Writes what its commit writes beside the journal row.
+    fn write(&self, transaction: &WriteTransaction, checksum: u64) -> Result<(), Fault> {
+        if self.begins_epoch {
+            write_epoch(transaction, self.epoch.number)?;
+        }
         for change in &self.queue_changes {
             change.write(transaction)?;
         }
-        journal::append(transaction, self.position, row)?;
         for rows in &self.flushed {
             rows.flush(transaction)?;
         }
@@ -90,9 +103,13 @@ impl Job {
 #[derive(Clone)]
 pub(crate) struct Committer {
     database: Arc<Database>,
-    options: StoreOptions,
+    local: LocalLog,
+    /// The log that is appended to before the file is written.
+    log: Option<Arc<dyn Log>>,
     /// The checksum of the last journal row.
     checksum: Arc<AtomicU64>,
+    /// About how many bytes the file has got since its last fsync, if there is a log before it.
+    unsynced: Arc<AtomicU64>,
     watch: Option<Arc<Watch>>,
     room: Option<Room>,
 }
@@ -101,11 +118,13 @@ impl Committer {
     pub(crate) fn new(
         database: Arc<Database>,
         options: StoreOptions,
-        checksum: Arc<AtomicU64>,
+        log: Option<Arc<dyn Log>>,
+        (checksum, unsynced): (Arc<AtomicU64>, Arc<AtomicU64>),
         watch: Option<Arc<Watch>>,
         room: Option<Room>,
     ) -> Committer {
-        Committer { database, options, checksum, watch, room }
+        let local = LocalLog::new(database.clone(), options);
+        Committer { database, local, log, checksum, unsynced, watch, room }
     }
 
     /// The state as it was last committed, to be copied while turns go on.
@@ -113,10 +132,11 @@ impl Committer {
         Ok(Snapshot::new(self.database.begin_read().map_err(store_fault)?))
     }
 
-    /// Writes a job in one transaction, durably.
+    /// Writes a job in one transaction, durably: once it returns, its entry is on disk here, or acknowledged by the log
+    /// before the file.
     ///
     /// # Errors
-    /// The fault that makes the store useless. A panic is a fault: nothing is committed.
+    /// The fault that makes the store useless. A panic is a fault: nothing is committed to the file.
     pub(crate) fn commit(&self, job: &Job) -> Result<(), Fault> {
         if let Some(room) = &self.room {
             room.make_way(job.bytes);
@@ -131,15 +151,37 @@ impl Committer {
     }
 
     fn write(&self, job: &Job) -> Result<(), Fault> {
-        let previous = self.checksum.load(Ordering::Acquire);
-        let (row, checksum) = guarded(|| job.journal_row(previous)).map_err(Fault::Defect)?;
-        let committed = guarded(|| {
-            let transaction = begin(&self.database, self.options)?;
-            job.write(&transaction, &row, checksum)?;
-            transaction.commit().map_err(store_fault)
-        });
-        committed.unwrap_or_else(|_| Err(damaged(&JOURNAL, PAGES_MAKE_NO_SENSE)))?;
+        let encoded;
+        let (row, checksum) = match &job.followed {
+            Some((row, checksum)) => (row, *checksum),
+            None => {
+                let previous = self.checksum.load(Ordering::Acquire);
+                encoded = guarded(|| job.journal_row(previous)).map_err(Fault::Defect)?;
+                (&encoded.0, encoded.1)
+            }
+        };
+        let entry = Entry { position: job.position, bytes: row };
+        let durability = match &self.log {
+            None => Durability::Immediate,
+            Some(log) => {
+                if job.followed.is_none() {
+                    log.append(entry)?;
+                }
+                self.durability_behind_log(job)
+            }
+        };
+        self.local.append_with(entry, durability, |transaction| job.write(transaction, checksum))?;
         self.checksum.store(checksum, Ordering::Release);
         Ok(())
+    }
+
+    /// How a commit is written that is in the log already: it could be lost, but redb gives no page back before an fsync.
+    fn durability_behind_log(&self, job: &Job) -> Durability {
+        let unsynced = self.unsynced.fetch_add(job.bytes, Ordering::Relaxed) + job.bytes;
+        if unsynced < limits::UNSYNCED_BYTES_MAX && job.ended.is_none() {
+            return Durability::None;
+        }
+        self.unsynced.store(0, Ordering::Relaxed);
+        Durability::Immediate
     }
 }

@@ -3,11 +3,13 @@
 //! A journal row is a header, the changed rows table by table, and a checksum: the XXH3-64 of all before it. The header names
 //! the checksum of the row before, so that a row that is missing, foreign or out of order is noticed. A long row is cut
 //! into pieces just below powers of two, because redb gives a value the next power of two of pages.
+//!
+//! Between header and tables it says what its commit writes in place (`in_place`), so that whoever has only the rows of
+//! the journal has everything. Rows that older versions have written say nothing of it.
 
 use std::ops::Bound;
 
 use redb::ReadTransaction;
-use redb::ReadableTable;
 use redb::WriteTransaction;
 use serde::Deserialize;
 use serde::Serialize;
@@ -22,6 +24,7 @@ use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
 use crate::engine::store::definition::JOURNAL;
+use crate::engine::store::in_place::InPlace;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::stamp::WallRecord;
 use crate::error::Fault;
@@ -116,9 +119,19 @@ pub(crate) struct RowReader<'a> {
 }
 
 impl<'a> RowReader<'a> {
-    /// Checks the checksum, and reads the header. Returns the checksum too.
+    /// Checks the checksum, and reads the header. Returns the checksum too. What is written in place is passed over.
     pub(crate) fn open(checksummed: &'a [u8]) -> Result<(Header, u64, RowReader<'a>), Fault> {
-        RowReader::open_as(checksummed)
+        let (header, checksum, mut row) = RowReader::open_as(checksummed)?;
+        InPlace::skip(&mut row)?;
+        Ok((header, checksum, row))
+    }
+
+    /// The same, with what is written in place.
+    #[cfg(any(test, feature = "cluster"))]
+    pub(crate) fn open_whole(checksummed: &'a [u8]) -> Result<(Header, u64, InPlace, RowReader<'a>), Fault> {
+        let (header, checksum, mut row) = RowReader::open_as(checksummed)?;
+        let in_place = InPlace::read(&mut row)?;
+        Ok((header, checksum, in_place, row))
     }
 
     /// The same of a row with another header.
@@ -134,6 +147,13 @@ impl<'a> RowReader<'a> {
         let (header, rest) = codec::decode_first(bytes).ok_or_else(nonsense)?;
         let checksum = checksum.try_into().map(u64::from_le_bytes).map_err(|_| nonsense())?;
         Ok((header, checksum, RowReader { rest }))
+    }
+
+    /// Begins a table if it is the next.
+    pub(crate) fn begins(&mut self, table: u8) -> bool {
+        let rest = self.rest.strip_prefix(&[table]);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
     }
 
     /// The number of the next table; `None` at the end.
@@ -172,7 +192,7 @@ impl<'a> RowReader<'a> {
     }
 }
 
-fn nonsense() -> Fault {
+pub(crate) fn nonsense() -> Fault {
     damaged(&JOURNAL, "a row makes no sense")
 }
 
@@ -199,12 +219,22 @@ pub(crate) fn drop_through(transaction: &WriteTransaction, position: u64) -> Res
 /// Reads every journal row in order.
 pub(crate) fn read_all(
     transaction: &ReadTransaction,
+    each: impl FnMut(u64, &[u8]) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    read_from(transaction, 0, each)
+}
+
+/// Reads the journal rows from a position on, in order.
+pub(crate) fn read_from(
+    transaction: &ReadTransaction,
+    from: u64,
     mut each: impl FnMut(u64, &[u8]) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let table = transaction.open_table(JOURNAL).map_err(store_fault)?;
+    let from = key_of_piece(from, 0);
     let mut row = Vec::new();
     let mut position = None;
-    for piece in table.iter().map_err(store_fault)? {
+    for piece in table.range::<&[u8]>(from.as_slice()..).map_err(store_fault)? {
         let (key, bytes) = piece.map_err(store_fault)?;
         let (of, number) = position_of(key.value()).ok_or_else(nonsense)?;
         if number == 0 {
@@ -246,6 +276,9 @@ fn piece_len(rest: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::store::in_place;
+    use crate::engine::store::in_place::Epoch;
+    use crate::engine::store::meta::QueueChange;
 
     fn header() -> Header {
         Header {
@@ -287,6 +320,24 @@ mod tests {
     }
 
     const GOLDEN: &str = "ac0207c0843d05020101010000000000000000000000000000000000ac020000000000040c0000000001000000000000000905000000046b6570740c0000000001000000000000000affffffffffffffd76d67f52b8df9c8";
+
+    #[test]
+    fn the_bytes_of_what_is_written_in_place_are_what_they_were() {
+        let mut row = RowWriter::new(&header(), 0);
+        let epoch = Epoch { number: 3, holder: 300 };
+        in_place::write(&mut row, epoch, &[QueueChange::Gone(QueueId(7))]);
+        let (bytes, checksum) = row.finish();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, GOLDEN_IN_PLACE, "stored bytes have changed: raise the format");
+        let (read, of_bytes, in_place, mut row) = RowReader::open_whole(&bytes).unwrap();
+        assert_eq!((read, of_bytes, in_place.epoch), (header(), checksum, Some(epoch)));
+        assert!(matches!(in_place.queue_changes[..], [QueueChange::Gone(QueueId(7))]));
+        assert_eq!(row.next_table().unwrap(), None);
+        let (_, _, mut row) = RowReader::open(&bytes).unwrap();
+        assert_eq!(row.next_table().unwrap(), None, "whoever wants rows of tables need not know of it");
+    }
+
+    const GOLDEN_IN_PLACE: &str = "ac0207c0843d05020101010000000000000000000000000000000000ac020000000000fe00000300000003ac02fffffd040000000007ffffffffffffff42d501ac52c3beaf";
 
     #[test]
     fn a_flipped_bit_or_a_missing_byte_is_noticed() {

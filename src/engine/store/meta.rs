@@ -136,7 +136,7 @@ impl Counted {
     }
 }
 
-/// A change of a queue, written in place: queues are few, and a journal row need not repeat them.
+/// A change of a queue, written in place: queues are few, and no generation need keep them.
 pub(crate) enum QueueChange {
     Put(Arc<QueueRecord>),
     /// The queue and every flushed row of it is deleted.
@@ -161,6 +161,11 @@ impl QueueChange {
             }
         }
     }
+}
+
+/// Notes the epoch, in place.
+pub(crate) fn write_epoch(transaction: &WriteTransaction, epoch: u32) -> Result<(), Fault> {
+    Sheet::open(transaction, definition::META)?.put(&name_key(EPOCH_ROW), &epoch)
 }
 
 /// A table inside a write transaction: raw keys, checksummed values.

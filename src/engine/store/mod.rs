@@ -15,18 +15,35 @@ pub(crate) mod compact;
 mod content;
 #[cfg(test)]
 mod content_hash;
-mod create;
+pub(crate) mod create;
 pub(crate) mod definition;
 mod flush;
 mod flushed;
+#[cfg(any(test, feature = "cluster"))]
+mod follow;
 pub(crate) mod format3;
 mod header;
+#[cfg_attr(
+    not(any(test, feature = "cluster")),
+    allow(dead_code, reason = "who follows a log needs the feature")
+)]
+pub(crate) mod in_place;
 pub(crate) mod in_words;
 pub(crate) mod inspect;
 pub(crate) mod job;
 pub(crate) mod journal;
 pub(crate) mod key;
+#[cfg_attr(
+    not(any(test, feature = "cluster")),
+    allow(dead_code, reason = "who follows a log needs the feature")
+)]
+pub(crate) mod local_log;
 mod lock_file;
+#[cfg_attr(
+    not(any(test, feature = "cluster")),
+    allow(dead_code, reason = "who follows a log needs the feature")
+)]
+pub(crate) mod log;
 mod memtable;
 pub(crate) mod merged;
 pub(crate) mod meta;
@@ -39,8 +56,10 @@ mod records;
 mod replay;
 #[cfg_attr(not(feature = "head-room"), allow(dead_code, reason = "who asks for head room needs the feature"))]
 pub(crate) mod room;
-mod rows;
+pub(crate) mod rows;
 pub(crate) mod schema;
+#[cfg(any(test, feature = "cluster"))]
+pub(crate) mod shared_log;
 mod slot;
 mod snapshot;
 mod stamp;

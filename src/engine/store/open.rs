@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use redb::Builder;
 use redb::Database;
 use redb::StorageBackend;
+use redb::WriteTransaction;
 use redb::backends::FileBackend;
 use redb::backends::InMemoryBackend;
 
@@ -24,6 +25,7 @@ use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::create::create;
+use crate::engine::store::in_place::Epoch;
 use crate::engine::store::inspect::damaged_tables;
 use crate::engine::store::inspect::page_damage;
 use crate::engine::store::key::name_key;
@@ -31,9 +33,11 @@ use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::lock_file::check_is_file;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
+use crate::engine::store::log::Log;
 use crate::engine::store::meta::EPOCH_ROW;
 use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::Sheet;
+use crate::engine::store::meta::write_epoch;
 #[cfg(test)]
 use crate::engine::store::recognize::MAGIC;
 use crate::engine::store::recognize::check_format;
@@ -59,6 +63,31 @@ use crate::limits;
 impl Store {
     /// Opens the store of a file, or creates it.
     pub(crate) fn open(path: &Path, options: StoreOptions) -> Result<Store, OpenError> {
+        Store::open_by(path, options, Store::begin_epoch)
+    }
+
+    /// Opens the file of a store that follows a log, or creates it: whose epoch it is, the log says.
+    #[cfg(any(test, feature = "cluster"))]
+    pub(crate) fn open_behind(
+        path: &Path,
+        options: StoreOptions,
+        log: Arc<dyn Log>,
+    ) -> Result<Store, OpenError> {
+        let mut store = Store::open_by(path, options, |database, options, lock| {
+            let transaction = begin(&database, options)?;
+            bring_up_to_date(&database, &transaction)?;
+            let epoch = last_epoch(&transaction)?;
+            Store::load(database, transaction, epoch, options, lock)
+        })?;
+        store.log = Some(log);
+        Ok(store)
+    }
+
+    fn open_by(
+        path: &Path,
+        options: StoreOptions,
+        load: impl FnOnce(Database, StoreOptions, Option<LockFile>) -> Result<Store, Fault>,
+    ) -> Result<Store, OpenError> {
         check_is_file(path)?;
         let lock = LockFile::take(path)?;
         // Before anything is written to the store: the ballast may have to make way for it.
@@ -71,7 +100,7 @@ impl Store {
         }
         let opened = guarded(|| {
             let (database, watch) = open_file(path, options, (written, room.clone()))?;
-            Ok((Store::begin_epoch(database, options, Some(lock))?, watch))
+            Ok((load(database, options, Some(lock))?, watch))
         });
         let opened = opened.unwrap_or_else(|_| Err(damaged_file(path, PAGES_MAKE_NO_SENSE)));
         let (mut store, watch) = opened.map_err(|error| match error {
@@ -151,14 +180,20 @@ impl Store {
     ) -> Result<Store, Fault> {
         let transaction = begin(&database, options)?;
         bring_up_to_date(&database, &transaction)?;
+        let epoch = next_epoch(last_epoch(&transaction)?)?;
+        write_epoch(&transaction, epoch)?;
+        Store::load(database, transaction, epoch, options, lock)
+    }
+
+    fn load(
+        database: Database,
+        transaction: WriteTransaction,
+        epoch: u32,
+        options: StoreOptions,
+        lock: Option<LockFile>,
+    ) -> Result<Store, Fault> {
         // A file from before there were topics has no table of them.
         drop(transaction.open_table(<Topics as Table>::DEFINITION).map_err(store_fault)?);
-        let mut meta = Sheet::open(&transaction, definition::META)?;
-        let last_epoch: u32 = meta.get(&name_key(EPOCH_ROW))?.unwrap_or(0);
-        let epoch =
-            last_epoch.checked_add(1).ok_or_else(|| damaged(&definition::META, "the epochs are used up"))?;
-        meta.put(&name_key(EPOCH_ROW), &epoch)?;
-        drop(meta);
         let kept = Kept::load(&transaction)?;
         transaction.commit().map_err(store_fault)?;
         let memtables = Memtables::new(&Base::new(&database))?;
@@ -168,11 +203,13 @@ impl Store {
         let mut store = Store {
             database,
             options,
-            epoch,
+            epoch: Epoch { number: epoch, holder: 0 },
             memtables,
             kept,
             window,
             checksum,
+            log: None,
+            unsynced: Arc::default(),
             failed: None,
             watch: None,
             room: None,
@@ -181,6 +218,15 @@ impl Store {
         store.replay()?;
         Ok(store)
     }
+}
+
+fn last_epoch(transaction: &WriteTransaction) -> Result<u32, Fault> {
+    Ok(Sheet::open(transaction, definition::META)?.get(&name_key(EPOCH_ROW))?.unwrap_or(0))
+}
+
+/// The epoch after another.
+pub(crate) fn next_epoch(epoch: u32) -> Result<u32, Fault> {
+    epoch.checked_add(1).ok_or_else(|| damaged(&definition::META, "the epochs are used up"))
 }
 
 /// How many bytes fill a generation: what the head room has to hold while a backlog is drained stays below it.

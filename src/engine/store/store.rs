@@ -8,9 +8,11 @@ use redb::Database;
 use crate::engine::store::base::Base;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::flush::AnyMemtable;
+use crate::engine::store::in_place::Epoch;
 use crate::engine::store::job::Committer;
 use crate::engine::store::job::Job;
 use crate::engine::store::lock_file::LockFile;
+use crate::engine::store::log::Log;
 use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::options::StoreOptions;
@@ -30,12 +32,16 @@ const HEADER_BYTES: u64 = 64;
 pub(crate) struct Store {
     pub(crate) database: Arc<Database>,
     pub(crate) options: StoreOptions,
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     pub(crate) memtables: Memtables,
     pub(crate) kept: Kept,
     pub(crate) window: Window,
     /// The checksum of the last journal row.
     pub(crate) checksum: Arc<AtomicU64>,
+    /// The log that decides, if the file is only a copy of one.
+    pub(crate) log: Option<Arc<dyn Log>>,
+    /// About how many bytes such a file has got since it was last synced.
+    pub(crate) unsynced: Arc<AtomicU64>,
     pub(crate) failed: Option<Fault>,
     /// Where the file is; a store in memory is nowhere.
     pub(crate) watch: Option<Arc<Watch>>,
@@ -48,7 +54,7 @@ pub(crate) struct Store {
 impl Store {
     /// The number of this opening of the file.
     pub(crate) fn epoch(&self) -> u32 {
-        self.epoch
+        self.epoch.number
     }
 
     /// Position and hash of the last batch that was committed.
@@ -65,7 +71,9 @@ impl Store {
     /// Who writes this store's jobs.
     pub(crate) fn committer(&self) -> Committer {
         let (watch, room) = (self.watch.clone(), self.room.clone());
-        Committer::new(self.database.clone(), self.options, self.checksum.clone(), watch, room)
+        let (database, log) = (self.database.clone(), self.log.clone());
+        let counters = (self.checksum.clone(), self.unsynced.clone());
+        Committer::new(database, self.options, log, counters, watch, room)
     }
 
     /// What the disk has room for, if that is looked after.
@@ -109,8 +117,8 @@ impl Store {
         Ok(done)
     }
 
-    #[cfg(test)]
-    fn commit(&mut self, job: &Job) -> Result<(), Fault> {
+    /// Commits a job before it returns.
+    pub(crate) fn commit(&mut self, job: &Job) -> Result<(), Fault> {
         self.committer().commit(job).inspect_err(|fault| self.fail(fault))?;
         self.mark_committed(job.position);
         Ok(())
@@ -190,8 +198,13 @@ impl Store {
     }
 
     /// What this turn has changed, and a slice of the flush of the oldest generation.
-    fn job(&mut self, queue_changes: Vec<QueueChange>) -> Job {
-        let mut job = self.job_of_turn(queue_changes);
+    pub(crate) fn job(&mut self, queue_changes: Vec<QueueChange>) -> Job {
+        let job = self.job_of_turn(queue_changes);
+        self.with_flush(job)
+    }
+
+    /// A job with a slice of the flush of the oldest generation.
+    pub(crate) fn with_flush(&mut self, mut job: Job) -> Job {
         if self.window.append(job.position, job.bytes) {
             self.end_generation(job.position);
         }
@@ -202,7 +215,7 @@ impl Store {
     }
 
     /// What this turn has changed.
-    fn job_of_turn(&mut self, queue_changes: Vec<QueueChange>) -> Job {
+    pub(crate) fn job_of_turn(&mut self, queue_changes: Vec<QueueChange>) -> Job {
         let position = self.kept.batch.position + 1;
         self.kept.batch.position = position;
         let (changed, weights): (Vec<_>, Vec<u64>) =
@@ -211,6 +224,9 @@ impl Store {
         let tallies = std::mem::take(&mut self.kept.touched_tallies).into_iter();
         Job {
             position,
+            epoch: self.epoch,
+            begins_epoch: false,
+            followed: None,
             bytes,
             time: self.kept.batch.time,
             wall: self.kept.batch.wall,

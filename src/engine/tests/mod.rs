@@ -8,5 +8,6 @@ mod crash;
 mod flushing;
 mod golden;
 mod handoff;
+pub(crate) mod log;
 mod simulation;
 mod transactions;

@@ -1,0 +1,82 @@
+//! An engine that is not begun yet: a file that follows a log, until it is to take over.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::engine::open::Engine;
+use crate::engine::open::begin;
+use crate::engine::store::Store;
+use crate::engine::store::StoreOptions;
+use crate::engine::store::log::Log;
+use crate::error::Fault;
+use crate::error::OpenError;
+use crate::limits;
+
+/// How much memory a file that follows may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FollowerOptions(StoreOptions);
+
+impl FollowerOptions {
+    /// The options of one of so many files that share what one file has by default, with something for each.
+    pub(crate) fn shared_by(files: usize) -> FollowerOptions {
+        let defaults = StoreOptions::default();
+        let share = |bytes: u64, least: u64| (bytes / files.max(1) as u64).max(least);
+        let cache_bytes = share(defaults.cache_bytes as u64, limits::FOLLOWER_BYTES_MIN);
+        FollowerOptions(StoreOptions {
+            cache_bytes: usize::try_from(cache_bytes).unwrap_or(defaults.cache_bytes),
+            generation_bytes: share(defaults.generation_bytes, limits::FOLLOWER_BYTES_MIN),
+            ..defaults
+        })
+    }
+}
+
+/// A file that follows a log.
+pub(crate) struct Follower {
+    store: Store,
+}
+
+impl Follower {
+    /// Opens the file, or creates it.
+    ///
+    /// # Errors
+    /// As for an engine.
+    pub(crate) fn open(
+        path: &Path,
+        options: FollowerOptions,
+        log: Arc<dyn Log>,
+    ) -> Result<Follower, OpenError> {
+        Ok(Follower { store: Store::open_behind(path, options.0, log)? })
+    }
+
+    /// Reads the log from where the file is to its end.
+    ///
+    /// # Errors
+    /// [`Fault::Log`] when it is not the log that the file has followed so far, or has a hole.
+    pub(crate) fn catch_up(&mut self) -> Result<u64, Fault> {
+        self.store.catch_up()
+    }
+
+    /// The position of the last entry.
+    pub(crate) fn position(&self) -> u64 {
+        self.store.place().0
+    }
+
+    /// Takes over, and serves as an engine on this thread until that is closed, or stopped by a fault, of which its client
+    /// knows. `began` is given the engine.
+    ///
+    /// # Errors
+    /// [`Fault::Deposed`] when another was faster.
+    pub(crate) fn serve(
+        mut self,
+        holder: u64,
+        clock: Arc<dyn Clock>,
+        began: impl FnOnce(Engine),
+    ) -> Result<(), OpenError> {
+        self.store.take_over(holder)?;
+        let (engine, writer) = begin(self.store, clock)?;
+        began(engine);
+        writer.run();
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Following a log: its entries are applied to a file of one's own, one after the other, and no rule is asked.
+//!
+//! Entries say what is, so that whoever has applied all of them is where their author was. The rows of the window are in
+//! memory, as with whoever decides, and flushed as they are there: what it takes does not depend on how much is stored.
+
+use crate::engine::store::base::Base;
+use crate::engine::store::caught::guarded;
+use crate::engine::store::checksum::damaged;
+use crate::engine::store::definition::JOURNAL;
+use crate::engine::store::in_place::Epoch;
+use crate::engine::store::in_place::InPlace;
+use crate::engine::store::job::Job;
+use crate::engine::store::journal::Header;
+use crate::engine::store::journal::RowReader;
+use crate::engine::store::log::Entry;
+use crate::engine::store::meta::QueueChange;
+use crate::engine::store::open::next_epoch;
+use crate::engine::store::store::Store;
+use crate::error::Fault;
+
+impl Store {
+    /// The position of the last entry, and its checksum; both zero without one.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.kept.batch.position, self.checksum.load(std::sync::atomic::Ordering::Acquire))
+    }
+
+    /// Reads the log from where this file is to its end. Returns how many entries that were.
+    ///
+    /// # Errors
+    /// [`Fault::Log`] when the log is not the one that this file has followed so far, or has a hole.
+    pub(crate) fn catch_up(&mut self) -> Result<u64, Fault> {
+        if let Some(fault) = &self.failed {
+            return Err(fault.clone());
+        }
+        let Some(log) = self.log.clone() else { return Ok(0) };
+        let from = self.place().0;
+        let mut is_known = from == 0;
+        let read = log.read_from(from, &mut |entry| {
+            self.check_place(entry)?;
+            is_known = true;
+            if entry.position == self.place().0 {
+                return Ok(());
+            }
+            self.follow(entry)
+        });
+        let read = read.and_then(|()| match is_known {
+            true => Ok(self.place().0 - from),
+            false => Err(Fault::Log(format!("it ends before entry {from}, which this file has from it"))),
+        });
+        read.inspect_err(|fault| self.fail(fault))
+    }
+
+    /// Checks that an entry is the last that this file has, or the one behind it.
+    fn check_place(&self, entry: Entry<'_>) -> Result<(), Fault> {
+        let (position, checksum) = self.place();
+        match entry.position {
+            at if at == position + 1 => Ok(()),
+            at if at == position && RowReader::open(entry.bytes)?.1 == checksum => Ok(()),
+            at if at == position => {
+                Err(Fault::Log(format!("its entry {at} is not the one that this file has from it")))
+            }
+            at => Err(Fault::Log(format!("entry {at} comes behind entry {position}: others are missing"))),
+        }
+    }
+
+    /// Applies the next entry, and commits it.
+    ///
+    /// # Errors
+    /// [`Fault::Damaged`] when the entry makes no sense, [`Fault::Log`] when it does not follow the last one, or the fault that
+    /// stopped the store.
+    pub(crate) fn follow(&mut self, entry: Entry<'_>) -> Result<(), Fault> {
+        if let Some(fault) = &self.failed {
+            return Err(fault.clone());
+        }
+        let prepared = guarded(|| self.prepare_to_follow(entry));
+        let prepared = prepared.unwrap_or_else(|panic| Err(Fault::Defect(panic)));
+        let job = prepared.inspect_err(|fault| self.fail(fault))?;
+        self.commit(&job)
+    }
+
+    fn prepare_to_follow(&mut self, entry: Entry<'_>) -> Result<Job, Fault> {
+        let (header, checksum, in_place, mut row) = RowReader::open_whole(entry.bytes)?;
+        self.check_follows(entry.position, &header, &in_place)?;
+        let base = Base::new(&self.database);
+        let mut memtables = self.memtables.each();
+        while let Some(number) = row.next_table()? {
+            let memtable = memtables.get_mut(usize::from(number));
+            let memtable = memtable.ok_or_else(|| damaged(&JOURNAL, "a row names no table"))?;
+            memtable.follow(&base, &mut row, header.position)?;
+        }
+        for memtable in &mut memtables {
+            memtable.trim();
+        }
+        let InPlace { epoch, queue_changes } = in_place;
+        self.change_queues(&queue_changes);
+        let Header { time, numbers, tallies, wall, .. } = header;
+        self.kept.numbers = numbers;
+        self.kept.tallies.extend(tallies);
+        (self.kept.batch.time, self.kept.batch.wall) = (time, wall);
+        let epoch = epoch.unwrap_or(self.epoch);
+        let begins_epoch = epoch.number > self.epoch.number;
+        self.epoch = epoch;
+        let mut job = self.job_of_turn(queue_changes);
+        job.bytes = entry.bytes.len() as u64;
+        job.begins_epoch = begins_epoch;
+        job.followed = Some((entry.bytes.to_vec(), checksum));
+        Ok(self.with_flush(job))
+    }
+
+    fn check_follows(&self, position: u64, header: &Header, in_place: &InPlace) -> Result<(), Fault> {
+        let (last, checksum) = self.place();
+        if header.position != position || position != last + 1 || header.previous != checksum {
+            return Err(Fault::Log(format!("entry {position} does not follow entry {last}")));
+        }
+        match in_place.epoch {
+            Some(epoch) if epoch.number < self.epoch.number => Err(Fault::Log(format!(
+                "entry {position} is of epoch {}, and the one before it of epoch {}",
+                epoch.number, self.epoch.number
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn change_queues(&mut self, changes: &[QueueChange]) {
+        for change in changes {
+            match change {
+                QueueChange::Put(record) => self.kept.keep_queue(record.as_ref().clone()),
+                QueueChange::Gone(queue) => {
+                    self.memtables.each().into_iter().for_each(|memtable| memtable.forget_queue(*queue));
+                    self.kept.forget_queue(*queue);
+                }
+            }
+        }
+    }
+
+    /// Begins an epoch of one's own with an entry that says so. From then on whoever has written before is refused by the
+    /// log, and this store decides.
+    ///
+    /// # Errors
+    /// [`Fault::Deposed`] when somebody else was faster: the file is to be opened again then, to follow.
+    pub(crate) fn take_over(&mut self, holder: u64) -> Result<(), Fault> {
+        self.epoch = Epoch { number: next_epoch(self.epoch.number)?, holder };
+        let mut job = self.job(Vec::new());
+        job.begins_epoch = true;
+        self.commit(&job)
+    }
+}

@@ -1,0 +1,35 @@
+//! Bounds of logs that several nodes share, and of what follows them.
+
+use std::time::Duration;
+
+/// About how many bytes a file that follows a log is given before it is synced: redb uses no freed page again before
+/// that. A sync for each 16 MiB costs nothing that can be measured.
+pub const UNSYNCED_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// How often it is looked for an entry that the servers of a log must have before it counts as lost: a server that lags
+/// has caught up by then.
+pub const LOG_LOOKS_MAX: u32 = 20;
+
+/// How many readers of a log have to miss the same entry before it is asked for by its position.
+pub const LOG_READERS_MAX: u32 = 2;
+
+/// Bytes of an entry that the servers of a log have to take: with the headers of its message, the most that NATS advises.
+pub const LOG_ENTRY_BYTES: usize = 8 * 1024 * 1024;
+
+/// Bytes of cache, and of a generation, that a file has at least which follows one of many partitions.
+pub const FOLLOWER_BYTES_MIN: u64 = 1024 * 1024;
+
+/// Partitions of a cluster unless it says otherwise: enough for as many nodes, or for fewer that grow.
+pub const PARTITIONS: u16 = 16;
+
+/// Partitions of a cluster: each is a stream, and a file and a thread on each node.
+pub const PARTITIONS_MAX: u16 = 1_024;
+
+/// Bytes of the name of a cluster or a node: names of streams are made of them.
+pub const CLUSTER_NAME_BYTES_MAX: usize = 64;
+
+/// How long an owner may be silent before others take over.
+pub const LEASE: Duration = Duration::from_secs(1);
+
+/// The shortest lease that can be asked for: below it, an fsync that takes long looks like a death.
+pub const LEASE_MIN: Duration = Duration::from_millis(200);
