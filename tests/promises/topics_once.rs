@@ -29,9 +29,12 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, OperationError<SendRefusal>>) -
 
 /// A topic with two subscriptions that want everything.
 async fn topic(engine: &Engine) -> Topic {
-    let topic = engine.client().create_topic("orders").await.unwrap();
+    let topic = engine.client().create_topic("orders").await.expect("the topic is new");
     for name in ["audit", "billing"] {
-        topic.subscribe(name, QueueOptions::default(), [Rule::everything()]).await.unwrap();
+        topic
+            .subscribe(name, QueueOptions::default(), [Rule::everything()])
+            .await
+            .expect("the subscription is new");
     }
     topic
 }
@@ -39,9 +42,11 @@ async fn topic(engine: &Engine) -> Topic {
 /// How many messages each subscription has ever accepted.
 async fn accepted(topic: &Topic) -> Vec<u64> {
     let mut counts = Vec::new();
-    for subscription in topic.view().await.unwrap().expect("the topic exists").subscriptions {
-        let queue = topic.subscription(&subscription.name).unwrap();
-        counts.push(queue.view().await.unwrap().counts.accepted);
+    for subscription in
+        topic.view().await.expect("the engine is open").expect("the topic exists").subscriptions
+    {
+        let queue = topic.subscription(&subscription.name).expect("a good name");
+        counts.push(queue.view().await.expect("the queue exists").counts.accepted);
     }
     counts
 }

@@ -45,8 +45,11 @@ pub(crate) const CONDITIONS: [(&str, Condition); 5] = [
     ("sys.Label IN ('s1') AND NOT EXISTS (q)", |_, subject, has_q| subject == Some("s1") && !has_q),
 ];
 
+/// What becomes of a copy.
+type Change = fn(&mut Headers);
+
 /// Actions, in the same way.
-pub(crate) const ACTIONS: [(&str, fn(&mut Headers)); 4] = [
+pub(crate) const ACTIONS: [(&str, Change); 4] = [
     ("SET q = 7", |headers| drop(headers.properties.insert("q".to_owned(), PropertyValue::Integer(7)))),
     ("SET p = p + 1", |headers| {
         if let Some(PropertyValue::Integer(p)) = headers.properties.get_mut("p") {
