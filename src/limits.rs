@@ -9,7 +9,6 @@ mod page;
 mod postgres;
 mod topics;
 
-#[doc(hidden)]
 pub use crate::limits::cluster::*;
 #[doc(hidden)]
 pub use crate::limits::endpoints::*;
