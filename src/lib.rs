@@ -43,6 +43,8 @@ pub mod amqp;
 #[doc(hidden)]
 pub mod api;
 pub mod clock;
+#[cfg(feature = "cluster")]
+pub mod cluster;
 #[cfg(feature = "daemon")]
 pub mod daemon;
 #[cfg(feature = "daemon")]

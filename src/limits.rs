@@ -9,7 +9,6 @@ mod page;
 mod postgres;
 mod topics;
 
-#[doc(hidden)]
 pub use crate::limits::cluster::*;
 #[doc(hidden)]
 pub use crate::limits::endpoints::*;
@@ -91,8 +90,7 @@ pub const CURSORS_MAX: u64 = 10_000_000;
 /// Default of how long the cursor of a forgotten workflow is remembered: longer than anybody resends.
 pub const REMEMBER_CURSOR_DEFAULT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How often at most remembered cursors are looked through for what is too old: what one look removes is cheaper than many
-/// looks.
+/// How often at most remembered cursors are looked through for what is too old: what one look removes is cheaper than many looks.
 pub const CURSORS_FORGET_EVERY: Duration = Duration::from_secs(1);
 
 /// How often at most a history is looked through for what is too old: what one look removes is cheaper than many looks.

@@ -12,6 +12,8 @@ mod follower;
 pub mod fuzz;
 mod history;
 mod inbox;
+#[cfg(feature = "cluster")]
+pub(crate) mod log;
 mod messages;
 mod meter;
 mod open;
@@ -29,20 +31,6 @@ mod verify;
 mod view;
 mod wakeups;
 mod writer;
-
-/// What a log before the file is made of, and what follows one.
-#[cfg(feature = "cluster")]
-pub(crate) mod log {
-    pub(crate) use crate::engine::follower::Follower;
-    pub(crate) use crate::engine::follower::FollowerOptions;
-    pub(crate) use crate::engine::store::log::EachEntry;
-    pub(crate) use crate::engine::store::log::Entry;
-    pub(crate) use crate::engine::store::shared_log::AppendAnswer;
-    pub(crate) use crate::engine::store::shared_log::Bounds;
-    pub(crate) use crate::engine::store::shared_log::LogServer;
-    pub(crate) use crate::engine::store::shared_log::ReadError;
-    pub(crate) use crate::engine::store::shared_log::SharedLog;
-}
 
 pub use crate::engine::client::client::Client;
 pub use crate::engine::client::delivery::Delivery;

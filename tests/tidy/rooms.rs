@@ -362,6 +362,22 @@ pub(crate) const TABLE: &[Row] = &[
         because: "a client of another process knows what travels, and nothing of this one",
     },
     Row {
+        room: &["src/cluster"],
+        outside: &[],
+        binds: Binds::CodeOnly,
+        may_not_name: &["crate"],
+        but_may: &[WORDS, &["crate::cluster", "crate::engine"]],
+        because: "a node of a cluster runs engines: it knows the engine's face and the seam of its log, no server, no handler",
+    },
+    Row {
+        room: &["src"],
+        outside: &["src/cluster", "src/lib.rs"],
+        binds: Binds::CodeAndTests,
+        may_not_name: &["crate::cluster", "async_nats"],
+        but_may: &[],
+        because: "one engine does not know whether there are others: what stands before its file is a log",
+    },
+    Row {
         room: &["src"],
         outside: &["src/daemon"],
         binds: Binds::CodeAndTests,

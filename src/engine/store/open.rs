@@ -33,6 +33,7 @@ use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::lock_file::check_is_file;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
+#[cfg(any(test, feature = "cluster"))]
 use crate::engine::store::log::Log;
 use crate::engine::store::meta::EPOCH_ROW;
 use crate::engine::store::meta::Kept;

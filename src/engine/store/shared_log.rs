@@ -21,6 +21,7 @@ pub(crate) enum AppendAnswer {
     /// The last entry is not the one before: nothing was appended.
     NotNext,
     /// The entry has more bytes than the servers take.
+    #[cfg_attr(not(feature = "cluster"), allow(dead_code, reason = "servers in memory take anything"))]
     TooLarge { max: usize },
     /// No answer came, or one that says nothing of the entry, with what is known of it.
     Unknown(String),

@@ -118,6 +118,7 @@ impl Store {
     }
 
     /// Commits a job before it returns.
+    #[cfg(any(test, feature = "cluster"))]
     pub(crate) fn commit(&mut self, job: &Job) -> Result<(), Fault> {
         self.committer().commit(job).inspect_err(|fault| self.fail(fault))?;
         self.mark_committed(job.position);

@@ -1,0 +1,39 @@
+//! Why a node cannot take part in a cluster.
+
+use thiserror::Error;
+
+use crate::error::OpenError;
+
+/// Why a node cannot take part in a cluster.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// An option makes no sense.
+    #[error("the options of the cluster cannot be used: {0}")]
+    Options(String),
+    /// The NATS servers cannot be reached, or refuse what is asked of them.
+    #[error("the NATS servers cannot be used: {0}")]
+    Servers(String),
+    /// A NATS server is too old, or is not configured so that what it acknowledges is on its disk.
+    #[error("the NATS server {server} cannot keep a log: {what}")]
+    Unsuitable {
+        /// The server's name.
+        server: String,
+        /// What is wrong with it, and what to do.
+        what: String,
+    },
+    /// The cluster was created with other options, which are fixed.
+    #[error("the cluster {cluster} was created otherwise: {what}")]
+    Different {
+        /// The name of the cluster.
+        cluster: String,
+        /// What differs.
+        what: String,
+    },
+    /// The file of a partition cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The operating system refused something.
+    #[error("a node cannot be started: {0}")]
+    System(#[from] std::io::Error),
+}

@@ -1,0 +1,267 @@
+//! A stream of JetStream as the log of a partition: an entry is a message, and its position is its sequence in the stream.
+
+use std::time::Duration;
+
+use async_nats::Client;
+use async_nats::HeaderMap;
+use async_nats::Request;
+use async_nats::jetstream::Context;
+use async_nats::jetstream::consumer::DeliverPolicy;
+use async_nats::jetstream::consumer::pull::OrderedConfig;
+use async_nats::jetstream::stream::Config;
+use async_nats::jetstream::stream::DiscardPolicy;
+use async_nats::jetstream::stream::RawMessageErrorKind;
+use async_nats::jetstream::stream::RetentionPolicy;
+use async_nats::jetstream::stream::StorageType;
+use async_nats::jetstream::stream::Stream;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use serde::Deserialize;
+use tokio::runtime::Handle;
+
+use crate::cluster::error::ClusterError;
+use crate::cluster::options::ClusterOptions;
+use crate::cluster::stop::Stop;
+use crate::engine::log::AppendAnswer;
+use crate::engine::log::Bounds;
+use crate::engine::log::EachEntry;
+use crate::engine::log::Entry;
+use crate::engine::log::LogServer;
+use crate::engine::log::ReadError;
+
+/// How long an answer is waited for before the same is asked again.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// The pause before the first attempt after the first, and the longest; each is twice the one before.
+const PAUSE: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// As many entries are read one by one; a reader of its own is made for more.
+const READ_SINGLY_MAX: u64 = 16;
+
+/// What JetStream takes of a message beside the entry.
+const HEADERS_BYTES: usize = 1024;
+
+/// The codes with which a server refuses an append that expects another sequence. They are matched by number, because the
+/// client library has a name for the first of them only.
+const WRONG_LAST_SEQUENCE: [u64; 2] = [10071, 10164];
+
+/// A stream of JetStream.
+pub(crate) struct JetStreamLog {
+    runtime: Handle,
+    client: Client,
+    stream: Stream,
+    name: String,
+    subject: String,
+    stop: Stop,
+}
+
+/// What a server answers to a message for a stream.
+#[derive(Debug, Deserialize)]
+struct PubAck {
+    #[serde(default)]
+    seq: u64,
+    error: Option<ApiError>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ApiError {
+    #[serde(default)]
+    err_code: u64,
+    #[serde(default)]
+    description: String,
+}
+
+impl JetStreamLog {
+    /// Makes the stream of a partition, or opens it if it is there.
+    ///
+    /// # Errors
+    /// [`ClusterError`] when the servers refuse, or when the stream is not as this would make it.
+    pub(crate) async fn open(
+        client: &Client,
+        context: &Context,
+        options: &ClusterOptions,
+        partition: u16,
+        stop: Stop,
+    ) -> Result<JetStreamLog, ClusterError> {
+        let wanted = config(options, partition);
+        let name = wanted.name.clone();
+        let refused =
+            |error: &dyn std::fmt::Display| ClusterError::Servers(format!("stream {name}: {error}"));
+        let stream = context.get_or_create_stream(wanted.clone()).await.map_err(|error| refused(&error))?;
+        if let Some(what) = difference(&stream.cached_info().config, &wanted) {
+            return Err(ClusterError::Different { cluster: options.cluster.clone(), what });
+        }
+        let (runtime, subject) = (Handle::current(), options.subject(partition));
+        Ok(JetStreamLog { runtime, client: client.clone(), stream, name, subject, stop })
+    }
+
+    async fn bounds(&self) -> Result<Bounds, String> {
+        let info = self.stream.get_info().await.map_err(|error| error.to_string())?;
+        Ok(Bounds { first: info.state.first_sequence.max(1), last: info.state.last_sequence })
+    }
+
+    async fn entry(&self, position: u64) -> Result<Option<Bytes>, String> {
+        match self.stream.get_raw_message(position).await {
+            Ok(message) => Ok(Some(message.payload)),
+            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    async fn read(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), ReadError> {
+        let last = self.bounds().await.map_err(ReadError::Server)?.last;
+        if last < position + READ_SINGLY_MAX {
+            for position in position..=last {
+                let found = self.entry(position).await.map_err(ReadError::Server)?;
+                let Some(bytes) = found else { continue };
+                each(Entry { position, bytes: &bytes }).map_err(ReadError::Entry)?;
+            }
+            return Ok(());
+        }
+        let server = |error: &dyn std::fmt::Display| ReadError::Server(error.to_string());
+        let deliver_policy = DeliverPolicy::ByStartSequence { start_sequence: position };
+        let config = OrderedConfig { deliver_policy, ..OrderedConfig::default() };
+        let consumer = self.stream.create_consumer(config).await.map_err(|error| server(&error))?;
+        let mut messages = consumer.messages().await.map_err(|error| server(&error))?;
+        loop {
+            let next = tokio::time::timeout(ANSWER, messages.next()).await;
+            let message = match next {
+                Ok(Some(message)) => message.map_err(|error| server(&error))?,
+                Ok(None) | Err(_) => return Ok(()),
+            };
+            let position = message.info().map_err(|error| server(&error))?.stream_sequence;
+            each(Entry { position, bytes: &message.payload }).map_err(ReadError::Entry)?;
+            if position >= last || self.stop.is_said() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The stream of a partition.
+fn config(options: &ClusterOptions, partition: u16) -> Config {
+    Config {
+        name: options.stream(partition),
+        subjects: vec![options.subject(partition)],
+        description: Some(format!(
+            "the log of partition {partition} of the seriatim cluster {}",
+            options.cluster
+        )),
+        storage: StorageType::File,
+        num_replicas: options.replicas,
+        retention: RetentionPolicy::Limits,
+        discard: DiscardPolicy::New,
+        deny_delete: true,
+        max_bytes: -1,
+        max_messages: -1,
+        max_messages_per_subject: -1,
+        max_message_size: -1,
+        ..Config::default()
+    }
+}
+
+/// What of a stream that is there is not as it has to be.
+fn difference(found: &Config, wanted: &Config) -> Option<String> {
+    let unlimited = |limit: i64| limit <= 0;
+    let problems = [
+        (found.subjects != wanted.subjects, "it has other subjects"),
+        (found.storage != StorageType::File, "it is not stored in files"),
+        (found.num_replicas < wanted.num_replicas, "it has fewer replicas than are asked for"),
+        (found.retention != RetentionPolicy::Limits, "it does not keep what was read"),
+        (found.discard != DiscardPolicy::New, "it discards old messages when it is full"),
+        (!found.deny_delete, "messages of it can be deleted"),
+        (!found.max_age.is_zero(), "it drops messages by their age"),
+        (!unlimited(found.max_bytes) || !unlimited(found.max_messages), "its size is limited"),
+        (!unlimited(found.max_messages_per_subject), "its size is limited"),
+        (found.sources.as_ref().is_some_and(|sources| !sources.is_empty()), "it has sources"),
+        (found.mirror.is_some(), "it is a mirror"),
+    ];
+    let problem = problems.into_iter().find(|(is_so, _)| *is_so);
+    problem.map(|(_, what)| format!("of the stream {}, {what}", wanted.name))
+}
+
+/// What a server's answer says of an entry.
+fn read_answer(payload: &[u8]) -> AppendAnswer {
+    match serde_json::from_slice(payload) {
+        Ok(PubAck { error: None, seq }) if seq > 0 => AppendAnswer::Appended(seq),
+        Ok(PubAck { error: Some(error), .. }) if WRONG_LAST_SEQUENCE.contains(&error.err_code) => {
+            AppendAnswer::NotNext
+        }
+        Ok(PubAck { error: Some(error), .. }) => {
+            AppendAnswer::Unknown(format!("{} (code {})", error.description, error.err_code))
+        }
+        _ => AppendAnswer::Unknown("the answer makes no sense".to_owned()),
+    }
+}
+
+impl LogServer for JetStreamLog {
+    fn append(&self, entry: Entry<'_>) -> AppendAnswer {
+        let max = self.client.server_info().max_payload.saturating_sub(HEADERS_BYTES);
+        if max > 0 && entry.bytes.len() > max {
+            return AppendAnswer::TooLarge { max };
+        }
+        let mut headers = HeaderMap::new();
+        // The end of an entry is its checksum: no two entries have the same ID.
+        let checksum = entry.bytes.last_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        headers.insert("Nats-Msg-Id", format!("{}-{checksum:016x}", entry.position));
+        headers.insert("Nats-Expected-Stream", self.name.as_str());
+        headers.insert("Nats-Expected-Last-Sequence", (entry.position - 1).to_string());
+        let payload = Bytes::copy_from_slice(entry.bytes);
+        let request = Request::new().headers(headers).payload(payload).timeout(Some(ANSWER));
+        match self.runtime.block_on(self.client.send_request(self.subject.clone(), request)) {
+            Ok(answer) => read_answer(&answer.payload),
+            Err(error) => AppendAnswer::Unknown(error.to_string()),
+        }
+    }
+
+    fn bounds(&self) -> Result<Bounds, String> {
+        self.runtime.block_on(self.bounds())
+    }
+
+    fn entry_at(&self, position: u64) -> Result<Option<Vec<u8>>, String> {
+        let found = self.runtime.block_on(self.entry(position))?;
+        Ok(found.map(|bytes| bytes.to_vec()))
+    }
+
+    fn read_from(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), ReadError> {
+        self.runtime.block_on(self.read(position, each))
+    }
+
+    fn trim(&self, through: u64) -> Result<(), String> {
+        let purge = self.stream.purge().sequence(through + 1);
+        self.runtime.block_on(async { purge.await }).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn pause(&self, attempt: u32) -> bool {
+        let pause = PAUSE.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1)));
+        !self.stop.wait(pause.min(PAUSE_MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_that_is_certain_counts() {
+        let read = |text: &str| read_answer(text.as_bytes());
+        assert_eq!(read(r#"{"stream": "s", "seq": 7}"#), AppendAnswer::Appended(7));
+        assert_eq!(read(r#"{"stream": "s", "seq": 7, "duplicate": true}"#), AppendAnswer::Appended(7));
+        for code in [10071, 10164] {
+            let error =
+                format!(r#"{{"error": {{"code": 400, "err_code": {code}, "description": "wrong last"}}}}"#);
+            assert_eq!(read(&error), AppendAnswer::NotNext);
+        }
+        for text in [
+            r#"{"error": {"code": 409, "err_code": 10158, "description": "duplicate message id is in process"}}"#,
+            r#"{"error": {"code": 503, "err_code": 10008, "description": "not available"}}"#,
+            r#"{"stream": "s"}"#,
+            r#"{"seq": 0}"#,
+            "{}",
+            "",
+        ] {
+            assert!(matches!(read(text), AppendAnswer::Unknown(_)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Who owns which partition, and who is alive: one key-value bucket, watched by every node on its own monotonic clock.
+//!
+//! All of this only decides who tries to take over, and when. That two nodes believe that they own a partition does no harm: the
+//! log takes the entries of one of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::kv;
+use async_nats::jetstream::kv::Operation;
+use async_nats::jetstream::stream::StorageType;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::clock::Clock;
+use crate::clock::SystemClock;
+use crate::cluster::error::ClusterError;
+use crate::cluster::hashing::preferred;
+use crate::cluster::options::ClusterOptions;
+use crate::cluster::stop::Stop;
+
+/// The key of what is fixed when a cluster is created.
+const CLUSTER_KEY: &str = "cluster";
+
+const NODE_PREFIX: &str = "node.";
+const PARTITION_PREFIX: &str = "partition.";
+
+/// What is fixed when a cluster is created.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Fixed {
+    partitions: u16,
+}
+
+/// What a node says of itself, again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Beat {
+    /// Another number each time the node is started.
+    incarnation: u64,
+    /// Whether it gives its partitions to others.
+    drains: bool,
+}
+
+/// Who has a partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Holder {
+    pub(crate) node: String,
+    pub(crate) incarnation: u64,
+    /// Whether it has given it up in good order.
+    pub(crate) released: bool,
+}
+
+/// A node as it was last heard of.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    beat: Beat,
+    /// When the first beat was heard after a silence, and the last, by this node's own clock.
+    since: Duration,
+    at: Duration,
+}
+
+/// What was last heard.
+#[derive(Default)]
+struct Board {
+    nodes: BTreeMap<String, Heard>,
+    partitions: BTreeMap<u16, (u64, Holder)>,
+    /// Since when a partition could be had.
+    free_since: BTreeMap<u16, Duration>,
+}
+
+/// The leases as a node sees them.
+pub(crate) struct Leases {
+    bucket: kv::Store,
+    node: String,
+    incarnation: u64,
+    lease: Duration,
+    clock: SystemClock,
+    board: Mutex<Board>,
+    drains: AtomicBool,
+    /// Whether it says nothing any more, in tests.
+    is_silent: AtomicBool,
+}
+
+impl Leases {
+    /// Opens the bucket of the cluster, or makes it.
+    ///
+    /// # Errors
+    /// [`ClusterError::Different`] when the cluster was created with another number of partitions.
+    pub(crate) async fn open(
+        context: &Context,
+        options: &ClusterOptions,
+        incarnation: u64,
+    ) -> Result<Leases, ClusterError> {
+        let config = kv::Config {
+            bucket: options.bucket(),
+            history: 1,
+            storage: StorageType::File,
+            num_replicas: options.replicas,
+            ..kv::Config::default()
+        };
+        let bucket = context.create_or_update_key_value(config).await.map_err(refused)?;
+        check_fixed(&bucket, options).await?;
+        Ok(Leases {
+            bucket,
+            node: options.node.clone(),
+            incarnation,
+            lease: options.lease,
+            clock: SystemClock::default(),
+            board: Mutex::default(),
+            drains: AtomicBool::new(false),
+            is_silent: AtomicBool::new(false),
+        })
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that this node is alive until it is stopped.
+    pub(crate) async fn beat(self: Arc<Leases>, stop: Stop) {
+        let mut ticks = tokio::time::interval(self.lease / 4);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let key = format!("{NODE_PREFIX}{}", self.node);
+        while !stop.is_said() {
+            ticks.tick().await;
+            if self.is_silent.load(Ordering::Relaxed) {
+                continue;
+            }
+            let beat = Beat { incarnation: self.incarnation, drains: self.is_draining() };
+            if let Err(error) = self.bucket.put(&key, bytes_of(&beat)).await {
+                tracing::warn!(%error, "the node could not say that it is alive");
+            }
+        }
+    }
+
+    /// Says that this node is gone, so that others need not wait for it.
+    pub(crate) async fn leave(&self) {
+        let _ = self.bucket.delete(format!("{NODE_PREFIX}{}", self.node)).await;
+    }
+
+    /// Follows what all nodes say until this one is stopped.
+    pub(crate) async fn watch(self: Arc<Leases>, stop: Stop) {
+        while !stop.is_said() {
+            if let Err(why) = self.watch_once(&stop).await {
+                tracing::warn!(why, "what other nodes say was not heard for a moment");
+                let _ = tokio::time::timeout(self.lease / 4, std::future::pending::<()>()).await;
+            }
+        }
+    }
+
+    async fn watch_once(&self, stop: &Stop) -> Result<(), String> {
+        let watch = self.bucket.watch_many_with_history(&[">"]).await;
+        let mut watch = watch.map_err(|error| error.to_string())?;
+        while !stop.is_said() {
+            match tokio::time::timeout(self.lease, watch.next()).await {
+                Ok(Some(entry)) => self.note(&entry.map_err(|error| error.to_string())?),
+                Ok(None) => return Err("the watch has ended".to_owned()),
+                // Not even this node is heard: the watch may hang.
+                Err(_) => return Err("nothing was heard".to_owned()),
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&self, entry: &kv::Entry) {
+        let (now, mut board) = (self.clock.elapsed(), self.board());
+        if let Some(node) = entry.key.strip_prefix(NODE_PREFIX) {
+            let Some(beat) = read::<Beat>(entry) else {
+                board.nodes.remove(node);
+                return;
+            };
+            let before = board.nodes.get(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease);
+            let since = before.map_or(now, |heard| heard.since);
+            board.nodes.insert(node.to_owned(), Heard { beat, since, at: now });
+        } else if let Some(partition) = entry.key.strip_prefix(PARTITION_PREFIX)
+            && let (Ok(partition), Some(holder)) = (partition.parse(), read::<Holder>(entry))
+        {
+            note_holder(&mut board, partition, entry.revision, holder);
+        }
+    }
+
+    /// Whether this node hears at all: what it says itself comes back to it.
+    fn hears(&self, board: &Board, now: Duration) -> bool {
+        self.is_alive(board, now, &self.node)
+    }
+
+    fn is_alive(&self, board: &Board, now: Duration, node: &str) -> bool {
+        board.nodes.get(node).is_some_and(|heard| now.saturating_sub(heard.at) <= self.lease)
+    }
+
+    /// The nodes that can own partitions, and have been there for some time.
+    fn candidates<'b>(
+        &self,
+        board: &'b Board,
+        now: Duration,
+        settled: Duration,
+    ) -> impl Iterator<Item = &'b str> {
+        let lease = self.lease;
+        board.nodes.iter().filter_map(move |(node, heard)| {
+            let is_there =
+                now.saturating_sub(heard.at) <= lease && heard.at.saturating_sub(heard.since) >= settled;
+            (is_there && !heard.beat.drains).then_some(node.as_str())
+        })
+    }
+
+    /// Whether this node should try to get a partition now, and behind which revision of its key.
+    pub(crate) fn may_claim(&self, partition: u16) -> Option<u64> {
+        let (now, mut board) = (self.clock.elapsed(), self.board());
+        if !self.hears(&board, now) || self.is_draining() {
+            return None;
+        }
+        let held = board.partitions.get(&partition).cloned();
+        let revision = held.as_ref().map_or(0, |(revision, _)| *revision);
+        let is_free = held.is_none_or(|(_, holder)| {
+            let is_own = holder.node == self.node && holder.incarnation != self.incarnation;
+            holder.released || is_own || !self.is_alive(&board, now, &holder.node)
+        });
+        if !is_free {
+            board.free_since.remove(&partition);
+            return None;
+        }
+        let free_since = *board.free_since.entry(partition).or_insert(now);
+        let is_preferred =
+            preferred(partition, self.candidates(&board, now, Duration::ZERO)) == Some(&*self.node);
+        // Whoever should have it may be unable to.
+        (is_preferred || now.saturating_sub(free_since) > self.lease * 2).then_some(revision)
+    }
+
+    /// Tries to become the holder of a partition.
+    pub(crate) async fn claim(&self, partition: u16, revision: u64) -> bool {
+        self.put_holder(partition, revision, false).await
+    }
+
+    /// Gives up a partition, if this node has it.
+    pub(crate) async fn release(&self, partition: u16) {
+        let held = self.board().partitions.get(&partition).cloned();
+        if let Some((revision, holder)) = held
+            && self.is_own(&holder)
+        {
+            self.put_holder(partition, revision, true).await;
+        }
+    }
+
+    async fn put_holder(&self, partition: u16, revision: u64, released: bool) -> bool {
+        let holder = Holder { node: self.node.clone(), incarnation: self.incarnation, released };
+        let key = format!("{PARTITION_PREFIX}{partition}");
+        let put = match revision {
+            0 => self.bucket.create(&key, bytes_of(&holder)).await.map_err(|error| error.to_string()),
+            _ => {
+                let update = self.bucket.update(&key, bytes_of(&holder), revision).await;
+                update.map_err(|error| error.to_string())
+            }
+        };
+        match put {
+            Ok(revision) => {
+                note_holder(&mut self.board(), partition, revision, holder);
+                true
+            }
+            Err(why) => {
+                tracing::debug!(partition, why, "the lease of a partition was not to be had");
+                false
+            }
+        }
+    }
+
+    fn is_own(&self, holder: &Holder) -> bool {
+        holder.node == self.node && holder.incarnation == self.incarnation && !holder.released
+    }
+
+    /// Whether this node has the lease of a partition, as far as it has heard.
+    pub(crate) fn has(&self, partition: u16) -> bool {
+        self.board().partitions.get(&partition).is_some_and(|(_, holder)| self.is_own(holder))
+    }
+
+    /// Whether another node should have a partition that this one has.
+    pub(crate) fn should_move(&self, partition: u16) -> bool {
+        let (now, board) = (self.clock.elapsed(), self.board());
+        if !self.hears(&board, now) {
+            return false;
+        }
+        let preferred = preferred(partition, self.candidates(&board, now, self.lease * 3));
+        preferred.is_some_and(|node| node != self.node)
+    }
+
+    /// The node that has a partition, if it is alive.
+    pub(crate) fn owner(&self, partition: u16) -> Option<String> {
+        let (now, board) = (self.clock.elapsed(), self.board());
+        let (_, holder) = board.partitions.get(&partition)?;
+        (!holder.released && self.is_alive(&board, now, &holder.node)).then(|| holder.node.clone())
+    }
+
+    /// Says nothing any more, as if the process hung.
+    #[cfg(test)]
+    pub(crate) fn fall_silent(&self) {
+        self.is_silent.store(true, Ordering::Relaxed);
+    }
+
+    /// The nodes that are alive.
+    pub(crate) fn nodes(&self) -> Vec<String> {
+        let (now, board) = (self.clock.elapsed(), self.board());
+        board.nodes.keys().filter(|node| self.is_alive(&board, now, node)).cloned().collect()
+    }
+
+    /// Lets others have what this node has, and takes nothing any more.
+    pub(crate) fn drain(&self) {
+        self.drains.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.drains.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn lease(&self) -> Duration {
+        self.lease
+    }
+}
+
+fn note_holder(board: &mut Board, partition: u16, revision: u64, holder: Holder) {
+    let known = board.partitions.get(&partition).map_or(0, |(revision, _)| *revision);
+    if revision > known {
+        board.partitions.insert(partition, (revision, holder));
+    }
+}
+
+/// Compares what is fixed, or fixes it.
+async fn check_fixed(bucket: &kv::Store, options: &ClusterOptions) -> Result<(), ClusterError> {
+    let wanted = Fixed { partitions: options.partitions };
+    // Whoever is second finds what the first has written.
+    let _ = bucket.create(CLUSTER_KEY, bytes_of(&wanted)).await;
+    let found = bucket.get(CLUSTER_KEY).await.map_err(refused)?;
+    let found = found.and_then(|bytes| serde_json::from_slice::<Fixed>(&bytes).ok());
+    let different = |what| ClusterError::Different { cluster: options.cluster.clone(), what };
+    match found {
+        Some(found) if found == wanted => Ok(()),
+        Some(found) => Err(different(format!(
+            "it has {} partitions, and {} are asked for; their number is fixed",
+            found.partitions, wanted.partitions
+        ))),
+        None => Err(different("what is said of it in its bucket makes no sense".to_owned())),
+    }
+}
+
+fn refused(error: impl std::fmt::Display) -> ClusterError {
+    ClusterError::Servers(error.to_string())
+}
+
+fn bytes_of<T: Serialize>(value: &T) -> Bytes {
+    Bytes::from(serde_json::to_vec(value).expect("what nodes say can be written"))
+}
+
+fn read<T: for<'de> Deserialize<'de>>(entry: &kv::Entry) -> Option<T> {
+    match entry.operation {
+        Operation::Put => serde_json::from_slice(&entry.value).ok(),
+        Operation::Delete | Operation::Purge => None,
+    }
+}

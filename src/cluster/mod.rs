@@ -1,0 +1,25 @@
+//! More than one machine: each partition of a cluster is an engine whose log is a stream of NATS JetStream.
+//!
+//! A workflow belongs to one partition for good (`hashing`). A partition has one owner at a time, which has the lease of it
+//! (`leases`) and has begun an epoch in its log; every other node follows the log in a file of its own (`partition`), so
+//! that it can take over. Safety is in the log alone: an append says which entry it expects to be the last, and whoever was
+//! deposed is refused. Leases only decide who tries.
+
+mod error;
+mod hashing;
+mod jet_stream;
+mod leases;
+mod node;
+mod options;
+mod partition;
+mod servers;
+mod stop;
+#[cfg(test)]
+mod tests;
+
+pub use crate::cluster::error::ClusterError;
+pub use crate::cluster::node::ClusterNode;
+pub use crate::cluster::node::Route;
+pub use crate::cluster::options::ClusterOptions;
+pub use crate::cluster::partition::PartitionState;
+pub use crate::cluster::partition::PartitionStatus;

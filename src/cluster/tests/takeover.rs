@@ -1,0 +1,152 @@
+//! Nodes of a cluster: one owns each partition, and another goes on where it ends.
+
+use std::time::Duration;
+
+use crate::cluster::error::ClusterError;
+use crate::cluster::node::ClusterNode;
+use crate::cluster::node::Route;
+use crate::cluster::options::ClusterOptions;
+use crate::cluster::partition::PartitionState;
+use crate::cluster::tests::nats::NatsServers;
+use crate::cluster::tests::nats::wait_until;
+use crate::engine::Client;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
+use crate::message::Message;
+use crate::queue::QueueOptions;
+
+const PARTITIONS: u16 = 4;
+
+fn options(servers: &NatsServers, node: &str) -> ClusterOptions {
+    servers.options("orders", node).partitions(PARTITIONS).lease(Duration::from_millis(500))
+}
+
+async fn start(servers: &NatsServers, node: &str) -> ClusterNode {
+    ClusterNode::start(options(servers, node)).await.unwrap()
+}
+
+/// Waits until each partition has one owner among these nodes.
+async fn settle(nodes: &[&ClusterNode]) {
+    let are_owned = || {
+        (0..PARTITIONS).all(|number| {
+            let owners = nodes.iter().filter(|node| node.client(number).is_some());
+            owners.count() == 1
+        })
+    };
+    tokio::task::block_in_place(|| wait_until("each partition has an owner", are_owned));
+}
+
+fn owner(nodes: &[&ClusterNode], workflow: &str) -> Client {
+    let (queue, workflow) = (QueueName::new("q").unwrap(), WorkflowId::new(workflow).unwrap());
+    let routes = nodes.iter().filter_map(|node| match node.route(&queue, &workflow) {
+        Route::Here(client) => Some(client),
+        Route::Elsewhere { .. } => None,
+    });
+    let owners: Vec<Client> = routes.collect();
+    owners.into_iter().next().unwrap()
+}
+
+async fn send(client: &Client, workflow: &str, number: u64) {
+    let queue = client.create_queue("q", QueueOptions::default()).await.unwrap();
+    queue.send(Message::new(number.to_string()).workflow(workflow)).await.unwrap();
+}
+
+async fn receive_all(client: &Client) -> Vec<(String, String)> {
+    let queue = client.create_queue("q", QueueOptions::default()).await.unwrap();
+    let mut received = Vec::new();
+    while let Some(mut delivery) = queue.receive(Duration::ZERO).await.unwrap() {
+        let workflow =
+            delivery.message().workflow_id.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default();
+        received.push((workflow, String::from_utf8(delivery.message().body.to_vec()).unwrap()));
+        delivery.complete().await.unwrap();
+    }
+    received
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_by_a_node_that_is_gone_is_handed_out_by_another() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let first = start(&servers, "first").await;
+    settle(&[&first]).await;
+    let workflows: Vec<String> = (0..8).map(|number| format!("w{number}")).collect();
+    for number in 0..3 {
+        for workflow in &workflows {
+            send(&owner(&[&first], workflow), workflow, number).await;
+        }
+    }
+    let second = start(&servers, "second").await;
+    // Without a word, as a process that is killed: its threads go on, and are deposed.
+    first.abandon();
+    settle(&[&second]).await;
+    let mut received = Vec::new();
+    for partition in 0..PARTITIONS {
+        received.extend(receive_all(&second.client(partition).unwrap()).await);
+    }
+    for workflow in &workflows {
+        let of_workflow = received.iter().filter(|(of, _)| of == workflow).map(|(_, body)| body.as_str());
+        assert_eq!(of_workflow.collect::<Vec<_>>(), ["0", "1", "2"], "{workflow}");
+    }
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn partitions_are_shared_out_and_a_drained_node_gives_its_own_away() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = (start(&servers, "first").await, start(&servers, "second").await);
+    settle(&[&first, &second]).await;
+    let has_some = |node: &ClusterNode| (0..PARTITIONS).any(|number| node.client(number).is_some());
+    let are_shared = || has_some(&first) && has_some(&second);
+    tokio::task::block_in_place(|| wait_until("both nodes have partitions", are_shared));
+    settle(&[&first, &second]).await;
+    send(&owner(&[&first, &second], "w"), "w", 1).await;
+    first.drain();
+    let are_given = || !has_some(&first) && (0..PARTITIONS).all(|number| second.client(number).is_some());
+    tokio::task::block_in_place(|| wait_until("the other node has all partitions", are_given));
+    let states = first.status().into_iter().map(|status| (status.state, status.owner));
+    let following = (PartitionState::Following, Some("second".to_owned()));
+    assert!(states.into_iter().all(|state| state == following), "{:?}", first.status());
+    assert_eq!(receive_all(&owner(&[&second], "w")).await, [("w".to_owned(), "1".to_owned())]);
+    first.close().await;
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_was_made_anew_stops_the_partition_with_one_sentence() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let first = start(&servers, "first").await;
+    settle(&[&first]).await;
+    first.close().await;
+    let client = async_nats::connect(&options(&servers, "first").servers).await.unwrap();
+    let context = async_nats::jetstream::new(client);
+    context.delete_stream(options(&servers, "first").stream(1)).await.unwrap();
+    let again = start(&servers, "first").await;
+    let state = || again.status()[1].state.clone();
+    tokio::task::block_in_place(|| {
+        wait_until("it is stopped", || matches!(state(), PartitionState::Stopped(_)));
+    });
+    let PartitionState::Stopped(why) = state() else { unreachable!("it was waited for") };
+    assert!(why.contains("the log of the partition cannot be used: it ends before entry"), "{why}");
+    assert!(again.client(1).is_none());
+    again.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_do_not_sync_are_refused_with_the_line_that_is_missing() {
+    let Some(servers) = NatsServers::configured(1, "sync_interval: 2m") else { return };
+    let refused = ClusterNode::start(options(&servers, "first")).await.err().unwrap();
+    assert!(matches!(refused, ClusterError::Unsuitable { .. }));
+    let text = refused.to_string();
+    assert!(
+        text.contains("the NATS server n0 cannot keep a log") && text.contains("`sync_interval: always`"),
+        "{text}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_number_of_partitions_is_fixed() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    start(&servers, "first").await.close().await;
+    let refused =
+        ClusterNode::start(options(&servers, "first").partitions(5)).await.err().unwrap().to_string();
+    assert!(refused.contains("it has 4 partitions, and 5 are asked for; their number is fixed"), "{refused}");
+}
