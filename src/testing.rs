@@ -16,7 +16,7 @@ use crate::engine::Queue;
 use crate::error::OpenError;
 use crate::error::ReceiveError;
 use crate::processor::Body;
-use crate::processor::Handled;
+use crate::processor::DeliveryEnd;
 use crate::processor::Handler;
 use crate::processor::Processor;
 
@@ -157,10 +157,10 @@ pub async fn drain<T: Body>(
     loop {
         while let Some(delivery) = queue.receive(Duration::ZERO).await? {
             match single.handle_one(delivery).await? {
-                Handled::Completed => drained.completed += 1,
-                Handled::Failed | Handled::Lost => drained.failed += 1,
-                Handled::SetAside => drained.set_aside += 1,
-                Handled::DeadLettered => drained.dead_lettered += 1,
+                DeliveryEnd::Completed => drained.completed += 1,
+                DeliveryEnd::Failed | DeliveryEnd::Lost => drained.failed += 1,
+                DeliveryEnd::SetAside => drained.set_aside += 1,
+                DeliveryEnd::DeadLettered => drained.dead_lettered += 1,
             }
         }
         match queue.client().next_due().await? {

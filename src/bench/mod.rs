@@ -30,8 +30,8 @@ mod workload;
 
 pub(crate) use crate::bench::apart::run_apart;
 pub(crate) use crate::bench::apart::run_here;
-pub(crate) use crate::bench::embedded::Embedded;
+pub(crate) use crate::bench::embedded::EmbeddedEngine;
 pub(crate) use crate::bench::error::BenchError;
-pub(crate) use crate::bench::outcome::Outcome;
-pub(crate) use crate::bench::plan::Plan;
+pub(crate) use crate::bench::outcome::BenchOutcome;
+pub(crate) use crate::bench::plan::BenchPlan;
 pub(crate) use crate::bench::workload::Workload;

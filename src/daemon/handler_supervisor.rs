@@ -27,7 +27,7 @@ use crate::engine::QueueView;
 use crate::error::Error;
 use crate::error::ReceiveError;
 use crate::handlers::Dispatch;
-use crate::handlers::HeldBack;
+use crate::handlers::DispatchPause;
 use crate::id::QueueName;
 use crate::intake::Intake;
 use crate::processor::Processor;
@@ -140,7 +140,7 @@ impl HandlerSupervisor {
     }
 
     /// Why nothing is handed out to the handlers of a queue right now, and until when by the wall clock.
-    pub(crate) fn held_back(&self, queue: &QueueName) -> Option<(Timestamp, HeldBack)> {
+    pub(crate) fn held_back(&self, queue: &QueueName) -> Option<(Timestamp, DispatchPause)> {
         // While definitions change nobody waits for this.
         let handler_factory = self.handler_factory.try_lock().ok()?;
         let elapsed = self.clock.elapsed();

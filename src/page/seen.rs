@@ -2,26 +2,26 @@
 
 use axum::response::Response;
 
-use crate::page::api::Refused;
+use crate::page::api::ApiRefusal;
 use crate::page::layout::Screen;
 
 /// What somebody is shown.
-pub(crate) enum Shown {
+pub(crate) enum PageAnswer {
     Screen(Screen),
     Response(Response),
 }
 
-impl From<Screen> for Shown {
-    fn from(screen: Screen) -> Shown {
-        Shown::Screen(screen)
+impl From<Screen> for PageAnswer {
+    fn from(screen: Screen) -> PageAnswer {
+        PageAnswer::Screen(screen)
     }
 }
 
-impl From<Response> for Shown {
-    fn from(response: Response) -> Shown {
-        Shown::Response(response)
+impl From<Response> for PageAnswer {
+    fn from(response: Response) -> PageAnswer {
+        PageAnswer::Response(response)
     }
 }
 
 /// What a screen comes to.
-pub(crate) type Seen = Result<Shown, Refused>;
+pub(crate) type PageResult = Result<PageAnswer, ApiRefusal>;

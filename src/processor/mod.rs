@@ -39,7 +39,7 @@ pub use crate::processor::pool::Running;
 pub use crate::processor::processor::Processor;
 #[cfg(all(test, feature = "daemon"))]
 pub(crate) use crate::processor::signal::Signal;
-pub(crate) use crate::processor::single::Handled;
+pub(crate) use crate::processor::single::DeliveryEnd;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::processor::taker::Assignment;
 #[cfg(feature = "daemon")]

@@ -41,11 +41,11 @@ pub(crate) struct Assignment {
     number: u64,
     context: Context,
     span: Span,
-    reply: Option<Reply>,
+    reply: Option<AssignmentReply>,
 }
 
 /// Who is told how an assignment ended.
-type Reply = Box<dyn FnOnce(Result<Outcome, Failure>) + Send>;
+type AssignmentReply = Box<dyn FnOnce(Result<Outcome, Failure>) + Send>;
 
 impl Drop for Assignment {
     fn drop(&mut self) {

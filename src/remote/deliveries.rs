@@ -13,7 +13,7 @@ use crate::api::ReceiveResponse;
 use crate::api::WireDuration;
 use crate::remote::error::RemoteError;
 use crate::remote::remote::Remote;
-use crate::remote::route::Route;
+use crate::remote::route::RequestPath;
 
 impl Remote {
     /// Takes up to `max` messages under locks, waiting for the first, a minute at most; with `run`,
@@ -29,7 +29,7 @@ impl Remote {
         run: bool,
     ) -> Result<ReceiveResponse, RemoteError> {
         let request = ReceiveRequest { max: Some(max), wait: Some(WireDuration(wait)), run, state: false };
-        let call = self.post(Route::queue(queue).word("receive")).json(&request)?;
+        let call = self.post(RequestPath::queue(queue).word("receive")).json(&request)?;
         call.waiting(wait).answer().await
     }
 
@@ -44,7 +44,7 @@ impl Remote {
     ) -> Result<ReceiveResponse, RemoteError> {
         let sequence_numbers = sequence_numbers.to_vec();
         let request = ReceiveDeferredRequest { sequence_numbers, state: false };
-        self.post(Route::queue(queue).word("receive_deferred")).json(&request)?.answer().await
+        self.post(RequestPath::queue(queue).word("receive_deferred")).json(&request)?.answer().await
     }
 
     /// Settles a delivery, or renews its lock: complete, abandon, defer, dead_letter, release or renew, with what goes
@@ -60,7 +60,7 @@ impl Remote {
         verb: &str,
         particulars: &impl Serialize,
     ) -> Result<Value, RemoteError> {
-        let route = Route::queue(queue).word("deliveries").data(delivery).word(verb);
+        let route = RequestPath::queue(queue).word("deliveries").data(delivery).word(verb);
         self.post(route).json(particulars)?.answer_or_default().await
     }
 
@@ -74,7 +74,7 @@ impl Remote {
         deliveries: &[String],
     ) -> Result<CompleteManyResponse, RemoteError> {
         let request = CompleteManyRequest { deliveries: deliveries.to_vec() };
-        self.post(Route::queue(queue).word("complete")).json(&request)?.answer().await
+        self.post(RequestPath::queue(queue).word("complete")).json(&request)?.answer().await
     }
 
     /// Settles a run: its first messages are completed, and what else is said with `particulars` is done; the others
@@ -88,7 +88,7 @@ impl Remote {
         run: &str,
         particulars: &impl Serialize,
     ) -> Result<Value, RemoteError> {
-        let route = Route::queue(queue).word("runs").data(run).word("settle");
+        let route = RequestPath::queue(queue).word("runs").data(run).word("settle");
         self.post(route).json(particulars)?.answer_or_default().await
     }
 
@@ -97,6 +97,6 @@ impl Remote {
     /// # Errors
     /// As [`Remote::settle`].
     pub async fn renew_run(&self, queue: &str, run: &str) -> Result<Value, RemoteError> {
-        self.post(Route::queue(queue).word("runs").data(run).word("renew")).answer().await
+        self.post(RequestPath::queue(queue).word("runs").data(run).word("renew")).answer().await
     }
 }

@@ -18,16 +18,16 @@ use crate::engine::Missed;
 use crate::id::QueueName;
 use crate::limits;
 use crate::sas::Right;
-use crate::server::answer::Answer;
+use crate::server::answer::HttpResult;
 use crate::server::answer::bytes_as;
 use crate::server::answer::to_json;
 use crate::server::extract::QueryParams;
 use crate::server::principal::Principal;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 
 /// A listener.
 struct Listener {
-    shared: Shared,
+    shared: SharedServer,
     principal: Principal,
     queue: Option<QueueName>,
     events: Events,
@@ -35,10 +35,10 @@ struct Listener {
 }
 
 pub(crate) async fn listen(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     QueryParams(query): QueryParams<EventsQuery>,
-) -> Answer {
+) -> HttpResult {
     let queue = query.queue.map(QueueName::new).transpose()?;
     if let Some(queue) = &queue {
         principal.check(Right::Listen, Some(queue.as_str()))?;

@@ -7,7 +7,7 @@ use crate::engine::Receipt;
 use crate::error::Misuse;
 use crate::id::IdempotencyKey;
 use crate::message::Message;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
 use crate::server::principal::Principal;
 
 /// A client that acts for a caller, so that what is done is written down with who did it and why.
@@ -31,7 +31,7 @@ pub(crate) async fn send_once(
     key: &str,
     digest: [u8; 32],
     messages: Vec<Message>,
-) -> Result<Vec<Receipt>, Refused> {
+) -> Result<Vec<Receipt>, HttpRefusal> {
     let (first, _) = digest.split_first_chunk().expect("a digest has more than eight bytes");
     let key = IdempotencyKey::new(key, u64::from_be_bytes(*first))?;
     Ok(queue.send_batch_once(key, messages).await?)

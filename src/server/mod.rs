@@ -42,10 +42,10 @@ mod topics;
 mod walk;
 mod workflows;
 
-pub(crate) use crate::server::host::FullWindow;
 pub(crate) use crate::server::host::Host;
-pub(crate) use crate::server::host::Place;
-pub(crate) use crate::server::host::TooLarge;
+pub(crate) use crate::server::host::OversizeMessage;
+pub(crate) use crate::server::host::Placement;
+pub(crate) use crate::server::host::WindowStall;
 pub(crate) use crate::server::serve::CredentialReloader;
 pub(crate) use crate::server::serve::Server;
 pub(crate) use crate::server::serve::ServerError;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::amqp::Attach;
 use crate::amqp::LinkAnswer;
 use crate::amqp::LinkId;
-use crate::amqp::Outgoing;
+use crate::amqp::OutgoingMessage;
 use crate::amqp::SenderSettles;
 use crate::amqp::Unsent;
 use crate::amqp::lookup;
@@ -126,7 +126,7 @@ impl ConnectionTask {
         while let Some(payload) = self.browser(link).and_then(|browser| browser.backlog.pop_front()) {
             let Some(browser) = self.browser(link) else { return };
             let tag = Bytes::copy_from_slice(&browser.shown.to_be_bytes());
-            let outgoing = Outgoing { tag, payload: payload.clone(), format: 0, settled: true };
+            let outgoing = OutgoingMessage { tag, payload: payload.clone(), format: 0, settled: true };
             match self.amqp.send(link, outgoing) {
                 Ok(_) => {
                     if let Some(browser) = self.browser(link) {

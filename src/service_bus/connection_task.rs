@@ -10,8 +10,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
 use crate::amqp::AmqpError;
+use crate::amqp::AmqpEvent;
 use crate::amqp::Connection;
-use crate::amqp::Event;
 use crate::amqp::LinkId;
 use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::links::Link;
@@ -163,23 +163,23 @@ impl ConnectionTask {
         }
     }
 
-    fn heed(&mut self, event: Event) {
+    fn heed(&mut self, event: AmqpEvent) {
         match event {
-            Event::Sasl { mechanism, response } => self.take_sasl(mechanism.as_str(), &response),
-            Event::Opened(_) => {}
-            Event::Attached { link, attach } => self.arrive(link, attach),
-            Event::Message { link, delivery, format, payload, settled, transaction, .. } => {
+            AmqpEvent::Sasl { mechanism, response } => self.take_sasl(mechanism.as_str(), &response),
+            AmqpEvent::Opened(_) => {}
+            AmqpEvent::Attached { link, attach } => self.arrive(link, attach),
+            AmqpEvent::Message { link, delivery, format, payload, settled, transaction, .. } => {
                 self.take_message(link, (delivery, settled), (format, payload), transaction);
             }
-            Event::TooLarge { link, delivery, settled } => self.reject_too_large(link, delivery, settled),
-            Event::Settled { link, delivery, outcome, settled, transaction } => match transaction {
+            AmqpEvent::TooLarge { link, delivery, settled } => self.reject_too_large(link, delivery, settled),
+            AmqpEvent::Settled { link, delivery, outcome, settled, transaction } => match transaction {
                 Some(transaction) => self.settle_in(link, (delivery, settled), outcome, transaction),
                 None => self.settle(link, delivery, outcome, settled),
             },
-            Event::Credit { link, drain, .. } => self.note_credit(link, drain),
-            Event::Detached { link, .. } => self.leave(InOrder::Leave(link, None)),
-            Event::Ended { channel, .. } => self.leave(InOrder::End(channel)),
-            Event::Closed { error } => {
+            AmqpEvent::Credit { link, drain, .. } => self.note_credit(link, drain),
+            AmqpEvent::Detached { link, .. } => self.leave(InOrder::Leave(link, None)),
+            AmqpEvent::Ended { channel, .. } => self.leave(InOrder::End(channel)),
+            AmqpEvent::Closed { error } => {
                 if let Some(error) = error {
                     tracing::debug!(%error, "an AMQP connection was closed");
                 }

@@ -14,15 +14,15 @@ use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::id::QueueName;
 use crate::limits;
+use crate::records::EndpointRecords;
 use crate::records::RecordError;
-use crate::records::Records;
 use crate::service_bus::refusal::Refusal;
 use crate::service_bus::refusal::condition;
 
 /// The queue in which descriptions live; no client can use it.
 pub(crate) const RECORDS_QUEUE: &str = "seriatim.service-bus";
 
-const RECORDS: Records = Records::new(RECORDS_QUEUE);
+const RECORDS: EndpointRecords = EndpointRecords::new(RECORDS_QUEUE);
 
 /// Who may use an entity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use crate::amqp::LinkId;
-use crate::amqp::Outgoing;
+use crate::amqp::OutgoingMessage;
 use crate::amqp::Unsent;
 use crate::engine::MessageStatus;
 use crate::id::QueueName;
@@ -230,7 +230,7 @@ impl ConnectionTask {
             self.receiver(link).and_then(|receiver| Some((receiver.backlog.pop_front()?, receiver.deletes)))
         {
             let tag = if settled { [0; 16] } else { packed_message.hold.token.tag() };
-            let outgoing = Outgoing {
+            let outgoing = OutgoingMessage {
                 tag: Bytes::copy_from_slice(&tag),
                 payload: packed_message.payload.clone(),
                 format: 0,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::Malformed;
-use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::DecodeError;
+use crate::amqp::MessageProperties as AmqpProperties;
 use crate::amqp::Value;
 use crate::amqp::lookup;
 use crate::amqp::message::Sections;
@@ -64,7 +64,7 @@ pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Messag
 
 /// The header, if it says anything that a message of ours has no word for: how long it lives has one, and how often it was
 /// delivered is not its sender's to say.
-fn header_to_keep(sections: &Sections) -> Result<Bytes, Malformed> {
+fn header_to_keep(sections: &Sections) -> Result<Bytes, DecodeError> {
     let header = sections.header()?;
     let is_plain = header.durable != Some(true)
         && header.first_acquirer != Some(true)
@@ -88,7 +88,7 @@ fn with_times(
     mut message: Message,
     sections: &Sections,
     given: &AmqpProperties,
-) -> Result<Message, Malformed> {
+) -> Result<Message, DecodeError> {
     let lasts = match (given.creation_time, given.absolute_expiry_time) {
         (Some(created), Some(expires)) if expires > created => Some(expires.abs_diff(created)),
         _ => sections.header()?.ttl_ms.map(u64::from),
@@ -184,8 +184,8 @@ fn encoded(encode: impl FnOnce(&mut BytesMut)) -> Bytes {
     out.freeze()
 }
 
-impl From<Malformed> for Refusal {
-    fn from(malformed: Malformed) -> Refusal {
+impl From<DecodeError> for Refusal {
+    fn from(malformed: DecodeError) -> Refusal {
         Refusal::new("amqp:decode-error", malformed.to_string())
     }
 }

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::amqp::Map;
-use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::MessageProperties as AmqpProperties;
 use crate::amqp::Value;
-use crate::amqp::message::Header;
+use crate::amqp::message::MessageHeader;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_delivery_annotations;
 use crate::amqp::message::encode_message_annotations;
@@ -133,9 +133,9 @@ impl<'a> Outgoing<'a> {
         out.freeze()
     }
 
-    fn header(&self, kept: Option<&RawSections>) -> Header {
+    fn header(&self, kept: Option<&RawSections>) -> MessageHeader {
         let sent = kept.and_then(|kept| kept.sections.header().ok()).unwrap_or_default();
-        Header {
+        MessageHeader {
             durable: sent.durable,
             priority: sent.priority,
             first_acquirer: sent.first_acquirer,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::MessageProperties as AmqpProperties;
 use crate::amqp::Value;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_application_properties;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::amqp::Value;
-use crate::amqp::message::Body;
+use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_data;
 use crate::amqp::message::encode_value;
@@ -49,11 +49,11 @@ pub(crate) struct RawSections {
 
 impl Form {
     /// How a body is said in bytes, and these.
-    pub(crate) fn of(sections: &Sections, body: &Body) -> (Form, Bytes) {
+    pub(crate) fn of(sections: &Sections, body: &MessageBody) -> (Form, Bytes) {
         let raw = &sections.body;
         match body {
-            Body::Empty => (Form::Nothing, Bytes::new()),
-            Body::Data(data) if data.len() == 1 && raw.starts_with(&DATA) => {
+            MessageBody::Empty => (Form::Nothing, Bytes::new()),
+            MessageBody::Data(data) if data.len() == 1 && raw.starts_with(&DATA) => {
                 let bytes = data[0].clone();
                 let narrow = bytes.len() <= usize::from(u8::MAX);
                 match raw.len() - bytes.len() - DATA.len() {
@@ -63,7 +63,7 @@ impl Form {
                     _ => (Form::Sections, raw.clone()),
                 }
             }
-            Body::Value(Value::String(text)) => {
+            MessageBody::Value(Value::String(text)) => {
                 let bytes = Bytes::copy_from_slice(text.as_bytes());
                 match text_section(text) == *raw {
                     true => (Form::Text, bytes),

@@ -4,9 +4,9 @@
 use bytes::Bytes;
 
 use crate::amqp::DeliveryNumber;
+use crate::amqp::DeliveryOutcome;
 use crate::amqp::LinkId;
-use crate::amqp::Outcome;
-use crate::amqp::message::Body;
+use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::error::Misuse;
 use crate::error::SendError;
@@ -118,7 +118,7 @@ impl ConnectionTask {
             Some(Link::Requests(requests)) => {
                 let requests = requests.clone();
                 if !settled {
-                    self.amqp.settle(link, delivery, Outcome::Accepted);
+                    self.amqp.settle(link, delivery, DeliveryOutcome::Accepted);
                 }
                 self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
                 // What was said before it is asked before it.
@@ -139,7 +139,7 @@ impl ConnectionTask {
     ) {
         match settled {
             true => self.detach(link, refusal),
-            false => self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into()))),
+            false => self.amqp.settle(link, delivery, DeliveryOutcome::Rejected(Some(refusal.into()))),
         }
     }
 
@@ -172,7 +172,7 @@ impl ConnectionTask {
             Err(refusal) => {
                 self.shared.meters.note_received(0, 1);
                 if let Some(delivery) = delivery {
-                    self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into())));
+                    self.amqp.settle(link, delivery, DeliveryOutcome::Rejected(Some(refusal.into())));
                 }
                 self.replenish(link);
             }
@@ -257,14 +257,14 @@ impl ConnectionTask {
 /// The messages of a batch.
 fn batched(payload: &Bytes) -> Result<Vec<Bytes>, Refusal> {
     match Sections::parse(payload)?.body()? {
-        Body::Data(payloads) => Ok(payloads),
+        MessageBody::Data(payloads) => Ok(payloads),
         _ => Err(Refusal::argument("a batch has data sections")),
     }
 }
 
-fn outcome(sent: Result<(), SendError>) -> Outcome {
+fn outcome(sent: Result<(), SendError>) -> DeliveryOutcome {
     match sent {
-        Ok(()) => Outcome::Accepted,
-        Err(error) => Outcome::Rejected(Some(Refusal::from(error).into())),
+        Ok(()) => DeliveryOutcome::Accepted,
+        Err(error) => DeliveryOutcome::Rejected(Some(Refusal::from(error).into())),
     }
 }

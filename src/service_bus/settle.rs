@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::amqp::AmqpError;
 use crate::amqp::DeliveryNumber;
+use crate::amqp::DeliveryOutcome;
 use crate::amqp::LinkId;
 use crate::amqp::Map;
-use crate::amqp::Outcome;
 use crate::amqp::lookup;
 use crate::api::WireDuration;
 use crate::engine;
@@ -59,7 +59,7 @@ struct Reply {
     link: LinkId,
     delivery: DeliveryNumber,
     /// What the client hears if it went well; nothing, if it does not listen.
-    outcome: Option<Outcome>,
+    outcome: Option<DeliveryOutcome>,
 }
 
 impl Settlement {
@@ -73,16 +73,20 @@ impl Settlement {
     }
 
     /// What an outcome asks for; nothing when the message was not looked at.
-    pub(crate) fn of(outcome: &Outcome) -> Option<Settlement> {
+    pub(crate) fn of(outcome: &DeliveryOutcome) -> Option<Settlement> {
         match outcome {
-            Outcome::Accepted => Some(Settlement::Complete),
+            DeliveryOutcome::Accepted => Some(Settlement::Complete),
             // The last two are what a coordinator says, and no client.
-            Outcome::Released | Outcome::Declared(_) | Outcome::InTransaction(..) => None,
-            Outcome::Modified { undeliverable_here: true, annotations, .. } => {
+            DeliveryOutcome::Released | DeliveryOutcome::Declared(_) | DeliveryOutcome::InTransaction(..) => {
+                None
+            }
+            DeliveryOutcome::Modified { undeliverable_here: true, annotations, .. } => {
                 Some(Settlement::Defer(Changes::read(annotations)))
             }
-            Outcome::Modified { annotations, .. } => Some(Settlement::Abandon(Changes::read(annotations))),
-            Outcome::Rejected(error) => {
+            DeliveryOutcome::Modified { annotations, .. } => {
+                Some(Settlement::Abandon(Changes::read(annotations)))
+            }
+            DeliveryOutcome::Rejected(error) => {
                 let info = error.as_ref().map(|error| &error.info[..]).unwrap_or_default();
                 Some(Settlement::dead_letter(info, error.as_ref()))
             }
@@ -119,19 +123,19 @@ impl ConnectionTask {
         &mut self,
         link: LinkId,
         delivery: DeliveryNumber,
-        outcome: Option<Outcome>,
+        outcome: Option<DeliveryOutcome>,
         settled: bool,
     ) {
         let Some(receiver) = self.receiver(link) else { return };
         let hold = receiver.unsettled.remove(&delivery);
         let Some(hold) = hold else {
             if !settled {
-                let lost = Outcome::Rejected(Some(Refusal::lock_lost().into()));
+                let lost = DeliveryOutcome::Rejected(Some(Refusal::lock_lost().into()));
                 self.amqp.settle(link, delivery, lost);
             }
             return;
         };
-        let outcome = outcome.unwrap_or(Outcome::Released);
+        let outcome = outcome.unwrap_or(DeliveryOutcome::Released);
         let reply = Reply { link, delivery, outcome: (!settled).then(|| echo(&outcome)) };
         match (Settlement::of(&outcome), hold.held) {
             (Some(Settlement::Complete), Held::Message(id)) => {
@@ -193,9 +197,9 @@ impl ConnectionTask {
             Err(refusal)
                 if refusal.condition == condition::LOCK_LOST && self.has_lost_session(reply.link) =>
             {
-                Outcome::Rejected(Some(Refusal::session_lock_lost().into()))
+                DeliveryOutcome::Rejected(Some(Refusal::session_lock_lost().into()))
             }
-            Err(refusal) => Outcome::Rejected(Some(refusal.into())),
+            Err(refusal) => DeliveryOutcome::Rejected(Some(refusal.into())),
         };
         self.amqp.settle(reply.link, reply.delivery, outcome);
     }
@@ -316,10 +320,10 @@ impl Shared {
 }
 
 /// The answer to an outcome that was taken. An error in it would tell the client that its rejection failed.
-pub(crate) fn echo(outcome: &Outcome) -> Outcome {
+pub(crate) fn echo(outcome: &DeliveryOutcome) -> DeliveryOutcome {
     match outcome {
-        Outcome::Rejected(_) => Outcome::Rejected(None),
-        Outcome::Modified { delivery_failed, undeliverable_here, .. } => Outcome::Modified {
+        DeliveryOutcome::Rejected(_) => DeliveryOutcome::Rejected(None),
+        DeliveryOutcome::Modified { delivery_failed, undeliverable_here, .. } => DeliveryOutcome::Modified {
             delivery_failed: *delivery_failed,
             undeliverable_here: *undeliverable_here,
             annotations: Map::new(),

@@ -6,10 +6,10 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::definition::Defined;
+use crate::definition::DefiningFile;
 use crate::engine::Client;
 use crate::id::QueueName;
-use crate::inbound::inflow::Reading;
+use crate::inbound::inflow::BodyLimits;
 use crate::inbound::timeouts::Timeouts;
 use crate::intake::Intake;
 use crate::limits;
@@ -31,7 +31,7 @@ pub(crate) type IsOpen = fn(&QueueName) -> bool;
 #[derive(Clone)]
 pub(crate) struct Owners {
     pub(crate) is_open: IsOpen,
-    pub(crate) defined: Defined,
+    pub(crate) defined: DefiningFile,
 }
 
 #[cfg(test)]
@@ -60,9 +60,9 @@ pub(crate) struct Shared {
     pub(crate) stopping: CancellationToken,
     /// What is said of entities beside what their queues know.
     pub(crate) descriptions: Descriptions,
-    pub(crate) defined: Defined,
+    pub(crate) defined: DefiningFile,
     /// Bodies of administration clients.
-    pub(crate) reading: Arc<Reading>,
+    pub(crate) reading: Arc<BodyLimits>,
     /// Held by an administration client that looks at something and changes it.
     pub(crate) administering: Mutex<()>,
 }
@@ -81,7 +81,7 @@ impl Shared {
             dead_letter_queues: DeadLetterQueues::new(client.clone(), clock.clone()),
             descriptions: Descriptions::new(client.clone()),
             defined,
-            reading: Arc::new(Reading::new(limits::SERVICE_BUS_DOCUMENTS_BYTES, Timeouts::default())),
+            reading: Arc::new(BodyLimits::new(limits::SERVICE_BUS_DOCUMENTS_BYTES, Timeouts::default())),
             administering: Mutex::default(),
             client,
             intake,

@@ -9,10 +9,10 @@ use bytes::Bytes;
 
 use crate::amqp::AmqpError;
 use crate::amqp::DeliveryNumber;
+use crate::amqp::DeliveryOutcome;
 use crate::amqp::LinkId;
-use crate::amqp::Outcome;
 use crate::amqp::Value;
-use crate::amqp::message::Body;
+use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::engine;
 use crate::engine::Transaction;
@@ -70,7 +70,7 @@ impl Request {
     fn read(payload: &Bytes) -> Result<Request, Refusal> {
         let wrong =
             || Refusal::new(condition::INVALID_FIELD, "a coordinator is asked to declare or to discharge");
-        let Body::Value(Value::Described(asked)) = Sections::parse(payload)?.body()? else {
+        let MessageBody::Value(Value::Described(asked)) = Sections::parse(payload)?.body()? else {
             return Err(wrong());
         };
         let (descriptor, fields) = *asked;
@@ -168,16 +168,16 @@ impl ConnectionTask {
             Request::Discharge { transaction, fails } => {
                 let parts = self.transactions.end(&transaction, now_ms)?;
                 match fails {
-                    true => self.amqp.settle(link, delivery, Outcome::Accepted),
+                    true => self.amqp.settle(link, delivery, DeliveryOutcome::Accepted),
                     false => self.commit(link, delivery, parts),
                 }
                 Ok(None)
             }
         });
         match declared {
-            Ok(Some(transaction)) => self.amqp.settle(link, delivery, Outcome::Declared(transaction)),
+            Ok(Some(transaction)) => self.amqp.settle(link, delivery, DeliveryOutcome::Declared(transaction)),
             Ok(None) => {}
-            Err(refusal) => self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into()))),
+            Err(refusal) => self.amqp.settle(link, delivery, DeliveryOutcome::Rejected(Some(refusal.into()))),
         }
     }
 
@@ -190,10 +190,10 @@ impl ConnectionTask {
             let committed = shared.commit(&parts).await;
             move |connection_task: &mut ConnectionTask| {
                 let outcome = match committed {
-                    Ok(()) => Outcome::Accepted,
+                    Ok(()) => DeliveryOutcome::Accepted,
                     Err(refusal) => {
                         let what = format!("nothing of the transaction was done: {refusal}");
-                        Outcome::Rejected(Some(AmqpError::new(condition::ROLLED_BACK, what)))
+                        DeliveryOutcome::Rejected(Some(AmqpError::new(condition::ROLLED_BACK, what)))
                     }
                 };
                 connection_task.amqp.settle(link, delivery, outcome);
@@ -218,7 +218,8 @@ impl ConnectionTask {
         match added {
             Ok(()) if settled => {}
             Ok(()) => {
-                let outcome = Outcome::InTransaction(transaction, Box::new(Outcome::Accepted));
+                let outcome =
+                    DeliveryOutcome::InTransaction(transaction, Box::new(DeliveryOutcome::Accepted));
                 self.amqp.settle(link, delivery, outcome);
             }
             Err(refusal) => {
@@ -236,13 +237,13 @@ impl ConnectionTask {
         &mut self,
         link: LinkId,
         (delivery, settled): (DeliveryNumber, bool),
-        outcome: Option<Outcome>,
+        outcome: Option<DeliveryOutcome>,
         transaction: Bytes,
     ) {
         let now_ms = elapsed_ms(&*self.shared.clock);
         let Some(receiver) = self.receiver(link) else { return };
         let hold = receiver.unsettled.get(&delivery).cloned();
-        let outcome = outcome.unwrap_or(Outcome::Released);
+        let outcome = outcome.unwrap_or(DeliveryOutcome::Released);
         let added = hold.ok_or_else(Refusal::lock_lost).and_then(|hold| {
             hold.note_activity();
             let part = Part::Settle(hold, Settlement::of(&outcome));
@@ -254,7 +255,7 @@ impl ConnectionTask {
                     receiver.unsettled.remove(&delivery);
                 }
                 if !settled {
-                    let outcome = Outcome::InTransaction(transaction, Box::new(echo(&outcome)));
+                    let outcome = DeliveryOutcome::InTransaction(transaction, Box::new(echo(&outcome)));
                     self.amqp.settle(link, delivery, outcome);
                 }
                 self.note_settled(link);

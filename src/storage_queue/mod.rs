@@ -26,9 +26,9 @@ mod tests;
 mod times;
 mod xml;
 
-pub(crate) use crate::storage_queue::meters::MeterReading;
-pub(crate) use crate::storage_queue::meters::Meters;
 pub(crate) use crate::storage_queue::meters::RequestCount;
+pub(crate) use crate::storage_queue::meters::StorageMeterReading;
+pub(crate) use crate::storage_queue::meters::StorageMeters;
 pub(crate) use crate::storage_queue::records::RECORDS_QUEUE;
 pub(crate) use crate::storage_queue::serve::StorageQueueOptions;
 pub(crate) use crate::storage_queue::serve::StorageQueues;

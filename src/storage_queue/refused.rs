@@ -23,197 +23,205 @@ use crate::xml::Xml;
 
 /// Why a request is refused.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct StorageRefusal {
     pub(crate) status: StatusCode,
     pub(crate) code: &'static str,
     pub(crate) message: String,
 }
 
 /// What a request is answered.
-pub(crate) type Answer = Result<Response, Refused>;
+pub(crate) type StorageResult = Result<Response, StorageRefusal>;
 
-impl Refused {
-    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Refused {
-        Refused { status, code, message: message.into() }
+impl StorageRefusal {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> StorageRefusal {
+        StorageRefusal { status, code, message: message.into() }
     }
 
-    pub(crate) fn bad(code: &'static str, message: impl Into<String>) -> Refused {
-        Refused::new(StatusCode::BAD_REQUEST, code, message)
+    pub(crate) fn bad(code: &'static str, message: impl Into<String>) -> StorageRefusal {
+        StorageRefusal::new(StatusCode::BAD_REQUEST, code, message)
     }
 
-    pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> Refused {
-        Refused::new(StatusCode::FORBIDDEN, code, message)
+    pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> StorageRefusal {
+        StorageRefusal::new(StatusCode::FORBIDDEN, code, message)
     }
 
-    pub(crate) fn conflict(code: &'static str, message: impl Into<String>) -> Refused {
-        Refused::new(StatusCode::CONFLICT, code, message)
+    pub(crate) fn conflict(code: &'static str, message: impl Into<String>) -> StorageRefusal {
+        StorageRefusal::new(StatusCode::CONFLICT, code, message)
     }
 
-    pub(crate) fn busy(message: impl Into<String>) -> Refused {
-        Refused::new(StatusCode::SERVICE_UNAVAILABLE, "ServerBusy", message)
+    pub(crate) fn busy(message: impl Into<String>) -> StorageRefusal {
+        StorageRefusal::new(StatusCode::SERVICE_UNAVAILABLE, "ServerBusy", message)
     }
 
     /// The disk has no room for anything new.
-    fn full(message: impl Into<String>) -> Refused {
-        Refused::new(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", message)
+    fn full(message: impl Into<String>) -> StorageRefusal {
+        StorageRefusal::new(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", message)
     }
 
-    pub(crate) fn no_queue() -> Refused {
-        Refused::new(StatusCode::NOT_FOUND, "QueueNotFound", "there is no such queue")
+    pub(crate) fn no_queue() -> StorageRefusal {
+        StorageRefusal::new(StatusCode::NOT_FOUND, "QueueNotFound", "there is no such queue")
     }
 
-    pub(crate) fn no_message() -> Refused {
-        Refused::new(StatusCode::NOT_FOUND, "MessageNotFound", "there is no such message")
+    pub(crate) fn no_message() -> StorageRefusal {
+        StorageRefusal::new(StatusCode::NOT_FOUND, "MessageNotFound", "there is no such message")
     }
 
-    pub(crate) fn stale_receipt() -> Refused {
+    pub(crate) fn stale_receipt() -> StorageRefusal {
         let message = "the pop receipt is not the last that was given for this message";
-        Refused::bad("PopReceiptMismatch", message)
+        StorageRefusal::bad("PopReceiptMismatch", message)
     }
 
-    pub(crate) fn no_resource() -> Refused {
-        Refused::new(StatusCode::NOT_FOUND, "ResourceNotFound", "nothing is at this path")
+    pub(crate) fn no_resource() -> StorageRefusal {
+        StorageRefusal::new(StatusCode::NOT_FOUND, "ResourceNotFound", "nothing is at this path")
     }
 
-    pub(crate) fn no_method() -> Refused {
+    pub(crate) fn no_method() -> StorageRefusal {
         let message = "this cannot be done to what is at this path";
-        Refused::new(StatusCode::METHOD_NOT_ALLOWED, "UnsupportedHttpVerb", message)
+        StorageRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "UnsupportedHttpVerb", message)
     }
 
-    pub(crate) fn too_large() -> Refused {
-        Refused::bad("MessageTooLarge", "the text has more bytes than a message of this queue may")
+    pub(crate) fn too_large() -> StorageRefusal {
+        StorageRefusal::bad("MessageTooLarge", "the text has more bytes than a message of this queue may")
     }
 
-    pub(crate) fn out_of_range(name: &str) -> Refused {
-        Refused::bad("OutOfRangeQueryParameterValue", format!("{name} is outside its range"))
+    pub(crate) fn out_of_range(name: &str) -> StorageRefusal {
+        StorageRefusal::bad("OutOfRangeQueryParameterValue", format!("{name} is outside its range"))
     }
 
     /// A name whose length no queue's name has.
-    pub(crate) fn wrong_length() -> Refused {
-        Refused::bad("OutOfRangeInput", "the name of a queue has 3 to 63 characters")
+    pub(crate) fn wrong_length() -> StorageRefusal {
+        StorageRefusal::bad("OutOfRangeInput", "the name of a queue has 3 to 63 characters")
     }
 
     /// The secondary endpoint of an account is there to be read.
-    pub(crate) fn read_only() -> Refused {
+    pub(crate) fn read_only() -> StorageRefusal {
         let message = "the secondary endpoint is for reading: send what changes something to the primary one";
-        Refused::forbidden("InsufficientAccountPermissions", message)
+        StorageRefusal::forbidden("InsufficientAccountPermissions", message)
     }
 
-    fn fault(message: impl Into<String>) -> Refused {
-        Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
-    }
-}
-
-impl From<Unavailable> for Refused {
-    fn from(unavailable: Unavailable) -> Refused {
-        Refused::busy(unavailable.to_string())
+    fn fault(message: impl Into<String>) -> StorageRefusal {
+        StorageRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
     }
 }
 
-impl From<Misuse> for Refused {
-    fn from(misuse: Misuse) -> Refused {
-        Refused::bad("InvalidInput", misuse.to_string())
+impl From<Unavailable> for StorageRefusal {
+    fn from(unavailable: Unavailable) -> StorageRefusal {
+        StorageRefusal::busy(unavailable.to_string())
     }
 }
 
-impl From<QueueError> for Refused {
-    fn from(error: QueueError) -> Refused {
+impl From<Misuse> for StorageRefusal {
+    fn from(misuse: Misuse) -> StorageRefusal {
+        StorageRefusal::bad("InvalidInput", misuse.to_string())
+    }
+}
+
+impl From<QueueError> for StorageRefusal {
+    fn from(error: QueueError) -> StorageRefusal {
         match error {
-            QueueError::Refused(QueueRefusal::QueueNotFound(_)) => Refused::no_queue(),
-            QueueError::Refused(refusal @ QueueRefusal::StorageFull(_)) => Refused::full(refusal.to_string()),
-            QueueError::Refused(refusal) => Refused::conflict("QueueAlreadyExists", refusal.to_string()),
+            QueueError::Refused(QueueRefusal::QueueNotFound(_)) => StorageRefusal::no_queue(),
+            QueueError::Refused(refusal @ QueueRefusal::StorageFull(_)) => {
+                StorageRefusal::full(refusal.to_string())
+            }
+            QueueError::Refused(refusal) => {
+                StorageRefusal::conflict("QueueAlreadyExists", refusal.to_string())
+            }
             QueueError::Misuse(misuse) => misuse.into(),
             QueueError::Unavailable(unavailable) => unavailable.into(),
         }
     }
 }
 
-impl From<RecordError> for Refused {
-    fn from(error: RecordError) -> Refused {
+impl From<RecordError> for StorageRefusal {
+    fn from(error: RecordError) -> StorageRefusal {
         match error {
             RecordError::Queue(error) => error.into(),
             RecordError::Misuse(misuse) => misuse.into(),
             RecordError::Unavailable(unavailable) => unavailable.into(),
-            RecordError::Refused(error) => Refused::busy(error.to_string()),
+            RecordError::Refused(error) => StorageRefusal::busy(error.to_string()),
         }
     }
 }
 
-impl From<SendError> for Refused {
-    fn from(error: SendError) -> Refused {
+impl From<SendError> for StorageRefusal {
+    fn from(error: SendError) -> StorageRefusal {
         match error {
-            SendError::Refused(SendRefusal::QueueNotFound(_)) => Refused::no_queue(),
-            SendError::Refused(SendRefusal::BodyTooLarge { .. }) => Refused::too_large(),
-            SendError::Refused(refusal @ SendRefusal::QueueFull { .. }) => Refused::busy(refusal.to_string()),
-            SendError::Refused(refusal @ SendRefusal::StorageFull) => Refused::full(refusal.to_string()),
-            SendError::Refused(refusal) => Refused::bad("InvalidInput", refusal.to_string()),
+            SendError::Refused(SendRefusal::QueueNotFound(_)) => StorageRefusal::no_queue(),
+            SendError::Refused(SendRefusal::BodyTooLarge { .. }) => StorageRefusal::too_large(),
+            SendError::Refused(refusal @ SendRefusal::QueueFull { .. }) => {
+                StorageRefusal::busy(refusal.to_string())
+            }
+            SendError::Refused(refusal @ SendRefusal::StorageFull) => {
+                StorageRefusal::full(refusal.to_string())
+            }
+            SendError::Refused(refusal) => StorageRefusal::bad("InvalidInput", refusal.to_string()),
             SendError::Misuse(misuse) => misuse.into(),
             SendError::Unavailable(unavailable) => unavailable.into(),
         }
     }
 }
 
-impl From<ReceiveError> for Refused {
-    fn from(error: ReceiveError) -> Refused {
+impl From<ReceiveError> for StorageRefusal {
+    fn from(error: ReceiveError) -> StorageRefusal {
         match error {
-            ReceiveError::Refused(ReceiveRefusal::QueueNotFound(_)) => Refused::no_queue(),
-            ReceiveError::Refused(refusal) => Refused::busy(refusal.to_string()),
+            ReceiveError::Refused(ReceiveRefusal::QueueNotFound(_)) => StorageRefusal::no_queue(),
+            ReceiveError::Refused(refusal) => StorageRefusal::busy(refusal.to_string()),
             ReceiveError::Misuse(misuse) => misuse.into(),
             ReceiveError::Unavailable(unavailable) => unavailable.into(),
         }
     }
 }
 
-impl From<SettleError> for Refused {
-    fn from(error: SettleError) -> Refused {
+impl From<SettleError> for StorageRefusal {
+    fn from(error: SettleError) -> StorageRefusal {
         match error {
-            SettleError::Refused(SettleRefusal::QueueNotFound) => Refused::no_queue(),
-            SettleError::Refused(SettleRefusal::MessageNotFound(_)) => Refused::no_message(),
-            SettleError::Refused(SettleRefusal::LockLost) => Refused::stale_receipt(),
+            SettleError::Refused(SettleRefusal::QueueNotFound) => StorageRefusal::no_queue(),
+            SettleError::Refused(SettleRefusal::MessageNotFound(_)) => StorageRefusal::no_message(),
+            SettleError::Refused(SettleRefusal::LockLost) => StorageRefusal::stale_receipt(),
             SettleError::Refused(SettleRefusal::Send(SendRefusal::BodyTooLarge { .. })) => {
-                Refused::too_large()
+                StorageRefusal::too_large()
             }
-            SettleError::Refused(refusal) => Refused::fault(refusal.to_string()),
+            SettleError::Refused(refusal) => StorageRefusal::fault(refusal.to_string()),
             SettleError::Misuse(misuse) => misuse.into(),
             SettleError::Unavailable(unavailable) => unavailable.into(),
         }
     }
 }
 
-impl From<BodyRefusal> for Refused {
-    fn from(refusal: BodyRefusal) -> Refused {
+impl From<BodyRefusal> for StorageRefusal {
+    fn from(refusal: BodyRefusal) -> StorageRefusal {
         let message = refusal.to_string();
         match refusal {
             BodyRefusal::TooLarge(_) => {
-                Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", message)
+                StorageRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", message)
             }
             BodyRefusal::TooSlow { .. } => {
-                Refused::new(StatusCode::REQUEST_TIMEOUT, "OperationTimedOut", message)
+                StorageRefusal::new(StatusCode::REQUEST_TIMEOUT, "OperationTimedOut", message)
             }
-            BodyRefusal::Broken(_) => Refused::bad("InvalidInput", message),
-            BodyRefusal::NoRoom => Refused::busy(message),
+            BodyRefusal::Broken(_) => StorageRefusal::bad("InvalidInput", message),
+            BodyRefusal::NoRoom => StorageRefusal::busy(message),
         }
     }
 }
 
-impl From<Foreign> for Refused {
-    fn from(foreign: Foreign) -> Refused {
-        Refused::forbidden("AuthenticationFailed", foreign.to_string())
+impl From<Foreign> for StorageRefusal {
+    fn from(foreign: Foreign) -> StorageRefusal {
+        StorageRefusal::forbidden("AuthenticationFailed", foreign.to_string())
     }
 }
 
-impl From<sas::Refusal> for Refused {
-    fn from(refusal: sas::Refusal) -> Refused {
+impl From<sas::SignatureRefusal> for StorageRefusal {
+    fn from(refusal: sas::SignatureRefusal) -> StorageRefusal {
         let code = match refusal {
-            sas::Refusal::Address => "AuthorizationSourceIPMismatch",
-            sas::Refusal::Protocol => "AuthorizationProtocolMismatch",
+            sas::SignatureRefusal::Address => "AuthorizationSourceIPMismatch",
+            sas::SignatureRefusal::Protocol => "AuthorizationProtocolMismatch",
             _ => "AuthenticationFailed",
         };
-        Refused::forbidden(code, refusal.to_string())
+        StorageRefusal::forbidden(code, refusal.to_string())
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for StorageRefusal {
     fn into_response(self) -> Response {
         let mut xml = Xml::new();
         xml.within("Error", |xml| {

@@ -185,7 +185,7 @@ BUGS = [
     ("older_reminders_are_lost", S + "upgrade.rs", "new.put(&format3::reminder_key(key.value()).ok_or_else(nonsense)?, &())?;", "let _ = (&mut new, nonsense);"),
     ("older_counters_are_those_of_the_last_fold", S + "upgrade.rs", "self.tallies.extend(header.tallies);", ""),
     ("orphans_are_left_alone", D + "daemon.rs", "        fence(&data_dir.state_file().store_id()).await?;\n", "        let _ = fence;\n"),
-    ("exit_75_is_retried_uncounted", H + "exec.rs", "Err(Failure::new(result))\n            }\n            (End::Exited, Some(BAD_DATA))", "Err(Failure::unbegun(result))\n            }\n            (End::Exited, Some(BAD_DATA))"),
+    ("exit_75_is_retried_uncounted", H + "exec.rs", "Err(Failure::new(result))\n            }\n            (ProgramEnd::Exited, Some(BAD_DATA))", "Err(Failure::unbegun(result))\n            }\n            (ProgramEnd::Exited, Some(BAD_DATA))"),
     ("lost_lock_in_a_batch_is_accepted", B + "settle.rs", "answers.into_iter().map(|answer| answer.map_err(Refusal::from)).collect()", "answers.into_iter().map(|answer| answer.or(Ok(()))).collect()"),
     ("row_behind_a_hole_is_copied", "src/postgres/watermark.rs", "Some(number) <= self.last_final || before", "true || before"),
     ("prepared_transactions_are_not_waited_for", "src/postgres/sql.rs", "or (l.locktype = 'relation' and l.relation = $1", "or (false and l.locktype = 'relation' and l.relation = $1"),

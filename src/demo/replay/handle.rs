@@ -38,7 +38,7 @@ const INJECTED: &str = "injected failure";
 const AGAIN: &str = "again";
 
 /// What a handler needs to know.
-pub(crate) struct Handler {
+pub(crate) struct ReplayHandler {
     pub(crate) queue: Queue,
     pub(crate) handling: Handling,
     pub(crate) failures: f64,
@@ -47,7 +47,7 @@ pub(crate) struct Handler {
     pub(crate) applied: AtomicU64,
 }
 
-impl Handler {
+impl ReplayHandler {
     /// Receives and handles until `finished` says that everything is done.
     pub(crate) async fn work(
         self: Arc<Self>,

@@ -9,11 +9,11 @@ use crate::engine::rules::topics::Fanout;
 use crate::engine::rules::topics::TopicRecord;
 use crate::error::Misuse;
 use crate::filter::Action;
-use crate::filter::Known;
+use crate::filter::FilterInput;
+use crate::filter::FilterValue;
 use crate::filter::Name;
-use crate::filter::Scope;
+use crate::filter::PropertyScope;
 use crate::filter::SqlFilter;
-use crate::filter::Value;
 use crate::header::Properties;
 use crate::id::QueueName;
 use crate::limits;
@@ -60,20 +60,20 @@ enum Key {
 }
 
 impl Key {
-    fn of(value: Value<'_>) -> Option<Key> {
+    fn of(value: FilterValue<'_>) -> Option<Key> {
         // Beyond it a floating-point number is no exact whole one.
         const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
         Some(match value {
-            Value::Null => return None,
-            Value::Boolean(truth) => Key::Boolean(truth),
-            Value::Integer(number) => Key::Integer(number),
+            FilterValue::Null => return None,
+            FilterValue::Boolean(truth) => Key::Boolean(truth),
+            FilterValue::Integer(number) => Key::Integer(number),
             #[allow(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
-            Value::Float(number) if number.fract() == 0.0 && number.abs() < WHOLE_MAX => {
+            FilterValue::Float(number) if number.fract() == 0.0 && number.abs() < WHOLE_MAX => {
                 Key::Integer(number as i64)
             }
-            Value::Float(number) => Key::Float(number.to_bits()),
-            Value::Text(text) => Key::Text(text.into_owned()),
-            Value::Binary(bytes) => Key::Binary(bytes.into_owned()),
+            FilterValue::Float(number) => Key::Float(number.to_bits()),
+            FilterValue::Text(text) => Key::Text(text.into_owned()),
+            FilterValue::Binary(bytes) => Key::Binary(bytes.into_owned()),
         })
     }
 }
@@ -190,11 +190,11 @@ impl CompiledRule {
             Filter::Correlation(correlation) => {
                 let field = |(name, value): (&str, &str)| {
                     let value = Key::Text(value.to_owned());
-                    (Name { scope: Scope::System, text: name.to_owned() }, value)
+                    (Name { scope: PropertyScope::System, text: name.to_owned() }, value)
                 };
                 let property = |(name, value): (&String, &crate::header::PropertyValue)| {
-                    let name = Name { scope: Scope::User, text: name.clone() };
-                    Some((name, Key::of(Value::from(value))?))
+                    let name = Name { scope: PropertyScope::User, text: name.clone() };
+                    Some((name, Key::of(FilterValue::from(value))?))
                 };
                 let properties = correlation.properties.iter().filter_map(property);
                 Test::Values(correlation.fields().map(field).chain(properties).collect())
@@ -232,8 +232,8 @@ struct Judged<'a> {
     new_id: &'a dyn Fn() -> String,
 }
 
-impl Known for Judged<'_> {
-    fn property(&self, name: &Name) -> Value<'_> {
+impl FilterInput for Judged<'_> {
+    fn property(&self, name: &Name) -> FilterValue<'_> {
         self.message.property(name)
     }
 
@@ -243,8 +243,8 @@ impl Known for Judged<'_> {
 }
 
 /// Text as a value.
-pub(crate) fn text(text: Option<&str>) -> Value<'_> {
-    text.map_or(Value::Null, |text| Value::Text(Cow::Borrowed(text)))
+pub(crate) fn text(text: Option<&str>) -> FilterValue<'_> {
+    text.map_or(FilterValue::Null, |text| FilterValue::Text(Cow::Borrowed(text)))
 }
 
 #[cfg(test)]
@@ -332,7 +332,8 @@ mod tests {
     fn naive(rule: &Rule, message: &Published) -> bool {
         let headers = &message.message.headers;
         let same = |one: &PropertyValue, other: &PropertyValue| {
-            Value::from(one).compare(crate::filter::Comparison::Equal, &Value::from(other)) == Some(true)
+            FilterValue::from(one).compare(crate::filter::FilterComparison::Equal, &FilterValue::from(other))
+                == Some(true)
         };
         match rule.filter() {
             Filter::True => true,

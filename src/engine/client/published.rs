@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use crate::engine::client::fanout::text;
 use crate::error::Misuse;
 use crate::filter::Action;
-use crate::filter::Changed;
-use crate::filter::Known;
+use crate::filter::ActionTarget;
+use crate::filter::FilterInput;
+use crate::filter::FilterValue;
 use crate::filter::Name;
-use crate::filter::Scope;
-use crate::filter::Value;
+use crate::filter::PropertyScope;
 use crate::header::PropertyValue;
 use crate::header::is_kept;
 use crate::id::WorkflowId;
@@ -46,11 +46,11 @@ impl From<NewMessage> for Published {
 }
 
 impl Published {
-    pub(crate) fn property(&self, name: &Name) -> Value<'_> {
+    pub(crate) fn property(&self, name: &Name) -> FilterValue<'_> {
         let (message, headers) = (&self.message, &self.message.headers);
-        if name.scope == Scope::User {
+        if name.scope == PropertyScope::User {
             let known = headers.properties.get(&name.text).filter(|_| !is_kept(&name.text));
-            return known.map_or(Value::Null, Value::from);
+            return known.map_or(FilterValue::Null, FilterValue::from);
         }
         match name.text.as_str() {
             "contenttype" => text(headers.content_type.as_deref()),
@@ -59,7 +59,7 @@ impl Published {
             "replyto" => text(headers.reply_to.as_deref()),
             "messageid" => text(message.message_id.as_ref().map(AsRef::as_ref)),
             "sessionid" => text(message.workflow_id.as_ref().map(AsRef::as_ref)),
-            "deliverycount" => Value::Integer(0),
+            "deliverycount" => FilterValue::Integer(0),
             other => text(self.extra.get(other).map(String::as_str)),
         }
     }
@@ -72,8 +72,8 @@ impl Published {
         new_id: &dyn Fn() -> String,
     ) -> Result<NewMessage, Misuse> {
         let mut copy = Copy { published: self.clone(), changes: Changes::default(), new_id };
-        let name = Name { scope: Scope::User, text: RULE_NAME.to_owned() };
-        copy.set(&name, Value::Text(rule.to_owned().into()));
+        let name = Name { scope: PropertyScope::User, text: RULE_NAME.to_owned() };
+        copy.set(&name, FilterValue::Text(rule.to_owned().into()));
         action.apply(&mut copy);
         let Copy { published, changes, .. } = copy;
         let mut message = published.message;
@@ -94,8 +94,8 @@ struct Copy<'a> {
     new_id: &'a dyn Fn() -> String,
 }
 
-impl Known for Copy<'_> {
-    fn property(&self, name: &Name) -> Value<'_> {
+impl FilterInput for Copy<'_> {
+    fn property(&self, name: &Name) -> FilterValue<'_> {
         self.published.property(name)
     }
 
@@ -104,9 +104,9 @@ impl Known for Copy<'_> {
     }
 }
 
-impl Changed for Copy<'_> {
-    fn set(&mut self, name: &Name, value: Value<'static>) {
-        if name.scope == Scope::System {
+impl ActionTarget for Copy<'_> {
+    fn set(&mut self, name: &Name, value: FilterValue<'static>) {
+        if name.scope == PropertyScope::System {
             return self.set_field(&name.text, value);
         }
         let properties = &mut self.published.message.headers.properties;
@@ -127,7 +127,7 @@ impl Changed for Copy<'_> {
 
 impl Copy<'_> {
     /// Sets a field to a text; numbers are written, and nothing clears it.
-    fn set_field(&mut self, name: &str, value: Value<'static>) {
+    fn set_field(&mut self, name: &str, value: FilterValue<'static>) {
         let said = value.to_property().and_then(|value| match value {
             PropertyValue::Text(text) => Some(text),
             PropertyValue::Integer(number) => Some(number.to_string()),

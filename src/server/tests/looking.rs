@@ -13,8 +13,8 @@ use crate::message::Message;
 use crate::queue::Exhausted;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::server::host::FullWindow;
-use crate::server::host::TooLarge;
+use crate::server::host::OversizeMessage;
+use crate::server::host::WindowStall;
 use crate::server::tests::fixture::Fixture;
 
 async fn fail(queue: &Queue, reason: &str) {
@@ -213,7 +213,7 @@ async fn what_is_blocked_says_why_and_what_comes_next() {
 
 /// Notes that a receiver takes less than the message it came to has.
 fn too_large(fixture: &Fixture, queue: &str, number: u64) {
-    let known = TooLarge {
+    let known = OversizeMessage {
         sequence_number: SequenceNumber::new(number),
         bytes: 2_000,
         bytes_max: 1_000,
@@ -275,7 +275,7 @@ async fn a_message_that_is_too_large_for_its_receivers_is_blocked_with_both_size
 async fn a_queue_whose_receivers_have_a_full_window_is_blocked_while_messages_wait() {
     let fixture = Fixture::open().await;
     let plain = fixture.create("plain", QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
-    let window = FullWindow { messages: 3, since: Timestamp::from_millis(1_000) };
+    let window = WindowStall { messages: 3, since: Timestamp::from_millis(1_000) };
     *fixture.host.full_window.lock().unwrap() = Some((QueueName::new("plain").unwrap(), window));
     assert!(
         fixture.get("/v1/blocked").await.json()["blocked"].as_array().unwrap().is_empty(),

@@ -139,8 +139,8 @@ impl From<BodyRefusal> for Refused {
     }
 }
 
-impl From<sas::Refusal> for Refused {
-    fn from(refusal: sas::Refusal) -> Refused {
+impl From<sas::SignatureRefusal> for Refused {
+    fn from(refusal: sas::SignatureRefusal) -> Refused {
         Refused::unauthorized(&refusal.to_string())
     }
 }

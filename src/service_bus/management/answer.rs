@@ -4,7 +4,7 @@ use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::amqp::Map;
-use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::MessageProperties as AmqpProperties;
 use crate::amqp::Value;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_properties;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::amqp::LinkId;
-use crate::amqp::Outgoing;
+use crate::amqp::OutgoingMessage;
 use crate::amqp::Text;
 use crate::amqp::Unsent;
 use crate::limits;
@@ -79,7 +79,7 @@ impl ConnectionTask {
         let Some(Link::Replies(replies)) = self.links.get_mut(&link) else { return };
         while let Some(reply) = replies.backlog.front() {
             let tag = Bytes::copy_from_slice(&replies.sent.to_be_bytes());
-            let outgoing = Outgoing { tag, payload: reply.payload.clone(), format: 0, settled: true };
+            let outgoing = OutgoingMessage { tag, payload: reply.payload.clone(), format: 0, settled: true };
             let sent = self.amqp.send(link, outgoing);
             if let Err(Unsent::NoCredit | Unsent::NoRoom | Unsent::TooManyUnsettled) = sent {
                 return;

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 
-use crate::amqp::Malformed;
+use crate::amqp::DecodeError;
 use crate::amqp::Map;
 use crate::amqp::Value;
 use crate::amqp::lookup;
-use crate::amqp::message::Body;
+use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::id::SequenceNumber;
 use crate::service_bus::holds::Token;
@@ -26,15 +26,15 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    pub(crate) fn read(payload: &Bytes) -> Result<Request, Malformed> {
+    pub(crate) fn read(payload: &Bytes) -> Result<Request, DecodeError> {
         let sections = Sections::parse(payload)?;
         let properties = sections.properties()?;
         let application = sections.application_properties()?;
         let operation =
             lookup(&application, "operation").and_then(Value::as_str).unwrap_or_default().to_owned();
         let (body, is_map) = match sections.body()? {
-            Body::Value(Value::Map(entries)) => (entries, true),
-            Body::Value(value) => (vec![(Value::string("value"), value)], false),
+            MessageBody::Value(Value::Map(entries)) => (entries, true),
+            MessageBody::Value(value) => (vec![(Value::string("value"), value)], false),
             _ => (Map::new(), false),
         };
         let session_id = lookup(&body, "session-id").and_then(Value::as_str).map(str::to_owned);

@@ -5,7 +5,7 @@ use bytes::BytesMut;
 
 use crate::amqp::Value;
 use crate::amqp::lookup;
-use crate::amqp::message::Body;
+use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_value;
 use crate::service_bus::entity::Entity;
@@ -71,7 +71,7 @@ fn describe(state: &Bytes) -> Value {
 fn typed(state: &Bytes) -> Option<Value> {
     let sections = Sections::parse(state).ok().filter(|sections| sections.bare == *state)?;
     match sections.body().ok()? {
-        Body::Value(value @ (Value::String(_) | Value::Binary(_))) => Some(value),
+        MessageBody::Value(value @ (Value::String(_) | Value::Binary(_))) => Some(value),
         _ => None,
     }
 }
