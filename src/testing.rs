@@ -26,11 +26,11 @@ use crate::processor::Processor;
 /// the clock and then asks sees everything that was due.
 #[derive(Clone, Default)]
 pub struct ManualClock {
-    shared: Arc<Mutex<Shown>>,
+    shared: Arc<Mutex<ManualTime>>,
 }
 
 #[derive(Default)]
-struct Shown {
+struct ManualTime {
     now: Timestamp,
     elapsed: Duration,
     wakers: Vec<Box<dyn Fn() + Send + Sync>>,
@@ -69,7 +69,7 @@ impl ManualClock {
         shown.wakers.iter().for_each(|wake| wake());
     }
 
-    fn shown(&self) -> MutexGuard<'_, Shown> {
+    fn shown(&self) -> MutexGuard<'_, ManualTime> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -105,7 +105,7 @@ pub async fn engine() -> Result<(Engine, ManualClock), OpenError> {
 /// What a drain did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Drained {
+pub struct DrainSummary {
     /// Messages completed.
     pub completed: usize,
     /// Attempts that failed.
@@ -149,11 +149,11 @@ pub async fn drain<T: Body>(
     clock: &ManualClock,
     handler: impl Handler<T>,
     horizon: Duration,
-) -> Result<Drained, ReceiveError> {
+) -> Result<DrainSummary, ReceiveError> {
     let until = clock.now() + horizon;
     let (_give_up, given_up) = watch::channel(false);
     let single = Processor::new(queue.clone()).single(handler, given_up);
-    let mut drained = Drained::default();
+    let mut drained = DrainSummary::default();
     loop {
         while let Some(delivery) = queue.receive(Duration::ZERO).await? {
             match single.handle_one(delivery).await? {

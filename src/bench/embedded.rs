@@ -18,8 +18,8 @@ use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::Run;
 use seriatim::error::SettleError;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -67,7 +67,7 @@ impl Contender for EmbeddedEngine {
             BenchOrder::Arrival => QueueOrder::Arrival,
             BenchOrder::Position => QueueOrder::POSITION,
         };
-        let gap = GapPolicy { wait: LONG, then: GapThen::Hold };
+        let gap = GapPolicy { wait: LONG, then: GapAction::Hold };
         let (sync_delay, history) = (options.sync_delay, options.has_history.then_some(HISTORY));
         let options = QueueOptions::default().order(order).lock(LONG).gap(gap).history(history);
         let engine = Engine::builder(folder.join(FILE_NAME))

@@ -8,7 +8,7 @@ use tracing::Span;
 
 use crate::clock::Clock;
 use crate::daemon::gauges::QueueGauges;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::handlers::Dispatch;
 #[cfg(feature = "otlp")]
 use crate::handlers::continue_sender;
@@ -57,7 +57,7 @@ impl Handler<Raw> for Attempts {
 }
 
 impl Taker for Attempts {
-    fn takes(&self, message: &Received) -> bool {
+    fn takes(&self, message: &ReceivedMessage) -> bool {
         self.dispatch.takes(message)
     }
 

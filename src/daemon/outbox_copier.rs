@@ -18,10 +18,10 @@ use crate::daemon::outbox_rows::pause_for;
 use crate::daemon::outbox_status::OutboxStatus;
 use crate::definition::OutboxDefinition;
 use crate::definition::SOURCES_QUEUE;
+use crate::engine::AcceptedWorkflow;
 use crate::engine::Completion;
 use crate::engine::Delivery;
 use crate::engine::Queue;
-use crate::engine::TakenWorkflow;
 use crate::error::Error;
 use crate::error::Misuse;
 use crate::error::OperationError;
@@ -251,7 +251,7 @@ impl OutboxCopier {
     }
 
     /// The outbox's own message, which is there as long as nobody has purged it.
-    async fn delivery(&self) -> Result<(TakenWorkflow, Delivery), Error> {
+    async fn delivery(&self) -> Result<(AcceptedWorkflow, Delivery), Error> {
         loop {
             let taken = self.sources.take_workflow(self.of_queue.id()).await?;
             let mut received = taken.receive(1, Duration::ZERO).await?;

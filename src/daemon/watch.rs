@@ -25,8 +25,8 @@ use crate::definition::Definitions;
 use crate::engine::Client;
 use crate::engine::Event;
 use crate::engine::EventKind;
+use crate::engine::EventsLag;
 use crate::engine::HoldCause;
-use crate::engine::Missed;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -146,7 +146,7 @@ pub(crate) async fn follow_troubles(daemon_state: Arc<DaemonState>) {
                     log(&client, &event).await;
                     daemon_state.blocked_monitor.note(&event);
                 }
-                Some(Err(Missed(_))) => is_walked = false,
+                Some(Err(EventsLag(_))) => is_walked = false,
                 None => return,
             },
             _ = ticks.tick() => {

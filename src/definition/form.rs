@@ -16,10 +16,10 @@ use crate::definition::given::DurationText;
 use crate::definition::given::FileValue;
 use crate::definition::given::TextOr;
 use crate::limits;
-use crate::queue::Exhausted;
-use crate::queue::Expired;
-use crate::queue::GapThen;
-use crate::queue::Late;
+use crate::queue::ExhaustedPolicy;
+use crate::queue::ExpiryPolicy;
+use crate::queue::GapAction;
+use crate::queue::LatePolicy;
 
 /// A definition: one file, one queue. An empty file is a queue with the file's name and the defaults.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -169,7 +169,7 @@ pub(crate) struct RetryForm {
     pub(crate) backoff: Option<FileValue<BackoffForm>>,
     /// What happens when the message was handed out as often as it may be. The default is hold, and skip in a queue
     /// without order.
-    pub(crate) then: Option<FileValue<Exhausted>>,
+    pub(crate) then: Option<FileValue<ExhaustedPolicy>>,
 }
 
 /// Delays that grow.
@@ -196,7 +196,7 @@ pub(crate) struct GapForm {
     pub(crate) wait: Option<FileValue<DurationText>>,
     /// What happens then.
     #[schemars(extend("default" = "hold"))]
-    pub(crate) then: Option<FileValue<GapThen>>,
+    pub(crate) then: Option<FileValue<GapAction>>,
 }
 
 /// How long messages live.
@@ -207,7 +207,7 @@ pub(crate) struct ExpiryForm {
     pub(crate) time_to_live: Option<FileValue<DurationText>>,
     /// What happens to an expired message.
     #[schemars(extend("default" = "dead_letter"))]
-    pub(crate) then: Option<FileValue<Expired>>,
+    pub(crate) then: Option<FileValue<ExpiryPolicy>>,
     /// Whether a message that its consumer defers has no time to live from then on, as in Service Bus.
     #[schemars(extend("default" = false))]
     pub(crate) keep_deferred: Option<bool>,
@@ -221,7 +221,7 @@ pub(crate) struct DuplicatesForm {
     pub(crate) window: Option<FileValue<DurationText>>,
     /// What happens to a message whose place is completed already, in a queue ordered by position or by predecessor.
     #[schemars(extend("default" = "ignore"))]
-    pub(crate) late: Option<FileValue<Late>>,
+    pub(crate) late: Option<FileValue<LatePolicy>>,
 }
 
 /// What happens to what nobody uses.

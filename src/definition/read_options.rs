@@ -17,7 +17,7 @@ use crate::definition::given::value;
 use crate::id::Position;
 use crate::limits;
 use crate::queue::Backoff;
-use crate::queue::Exhausted;
+use crate::queue::ExhaustedPolicy;
 use crate::queue::GapPolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
@@ -115,7 +115,7 @@ fn retry(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) 
     let Some(retry) = &form.retry else { return };
     options.exhausted = value(&retry.then);
     if order_word(form) == Some(OrderWord::None)
-        && let Some(then) = retry.then.as_ref().filter(|then| then.value != Exhausted::Skip)
+        && let Some(then) = retry.then.as_ref().filter(|then| then.value != ExhaustedPolicy::Skip)
     {
         mistakes.add_with_help(
             &then.span,

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::handlers::exec::Exec;
 use crate::handlers::forward::Forward;
 use crate::handlers::persistent::Persistent;
@@ -138,7 +138,7 @@ impl Dispatch {
         self.handlers.iter().filter_map(AnyHandler::taker)
     }
 
-    fn choose(&self, message: &Received) -> Option<usize> {
+    fn choose(&self, message: &ReceivedMessage) -> Option<usize> {
         let subject = message.headers.subject.as_deref();
         let chosen = subject.and_then(|subject| self.by_subject.get(subject).copied());
         chosen.or(self.otherwise)
@@ -168,7 +168,7 @@ impl Gate for Dispatch {
         Ok(room.min().unwrap_or(usize::MAX))
     }
 
-    fn note(&self, message: &Received) {
+    fn note(&self, message: &ReceivedMessage) {
         let chosen = self.choose(message);
         if let Some(paced) = self.paced.iter().find(|paced| Some(paced.handler) == chosen) {
             paced.bucket().take();
@@ -194,7 +194,7 @@ impl Handler<Raw> for Dispatch {
 }
 
 impl Taker for Dispatch {
-    fn takes(&self, message: &Received) -> bool {
+    fn takes(&self, message: &ReceivedMessage) -> bool {
         self.choose(message).is_some_and(|chosen| self.handlers[chosen].taker().is_some())
     }
 

@@ -11,7 +11,7 @@ use tracing::Span;
 use crate::engine::Delivery;
 use crate::engine::Outcome;
 use crate::engine::Queue;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::error::ReceiveError;
 use crate::error::SendRefusal;
 use crate::error::SettleError;
@@ -244,7 +244,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
 }
 
 /// The span a handler runs in, so that what it logs says for which message.
-pub(crate) fn span_of(queue: &Queue, message: &Received) -> Span {
+pub(crate) fn span_of(queue: &Queue, message: &ReceivedMessage) -> Span {
     tracing::info_span!(
         "handle",
         queue = %queue.name(),
@@ -282,7 +282,7 @@ pub(crate) fn lacks_room(error: &SettleError) -> bool {
 /// Why a message that was handled waits for room, in words that are kept with its attempts and logged.
 pub(crate) fn without_room(
     queue: &Queue,
-    message: &Received,
+    message: &ReceivedMessage,
     targets: &[String],
     error: &SettleError,
 ) -> String {

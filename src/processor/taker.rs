@@ -5,14 +5,14 @@ use std::time::Duration;
 use tracing::Span;
 
 use crate::engine::Outcome;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::processor::context::Context;
 use crate::processor::failure::Failure;
 
 /// A handler that takes messages, many at once, and says later how the attempt at each has ended.
 pub(crate) trait Taker: Send + Sync + 'static {
     /// Whether it takes a message; one that it does not take is handled by itself.
-    fn takes(&self, message: &Received) -> bool;
+    fn takes(&self, message: &ReceivedMessage) -> bool;
 
     /// Takes messages, each of another workflow.
     fn take(&self, assignments: Vec<Assignment>);

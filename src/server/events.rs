@@ -14,7 +14,7 @@ use crate::api::MissedEvents;
 use crate::api::views::EventView;
 use crate::engine::Event;
 use crate::engine::Events;
-use crate::engine::Missed;
+use crate::engine::EventsLag;
 use crate::id::QueueName;
 use crate::limits;
 use crate::sas::Right;
@@ -68,7 +68,7 @@ impl Listener {
             match received {
                 Ok(Some(Ok(event))) if self.is_wanted(&event) => return Some(describe(&event)),
                 Ok(Some(Ok(_))) => {}
-                Ok(Some(Err(Missed(missed)))) => return Some(line("missed", &MissedEvents { missed })),
+                Ok(Some(Err(EventsLag(missed)))) => return Some(line("missed", &MissedEvents { missed })),
                 Ok(None) => return None,
                 Err(_) => return Some(Bytes::from_static(b":\n\n")),
             }

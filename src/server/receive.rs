@@ -14,7 +14,7 @@ use crate::clock::Timestamp;
 use crate::engine::Delivery;
 use crate::engine::DeliveryId;
 use crate::engine::Queue;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::engine::Run;
 use crate::id::SequenceNumber;
 use crate::limits;
@@ -32,7 +32,7 @@ struct ReceivedResponse {
     token: LockToken,
     /// None in a run, whose messages are settled from the first on and not one by one.
     id: Option<DeliveryId>,
-    message: Received,
+    message: ReceivedMessage,
     locked_until: Timestamp,
 }
 

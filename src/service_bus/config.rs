@@ -15,8 +15,8 @@ use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::limits;
 use crate::queue::Backoff;
-use crate::queue::Exhausted;
-use crate::queue::Expired;
+use crate::queue::ExhaustedPolicy;
+use crate::queue::ExpiryPolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::config_topics::ConfiguredTopic;
@@ -193,8 +193,8 @@ impl PropertiesForm {
                 .then(|| window.unwrap_or(limits::SERVICE_BUS_DUPLICATE_WINDOW)),
             time_to_live: self.default_message_time_to_live.as_deref().and_then(span),
             expired: match self.dead_lettering_on_message_expiration {
-                true => Expired::DeadLetter,
-                false => Expired::Drop,
+                true => ExpiryPolicy::DeadLetter,
+                false => ExpiryPolicy::Drop,
             },
             ..service_bus_options(self.requires_session)
         }
@@ -206,7 +206,7 @@ pub(crate) fn service_bus_options(requires_session: bool) -> QueueOptions {
     QueueOptions {
         order: if requires_session { Order::Arrival } else { Order::None },
         lock: limits::SERVICE_BUS_LOCK,
-        exhausted: Some(Exhausted::Skip),
+        exhausted: Some(ExhaustedPolicy::Skip),
         backoff: Backoff::default(),
         keep_deferred: true,
         ..QueueOptions::default()
@@ -241,7 +241,7 @@ mod tests {
         let options = &first.options;
         assert_eq!(
             (options.order, options.exhausted, options.expired),
-            (Order::Arrival, Some(Exhausted::Skip), Expired::Drop)
+            (Order::Arrival, Some(ExhaustedPolicy::Skip), ExpiryPolicy::Drop)
         );
         assert_eq!((options.lock, options.delivery_count_max), (Duration::from_secs(60), 3));
         assert_eq!(options.duplicate_window, Some(Duration::from_secs(20)));

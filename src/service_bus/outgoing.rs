@@ -18,7 +18,7 @@ use crate::engine::DeadLetter;
 use crate::engine::Deferral;
 use crate::engine::MessageStatus;
 use crate::engine::MessageView;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::header::FORWARDED;
 use crate::header::Headers;
 use crate::header::SET_BY_SETTLING;
@@ -70,7 +70,7 @@ pub(crate) struct Outgoing<'a> {
 
 impl<'a> Outgoing<'a> {
     /// A message that was handed out. Its count includes this time, that of Service Bus does not.
-    pub(crate) fn handed(message: &'a Received) -> Outgoing<'a> {
+    pub(crate) fn handed(message: &'a ReceivedMessage) -> Outgoing<'a> {
         Outgoing {
             number: message.sequence_number,
             workflow_id: message.workflow_id.as_ref(),

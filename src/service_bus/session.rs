@@ -11,7 +11,7 @@ use crate::amqp::LinkId;
 use crate::amqp::SenderSettles;
 use crate::amqp::Value;
 use crate::clock::Timestamp;
-use crate::engine::TakenWorkflow;
+use crate::engine::AcceptedWorkflow;
 use crate::error::ReceiveError;
 use crate::error::ReceiveRefusal;
 use crate::service_bus::connection_task::ConnectionTask;
@@ -39,7 +39,7 @@ pub(crate) enum Wanted {
 /// A session that a link holds.
 pub(crate) struct Session {
     pub(crate) id: String,
-    pub(crate) taken: TakenWorkflow,
+    pub(crate) taken: AcceptedWorkflow,
     /// Milliseconds; renewals move it.
     locked_until: AtomicU64,
 }

@@ -5,7 +5,7 @@ use http::StatusCode;
 
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
-use crate::queue::Expired;
+use crate::queue::ExpiryPolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::storage_queue::access::StorageAccess;
@@ -23,7 +23,7 @@ fn options() -> QueueOptions {
     QueueOptions {
         order: Order::None,
         delivery_count_max: u32::MAX,
-        expired: Expired::Drop,
+        expired: ExpiryPolicy::Drop,
         ..QueueOptions::default()
     }
 }

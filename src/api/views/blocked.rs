@@ -20,7 +20,7 @@ use crate::engine::QueueView;
 use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 use crate::id::QueueName;
-use crate::queue::GapThen;
+use crate::queue::GapAction;
 use crate::queue::QueueOptions;
 
 /// A workflow that does not go on.
@@ -476,9 +476,9 @@ fn after_gap(options: &QueueOptions, gap: &Gap) -> NextStep {
         },
     };
     let (action, what) = match options.gap.then {
-        GapThen::Hold => (NextAction::Hold, "the workflow is held"),
-        GapThen::Skip => (NextAction::SkipGap, "what is missing is given up"),
-        GapThen::Wait => (NextAction::Alarm, "an event is raised, and the wait goes on"),
+        GapAction::Hold => (NextAction::Hold, "the workflow is held"),
+        GapAction::Skip => (NextAction::SkipGap, "what is missing is given up"),
+        GapAction::Wait => (NextAction::Alarm, "an event is raised, and the wait goes on"),
     };
     let sentence = match gap.due {
         Some(due) => format!("if {missing} not there at {}, {what}", WireTime(due)),

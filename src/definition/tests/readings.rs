@@ -18,11 +18,11 @@ use crate::intake::FieldSource;
 use crate::intake::HeaderName;
 use crate::message::Message;
 use crate::queue::Backoff;
-use crate::queue::Exhausted;
-use crate::queue::Expired;
+use crate::queue::ExhaustedPolicy;
+use crate::queue::ExpiryPolicy;
+use crate::queue::GapAction;
 use crate::queue::GapPolicy;
-use crate::queue::GapThen;
-use crate::queue::Late;
+use crate::queue::LatePolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::rate::Rate;
@@ -126,13 +126,13 @@ fn every_option_of_a_queue_can_be_said() {
         order: Order::Position { first: Position::new(3).unwrap() },
         lock: Duration::from_secs(60),
         delivery_count_max: 8,
-        exhausted: Some(Exhausted::Quarantine),
+        exhausted: Some(ExhaustedPolicy::Quarantine),
         backoff: Backoff::default(),
-        gap: GapPolicy { wait: Duration::from_secs(7 * 86_400), then: GapThen::Skip },
-        late: Late::Refuse,
+        gap: GapPolicy { wait: Duration::from_secs(7 * 86_400), then: GapAction::Skip },
+        late: LatePolicy::Refuse,
         duplicate_window: Some(Duration::from_secs(600)),
         time_to_live: Some(Duration::from_secs(2 * 86_400)),
-        expired: Expired::Drop,
+        expired: ExpiryPolicy::Drop,
         hold_on_defer: true,
         forget_after: Duration::from_secs(5_400),
         delete_when_idle: Some(Duration::from_secs(30 * 86_400)),

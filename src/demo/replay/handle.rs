@@ -9,7 +9,7 @@ use seriatim::Completion;
 use seriatim::Delivery;
 use seriatim::Message;
 use seriatim::Queue;
-use seriatim::Received;
+use seriatim::ReceivedMessage;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -106,13 +106,13 @@ impl ReplayHandler {
     }
 
     /// Whether the first attempt of a message is to fail; the same for the same seed.
-    fn is_chosen(&self, message: &Received) -> bool {
+    fn is_chosen(&self, message: &ReceivedMessage) -> bool {
         let share = xxh3_64_with_seed(&message.body, self.seed) as f64 / u64::MAX as f64;
         share < self.failures
     }
 }
 
-fn has_failed(message: &Received) -> bool {
+fn has_failed(message: &ReceivedMessage) -> bool {
     let again = message.headers.subject.as_deref() == Some(AGAIN);
     again || message.attempts.iter().any(|attempt| attempt.reason == INJECTED)
 }

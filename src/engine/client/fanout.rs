@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 
-use crate::engine::client::published::Published;
+use crate::engine::client::published::TopicMessage;
 use crate::engine::rules::topics::Fanout;
 use crate::engine::rules::topics::TopicRecord;
 use crate::error::Misuse;
@@ -28,7 +28,7 @@ pub(crate) struct CompiledTopic {
     /// In the order of their subscriptions.
     rules: Vec<CompiledRule>,
     /// Rules of correlation by one of their values: the one that the fewest rules ask for.
-    by_value: HashMap<Name, HashMap<Key, Vec<usize>>>,
+    by_value: HashMap<Name, HashMap<FilterKey, Vec<usize>>>,
     /// The other rules, judged for every message.
     judged: Vec<usize>,
 }
@@ -45,13 +45,13 @@ enum Test {
     True,
     False,
     /// All of these values.
-    Values(Vec<(Name, Key)>),
+    Values(Vec<(Name, FilterKey)>),
     Sql(SqlFilter),
 }
 
 /// A value as it is found by: whole numbers are the same whatever their type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Key {
+enum FilterKey {
     Boolean(bool),
     Integer(i64),
     Float(u64),
@@ -59,21 +59,21 @@ enum Key {
     Binary(Vec<u8>),
 }
 
-impl Key {
-    fn of(value: FilterValue<'_>) -> Option<Key> {
+impl FilterKey {
+    fn of(value: FilterValue<'_>) -> Option<FilterKey> {
         // Beyond it a floating-point number is no exact whole one.
         const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
         Some(match value {
             FilterValue::Null => return None,
-            FilterValue::Boolean(truth) => Key::Boolean(truth),
-            FilterValue::Integer(number) => Key::Integer(number),
+            FilterValue::Boolean(truth) => FilterKey::Boolean(truth),
+            FilterValue::Integer(number) => FilterKey::Integer(number),
             #[allow(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
             FilterValue::Float(number) if number.fract() == 0.0 && number.abs() < WHOLE_MAX => {
-                Key::Integer(number as i64)
+                FilterKey::Integer(number as i64)
             }
-            FilterValue::Float(number) => Key::Float(number.to_bits()),
-            FilterValue::Text(text) => Key::Text(text.into_owned()),
-            FilterValue::Binary(bytes) => Key::Binary(bytes.into_owned()),
+            FilterValue::Float(number) => FilterKey::Float(number.to_bits()),
+            FilterValue::Text(text) => FilterKey::Text(text.into_owned()),
+            FilterValue::Binary(bytes) => FilterKey::Binary(bytes.into_owned()),
         })
     }
 }
@@ -101,7 +101,7 @@ impl CompiledTopic {
 
     /// Lists each rule of correlation under its rarest value.
     fn list(&mut self) {
-        let mut counts: HashMap<(Name, Key), usize> = HashMap::new();
+        let mut counts: HashMap<(Name, FilterKey), usize> = HashMap::new();
         for value in self.rules.iter().flat_map(CompiledRule::values) {
             *counts.entry(value.clone()).or_default() += 1;
         }
@@ -122,13 +122,13 @@ impl CompiledTopic {
     /// [`Misuse`] when there are too many, or an action makes a message too large.
     pub(crate) fn choose(
         &self,
-        messages: &[Published],
+        messages: &[TopicMessage],
         new_id: &dyn Fn() -> String,
     ) -> Result<Fanout, Misuse> {
         let mut copies: BTreeMap<usize, Vec<NewMessage>> = BTreeMap::new();
         let mut count = 0;
         for message in messages {
-            let judged = Judged { message, new_id };
+            let judged = FilterMessage { message, new_id };
             for (queue, copy) in self.copies_of(&judged)? {
                 count += 1;
                 copies.entry(queue).or_default().push(copy);
@@ -145,7 +145,7 @@ impl CompiledTopic {
         Ok(Fanout { revision: self.revision, copies: copies.collect() })
     }
 
-    fn copies_of(&self, judged: &Judged<'_>) -> Result<Vec<(usize, NewMessage)>, Misuse> {
+    fn copies_of(&self, judged: &FilterMessage<'_>) -> Result<Vec<(usize, NewMessage)>, Misuse> {
         let mut copies = Vec::new();
         let mut last_plain = None;
         for at in self.candidates(judged) {
@@ -170,10 +170,10 @@ impl CompiledTopic {
     }
 
     /// The rules that could match, in their order.
-    fn candidates(&self, judged: &Judged<'_>) -> Vec<usize> {
+    fn candidates(&self, judged: &FilterMessage<'_>) -> Vec<usize> {
         let mut found = self.judged.clone();
         for (name, values) in &self.by_value {
-            if let Some(listed) = Key::of(judged.property(name)).and_then(|key| values.get(&key)) {
+            if let Some(listed) = FilterKey::of(judged.property(name)).and_then(|key| values.get(&key)) {
                 found.extend(listed);
             }
         }
@@ -189,12 +189,12 @@ impl CompiledRule {
             Filter::False => Test::False,
             Filter::Correlation(correlation) => {
                 let field = |(name, value): (&str, &str)| {
-                    let value = Key::Text(value.to_owned());
+                    let value = FilterKey::Text(value.to_owned());
                     (Name { scope: PropertyScope::System, text: name.to_owned() }, value)
                 };
                 let property = |(name, value): (&String, &crate::header::PropertyValue)| {
                     let name = Name { scope: PropertyScope::User, text: name.clone() };
-                    Some((name, Key::of(FilterValue::from(value))?))
+                    Some((name, FilterKey::of(FilterValue::from(value))?))
                 };
                 let properties = correlation.properties.iter().filter_map(property);
                 Test::Values(correlation.fields().map(field).chain(properties).collect())
@@ -207,19 +207,19 @@ impl CompiledRule {
         CompiledRule { subscription, name: rule.name().to_owned(), test, action }
     }
 
-    fn values(&self) -> &[(Name, Key)] {
+    fn values(&self) -> &[(Name, FilterKey)] {
         match &self.test {
             Test::Values(values) => values,
             _ => &[],
         }
     }
 
-    fn matches(&self, judged: &Judged<'_>) -> bool {
+    fn matches(&self, judged: &FilterMessage<'_>) -> bool {
         match &self.test {
             Test::True => true,
             Test::False => false,
             Test::Values(values) => {
-                values.iter().all(|(name, key)| Key::of(judged.property(name)).as_ref() == Some(key))
+                values.iter().all(|(name, key)| FilterKey::of(judged.property(name)).as_ref() == Some(key))
             }
             Test::Sql(filter) => filter.matches(judged),
         }
@@ -227,12 +227,12 @@ impl CompiledRule {
 }
 
 /// A message that filters look at.
-struct Judged<'a> {
-    message: &'a Published,
+struct FilterMessage<'a> {
+    message: &'a TopicMessage,
     new_id: &'a dyn Fn() -> String,
 }
 
-impl FilterInput for Judged<'_> {
+impl FilterInput for FilterMessage<'_> {
     fn property(&self, name: &Name) -> FilterValue<'_> {
         self.message.property(name)
     }
@@ -269,7 +269,7 @@ mod tests {
         CompiledTopic::of(&TopicRecord { name, revision: 1, created_at, subscriptions })
     }
 
-    fn message(message: Message) -> Published {
+    fn message(message: Message) -> TopicMessage {
         message.check().unwrap().into()
     }
 
@@ -281,7 +281,7 @@ mod tests {
         };
         let topic = topic((0..10_000).map(rule).collect());
         let message = message(Message::new("").subject("order").property("tenant", 17_i64));
-        let judged = Judged { message: &message, new_id: &String::new };
+        let judged = FilterMessage { message: &message, new_id: &String::new };
         assert_eq!(topic.candidates(&judged), [17]);
         let copies = topic.choose(std::slice::from_ref(&message), &String::new).unwrap().copies;
         assert_eq!(copies.len(), 1);
@@ -329,7 +329,7 @@ mod tests {
     }
 
     /// Judged rule by rule, by the filter as it is written.
-    fn naive(rule: &Rule, message: &Published) -> bool {
+    fn naive(rule: &Rule, message: &TopicMessage) -> bool {
         let headers = &message.message.headers;
         let same = |one: &PropertyValue, other: &PropertyValue| {
             FilterValue::from(one).compare(crate::filter::FilterComparison::Equal, &FilterValue::from(other))

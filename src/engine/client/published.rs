@@ -19,11 +19,11 @@ use crate::message::NewMessage;
 const RULE_NAME: &str = "RuleName";
 
 /// Brings what an endpoint keeps of a message in line with what an action has changed.
-pub(crate) type Mend = fn(&mut NewMessage, &Changes);
+pub(crate) type Mend = fn(&mut NewMessage, &ActionChanges);
 
 /// What an action has changed, by names as SQL has them.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct ActionChanges {
     /// Fields of the message.
     pub(crate) fields: BTreeMap<String, Option<String>>,
     /// Properties that are no more.
@@ -32,20 +32,20 @@ pub(crate) struct Changes {
 
 /// A message that is sent to a topic.
 #[derive(Clone, Debug)]
-pub(crate) struct Published {
+pub(crate) struct TopicMessage {
     pub(crate) message: NewMessage,
     /// Fields that only an endpoint knows, by their names after `sys.` in small letters.
     pub(crate) extra: BTreeMap<&'static str, String>,
     pub(crate) mend: Option<Mend>,
 }
 
-impl From<NewMessage> for Published {
-    fn from(message: NewMessage) -> Published {
-        Published { message, extra: BTreeMap::new(), mend: None }
+impl From<NewMessage> for TopicMessage {
+    fn from(message: NewMessage) -> TopicMessage {
+        TopicMessage { message, extra: BTreeMap::new(), mend: None }
     }
 }
 
-impl Published {
+impl TopicMessage {
     pub(crate) fn property(&self, name: &Name) -> FilterValue<'_> {
         let (message, headers) = (&self.message, &self.message.headers);
         if name.scope == PropertyScope::User {
@@ -71,7 +71,7 @@ impl Published {
         rule: &str,
         new_id: &dyn Fn() -> String,
     ) -> Result<NewMessage, Misuse> {
-        let mut copy = Copy { published: self.clone(), changes: Changes::default(), new_id };
+        let mut copy = Copy { published: self.clone(), changes: ActionChanges::default(), new_id };
         let name = Name { scope: PropertyScope::User, text: RULE_NAME.to_owned() };
         copy.set(&name, FilterValue::Text(rule.to_owned().into()));
         action.apply(&mut copy);
@@ -89,8 +89,8 @@ impl Published {
 }
 
 struct Copy<'a> {
-    published: Published,
-    changes: Changes,
+    published: TopicMessage,
+    changes: ActionChanges,
     new_id: &'a dyn Fn() -> String,
 }
 

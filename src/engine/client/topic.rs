@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
-use crate::engine::client::published::Published;
+use crate::engine::client::published::TopicMessage;
 use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_batch;
-use crate::engine::query::Answer;
 use crate::engine::query::Query;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::receipt::Receipt;
@@ -130,12 +130,12 @@ impl Topic {
             checked.push(message.check()?);
         }
         check_batch(&checked)?;
-        self.publish(checked.into_iter().map(Published::from).collect()).await
+        self.publish(checked.into_iter().map(TopicMessage::from).collect()).await
     }
 
     pub(crate) async fn publish(
         &self,
-        messages: Vec<Published>,
+        messages: Vec<TopicMessage>,
     ) -> Result<Vec<(QueueName, Receipt)>, SendError> {
         for _ in 0..limits::TOPIC_TRIES_MAX {
             let fanout = self.fanout(&messages).await?;
@@ -159,7 +159,7 @@ impl Topic {
     }
 
     /// Which subscriptions get which of the messages, by their rules as they are known.
-    pub(crate) async fn fanout(&self, messages: &[Published]) -> Result<Fanout, SendError> {
+    pub(crate) async fn fanout(&self, messages: &[TopicMessage]) -> Result<Fanout, SendError> {
         let new_id = || self.client.token().map(|token| token.to_string()).unwrap_or_default();
         let Some(topic) = self.client.compiled_topic(&self.name).await? else {
             return Err(SendError::Refused(SendRefusal::TopicNotFound(self.name.clone())));
@@ -346,7 +346,7 @@ impl Client {
         name: &QueueName,
     ) -> Result<Option<Arc<TopicRecord>>, Unavailable> {
         match self.look_up(Query::Topic { name: name.clone() }).await? {
-            Answer::Topics(topics) => Ok(topics.into_iter().next()),
+            QueryAnswer::Topics(topics) => Ok(topics.into_iter().next()),
             other => unreachable!("a look at topics is answered with topics: {other:?}"),
         }
     }

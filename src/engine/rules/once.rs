@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::rules::change::Change;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::Answered;
+use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::records::Read;
@@ -52,7 +52,7 @@ impl Step<'_> {
 
     fn keep_answer(&mut self, queue: QueueId, key: &IdempotencyKey, receipts: Vec<Receipt>) -> Read<()> {
         let until = self.now + limits::IDEMPOTENCY_WINDOW;
-        let answered = Answered { digest: key.digest(), receipts, until };
+        let answered = AnswerRecord { digest: key.digest(), receipts, until };
         self.write(Change::Answer(queue, key.text().clone(), Some(Arc::new(answered))))?;
         self.set_reminder(until, queue, Remind::Answer(key.text().clone()))
     }

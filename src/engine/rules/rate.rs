@@ -12,11 +12,11 @@ use crate::token::LockToken;
 
 /// The buckets of the queues that have a rate and were asked for messages since the file was opened.
 #[derive(Debug, Default)]
-pub(crate) struct Rates {
+pub(crate) struct RateBuckets {
     buckets: BTreeMap<QueueId, Bucket>,
 }
 
-impl Rates {
+impl RateBuckets {
     /// How many messages a queue may hand out now, and when there is one more if that is none.
     fn allowed(&mut self, queue: &QueueRecord, now: Timestamp) -> Result<usize, Timestamp> {
         let Some(rate) = queue.options.rate else {

@@ -10,25 +10,25 @@ use redb::WriteTransaction;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
-use crate::engine::rules::record::Tally;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::journal;
-use crate::engine::store::journal::Header;
+use crate::engine::store::journal::JournalHeader;
 use crate::engine::store::journal::RowWriter;
-use crate::engine::store::meta::Counted;
+use crate::engine::store::meta::CommitCounters;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::options::StoreOptions;
-use crate::engine::store::room::Room;
+use crate::engine::store::room::DiskRoom;
 use crate::engine::store::snapshot::Snapshot;
 use crate::engine::store::stamp::WallRecord;
 use crate::engine::store::transaction::begin;
 use crate::engine::store::watch::Watch;
-use crate::engine::store::written::Written;
+use crate::engine::store::written::RowWrite;
 use crate::error::Fault;
 
 /// One commit, ready to be encoded and written.
@@ -40,14 +40,14 @@ pub(crate) struct Job {
     pub(crate) time: Timestamp,
     pub(crate) wall: WallRecord,
     pub(crate) numbers: Numbers,
-    pub(crate) tallies: Vec<(QueueId, Tally)>,
+    pub(crate) tallies: Vec<(QueueId, QueueCounters)>,
     /// The rows that the turn has changed, table by table.
-    pub(crate) changed: Vec<Box<dyn Written>>,
+    pub(crate) changed: Vec<Box<dyn RowWrite>>,
     pub(crate) queue_changes: Vec<QueueChange>,
     /// The rows that this commit flushes.
-    pub(crate) flushed: Vec<Box<dyn Written>>,
+    pub(crate) flushed: Vec<Box<dyn RowWrite>>,
     /// The end of a generation all of whose rows are flushed with this commit, and what was counted at it.
-    pub(crate) ended: Option<(u64, Counted)>,
+    pub(crate) ended: Option<(u64, CommitCounters)>,
     /// What was promised of the disk to the commands of the turn.
     pub(crate) promised_bytes: u64,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Job {
 impl Job {
     /// The checksummed journal row, chained to the one before, and its checksum.
     fn journal_row(&self, previous: u64) -> (Vec<u8>, u64) {
-        let header = Header {
+        let header = JournalHeader {
             position: self.position,
             previous,
             time: self.time,
@@ -94,7 +94,7 @@ pub(crate) struct Committer {
     /// The checksum of the last journal row.
     checksum: Arc<AtomicU64>,
     watch: Option<Arc<Watch>>,
-    room: Option<Room>,
+    room: Option<DiskRoom>,
 }
 
 impl Committer {
@@ -103,7 +103,7 @@ impl Committer {
         options: StoreOptions,
         checksum: Arc<AtomicU64>,
         watch: Option<Arc<Watch>>,
-        room: Option<Room>,
+        room: Option<DiskRoom>,
     ) -> Committer {
         Committer { database, options, checksum, watch, room }
     }

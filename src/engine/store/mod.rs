@@ -64,7 +64,7 @@ mod written;
 pub(crate) use crate::engine::store::job::Committer;
 pub(crate) use crate::engine::store::job::Job;
 pub(crate) use crate::engine::store::options::StoreOptions;
-pub(crate) use crate::engine::store::room::Room;
+pub(crate) use crate::engine::store::room::DiskRoom;
 pub(crate) use crate::engine::store::stamp::Stamp;
 pub(crate) use crate::engine::store::stamp::WallRecord;
 pub(crate) use crate::engine::store::store::Store;

@@ -5,12 +5,12 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::records::Records;
 use crate::engine::tests::crash::listing::Listing;
 use crate::engine::tests::crash::rows::Rows;
@@ -36,7 +36,7 @@ fn send() -> Command {
 }
 
 fn settle(token: LockToken, sequence: SequenceNumber) -> Command {
-    let settlement = Settlement::Complete(Completion::default());
+    let settlement = Settlement::Complete(CompletionCommand::default());
     Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement }
 }
 
@@ -53,7 +53,7 @@ impl Played {
     }
 
     fn ask(&mut self, command: Command) -> Reply {
-        self.rules.apply(Now::same(self.now), command, &mut self.rows).unwrap().reply
+        self.rules.apply(ClockInstants::same(self.now), command, &mut self.rows).unwrap().reply
     }
 
     fn transact(&mut self, steps: Vec<Command>) -> Result<usize, usize> {

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use crate::api::DeliveryEnvelope;
 use crate::api::OutcomeEnvelope;
 use crate::engine::Output;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::handlers::answer;
 use crate::handlers::exec::GIVEN_UP;
 use crate::handlers::group;
@@ -182,7 +182,7 @@ impl Persistent {
 }
 
 impl Taker for Persistent {
-    fn takes(&self, _message: &Received) -> bool {
+    fn takes(&self, _message: &ReceivedMessage) -> bool {
         true
     }
 

@@ -10,7 +10,7 @@ use crate::engine::Queue;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::message::Message;
-use crate::queue::Exhausted;
+use crate::queue::ExhaustedPolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::server::host::OversizeMessage;
@@ -298,7 +298,7 @@ async fn a_quarantined_workflow_shows_the_last_error_of_the_message_that_was_exh
     let fixture = Fixture::open().await;
     let options = QueueOptions {
         delivery_count_max: 1,
-        exhausted: Some(Exhausted::Quarantine),
+        exhausted: Some(ExhaustedPolicy::Quarantine),
         ..QueueOptions::by_position()
     };
     let queue = fixture.create("orders", options).await;
@@ -429,7 +429,7 @@ async fn a_message_without_a_retry_left_is_shown_as_exhausted_and_not_as_waiting
     let fixture = Fixture::open().await;
     let options = QueueOptions {
         delivery_count_max: 1,
-        exhausted: Some(Exhausted::Hold),
+        exhausted: Some(ExhaustedPolicy::Hold),
         ..QueueOptions::by_position()
     };
     let queue = fixture.engine.client().create_queue("orders", options).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use roxmltree::Node;
 
 use crate::limits;
-use crate::queue::Expired;
+use crate::queue::ExpiryPolicy;
 use crate::queue::QueueOptions;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::refused::Refused;
@@ -76,7 +76,8 @@ impl Said {
             "RequiresSession" => description.requires_session = flag(name, text)?,
             "DefaultMessageTimeToLive" => options.time_to_live = length(name, text)?,
             "DeadLetteringOnMessageExpiration" => {
-                options.expired = if flag(name, text)? { Expired::DeadLetter } else { Expired::Drop };
+                options.expired =
+                    if flag(name, text)? { ExpiryPolicy::DeadLetter } else { ExpiryPolicy::Drop };
             }
             "DuplicateDetectionHistoryTimeWindow" => {
                 let window = length(name, text)?.unwrap_or(limits::DURATION_MAX);

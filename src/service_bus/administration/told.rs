@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::engine::Counts;
 use crate::limits;
-use crate::queue::Expired;
+use crate::queue::ExpiryPolicy;
 use crate::service_bus::administration::atom::COUNTS;
 use crate::service_bus::administration::atom::INSTANCE;
 use crate::service_bus::administration::atom::instant;
@@ -129,7 +129,7 @@ impl Known<'_> {
             "RequiresDuplicateDetection" => options.duplicate_window.is_some().to_string(),
             "RequiresSession" => description.requires_session.to_string(),
             "DefaultMessageTimeToLive" => span_text(options.time_to_live),
-            "DeadLetteringOnMessageExpiration" => (options.expired == Expired::DeadLetter).to_string(),
+            "DeadLetteringOnMessageExpiration" => (options.expired == ExpiryPolicy::DeadLetter).to_string(),
             "DuplicateDetectionHistoryTimeWindow" => {
                 let said = description.duplicate_window_ms.map(Duration::from_millis);
                 let window = options.duplicate_window.or(said);

@@ -19,7 +19,7 @@ use crate::amqp::message::encode_properties;
 use crate::amqp::message::encode_value;
 use crate::clock::Timestamp;
 use crate::engine::Engine;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::header::PropertyValue;
 use crate::message::Message;
 use crate::queue::Order;
@@ -52,7 +52,7 @@ async fn passed(message: Message) -> Bytes {
     let queue = engine.client().create_queue("q", options).await.unwrap();
     queue.send(message).await.unwrap();
     let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
-    let received: &Received = delivery.message();
+    let received: &ReceivedMessage = delivery.message();
     let encoded = Outgoing::handed(received).encode();
     delivery.complete().await.unwrap();
     encoded
